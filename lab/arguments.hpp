@@ -47,7 +47,7 @@ struct Comparison {
   std::optional<double> relative;
   bool all = false;                                          ///< what agrees is listed too
   bool only_common = false;                                  ///< what only one trace has is left out
-  std::vector<std::pair<std::string, std::string>> renames;  ///< ids that count as others
+  attn::Renames renames;  ///< ids that count as others
   Format format = Format::text;                              ///< or json
 };
 

@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "attn/text/number.hpp"
 #include "attn/text/trim.hpp"
+#include "trace/id.hpp"
 
 namespace lab {
 
@@ -68,6 +70,17 @@ double parse_tolerance(std::string_view flag, const std::string& text) {
   if (!(value >= 0.0) || std::isinf(value))
     throw Error(fmt::format("--{} {} is out of range; valid: {}", flag, text, valid));
   return value;
+}
+
+std::pair<std::string, std::string> parse_rename(const std::string& text) {
+  const auto sign = text.rfind('=');
+  auto from = text.substr(0, sign), to = sign == text.npos ? "" : text.substr(sign + 1);
+  if (from.empty() || !attn::is_valid_id(to) || from.ends_with('/') != to.ends_with('/'))
+    throw Error(
+        fmt::format("--rename {}: it names no two ids; valid: --rename attn=weights, or for a group --rename "
+                    "att/=attention/",
+                    text));
+  return {std::move(from), std::move(to)};
 }
 
 void assign(const OptionInfo& info, double& field, const std::string& text) {

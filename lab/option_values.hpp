@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lessons/workbench/options.hpp"
@@ -16,6 +17,9 @@ int parse_whole(std::string_view flag, const std::string& text, int smallest, in
 
 /// A finite number, 0 or more.
 double parse_tolerance(std::string_view flag, const std::string& text);
+
+/// "attn=weights" in its parts: a name, and the id that it counts as.
+std::pair<std::string, std::string> parse_rename(const std::string& text);
 
 void assign(const lessons::OptionInfo& info, double& field, const std::string& text);
 void assign(const lessons::OptionInfo& info, std::optional<double>& field, const std::string& text);

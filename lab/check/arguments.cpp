@@ -106,6 +106,13 @@ void add_formats(CLI::App& app, CheckDump& check) {
       ->group(of_command);
 }
 
+void add_renames(CLI::App& app, CheckDump& check) {
+  add_text_option(app, "rename", "NAME=ID", Values::list,
+                  help_of_option("your NAME is ID in the lesson; repeatable, groups end in /"),
+                  [&](const std::string& text) { check.renames.push_back(parse_rename(text)); })
+      ->group(of_command);
+}
+
 void add_framework(CLI::App& app, CheckDump& check) {
   std::vector<std::string_view> names;
   for (const auto& framework : attn::frameworks()) names.push_back(framework.name);
@@ -149,6 +156,7 @@ Command parse_check(int argc, char** argv) {
   add_path("probe", "FILE", "the inputs, as attnlab probe wrote them; default those in DUMP", check.probe);
   add_path("folder", "DIR", "check every file in it, a line each", check.folder);
   add_hint(app, check);
+  add_renames(app, check);
   add_framework(app, check);
   add_formats(app, check);
   add_paging_option(app, check.paging)->group(of_command);

@@ -242,15 +242,38 @@ void note_rounded_inputs(Dump& dump, const std::vector<ExpectedTensor>& expected
       dump.rounded_inputs.push_back(one.id);
 }
 
-Checked check_tensors(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
+/// The file under the names of --rename. Of a folder, not every file need have them.
+attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace& file) {
+  std::vector<std::string> names;
+  for (const auto& tensor : file.tensors()) names.push_back(tensor.id);
+  for (const auto& [from, to] : check.renames) {
+    const attn::Renames alone = {{from, to}};
+    const auto is_changed = [&](const std::string& name) { return attn::renamed(name, alone) != name; };
+    if (!check.folder && !names.empty() && std::none_of(names.begin(), names.end(), is_changed))
+      throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, *check.dump, from,
+                              attn::valid_instead_of(from, names)));
+  }
+  return {file, check.renames};
+}
+
+void refuse_unknown_renames(const CheckDump& check, const Dump& dump, const std::vector<std::string>& ids) {
+  for (const auto& [from, to] : check.renames)
+    if (attn::contains(dump.unknown, to))
+      throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, check.lesson->name, to,
+                              attn::valid_instead_of(to, ids)));
+}
+
+Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
                     "attnlab worksheet {}",
                     path, check.lesson->name, check.lesson->name));
+  const auto file = with_renames(check, stored);
   auto [plan, assumptions] = inputs_of(check, file, path);
   const auto expected = expected_tensors(plan);
   auto dump = attn::named(file, ids_of(expected), fusion_of(check.options, check.fused));
+  refuse_unknown_renames(check, dump, ids_of(expected));
   attn::fit(dump, expected, check.mask_true);
   for (auto& assumption : assumptions) dump.assume(std::move(assumption));
   dump.absent = absent_inputs(plan);
@@ -263,7 +286,8 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& file, con
   const auto rerun = [&plan = plan](const attn::Watch& watch) {
     lessons::run_watched(*plan.lesson, plan, watch);
   };
-  attn::settle_forms(dump, expected, rerun);
+  attn::settle_names(dump, expected, rerun, check.conventions);
+  attn::settle_forms(dump, expected, rerun, check.conventions);
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())
     throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,

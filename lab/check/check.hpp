@@ -9,6 +9,7 @@
 #include "lessons/lesson.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/report.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace lab {
 
@@ -25,6 +26,7 @@ struct CheckDump {
   bool reveals = false;
   CheckFormat format = CheckFormat::text;
   attn::MaskTrue mask_true = attn::MaskTrue::by_name;
+  attn::Renames renames{};                   ///< names of the dump that count as others
   std::set<std::string> conventions{};       ///< ids of --like
   std::optional<attn::FusedLayout> fused{};  ///< of --like
   Paging paging = Paging::automatic;

@@ -38,18 +38,6 @@ void refuse_extra_of_diff(const CLI::App& app, const std::string& argument) {
   throw Error(fmt::format("diff takes two files, but \"{}\" is a third; valid: attnlab diff A B", argument));
 }
 
-/// "attn=weights" in its parts.
-std::pair<std::string, std::string> parse_rename(const std::string& text) {
-  const auto sign = text.find('=');
-  auto from = text.substr(0, sign), to = sign == text.npos ? "" : text.substr(sign + 1);
-  if (!attn::is_valid_id(from) || !attn::is_valid_id(to) || from.ends_with('/') != to.ends_with('/'))
-    throw Error(
-        fmt::format("--rename {}: it names no two ids; valid: --rename attn=weights, or for a group --rename "
-                    "att/=attention/",
-                    text));
-  return {std::move(from), std::move(to)};
-}
-
 void add_selection_options(CLI::App& app, Comparison& comparison) {
   app.add_flag_callback(
          "--only-common", [&] { comparison.only_common = true; },

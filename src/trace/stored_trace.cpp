@@ -1,9 +1,12 @@
 #include "trace/stored_trace.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "attn/error.hpp"
 #include "trace/csv.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
@@ -83,6 +86,32 @@ TensorsAsTrace::TensorsAsTrace(Header header, std::map<std::string, AnyTensor> t
 
 AnyTensor TensorsAsTrace::read(std::size_t index) const {
   return by_id_.at(tensors_[index].id);
+}
+
+std::string renamed(std::string id, const Renames& renames) {
+  for (const auto& [from, to] : renames) {
+    const bool is_group = from.ends_with('/') && id.starts_with(from);
+    if (is_group || id == from) id.replace(0, from.size(), to);
+  }
+  return id;
+}
+
+RenamedTrace::RenamedTrace(const StoredTrace& file, const Renames& renames) : file_(file) {
+  header_ = file.header();
+  metadata_ = file.metadata();
+  words_ = file.words();
+  for (const auto& tensor : file.tensors()) {
+    auto id = renamed(tensor.id, renames);
+    if (find(id) != nullptr)
+      throw Error(
+          fmt::format("{} is renamed to {}, which is there already; valid: another --rename", tensor.id, id));
+    tensors_.push_back(tensor);
+    tensors_.back().id = std::move(id);
+  }
+}
+
+AnyTensor RenamedTrace::read(std::size_t index) const {
+  return file_.read(index);
 }
 
 std::unique_ptr<StoredTrace> open_trace(File file) {

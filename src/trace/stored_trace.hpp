@@ -85,6 +85,23 @@ class TensorsAsTrace : public StoredTrace {
   std::map<std::string, AnyTensor> by_id_;
 };
 
+/// Ids, and what each counts as; those of groups end in "/".
+using Renames = std::vector<std::pair<std::string, std::string>>;
+
+/// The id after the renames.
+std::string renamed(std::string id, const Renames& renames);
+
+/// A trace under other ids.
+class RenamedTrace : public StoredTrace {
+ public:
+  /// Throws Error where two tensors have one id then. `file` has to outlive it.
+  RenamedTrace(const StoredTrace& file, const Renames& renames);
+  AnyTensor read(std::size_t index) const override;
+
+ private:
+  const StoredTrace& file_;
+};
+
 /// Opens an .npz, .safetensors or JSON file; its first bytes decide which, and what is none of these is read
 /// as rows of numbers where its name ends in .csv. No more memory is taken than the elements that are there
 /// can fill, whatever its headers say; an .npz that unpacks to more than 64 MiB and more than 100 times its

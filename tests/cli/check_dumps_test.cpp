@@ -279,6 +279,75 @@ TEST_CASE("heads before the batch are read, by lengths or by what is right") {
   }
 }
 
+TEST_CASE("names of the hooks of TransformerLens are read, heads behind tokens") {
+  const Desk desk;
+  const auto all = tensors_of("multihead --model none --causal --d-model 12 --heads 3 " + batch);
+  const auto behind_tokens = [](const json& samples) {
+    json turned = json::array();
+    for (const auto& sample : samples) turned.push_back(with_axes_swapped(sample));
+    return turned;
+  };
+  auto mine = only(all, {"W_Q", "W_K", "W_V", "W_O", "lengths"});
+  mine["blocks.0.hook_resid_pre"] = all["X"];
+  const std::string attention = "blocks.0.attn.hook_";
+  for (const auto& [name, id] :
+       {std::pair("q", "Q_heads"), {"k", "K_heads"}, {"v", "V_heads"}, {"z", "heads"}})
+    mine[attention + name] = behind_tokens(all[id]);
+  mine[attention + "pattern"] = all["weights"];
+  mine["blocks.0.hook_attn_out"] = all["output"];
+  for (const auto* scores : {"masked", "scaled", "scores"}) {
+    mine[attention + "attn_scores"] = all[scores];
+    const auto said = desk.said_of(mine, "multihead", "--heads 3 --causal");
+    check_all_right(said);
+    CHECK(said.verdict_on(scores) == "right");
+    CHECK(said.report["steps"].size() == 7);
+  }
+}
+
+TEST_CASE(
+    "a name that could be several steps is the one that its numbers are, or in which a mistake gives them") {
+  const Desk desk;
+  const auto all = tensors_of("multihead --model none " + batch);
+  const auto inputs = only(all, {"X", "W_Q", "W_K", "W_V", "W_O", "lengths"});
+  for (const auto* name : {"attn_output", "out", "self_attn.attn_output"})
+    for (const auto* id : {"concat", "output"}) {
+      auto mine = inputs;
+      mine[name] = all[id];
+      const auto said = desk.said_of(mine, "multihead");
+      check_all_right(said);
+      CHECK(said.verdict_on(id) == "right");
+      CHECK(said.assumes(fmt::format("could be output or concat and is taken for {}", id)));
+    }
+  const Folder folder;
+  const auto broken = folder.file("broken.json"), probe = folder.file("probe.npz");
+  output_of("probe multihead --output " + probe);
+  output_of("break multihead scale-d-model --output " + broken);
+  const auto trace = json::parse(read_file(broken));
+  for (const auto* id : {"concat", "output"}) {
+    json mine;
+    for (const auto& event : trace["events"])
+      if (event["id"] == id) mine["attn_output"] = event["data"];
+    const auto said = desk.said_of(mine, "multihead", "--probe " + probe);
+    CHECK(said.mistakes_of(id) == json::array({"scale-d-model"}));
+  }
+}
+
+TEST_CASE("--rename says what a name stands for, and is refused where it says nothing") {
+  const Desk desk;
+  const auto all = tensors_of("sdpa " + batch);
+  auto mine = only(all, {"Q", "K", "V", "lengths"});
+  mine["blobs/a"] = all["weights"];
+  mine["b"] = all["output"];
+  const auto said = desk.said_of(mine, "sdpa", "--rename blobs/a=weights --rename b=output");
+  check_all_right(said);
+  CHECK(said.report["steps"].size() == 2);
+  CHECK(contains(desk.refusal_of(mine, "sdpa", "--rename c=weights"), "has no c; "));
+  CHECK(contains(desk.refusal_of(mine, "sdpa", "--rename b=wights"),
+                 "sdpa has no wights; did you mean weights?"));
+  CHECK(contains(desk.refusal_of(mine, "sdpa", "--rename b=Q"), "b is renamed to Q, which is there already"));
+  CHECK(contains(desk.refusal_of(mine, "sdpa", "--rename b"), "it names no two ids"));
+}
+
 TEST_CASE("names with blanks and colons are read, and told where they stand for nothing") {
   const Desk desk;
   const auto all = tensors_of("sdpa " + batch);

@@ -2,7 +2,7 @@
 
 Probes of random seeds and dimensions are computed here, independently of the lab: in float64, float32, float16 and
 bfloat16, every operation rounded, in several orders of summation, in each way that is as right as the lesson's, and as
-frameworks do it, for --like. All steps are saved, or weights and output, or the output alone; as npz of the type or of a
+frameworks do it, for --like. All steps are saved, many in another form (forms.py), or weights and output, or the output alone; as npz of the type or of a
 wider one, as safetensors, or as JSON. Prints how many dumps there are of each kind, and what was said of those that were
 called wrong. Status 1 if there is any, or if a kind is missing.
 """
@@ -20,11 +20,12 @@ import tempfile
 
 import numpy as np
 
+import forms
 import lessons
 from arithmetic import ORDERS, ROUNDINGS, Arithmetic
 from lessons import Way
 
-FEWEST_DUMPS, FEWEST_OF_A_KIND = 1000, 5
+FEWEST_DUMPS, FEWEST_OF_A_KIND = 1000, 3
 
 KEPT = ["all steps", "weights and output", "output"]
 STORED = ["npz", "npz of a wider type", "safetensors", "json"]
@@ -233,12 +234,17 @@ class Run:
             steps = self.subject.compute(x, self.options, arithmetic, way)
         stored = "npz of a wider type" if is_kept else draw.choice(STORED)
         chosen = kept_of(steps, kept, self.subject)
+        form = draw.choice(forms.FORMS) if kept == "all steps" else forms.as_lesson
+        if form in (forms.factors_that_cancel, forms.columns_permuted) and way.name in ("scale-in-weight", "common-offset"):
+            form = forms.as_lesson  # whose queries and keys have other factors already
+        if not form(chosen, draw, arithmetic):
+            form = forms.as_lesson
         if stored == "json" and not any(np.isfinite(step).all() for step in chosen.values()):
             stored = "npz"
         number = len(self.kinds)
         save(self.dumps, number, chosen, dtype, stored)
         self.kinds[number] = {"lesson": self.subject.name, "arithmetic": dtype, "softmax": f"{dtype}, softmax {'kept' if is_kept else 'computed'} in {upcast}",
-                              "order": arithmetic.order, "way": way.name, "kept": kept, "stored": stored,
+                              "order": arithmetic.order, "way": way.name, "form": form.__name__, "kept": kept, "stored": stored,
                               "like": self.like or "the lesson"}
 
     def check(self, probe):
@@ -288,7 +294,7 @@ def expected_kinds():
     return ([f"lesson: {subject.name}" for subject in SUBJECTS] + [f"arithmetic: {dtype}" for dtype in ROUNDINGS] +
             [f"softmax: {half}, softmax {what} in float32" for half in ("float16", "bfloat16") for what in ("kept", "computed")] +
             [f"order: {order}" for order in ORDERS] + [f"way: {name}" for name in lessons.NAMES] +
-            [f"kept: {kept}" for kept in KEPT] + [f"stored: {stored}" for stored in STORED] +
+            [f"form: {form.__name__}" for form in forms.FORMS] + [f"kept: {kept}" for kept in KEPT] + [f"stored: {stored}" for stored in STORED] +
             [f"like: {like}" for like in FRAMEWORKS])
 
 

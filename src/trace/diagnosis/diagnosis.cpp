@@ -72,13 +72,19 @@ class Search {
     });
   }
 
-  /// Ids of the steps that are not as they should be, whatever fills what a mask hides.
-  std::set<std::string> differing() const {
+  /// Ids of the steps that are not as they should be, whatever fills what a mask hides, nor as one of the
+  /// conventions has them. With `among` ids, none but these are looked at.
+  std::set<std::string> differing(const std::set<std::string>& among) {
     std::set<std::string> ids;
-    for (const auto& step : steps_)
-      if (const auto* theirs = find(step.id);
-          theirs != nullptr && !is_right(step, *theirs) && !is_right_but_for_fill(step, *theirs))
-        ids.insert(step.id);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const auto& id = steps_[i].id;
+      const auto* theirs = find(id);
+      if (theirs == nullptr || (!among.empty() && among.count(id) == 0)) continue;
+      if (is_right(steps_[i], *theirs) || is_expected(steps_[i], *theirs) ||
+          is_right_but_for_fill(steps_[i], *theirs))
+        continue;
+      if (!follows_a_convention(i)) ids.insert(id);
+    }
     return ids;
   }
 
@@ -455,6 +461,17 @@ class Search {
     adopt(adopted_and(found.front().mistakes));
   }
 
+  /// Supposes the convention that gives the step at `index`, if there is one.
+  bool follows_a_convention(std::size_t index) {
+    std::vector<Hypothesis> conventions;
+    for (const auto& id : candidates(places_of_mistakes(index)))
+      if (is_convention(id) && !is_settled(id)) conventions.push_back({id});
+    const auto found = best_of(index, conventions);
+    if (found.empty() || mistakes_in(found.front()) > 0) return false;
+    adopt(adopted_and(found.front().mistakes));
+    return true;
+  }
+
   /// People make a mistake in one place and not in the next: those of this step that give every number which
   /// is not right.
   void explain_in_part(std::size_t index) {
@@ -771,8 +788,10 @@ bool Diagnosis::leaves_open() const {
                      [](const auto& step) { return step.finding == Finding::not_judged; });
 }
 
-std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun) {
-  return Search(dump, rerun, {}).differing();
+std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
+                                      const std::set<std::string>& conventions,
+                                      const std::set<std::string>& among) {
+  return Search(dump, rerun, conventions).differing(among);
 }
 
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {

@@ -49,10 +49,10 @@ struct Dump {
   std::vector<std::string> rounded_inputs{};   ///< ids of inputs that were rounded to the decimals, too
   std::vector<std::string> settled{};          ///< ids of conventions that the inputs leave no choice of
 
-  std::map<std::string, std::string> forms{};      ///< of tensors that were re-expressed: how they were saved
+  std::map<std::string, std::string> forms{};  ///< of tensors that were re-expressed: how they were saved
 
   std::map<std::string, NamedTensor> as_named{};  ///< each before it was fitted, with its name in the file
-  std::vector<NamedTensor> undecided{};           ///< what shapes have to decide: `fit` leaves none
+  std::vector<NamedTensor> undecided{};           ///< what shapes have to decide, or the numbers of steps
 
   /// Adds a sentence that is not there yet.
   void assume(std::string sentence);
@@ -70,8 +70,9 @@ struct Dump {
 Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion = {});
 
 /// Brings each tensor to the expected shape where there is one way to do so (layout.hpp, masks.hpp), and
-/// finds for undecided ones the only id whose shape they have. Nothing is broadcast but masks. Several masks
-/// of one id hide what any of them hides. `arithmetic` and `decimals` become those of the steps.
+/// finds for undecided ones the only id whose shape they have; what could be several steps remains undecided.
+/// Nothing is broadcast but masks. Several masks of one id hide what any of them hides. `arithmetic` and
+/// `decimals` become those of the steps.
 void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true);
 
 }  // namespace attn

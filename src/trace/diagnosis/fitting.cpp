@@ -9,7 +9,9 @@
 
 #include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/decimals.hpp"
+#include "trace/diagnosis/diagnosis.hpp"
 #include "trace/diagnosis/dump.hpp"
+#include "trace/diagnosis/forms.hpp"
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/masks.hpp"
 
@@ -24,6 +26,12 @@ class Fitting {
  public:
   Fitting(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true)
       : dump_(dump), expected_(expected), mask_true_(meaning_of_true(dump, mask_true)) {}
+
+  void take(const NamedTensor& tensor, const ExpectedTensor& tensor_expected, const std::string& sentence) {
+    dump_.assume(sentence);
+    dump_.as_named.insert_or_assign(tensor_expected.id, tensor);
+    replace(dump_.tensors.insert_or_assign(tensor_expected.id, tensor.tensor).first->second, tensor_expected);
+  }
 
   void fit_all() {
     for (auto& [id, tensor] : dump_.tensors)
@@ -109,15 +117,22 @@ class Fitting {
     const auto undecided = std::exchange(dump_.undecided, {});
     for (std::size_t i = 0; i < undecided.size(); ++i) {
       const auto& name = undecided[i].name;
+      if (fitting[i].size() > 1 && are_steps(fitting[i])) {
+        dump_.undecided.push_back(undecided[i]);
+        dump_.undecided.back().ids = fitting[i];
+        continue;
+      }
       if (fitting[i].size() != 1 || std::count(fitting.begin(), fitting.end(), fitting[i]) > 1) {
         dump_.leave_out(name, why_undecided(undecided[i], fitting[i]));
         continue;
       }
       const auto& id = fitting[i][0];
-      dump_.assume(fmt::format("{} is taken for {}, whose shape it has.", name, id));
-      auto& taken = dump_.as_named.insert_or_assign(id, undecided[i]).first->second;
-      replace(dump_.tensors.insert_or_assign(id, taken.tensor).first->second, *find(id));
+      take(undecided[i], *find(id), fmt::format("{} is taken for {}, whose shape it has.", name, id));
     }
+  }
+
+  bool are_steps(const Ids& ids) const {
+    return std::all_of(ids.begin(), ids.end(), [&](const auto& id) { return find(id)->kind == Kind::step; });
   }
 
   static std::string why_undecided(const NamedTensor& tensor, const Ids& fitting) {
@@ -150,6 +165,38 @@ class Fitting {
 
 void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true) {
   Fitting(dump, expected, mask_true).fit_all();
+}
+
+void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
+                  const std::set<std::string>& conventions) {
+  for (const auto& tensor : std::exchange(dump.undecided, {})) {
+    std::vector<std::pair<std::string, Dump>> trials;
+    for (const auto& id : tensor.ids) {
+      if (dump.tensors.contains(id)) continue;
+      const auto one =
+          std::find_if(expected.begin(), expected.end(), [&](const auto& e) { return e.id == id; });
+      trials.emplace_back(id, dump);
+      Fitting(trials.back().second, expected, MaskTrue::by_name)
+          .take(
+              tensor, *one,
+              fmt::format("{} could be {} and is taken for {}.", tensor.name, listed(tensor.ids, "or"), id));
+    }
+    const auto is_right = [&](const auto& trial) {
+      return differing_steps(trial.second, rerun, conventions, {trial.first}).empty();
+    };
+    const auto is_named = [&](const auto& trial) {
+      for (const auto& step : diagnose(trial.second, rerun, conventions).steps)
+        if (step.id == trial.first) return !step.mistakes.empty() && !step.made_together;
+      return false;
+    };
+    if (trials.empty()) {
+      dump.leave_out(tensor.name);
+      continue;
+    }
+    auto best = std::find_if(trials.begin(), trials.end(), is_right);
+    if (best == trials.end()) best = std::find_if(trials.begin(), trials.end(), is_named);
+    dump = std::move((best == trials.end() ? trials.front() : *best).second);
+  }
 }
 
 }  // namespace attn

@@ -90,8 +90,13 @@ double factor_between(const AnyTensor& theirs, const std::vector<double>& right)
 
 class Settling {
  public:
-  Settling(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun)
-      : dump_(dump), expected_(expected), rerun_(rerun), differing_(differing_steps(dump, rerun)) {
+  Settling(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
+           const std::set<std::string>& conventions)
+      : dump_(dump),
+        expected_(expected),
+        rerun_(rerun),
+        conventions_(conventions),
+        differing_(differing_steps(dump, rerun, conventions)) {
     if (differing_.empty()) return;
     for (auto& step : Replay(rerun).predict()) right_.emplace(step.id, std::move(step));
   }
@@ -104,11 +109,15 @@ class Settling {
  private:
   void settle(const ExpectedTensor& one) {
     if (differing_.count(one.id) == 0) return;
-    for (auto& other : layouts(one))
+    for (auto& other : others_of(one))
       if (leaves_fewer(other) || leaves_fewer_with_later(one, other)) return;
-    if (!is_floating(one.dtype) || one.shape.empty() || dump_.tensors.at(one.id).shape() != one.shape) return;
-    for (auto& other : forms(one.id))
-      if (leaves_fewer(other)) return;
+  }
+
+  std::vector<Reexpressed> others_of(const ExpectedTensor& one) const {
+    auto all = layouts(one);
+    if (is_floating(one.dtype) && !one.shape.empty() && dump_.tensors.at(one.id).shape() == one.shape)
+      for (auto& form : forms(one.id)) all.push_back(std::move(form));
+    return all;
   }
 
   std::vector<Reexpressed> layouts(const ExpectedTensor& one) const {
@@ -185,14 +194,14 @@ class Settling {
 
   /// Puts the tensors into the dump, if they are right.
   bool is_right_with(Reexpressed& other) {
+    std::set<std::string> ids;
+    for (const auto& [id, tensor] : other.tensors) ids.insert(id);
     exchange(other);
-    auto differing = differing_steps(dump_, rerun_);
-    if (std::any_of(other.tensors.begin(), other.tensors.end(),
-                    [&](const auto& one) { return differing.count(one.first) > 0; })) {
+    if (!differing_steps(dump_, rerun_, conventions_, ids).empty()) {
       exchange(other);
       return false;
     }
-    differing_ = std::move(differing);
+    differing_ = differing_steps(dump_, rerun_, conventions_);
     return true;
   }
 
@@ -215,16 +224,16 @@ class Settling {
     return false;
   }
 
-  /// The same with the steps after `one`, each laid out so that it is right, where it can be.
+  /// The same with the steps after `one`, each expressed so that it is right, where it can be.
   bool leaves_fewer_with_later(const ExpectedTensor& one, Reexpressed& other) {
     const auto before = differing_;
     if (!is_right_with(other)) return false;
     std::vector<Reexpressed> all = {std::move(other)};
     for (auto later = expected_.begin() + (&one - expected_.data()) + 1; later != expected_.end(); ++later) {
       if (differing_.count(later->id) == 0) continue;
-      for (auto& layout : layouts(*later))
-        if (is_right_with(layout)) {
-          all.push_back(std::move(layout));
+      for (auto& next : others_of(*later))
+        if (is_right_with(next)) {
+          all.push_back(std::move(next));
           break;
         }
     }
@@ -241,14 +250,16 @@ class Settling {
   Dump& dump_;
   const std::vector<ExpectedTensor>& expected_;
   const Rerun& rerun_;
+  const std::set<std::string>& conventions_;
   std::set<std::string> differing_;
   std::map<std::string, Prediction> right_;  ///< from the inputs
 };
 
 }  // namespace
 
-void settle_forms(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun) {
-  Settling(dump, expected, rerun).settle_all();
+void settle_forms(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
+                  const std::set<std::string>& conventions) {
+  Settling(dump, expected, rerun, conventions).settle_all();
 }
 
 }  // namespace attn

@@ -1,15 +1,23 @@
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "trace/diagnosis/dump.hpp"
 
 namespace attn {
 
+/// Takes undecided tensors for the step that they are right as, else for one in which a mistake gives them,
+/// else for the first that they could be.
+void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
+                  const std::set<std::string>& conventions = {});
+
 /// Brings tensors that express the right ones otherwise to the form that the lesson has, where this leaves
 /// fewer steps of the dump that differ: axes in another order that shapes do not tell, samples and heads as
 /// one axis, the columns of queries and keys permuted alike, queries and keys multiplied by factors that
 /// cancel, and scores in base 2, which are log₂ e times as large. Notes in the dump what was done.
-void settle_forms(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun);
+void settle_forms(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
+                  const std::set<std::string>& conventions = {});
 
 }  // namespace attn

@@ -44,7 +44,8 @@ void add_projection(Synonyms& synonyms, const std::string& letter, const std::st
   };
   const auto projected = fmt::format("{0} {0}_heads {1} {2}", id, words, word);
   const auto weight = fmt::format("W_{} W_{}", id, letter), bias = "b_" + id;
-  add(synonyms, names("{q} {q}s {q}states {query}states {query}layer mixed{query}layer ") + words, projected);
+  add(synonyms, names("{q} {q}s {q}states {query}states {query}layer mixed{query}layer hook{q} ") + words,
+      projected);
   add(synonyms, word, projected + ' ' + before);
   add(synonyms, names("{q}proj {query}proj"), projected + ' ' + weight);
   add(synonyms, names("w{q} w{query} weight{q} weight{query} {q}weight {query}weight"), weight);
@@ -93,9 +94,11 @@ void add_output_projection(Synonyms& synonyms) {
 
 void add_steps_of_attention(Synonyms& synonyms) {
   add(synonyms,
-      "score logits attnlogits attentionlogits rawscores attnscores attentionscores energy energies "
-      "similarity sim dots qk qkt dotproduct",
+      "score logits attnlogits attentionlogits rawscores energy energies similarity sim dots qk qkt "
+      "dotproduct",
       "scores");
+  add(synonyms, "attnscores attentionscores", "scores scaled masked");
+  add(synonyms, "hookattnscores", "masked scaled scores");
   add(synonyms,
       "scaledscores scoresscaled scaledlogits scaledattnscores scaledattentionscores scaledenergy scaledqk",
       "scaled");
@@ -106,21 +109,25 @@ void add_steps_of_attention(Synonyms& synonyms) {
   add(synonyms,
       "attn attention attentions attnweights attentionweights attnweight attentionweight attnprobs "
       "attentionprobs attnprob probs probabilities alpha alphas attnmap attnmaps attentionmap attentionmaps "
-      "attnpattern attentionpattern attnoutputweights softmax",
+      "attnpattern attentionpattern attnoutputweights softmax hookpattern",
       "weights mean_weights");
   add(synonyms, "droppedweights weightsdropped attndropped droppedattn attnweightsdropped", "dropped");
   add(synonyms, "headoutputs headsoutput headout headouts headsout perhead", "heads");
   add(synonyms, "concatenated merged mergedheads concatheads concatoutput contextlayer", "concat");
   add(synonyms, "outputs result y finaloutput", "output");
-  add(synonyms, "out o attnoutput attentionoutput attnout contextvector contextvectors",
-      "output concat heads");
+  add(synonyms, "hookz", "heads concat");
+  add(synonyms, "out o contextvector contextvectors", "output concat heads");
+  add(synonyms, "attnoutput attentionoutput attnout hookattnout", "attention/output output concat heads");
   add(synonyms, "context", "output concat heads X_source");
   add(synonyms, "resid withresidual", "residual");
+  add(synonyms, "hookresidmid", "residual_1");
+  add(synonyms, "hookresidpost", "output residual_2");
+  add(synonyms, "lasthiddenstate", "output");
   add(synonyms, "normed normalised layernorm layernormed", "normalized");
 }
 
 void add_inputs(Synonyms& synonyms) {
-  add(synonyms, "input inputs hiddenstates embeddings embedded x", "X");
+  add(synonyms, "input inputs hiddenstates embeddings embedded x hookresidpre", "X");
   add(synonyms, "tgt", "X_target X");
   add(synonyms, "target targets xt xq decoderinput decoderinputs decoderstates", "X_target");
   add(synonyms, "src", "X_source memory X");
@@ -138,6 +145,12 @@ void add_rest_of_a_block(Synonyms& synonyms) {
   add_layer(synonyms, "linear2 fc2 output.dense feedforward.2 ffn.2 mlp.2", "W_2", "b_2");
   add(synonyms, "cfc.weight", "W_1", Storage::as_in_gpt2);
   add(synonyms, "mlp.cproj.weight", "W_2", Storage::as_in_gpt2);
+  add(synonyms, "mlp.win", "W_1");
+  add(synonyms, "mlp.wout", "W_2");
+  add(synonyms, "mlp.bin", "b_1");
+  add(synonyms, "mlp.bout", "b_2");
+  add(synonyms, "mlp.hookpost", "ffn/hidden");
+  add(synonyms, "hookmlpout", "ffn/output");
   add(synonyms, "cfc.bias", "b_1");
   add(synonyms, "mlp.cproj.bias", "b_2");
   const auto add_norm = [&](const std::string& names, const std::string& norms) {
@@ -147,16 +160,21 @@ void add_rest_of_a_block(Synonyms& synonyms) {
         gains += norm + "/gain ";
         biases += norm + "/bias ";
       }
-      add(synonyms, fmt::format("{0}.weight {0}.gamma {0}.scale", name), gains);
-      add(synonyms, fmt::format("{0}.bias {0}.beta", name), biases);
+      add(synonyms, fmt::format("{0}.weight {0}.gamma {0}.scale {0}.w", name), gains);
+      add(synonyms, fmt::format("{0}.bias {0}.beta {0}.b", name), biases);
+      add(synonyms, name + ".hooknormalized", norms);
     }
   };
   add_norm("norm1 ln1 layernorm1 inputlayernorm attention.output.layernorm", "norm_1");
   add_norm("norm2 ln2 layernorm2 postattentionlayernorm", "norm_2 norm_cross");
   add_norm("norm layernorm ln", "norm");
-  add(synonyms, "wte.weight embedtokens.weight tokembeddings.weight tokenembedding.weight", "embedding");
-  add(synonyms, "wpe.weight positionembedding.weight positionembeddings.weight posemb.weight", "positions");
+  add(synonyms, "wte.weight embedtokens.weight tokembeddings.weight tokenembedding.weight embed.we",
+      "embedding");
+  add(synonyms, "wpe.weight positionembedding.weight positionembeddings.weight posemb.weight posembed.wpos",
+      "positions");
   add_layer(synonyms, "lmhead", "W_vocabulary", "b_vocabulary");
+  add(synonyms, "unembed.wu", "W_vocabulary");
+  add(synonyms, "unembed.bu", "b_vocabulary");
   add_layer(synonyms, "classifier", "W_class", "b_class");
 }
 

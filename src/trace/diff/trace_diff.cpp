@@ -151,21 +151,12 @@ Tolerance claim_tolerance(const StoredTrace& a, const StoredTrace& b) {
   return default_tolerance(dtype_of(a), dtype_of(b));
 }
 
-/// The id after the renames.
-std::string renamed(std::string id, const DiffSettings& settings) {
-  for (const auto& [from, to] : settings.renames) {
-    const bool is_group = from.ends_with('/') && id.starts_with(from);
-    if (is_group || id == from) id.replace(0, from.size(), to);
-  }
-  return id;
-}
-
 /// Where each id stands in the trace.
 std::map<std::string, std::size_t> places_of(const StoredTrace& trace, const DiffSettings& settings) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < trace.tensors().size(); ++i) {
     const auto& id = trace.tensors()[i].id;
-    const auto name = renamed(id, settings);
+    const auto name = renamed(id, settings.renames);
     if (!places.emplace(name, i).second)
       throw Error(
           fmt::format("{} is renamed to {}, which is there already; valid: another --rename", id, name));
@@ -181,7 +172,7 @@ std::string ids_of(const StoredTrace& trace) {
 
 void require_used(const DiffSettings& settings, const StoredTrace& a, const StoredTrace& b) {
   for (const auto& [from, to] : settings.renames) {
-    const DiffSettings alone{.renames = {{from, to}}};
+    const Renames alone = {{from, to}};
     const auto is_there = [&](const StoredTrace& trace) {
       return std::any_of(trace.tensors().begin(), trace.tensors().end(),
                          [&](const auto& tensor) { return renamed(tensor.id, alone) != tensor.id; });
@@ -289,7 +280,7 @@ TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffS
     return is_selected(id, settings.only) && (!settings.only_common || in_other.count(id) > 0);
   };
   for (std::size_t i = 0; i < a.tensors().size(); ++i) {
-    const auto id = renamed(a.tensors()[i].id, settings);
+    const auto id = renamed(a.tensors()[i].id, settings.renames);
     if (!is_compared(id, in_b)) continue;
     const auto found = in_b.find(id);
     diff.tensors.push_back(found == in_b.end() ? TensorDiff{.id = id, .a = &a.tensors()[i]}
@@ -297,7 +288,7 @@ TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffS
     diff.tensors.back().id = id;
   }
   for (const auto& tensor : b.tensors()) {
-    const auto id = renamed(tensor.id, settings);
+    const auto id = renamed(tensor.id, settings.renames);
     if (is_compared(id, in_a) && in_a.count(id) == 0) diff.tensors.push_back({.id = id, .b = &tensor});
   }
   if (settings.only_common && diff.tensors.empty())

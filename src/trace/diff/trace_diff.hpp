@@ -54,7 +54,7 @@ struct DiffSettings {
 
   /// Ids of either trace that count as another, and groups: {"attn", "weights"}, {"att/", "attention/"}. With
   /// any, words are left out.
-  std::vector<std::pair<std::string, std::string>> renames{};
+  Renames renames{};
 };
 
 /// `otherwise` with what the settings say in place of it.
