@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -172,6 +173,7 @@ struct Checked {
   Plan plan;
   Dump dump;
   attn::Diagnosis diagnosis;
+  bool has_words = true;  ///< whether somebody says which words the tensors are of
 };
 
 /// Refuses a sheet of another lesson, and one that contradicts an option: a sheet says its own options.
@@ -263,7 +265,13 @@ void refuse_unknown_renames(const CheckDump& check, const Dump& dump, const std:
                               attn::valid_instead_of(to, ids)));
 }
 
-Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
+bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
+  const auto& typed = check.options.typed;
+  return check.probe || !file.header().lesson.empty() || typed.count("sentence") > 0 ||
+         typed.count("source") > 0 || typed.count("target") > 0;
+}
+
+Checked check_as_said(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
@@ -295,7 +303,52 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, c
                             guesses(file, dump.unknown, expected)));
   require_judged(diagnosis, plan, path);
   tell_absent(diagnosis, plan, dump);
-  return {nullptr, std::move(plan), std::move(dump), std::move(diagnosis)};
+  return {nullptr, std::move(plan), std::move(dump), std::move(diagnosis), says_words(check, file)};
+}
+
+/// How many wrong steps nothing explains, then how many are wrong.
+std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis) {
+  std::pair<std::size_t, std::size_t> trouble{0, 0};
+  for (const auto& step : diagnosis.steps) {
+    if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
+    if (step.mistakes.empty()) ++trouble.first;
+    ++trouble.second;
+  }
+  return trouble;
+}
+
+/// Whether neither the file nor anybody else says how many heads there are.
+bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& file) {
+  const auto& config = file.header().config;
+  return check.lesson->uses("heads") && !check.probe && check.options.typed.count("heads") == 0 &&
+         std::none_of(config.begin(), config.end(), [](const auto& one) { return one.first == "heads"; });
+}
+
+/// The file with as many heads as the options say, or, where nobody says how many, with those that leave the
+/// least trouble, the usual ones first. Throws what is said of the usual ones where no number of heads will
+/// do.
+Checked check_tensors(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
+  if (!leaves_heads_open(check, file)) return check_as_said(check, file, path);
+  constexpr std::size_t most_heads = 32;
+  std::optional<Checked> best;
+  std::exception_ptr trouble_with_usual;
+  auto other = check;
+  for (std::size_t heads = 0; heads <= most_heads && !(best && best->diagnosis.is_right()); ++heads) {
+    try {
+      auto checked = check_as_said(other, file, path);
+      if (!best || trouble_in(checked.diagnosis) < trouble_in(best->diagnosis)) best = std::move(checked);
+    } catch (const Error&) {
+      if (heads == 0) trouble_with_usual = std::current_exception();
+    }
+    other.options.typed.insert("heads");
+    other.options.heads = heads + 1;
+  }
+  if (!best) std::rethrow_exception(trouble_with_usual);
+  if (best->plan.options.heads)
+    best->dump.assume(
+        fmt::format("heads = {0} is assumed: nobody says how many there are, as --heads {0} would.",
+                    *best->plan.options.heads));
+  return std::move(*best);
 }
 
 /// A filled-in worksheet, a file of tensors, or a folder with a CSV file for each.
@@ -321,9 +374,11 @@ std::string report(const CheckDump& check, const Checked& checked) {
   if (check.probe) settings.probe = std::filesystem::path(*check.probe).filename().string();
   if (check.format == CheckFormat::json)
     return attn::report_as_json(checked.diagnosis, checked.dump, settings);
-  LabelKeeper labels(checked.plan.is_batched());
-  lessons::run(*checked.plan.lesson, checked.plan, labels);
-  settings.labels = std::move(labels.by_id);
+  if (checked.has_words) {
+    LabelKeeper labels(checked.plan.is_batched());
+    lessons::run(*checked.plan.lesson, checked.plan, labels);
+    settings.labels = std::move(labels.by_id);
+  }
   return attn::report_as_text(checked.diagnosis, checked.dump, settings);
 }
 

@@ -87,9 +87,12 @@ attn::Mistakes mistakes_of_head_output(const Tensor<4>& heads, const Tensor<3>& 
     const auto W = attn::rows(map.W, 0, heads.shape(3));
     return LinearMap{W, map.b}(attn::divide(sum_of_heads(heads), divisor));
   };
+  const auto with_transposed = [&concat, map] { return LinearMap{read_as_transposed(map.W), map.b}(concat); };
   auto mistakes = mistakes_of_bias(concat, "O", map);
   const attn::Mistakes others = {
       {"no-output-projection", [&concat] { return concat; }},
+      {"weight-transposed", with_transposed},
+      {"weight-transposed:output", with_transposed},
       {"heads-summed", [&heads] { return sum_of_heads(heads); }},
       {"heads-summed:projected", [=] { return through_first_rows(1.0); }},
       {"heads-averaged", [&heads, h] { return attn::divide(sum_of_heads(heads), h); }},

@@ -92,9 +92,10 @@ attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<Line
                                       std::size_t groups) {
   const auto* const names = "QKV";
   auto mistakes = mistakes_of_bias(X, std::string(1, names[own]), all[own]);
-  mistakes.emplace_back("weight-transposed", [&X, map = all[own]] {
-    return LinearMap{read_as_transposed(map.W), map.b}(X);
-  });
+  for (const auto* id : {"weight-transposed", "weight-transposed:projections"})
+    mistakes.emplace_back(id, [&X, map = all[own]] {
+      return LinearMap{read_as_transposed(map.W), map.b}(X);
+    });
   for (std::size_t other = 0; other < all.size(); ++other)
     if (other != own)
       mistakes.emplace_back(std::string("wrong-projection:") + names[own] + names[other],

@@ -16,6 +16,7 @@ struct CataloguedMistake {
   std::string_view training;      ///< why a model may train with it all the same, or does not
   std::string_view seen_in{};     ///< public reports: "cntkx #10, mlc-llm #3426"; empty where there is none
   std::string_view conversion{};  ///< of a convention: how to convert; empty of a mistake
+  std::string_view same_as{};     ///< another id of the same numbers, whatever the dimensions
   std::string_view stated{};  ///< of a convention: what a probe's task sheet says of it, so that it is wrong
                               ///< there; empty where the sheet leaves it open
 

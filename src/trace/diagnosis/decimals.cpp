@@ -14,7 +14,7 @@ namespace attn {
 
 namespace {
 
-constexpr int fewest_decimals = 3, most_decimals = 9;
+constexpr int fewest_decimals = 2, most_decimals = 9;
 constexpr std::ptrdiff_t fewest_numbers = 8;  // that are no fractions of a power of 2
 constexpr int replays_of_rounded = 4;         // with numbers moved at random
 constexpr double moves_of_decimals = 4.0;

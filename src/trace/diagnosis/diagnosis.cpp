@@ -100,6 +100,8 @@ class Search {
           found == explained_.end() || found->second.finding == Finding::wrong)
         wrong_.insert(id);
     }
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (find(steps_[i].id) != nullptr) note_what_it_rests_on(i);
     for (const auto& input : dump_.absent)
       if (steps_that_need_.count(input) > 0) diagnosis.absent.push_back(input);
     for (const auto& step : steps_) {
@@ -328,6 +330,19 @@ class Search {
       for (std::size_t i = 0; i < steps_.size(); ++i) found->second.push_back(!is_known || is_changed(i));
     }
     return found->second[index];
+  }
+
+  /// Notes of a step the wrong ones that it follows from, at once or by others that are right given these.
+  void note_what_it_rests_on(std::size_t index) {
+    auto& given = given_[steps_[index].id];
+    for (std::size_t earlier = 0; earlier < index; ++earlier) {
+      const auto& id = steps_[earlier].id;
+      const auto roots = wrong_.count(id) > 0 ? std::vector{id} : given_[id];
+      if (roots.empty() || find(id) == nullptr || not_from_.count(id) > 0 || !depends_on(index, earlier))
+        continue;
+      for (const auto& root : roots)
+        if (std::find(given.begin(), given.end(), root) == given.end()) given.push_back(root);
+    }
   }
 
   /// The step at `index`, and those from which it follows and which the dump lacks.
@@ -635,7 +650,7 @@ class Search {
     else if (open != not_judged_.end() && !unknown_inputs_of(step.id).empty())
       verdict = verdict_not_judged(open->second);
     else
-      verdict.finding = theirs.shape() == step.shape ? Finding::wrong : Finding::shape;
+      verdict = verdict_of_unexplained(step, theirs);
     verdict.id = step.id;
     verdict.axes = step.axes;
     verdict.shape = theirs.shape();
@@ -663,6 +678,17 @@ class Search {
     }
     if (!matches(step, theirs, step.shape, step.reference, tolerance_.at(step.id)))
       verdict.not_from = wrong_before(step.id);
+    else if (const auto given = given_.find(step.id); given != given_.end())
+      verdict.given = given->second;
+    return verdict;
+  }
+
+  StepVerdict verdict_of_unexplained(const Prediction& step, const AnyTensor& theirs) const {
+    StepVerdict verdict;
+    verdict.finding = theirs.shape() == step.shape ? Finding::wrong : Finding::shape;
+    const auto index = static_cast<std::size_t>(&step - steps_.data());
+    for (std::size_t i = 0; i < index; ++i)
+      if (find(steps_[i].id) == nullptr && depends_on(index, i)) verdict.lacking.push_back(steps_[i].id);
     return verdict;
   }
 
@@ -715,13 +741,19 @@ class Search {
 
   void measure(const Prediction& step, const AnyTensor& theirs, StepVerdict& verdict) const {
     const auto& tolerance = tolerance_.at(step.id);
+    verdict.differs_at.resize(step.shape.size());
     for (std::size_t i = 0; i < step.reference.size(); ++i) {
       if (is_blank(step.id, i)) continue;
       const double their = theirs.view().at(i);
       verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
       const bool is_same = is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
-      if (verdict.first_difference || is_same) continue;
-      verdict.first_difference = index_at(step.shape, i);
+      if (is_same) continue;
+      const auto index = index_at(step.shape, i);
+      for (std::size_t axis = 0; axis < index.size(); ++axis) verdict.differs_at[axis].insert(index[axis]);
+      ++verdict.different;
+      if (std::isnan(their)) ++verdict.nans;
+      if (verdict.first_difference) continue;
+      verdict.first_difference = index;
       verdict.theirs = their;
       verdict.right = step.reference[i];
     }
@@ -759,8 +791,9 @@ class Search {
   std::map<std::string, std::vector<std::string>> not_judged_;    ///< ids of the inputs, by step
   std::map<std::string, StepVerdict> verdict_by_mistake_;         ///< by id of the mistake
   std::optional<Own> own_;
-  std::set<std::string> wrong_;                                  ///< ids of steps
-  std::map<std::string, std::vector<std::string>> not_from_;     ///< wrong steps, by right one
+  std::set<std::string> wrong_;                               ///< ids of steps
+  std::map<std::string, std::vector<std::string>> not_from_;  ///< wrong steps, by right one
+  std::map<std::string, std::vector<std::string>> given_;  ///< wrong steps that one follows from, by its id
   mutable std::map<std::size_t, std::vector<bool>> changed_by_;  ///< whether each step is, by earlier one
 };
 

@@ -39,14 +39,20 @@ struct StepVerdict {
   /// Of a right step: ids of wrong ones before it from which it does not follow, though it should.
   std::vector<std::string> not_from{};
 
+  /// Of a right step: ids of the wrong ones that it follows from.
+  std::vector<std::string> given{};
+
   /// In which the mistake is: another than `id` where the dump lacks that one.
   std::string step_of_mistake{};
   double largest_difference = 0.0;          ///< |theirs − what is right|, from their own tensors before it
   std::optional<Index> first_difference{};  ///< with the batch axis
   double theirs = 0.0, right = 0.0;         ///< there
-  std::vector<std::string> needs{};         ///< of one that is not judged: ids of the absent inputs
-  std::size_t blanks = 0;                   ///< places of a tensor written by hand that are empty
-  double unexplained = 0.0;                 ///< |theirs − what the mistake gives|, the largest
+  std::size_t different = 0, nans = 0;      ///< how many numbers differ, and how many are NaN that are none
+  std::vector<std::set<std::size_t>> differs_at{};  ///< by axis: the indices of those that differ
+  std::vector<std::string> lacking{};  ///< of a wrong step: steps that it follows from and the dump lacks
+  std::vector<std::string> needs{};    ///< of one that is not judged: ids of the absent inputs
+  std::size_t blanks = 0;              ///< places of a tensor written by hand that are empty
+  double unexplained = 0.0;            ///< |theirs − what the mistake gives|, the largest
   Shape shape{}, right_shape{};
   std::vector<std::string> axes{};  ///< without the batch axis
 };
@@ -60,8 +66,9 @@ struct Diagnosis {
   bool leaves_open() const;          ///< whether a step could not be judged
 };
 
-/// Ids of the dump's steps that are not as the lesson, or one of the conventions, computes them from the dump's
-/// tensors before them, whatever fills what a mask hides. With `among` ids, none but these are looked at.
+/// Ids of the dump's steps that are not as the lesson, or one of the conventions, computes them from the
+/// dump's tensors before them, whatever fills what a mask hides. With `among` ids, none but these are looked
+/// at.
 std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
                                       const std::set<std::string>& conventions = {},
                                       const std::set<std::string>& among = {});

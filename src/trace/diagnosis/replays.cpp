@@ -94,6 +94,7 @@ std::vector<Prediction> Replays::with_changed(const std::string& id, void (*chan
     rerun_([&](const Tapped& tapped) {
       if (tapped.id == id) change(tapped);
       watch(tapped);
+      if (tapped.id == id && dump_.tensors.contains(id)) change(tapped);  // theirs, which took its place
     });
   };
   return replay_with(rerun).predict(mistakes);

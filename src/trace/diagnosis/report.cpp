@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "attn/text/width.hpp"
 #include "trace/diagnosis/catalogue.hpp"
@@ -17,12 +18,27 @@ namespace attn {
 
 namespace {
 
+/// The mistakes, those of the same numbers as one: "scale-d-k (scale-twice is the same)".
+std::vector<std::string> different_mistakes(const StepVerdict& step) {
+  const auto ids = ids_without_variants(step.mistakes);
+  std::vector<std::string> different;
+  for (const auto& id : ids) {
+    const auto* mistake = find_mistake(id);
+    if (mistake != nullptr && contains(ids, std::string(mistake->same_as))) continue;
+    different.push_back(id);
+    for (const auto& other : ids)
+      if (const auto* second = find_mistake(other); second != nullptr && second->same_as == id)
+        different.back() += fmt::format(" ({} is the same)", other);
+  }
+  return different;
+}
+
 /// "no-scale", "one of: no-scale, scale-d-k", "two mistakes: no-scale, gqa-tile".
 std::string mistakes_in_words(const StepVerdict& step) {
-  const auto ids = ids_without_variants(step.mistakes);
-  const auto names = fmt::format("{}", fmt::join(ids, ", "));
-  if (step.made_together) return (ids.size() == 2 ? "two mistakes: " : "two of: ") + names;
-  return (ids.size() == 1 ? "" : "one of: ") + names;
+  const auto different = different_mistakes(step);
+  const auto names = fmt::format("{}", fmt::join(different, ", "));
+  if (step.made_together) return (different.size() == 2 ? "two mistakes: " : "two of: ") + names;
+  return (different.size() == 1 ? "" : "one of: ") + names;
 }
 
 std::string conventions_in_words(const StepVerdict& step) {
@@ -39,13 +55,21 @@ std::string families_of(const StepVerdict& step) {
   return fmt::format("{}", fmt::join(families, " or "));
 }
 
+/// ", given your weights" of a step that follows from wrong ones.
+std::string given_in_words(const StepVerdict& step) {
+  constexpr std::size_t most_named = 3;
+  if (step.given.empty()) return "";
+  return ", given your " + (step.given.size() > most_named ? "tensors before it" : listed(step.given, "and"));
+}
+
 /// "wrong: scale-d-model", as far as the hint goes.
 std::string verdict_in_words(const StepVerdict& step, Hint hint) {
   switch (step.finding) {
     case Finding::right:
-      return step.blanks == 0 ? "right" : fmt::format("right so far, {} left empty", step.blanks);
+      return step.blanks == 0 ? "right" + given_in_words(step)
+                              : fmt::format("right so far, {} left empty", step.blanks);
     case Finding::rounding:
-      return "right, but for rounding";
+      return "right, but for rounding" + given_in_words(step);
     case Finding::form:
       return "another form";
     case Finding::convention:
@@ -63,8 +87,7 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint) {
   if (hint == Hint::family) return "wrong: a mistake of the family " + families_of(step);
   if (step.in_part) return "wrong: perhaps " + mistakes_in_words(step);
   const auto beside = step.conventions.empty() ? "" : ", beside " + conventions_in_words(step);
-  return (ids_without_variants(step.mistakes).size() == 1 ? "wrong: " : "wrong, ") + mistakes_in_words(step) +
-         beside;
+  return (different_mistakes(step).size() == 1 ? "wrong: " : "wrong, ") + mistakes_in_words(step) + beside;
 }
 
 /// "[sample 0, sat, cat]".
@@ -90,6 +113,34 @@ std::string place_in_words(const StepVerdict& step, const ReportSettings& settin
     places.push_back(place);
   }
   return fmt::format("[{}]", fmt::join(places, ", "));
+}
+
+/// "3", "3 and 5", "3 to 6"; empty of all, and of many with others between them.
+std::string indices_in_words(const std::set<std::size_t>& indices, std::size_t length) {
+  constexpr std::size_t most_named = 3;
+  const auto first = *indices.begin(), last = *indices.rbegin();
+  if (indices.size() == length) return "";
+  if (indices.size() > 2 && last - first + 1 == indices.size()) return fmt::format("{} to {}", first, last);
+  std::vector<std::string> names;
+  for (const auto index : indices) names.push_back(std::to_string(index));
+  return names.size() > most_named ? "" : listed(names, "and");
+}
+
+/// "12 of 98 entries differ, all of them in sample 1, head 0."
+std::string extent_in_words(const StepVerdict& step) {
+  const auto entries = element_count(step.right_shape);
+  if (entries < 2) return "";
+  if (step.different == entries) return "Every entry differs. ";
+  std::vector<std::string> places;
+  const bool has_batch = step.right_shape.size() > step.axes.size();
+  for (std::size_t axis = 0; axis < step.differs_at.size(); ++axis)
+    if (const auto indices = indices_in_words(step.differs_at[axis], step.right_shape[axis]);
+        !indices.empty())
+      places.push_back(
+          fmt::format("{} {}", has_batch && axis == 0 ? "sample" : step.axes[axis - has_batch], indices));
+  return fmt::format(
+      "{} of {} entries differ{}. ", step.different, entries,
+      places.empty() || step.different == 1 ? "" : fmt::format(", all in {}", fmt::join(places, ", ")));
 }
 
 std::string number_in_words(double number, int precision) {
@@ -122,12 +173,23 @@ std::string evidence_in_words(const StepVerdict& step, bool by_hand) {
 void add_evidence(std::string& text, const StepVerdict& step, bool by_hand, const ReportSettings& settings) {
   if (!step.first_difference) return;
   const auto precision = settings.precision;
-  text += beneath(fmt::format("First different at {}: yours is {}{}. The largest difference is {}.",
-                              place_in_words(step, settings), number_in_words(step.theirs, precision),
+  text += beneath(fmt::format("{}First different at {}: yours is {}{}. The largest difference is {}.",
+                              extent_in_words(step), place_in_words(step, settings),
+                              number_in_words(step.theirs, precision),
                               settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
                               number_in_words(step.largest_difference, 2)),
                   settings);
-  if (step.mistakes.empty() && step.conventions.empty()) return;
+  if (step.nans > 0)
+    text += beneath(fmt::format("{} of your entries {} nan, and should be none.", step.nans,
+                                step.nans == 1 ? "is" : "are"),
+                    settings);
+  if (step.mistakes.empty() && step.conventions.empty()) {
+    if (!step.lacking.empty())
+      text += beneath(fmt::format("Save {} too: each step is checked by itself, from yours before it.",
+                                  listed(step.lacking, "and")),
+                      settings);
+    return;
+  }
   text += beneath(evidence_in_words(step, by_hand), settings);
 }
 
@@ -172,6 +234,11 @@ std::string summary(const Diagnosis& diagnosis, bool by_hand) {
 
 namespace {
 
+bool is_stored_as(Dtype dtype, const Dump& dump) {
+  return std::any_of(dump.tensors.begin(), dump.tensors.end(),
+                     [&](const auto& tensor) { return tensor.second.dtype() == dtype; });
+}
+
 /// What the file is, and how it was read.
 std::string heading(const Dump& dump, const ReportSettings& settings) {
   auto text = fmt::format("check {}: {}{}\n", settings.lesson, settings.dump,
@@ -179,7 +246,9 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
   if (dump.decimals)
     text += fmt::format("  The numbers are rounded to {} decimals.\n", *dump.decimals);
   else if (dump.arithmetic != Dtype::float64)
-    text += fmt::format("  The numbers are {}.\n", name_of(dump.arithmetic));
+    text += fmt::format("  The numbers {} {}.\n",
+                        is_stored_as(dump.arithmetic, dump) ? "are" : "have no more digits than",
+                        name_of(dump.arithmetic));
   for (const auto& assumption : dump.assumptions) text += paragraph(assumption, settings.width, 2);
   if (!dump.unknown.empty())
     text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
@@ -244,9 +313,15 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     if (step.blanks > 0) one["blanks"] = step.blanks;
     if (!step.form.empty()) one["form"] = step.form;
     if (!step.not_from.empty()) one["not_from"] = step.not_from;
+    if (!step.given.empty()) one["given"] = step.given;
+    if (!step.lacking.empty()) one["lacking"] = step.lacking;
     const auto conventions = ids_without_variants(step.conventions);
     one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));
-    if (step.first_difference) one["first_difference"] = *step.first_difference;
+    if (step.first_difference) {
+      one["different"] = step.different;
+      one["nan"] = step.nans;
+      one["first_difference"] = *step.first_difference;
+    }
     document["steps"].push_back(one);
   }
   document["missing"] = diagnosis.missing;

@@ -157,6 +157,17 @@ bool differ(const std::vector<attn::Prediction>& a, const std::vector<attn::Pred
   return false;
 }
 
+/// Whether the first step that differs, or another one, is neither right nor a convention.
+bool is_wrong(const Probe& probe, const attn::Dump& dump, const std::vector<attn::Prediction>& wrong,
+              const std::vector<attn::Prediction>& right) {
+  for (std::size_t i = 0; i < right.size(); ++i)
+    if (dump.tensors.count(right[i].id) > 0 && !are_near(wrong[i].expected, right[i].expected)) {
+      if (!attn::differing_steps(dump, rerun_of(probe), {}, {right[i].id}).empty()) return true;
+      break;
+    }
+  return !attn::differing_steps(dump, rerun_of(probe)).empty();
+}
+
 }  // namespace
 
 TEST_CASE("no two inputs of a probe are equal up to a factor and a permutation", "[probe]") {
@@ -183,14 +194,14 @@ TEST_CASE("an input in the place of another of its shape is wrong, from all tens
                     CHECK(differ(wrong, right));
                     CHECK(differ(wrong, right, &results));
                     const auto all = dump_of(wrong, probe), shown = dump_of(wrong, probe, &results);
-                    CHECK_FALSE(attn::differing_steps(all, rerun_of(probe)).empty());
-                    CHECK_FALSE(attn::differing_steps(shown, rerun_of(probe)).empty());
+                    CHECK(is_wrong(probe, all, wrong, right));
+                    CHECK(is_wrong(probe, shown, wrong, right));
                     if (pairs++ % 97 > 0) return;  // seconds each of what looks for two mistakes at once
                     CHECK_FALSE(attn::diagnose(all, rerun_of(probe)).is_right());
                     CHECK_FALSE(attn::diagnose(shown, rerun_of(probe)).is_right());
                   });
   });
-  CHECK(pairs > 1000);
+  CHECK(pairs > 600);
 }
 
 TEST_CASE("no convention that a probe leaves open gives the results of a mistake", "[probe]") {

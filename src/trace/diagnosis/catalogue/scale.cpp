@@ -80,7 +80,8 @@ std::vector<CataloguedMistake> mistakes_of_scale() {
        .training = "From scratch W_Q grows against it. "
                    "It costs most where somebody else's checkpoint is loaded: "
                    "nothing fails, and the answers become vague.",
-       .seen_in = "maxtext #3138"},
+       .seen_in = "maxtext #3138",
+       .same_as = "scale-d-k"},
       {.id = "scale-after-softmax",
        .family = "scale",
        .name = "the weights are divided by √d_k after softmax, instead of the scores before it",
