@@ -22,7 +22,10 @@ struct SeenAll {};
 
 std::vector<double> numbers_of(const TensorView& tensor) {
   std::vector<double> numbers(element_count(tensor.shape));
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = tensor.at(i);
+  if (is_floating(tensor.dtype) && tensor.data != nullptr)
+    std::copy_n(static_cast<const double*>(tensor.data), numbers.size(), numbers.begin());
+  else
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = tensor.at(i);
   return numbers;
 }
 
@@ -73,8 +76,9 @@ bool can_be_used(const Tapped& tapped, const AnyTensor& theirs) {
   if (count == 0) return true;
   const auto range = std::minmax_element(own, own + count);
   const auto smallest = static_cast<double>(*range.first), largest = static_cast<double>(*range.second);
+  const auto view = theirs.view();
   for (std::size_t i = 0; i < element_count(theirs.shape()); ++i) {
-    const double number = theirs.view().at(i);
+    const double number = view.at(i);
     if (!(smallest <= number && number <= largest)) return false;
   }
   return true;
@@ -127,11 +131,12 @@ class Notes {
   void hand_on(const Tapped& tapped, const AnyTensor& theirs) const {
     const auto axis = tapped.row ? tapped.row->axis : 0;
     const auto slacks = slacks_.find(tapped.id);
+    const auto numbers = theirs.view();
     for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
-      const auto at = tapped.shape.empty() ? i : offset_in(theirs.shape(), tapped.shape, axis, i);
+      const auto at = tapped.row ? offset_in(numbers.shape, tapped.shape, axis, i) : i;
       const bool is_blank = slacks != slacks_.end() && std::isinf(slacks->second[at]);
       if (is_blank) return;
-      store(tapped, i, theirs.view().at(at));
+      store(tapped, i, numbers.at(at));
     });
   }
 
@@ -167,9 +172,11 @@ class Notes {
     }
     auto& step = steps_[place->second];
     const TensorView now{tapped.dtype, tapped.shape, tapped.elements};
-    if (is_new || step.shape != tapped.shape) grow(step, tapped, numbers_of(now));
-    for_each_new(tapped.shape, tapped.row,
-                 [&](std::size_t i) { step.reference[i] = step.expected[i] = now.at(i); });
+    if (is_new || step.shape != tapped.shape)
+      grow(step, tapped, numbers_of(now));
+    else
+      for_each_new(tapped.shape, tapped.row,
+                   [&](std::size_t i) { step.reference[i] = step.expected[i] = now.at(i); });
     note_mistakes(tapped.mistakes, step);
     return step;
   }
@@ -200,8 +207,9 @@ class Notes {
         step.expected_shape = tapped.shape;
         step.expected = step.reference;
       }
+      const auto numbers = result->view();
       for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
-        step.expected[i] = result->view().at(i);
+        step.expected[i] = numbers.at(i);
         store(tapped, i, step.expected[i]);
       });
     }
@@ -246,7 +254,8 @@ Watch made_on_purpose(Hypothesis mistakes, Watch watch) {
       if (!supposes(mistakes, mistake.id(), tapped.id)) continue;
       const auto result = mistake.result(nullptr);
       if (!result || result->shape() != tapped.shape) continue;
-      for_each_new(tapped.shape, tapped.row, [&](std::size_t i) { store(tapped, i, result->view().at(i)); });
+      const auto numbers = result->view();
+      for_each_new(tapped.shape, tapped.row, [&](std::size_t i) { store(tapped, i, numbers.at(i)); });
     }
     if (watch) watch(tapped);
   };
@@ -286,8 +295,8 @@ std::vector<Prediction> Replay::predict(const Hypothesis& hypothesis) const {
 }
 
 /// Each number in turn is raised by its slack.
-std::map<std::string, std::vector<double>> Replay::tolerance_by_hand(const Hypothesis& hypothesis) const {
-  const auto still = predict(hypothesis);
+std::map<std::string, std::vector<double>> Replay::tolerance_by_hand(
+    const Hypothesis& hypothesis, const std::vector<Prediction>& still) const {
   std::map<std::string, std::vector<double>> tolerance;
   for (const auto& step : still) {
     auto& of_step = tolerance[step.id];
@@ -313,10 +322,9 @@ std::map<std::string, std::vector<double>> Replay::tolerance_by_hand(const Hypot
   return tolerance;
 }
 
-std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& hypothesis,
-                                                             double unit) const {
-  if (!slacks_.empty()) return tolerance_by_hand(hypothesis);
-  const auto still = predict(hypothesis);
+std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& hypothesis, double unit,
+                                                             const std::vector<Prediction>& still) const {
+  if (!slacks_.empty()) return tolerance_by_hand(hypothesis, still);
   std::map<std::string, std::vector<double>> tolerance;
   for (const auto& step : still) tolerance[step.id].resize(step.expected.size());
   std::mt19937_64 random(1);
@@ -326,12 +334,13 @@ std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& h
       const double largest = largest_of(row, length);
       for (std::size_t i = 0; i < length; ++i) row[i] += largest * direction(random);
     });
-    for (std::size_t step = 0; step < still.size(); ++step)
+    for (std::size_t step = 0; step < still.size(); ++step) {
+      auto& largest = tolerance[still[step].id];
       for (std::size_t i = 0; i < still[step].expected.size() && i < moved[step].expected.size(); ++i) {
         const double change = std::abs(moved[step].expected[i] - still[step].expected[i]);
-        auto& largest = tolerance[still[step].id][i];
-        if (std::isfinite(change)) largest = std::max(largest, change);
+        if (std::isfinite(change)) largest[i] = std::max(largest[i], change);
       }
+    }
   }
   for (const auto& step : still) {
     auto& of_step = tolerance[step.id];

@@ -71,8 +71,9 @@ class Replay {
   /// the largest change within its row (along the last axis) over several replays in which every number of
   /// every tensor moves at random by up to one unit of its row's largest number, and eight of these units. Of
   /// numbers that were written by hand: their own slack, and how far those of all earlier numbers may move
-  /// them together. By id.
-  std::map<std::string, std::vector<double>> tolerance(const Hypothesis& hypothesis, double unit) const;
+  /// them together. By id. `still` is what `predict` gives under the hypothesis.
+  std::map<std::string, std::vector<double>> tolerance(const Hypothesis& hypothesis, double unit,
+                                                       const std::vector<Prediction>& still) const;
 
  private:
   /// What moves the numbers of a row, along the last axis, after its tensor was noted.
@@ -80,7 +81,8 @@ class Replay {
 
   static const Slacks& none();
   std::vector<Prediction> run(const Hypothesis& hypothesis, const Move& move) const;
-  std::map<std::string, std::vector<double>> tolerance_by_hand(const Hypothesis& hypothesis) const;
+  std::map<std::string, std::vector<double>> tolerance_by_hand(const Hypothesis& hypothesis,
+                                                               const std::vector<Prediction>& still) const;
 
   Rerun rerun_;
   const Tensors& theirs_;

@@ -14,6 +14,8 @@ namespace {
 /// that large.
 constexpr double smallest_unit = 0x1p-45;
 
+constexpr std::size_t most_numbers = std::size_t{1} << 24;  // to remember
+
 /// Ends a run whose later steps do not count.
 struct SeenStep {};
 
@@ -49,17 +51,16 @@ Replay Replays::replay_with(Rerun rerun) const {
 }
 
 std::vector<Prediction> Replays::of(const Hypothesis& mistakes) const {
-  return replay_.predict(mistakes);
+  if (const auto known = kept_.find(mistakes); known != kept_.end()) return known->second;
+  auto steps = replay_.predict(mistakes);
+  for (const auto& one : steps) numbers_kept_ += one.reference.size() + one.expected.size();
+  if (numbers_kept_ <= most_numbers) kept_.emplace(mistakes, steps);
+  return steps;
 }
 
 Prediction Replays::step(std::size_t index, const Hypothesis& mistakes) const {
-  constexpr std::size_t most_numbers = std::size_t{1} << 24;
   if (const auto known = kept_.find(mistakes); known != kept_.end()) return known->second[index];
-  auto steps = of(mistakes);
-  auto step = steps[index];
-  for (const auto& one : steps) numbers_kept_ += one.reference.size() + one.expected.size();
-  if (numbers_kept_ <= most_numbers) kept_.emplace(mistakes, std::move(steps));
-  return step;
+  return of(mistakes)[index];
 }
 
 Prediction Replays::step_alone(std::size_t index, const std::string& id, const Hypothesis& mistakes) const {
@@ -76,7 +77,9 @@ Prediction Replays::step_alone(std::size_t index, const std::string& id, const H
 }
 
 void Replays::forget() {
+  if (numbers_kept_ <= most_numbers / 2) return;
   kept_.clear();
+  tolerances_.clear();
   numbers_kept_ = 0;
 }
 
@@ -101,11 +104,15 @@ std::vector<Prediction> Replays::with_changed(const std::string& id, void (*chan
 }
 
 Tolerances Replays::tolerance(const Hypothesis& mistakes) const {
-  auto tolerance = replay_.tolerance(mistakes, unit_);
-  if (!dump_.decimals) return tolerance;
-  const RoundedNumbers rounded{*dump_.decimals, dump_.tensors, dump_.rounded_inputs};
-  for (const auto& [id, more] : tolerance_of_decimals(rounded, rerun_, mistakes))
-    for (std::size_t i = 0; i < more.size(); ++i) tolerance[id][i] += more[i];
+  if (const auto known = tolerances_.find(mistakes); known != tolerances_.end()) return known->second;
+  auto tolerance = replay_.tolerance(mistakes, unit_, of(mistakes));
+  if (dump_.decimals) {
+    const RoundedNumbers rounded{*dump_.decimals, dump_.tensors, dump_.rounded_inputs};
+    for (const auto& [id, more] : tolerance_of_decimals(rounded, rerun_, mistakes))
+      for (std::size_t i = 0; i < more.size(); ++i) tolerance[id][i] += more[i];
+  }
+  for (const auto& [id, numbers] : tolerance) numbers_kept_ += numbers.size();
+  if (numbers_kept_ <= most_numbers) tolerances_.emplace(mistakes, tolerance);
   return tolerance;
 }
 

@@ -13,7 +13,8 @@ namespace attn {
 /// How far each number of a step may be from the one that is expected, by the step's id.
 using Tolerances = std::map<std::string, std::vector<double>>;
 
-/// Runs the lesson beside a dump under one hypothesis after the other, and remembers what the last ones gave.
+/// Runs the lesson beside a dump under one hypothesis after the other, and remembers what they gave, as far
+/// as memory is meant to go.
 class Replays {
  public:
   /// Both must outlive it.
@@ -22,13 +23,13 @@ class Replays {
   /// The steps in order.
   std::vector<Prediction> of(const Hypothesis& mistakes) const;
 
-  /// The step at `index`. The others are remembered until `forget` is called, as far as memory is meant to
-  /// go: of hypotheses that are tried for one step after the other.
+  /// The step at `index`.
   Prediction step(std::size_t index, const Hypothesis& mistakes) const;
 
   /// The same for a hypothesis that is tried for this step alone. Its run ends there.
   Prediction step_alone(std::size_t index, const std::string& id, const Hypothesis& mistakes) const;
 
+  /// Makes room where much is remembered: what was tried before is seldom tried again.
   void forget();
 
   /// The steps with other numbers in the place of those of an input.
@@ -53,6 +54,7 @@ class Replays {
   double unit_;
   Replay replay_;
   mutable std::map<Hypothesis, std::vector<Prediction>> kept_;
+  mutable std::map<Hypothesis, Tolerances> tolerances_;
   mutable std::size_t numbers_kept_ = 0;
 };
 
