@@ -292,7 +292,8 @@ class Search {
   const Own& own() {
     if (!own_) {
       const Replay replay(rerun_);
-      own_ = Own{replay.predict(conventions_), replay.tolerance(conventions_, replays_.unit())};
+      const auto steps = replay.predict(conventions_);
+      own_ = Own{steps, replay.tolerance(conventions_, replays_.unit(), steps)};
       for (auto& [id, of_step] : own_->tolerance)
         if (const auto theirs = tolerance_.find(id); theirs != tolerance_.end())
           for (std::size_t i = 0; i < std::min(of_step.size(), theirs->second.size()); ++i)
