@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "attn/random/crc32.hpp"
+
+/// A tenth of what a long test goes through, in order. The number in the environment variable
+/// ATTNLAB_TEST_SEED, 0 where it is not set, says which: ten numbers in a row take everything, and so does
+/// "all" at once. `name` shifts the tenth, so that tests with other names take others.
+class Sample {
+ public:
+  explicit Sample(const std::string& name)
+      : is_all_(seed() == "all"), next_(is_all_ ? 0 : std::stoul(seed()) + attn::crc32(name)) {}
+
+  /// The value of ATTNLAB_TEST_SEED, for what a failing test captures.
+  static std::string seed() {
+    const char* const value = std::getenv("ATTNLAB_TEST_SEED");
+    return value == nullptr ? "0" : value;
+  }
+
+  bool is_all() const { return is_all_; }
+
+  /// Whether the next one belongs to the sample.
+  bool takes_next() { return next_++ % 10 == 0 || is_all_; }
+
+ private:
+  bool is_all_;
+  std::size_t next_;
+};
