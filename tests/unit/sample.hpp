@@ -13,11 +13,8 @@ class Sample {
   explicit Sample(const std::string& name)
       : is_all_(seed() == "all"), next_(is_all_ ? 0 : std::stoul(seed()) + attn::crc32(name)) {}
 
-  /// The value of ATTNLAB_TEST_SEED, for what a failing test captures.
-  static std::string seed() {
-    const char* const value = std::getenv("ATTNLAB_TEST_SEED");
-    return value == nullptr ? "0" : value;
-  }
+  /// "ATTNLAB_TEST_SEED=7": what repeats a failing test.
+  static std::string setting() { return "ATTNLAB_TEST_SEED=" + seed(); }
 
   bool is_all() const { return is_all_; }
 
@@ -25,6 +22,11 @@ class Sample {
   bool takes_next() { return next_++ % 10 == 0 || is_all_; }
 
  private:
+  static std::string seed() {
+    const char* const value = std::getenv("ATTNLAB_TEST_SEED");
+    return value == nullptr ? "0" : value;
+  }
+
   bool is_all_;
   std::size_t next_;
 };

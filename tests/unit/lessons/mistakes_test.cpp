@@ -196,7 +196,8 @@ Score score_of(const Probed& probed, const std::set<std::string>* ids, Sample sa
     if (ids != nullptr && outcome == Outcome::unseen) continue;  // nothing in these tensors differs
     ++score.all;
     if (outcome == Outcome::named || outcome == Outcome::tied) ++score.found;
-    CAPTURE(Sample::seed(), probed.name, mistake, said_of(diagnosis));
+    INFO(Sample::setting());
+    CAPTURE(probed.name, mistake, said_of(diagnosis));
     CHECK(outcome != Outcome::misnamed);
     if (ids == nullptr) CHECK((outcome == Outcome::named || outcome == Outcome::tied));
     if (outcome != Outcome::named && outcome != Outcome::tied)
@@ -296,7 +297,8 @@ void find_mistakes(const std::string& tensors, Ids (*ids_of)(const Probed&), dou
     of_all.found += score.found;
     of_all.all += score.all;
   }
-  CAPTURE(Sample::seed(), of_all.found, of_all.all);
+  INFO(Sample::setting());
+  CAPTURE(of_all.found, of_all.all);
   CHECK(of_all.share() >= least_of_all);
 }
 
@@ -413,7 +415,8 @@ TEST_CASE("two mistakes in different steps are both found from all tensors", "[m
         if (!sample.takes_next() || !shows_both(probed, pair, ids)) continue;
         const auto dump = dump_with(probed, {pair.first, pair.second});
         const auto diagnosis = probed.diagnose(dump);
-        CAPTURE(Sample::seed(), probed.name, pair.first, pair.second, said_of(diagnosis));
+        INFO(Sample::setting());
+        CAPTURE(probed.name, pair.first, pair.second, said_of(diagnosis));
         CHECK((names_both(diagnosis, pair) || is_reproduced(probed, diagnosis, dump)));
       }
     }

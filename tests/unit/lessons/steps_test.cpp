@@ -131,8 +131,8 @@ TEST_CASE("a step that is replaced changes what depends on it, and nothing else"
         const auto before = record(*lesson, plan);
         for (const auto& changed : before.steps) {
           if (!sample.takes_next()) continue;
-          CAPTURE(Sample::seed(), lesson->name, options.through, options.attention, options.causal,
-                  options.dropout, changed);
+          INFO(Sample::setting());
+          CAPTURE(lesson->name, options.through, options.attention, options.causal, options.dropout, changed);
           const auto after = record(*lesson, plan, change(changed));
           bool reads_it = false, shows_it = false;
           for (const auto& [id, elements] : after.elements) {
@@ -243,7 +243,8 @@ struct Claims : attn::Sink {
   }
 };
 
-/// Breaks claims of one lesson by changes of its steps. What broke a claim once is tried first from then on.
+/// Breaks claims of one lesson by changes of its steps. What broke a claim once is tried first from then on,
+/// then the step that a claim is named after.
 class Breaker {
  public:
   /// Takes those of the claims out that one of the changes `f` of some steps breaks.
@@ -255,11 +256,17 @@ class Breaker {
     std::vector<Change> changes;
     std::copy_if(useful_.begin(), useful_.end(), std::back_inserter(changes),
                  [&](const Change& change) { return has(all, change.steps) && has(f, change.f); });
+    const auto known = static_cast<std::ptrdiff_t>(changes.size());
     for (const auto& steps : all)
       for (const auto one : f)
         for (const std::size_t every : {1, 2})
           if (const Change change{steps, one, every}; !steps.empty() && !has(changes, change))
             changes.push_back(change);
+    std::stable_partition(changes.begin() + known, changes.end(), [&](const Change& change) {
+      return change.steps.size() == 1 && std::any_of(claims.begin(), claims.end(), [&](const auto& claim) {
+               return claim.ends_with(*change.steps.begin());
+             });
+    });
     for (auto change = changes.begin(); change != changes.end() && !claims.empty(); ++change) {
       Claims after;
       lessons::run(lesson, plan, after, change->watch());
@@ -279,11 +286,14 @@ class Breaker {
 TEST_CASE("a step that is 1 % off breaks each claim within a tolerance, and a wrong one each other claim",
           "[steps][thorough]") {
   for (const auto* lesson : lessons::all_lessons()) DYNAMIC_SECTION(lesson->name) {
+      const bool takes_long = lesson->name == "training" || lesson->name == "backward";
+      Sample sample("claims of " + std::string(lesson->name));
       Breaker breaker;
       for (auto options : variants_of(*lesson))
         for (const auto dtype : {"float64", "float32"}) {
           options.dtype = dtype;
           const auto plan = lessons::make_plan(*lesson, options);
+          INFO(Sample::setting());
           CAPTURE(lesson->name, options.through, dtype, options.attention, options.causal, options.dropout);
           const auto before = record(*lesson, plan);
           std::set<std::string> within_tolerance, others;
@@ -293,7 +303,7 @@ TEST_CASE("a step that is 1 % off breaks each claim within a tolerance, and a wr
             const auto tolerance = before.tolerances.find(claim);
             if (is_about_no_step(lesson->name, claim))
               CHECK((tolerance == before.tolerances.end() || tolerance->second <= 1e-3));
-            else
+            else if (!takes_long || sample.takes_next())
               (tolerance == before.tolerances.end() ? others : within_tolerance).insert(claim);
           }
           const auto steps = changed_together(before, steps_to_change(lesson->name, before.steps));
