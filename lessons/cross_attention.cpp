@@ -31,7 +31,9 @@ void claim_independent_lengths(Workbench& bench, const Projections& projected, c
   auto mute = bench.mute();
   const auto& [Q, K, V] = projected;
   const auto output = attention.dropped ? attn::matmul(attention.weights, V) : attention.output;
-  const auto limit = rounding(bench.trace, attn::max_abs(attention.scaled) * attn::max_abs(V));
+  const auto limit =
+      rounding(bench.trace, magnitude_of_scores(Q, K, divisor_of(bench.d_k(), bench.options.temperature)) *
+                                attn::max_abs(V));
 
   const auto mask_of_first = mask ? std::optional(attn::first_rows(*mask, 1)) : std::nullopt;
   const auto alone = scaled_dot_product_attention(mute, attn::first_rows(Q, 1), K, V, mask_of_first);

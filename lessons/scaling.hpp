@@ -18,9 +18,4 @@ double standard_error_of_mean(double d_k, double samples);
 /// so E[s⁴] = 3 E[|q|⁴] = 3 d_k² + 6 d_k, and Var(s²) = E[s⁴] − E[s²]² = 2 d_k² + 6 d_k.
 double standard_error_of_variance(double d_k, double samples);
 
-/// How often chance throws that variance beyond four standard errors: as often as a normal distribution, 1 in
-/// 15787, and more often the heavier the tails of s² are. It is the Edgeworth expansion to the order
-/// 1 / samples (Cramér 1946, "Mathematical Methods of Statistics", section 17.7), for 1024 samples or more.
-double chance_beyond_four_errors(double d_k, double samples);
-
 }  // namespace lessons

@@ -29,6 +29,10 @@
 
 namespace lessons {
 
+double divisor_of(std::size_t d_k, double temperature) {
+  return std::sqrt(static_cast<double>(d_k)) * temperature;
+}
+
 namespace {
 
 /// Several heads have an axis more, and names of their own.
@@ -44,10 +48,6 @@ template <std::size_t N>
 std::vector<std::string> axes_of_query_by(const std::string& last) {
   if constexpr (has_heads<N>) return {"head", "query", last};
   return {"query", last};
-}
-
-double divisor_of(std::size_t d_k, double temperature) {
-  return std::sqrt(static_cast<double>(d_k)) * temperature;
 }
 
 /// "scores / √d_k = scores / √4 = scores / 2", and with the temperature where there is one.

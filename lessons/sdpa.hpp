@@ -33,6 +33,9 @@ template <std::size_t N>
 Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
                                           const Tensor<N>& V, const std::optional<Mask<3>>& mask);
 
+/// √d_k · temperature, by which scores are divided.
+double divisor_of(std::size_t d_k, double temperature);
+
 /// `scores` and `scaled`, the two steps with which attention begins.
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);

@@ -139,44 +139,34 @@ std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has
 
 namespace {
 
-/// What `claim_equivariance` needs of attention without dropout.
-struct Answer {
-  Tensor<3> output;
-  double largest_score;
-};
-
-Answer answer_of(Workbench& mute, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
-                 const std::optional<Mask<3>>& mask) {
-  auto attention = scaled_dot_product_attention(mute, Q, K, V, mask);
-  return {std::move(attention.output), attn::max_abs(attention.scaled)};
-}
-
-/// Attention with its claims. The scores of a long text fill the memory: they are given back before another
-/// claim computes them again.
-Answer attend_and_claim(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
-                        const std::optional<Mask<3>>& mask) {
+/// Attention with its claims; returns its output without dropout. The scores of a long text fill the memory:
+/// they are given back before another claim computes them again.
+Tensor<3> attend_and_claim(Workbench& bench, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
+                           const std::optional<Mask<3>>& mask) {
   auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
   claim_attention(bench, attention, Q, K, V);
-  auto output = attention.dropped ? attn::matmul(attention.weights, V) : std::move(attention.output);
-  return {std::move(output), attn::max_abs(attention.scaled)};
+  return attention.dropped ? attn::matmul(attention.weights, V) : std::move(attention.output);
 }
 
 /// Reverses the real tokens of each sentence, attends again and puts the rows of the result back.
-void claim_equivariance(Workbench& bench, const Answer& answer, const Tensor<3>& Q, const Tensor<3>& K,
+void claim_equivariance(Workbench& bench, const Tensor<3>& output, const Tensor<3>& Q, const Tensor<3>& K,
                         const Tensor<3>& V, const std::optional<Mask<3>>& mask) {
   auto mute = bench.mute();
-  const auto& [output, largest_score] = answer;
   const auto backwards = attn::reversal(bench.plan.sentence.lengths(), bench.plan.sentence.length());
   const auto reversed_mask = mask ? std::optional(attn::permute_pairs(*mask, backwards)) : std::nullopt;
-  const auto reversed = answer_of(mute, attn::permute_rows(Q, backwards), attn::permute_rows(K, backwards),
-                                  attn::permute_rows(V, backwards), reversed_mask);
+  const auto reversed =
+      scaled_dot_product_attention(mute, attn::permute_rows(Q, backwards), attn::permute_rows(K, backwards),
+                                   attn::permute_rows(V, backwards), reversed_mask)
+          .output;
   bench.trace.claim(
       {.id = "permutation-equivariance",
        .claim = mask ? "reversed rows of X and mask give these outputs, reversed"
                      : "reversed rows of X give these outputs, reversed",
        .formula = "max |reverse(attention(reverse(X))) − attention(X)|",
-       .value = attn::max_abs_difference(attn::permute_rows(reversed.output, backwards), output),
-       .limit = rounding(bench.trace, largest_score * attn::max_abs(V))});
+       .value = attn::max_abs_difference(attn::permute_rows(reversed, backwards), output),
+       .limit = rounding(bench.trace,
+                         magnitude_of_scores(Q, K, divisor_of(bench.d_k(), bench.options.temperature)) *
+                             attn::max_abs(V))});
 }
 
 /// "X [5×4] → W_Q → " before Q, and so on, to the left of the way through attention.
@@ -303,8 +293,8 @@ void run_self_attention(Workbench& bench) {
   bench.flow(self_attention_flow(bench, mask.has_value()));
   bench.code(attention_code(bench, mask, projection_code(bench, "X", "X")));
   const auto [Q, K, V] = project(bench, {"X", X}, {"X", X}, weights);
-  const auto answer = attend_and_claim(bench, Q, K, V, mask);
-  claim_equivariance(bench, answer, Q, K, V, mask);
+  const auto output = attend_and_claim(bench, Q, K, V, mask);
+  claim_equivariance(bench, output, Q, K, V, mask);
   if (is_trained)
     return bench.try_next({{"self-attention --sentence \"a cat ate the apple because it was hungry\"",
                             "whom does \"hungry\" look at? And \"rotten\" in its place?"},

@@ -19,6 +19,7 @@
 #include "attn/ops/softmax.hpp"
 #include "lessons/backward/mistakes.hpp"
 #include "lessons/backward/unit_roundoff.hpp"
+#include "lessons/sdpa.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {
@@ -216,7 +217,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
 template <std::size_t N>
 void claim_gradients_of_kernel(Workbench& bench, const AttentionKept<N>& kept, const Tensor<N>& d_output,
                                const Tensor<N>& d_Q, const Tensor<N>& d_K, const Tensor<N>& d_V) {
-  const double divisor = std::sqrt(static_cast<double>(kept.Q.shape(N - 1))) * bench.options.temperature;
+  const double divisor = divisor_of(kept.Q.shape(N - 1), bench.options.temperature);
   const double largest_vector = attn::maximum({attn::max_abs(kept.Q), attn::max_abs(kept.K)});
   const double terms = static_cast<double>(kept.weights.shape(N - 2)) * attn::max_abs(d_output) *
                        (1.0 + attn::max_abs(kept.V) * largest_vector);

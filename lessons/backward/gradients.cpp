@@ -33,4 +33,11 @@ double largest_difference(const Gradients& a, const Gradients& b) {
   return largest;
 }
 
+double largest_number(const Gradients& gradients) {
+  double largest = 0.0;
+  for (const auto& gradient : gradients.all())
+    for (const double x : gradient.elements) largest = attn::maximum({largest, std::abs(x)});
+  return largest;
+}
+
 }  // namespace lessons

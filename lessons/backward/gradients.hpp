@@ -55,4 +55,7 @@ class Gradients {
 /// they are not of the same ones.
 double largest_difference(const Gradients& a, const Gradients& b);
 
+/// The largest number in size of a backward pass.
+double largest_number(const Gradients& gradients);
+
 }  // namespace lessons

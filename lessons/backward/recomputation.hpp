@@ -24,8 +24,9 @@ std::vector<KeptTensor> kept_by_flash(const MultiHeadKept& kept, const Tensor<3>
 /// What goes through the backward pass in each way.
 struct Recomputation {
   std::vector<KeptTensor> everything, flash, checkpoint;
-  std::function<void(Workbench&mute, Gradients&again)> from_checkpoint, from_flash;
-  double magnitude;  ///< that rounding in `from_flash` is relative to
+  Tensor<3> log_sum_exp;  ///< [batch×head×query]
+  std::function<void(Workbench& mute, Gradients& again)> from_checkpoint;
+  std::function<void(Workbench& mute, Gradients& again, const Tensor<3>& log_sum_exp)> from_flash;
 };
 
 /// The step `flash/log_sum_exp` [head×query] of the group in which the trace is, from the scores as softmax

@@ -108,7 +108,7 @@ void show_multihead_backward_code(Workbench& bench, const std::optional<Mask<3>>
   if (is_one_sample) lines.emplace_back("d_W_Q, d_W_K, d_W_V = X.T @ d_Q, X.T @ d_K, X.T @ d_V");
   lines.push_back("d_X       = d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T");
   lines.push_back(
-      fmt::format("flash_log_sum_exp = np.log(np.exp({}).sum(axis=2))", mask ? "masked" : "scaled"));
+      fmt::format("flash_log_sum_exp = np.logaddexp.reduce({}, axis=2)", mask ? "masked" : "scaled"));
   bench.code(lines);
 }
 
@@ -172,19 +172,19 @@ void run_backward_through_multihead(Workbench& bench) {
       {.everything = kept_by_attention(kept),
        .flash = kept_by_flash(kept, log_sum_exp),
        .checkpoint = {{"X", X.tensor.size()}},
+       .log_sum_exp = log_sum_exp,
        .from_checkpoint =
            [&](Workbench& mute, Gradients& all) {
              const auto once_more = multihead_attention(mute, X, X, weights, mask);
              multihead_backward(mute, all, MultiHeadKept::of(X, X, once_more, mask), weights, d_output);
            },
        .from_flash =
-           [&](Workbench& mute, Gradients& all) {
-             const auto made_again = weights_again(mute, kept, log_sum_exp);
+           [&](Workbench& mute, Gradients& all, const Tensor<3>& kept_sums) {
+             const auto made_again = weights_again(mute, kept, kept_sums);
              multihead_backward(
                  mute, all, {X, X, kept.Q_heads, kept.K_heads, kept.V_heads, made_again, kept.heads, mask},
                  weights, d_output);
-           },
-       .magnitude = attn::max_abs(forward.attention.scaled) * again.magnitude});
+           }});
   claim_kernel_of_heads(bench, kept, gradients);
   bench.try_next({{"backward --through multihead --kv-heads 1", "what of d_K_heads?"},
                   {"backward --through transformer-block", "and through layer norm"},

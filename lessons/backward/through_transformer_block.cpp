@@ -253,7 +253,7 @@ std::vector<KeptTensor> kept_by_block(const Workbench& bench, const BlockKept& k
 
 void show_recomputation_of_block(Workbench& bench, const Gradients& gradients, const BlockKept& kept,
                                  const TransformerBlockWeights& weights, const TransformerBlock& forward,
-                                 const Tensor<3>& d_output, double magnitude) {
+                                 const Tensor<3>& d_output) {
   const auto& mask = kept.attention.mask;
   const auto log_sum_exp =
       bench.trace.within("attention", [&] { return show_log_sum_exp(bench, forward.attention.attention); });
@@ -262,14 +262,15 @@ void show_recomputation_of_block(Workbench& bench, const Gradients& gradients, c
       {.everything = kept_by_block(bench, kept, kept_by_attention(kept.attention, "attention/")),
        .flash = kept_by_block(bench, kept, kept_by_flash(kept.attention, log_sum_exp, "attention/")),
        .checkpoint = {{"X", kept.X.size()}},
+       .log_sum_exp = log_sum_exp,
        .from_checkpoint =
            [&](Workbench& mute, Gradients& all) {
              const auto once_more = apply_block(mute, {"X", kept.X}, weights, mask);
              block_backward(mute, all, BlockKept::of(mute, kept.X, once_more, mask), weights, d_output);
            },
        .from_flash =
-           [&](Workbench& mute, Gradients& all) {
-             const auto made_again = weights_again(mute, kept.attention, log_sum_exp);
+           [&](Workbench& mute, Gradients& all, const Tensor<3>& kept_sums) {
+             const auto made_again = weights_again(mute, kept.attention, kept_sums);
              const auto& a = kept.attention;
              block_backward(
                  mute, all,
@@ -279,8 +280,7 @@ void show_recomputation_of_block(Workbench& bench, const Gradients& gradients, c
                   kept.around_feed_forward,
                   kept.hidden},
                  weights, d_output);
-           },
-       .magnitude = magnitude});
+           }});
 }
 
 void run_backward_through_block(Workbench& bench) {
@@ -308,8 +308,7 @@ void run_backward_through_block(Workbench& bench) {
   block_backward(bench, gradients, kept, weights, d_output);
   const auto again = block_again(bench, X, weights, mask, forward.output, d_output);
   claim_by_moving(bench, again, gradients);
-  show_recomputation_of_block(bench, gradients, kept, weights, forward, d_output,
-                              attn::max_abs(forward.attention.attention.scaled) * again.magnitude);
+  show_recomputation_of_block(bench, gradients, kept, weights, forward, d_output);
   bench.try_next({{norm_comes_first(bench) ? "backward --through transformer-block --norm post"
                                            : "backward --through transformer-block --norm pre",
                    norm_comes_first(bench) ? "what stands in the way?" : "a straight way to X"},

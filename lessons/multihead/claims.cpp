@@ -100,7 +100,9 @@ void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
   auto mute = bench.mute();
   const auto& attention = shown.attention;
   const auto heads = attention.dropped ? attn::matmul(attention.weights, V_shared) : attention.output;
-  const double magnitude = attn::max_abs(attention.scaled) * attn::max_abs(V_shared);
+  const double magnitude = magnitude_of_scores(shown.Q_heads, attn::repeat_heads(shown.K_heads, h),
+                                               divisor_of(bench.d_k(), bench.options.temperature)) *
+                           attn::max_abs(V_shared);
   auto& trace = bench.trace;
   trace.claim({.id = "merge-undoes-split",
                .claim = "merging the heads undoes splitting them",
@@ -116,7 +118,8 @@ void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                .claim = "with one head it is the single attention of the lesson self-attention, times W_O",
                .formula = "max |multihead(h = 1) − Attention(Q, K, V) W_O|, with the weights of head 0",
                .value = deviation_of_one_head(mute, X_query, X_key, weights, mask),
-               .limit = rounding(bench.trace, magnitude * attn::max_abs(weights.W_O))});
+               .limit = rounding(bench.trace,
+                                 magnitude * static_cast<double>(bench.d_v()) * attn::max_abs(weights.W_O))});
   const auto repeated = heads_with_repeated_weights(mute, X_query, X_key, weights, mask);
   trace.claim({.id = "kv-heads",
                .claim = grouping_claim(bench.heads(), bench.kv_heads()),

@@ -172,18 +172,23 @@ void claim_rotation(Workbench& bench, const Tensor<3>& X, const Sinusoidal& show
   auto mute = bench.mute();
   const auto longer = add_sinusoidal_positions(mute, attn::rows_twice(X));
   auto& trace = bench.trace;
-  trace.claim({.id = "rotation",
-               .claim = "k words further on, hand i has turned by k · ωᵢ",
-               .formula = fmt::format("max |R_k PE(p) − PE(p + k)|, k = {}",
-                                      n == 1 ? "1" : fmt::format("1 and {}", n)),
-               .value = attn::maximum({deviation_from_rotation(shown.encoding, longer.encoding, 1),
-                                       deviation_from_rotation(shown.encoding, longer.encoding, n)}),
-               .limit = rounding(trace, room_for_angles(n))});
-  trace.claim({.id = "similarity-by-distance",
-               .claim = "the dot product of two encodings depends on their distance alone",
-               .formula = fmt::format("max |PE(p + {0}) · PE(r + {0}) − PE(p) · PE(r)|", n),
-               .value = change_by_moving(as_scores(shown.similarity), as_scores(longer.similarity)),
-               .limit = rounding(trace, static_cast<double>(d) * room_for_angles(n))});
+  const double room = room_for_angles(trace, n), dimensions = static_cast<double>(d);
+  claim_unless_lost(trace,
+                    {.id = "rotation",
+                     .claim = "k words further on, hand i has turned by k · ωᵢ",
+                     .formula = fmt::format("max |R_k PE(p) − PE(p + k)|, k = {}",
+                                            n == 1 ? "1" : fmt::format("1 and {}", n)),
+                     .value = attn::maximum({deviation_from_rotation(shown.encoding, longer.encoding, 1),
+                                             deviation_from_rotation(shown.encoding, longer.encoding, n)}),
+                     .limit = rounding(trace, room)},
+                    1.0);
+  claim_unless_lost(trace,
+                    {.id = "similarity-by-distance",
+                     .claim = "the dot product of two encodings depends on their distance alone",
+                     .formula = fmt::format("max |PE(p + {0}) · PE(r + {0}) − PE(p) · PE(r)|", n),
+                     .value = change_by_moving(as_scores(shown.similarity), as_scores(longer.similarity)),
+                     .limit = rounding(trace, dimensions * room)},
+                    dimensions);
 }
 
 /// Row p of x [batch×n×positions] is 1 at p and 0 elsewhere.

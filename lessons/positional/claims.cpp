@@ -164,6 +164,11 @@ void show_comparison(Workbench& bench, const PositionalInputs& in, const std::ve
   bench.trace.note("comparison", "Side by side", explanation(bench.options, measured, other), table);
 }
 
+/// That of X Xᵀ / √d.
+double magnitude_of(const Tensor<3>& X) {
+  return magnitude_of_scores(X, X, std::sqrt(static_cast<double>(X.shape(2))));
+}
+
 void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const OtherOrder& other) {
   auto mute = bench.mute();
   const auto reordered = attn::permute_rows(in.X, other.order);
@@ -176,19 +181,23 @@ void claim_order_is_lost(Workbench& bench, const PositionalInputs& in, const Oth
                      .value = attn::maximum(
                          {change_by_order(of_one_head(in.scores), of_one_head(other.scores), other.order),
                           attn::max_abs_difference(moved, attn::permute_rows(output, other.order))}),
-                     .limit = rounding(bench.trace, attn::max_abs(in.scores) * attn::max_abs(in.X))});
+                     .limit = rounding(bench.trace, magnitude_of(in.X) * attn::max_abs(in.X))});
 }
 
 void claim_encoding(attn::Trace& trace, const Encoding& encoding, const Measured& measured,
                     const Tensor<3>& X) {
   encoding.claim_property();
+  const double magnitude = std::max(attn::max_abs(encoding.scores), magnitude_of(X));
   if (encoding.is_relative)
-    trace.claim({.id = "distance-only",
-                 .claim = encoding.name + ": scores depend on the distance of two words, not on where they "
-                                          "stand",
-                 .formula = "max |scores of X said twice, second time − scores|",
-                 .value = change_by_moving(encoding.scores, encoding.scores_of(attn::rows_twice(X))),
-                 .limit = rounding(trace, attn::max_abs(encoding.scores) * room_for_angles(X.shape(1)))});
+    claim_unless_lost(
+        trace,
+        {.id = "distance-only",
+         .claim = encoding.name + ": scores depend on the distance of two words, not on where they "
+                                  "stand",
+         .formula = "max |scores of X said twice, second time − scores|",
+         .value = change_by_moving(encoding.scores, encoding.scores_of(attn::rows_twice(X))),
+         .limit = rounding(trace, magnitude * encoding.room)},
+        magnitude);
   if (measured.order_is_certain)
     trace.claim({.id = "order-is-seen",
                  .claim = encoding.name + ": a swap changes some pair's score",

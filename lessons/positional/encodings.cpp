@@ -14,8 +14,10 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/precision.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/positional/mistakes.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 
@@ -44,8 +46,9 @@ double certain_change_of(const Tensor<2>& table) {
   return rows.size() == table.shape(0) ? 0.01 * attn::max_abs(table) : 0.0;
 }
 
-double room_for_angles(std::size_t n) {
-  return std::max(1.0, static_cast<double>(n) / 1000.0);
+double room_for_angles(const attn::Trace& trace, std::size_t n) {
+  return std::max(
+      1.0, 4.0 * attn::largest_rounding_error(trace.dtype(), static_cast<double>(n)) / rounding(trace).bound);
 }
 
 std::string weights_code(const std::string& group, const std::optional<Mask<3>>& mask) {

@@ -33,6 +33,7 @@ struct Encoding {
   std::function<Tensor<4>(const Tensor<3>& X)> scores_of;
 
   bool is_relative = false;  ///< whether scores depend on the distance alone
+  double room = 1.0;         ///< how much more than other scores they may be off by rounding
 
   /// How much some score changes at least when three words or more change their order, as far as the inputs
   /// leave no doubt about it.
@@ -61,8 +62,9 @@ std::string scaling_formula(const std::string& product, std::size_t d);
 /// hundredth part of its largest number, or nothing where two of the rows are the same.
 double certain_change_of(const Tensor<2>& table);
 
-/// How much more room a claim needs when angles grow with n positions: a large angle is less exact.
-double room_for_angles(std::size_t n);
+/// How much more than other numbers the sines of angles may be off where n words stand twice in a row: the
+/// larger an angle, the coarser it is rounded, in the end by more than the angle of one word. At least 1.
+double room_for_angles(const attn::Trace& trace, std::size_t n);
 
 /// The step `weights`, the softmax of `scores` under the mask, in the current group. Ranks 3 and 4.
 template <std::size_t N>

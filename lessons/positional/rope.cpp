@@ -169,6 +169,7 @@ Encoding show_rope(Workbench& bench, const PositionalInputs& in) {
                           return of_one_head(rotary_scores(mute, X, pairing).scores);
                         },
                     .is_relative = true,
+                    .room = room_for_angles(trace, in.X.shape(1)),
                     .certain_change = bench.options.embeddings ? 0.0 : 0.01,
                     .claim_property = [&trace, X = in.X, rotary] { claim_lengths(trace, X, rotary); }};
   });

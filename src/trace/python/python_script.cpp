@@ -87,6 +87,8 @@ PythonScript::Variable PythonScript::variable_of(const Event& event) {
 
 void PythonScript::receive(const Event& event) {
   if (is_code(event.id)) append_lines(code_, event.formula);
+  if (is_code(event.id) && event.formula.find("import torch") != std::string::npos)
+    tolerance_ = std::max(tolerance_, tolerance_of(Dtype::float32));  // which every machine draws its own way
   if (!event.tensor) return;
   tolerance_ = std::max(tolerance_, tolerance_of(event.tensor->dtype));
   auto& variables = event.kind == Kind::input ? inputs_ : steps_;
@@ -123,6 +125,9 @@ std::string PythonScript::finish() {
   auto text = fmt::format("# attnlab {}: {}\n", header_.lesson, header_.title);
   text += "# The inputs of one run, the code that its page shows, and an assertion for each step.\n";
   text += "import numpy as np\n\n";
+  if (std::any_of(code_.begin(), code_.end(),
+                  [](const auto& line) { return line.find("nan_to_num") < line.size(); }))
+    text += "np.seterr(invalid=\"ignore\")  # a row of which all is hidden is nan, then 0\n\n";
   text += dictionary("inputs", inputs_) + dictionary("steps", steps_);
   text += fmt::format(
       "checked = set()\n\n\n"
