@@ -226,7 +226,8 @@
   function readForm() {
     words = fields.flatMap(([control, field]) => wordsOfField(control, field));
     withPair();
-    // A page that takes long follows when the reader pauses.
+    // A page that takes long follows when the reader pauses; the one before is completed no more.
+    clearTimeout(completing);
     clearTimeout(waiting);
     waiting = setTimeout(update, lastRun > 60 ? Math.min(2 * lastRun, 600) : 0);
   }
@@ -260,8 +261,10 @@
     parts = next;
   }
 
-  /// Puts what a page of HTML has in its body in the place of what stands here; what was unfolded stays so.
-  function replacePage(text) {
+  /// Puts what the run has written in the place of what stands here, with the command that it was; what was unfolded stays
+  /// so.
+  function replacePage() {
+    const text = written();
     const body = text.slice(text.indexOf("<body"));
     const unfolded = new Set([...holder.querySelectorAll("details[open]")].map(placeOf));
     holder.querySelector("header").innerHTML = between(body, "<header>", "</header>");
@@ -271,6 +274,8 @@
       for (const details of holder.querySelectorAll("details")) details.open ||= unfolded.has(placeOf(details));
     markCommands();
     lessonPage.open();
+    showCommand();
+    followPage();
   }
 
   /// Runs the lesson as the controls say. Returns its exit status.
@@ -284,7 +289,7 @@
 
   /// Shows the page with what a brief one lacks.
   function complete() {
-    if (runLesson() !== 2) replacePage(written());
+    if (runLesson() !== 2) replacePage();
   }
 
   /// Runs the lesson as the controls say, and shows its page: first what is in sight, the rest in the next pause.
@@ -300,19 +305,18 @@
       remark = "The numbers that you changed are as they were: the new options ask for other inputs.";
       status = runLesson(...brief);
     }
-    showCommand();
     const done = () => {
       lastRun = performance.now() - began;
       document.body.dataset.milliseconds = lastRun.toFixed(1);
     };
     if (status === 2) {
+      showCommand();
       say(said.join(" ").replace(/^attnlab: /, ""));
       return done();
     }
     const focus = lessonPage.entryOf(document.activeElement);
     if (focus !== null) focus.cell.blur();  // so that it takes the focus again, and shows how it came about
-    replacePage(written());
-    followPage();
+    replacePage();
     if (focus !== null) focusOn(focus.id, focus.offset);
     if (brief.length > 0) completing = setTimeout(complete, pause);
     say(remark);
