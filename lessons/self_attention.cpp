@@ -247,8 +247,11 @@ void run_self_attention(Workbench& bench) {
   const bool is_trained = bench.options.model.has_value();
   constexpr std::size_t most_rows_of_all_tables = 3;
   const bool has_room = sentence.size() * sentence.length() <= most_rows_of_all_tables;
-  const auto is_wanted = [&](const char* W) {
-    return has_room && (bench.trace.is_given("X") || bench.trace.is_given(W));
+  const auto is_wanted = [&](const std::string& W) {
+    const auto& set = bench.options.set;
+    return has_room && std::any_of(set.begin(), set.end(), [&](const std::string& one) {
+             return one.starts_with("X=") || one.starts_with(W + "=");
+           });
   };
   bench.trace.page({is_trained ? attn::without_table("") : attn::OnPage{"X", nothing_to_notice},
                     {"Q",

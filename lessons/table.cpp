@@ -81,6 +81,7 @@ bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::W
   attn::Trace trace(sink, trace_options(lesson, plan, watch));
   run_on(lesson, plan, trace);
   trace.require_all_given_used();
+  trace.tell_overflow();
   return trace.all_claims_hold();
 }
 

@@ -17,6 +17,7 @@
 #include "lessons/workbench/probe.hpp"
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/listed.hpp"
 
 namespace lab {
 
@@ -228,7 +229,7 @@ std::string audit(const Lesson& lesson, const Options& options) {
   const auto hidden = hidden_of(own, all);
   auto text = fmt::format("audit {}: the output on these dimensions hides {} of {} mistakes\n", lesson.name,
                           hidden.size(), all.size());
-  for (const auto& assumption : assumptions) text += attn::paragraph(assumption, width, 2);
+  for (const auto& remark : attn::in_few_lines(assumptions)) text += attn::paragraph(remark, width, 2);
   auto lines = exposures(lesson, plan.options, hidden);
   for (const auto& id : hidden) {
     const auto found = of_usual.find(id);

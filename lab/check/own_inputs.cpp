@@ -85,7 +85,8 @@ std::optional<ExpectedTensor> expected_mask(const std::string& id,
                         .kind = attn::Kind::input,
                         .dtype = attn::Dtype::boolean,
                         .shape = {shape.front(), shape[shape.size() - 2], shape.back()},
-                        .axes = {"batch", "query", "key"}};
+                        .axes = {"batch", "query", "key"},
+                        .shows_batch = scores->shows_batch};
 }
 
 /// Somebody's mask, whose shape and meaning the other inputs decide.
@@ -137,7 +138,8 @@ std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
     }
     auto axes = tapped.axes;
     if (tapped.shape.size() > axes.size()) axes.insert(axes.begin(), "batch");
-    expected.push_back({tapped.id, tapped.kind, tapped.dtype, tapped.shape, std::move(axes)});
+    expected.push_back(
+        {tapped.id, tapped.kind, tapped.dtype, tapped.shape, std::move(axes), plan.is_batched()});
   });
   return expected;
 }

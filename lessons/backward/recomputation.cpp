@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -44,11 +45,13 @@ void show_kept(Workbench& bench, const std::string& id, const std::string& title
                    static_cast<std::int64_t>(numbers * size));
 }
 
-/// Each of these numbers off by more than rounding makes it, and with it all that is computed from it. Those
-/// that are −∞, of rows that see no key, are not.
+/// Each of these numbers off by more than rounding makes it, and with it all that is computed from it: in
+/// float64 by so much more that what comes of it is the same on every machine. Those that are −∞, of rows
+/// that see no key, are not.
 Tensor<3> nudged(const attn::Trace& trace, Tensor<3> log_sum_exp) {
   for (double& x : log_sum_exp)
-    if (std::isfinite(x)) x += 8.0 * attn::largest_rounding_error(trace.dtype(), 1.0 + std::abs(x));
+    if (const double size = 1.0 + std::abs(x); std::isfinite(x))
+      x += std::max(8.0 * attn::largest_rounding_error(trace.dtype(), size), 1e-12 * size);
   return log_sum_exp;
 }
 

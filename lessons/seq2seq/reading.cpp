@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "attn/ops/precision.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/taught.hpp"
@@ -133,7 +134,7 @@ Tensor<2> vectors_of(Workbench& bench, const std::vector<std::string>& vocabular
   const auto known = bench.known_vectors_of({{std::vector(vocabulary.begin(), vocabulary.end() - 1)}});
   Tensor<2> vectors = xt::zeros<double>({vocabulary.size(), bench.d_model()});
   std::copy(known.begin(), known.end(), vectors.begin());
-  return vectors;
+  return attn::round_to(bench.trace.dtype(), vectors);  // as they are where they are given
 }
 
 }  // namespace

@@ -34,11 +34,22 @@ struct Fact {
   std::string id{}, axis{};
 };
 
+/// Whether a decoder is given a source alone. A mask may be that of such a decoder: only X_target teaches
+/// one.
+bool writes_by_itself(const Lesson& lesson, const GivenInputs& given, const Options& options) {
+  const auto* X_target = given.find("X_target");
+  const bool is_taught = X_target != nullptr && is_input(*X_target);
+  return lesson.takes_source_alone && !options.source.empty() && options.target.empty() && !is_taught;
+}
+
 /// What the shapes of the given inputs say, by dimension: keys of options, texts, and "batch".
 class Facts {
  public:
   Facts(const Lesson& lesson, const GivenInputs& given, const Options& options)
-      : lesson_(lesson), given_(given), options_(options) {
+      : lesson_(lesson),
+        given_(given),
+        options_(options),
+        has_target_(!writes_by_itself(lesson, given, options)) {
     for (const auto& tensor : given.tensors())
       if (is_input(tensor)) learn_from(tensor);
   }
@@ -74,7 +85,7 @@ class Facts {
 
   void learn(const Extent& extent, std::size_t axis_length, const std::string& id,
              const std::string& description) {
-    if (extent.dimension.empty()) return;
+    if (extent.dimension.empty() || (extent.dimension == "target" && !has_target_)) return;
     if (axis_length <= extent.offset || (axis_length - extent.offset) % extent.multiplier != 0)
       throw Error(fmt::format("{} in {}: its axis {} is {} long; valid: {}a multiple of {}", description,
                               given_.option_of(id), extent.name, axis_length,
@@ -104,6 +115,7 @@ class Facts {
   const Lesson& lesson_;
   const GivenInputs& given_;
   const Options& options_;
+  bool has_target_;
   std::map<std::string, Fact> facts_;
 };
 
@@ -256,13 +268,8 @@ void follow_texts(const Lesson& lesson, const GivenInputs& given, const Facts& f
   const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
   if (!is_pair) return follow_one("sentence", options.sentence, lesson.defaults.sentence);
   if (!lesson.uses("source")) return;
-  // A mask may be that of a decoder which wrote by itself: only X_target teaches one.
-  const auto* X_target = given.find("X_target");
-  const bool is_taught = X_target != nullptr && is_input(*X_target);
-  const bool writes_by_itself =
-      lesson.takes_source_alone && !options.source.empty() && options.target.empty() && !is_taught;
   follow_one("source", options.source, lesson.defaults.source);
-  if (writes_by_itself) return;
+  if (writes_by_itself(lesson, given, options)) return;
   follow_one("target", options.target, lesson.defaults.target);
   if (options.source.empty() && !options.target.empty()) options.source = lesson.defaults.source;
   if (options.target.empty() && !options.source.empty()) options.target = lesson.defaults.target;
@@ -316,7 +323,8 @@ attn::GivenTensors GivenInputs::read_inputs() const {
   for (const auto& id : identities_) given.emplace(id, attn::Given(attn::Identity(), of_set));
   for (std::size_t i = 0; i < tensors_.size(); ++i)
     if (is_input(tensors_[i]))
-      given.emplace(tensors_[i].id, attn::Given(read(i), i < set_.size() ? of_set : of_file));
+      given.emplace(tensors_[i].id, attn::Given(read(i), i < set_.size() ? of_set : of_file))
+          .first->second.may_be_step = i >= set_.size() && !tensors_[i].kind;
   return given;
 }
 

@@ -34,7 +34,7 @@ void fill_padding(const std::string& id, attn::AnyTensor& samples, std::uint32_t
 
 /// A given mask says alone who sees whom.
 void let_given_mask_decide(Plan& plan) {
-  const auto is_mask = [](const auto& one) { return one.first.ends_with("mask"); };
+  const auto is_mask = [](const auto& one) { return one.first == "mask" || one.first.ends_with("/mask"); };
   if (std::none_of(plan.given.begin(), plan.given.end(), is_mask)) return;
   plan.options.causal = false;
   plan.options.window.reset();

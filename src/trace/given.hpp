@@ -20,6 +20,7 @@ struct Given {
 
   std::optional<AnyTensor> tensor{};  ///< none of the identity, whose shape is the run's
   std::string_view option;            ///< that gives it, as messages name it
+  bool may_be_step = false;           ///< whether its file does not say that it is an input
 };
 
 /// By the ids that the inputs have in the trace.

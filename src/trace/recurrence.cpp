@@ -90,7 +90,7 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
   auto& row = rows.rows[t_];
   row.assign(elements, elements + element_count(row_shape));
   watch(rows, mistakes);
-  trace_.round(row.data(), row.size());
+  trace_.round(about, row.data(), row.size());
   std::copy(row.begin(), row.end(), elements);
 }
 

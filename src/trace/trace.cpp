@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -66,7 +67,7 @@ void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
         std::any_of(events.begin(), events.end(), [&](const auto& event) { return event.id == id; });
     if (!is_listed) events.insert(where(), {.id = id});
   };
-  for (const auto* id : {"code", "flow", "idea", "unknown-word"})
+  for (const auto* id : {"code", "flow", "idea", "unknown-word", "left-aside", "overflow"})
     add_unless_listed(id, [&] { return events.begin(); });
   add_unless_listed("next", [&] { return events.end(); });
   page_ = std::move(events);
@@ -116,18 +117,43 @@ std::string Trace::find(const std::string& name) const {
   return name;
 }
 
-void Trace::require_all_given_used() const {
+void Trace::require_all_given_used() {
   if (options_.given == nullptr) return;
-  for (const auto& [id, given] : *options_.given)
-    if (std::find(input_ids_.begin(), input_ids_.end(), id) == input_ids_.end())
+  const auto is_input = [this](const auto& one) {
+    return std::find(input_ids_.begin(), input_ids_.end(), one.first) != input_ids_.end();
+  };
+  const bool has_input = std::any_of(options_.given->begin(), options_.given->end(), is_input);
+  std::vector<std::string> steps;
+  for (const auto& one : *options_.given) {
+    const auto& [id, given] = one;
+    if (is_input(one)) continue;
+    if (!has_input || !given.may_be_step || ranks_.count(id) == 0)
       throw Error(fmt::format("{} in {} is no input of this run; valid: {}", id, given.option,
                               fmt::join(input_ids_, ", ")));
+    steps.push_back(id);
+  }
+  if (!steps.empty())
+    note("left-aside", "Results in --input",
+         fmt::format("These are computed again, and those of the file are left aside: {}.",
+                     fmt::join(steps, ", ")));
 }
 
-void Trace::round(double* elements, std::size_t count) const {
+void Trace::tell_overflow() {
+  if (all_claims_hold_ || overflow_.empty()) return;
+  note("overflow", "Why claims do not hold",
+       fmt::format("{}, but {} ends at {:g}: beyond that it has ∞, and what is computed from ∞ is ∞ or nan. "
+                   "With smaller numbers or another --dtype they would hold. Lesson stability is about that.",
+                   overflow_, name_of(options_.dtype), largest_number(options_.dtype)));
+}
+
+void Trace::round(const About& about, double* elements, std::size_t count) {
   if (options_.dtype == Dtype::float64) return;
-  std::transform(elements, elements + count, elements,
-                 [this](double element) { return round_to(options_.dtype, element); });
+  for (auto* element = elements; element != elements + count; ++element) {
+    const double rounded = round_to(options_.dtype, *element);
+    if (overflow_.empty() && std::isinf(rounded) && std::isfinite(*element))
+      overflow_ = fmt::format("{} has {:g}", full_id(about.id), *element);
+    *element = rounded;
+  }
 }
 
 void Trace::watch(Kind kind, const About& about, const TensorView& tensor, void* elements,

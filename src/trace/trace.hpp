@@ -190,7 +190,7 @@ class Trace {
   template <class T>
   T input(const About& about, T scalar) {
     take_given(about, view(scalar), &scalar);
-    round(&scalar, 1);
+    round(about, &scalar, 1);
     emit(Kind::input, about, view(scalar));
     return scalar;
   }
@@ -209,7 +209,7 @@ class Trace {
   template <class T, std::size_t N>
   Array<T, N> given_or(const About& about, Array<T, N> tensor) {
     take_given(about, view(tensor), tensor.data());
-    round(tensor.data(), tensor.size());
+    round(about, tensor.data(), tensor.size());
     return tensor;
   }
 
@@ -223,8 +223,13 @@ class Trace {
     return prefix_ + id + " in " + std::string(options_.given->at(prefix_ + id).option);
   }
 
-  /// Throws Error for the first given tensor that no input of the run was, with the ids of all inputs.
-  void require_all_given_used() const;
+  /// Says in a note which given tensors are steps of the run and were left aside. Throws Error for the first
+  /// given tensor that the run has no use for, with the ids of all inputs: for one that is neither input nor
+  /// step, for one that is meant as an input, and where none is an input.
+  void require_all_given_used();
+
+  /// Says in a note, where a claim does not hold, that a number was too large for the run's dtype.
+  void tell_overflow();
 
   /// A tensor [(batch×)axes…] that the lesson computed, and other ways to compute it. Returns the one to go
   /// on with.
@@ -265,9 +270,9 @@ class Trace {
   }
 
   /// Rounds numbers to the run's dtype; whole numbers and masks stay what they are.
-  void round(double* elements, std::size_t count) const;
+  void round(const About& about, double* elements, std::size_t count);
   template <class T>
-  void round(T*, std::size_t) const {}
+  void round(const About&, T*, std::size_t) const {}
 
   /// Shows what was tapped to whoever watches, who may change the elements.
   void watch(Kind kind, const About& about, const TensorView& tensor, void* elements,
@@ -290,7 +295,7 @@ class Trace {
     if (about == nullptr) return;
     if (take_row(*about, tensor.shape, elements, mistakes)) return;
     watch(Kind::step, *about, tensor, elements, mistakes);
-    round(elements, element_count(tensor.shape));
+    round(*about, elements, element_count(tensor.shape));
     emit(Kind::step, about == &its_own ? its_own : worked_in_words(*about, its_own.worked, tensor.shape),
          tensor);
   }
@@ -314,6 +319,7 @@ class Trace {
   Sink* sink_ = nullptr;  ///< none of a mute trace
   TraceOptions options_;
   bool all_claims_hold_ = true;
+  std::string overflow_;  ///< "scores has 180000": the first finite number that was rounded to infinity
   std::string prefix_;
   const Words* words_ = nullptr;      ///< of the lesson that calls another's function
   Recurrence* recurrence_ = nullptr;  ///< whose row the steps are

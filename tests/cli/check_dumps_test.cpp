@@ -267,6 +267,17 @@ TEST_CASE("a batch of one may lack its axis where a mistake changes the shape") 
   CHECK(said.mistakes_of("output") == json::array({"no-output-projection"}));
 }
 
+TEST_CASE("what is remarked of more than three tensors is one line") {
+  const Desk desk;
+  auto mine = tensors_of("multihead --model none --heads 3 --d-model 6 " + batch);
+  for (const auto* id : {"Q_heads", "scores", "scaled"}) mine[id] = with_axes_swapped(mine[id]);
+  CHECK(contains(desk.said_of(mine, "multihead", "--heads 3").text, "scaled is taken to be [head×batch×"));
+  for (const auto* id : {"masked", "weights"}) mine[id] = with_axes_swapped(mine[id]);
+  const auto said = desk.said_of(mine, "multihead", "--heads 3");
+  CHECK(contains(said.text, "Each of 4 tensors (masked, scaled, scores, …) is taken to be\n  [head×batch×"));
+  CHECK(said.assumes("weights is taken to be [head×batch×query×key]"));
+}
+
 TEST_CASE("heads before the batch are read, by lengths or by what is right") {
   const Desk desk;
   for (const std::string heads : {"2", "3"}) {
@@ -395,7 +406,7 @@ TEST_CASE("an audit reads a fixture under its own names") {
       {"x", all["X"]}, {"Wq", all["W_Q"]}, {"Wk", all["W_K"]}, {"Wv", all["W_V"]}, {"Wo", all["W_O"]}};
   const auto text = output_of("probe multihead --audit --heads 2 --input " +
                               desk.folder.write("fixture.json", mine.dump()));
-  CHECK(contains(text, "Wq is taken for W_Q."));
+  CHECK(contains(text, "Each of 5 tensors (Wk for W_K, Wo for W_O, Wq for W_Q, Wv for W_V, x for X) is\n"));
   for (const auto* hidden : {"scale-heads", "gqa-tile", "batch-leak", "padding-missing"})
     CHECK(contains(text, hidden));
   CHECK(

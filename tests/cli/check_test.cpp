@@ -232,6 +232,26 @@ TEST_CASE("the lines of a task sheet fit 80 columns, and state the options") {
          lines_of(output_of(fmt::format("probe {} --output {}", lesson, folder.file("p.npz")))))
       if (!contains(line, folder.file("p.npz"))) CHECK(attn::display_width(line) <= 80);
   CHECK(contains(output_of("probe transformer-block --output " + folder.file("p.npz")), "activation=gelu"));
+  const auto command = "probe sdpa --causal --sentence 'a b' --output " + folder.file("p.npz");
+  CHECK(contains(output_of(command), "Causal"));
+  CHECK_FALSE(contains(output_of(command + " --set mask=[[0,1],[1,1]]"), "ausal"));
+  CHECK(contains(output_of(command + " --dropout 0.5 --set dropout_mask=[[0,1],[1,1]]"), "Causal"));
+}
+
+TEST_CASE("of a dump that is shaped as its sheet says nothing is remarked") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz"), mine = folder.file("mine.npz");
+  const auto shaped = [&](const std::string& lesson, const std::string& options) {
+    output_of(fmt::format("probe {} {} --output {}", lesson, options, probe));
+    output_of(fmt::format("{} --input {} --output {}", lesson, probe, mine));
+    const auto command = fmt::format("check {} {} --probe {}", lesson, mine, probe);
+    CHECK(json::parse(output_of(command + " --format json"))["assumptions"] == json::array());
+    CHECK(lines_of(output_of(command))[1].empty());
+  };
+  shaped("generate", "");
+  shaped("positional", "--sentence 'a b c d e f g'");
+  for (const std::string lesson : {"multihead", "transformer-block"})
+    shaped(lesson, "--sentence 'a b c d e f g' --causal");
 }
 
 TEST_CASE("a mask of a usual shape is an input, without a probe") {

@@ -439,3 +439,30 @@ TEST_CASE("a window and causal attention hide what is outside") {
   CHECK(std::regex_search(text, std::regex("a +-?[0-9.]+ +-inf +-inf\n")));
   CHECK(std::regex_search(text, std::regex("c +-inf +-?[0-9.]+ +-?[0-9.]+\n")));
 }
+
+TEST_CASE("claims hold on right input, however coarsely it is rounded") {
+  std::string two_hundred;
+  for (int i = 0; i < 200; ++i) two_hundred += fmt::format("w{} ", i);
+  for (const std::string& line :
+       Strings{"transformer-block --activation gelu --dtype float16",
+               "backward --through transformer-block --activation gelu --dtype float16",
+               fmt::format("positional --dtype bfloat16 --sentence '{}'", two_hundred),
+               "multihead --heads 1 --kv-heads 1 --d-model 1 --d-v 3 --dtype bfloat16 --weight-scale 50 "
+               "--temperature 1e6",
+               "training --dropout 0.1 --layers 1 --dtype bfloat16 --seed 2508891026 --draws stream",
+               "training --dtype float16 --rng pcg64 --d-model 128 --warmup 50 --max-norm 0.1 --seed "
+               "1616210201"}) {
+    INFO(line);
+    CHECK(run(line).status == 0);
+  }
+}
+
+TEST_CASE("a run that overflows says so as the reason why claims do not hold") {
+  const std::string large = "sdpa --set Q=[[300,300],[300,1]] --set K=[[300,300],[1,1]] --dtype ";
+  const auto halves = run(large + "float16"), wider = run(large + "bfloat16");
+  CHECK(halves.status == 1);
+  CHECK(contains(halves.out, "scores has 180000, but float16 ends at 65504"));
+  CHECK(wider.status == 0);
+  CHECK_FALSE(contains(wider.out, "Why claims do not hold"));
+  CHECK_FALSE(contains(output_of("stability --dtype float16 --all"), "Why claims do not hold"));
+}

@@ -16,11 +16,15 @@ const std::vector<std::string>& varied_runs() {
         "sdpa --source 'one two three' --target 'four five' --causal",
         "sdpa --sentence 'a b c' --sentence 'd' --dropout 0.3 --d-k 3",
         "self-attention --sentence 'a b c' --sentence 'd e' --window 1 --dtype float32",
+        "self-attention --sentence 'a b'",
         "cross-attention --heads 2 --dropout 0.1 --source 'I am' --source you --target 'a b c' --target d",
         "multihead --heads 4 --kv-heads 2 --norm --residual --dropout 0.2 --causal",
         "multihead --d-k 3 --d-v 5 --sentence 'a b' --sentence c",
         "positional --encoding t5 --heads 4",
         "seq2seq --source 'a b c'",
+        "seq2seq --source 'a b c' --source a",
+        "seq2seq --source 'a b c' --dtype float16",
+        "seq2seq --source a --model none --attention luong-dot --seed 3",
         "seq2seq --source 'a b c' --source d --target 'e f' --target 'g' --bidirectional --hidden 3",
         "seq2seq --attention multihead --heads 2 --hidden 6",
         "seq2seq --attention luong-concat --d-a 5",
@@ -80,6 +84,38 @@ TEST_CASE("a trace run again from its own inputs is the same trace", "[thorough]
       CHECK((output_of(lesson + " --format json --input " + file) == expected));
     }
   }
+}
+
+/// A run's tensors by id, as a program that knows nothing of a trace saves them.
+json plain_arrays(const json& trace) {
+  json arrays;
+  for (const auto& event : trace["events"])
+    if (event["kind"] == "input" || event["kind"] == "step") arrays[event["id"]] = event["data"];
+  return arrays;
+}
+
+TEST_CASE("of arrays without a config the inputs are taken by id, and results are named and left aside") {
+  const Folder folder;
+  for (const std::string lesson : {"sdpa", "multihead", "scoring", "transformer-block", "ring"}) {
+    INFO(lesson);
+    const auto drawn = json::parse(output_of(lesson + " --format json"));
+    const auto arrays = plain_arrays(drawn);
+    const auto file = as_argument(folder.write("arrays.json", arrays.dump()));
+    const auto again = json::parse(output_of(lesson + " --format json --input " + file));
+    CHECK(plain_arrays(again) == arrays);
+    std::string steps;
+    for (const auto& [id, data] : arrays.items())
+      if (tensor_in(drawn.dump(), id)["kind"] == "step") steps += (steps.empty() ? "" : ", ") + id;
+    CHECK(tensor_in(again.dump(), "left-aside")["note"] ==
+          "These are computed again, and those of the file are left aside: " + steps + ".");
+    CHECK(tensor_in(drawn.dump(), "left-aside") == nullptr);
+  }
+  CHECK(contains(refusal("sdpa --input " + as_argument(folder.write("steps.json", R"({"scores": [[1]]})"))),
+                 "scores in --input is no input of this run"));
+  CHECK(
+      contains(refusal("sdpa --input " + as_argument(folder.write("other.json", R"({"Q": [[1]], "q": 1})"))),
+               "q in --input is no input of this run"));
+  CHECK(contains(refusal("sdpa --set Q=[[1]] --set scores=[[1]]"), "scores in --set is no input"));
 }
 
 TEST_CASE("what is given stands in the place of what is drawn, and the rest is drawn as ever") {

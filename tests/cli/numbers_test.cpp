@@ -126,6 +126,12 @@ TEST_CASE("what PyTorch alone draws is refused elsewhere") {
   CHECK(run("sdpa --draws names").err == "attnlab: --draws names is unknown; valid: name, stream\n");
 }
 
+// Its logarithms and cosines are float32's, and not the same on every machine.
+TEST_CASE("a script that draws with PyTorch itself asserts what float32 keeps") {
+  CHECK(contains(output_of("scaling --rng torch --format python"), "tolerance = 0.0001 *"));
+  CHECK(contains(output_of("scaling --format python"), "tolerance = 1e-09 *"));
+}
+
 TEST_CASE("the self-attention that begins with torch.manual_seed(123) comes out digit for digit") {
   const auto text =
       output_of("self-attention --sentence 'Your journey starts with one step' --embeddings " ATTN_DATA

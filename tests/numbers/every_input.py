@@ -216,6 +216,21 @@ def check_replaced(page, program):
         assert differences(page, json.loads(run(program, arguments).stdout)) == ["W_K", "X"]
 
 
+def check_saved_again(program):
+    """What NumPy loads and saves again, without the config, is taken by --input."""
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = (str(pathlib.Path(folder) / name) for name in ("ours.npz", "theirs.npz"))
+        for lesson in ("sdpa", "multihead", "scoring"):
+            run(program, [lesson, "--output", ours])
+            with np.load(ours) as arrays:
+                np.savez(theirs, **{id: arrays[id] for id in arrays if id != "config"})
+            done = run(program, [lesson, "--input", theirs, "--format", "npz"])
+            assert done.returncode == 0, done.stderr.decode()
+            pathlib.Path(theirs).write_bytes(done.stdout)
+            with np.load(ours) as before, np.load(theirs) as after:
+                assert all(np.array_equal(before[id], after[id]) for id in before if id != "config"), lesson
+
+
 def check_older(page, program):
     """A trace from before --draws says nothing of it, and comes from one stream."""
     trace = json.loads(run(program, ["sdpa", "--draws", "stream", "--format", "json"]).stdout)
@@ -245,6 +260,7 @@ def main():
     check_examples(page, program)
     check_older(page, program)
     check_replaced(page, program)
+    check_saved_again(program)
     failures, runs, refused, accepted = 0, 0, 0, set()
     for lesson in lessons_of(program):
         for arguments in command_lines(program, lesson):

@@ -13,6 +13,9 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
+
+import numpy as np
 
 # Options whose values choose how numbers are drawn or shown, and not what is computed.
 CHOOSE_NOTHING = {"format", "color", "rng", "draws", "weight-scale"}
@@ -33,6 +36,7 @@ VARIATIONS = [
     ["--through", "multihead", "--temperature", "0.5", "--d-k", "3"],
     ["--through", "transformer-block", "--norm", "pre", "--causal"],
     ["--through", "transformer-block", "--activation", "gelu"],
+    ["--weight-scale", "1e5", "--dtype", "float32"],
     ["--through", "seq2seq", "--source", "a b c", "--target", "d e", "--hidden", "3", "--d-a", "2"],
     ["--d-model", "4", "--heads", "2", "--set", "b_Q=[1,0,0,2]", "--set", "b_V=[0,1,2,3]", "--set", "b_O=[3,2,1,0]"],
     ["--d-model", "4", "--set", "b_Q=[1,0,0,2]", "--set", "b_K=[1,1,1,1]", "--set", "b_V=[0,1,2,3]"],
@@ -95,9 +99,10 @@ def core_steps(trace):
 
 
 def run_script(text):
-    """What a script asserted. Raises what it raises."""
+    """What a script asserted. Raises what it raises, and what it warns of."""
     variables = {}
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), np.errstate(all="warn"), warnings.catch_warnings():
+        warnings.simplefilter("error")
         exec(compile(text, "script", "exec"), variables)  # as `python3 -` does, without starting it
     return variables["checked"]
 

@@ -116,6 +116,7 @@ bool has_expected_lengths(const Shape& given, const Shape& expected, const AxisO
 }
 
 std::string sentence_on_batch(const ExpectedTensor& expected) {
+  if (!expected.shows_batch) return "";
   return fmt::format("{} has no batch axis and is taken for a batch of one.", expected.id);
 }
 

@@ -16,6 +16,7 @@ struct ExpectedTensor {
   Dtype dtype = Dtype::float64;     ///< float64 for what has the run's dtype
   Shape shape{};                    ///< with the batch axis first where there is one
   std::vector<std::string> axes{};  ///< their names, the batch axis included
+  bool shows_batch = true;          ///< whether whoever saves it is asked for the batch axis, too
 };
 
 /// A tensor as the lesson has it, and what was done to it.

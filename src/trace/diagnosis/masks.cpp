@@ -178,6 +178,8 @@ std::optional<Fitted> as_mask(const AnyTensor& given, const std::string& name, c
   const auto readings = readings_of(seen->tensor, expected);
   const auto* const reading = only_reading(readings, name);
   if (reading == nullptr) return std::nullopt;
+  if (!expected.shows_batch && reading->roles == AxisNames{"query", "key"})
+    return Fitted{reading->mask, seen->assumption};
   return Fitted{reading->mask, fmt::format("{}{}{} is taken to be [{}].", seen->assumption,
                                            seen->assumption.empty() ? "" : " ", expected.id,
                                            fmt::join(reading->roles, "×"))};

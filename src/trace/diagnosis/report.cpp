@@ -249,7 +249,7 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
     text += fmt::format("  The numbers {} {}.\n",
                         is_stored_as(dump.arithmetic, dump) ? "are" : "have no more digits than",
                         name_of(dump.arithmetic));
-  for (const auto& assumption : dump.assumptions) text += paragraph(assumption, settings.width, 2);
+  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark, settings.width, 2);
   if (!dump.unknown.empty())
     text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
                       settings.width, 2);
