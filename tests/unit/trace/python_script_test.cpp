@@ -36,7 +36,8 @@ TEST_CASE("A script has the inputs, the code and an assertion for each step") {
     trace.step({.id = "half", .axes = {"token", "d_k"}}, Tensor<2>(X / 2.0));
   });
   CHECK_THAT(text, Catch::StartsWith("# attnlab demo: a lesson\n"));
-  CHECK_THAT(text, Contains("import numpy as np\n\ninputs = {\n\"X\": np.array([[1, -2.5],\n [0.1, 4]], "
+  CHECK_THAT(text, Contains("import numpy as np\n\nnp.seterr(all=\"ignore\")"));
+  CHECK_THAT(text, Contains("\n\ninputs = {\n\"X\": np.array([[1, -2.5],\n [0.1, 4]], "
                             "float).reshape(2, 2),\n}\n"));
   CHECK_THAT(
       text, Contains("\nX = inputs[\"X\"]\n\ntwice = 2 * X\n\nexpect(\"twice\", twice, steps[\"twice\"])\n"));
