@@ -367,10 +367,10 @@ std::vector<std::string> classifier_flow(const Workbench& bench) {
           fmt::format("   → mean over the tokens → pooled [{}]", d),
           fmt::format("   → W_class [{1}×{0}]{2} → logits [{0}] → softmax → probabilities", classes, d,
                       bench.trace.is_given("b_class") ? " + b_class" : ""),
-          fmt::format("with W_Q, W_K, W_V, W_O [{0}×{0}] in attention", d)};
+          fmt::format("with {} in attention", shapes_of_projections(bench))};
 }
 
-void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
+void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask, bool has_more_positions) {
   const bool takes_biases = !given_biases(bench, "attention").empty();
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
   const bool has_weights = bench.options.model.has_value();
@@ -378,7 +378,8 @@ void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask) 
       has_weights ? "# --all shows softmax() and split(); hstack puts the heads side by side"
                   : "# softmax(), multihead(): attention as in the lesson multihead; see --all"};
   for (auto& line : layer_norm_code()) lines.push_back(std::move(line));
-  for (const auto* line : {"", "encoded = X + positions"}) lines.emplace_back(line);
+  lines.emplace_back("");
+  lines.emplace_back(has_more_positions ? "encoded = X + positions[:len(X)]" : "encoded = X + positions");
   for (auto& line : has_weights ? attention_code_with_weights(bench, "encoded", mask.has_value())
                                 : multihead_call(bench, "attention", "encoded", "encoded", mask.has_value()))
     lines.push_back(std::move(line));
@@ -420,23 +421,27 @@ void run_classifier(Workbench& bench) {
       {.id = "X",
        .title = "The sentence as vectors",
        .note = "The embedding: one row a token; the same word has the same row wherever it stands."});
-  const auto positions =
+  const auto n = sentence.length(), rows = bench.length_of_given("positions", "position", n);
+  const auto all_positions =
       trace.input({.id = "positions",
                    .title = "What says where a token stands",
                    .formula = "sin and cos of p · 10000^(−2i/d), at 2i and 2i + 1",
                    .axes = {"position", "d_model"},
                    .note = "Row p stands for position p; the numbers 2i and 2i + 1 of a row belong together. "
                            "This is the sinusoidal encoding of the first transformer (see the lesson "
-                           "positional). It is computed, not learned, and needs an even d_model."},
-                  attn::sinusoidal_encoding(sentence.length(), bench.d_model()));
+                           "positional). It is computed, not learned, and needs an even d_model." +
+                           (rows > n ? fmt::format(" Of the {} given rows the first {} are in use.", rows, n)
+                                     : std::string())},
+                  attn::sinusoidal_encoding(rows, bench.d_model()));
+  const auto positions = attn::rows(all_positions, 0, n);
   const auto weights = draw_classifier_weights(bench);
   const auto mask = trace.within("attention", [&] { return bench.padding_mask(sentence); });
-  show_classifier_code(bench, mask);
+  show_classifier_code(bench, mask, rows > n);
 
   const auto encoded =
       trace.step({.id = "encoded",
                   .title = "Each token and its place",
-                  .formula = "X + positions",
+                  .formula = rows > n ? fmt::format("X + positions[:{}]", n) : "X + positions",
                   .from = {"X", "positions"},
                   .axes = {"token", "d_model"},
                   .note = "Row p of the positions is added to token p, so the same word at two places has "
@@ -477,7 +482,7 @@ void give_sentiment(ModelInputs& inputs) {
 
 std::vector<Input> classifier_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding},
-                  {"positions", {"position=token", "d_model"}, Draw::page}},
+                  {"positions", {"position=token…", "d_model"}, Draw::page}},
                  in_group("attention", multihead_input_list()),
                  in_group("attention", multihead_bias_list()),
                  {{"attention/norm/gain", {"d_model"}, Draw::ones},
@@ -498,8 +503,9 @@ const Lesson classifier = {
         "multi-head attention with its residual connection and layer norm, the mean over the real tokens, "
         "and a linear layer with a softmax over the classes. What padding must not do, and why the positions "
         "are needed.",
-    .options = {"sentence", "d-model", "heads", "classes", "seed", "rng", "draws", "weight-scale",
-                "embeddings", "model", "dtype"},
+    .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "classes", "seed", "rng", "draws",
+                "weight-scale", "embeddings", "model", "dtype"},
+    .of_detail = {"d-k", "d-v", "kv-heads"},
     .defaults = {.sentence = {"the film was not good"}, .d_model = 4, .heads = 2, .classes = 2},
     .examples =
         {"classifier --sentence \"the movie was really great\"",

@@ -126,7 +126,6 @@ struct Step {
   std::string once(std::size_t step, const std::string& note) const { return step == number ? note : ""; }
 };
 
-/// The axis that counts the key and value heads.
 /// Names the entries of these axes after the tokens from position `first` on.
 void label(Workbench& bench, const CausalDecoder& decoder, const std::vector<std::size_t>& tokens,
            const std::vector<std::string>& axes, std::size_t first) {
@@ -137,14 +136,19 @@ void label(Workbench& bench, const CausalDecoder& decoder, const std::vector<std
 
 /// The heads' queries, keys and values of the tokens that are read now, in the words of this lesson.
 attn::Words projection_words(const Step& step, const std::string& x, const std::string& layer,
-                             const Heads& heads) {
+                             const Heads& heads, const MultiHeadWeights& weights) {
+  const std::map<std::string, bool> has_bias = {
+      {"Q", weights.b_Q.has_value()}, {"K", weights.b_K.has_value()}, {"V", weights.b_V.has_value()}};
   const auto about = [&](const std::string& name, const std::string& title, const std::string& head,
                          const std::string& token, const std::string& width) -> attn::About {
-    return {.id = name,
-            .title = title,
-            .formula = fmt::format("{} W_{}, split into heads", x, name),
-            .from = {x, layer + "W_" + name},
-            .axes = {head, token, width}};
+    attn::About words = {.id = name,
+                         .title = title,
+                         .formula = fmt::format("{} W_{}{}, split into heads", x, name,
+                                                has_bias.at(name) ? " + b_" + name : ""),
+                         .from = {x, layer + "W_" + name},
+                         .axes = {head, token, width}};
+    if (has_bias.at(name)) words.from.push_back(layer + "b_" + name);
+    return words;
   };
   const auto kv_head = kv_head_axis(heads);
   attn::Words words = {
@@ -154,7 +158,8 @@ attn::Words projection_words(const Step& step, const std::string& x, const std::
                         kv_head, "key", "d_k")},
       {"V_heads", about("V", step.either("What they have to give", "What the new token has to give"), kv_head,
                         "key", "d_v")}};
-  for (const char* weight : {"W_Q", "W_K", "W_V"}) words[weight] = {.id = layer + weight};
+  for (const char* weight : {"W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V"})
+    words[weight] = {.id = layer + weight};
   words["Q_heads"].note = step.once(0, "A query is used in its own step only, and then forgotten.");
   return words;
 }
@@ -220,13 +225,14 @@ std::optional<attn::Index> where_head_0_looks(const Workbench& bench, const Step
 
 /// The attention of the new tokens to all in the cache, in the words of this lesson.
 attn::Words attention_words(const Step& step, const std::string& layer, const Heads& heads, std::size_t d_k,
-                            bool is_masked, const std::optional<attn::Index>& worked_weight) {
+                            bool is_masked, bool has_bias, const std::optional<attn::Index>& worked_weight) {
   const std::vector<std::string> axes = {"head", "query", "key"};
-  return {
+  attn::Words words = {
       {"Q_heads", {.id = "Q"}},
       {"K_heads", {.id = "cache/K"}},
       {"V_heads", {.id = "cache/V"}},
       {"W_O", {.id = layer + "W_O"}},
+      {"b_O", {.id = layer + "b_O"}},
       {"scores",
        {.id = "scores",
         .title = step.either("How well does each query match each key?", "The new query meets every key"),
@@ -267,9 +273,11 @@ attn::Words attention_words(const Step& step, const std::string& layer, const He
       {"output",
        {.id = "output",
         .title = "The heads' outputs, mixed by W_O",
-        .formula = "concat(heads) W_O",
+        .formula = has_bias ? "concat(heads) W_O + b_O" : "concat(heads) W_O",
         .from = {"heads", layer + "W_O"},
         .axes = {"query", "d_model"}}}};
+  if (has_bias) words["output"].from.push_back(layer + "b_O");
+  return words;
 }
 
 /// Who may look at whom, where several tokens are read at once. The newest token alone may look at all there
@@ -348,7 +356,7 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
     auto& cache = decoding.caches[layer];
     x = in_layer(bench, layer, [&]() -> Named {
       label(bench, decoder, decoding.tokens, {"key"}, step.known);
-      const auto heads = trace.in_words(projection_words(step, x.id, group, decoder.heads), [&] {
+      const auto heads = trace.in_words(projection_words(step, x.id, group, decoder.heads, weights), [&] {
         return project_to_heads(bench, x, x, weights, decoder.heads);
       });
       cache.append(heads.K_heads, heads.V_heads);
@@ -357,7 +365,7 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
       show_kept(bench, step, group, decoder.heads, cache);
       const auto d_k = cache.keys.shape(3);
       const auto [attention, output] = trace.in_words(
-          attention_words(step, group, decoder.heads, d_k, mask.has_value(),
+          attention_words(step, group, decoder.heads, d_k, mask.has_value(), weights.b_O.has_value(),
                           where_head_0_looks(bench, step, heads.Q_heads, cache.keys)),
           [&] { return attend_in_heads(bench, heads.Q_heads, cache.keys, cache.values, weights.O(), mask); });
       decoding.weights.push_back(attention.weights);
@@ -512,35 +520,82 @@ attn::TokenBatch words_of_decoder(Workbench& bench) {
 /// Written last in a text of the model.
 constexpr std::string_view end_of_text = "</s>";
 
+/// The input `tokens`: the words of the prompt by their place in the vocabulary.
+std::vector<std::size_t> given_places(Workbench& bench) {
+  bench.label({"token"}, bench.plan.sentence);
+  const auto given = bench.trace.input(
+      {.id = "tokens", .title = "The place of each word of the prompt in the vocabulary", .axes = {"token"}},
+      Integers<1>({bench.plan.sentence.length()}, 0));
+  for (const auto place : given)
+    if (place < 0)
+      throw attn::Error(fmt::format("{} has {}; valid: places in the vocabulary, from 0",
+                                    bench.trace.given_name("tokens"), place));
+  return {given.begin(), given.end()};
+}
+
+/// The words, and the prompt by their places. A given `embedding` or `W_vocabulary` may have a whole
+/// vocabulary. Returns which of its places are the prompt's, where it has more.
+std::string choose_words(Workbench& bench, CausalDecoder& decoder) {
+  const auto& prompt = bench.plan.sentence.tokens.front();
+  auto& words = decoder.words;
+  words = words_of_decoder(bench).tokens.front();
+  const auto known = words.size();
+  const bool by_number = bench.has_given("tokens");
+  if (by_number) decoder.prompt = given_places(bench);
+  const auto needed = by_number ? *std::max_element(decoder.prompt.begin(), decoder.prompt.end()) + 1 : known;
+  const auto count = std::max(bench.length_of_given("embedding", "vocabulary", needed),
+                              bench.length_of_given("W_vocabulary", "vocabulary", needed));
+  if (by_number && bench.options.vocabulary.empty()) words.clear();
+  words = numbered_up_to(count, std::move(words));
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    if (by_number)
+      words[decoder.prompt[i]] = prompt[i];
+    else
+      decoder.prompt.push_back(
+          static_cast<std::size_t>(std::find(words.begin(), words.end(), prompt[i]) - words.begin()));
+  }
+  if (count > known || by_number) bench.draw_vectors({{words}});
+  if (by_number) return fmt::format(" The input tokens says which of the {} words the prompt has.", count);
+  if (count > known)
+    return fmt::format(" Of the {} words the first {} are those of the prompt.", count, known);
+  return "";
+}
+
 CausalDecoder show_decoder(Workbench& bench) {
   const auto& prompt = bench.plan.sentence;
-  const auto vocabulary = words_of_decoder(bench);
-  bench.label({"vocabulary"}, vocabulary);
   CausalDecoder decoder;
-  decoder.words = vocabulary.tokens.front();
+  const auto about_places = choose_words(bench, decoder);
+  const attn::TokenBatch vocabulary{{decoder.words}};
+  bench.label({"vocabulary"}, vocabulary);
   if (!bench.options.vocabulary.empty()) {
     const auto end = std::find(decoder.words.begin(), decoder.words.end(), end_of_text);
     if (end != decoder.words.end()) decoder.end = static_cast<std::size_t>(end - decoder.words.begin());
   }
-  const auto embedding =
-      bench.embed({.id = "embedding",
-                   .title = "The vocabulary: a vector for each word",
-                   .axes = {"vocabulary", "d_model"},
-                   .note = bench.options.model
-                               ? "The words that the model was trained with. It can write no others."
-                               : "The words are the distinct tokens of the prompt. The model can write no "
-                                 "others."},
-                  vocabulary);
+  const auto embedding = bench.embed(
+      {.id = "embedding",
+       .title = "The vocabulary: a vector for each word",
+       .axes = {"vocabulary", "d_model"},
+       .note = bench.options.model ? "The words that the model was trained with. It can write no others."
+               : about_places.empty()
+                   ? "The words are the distinct tokens of the prompt. The model can write no "
+                     "others."
+                   : "The model can write no other words." + about_places},
+      vocabulary);
   decoder.embedding = attn::sample(embedding, 0);
+  const auto read = prompt.length() + *bench.options.new_tokens - 1;
+  const auto rows = bench.length_of_given("positions", "position", read);
   decoder.positions = bench.trace.input(
       {.id = "positions",
        .title = "What says where a token stands",
        .formula = "PE(p, 2i) = sin(p ωᵢ), PE(p, 2i+1) = cos(p ωᵢ), ωᵢ = 10000^(−2i/d)",
        .axes = {"position", "d_model"},
-       .note =
-           "A row for each position that will be read (see the lesson positional). The token written last is "
-           "not read."},
-      attn::sinusoidal_encoding(prompt.length() + *bench.options.new_tokens - 1, bench.d_model()));
+       .note = rows > read
+                   ? fmt::format("Of the {} given rows the first {} are in use: one for each position that "
+                                 "will be read (see the lesson positional).",
+                                 rows, read)
+                   : "A row for each position that will be read (see the lesson positional). The token "
+                     "written last is not read."},
+      attn::sinusoidal_encoding(rows, bench.d_model()));
   decoder.heads = {bench.heads(), bench.kv_heads()};
   for (std::size_t layer = 0; layer < *bench.options.layers; ++layer)
     decoder.layers.push_back(in_layer(bench, layer, [&] { return draw_multihead_weights(bench); }));
@@ -552,12 +607,9 @@ CausalDecoder show_decoder(Workbench& bench) {
 }
 
 /// The text before the first step: the prompt, and nothing read.
-Decoding begin(const CausalDecoder& decoder, const std::vector<std::string>& prompt,
-               const KeyValueCache& cache) {
+Decoding begin(const CausalDecoder& decoder, const KeyValueCache& cache) {
   Decoding decoding;
-  for (const auto& word : prompt)
-    decoding.tokens.push_back(static_cast<std::size_t>(
-        std::find(decoder.words.begin(), decoder.words.end(), word) - decoder.words.begin()));
+  decoding.tokens = decoder.prompt;
   decoding.caches.assign(decoder.layers.size(), cache);
   return decoding;
 }
@@ -567,8 +619,7 @@ std::size_t count_steps(const Workbench& bench, const CausalDecoder& decoder) {
   const auto wanted = *bench.options.new_tokens;
   if (!decoder.end) return wanted;
   auto mute = bench.mute();
-  auto decoding = begin(decoder, bench.plan.sentence.tokens.front(),
-                        empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
+  auto decoding = begin(decoder, empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
   for (std::size_t step = 0; step < wanted; ++step) {
     decode(mute, decoder, step, decoding);
     if (decoding.tokens.back() == *decoder.end) return step + 1;
@@ -583,8 +634,7 @@ void run_generate(Workbench& bench) {
   tell_generate_idea(bench);
 
   const auto decoder = show_decoder(bench);
-  auto decoding = begin(decoder, bench.plan.sentence.tokens.front(),
-                        empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
+  auto decoding = begin(decoder, empty_cache(bench.kv_heads(), bench.d_k(), bench.d_v()));
   const auto steps = count_steps(bench, decoder);
   choose_generate_page(bench, steps);  // how many there are only the decoder told: it may have ended early
   bench.flow(generate_flow(bench, decoder, steps));
@@ -607,9 +657,10 @@ std::vector<Input> generate_inputs(const Options& options) {
                                             {"positions", {"position=", "d_model"}, Draw::page}}};
   const auto layers = options.layers.value_or(1);
   for (std::size_t layer = 1; layer <= layers; ++layer)
-    lists.push_back(layers == 1 ? multihead_input_list()
-                                : in_group(fmt::format("layer={}", layer), multihead_input_list()));
+    for (auto list : {multihead_input_list(), multihead_bias_list()})
+      lists.push_back(layers == 1 ? list : in_group(fmt::format("layer={}", layer), list));
   lists.push_back({{"W_vocabulary", {"d_model", "vocabulary="}, Draw::weight},
+                   {.id = "tokens", .axes = {"token"}, .draw = Draw::given, .is_multiplied = false},
                    {"step=0/mask", {"query", "key"}, Draw::page}});
   return joined(lists);
 }

@@ -38,8 +38,9 @@ struct CausalDecoder {
   Tensor<2> positions;             ///< [position×d_model]
   std::vector<MultiHeadWeights> layers;
   Heads heads;
-  Tensor<2> W_vocabulary;            ///< [d_model×vocabulary]
-  std::optional<std::size_t> end{};  ///< the word that ends a text, where there is one
+  Tensor<2> W_vocabulary;             ///< [d_model×vocabulary]
+  std::optional<std::size_t> end{};   ///< the word that ends a text, where there is one
+  std::vector<std::size_t> prompt{};  ///< its words, by their place in the vocabulary
 };
 
 /// The vectors of tokens that stand at the positions first, first + 1, …: their rows of the embedding

@@ -38,7 +38,7 @@ struct Lesson {
   bool takes_batches = true;                  ///< whether a sentence may be repeated
   bool takes_source_alone = false;            ///< whether --target may be left out
   bool splits_heads = true;                   ///< whether d_model is divided among the heads
-  std::vector<std::string_view> of_detail{};  ///< those options that only what is no part of the page uses
+  std::vector<std::string_view> of_detail{};  ///< options that the page names only where they are not usual
   Options defaults;
   std::vector<std::string_view> examples;                ///< arguments that work as pasted
   std::vector<Input> (*inputs)(const Options& options);  ///< in the order in which they are drawn

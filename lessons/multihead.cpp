@@ -74,6 +74,16 @@ MultiHeadWeights draw_multihead_weights(Workbench& bench) {
           std::move(b_Q), std::move(b_K), std::move(b_V), std::move(b_O)};
 }
 
+std::string shapes_of_projections(const Workbench& bench) {
+  const auto d_model = bench.d_model(), of_Q = bench.heads() * bench.d_k(),
+             of_K = bench.kv_heads() * bench.d_k(), of_V = bench.kv_heads() * bench.d_v(),
+             of_O = bench.heads() * bench.d_v();
+  const bool are_alike = of_Q == d_model && of_K == d_model && of_V == d_model && of_O == d_model;
+  return are_alike ? fmt::format("W_Q, W_K, W_V, W_O [{0}×{0}]", d_model)
+                   : fmt::format("W_Q [{0}×{1}], W_K [{0}×{2}], W_V [{0}×{3}], W_O [{4}×{0}]", d_model, of_Q,
+                                 of_K, of_V, of_O);
+}
+
 void explain_parameters(Workbench& bench) {
   const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
   const auto h = bench.heads(), h_kv = bench.kv_heads();

@@ -82,6 +82,9 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
 /// Multi-head attention of the sentence `X` in NumPy, as these options have it.
 std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask);
 
+/// "W_Q, W_K, W_V, W_O [4×4]", or the shape of each where they are not alike.
+std::string shapes_of_projections(const Workbench& bench);
+
 /// The note `parameters`: how many numbers these weights hold.
 void explain_parameters(Workbench& bench);
 

@@ -317,7 +317,7 @@ void run_positional(Workbench& bench) {
 std::vector<Input> positional_inputs(const Options&) {
   return {{"X", {"token", "d_model"}, Draw::embedding},
           {"mask", {"query", "key"}, Draw::page},
-          {"learned/table", {"position=token", "d_model"}, Draw::weight},
+          {"learned/table", {"position=token…", "d_model"}, Draw::weight},
           {"relative/keys", {"bucket=", "d_model"}, Draw::weight},
           {"t5/table", {"bucket=", "head"}, Draw::weight}};
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
@@ -26,6 +27,7 @@
 #include "lessons/scoring/layout.hpp"
 #include "lessons/scoring/mistakes.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/sdpa/mistakes.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/entry.hpp"
@@ -35,16 +37,16 @@ namespace lessons {
 extern const Lesson scoring;
 
 std::size_t query_on_page(const Workbench& bench) {
-  return attn::token_to_work_out(bench.plan.target.length());
+  return attn::token_to_work_out(bench.plan.target.lengths().front());
 }
 
 namespace {
 
 ScoringInputs draw_inputs(Workbench& bench) {
   ScoringInputs in;
-  in.queries =
-      attn::sample(bench.input<3>({.id = "queries", .title = "What asks: the words of the target"}), 0);
-  in.keys = attn::sample(bench.input<3>({.id = "keys", .title = "What is looked through"}), 0);
+  bench.show_lengths(bench.plan.source);
+  in.queries = bench.input<3>({.id = "queries", .title = "What asks: the words of the target"});
+  in.keys = bench.input<3>({.id = "keys", .title = "What is looked through"});
   in.W_a =
       bench.input<2>({.id = "W_a",
                       .title = "General: how queries meet keys",
@@ -58,17 +60,17 @@ ScoringInputs draw_inputs(Workbench& bench) {
                            .title = "How the hidden layer reads a key",
                            .note = "The transpose of U_a in Bahdanau et al."});
   in.v_a = bench.input<1>({.id = "v_a", .title = "What each hidden unit counts for"});
+  in.mask = bench.mask(bench.plan.target, bench.plan.source);
   return in;
 }
 
-/// The pair to work out: the followed query and the key that it matches best.
-attn::Index best_match(const Workbench& bench, const Tensor<2>& scores) {
+/// The pair of the first sample to work out: the followed query and the key that it matches best.
+attn::Index best_match(const Workbench& bench, const Tensor<3>& scores) {
   const auto query = query_on_page(bench);
-  const double* row = &scores(query, 0);
-  return {query, attn::argmax(row, scores.shape(1))};
+  return {query, attn::argmax(&scores(0, query, 0), bench.plan.source.lengths().front())};
 }
 
-Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
+Tensor<3> dot_scores(Workbench& bench, const Tensor<3>& queries, const Tensor<3>& keys) {
   const auto scores = attn::dot_scores(queries, keys);
   return bench.trace.step(
       {.id = "dot/scores",
@@ -84,7 +86,7 @@ Tensor<2> dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>
       scores, mistakes_of_dot(bench, queries, keys));
 }
 
-Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys) {
+Tensor<3> scaled_dot_scores(Workbench& bench, const Tensor<3>& queries, const Tensor<3>& keys) {
   const auto d = bench.d_model();
   const double root = std::sqrt(static_cast<double>(d));
   const auto scores = attn::divide(attn::dot_scores(queries, keys), root);
@@ -106,9 +108,9 @@ Tensor<2> scaled_dot_scores(Workbench& bench, const Tensor<2>& queries, const Te
       scores, mistakes_of_scaled_dot(bench, queries, keys));
 }
 
-Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& W_a,
-                         const Tensor<2>& keys) {
-  const auto scores = attn::dot_scores(attn::matmul(queries, W_a), keys);
+Tensor<3> general_scores(Workbench& bench, const Tensor<3>& queries, const Tensor<2>& W_a,
+                         const Tensor<3>& keys) {
+  const auto scores = attn::dot_scores(attn::linear(queries, W_a), keys);
   return bench.trace.step(
       {.id = "general/scores",
        .title = "A dot product with a learned matrix in it",
@@ -121,11 +123,11 @@ Tensor<2> general_scores(Workbench& bench, const Tensor<2>& queries, const Tenso
        .worked =
            [&](const attn::Index& at) {
              const auto projected =
-                 attn::worked_linear(attn::Known<2>{"queries", queries}, attn::Known<2>{"W_a", W_a});
+                 attn::worked_linear(attn::Known<3>{"queries", queries}, attn::Known<2>{"W_a", W_a});
              std::vector<attn::Worked> products;
-             for (std::size_t k = 0; k < keys.shape(1); ++k)
-               products.push_back(
-                   attn::Worked::product({projected({at[0], k}), attn::Known<2>{"keys", keys}({at[1], k})}));
+             for (std::size_t k = 0; k < keys.shape(2); ++k)
+               products.push_back(attn::Worked::product(
+                   {projected({at[0], at[1], k}), attn::Known<3>{"keys", keys}({at[0], at[2], k})}));
              return attn::Worked::sum(std::move(products));
            },
        .worked_at = best_match(bench, scores)},
@@ -141,12 +143,12 @@ double largest_score(const Tensor<1>& v_a) {
 
 /// What additive scoring is made of, but for its hidden layer.
 struct AdditiveScores {
-  Tensor<2> projected_queries, projected_keys;  ///< [query×d_a], [key×d_a]
-  Tensor<2> scores;                             ///< [query×key]
+  Tensor<3> projected_queries, projected_keys;  ///< [batch×query×d_a], [batch×key×d_a]
+  Tensor<3> scores;                             ///< [batch×query×key]
 };
 
 /// The scores of additive and of concat.
-Tensor<2> scores_of_hidden_layer(const ScoringInputs& in) {
+Tensor<3> scores_of_hidden_layer(const ScoringInputs& in) {
   const auto pairs = attn::pairwise_sum(attn::linear(in.queries, in.W_q), attn::linear(in.keys, in.W_k));
   return attn::dot_last_axis(attn::tanh(pairs), in.v_a);
 }
@@ -164,7 +166,7 @@ AdditiveScores additive_scores(Workbench& bench, const ScoringInputs& in) {
        .from = {"queries", "W_q"},
        .axes = {"query", "d_a"},
        .note = about_query_part(bench, in),
-       .worked = attn::worked_linear(attn::Known<2>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q}),
+       .worked = attn::worked_linear(attn::Known<3>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q}),
        .worked_at = attn::Index{query, 0}},
       attn::linear(in.queries, in.W_q), mistakes_of_hidden_part(in.queries, in.W_q, in.W_k));
 
@@ -175,7 +177,7 @@ AdditiveScores additive_scores(Workbench& bench, const ScoringInputs& in) {
        .from = {"keys", "W_k"},
        .axes = {"key", "d_a"},
        .note = "The key's part needs no query: it is computed once for the whole source.",
-       .worked = attn::worked_linear(attn::Known<2>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k}),
+       .worked = attn::worked_linear(attn::Known<3>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k}),
        .worked_at = attn::Index{key, 0}},
       attn::linear(in.keys, in.W_k), mistakes_of_hidden_part(in.keys, in.W_k, in.W_q));
 
@@ -187,8 +189,8 @@ AdditiveScores additive_scores(Workbench& bench, const ScoringInputs& in) {
        .axes = {"query", "key", "d_a"},
        .note = "Without tanh the query would add one number to all scores: no share changes.",
        .worked =
-           attn::worked_tanh_of_pairwise_sum(attn::Known<2>{"additive/projected_queries", projected_queries},
-                                             attn::Known<2>{"additive/projected_keys", projected_keys}),
+           attn::worked_tanh_of_pairwise_sum(attn::Known<3>{"additive/projected_queries", projected_queries},
+                                             attn::Known<3>{"additive/projected_keys", projected_keys}),
        .worked_at = attn::Index{query, key, 0}},
       attn::tanh(attn::pairwise_sum(projected_queries, projected_keys)),
       {{"additive-no-tanh", [&] { return attn::pairwise_sum(projected_queries, projected_keys); }}});
@@ -211,19 +213,20 @@ AdditiveScores additive_scores(Workbench& bench, const ScoringInputs& in) {
 /// tanh(pairs W_c): a pair is given back by then, and its numbers are those of a query and a key.
 attn::WorkedOut worked_hidden(const ScoringInputs& in, const Tensor<2>& W_c) {
   return [&](const attn::Index& at) {
-    const std::size_t width = in.queries.shape(1);
+    const std::size_t width = in.queries.shape(2);
     std::vector<attn::Worked> products;
     for (std::size_t k = 0; k < W_c.shape(0); ++k) {
-      const double number = k < width ? in.queries(at[0], k) : in.keys(at[1], k - width);
-      products.push_back(attn::Worked::product({attn::Worked({"concat/pairs", {at[0], at[1], k}}, number),
-                                                attn::Known<2>{"concat/W_c", W_c}({k, at[2]})}));
+      const double number = k < width ? in.queries(at[0], at[1], k) : in.keys(at[0], at[2], k - width);
+      products.push_back(
+          attn::Worked::product({attn::Worked({"concat/pairs", {at[0], at[1], at[2], k}}, number),
+                                 attn::Known<2>{"concat/W_c", W_c}({k, at[3]})}));
     }
     return tanh(attn::Worked::sum(std::move(products)));
   };
 }
 
 /// The pairs, too, are given back as soon as the hidden layer has been made of them.
-Tensor<2> concat_scores(Workbench& bench, const ScoringInputs& in) {
+Tensor<3> concat_scores(Workbench& bench, const ScoringInputs& in) {
   auto& trace = bench.trace;
   const auto followed = best_match(bench, scores_of_hidden_layer(in));
   const auto W_c =
@@ -253,9 +256,10 @@ Tensor<2> concat_scores(Workbench& bench, const ScoringInputs& in) {
                     .note = "Each query is copied once for every key, and each key once for every query.",
                     .worked =
                         [&](const attn::Index& at) {
-                          const std::size_t width = in.queries.shape(1);
-                          if (at[2] < width) return attn::Known<2>{"queries", in.queries}({at[0], at[2]});
-                          return attn::Known<2>{"keys", in.keys}({at[1], at[2] - width});
+                          const std::size_t width = in.queries.shape(2);
+                          if (at[3] < width)
+                            return attn::Known<3>{"queries", in.queries}({at[0], at[1], at[3]});
+                          return attn::Known<3>{"keys", in.keys}({at[0], at[2], at[3] - width});
                         }},
                    attn::pairwise_concat(in.queries, in.keys));
     return attn::linear(pairs, W_c);
@@ -285,22 +289,36 @@ Tensor<2> concat_scores(Workbench& bench, const ScoringInputs& in) {
       attn::dot_last_axis(hidden, in.v_a), mistakes_of_pair_scores(hidden, in.v_a));
 }
 
-/// What follows from the scores, whatever function they come from: `FUNCTION/weights`, which it returns, and
-/// `FUNCTION/context`. `divisor` is what the scores were divided by.
-Tensor<2> take_home(Workbench& bench, const std::string& function, const Tensor<2>& scores,
-                    const Tensor<2>& keys, const std::string& weights_note, const std::string& context_note,
+/// What follows from the scores, whatever function they come from: `FUNCTION/masked` where there is a mask,
+/// `FUNCTION/weights`, which it returns, and `FUNCTION/context`. `divisor` is what the scores were divided
+/// by.
+Tensor<3> take_home(Workbench& bench, const std::string& function, const Tensor<3>& scores,
+                    const ScoringInputs& in, const std::string& weights_note, const std::string& context_note,
                     double divisor = 1.0) {
-  const auto weights =
-      bench.trace.step({.id = function + "/weights",
-                        .title = "As shares",
-                        .formula = "softmax(scores)",
-                        .from = {function + "/scores"},
-                        .axes = {"query", "key"},
-                        .note = weights_note,
-                        .distribution = true,
-                        .worked = attn::worked_softmax(attn::Known{function + "/scores", scores}),
-                        .worked_at = best_match(bench, scores)},
-                       attn::softmax(scores), mistakes_of_scored(bench, scores, divisor));
+  const auto& keys = in.keys;
+  const auto last = in.mask ? "masked" : "scores";
+  const auto seen =
+      in.mask ? bench.trace.step(
+                    {.id = function + "/masked",
+                     .title = "What is hidden gets −∞",
+                     .formula = "scores where mask, −∞ elsewhere",
+                     .from = {function + "/scores", "mask"},
+                     .axes = {"query", "key"},
+                     .worked = attn::worked_mask(attn::Known{function + "/scores", scores}, *in.mask),
+                     .worked_at = best_match(bench, scores)},
+                    attn::apply_mask(scores, *in.mask), mistakes_of_masked(bench, scores, *in.mask))
+              : scores;
+  const auto weights = bench.trace.step(
+      {.id = function + "/weights",
+       .title = "As shares",
+       .formula = fmt::format("softmax({})", last),
+       .from = {fmt::format("{}/{}", function, last)},
+       .axes = {"query", "key"},
+       .note = weights_note,
+       .distribution = true,
+       .worked = attn::worked_softmax(attn::Known{fmt::format("{}/{}", function, last), seen}),
+       .worked_at = best_match(bench, seen)},
+      attn::softmax(seen), mistakes_of_scored(bench, seen, scores, in.mask, divisor));
   bench.trace.step(
       {.id = function + "/context",
        .title = "A mixture of keys",
@@ -324,9 +342,9 @@ void explain_which_state_asks(attn::Trace& trace) {
              "Bahdanau: a(sₜ₋₁, hⱼ)   Luong: score(hₜ, h̄ₛ)");
 }
 
-void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys,
-                        const Tensor<1>& v_a, const Tensor<2>& dot, const AdditiveScores& additive,
-                        const Tensor<2>& concat) {
+void claim_equivalences(Workbench& bench, const Tensor<3>& queries, const Tensor<3>& keys,
+                        const Tensor<1>& v_a, const Tensor<3>& dot, const AdditiveScores& additive,
+                        const Tensor<3>& concat) {
   const auto d = static_cast<double>(bench.d_model());
   const double before_tanh =
       attn::max_abs(additive.projected_queries) + attn::max_abs(additive.projected_keys);
@@ -342,7 +360,7 @@ void claim_equivalences(Workbench& bench, const Tensor<2>& queries, const Tensor
       {.id = "general-with-identity-equals-dot",
        .claim = "with W_a = identity, general gives the scores of dot",
        .formula = "max |queries I keysᵀ − dot/scores|",
-       .value = attn::max_abs_difference(attn::dot_scores(attn::matmul(queries, identity), keys), dot),
+       .value = attn::max_abs_difference(attn::dot_scores(attn::linear(queries, identity), keys), dot),
        .limit = rounding(bench.trace, d * attn::max_abs(queries) * attn::max_abs(keys))});
 }
 
@@ -365,10 +383,10 @@ void run_scoring(Workbench& bench) {
   choose_scoring_page(bench, in);
   tell_scoring_idea(bench);
   bench.flow(scoring_flow(bench));
-  show_scoring_code(bench);
+  show_scoring_code(bench, bench.plan.source.is_padded() || bench.trace.is_given("mask"));
 
   in = draw_inputs(bench);
-  const auto& [queries, keys, W_a, W_q, W_k, v_a] = in;
+  const auto& [queries, keys, W_a, W_q, W_k, v_a, mask] = in;
   show_hidden_parameters(bench, in);
   explain_which_state_asks(trace);
 
@@ -380,7 +398,7 @@ void run_scoring(Workbench& bench) {
 
   const auto dot = dot_scores(bench, queries, keys);
   functions.push_back({"dot", "q·k", 0, pairs * d,
-                       take_home(bench, "dot", dot, keys,
+                       take_home(bench, "dot", dot, in,
                                  "softmax(x)ⱼ = exp(xⱼ) / Σ exp(x): every weight is between 0 and 1 and a "
                                  "row sums to 1. The scores of all five functions go in as they are.",
                                  "Row i is the average of the keys, weighted with row i of the weights.")});
@@ -388,12 +406,12 @@ void run_scoring(Workbench& bench) {
   const auto scaled_dot = scaled_dot_scores(bench, queries, keys);
   functions.push_back(
       {"scaled_dot", "q·k / √d_model", 0, pairs * d,
-       take_home(bench, "scaled_dot", scaled_dot, keys, "The same preferences as in dot/weights, but milder.",
+       take_home(bench, "scaled_dot", scaled_dot, in, "The same preferences as in dot/weights, but milder.",
                  "Row i is the average of the keys, weighted with row i of the weights.", std::sqrt(d))});
 
   const auto general = general_scores(bench, queries, W_a, keys);
   functions.push_back({"general", "(q W_a)·k", d * d, n_q * d * d + pairs * d,
-                       take_home(bench, "general", general, keys,
+                       take_home(bench, "general", general, in,
                                  "Another matrix, other preferences: a query may look at other keys than "
                                  "with dot. Training would choose W_a such that the right ones win.",
                                  "A query that now looks at another key takes home another vector.")});
@@ -401,14 +419,14 @@ void run_scoring(Workbench& bench) {
   const auto additive = additive_scores(bench, in);
   functions.push_back(
       {"additive", "v_a·tanh(q W_q + k W_k)", of_hidden_layer, (n_q + n_k) * d * d_a + pairs * d_a,
-       take_home(bench, "additive", additive.scores, keys,
+       take_home(bench, "additive", additive.scores, in,
                  "As the scores are bounded, so are the weights: no key gets more than exp(2 Σ |v_a|) times "
                  "the weight of another.",
                  "The smaller Σ |v_a|, the nearer every row is to the plain average of all keys.")});
 
   const auto concat = concat_scores(bench, in);
   functions.push_back({"concat", "v_a·tanh([q; k] W_c)", of_hidden_layer, pairs * 2 * d * d_a + pairs * d_a,
-                       take_home(bench, "concat", concat, keys, "The rows of additive/weights.",
+                       take_home(bench, "concat", concat, in, "The rows of additive/weights.",
                                  "And so the rows of additive/context.")});
   compare_functions(bench, functions, W_a);
   explain_costs(bench, functions);
@@ -426,7 +444,8 @@ std::vector<Input> scoring_inputs(const Options&) {
           {"W_a", {"d_model", "feature=d_model"}, Draw::weight},
           {"W_q", {"d_model", "d_a"}, Draw::weight},
           {"W_k", {"d_model", "d_a"}, Draw::weight},
-          {"v_a", {"d_a"}, Draw::weight}};
+          {"v_a", {"d_a"}, Draw::weight},
+          {"mask", {"query", "key"}, Draw::page}};
 }
 
 }  // namespace
@@ -440,7 +459,6 @@ const Lesson scoring = {
         "what it can express, what it costs, and that additive and concat are one function in two notations.",
     .options = {"source", "target", "d-model", "d-a", "scoring", "seed", "rng", "draws", "weight-scale",
                 "embeddings", "model", "dtype"},
-    .takes_batches = false,
     .defaults = {.source = {"the small cat"}, .target = {"chat"}, .d_model = 4, .d_a = 3},
     .examples = {"scoring --source \"i love cats\" --target \"j'aime les chats\" --scoring general",
                  "scoring --source \"the cat sat\" --target \"the cat\" --weight-scale xavier"},

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/bottleneck.hpp"
@@ -84,6 +85,15 @@ void explain_bottleneck(Workbench& bench) {
 
 }  // namespace
 
+namespace {
+
+attn::About about_words() {
+  return {.id = "words",
+          .title = "The right word of each step, by its column",
+          .formula = "column of the word that is to be written",
+          .axes = {"target"}};
+}
+
 std::vector<std::string> vocabulary_of_batch(const TokenBatch& batch) {
   std::vector<std::string> vocabulary;
   for (const auto& sentence : batch.tokens)
@@ -92,6 +102,74 @@ std::vector<std::string> vocabulary_of_batch(const TokenBatch& batch) {
         vocabulary.push_back(token);
   vocabulary.emplace_back(attn::end_token);
   return vocabulary;
+}
+
+/// Those of the input `words`.
+WordsToWrite given_columns(const Workbench& bench, const TokenBatch& writes) {
+  const auto given = bench.trace.given_or(about_words(), Integers<2>({writes.size(), writes.length()}, -1));
+  WordsToWrite columns;
+  for (std::size_t b = 0; b < writes.size(); ++b) {
+    auto& row = columns.emplace_back();
+    for (std::size_t t = 0; t < writes.tokens[b].size(); ++t) {
+      if (given(b, t) < 0)
+        throw attn::Error(fmt::format("{} has {} for the word {}; valid: a column of output/W, from 0",
+                                      bench.trace.given_name("words"), given(b, t), writes.tokens[b][t]));
+      row.push_back(static_cast<std::size_t>(given(b, t)));
+    }
+  }
+  return columns;
+}
+
+}  // namespace
+
+OutputWords output_words(Workbench& bench, const TokenBatch& batch, const TokenBatch& writes) {
+  const auto& learned = bench.options.vocabulary;
+  OutputWords words{.vocabulary = learned.empty() ? vocabulary_of_batch(batch) : learned};
+  auto& vocabulary = words.vocabulary;
+  const auto known = vocabulary.size();
+  const bool by_number = bench.has_given("words");
+  auto needed = known;
+  if (by_number) {
+    words.to_write = given_columns(bench, writes);
+    needed = 0;
+    for (const auto& row : words.to_write)
+      for (const auto column : row) needed = std::max(needed, column + 1);
+  }
+  const auto count = std::max(bench.length_of_given("output/W", "vocabulary", needed),
+                              bench.length_of_given("output/b", "vocabulary", needed));
+  if (by_number) {
+    vocabulary = numbered_up_to(count, {});
+    for (std::size_t b = 0; b < writes.size(); ++b)
+      for (std::size_t t = 0; t < writes.tokens[b].size(); ++t)
+        vocabulary[words.to_write[b][t]] = writes.tokens[b][t];
+    words.note = fmt::format("The input words says which of the {} columns the words to write have.", count);
+  } else if (count > known) {
+    vocabulary.pop_back();
+    vocabulary = numbered_up_to(count - 1, std::move(vocabulary));
+    vocabulary.emplace_back(attn::end_token);
+    words.note = fmt::format(
+        "Of the {} columns the first {} are the words of this run, in the order in which they first stand "
+        "there, and the last is </s>.",
+        count, known - 1);
+    bench.draw_vectors({{vocabulary}});
+  }
+  if (by_number) return words;
+  for (const auto& sentence : writes.tokens) {
+    auto& row = words.to_write.emplace_back();
+    for (const auto& word : sentence)
+      row.push_back(static_cast<std::size_t>(std::find(vocabulary.begin(), vocabulary.end(), word) -
+                                             vocabulary.begin()));
+  }
+  return words;
+}
+
+void show_words(Workbench& bench, const WordsToWrite& words) {
+  std::size_t steps = 0;
+  for (const auto& row : words) steps = std::max(steps, row.size());
+  Integers<2> numbers({words.size(), steps}, -1);
+  for (std::size_t b = 0; b < words.size(); ++b)
+    for (std::size_t t = 0; t < words[b].size(); ++t) numbers(b, t) = static_cast<std::int64_t>(words[b][t]);
+  bench.trace.settled_input(about_words(), numbers);
 }
 
 void show_source_mask(Workbench& bench, const TokenBatch& writes) {
@@ -202,11 +280,11 @@ void run_seq2seq(Workbench& bench) {
   const auto& source = bench.plan.source;
   const auto& target = bench.plan.target;
   const bool has_target = target.size() > 0;
-  const auto& learned = bench.options.vocabulary;
-  const auto vocabulary = learned.empty() ? vocabulary_of_batch(has_target ? target : source) : learned;
   const auto reads = after_start(has_target ? target : nothing_read(source.size()));
   auto writes = target;
   for (auto& sentence : writes.tokens) sentence.emplace_back(attn::end_token);
+  const auto words = output_words(bench, has_target ? target : source, writes);
+  const auto& vocabulary = words.vocabulary;
   bench.label({"source"}, source);
   bench.trace.label("vocabulary", {{vocabulary}});
   choose_seq2seq_page(bench);
@@ -221,7 +299,8 @@ void run_seq2seq(Workbench& bench) {
   if (has_target) run.X_target = bench.embed(about_target(bench), reads);
   if (reads_its_own_words(bench.options)) run.embedding = take_embedding(bench, vocabulary);
   run.weights.encoder = draw_encoder(bench);
-  run.weights.decoder = draw_decoder(bench, vocabulary.size());
+  run.weights.decoder = draw_decoder(bench, words);
+  if (bench.has_given("words")) show_words(bench, words.to_write);
   if (has_target) show_source_mask(bench, writes);
 
   run.encoder = encode(bench, run.X_source, run.lengths, run.weights.encoder);

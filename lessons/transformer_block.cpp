@@ -316,12 +316,20 @@ void explain_idea(Workbench& bench) {
 
 /// What the lesson multihead taught, with the shapes of this run.
 void recall_attention(Workbench& bench) {
-  const auto n = bench.plan.sentence.length(), heads = bench.heads(), d_k = bench.d_k();
-  bench.trace.note(
-      "attention-recalled", "Sublayer 1: attention, as in the lesson multihead",
-      fmt::format("W_Q, W_K and W_V make queries, keys and values of {0} numbers, cut into {1} head{2} of "
-                  "d_k = {3}. Each head compares the {4} tokens; W_O mixes the results.",
-                  heads * d_k, heads, heads == 1 ? "" : "s", d_k, n));
+  const auto n = bench.plan.sentence.length(), heads = bench.heads(), kv_heads = bench.kv_heads(),
+             d_k = bench.d_k(), d_v = bench.d_v();
+  const auto made =
+      heads == kv_heads && d_k == d_v
+          ? fmt::format("queries, keys and values of {} numbers, cut into {} head{} of d_k = {}", heads * d_k,
+                        heads, heads == 1 ? "" : "s", d_k)
+          : fmt::format(
+                "{0} queries and {1} keys of d_k = {2} numbers and {1} values of d_v = "
+                "{3} for each token, one a head",
+                heads, kv_heads, d_k, d_v);
+  bench.trace.note("attention-recalled", "Sublayer 1: attention, as in the lesson multihead",
+                   fmt::format("W_Q, W_K and W_V make {}. Each head compares the {} tokens; W_O mixes the "
+                               "results.",
+                               made, n));
 }
 
 void explain_norm_order(Workbench& bench) {
@@ -376,19 +384,26 @@ TransformerBlockWeights draw_block_weights(Workbench& bench) {
 namespace {
 
 /// How the numbers to learn divide among the sublayers.
-void show_parameter_count(Workbench& bench) {
+void show_parameter_count(Workbench& bench, const TransformerBlockWeights& weights) {
   const auto d = bench.d_model(), d_ff = bench.options.d_ff.value();
-  const std::size_t attentions = bench.options.memory ? 2 : 1;
-  const auto in_attention = attentions * 4 * d * d, in_norms = (attentions + 1) * 2 * d;
+  const std::size_t attentions = bench.options.memory ? 2 : 1, in_norms = (attentions + 1) * 2 * d;
+  std::size_t in_attention = 0;
+  for (const auto* attention : {&weights.attention, weights.cross ? &*weights.cross : nullptr})
+    if (attention != nullptr)
+      for (const auto& [W, b] : {attention->Q(), attention->K(), attention->V(), attention->O()})
+        in_attention += W.size() + (b ? b->size() : 0);
+  const auto of_attention = in_attention == attentions * 4 * d * d
+                                ? fmt::format("{}·4·{}² = {}", attentions, d, in_attention)
+                                : std::to_string(in_attention);
   const auto in_ffn = 2 * d * d_ff + d_ff + d;
   const auto total = in_attention + in_ffn + in_norms;
   bench.trace.note("parameters", "Where the block keeps what it has learned",
                    fmt::format("{} numbers to learn, {:.0f} % of them in the feed-forward network.", total,
                                100.0 * static_cast<double>(in_ffn) / static_cast<double>(total)),
-                   fmt::format("attention{}: {}·4·{}² = {}\nfeed-forward network: 2·{}·{} + {} + {} = "
+                   fmt::format("attention{}: {}\nfeed-forward network: 2·{}·{} + {} + {} = "
                                "{}\nlayer norms: {}·2·{} = {}",
-                               attentions == 2 ? " and cross-attention" : "", attentions, d, in_attention, d,
-                               d_ff, d_ff, d, in_ffn, attentions + 1, d, in_norms));
+                               attentions == 2 ? " and cross-attention" : "", of_attention, d, d_ff, d_ff, d,
+                               in_ffn, attentions + 1, d, in_norms));
 }
 
 }  // namespace
@@ -432,7 +447,7 @@ void run_transformer_block(Workbench& bench) {
   const auto weights = draw_block_weights(bench);
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });
   show_block_code(bench, mask);
-  show_parameter_count(bench);
+  show_parameter_count(bench, weights);
   recall_attention(bench);
   explain_norm_order(bench);
 
@@ -483,8 +498,10 @@ const Lesson transformer_block = {
         "network rewrites each of them, and around both go residual connections and layer norm, after the "
         "sublayer (--norm post) or before it (--norm pre). With --memory the block is a decoder's: between "
         "the two it looks into an encoder's sentence.",
-    .options = {"sentence", "memory", "d-model", "heads", "d-ff", "norm-order", "activation", "causal",
-                "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
+    .options = {"sentence", "memory", "d-model", "d-k", "d-v", "heads", "kv-heads", "d-ff", "norm-order",
+                "activation", "causal", "seed", "rng", "draws", "weight-scale", "embeddings", "model",
+                "dtype"},
+    .of_detail = {"d-k", "d-v", "kv-heads"},
     .defaults = {.sentence = {"the film was not good"}, .d_model = 4, .heads = 2},
     .examples = {"transformer-block --sentence \"the cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},

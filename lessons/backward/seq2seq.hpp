@@ -8,10 +8,6 @@
 
 namespace lessons {
 
-/// The words that a decoder should have written, by their number in the vocabulary: of each sample, as many
-/// as it has steps.
-using WordsToWrite = std::vector<std::vector<std::size_t>>;
-
 /// Back through a decoder that attends as Bahdanau's and through its encoder, word by word from the last to
 /// the first (backpropagation through time, Werbos 1990), from the cross-entropy of the words. The gradients
 /// of the gates' sums, which have no id of their own, are `decoder/d_gates` and `encoder/d_gates`, those of s

@@ -169,8 +169,7 @@ void show_seq2seq_backward_code(Workbench& bench, std::size_t steps, std::size_t
 }
 
 /// The forward pass of the lesson seq2seq with teacher forcing.
-Seq2SeqRun run_forward(Workbench& bench, const std::vector<std::string>& vocabulary,
-                       const attn::TokenBatch& writes) {
+Seq2SeqRun run_forward(Workbench& bench, const OutputWords& words, const attn::TokenBatch& writes) {
   const auto& source = bench.plan.source;
   const auto reads = after_start(bench.plan.target);
   Seq2SeqRun run{.lengths = source.lengths()};
@@ -184,36 +183,13 @@ Seq2SeqRun run_forward(Workbench& bench, const std::vector<std::string>& vocabul
                               .axes = {"target", "d_model"}},
                              reads);
   run.weights.encoder = draw_encoder(bench);
-  run.weights.decoder = draw_decoder(bench, vocabulary.size());
+  run.weights.decoder = draw_decoder(bench, words);
   show_source_mask(bench, writes);
   run.encoder = encode(bench, run.X_source, run.lengths, run.weights.encoder);
   run.source = prepare_source(bench, run.encoder.states, run.lengths, run.weights.decoder.attention);
   bench.label({"target"}, writes);
   run.decoder = decode_taught(bench, run.X_target, run.encoder.initial(), run.source, run.weights.decoder);
   return run;
-}
-
-WordsToWrite numbers_of(const attn::TokenBatch& writes, const std::vector<std::string>& vocabulary) {
-  WordsToWrite numbers;
-  for (const auto& sentence : writes.tokens) {
-    auto& row = numbers.emplace_back();
-    for (const auto& word : sentence)
-      row.push_back(static_cast<std::size_t>(std::find(vocabulary.begin(), vocabulary.end(), word) -
-                                             vocabulary.begin()));
-  }
-  return numbers;
-}
-
-/// The input `words` [target]: −1 where a shorter sentence has none.
-void show_words(Workbench& bench, const WordsToWrite& words, std::size_t steps) {
-  Integers<2> numbers({words.size(), steps}, -1);
-  for (std::size_t b = 0; b < words.size(); ++b)
-    for (std::size_t t = 0; t < words[b].size(); ++t) numbers(b, t) = static_cast<std::int64_t>(words[b][t]);
-  bench.trace.settled_input({.id = "words",
-                             .title = "The right word of each step, by its column",
-                             .formula = "column of the word that is to be written",
-                             .axes = {"target"}},
-                            numbers);
 }
 
 void show_cross_entropy(Workbench& bench, const Seq2SeqRun& run, const WordsToWrite& words) {
@@ -266,9 +242,10 @@ ForwardPass seq2seq_again(const Seq2SeqRun& run, const WordsToWrite& words) {
 void run_backward_through_seq2seq(Workbench& bench) {
   auto writes = bench.plan.target;
   for (auto& sentence : writes.tokens) sentence.emplace_back(attn::end_token);
-  const auto vocabulary = vocabulary_of_batch(bench.plan.target);
+  const auto output = output_words(bench, bench.plan.target, writes);
+  const auto& words = output.to_write;
   bench.label({"source"}, bench.plan.source);
-  bench.trace.label("vocabulary", {{vocabulary}});
+  bench.trace.label("vocabulary", {{output.vocabulary}});
   choose_seq2seq_backward_page(bench);
   bench.idea(
       "How does a recurrent network learn? Unrolled, it is one long computation in which every step uses the "
@@ -278,11 +255,9 @@ void run_backward_through_seq2seq(Workbench& bench) {
       "source word in a single step. The loss is the cross-entropy of the words to be written.",
       "L = −Σₜ ln p(right wordₜ)");
   bench.flow(seq2seq_backward_flow(bench));
-  const auto run = run_forward(bench, vocabulary, writes);
-  const auto words = numbers_of(writes, vocabulary);
-  const auto steps = run.X_target.shape(1);
-  show_words(bench, words, steps);
-  show_seq2seq_backward_code(bench, steps, vocabulary.size());
+  const auto run = run_forward(bench, output, writes);
+  show_words(bench, words);
+  show_seq2seq_backward_code(bench, run.X_target.shape(1), output.vocabulary.size());
   show_cross_entropy(bench, run, words);
 
   Gradients gradients(bench);

@@ -116,6 +116,8 @@ std::vector<std::string> block_backward_flow(const Workbench& bench) {
 
 /// What the code of the page calls.
 std::vector<std::string> backward_functions(const Workbench& bench) {
+  const auto kv_heads = bench.kv_heads(), group = bench.heads() / kv_heads;
+  const auto as_heads = group == 1 ? std::string() : fmt::format(", {}", kv_heads);
   std::vector<std::string> lines = {
       "def LN_back(d_y, x, gain):",
       "    centred = x - x.mean(axis=1, keepdims=True)",
@@ -125,16 +127,25 @@ std::vector<std::string> backward_functions(const Workbench& bench) {
       "    return d_x / sigma, (d_y * s).sum(axis=0), d_y.sum(axis=0)",
       "",
       "def multihead_back(d_output, x, W_Q, W_K, W_V, W_O, mask=True):",
-      "    Q, K, V = split(x @ W_Q), split(x @ W_K), split(x @ W_V)",
+      fmt::format("    Q, K, V = split(x @ W_Q), split(x @ W_K{0}), split(x @ W_V{0})", as_heads)};
+  if (group > 1)
+    lines.push_back(fmt::format("    K, V = K.repeat({0}, axis=0), V.repeat({0}, axis=0)", group));
+  const std::vector<std::string> rest = {
       "    weights = softmax(np.where(mask, Q @ K.transpose(0, 2, 1) / np.sqrt(Q.shape[2]), -np.inf))",
       "    d_heads = split(d_output @ W_O.T)",
       "    d_weights = d_heads @ V.transpose(0, 2, 1)",
       "    d_scaled = weights * (d_weights - (weights * d_weights).sum(axis=2, keepdims=True))",
       "    d_scores = d_scaled / np.sqrt(Q.shape[2])",
-      "    d_Q, d_K = np.hstack(d_scores @ K), np.hstack(d_scores.transpose(0, 2, 1) @ Q)",
-      "    d_V = np.hstack(weights.transpose(0, 2, 1) @ d_heads)",
+      group == 1 ? "    d_Q, d_K = np.hstack(d_scores @ K), np.hstack(d_scores.transpose(0, 2, 1) @ Q)"
+                 : fmt::format("    def add_up(x): return x.reshape({}, {}, *x.shape[1:]).sum(axis=1)\n"
+                               "    d_Q = np.hstack(d_scores @ K)\n"
+                               "    d_K = np.hstack(add_up(d_scores.transpose(0, 2, 1) @ Q))",
+                               kv_heads, group),
+      group == 1 ? "    d_V = np.hstack(weights.transpose(0, 2, 1) @ d_heads)"
+                 : "    d_V = np.hstack(add_up(weights.transpose(0, 2, 1) @ d_heads))",
       "    d_W = x.T @ d_Q, x.T @ d_K, x.T @ d_V, np.hstack(weights @ V).T @ d_output",
       "    return d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T, d_W"};
+  lines.insert(lines.end(), rest.begin(), rest.end());
   if (activation_of(bench) == attn::Activation::gelu)
     lines.insert(lines.end(),
                  {"", "def GELU_slope(z):", "    Phi = np.vectorize(lambda x: (1 + erf(x / sqrt(2))) / 2)(z)",
@@ -329,8 +340,9 @@ const Lesson backward_through_transformer_block = {
     .name = "backward",
     .title = "gradients: back through a block of a transformer",
     .teaches = "",
-    .options = {"sentence", "through", "d-model", "heads", "d-ff", "norm-order", "activation", "causal",
-                "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+    .options = {"sentence", "through", "d-model", "d-k", "d-v", "heads", "kv-heads", "d-ff", "norm-order",
+                "activation", "causal", "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+    .of_detail = {"d-k", "d-v", "kv-heads"},
     .defaults = {.sentence = {"the cat slept"}, .d_model = 4, .heads = 2, .through = "transformer-block"},
     .examples = {},
     .inputs = block_backward_inputs,

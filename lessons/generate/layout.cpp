@@ -138,14 +138,7 @@ namespace {
 /// "with  W_Q, W_K, W_V, W_O [4×4], W_vocabulary [4×5]": what the flow multiplies by.
 std::vector<std::string> shapes_of_matrices(const Workbench& bench, const Tensor<2>& W_vocabulary) {
   constexpr std::size_t most_columns = 78;
-  const auto d_model = bench.d_model(), of_Q = bench.heads() * bench.d_k(),
-             of_K = bench.kv_heads() * bench.d_k(), of_V = bench.kv_heads() * bench.d_v(),
-             of_O = bench.heads() * bench.d_v();
-  const bool are_alike = of_Q == d_model && of_K == d_model && of_V == d_model && of_O == d_model;
-  const auto line = are_alike
-                        ? fmt::format("with  W_Q, W_K, W_V, W_O [{0}×{0}],", d_model)
-                        : fmt::format("with  W_Q [{0}×{1}], W_K [{0}×{2}], W_V [{0}×{3}], W_O [{4}×{0}],",
-                                      d_model, of_Q, of_K, of_V, of_O);
+  const auto line = fmt::format("with  {},", shapes_of_projections(bench));
   const auto last = fmt::format("W_vocabulary [{}×{}]", W_vocabulary.shape(0), W_vocabulary.shape(1));
   if (attn::display_width(line) + 1 + attn::display_width(last) <= most_columns) return {line + ' ' + last};
   return {line, "      " + last};

@@ -7,6 +7,7 @@
 
 #include "attn/text/width.hpp"
 #include "lessons/sdpa.hpp"
+#include "trace/python/python.hpp"
 
 namespace lessons {
 
@@ -16,10 +17,42 @@ std::string prompt_code(const Decoding& decoding) {
 
 namespace {
 
+/// Whether some layer has a bias.
+bool takes_biases(const Workbench& bench) {
+  for (const auto& [id, given] : bench.plan.given)
+    if (const auto name = id.substr(id.rfind('/') + 1); name.size() == 3 && name.starts_with("b_"))
+      return true;
+  return false;
+}
+
+/// "W_Q, W_K, W_V, W_O": what a layer is made of, and its biases where some layer has one.
+std::string names_of_layer(const Workbench& bench) {
+  return takes_biases(bench) ? "W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O" : "W_Q, W_K, W_V, W_O";
+}
+
+/// "b_Q" where this layer has it, else "0".
+std::string bias_or_zero(const Workbench& bench, std::size_t layer, const std::string& b) {
+  const auto id = layer_group(bench.options, layer) + b;
+  if (bench.plan.given.count(id) == 0) return "0";
+  return attn::python_name(id);
+}
+
 /// What earlier lessons taught, and what the page's code starts from.
 std::vector<std::string> earlier_code(const Workbench& bench) {
   const auto layers = bench.options.layers.value_or(1);
   auto lines = softmax_code();
+  if (takes_biases(bench)) {
+    lines.insert(lines.end(), {"", "layers = ["});
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      std::vector<std::string> names;
+      for (const std::string W : {"W_Q", "W_K", "W_V", "W_O"})
+        names.push_back(attn::python_name(layer_group(bench.options, layer) + W));
+      for (const std::string b : {"b_Q", "b_K", "b_V", "b_O"}) names.push_back(bias_or_zero(bench, layer, b));
+      lines.push_back(fmt::format("    ({}),", fmt::join(names, ", ")));
+    }
+    lines.emplace_back("]");
+    return lines;
+  }
   lines.insert(
       lines.end(),
       {"", layers == 1
@@ -30,6 +63,11 @@ std::vector<std::string> earlier_code(const Workbench& bench) {
   return lines;
 }
 
+/// " + b_Q" where some layer has biases.
+std::string plus_bias(const Workbench& bench, const std::string& b) {
+  return takes_biases(bench) ? " + " + b : "";
+}
+
 /// How one token goes through all layers.
 std::vector<std::string> reading_code(const Workbench& bench) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads();
@@ -37,23 +75,26 @@ std::vector<std::string> reading_code(const Workbench& bench) {
   const auto line = [](const std::string& code, const std::string& comment) {
     return fmt::format("{:<50}  # {}", code, comment);
   };
-  return {
-      "# layers: the four matrices of each layer; softmax(): lesson lookup or --all",
-      line("def read(token, position, caches):", "reads a single token"),
-      "    x = embedding[token] + positions[position]",
-      "    for (W_Q, W_K, W_V, W_O), cache in zip(layers, caches):",
-      line(fmt::format("        Q = (x @ W_Q).reshape({}, {})", heads, bench.d_k()), "a row for each head"),
-      fmt::format("        cache[\"K\"].append((x @ W_K).reshape({}, {}))", kv_heads, bench.d_k()),
-      fmt::format("        cache[\"V\"].append((x @ W_V).reshape({}, {}))", kv_heads, bench.d_v()),
-      line("        K, V = np.array(cache[\"K\"]), np.array(cache[\"V\"])",
-           fmt::format("[tokens, {}, …]", kv_heads)),
-      "        heads = []",
-      fmt::format("        for h in range({}):", heads),
-      fmt::format("            weights = softmax(K[:, {}] @ Q[h] / np.sqrt({}))", shared, bench.d_k()),
-      fmt::format("            heads.append(weights @ V[:, {}])", shared),
-      "        x = x + np.concatenate(heads) @ W_O",
-      line("    return x @ W_vocabulary", "the logits"),
-      ""};
+  const auto plus = [&](const char* b) { return plus_bias(bench, b); };
+  return {"# layers: the four matrices of each layer; softmax(): lesson lookup or --all",
+          line("def read(token, position, caches):", "reads a single token"),
+          "    x = embedding[token] + positions[position]",
+          fmt::format("    for ({}), cache in zip(layers, caches):", names_of_layer(bench)),
+          line(fmt::format("        Q = (x @ W_Q{}).reshape({}, {})", plus("b_Q"), heads, bench.d_k()),
+               "a row for each head"),
+          fmt::format("        cache[\"K\"].append((x @ W_K{}).reshape({}, {}))", plus("b_K"), kv_heads,
+                      bench.d_k()),
+          fmt::format("        cache[\"V\"].append((x @ W_V{}).reshape({}, {}))", plus("b_V"), kv_heads,
+                      bench.d_v()),
+          line("        K, V = np.array(cache[\"K\"]), np.array(cache[\"V\"])",
+               fmt::format("[tokens, {}, …]", kv_heads)),
+          "        heads = []",
+          fmt::format("        for h in range({}):", heads),
+          fmt::format("            weights = softmax(K[:, {}] @ Q[h] / np.sqrt({}))", shared, bench.d_k()),
+          fmt::format("            heads.append(weights @ V[:, {}])", shared),
+          "        x = x + np.concatenate(heads) @ W_O" + plus("b_O"),
+          line("    return x @ W_vocabulary", "the logits"),
+          ""};
 }
 
 /// "text = [0, 1, 2]  # places of: the cat sat": a long prompt takes several lines.
@@ -89,28 +130,29 @@ std::vector<std::string> decoding_code(const Workbench& bench, const Decoding& d
 std::vector<std::string> passes_code(const Workbench& bench) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads();
   const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
-  return {"def split(x, heads):",
-          "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
-          "",
-          "def layer(x, K_before, V_before, W_Q, W_K, W_V, W_O):",
-          fmt::format("    Q, K, V = split(x @ W_Q, {0}), split(x @ W_K, {1}), split(x @ W_V, {1})", heads,
-                      kv_heads),
-          "    cache_K, cache_V = np.append(K_before, K, 1), np.append(V_before, V, 1)",
-          fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
-          "    scaled = scores / np.sqrt(Q.shape[2])",
-          "    n, known = len(x), K_before.shape[1]",
-          "    future = np.arange(known + n) > known + np.arange(n)[:, None]",
-          "    masked = np.where(future, -np.inf, scaled)",
-          "    weights = softmax(masked)",
-          fmt::format("    heads = weights @ cache_V{}", shared),
-          "    output = np.hstack(heads) @ W_O",
-          "    residual = x + output",
-          "    return dict(Q=Q, K=K, V=V, cache_K=cache_K, cache_V=cache_V,",
-          "                scores=scores, scaled=scaled, masked=masked, weights=weights,",
-          "                heads=heads, output=output, residual=residual)",
-          "",
-          fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)", kv_heads,
-                      bench.d_k(), bench.d_v())};
+  return {
+      "def split(x, heads):",
+      "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
+      "",
+      fmt::format("def layer(x, K_before, V_before, {}):", names_of_layer(bench)),
+      fmt::format("    Q, K, V = split(x @ W_Q{2}, {0}), split(x @ W_K{3}, {1}), split(x @ W_V{4}, {1})",
+                  heads, kv_heads, plus_bias(bench, "b_Q"), plus_bias(bench, "b_K"), plus_bias(bench, "b_V")),
+      "    cache_K, cache_V = np.append(K_before, K, 1), np.append(V_before, V, 1)",
+      fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
+      "    scaled = scores / np.sqrt(Q.shape[2])",
+      "    n, known = len(x), K_before.shape[1]",
+      "    future = np.arange(known + n) > known + np.arange(n)[:, None]",
+      "    masked = np.where(future, -np.inf, scaled)",
+      "    weights = softmax(masked)",
+      fmt::format("    heads = weights @ cache_V{}", shared),
+      "    output = np.hstack(heads) @ W_O" + plus_bias(bench, "b_O"),
+      "    residual = x + output",
+      "    return dict(Q=Q, K=K, V=V, cache_K=cache_K, cache_V=cache_V,",
+      "                scores=scores, scaled=scaled, masked=masked, weights=weights,",
+      "                heads=heads, output=output, residual=residual)",
+      "",
+      fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)", kv_heads,
+                  bench.d_k(), bench.d_v())};
 }
 
 /// What the passes have computed under the names of this page. The last logits are those of the page's code.

@@ -406,12 +406,14 @@ def scoring(inputs, config):
     source, target = config["source_tokens"], config["target_tokens"]
     d_model, d_a = config["d_model"], config["d_a"]
     draw_vectors(inputs, source, target)
+    show_lengths(inputs, source)
     embed(inputs, "queries", target)
     embed(inputs, "keys", source)
     inputs.weight("W_a", d_model, d_model)
     inputs.weight("W_q", d_model, d_a)
     inputs.weight("W_k", d_model, d_a)
     inputs.weight_vector("v_a", d_a)
+    attention_mask(inputs, "mask", target, source)
 
 
 def scaling(inputs, config):

@@ -125,14 +125,17 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
   return {encoding, similarity, {encoded, scores}};
 }
 
-Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const Tensor<2>& table) {
-  const auto encoded = bench.trace.step({.id = "encoded",
-                                         .title = "Word + position",
-                                         .formula = "X + table",
-                                         .from = {"X", "table"},
-                                         .axes = {"token", "d_model"},
-                                         .worked = attn::worked_add_positions({"X", X}, {"table", table})},
-                                        attn::add_positions(X, table), mistakes_of_encoded(bench, X, table));
+Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const Tensor<2>& all_rows) {
+  const auto n = X.shape(1);
+  const auto table = attn::rows(all_rows, 0, n);
+  const auto encoded =
+      bench.trace.step({.id = "encoded",
+                        .title = "Word + position",
+                        .formula = all_rows.shape(0) > n ? fmt::format("X + table[:{}]", n) : "X + table",
+                        .from = {"X", "table"},
+                        .axes = {"token", "d_model"},
+                        .worked = attn::worked_add_positions({"X", X}, {"table", table})},
+                       attn::add_positions(X, table), mistakes_of_encoded(bench, X, table));
   const auto scores = show_scores(bench, encoded,
                                   "Before training the positions push the scores about at random. Equal "
                                   "distances have nothing in common.");
@@ -252,23 +255,29 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
         "like those of the words. Nothing in the table says that position 1 comes between 0 and 2: training "
         "has to find whatever order there is.",
         "encoded = X + table");
-    const auto table = bench.input<2>(
+    const auto rows = bench.length_of_given("table", "position", n);
+    const auto all_rows = bench.input<2>(
         {.id = "table",
          .title = "A row for each position",
-         .note = fmt::format(
-             "BERT has 512 rows and GPT-2 has 1024. Here there are as many as the sentence needs: {}. For "
-             "the word after that there is no row, so a longer sentence cannot be read at all.",
-             n)});
-    show_code(bench, "Learned", in.mask,
-              {"learned_encoded = X + learned_table",
-               fmt::format("learned_scores  = learned_encoded @ learned_encoded.T / np.sqrt({})", d)});
-    const auto shown = add_learned_positions(bench, in.X, table);
+         .note = "BERT has 512 rows and GPT-2 has 1024. " +
+                 (rows > n ? fmt::format("Here there are {}. The first {} are in use, one a word.", rows, n)
+                           : fmt::format("Here there are as many as the sentence needs: {}. For the word "
+                                         "after that there is no row, so a longer sentence cannot be read at "
+                                         "all.",
+                                         n))},
+        {rows, d});
+    const auto table = attn::rows(all_rows, 0, n);
+    show_code(
+        bench, "Learned", in.mask,
+        {rows > n ? "learned_encoded = X + learned_table[:len(X)]" : "learned_encoded = X + learned_table",
+         fmt::format("learned_scores  = learned_encoded @ learned_encoded.T / np.sqrt({})", d)});
+    const auto shown = add_learned_positions(bench, in.X, all_rows);
     show_weights(bench, shown.scores, in.mask, "");
 
     return Encoding{
         .name = "learned",
         .change = "word + a trained row for its position",
-        .parameters = static_cast<double>(n * d),
+        .parameters = static_cast<double>(all_rows.size()),
         .scores = of_one_head(shown.scores),
         .scores_of =
             [&bench, table](const Tensor<3>& X) {

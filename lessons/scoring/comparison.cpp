@@ -29,19 +29,19 @@ std::string comparison_table(const std::vector<Scored>& functions, std::size_t q
 
   std::vector<std::string> names;
   for (const auto& key : keys) names.push_back(as_row_name(key));
-  auto all = table(names, [&](const Tensor<2>& weights) {
+  auto all = table(names, [&](const Tensor<3>& weights) {
     std::vector<std::string> cells;
     for (std::size_t j = 0; j < keys.size(); ++j)
-      cells.push_back(fmt::format("{:.2f}", double{weights(query, j)}));
+      cells.push_back(fmt::format("{:.2f}", double{weights(0, query, j)}));
     return cells;
   });
   if (attn::display_width(all.substr(0, all.find('\n'))) <= room) return all;
-  return table({"looks most at"}, [&](const Tensor<2>& weights) {
+  return table({"looks most at"}, [&](const Tensor<3>& weights) {
     std::size_t best = 0;
     for (std::size_t j = 1; j < keys.size(); ++j)
-      if (weights(query, j) > weights(query, best) + 1e-5) best = j;
+      if (weights(0, query, j) > weights(0, query, best) + 1e-5) best = j;
     return std::vector<std::string>{
-        fmt::format("{} {:.2f}", as_row_name(keys[best]), double{weights(query, best)})};
+        fmt::format("{} {:.2f}", as_row_name(keys[best]), double{weights(0, query, best)})};
   });
 }
 

@@ -21,7 +21,6 @@ attn::Model features_by_hand() {
 }
 
 void give_features(ModelInputs& inputs) {
-  if (inputs.source().size() != 1 || inputs.target().size() != 1) return;  // is refused later
   inputs.give_rows("queries", inputs.rows("target_words", "target_words", inputs.target()));
   inputs.give_rows("keys", inputs.rows("words", "words", inputs.source()));
   for (const auto* id : {"W_a", "W_q", "W_k"}) inputs.give(id, inputs.matrix(id));

@@ -84,14 +84,14 @@ struct Telling {
   double spread = -1.0;
 };
 
-/// The hidden numbers [key×d_a] of the query on the page.
+/// The hidden numbers [key×d_a] of the query on the page and the keys of its sample, the first.
 class HiddenOfQuery {
  public:
-  HiddenOfQuery(const attn::Event& hidden, std::size_t query)
-      : tensor_(*hidden.tensor), first_(query * tensor_.shape[1]) {}
+  HiddenOfQuery(const attn::Event& hidden, std::size_t query, std::size_t keys)
+      : tensor_(*hidden.tensor), first_(query * tensor_.shape[tensor_.shape.size() - 2]), keys_(keys) {}
 
-  std::size_t keys() const { return tensor_.shape[1]; }
-  std::size_t units() const { return tensor_.shape[2]; }
+  std::size_t keys() const { return keys_; }
+  std::size_t units() const { return tensor_.shape.back(); }
   double at(std::size_t key, std::size_t unit) const { return tensor_.at((first_ + key) * units() + unit); }
 
   /// Where number `unit` is largest and where it is smallest.
@@ -107,7 +107,7 @@ class HiddenOfQuery {
 
  private:
   const attn::TensorView& tensor_;
-  std::size_t first_;
+  std::size_t first_, keys_;
 };
 
 /// " Hidden 1 and 2 are near +1 for every key.": which of them, but for one, are the same for all keys or
@@ -141,7 +141,8 @@ std::string about_hidden(const Workbench& bench, const attn::Event& event, const
     return fmt::format("v_a says how much {} {}.", each, all_raise ? "counts" : "raises or lowers the score");
   };
   const auto query = query_on_page(bench);
-  const HiddenOfQuery hidden(event, query);
+  const auto& keys = bench.plan.source.tokens[0];
+  const HiddenOfQuery hidden(event, query, keys.size());
   Telling most;
   for (std::size_t unit = 0; unit < hidden.units(); ++unit) {
     auto found = hidden.extremes_of(unit);
@@ -149,7 +150,6 @@ std::string about_hidden(const Workbench& bench, const attn::Event& event, const
     if (found.spread > most.spread) most = found;
   }
   if (!(most.spread > 0.0)) return meaning("each hidden number");
-  const auto& keys = bench.plan.source.tokens[0];
   const auto others = which_hardly_differ(hidden, most.unit);
   return fmt::format("Hidden {} tells the keys of \"{}\" apart: \"{}\" gets {:.4f}, \"{}\" {:.4f}.{} {}",
                      most.unit, as_row_name(bench.plan.target.tokens[0][query]),
@@ -159,18 +159,18 @@ std::string about_hidden(const Workbench& bench, const attn::Event& event, const
 }
 
 /// The context of the query on the page, where it has few numbers.
-std::string context_in_words(const Workbench& bench, const attn::Event& weights, const Tensor<2>& keys) {
+std::string context_in_words(const Workbench& bench, const attn::Event& weights, const Tensor<3>& keys) {
   constexpr std::size_t most = 4;
-  if (keys.shape(1) > most) return "";
+  if (keys.shape(2) > most) return "";
   const auto query = query_on_page(bench);
   std::vector<std::string> numbers;
-  for (std::size_t j = 0; j < keys.shape(1); ++j) {
+  for (std::size_t j = 0; j < keys.shape(2); ++j) {
     double number = 0.0;
-    for (std::size_t key = 0; key < keys.shape(0); ++key)
-      number += weights.tensor->at(query * keys.shape(0) + key) * keys(key, j);
+    for (std::size_t key = 0; key < keys.shape(1); ++key)
+      number += weights.tensor->at(query * keys.shape(1) + key) * keys(0, key, j);
     numbers.push_back(fmt::format("{:.4f}", number));
   }
-  const bool is_one = bench.plan.target.length() == 1;
+  const bool is_one = bench.plan.target.tokens[0].size() == 1 && !bench.plan.is_batched();
   return fmt::format(
       "Mixing the keys by {} shares gives {} context: {}.", is_one ? "these" : "its",
       is_one ? "the" : fmt::format("\"{}\" its", as_row_name(bench.plan.target.tokens[0][query])),
@@ -228,7 +228,10 @@ void choose_scoring_page(Workbench& bench, const ScoringInputs& in) {
   const auto add = [&](std::vector<attn::OnPage> events) {
     page.insert(page.end(), events.begin(), events.end());
   };
-  add({{"queries", nothing_to_notice}, {"keys", nothing_to_notice}});
+  add({attn::in_one_line("lengths"),
+       {"queries", nothing_to_notice},
+       {"keys", nothing_to_notice},
+       attn::in_one_line("mask")});
   if (has_hidden_layer(bench.options)) add({{"parameters"}});
   if (function == "general") add({{"W_a"}});
   if (function == "additive")
@@ -241,6 +244,7 @@ void choose_scoring_page(Workbench& bench, const ScoringInputs& in) {
          attn::in_one_line("concat/pairs"),
          {"concat/hidden", [&](const attn::Event& hidden) { return about_hidden(bench, hidden, in.v_a); }}});
   add({{function + "/scores", what_a_word_more_of_each_would_do},
+       attn::in_one_line(function + "/masked"),
        {function + "/weights",
         [&](const attn::Event& weights) { return context_in_words(bench, weights, in.keys); }}});
   add({{"comparison"}});
@@ -280,7 +284,8 @@ std::string about_query_part(const Workbench& bench, const ScoringInputs& in) {
   const auto all = attn::linear(in.queries, in.W_q);
   std::vector<std::string> numbers;
   for (std::size_t i = 0; i < width; ++i)
-    numbers.push_back(fmt::format("{:.4f}", std::abs(all(query, i)) < 0.00005 ? 0.0 : double{all(query, i)}));
+    numbers.push_back(
+        fmt::format("{:.4f}", std::abs(all(0, query, i)) < 0.00005 ? 0.0 : double{all(0, query, i)}));
   const auto row = fmt::format("The row \"{}\" is {}.", as_row_name(bench.plan.target.tokens[0][query]),
                                fmt::join(numbers, ", "));
   if (!asks_for_what_the_query_is(in)) return row;

@@ -6,25 +6,28 @@
 namespace lessons {
 
 /// The classic mistakes in the steps of the lesson scoring. What is passed by reference must live as long as
-/// the mistakes. Queries are [query×d_model], keys [key×d_model], scores [query×key].
+/// the mistakes. Queries are [batch×query×d_model], keys [batch×key×d_model],
+/// scores [batch×query×key].
 
 /// Of `dot/scores`.
-attn::Mistakes mistakes_of_dot(const Workbench& bench, const Tensor<2>& queries, const Tensor<2>& keys);
+attn::Mistakes mistakes_of_dot(const Workbench& bench, const Tensor<3>& queries, const Tensor<3>& keys);
 
 /// Of `scaled_dot/scores`: the same, and what the scores are divided by when it is not √d_model.
-attn::Mistakes mistakes_of_scaled_dot(const Workbench& bench, const Tensor<2>& queries,
-                                      const Tensor<2>& keys);
+attn::Mistakes mistakes_of_scaled_dot(const Workbench& bench, const Tensor<3>& queries,
+                                      const Tensor<3>& keys);
 
 /// Of `general/scores`.
-attn::Mistakes mistakes_of_general(const Tensor<2>& queries, const Tensor<2>& W_a, const Tensor<2>& keys);
+attn::Mistakes mistakes_of_general(const Tensor<3>& queries, const Tensor<2>& W_a, const Tensor<3>& keys);
 
 /// Of what the hidden layer reads of the queries, or of the keys: x W. `other` is the weight of the other.
-attn::Mistakes mistakes_of_hidden_part(const Tensor<2>& x, const Tensor<2>& W, const Tensor<2>& other);
+attn::Mistakes mistakes_of_hidden_part(const Tensor<3>& x, const Tensor<2>& W, const Tensor<2>& other);
 
-/// Of hidden · v_a: hidden [query×key×d_a], v_a [d_a].
-attn::Mistakes mistakes_of_pair_scores(const Tensor<3>& hidden, const Tensor<1>& v_a);
+/// Of hidden · v_a: hidden [batch×query×key×d_a], v_a [d_a].
+attn::Mistakes mistakes_of_pair_scores(const Tensor<4>& hidden, const Tensor<1>& v_a);
 
-/// Of the weights of a function whose scores were divided by `divisor`, or by 1.
-attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<2>& scores, double divisor);
+/// Of the weights of a function whose scores were divided by `divisor`, or by 1. `seen` are the scores, with
+/// −∞ where the mask hides one.
+attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<3>& seen, const Tensor<3>& scores,
+                                  const std::optional<Mask<3>>& mask, double divisor);
 
 }  // namespace lessons

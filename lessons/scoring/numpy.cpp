@@ -25,23 +25,24 @@ std::vector<std::string> code_of_scores(std::string_view function) {
           "concat_hidden = np.tanh(concat_pairs @ concat_W_c)", "concat_scores = concat_hidden @ v_a"};
 }
 
-std::vector<std::string> scoring_code(std::string_view function) {
+std::vector<std::string> scoring_code(std::string_view function, bool is_masked) {
   auto lines = code_of_scores(function);
-  lines.push_back(fmt::format("{0}_weights = softmax({0}_scores)", function));
+  if (is_masked) lines.push_back(fmt::format("{0}_masked = np.where(mask, {0}_scores, -np.inf)", function));
+  lines.push_back(fmt::format("{0}_weights = softmax({0}_{1})", function, is_masked ? "masked" : "scores"));
   lines.push_back(fmt::format("{0}_context = {0}_weights @ keys", function));
   return lines;
 }
 
 }  // namespace
 
-void show_scoring_code(Workbench& bench) {
+void show_scoring_code(Workbench& bench, bool is_masked) {
   bench.trace.within("earlier", [&] { bench.code(softmax_code()); });
-  auto lines = scoring_code(bench.options.scoring);
+  auto lines = scoring_code(bench.options.scoring, is_masked);
   lines[lines.size() - 2] += "  # softmax() as in lookup";
   bench.code(lines);
   for (const auto* function : {"dot", "scaled_dot", "general", "additive", "concat"})
     if (function != bench.options.scoring)
-      bench.trace.within(function, [&] { bench.code(scoring_code(function)); });
+      bench.trace.within(function, [&] { bench.code(scoring_code(function, is_masked)); });
 }
 
 }  // namespace lessons

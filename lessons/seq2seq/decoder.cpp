@@ -34,7 +34,8 @@ attn::LstmWeights draw_decoder_lstm(Workbench& bench) {
 
 }  // namespace
 
-DecoderWeights draw_decoder(Workbench& bench, std::size_t vocabulary) {
+DecoderWeights draw_decoder(Workbench& bench, const OutputWords& words) {
+  const auto vocabulary = words.vocabulary.size();
   const auto width = state_width(bench);
   const bool attends_first = attends_before_the_cell(bench.options);
   DecoderWeights weights;
@@ -49,8 +50,10 @@ DecoderWeights draw_decoder(Workbench& bench, std::size_t vocabulary) {
   weights.W = bench.input<2>(
       {.id = "output/W",
        .title = "Makes a number for each word that may be written",
-       .note = attends_first ? fmt::format("Rows 0 to {} read the state, the others the context.", width - 1)
-                             : ""},
+       .note =
+           (attends_first ? fmt::format("Rows 0 to {} read the state, the others the context. ", width - 1)
+                          : "") +
+           words.note},
       {attends_first ? 2 * width : width, vocabulary});
   if (attends_first)
     weights.b = bench.input<1>({.id = "output/b", .title = "Bias of each word's number: 0 before training"},

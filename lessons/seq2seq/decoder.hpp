@@ -6,6 +6,7 @@
 
 #include "lessons/seq2seq/attention.hpp"
 #include "lessons/seq2seq/encoder.hpp"
+#include "lessons/seq2seq/taught.hpp"
 #include "trace/recurrence.hpp"
 
 namespace lessons {
@@ -23,7 +24,7 @@ struct DecoderWeights {
 };
 
 /// The inputs `decoder/…`, `attention/…` and `output/…`, drawn in that order.
-DecoderWeights draw_decoder(Workbench& bench, std::size_t vocabulary);
+DecoderWeights draw_decoder(Workbench& bench, const OutputWords& words);
 
 /// The words for the cell of the decoder.
 LstmWords decoder_words(const Workbench& bench);

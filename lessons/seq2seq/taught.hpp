@@ -8,8 +8,24 @@
 
 namespace lessons {
 
-/// What a decoder that is taught chooses from: the distinct words of the batch and then </s>.
-std::vector<std::string> vocabulary_of_batch(const attn::TokenBatch& batch);
+/// The words that a decoder should write, by their column of `output/W`: of each sample, as many as it has.
+using WordsToWrite = std::vector<std::vector<std::size_t>>;
+
+/// The words that a decoder chooses from, by their column.
+struct OutputWords {
+  std::vector<std::string> vocabulary;
+  WordsToWrite to_write{};  ///< of a decoder that is taught
+  std::string note{};       ///< which columns are whose, where there are more than words of the batch
+};
+
+/// The distinct words of the batch and then </s>, or those of the model. A given `output/W` or `output/b` may
+/// have a whole vocabulary: the words of the batch are its first columns and </s> is the last, or where the
+/// input `words` is given it says the column of each word in `writes`. Throws attn::Error where a given
+/// tensor has too few columns.
+OutputWords output_words(Workbench& bench, const attn::TokenBatch& batch, const attn::TokenBatch& writes);
+
+/// The input `words` [target]: −1 where a shorter sentence has none.
+void show_words(Workbench& bench, const WordsToWrite& words);
 
 /// The input `mask` [target×source] where the source is padded: which words are real. `writes` are the words
 /// of the target and </s>.

@@ -184,7 +184,12 @@ std::vector<std::string> block_flow(const Workbench& bench) {
                                 bench.plan.sentence.length(), *bench.options.d_ff),
                     rows("output"));
   const auto d = bench.d_model(), d_ff = *bench.options.d_ff;
-  lines.push_back(fmt::format("with W_Q, W_K, W_V, W_O [{0}×{0}], W_1 [{0}×{1}], W_2 [{1}×{0}]", d, d_ff));
+  const auto attention = "with " + shapes_of_projections(bench) + ",",
+             network = fmt::format("W_1 [{0}×{1}], W_2 [{1}×{0}]", d, d_ff);
+  if (attn::display_width(attention + network) < 78)
+    lines.push_back(attention + " " + network);
+  else
+    lines.insert(lines.end(), {attention, "     " + network});
   return lines;
 }
 

@@ -32,24 +32,34 @@ std::vector<std::string> multihead_call(const Workbench& bench, const std::strin
 std::vector<std::string> multihead_definition(const Workbench& bench, const std::optional<Mask<3>>& mask,
                                               bool takes_biases) {
   const bool sees_nothing = mask && attn::has_empty_row(*mask);
+  const auto heads = bench.heads(), kv_heads = bench.kv_heads();
+  const auto as_heads = kv_heads == heads ? std::string() : fmt::format(", {}", kv_heads);
   auto lines = softmax_code();
-  const std::vector<std::string> more = {
+  std::vector<std::string> more = {
       "",
-      "def split(x):",
-      fmt::format("    return x.reshape(len(x), {}, -1).transpose(1, 0, 2)", bench.heads()),
+      kv_heads == heads ? "def split(x):" : fmt::format("def split(x, heads={}):", heads),
+      fmt::format("    return x.reshape(len(x), {}, -1).transpose(1, 0, 2)",
+                  kv_heads == heads ? std::to_string(heads) : "heads"),
       "",
       takes_biases ? "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True,\n"
                      "              b_Q=0, b_K=0, b_V=0, b_O=0):"
                    : "def multihead(X_query, X_key, W_Q, W_K, W_V, W_O, mask=True):",
-      takes_biases ? "    Q, K = split(X_query @ W_Q + b_Q), split(X_key @ W_K + b_K)\n"
-                     "    V = split(X_key @ W_V + b_V)"
-                   : "    Q, K, V = split(X_query @ W_Q), split(X_key @ W_K), split(X_key @ W_V)",
+      takes_biases ? fmt::format("    Q, K = split(X_query @ W_Q + b_Q), split(X_key @ W_K + b_K{0})\n"
+                                 "    V = split(X_key @ W_V + b_V{0})",
+                                 as_heads)
+                   : fmt::format("    Q, K, V = split(X_query @ W_Q), split(X_key @ W_K{0}), "
+                                 "split(X_key @ W_V{0})",
+                                 as_heads)};
+  if (kv_heads != heads)
+    more.push_back(fmt::format("    K, V = K.repeat({0}, axis=0), V.repeat({0}, axis=0)", heads / kv_heads));
+  const std::vector<std::string> rest = {
       "    scaled  = Q @ K.transpose(0, 2, 1) / np.sqrt(Q.shape[2])",
       "    weights = softmax(np.where(mask, scaled, -np.inf))",
       fmt::format("    return np.hstack({} @ V) @ W_O{}", sees_nothing ? "np.nan_to_num(weights)" : "weights",
                   takes_biases ? " + b_O" : ""),
       ""};
   lines.insert(lines.end(), more.begin(), more.end());
+  lines.insert(lines.end(), rest.begin(), rest.end());
   return lines;
 }
 

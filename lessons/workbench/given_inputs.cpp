@@ -85,7 +85,8 @@ class Facts {
 
   void learn(const Extent& extent, std::size_t axis_length, const std::string& id,
              const std::string& description) {
-    if (extent.dimension.empty() || (extent.dimension == "target" && !has_target_)) return;
+    if (extent.dimension.empty() || extent.may_be_longer || (extent.dimension == "target" && !has_target_))
+      return;
     if (axis_length <= extent.offset || (axis_length - extent.offset) % extent.multiplier != 0)
       throw Error(fmt::format("{} in {}: its axis {} is {} long; valid: {}a multiple of {}", description,
                               given_.option_of(id), extent.name, axis_length,

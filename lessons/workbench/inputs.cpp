@@ -15,7 +15,7 @@ namespace lessons {
 
 namespace {
 
-constexpr std::string_view times = "·", only_with_heads = "[head]";
+constexpr std::string_view times = "·", only_with_heads = "[head]", or_more = "…";
 
 /// How many of a thing there are that a dimension is only ever multiplied with; 0 for all dimensions.
 std::size_t count_of(std::string_view factor, const Options& options) {
@@ -79,6 +79,10 @@ Extent extent_of(std::string_view axis, const Lesson& lesson, const Options& opt
   const auto equals = axis.find('=');
   auto length = equals == std::string_view::npos ? axis : axis.substr(equals + 1);
   Extent extent{.name = shown_name(axis.substr(0, equals), options), .dimension = ""};
+  if (length.ends_with(or_more)) {
+    extent.may_be_longer = true;
+    length.remove_suffix(or_more.size());
+  }
   if (length.starts_with(one_more)) {
     extent.offset = 1;
     length.remove_prefix(one_more.size());

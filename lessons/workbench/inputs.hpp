@@ -32,8 +32,8 @@ enum class Draw {
 ///
 /// An axis has a name, as the trace shows it, and a length. The length is a product, written with "·", of
 /// numbers and dimensions; the name says it ("d_model", "head·d_k", "token"), unless another length stands
-/// behind "=": "gate=4·hidden", "target=1+target". "gate=" follows from something else. "[head]" is there
-/// with --heads only.
+/// behind "=": "gate=4·hidden", "target=1+target". "gate=" follows from something else, and
+/// "position=token…" is as long at least. "[head]" is there with --heads only.
 struct Input {
   std::string id;
   std::vector<std::string> axes;
@@ -51,6 +51,7 @@ struct Extent {
   std::string_view dimension;  ///< empty where the length follows from something else
   std::size_t multiplier = 1;
   std::size_t offset = 0;
+  bool may_be_longer = false;  ///< where it is given
 };
 
 /// Whether a dimension stands for the tokens of a text.

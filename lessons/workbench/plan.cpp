@@ -229,9 +229,11 @@ std::set<std::string> usual_values(const Config& config, const Config& defaults,
   std::set<std::string> usual;
   for (std::size_t i = 0; i < config.size(); ++i) {
     const auto& [name, value] = config[i];
+    auto key = name;
+    std::replace(key.begin(), key.end(), '_', '-');
     const bool may_be_left_out = std::holds_alternative<double>(value) ||
                                  std::holds_alternative<std::string>(value) ||
-                                 std::find(of_detail.begin(), of_detail.end(), name) != of_detail.end();
+                                 std::find(of_detail.begin(), of_detail.end(), key) != of_detail.end();
     if (may_be_left_out && value == defaults[i].second) usual.insert(name);
   }
   return usual;
@@ -251,7 +253,12 @@ attn::Header Plan::header() const {
   attn::Header header{.lesson = std::string(lesson->name),
                       .title = std::string(lesson->title),
                       .config = config_of(options, keys)};
-  header.usual = usual_values(header.config, config_of(lesson->defaults, keys), lesson->of_detail);
+  auto defaults = lesson->defaults;
+  defaults.d_model = options.d_model;
+  defaults.heads = options.heads;
+  fill_in_head_dimensions(*lesson, defaults);
+  fill_in_kv_heads(*lesson, defaults);
+  header.usual = usual_values(header.config, config_of(defaults, keys), lesson->of_detail);
   const auto own = config_of(options, lesson->options);
   for (const auto& [name, value] : header.config)
     if (std::none_of(own.begin(), own.end(),

@@ -29,6 +29,11 @@ std::string with_what_it_is_of(const std::string& heading, const Plan& plan) {
 
 }  // namespace
 
+std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words) {
+  while (words.size() < count) words.push_back(fmt::format("#{}", words.size()));
+  return words;
+}
+
 Workbench::Workbench(const Plan& the_plan, attn::Trace& the_trace)
     : draws_(the_plan.options), plan(the_plan), options(the_plan.options), trace(the_trace) {}
 
@@ -234,6 +239,22 @@ Tensor<N> Workbench::input(attn::About about) {
 
 bool Workbench::has_given(const std::string& id) const {
   return trace.is_given(id) && find_input(*plan.lesson, options, trace.full_id(id));
+}
+
+std::size_t Workbench::length_of_given(const std::string& id, std::string_view axis,
+                                       std::size_t needed) const {
+  if (!has_given(id)) return needed;
+  const auto& tensor = plan.given.at(trace.full_id(id)).tensor;
+  const auto extents =
+      extents_of(*plan.lesson, *find_input(*plan.lesson, options, trace.full_id(id)), options);
+  if (!tensor || tensor->shape().size() < extents.size()) return needed;
+  const auto from_end = std::find_if(extents.rbegin(), extents.rend(),
+                                     [&](const Extent& extent) { return extent.name == axis; });
+  const auto length = *(tensor->shape().rbegin() + (from_end - extents.rbegin()));
+  if (length < needed)
+    throw attn::Error(fmt::format("{} has the shape ({}); valid: {} or more along its axis {}",
+                                  trace.given_name(id), attn::to_string(tensor->shape()), needed, axis));
+  return length;
 }
 
 std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys) {

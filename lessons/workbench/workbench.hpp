@@ -29,6 +29,9 @@ struct Named {
   Tensor<3> tensor;
 };
 
+/// The words, and after them the numbers of all further entries of a vocabulary of `count` words: "#5".
+std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words);
+
 /// Where a lesson works: the plan, the random numbers and the trace. Whatever a lesson starts from is drawn
 /// here, in the order in which the lesson asks, in float64, and rounded where it is tapped.
 class Workbench {
@@ -125,6 +128,10 @@ class Workbench {
 
   /// Whether the lesson declares an input `id` in this group and --input or --set gives it.
   bool has_given(const std::string& id) const;
+
+  /// How long the axis `axis` of the input `id` of this group is. A given table of positions or words may be
+  /// longer than `needed`. Throws attn::Error where it is shorter.
+  std::size_t length_of_given(const std::string& id, std::string_view axis, std::size_t needed) const;
 
   /// The input `about.id` where it is given.
   template <std::size_t N>

@@ -266,7 +266,6 @@ TEST_CASE("backward goes through the lessons that it knows, with the options of 
       {"backward --through multihead --source a --target b",
        {"--source", "valid: --through sdpa or seq2seq"}},
       {"backward --through multihead --d-ff 8", {"--d-ff", "valid: --through transformer-block"}},
-      {"backward --through transformer-block --kv-heads 1", {"--kv-heads", "valid: --through multihead"}},
       {"backward --through seq2seq --sentence a", {"--sentence", "valid: --through sdpa or multihead"}},
       {"backward --through seq2seq --source a", {"--source is given without --target"}},
       {"backward --hidden 3", {"--hidden", "valid: --through seq2seq"}},
@@ -391,7 +390,6 @@ TEST_CASE("batches of unequal size are refused") {
 TEST_CASE("a batch is refused by a lesson that takes none") {
   check_each_bad_usage({
       {"lookup --sentence a --sentence b", {"lookup", "2"}},
-      {"scoring --source a --source b --target c --target d", {"scoring", "2"}},
   });
 }
 

@@ -71,6 +71,31 @@ def two_sentences(draw):
     return source + target
 
 
+def rows_of(draw, *shape):
+    """Numbers in JSON for --set."""
+    return json.dumps(np.random.RandomState(draw.randint(0, 10**6)).normal(size=shape).round(3).tolist())
+
+
+def long_table(draw):
+    """Positions beyond the sentence, or as many as it has words."""
+    words, d_model = draw.randint(3, 12), 2 * draw.randint(2, 5)
+    more = ["--set", "learned/table=" + rows_of(draw, words + draw.randint(1, 9), d_model)] if draw.random() < 0.5 else []
+    return sentences(draw, "--sentence", 3, words) + ["--d-model", str(d_model), "--heads", str(draw.randint(2, 6))] + more
+
+
+def heads_of_a_block(draw):
+    """Heads that share d_model, or of widths of their own, shared and with biases on some projections."""
+    if draw.random() < 0.4:
+        return ["--d-model", "12", "--heads", draw.choice("234")]
+    d_model, d_k, d_v, kv_heads = (draw.randint(2, high) for high in (9, 6, 6, 3))
+    heads = kv_heads * draw.randint(1, 3)
+    widths = {"Q": heads * d_k, "K": kv_heads * d_k, "V": kv_heads * d_v, "O": d_model}
+    biases = [argument for name in "QKVO" if draw.random() < 0.5
+              for argument in ("--set", f"attention/b_{name}=" + rows_of(draw, widths[name]))]
+    numbers = {"d-model": d_model, "d-k": d_k, "d-v": d_v, "heads": heads, "kv-heads": kv_heads}
+    return [argument for name, number in numbers.items() for argument in (f"--{name}", str(number))] + biases
+
+
 ALL_MASKS = ["padding", "causal", "combined"]
 ENCODINGS = ["sinusoidal", "learned", "relative", "t5", "alibi", "rope"]
 SCORINGS = ["dot", "scaled_dot", "general", "additive", "concat"]
@@ -90,18 +115,15 @@ SUBJECTS = [
     Subject("masking", lessons.masking, COMMON_WAYS + ["mask-after-softmax", "online", "fused"],
             lambda draw: sentences(draw, "--sentence", 3, draw.randint(3, 9)) + dimensions(draw, ["d-model", "d-k", "d-v"]),
             [f"{name}/weights" for name in ALL_MASKS], [f"{name}/output" for name in ALL_MASKS]),
-    Subject("positional", lessons.positional, COMMON_WAYS + ["mask-after-softmax", "common-offset"],
-            lambda draw: sentences(draw, "--sentence", 3, draw.randint(3, 12)) +
-            ["--d-model", str(2 * draw.randint(2, 5)), "--heads", str(draw.randint(2, 6))],
+    Subject("positional", lessons.positional, COMMON_WAYS + ["mask-after-softmax", "common-offset"], long_table,
             [f"{name}/scores" for name in ENCODINGS],
             [f"{name}/weights" for name in ENCODINGS] + ["rope/output"]),
     Subject("transformer-block", lessons.transformer_block, EVERY_WAY,
-            lambda draw: sentences(draw, "--sentence", 3, draw.randint(3, 7)) + ["--d-model", "12", "--heads", draw.choice("234")] +
+            lambda draw: sentences(draw, "--sentence", 3, draw.randint(3, 7)) + heads_of_a_block(draw) +
             dimensions(draw, ["d-ff"]) + ["--norm", draw.choice(["pre", "post"]), "--activation", draw.choice(["relu", "gelu"])],
             ["attention/weights"]),
     Subject("scoring", lessons.scoring, ["plain", "row-constant"],
-            lambda draw: ["--source", sentence(draw, draw.randint(3, 9)), "--target", sentence(draw, draw.randint(2, 9))] +
-            dimensions(draw, ["d-model", "d-a"]),
+            lambda draw: two_sentences(draw) + dimensions(draw, ["d-model", "d-a"]),
             [f"{name}/weights" for name in SCORINGS], [f"{name}/context" for name in SCORINGS]),
 ]
 
@@ -167,7 +189,7 @@ def kept_of(steps, kept, subject):
     return {name: steps[name] for name in names if name in steps}
 
 
-TOKENS = ["Q", "K", "V", "X", "X_target", "X_source"]
+TOKENS = ["Q", "K", "V", "X", "X_target", "X_source", "queries", "keys"]
 
 
 class Run:
@@ -197,7 +219,7 @@ class Run:
 
         The lesson masking then takes the last token for padding.
         """
-        keys = next((name for name in ("K", "X_source", "X") if name in self.inputs), None)
+        keys = next((name for name in ("K", "X_source", "X", "keys") if name in self.inputs), None)
         if keys is None:
             return
         if self.inputs[keys].ndim == 2:
@@ -209,7 +231,7 @@ class Run:
         if "lengths" not in self.inputs:
             return False
         queries, keys = (next(self.inputs[name].shape[1] for name in names if name in self.inputs)
-                         for names in (("Q", "X_target", "X"), ("K", "X_source", "X")))
+                         for names in (("Q", "X_target", "X", "queries"), ("K", "X_source", "X", "keys")))
         return not lessons.mask_of(self.inputs, self.options, way, queries, keys).any(-1).all()
 
     def shows_its_type(self, kept):

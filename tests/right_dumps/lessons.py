@@ -104,13 +104,20 @@ def attention(a, way, q, k, v, mask, prefix=""):
     return {prefix + name: tensor for name, tensor in steps.items()}
 
 
-def projections(a, way, x_q, x_kv, w_q, w_k, w_v, d_k):
+def linear(a, x, w, b):
+    """x w, and + b where there is a bias."""
+    return a.matmul(x, w) if b is None else a.r(a.matmul(x, w) + b)
+
+
+def projections(a, way, x_q, x_kv, w_q, w_k, w_v, d_k, b_q=None, b_k=None, b_v=None):
     if way.name == "scale-in-weight":
         w_q = a.r(w_q / a.r(math.sqrt(d_k)))
+        b_q = None if b_q is None else a.r(b_q / a.r(math.sqrt(d_k)))
     if way.name == "fused" and x_q is x_kv:
-        fused = a.matmul(x_q, np.concatenate([w_q, w_k, w_v], axis=1))
+        biases = [np.zeros(w.shape[1]) if b is None else b for w, b in ((w_q, b_q), (w_k, b_k), (w_v, b_v))]
+        fused = linear(a, x_q, np.concatenate([w_q, w_k, w_v], axis=1), np.concatenate(biases))
         return np.split(fused, [w_q.shape[1], w_q.shape[1] + w_k.shape[1]], axis=-1)
-    return a.matmul(x_q, w_q), a.matmul(x_kv, w_k), a.matmul(x_kv, w_v)
+    return linear(a, x_q, w_q, b_q), linear(a, x_kv, w_k, b_k), linear(a, x_kv, w_v, b_v)
 
 
 def split(x, heads):
@@ -125,8 +132,9 @@ def merge(x):
 def of_heads(a, way, x_q, x_kv, x, heads, kv_heads, mask, prefix=""):
     """Multi-head attention, with key and value heads that several query heads share."""
     w_q, w_k, w_v, w_o = (x[f"{prefix}W_{name}"] for name in "QKVO")
+    b_q, b_k, b_v, b_o = (x.get(f"{prefix}b_{name}") for name in "QKVO")
     d_k = w_q.shape[1] // heads
-    q, k, v = projections(a, way, x_q, x_kv, w_q, w_k, w_v, d_k)
+    q, k, v = projections(a, way, x_q, x_kv, w_q, w_k, w_v, d_k, b_q, b_k, b_v)
     steps = {"Q": q, "K": k, "V": v, "Q_heads": split(q, heads), "K_heads": split(k, kv_heads),
              "V_heads": split(v, kv_heads)}
     shared = [np.repeat(steps[name], heads // kv_heads, axis=-3) for name in ("K_heads", "V_heads")]
@@ -136,7 +144,7 @@ def of_heads(a, way, x_q, x_kv, x, heads, kv_heads, mask, prefix=""):
     if "weights" in steps:
         steps["mean_weights"] = a.r(a.sum(steps["weights"], axis=1) / heads)
     steps["concat"] = merge(steps["heads"])
-    steps["output"] = a.matmul(steps["concat"], w_o)
+    steps["output"] = linear(a, steps["concat"], w_o, b_o)
     return {prefix + name: tensor for name, tensor in steps.items()}
 
 
@@ -197,13 +205,14 @@ def masking(x, options, a, way):
 
 def scoring(x, options, a, way):
     queries, keys, v = x["queries"], x["keys"], x["v_a"]
-    scores = {"dot": a.matmul(queries, keys.T)}
-    scores["scaled_dot"] = a.r(scores["dot"] / a.r(math.sqrt(queries.shape[1])))
-    scores["general"] = a.matmul(a.matmul(queries, x["W_a"]), keys.T)
+    mask = mask_of(x, {}, way, queries.shape[1], keys.shape[1])
+    scores = {"dot": a.matmul(queries, keys.swapaxes(1, 2))}
+    scores["scaled_dot"] = a.r(scores["dot"] / a.r(math.sqrt(queries.shape[2])))
+    scores["general"] = a.matmul(a.matmul(queries, x["W_a"]), keys.swapaxes(1, 2))
     q, k = a.matmul(queries, x["W_q"]), a.matmul(keys, x["W_k"])
-    hidden = a.r(np.tanh(a.r(q[:, None] + k[None])))
+    hidden = a.r(np.tanh(a.r(q[:, :, None] + k[:, None])))
     scores["additive"] = a.matmul(hidden, v[:, None])[..., 0]
-    pairs = np.concatenate(np.broadcast_arrays(queries[:, None], keys[None]), axis=-1)
+    pairs = np.concatenate(np.broadcast_arrays(queries[:, :, None], keys[:, None]), axis=-1)
     W_c = np.concatenate([x["W_q"], x["W_k"]])
     of_pairs = a.r(np.tanh(a.matmul(pairs, W_c)))
     scores["concat"] = a.matmul(of_pairs, v[:, None])[..., 0]
@@ -211,8 +220,11 @@ def scoring(x, options, a, way):
              "concat/W_c": W_c, "concat/pairs": pairs, "concat/hidden": of_pairs}
     for name, of_name in scores.items():
         if way.name == "row-constant":
-            of_name = a.r(of_name + np.arange(len(queries))[:, None] / 4)
-        weights = a.softmax(of_name)
+            of_name = a.r(of_name + np.arange(queries.shape[1])[:, None] / 4)
+        seen = filled(a, of_name, mask, way)
+        if not mask.all():
+            steps[f"{name}/masked"] = seen
+        weights = a.softmax(seen)
         steps |= {f"{name}/scores": of_name, f"{name}/weights": weights, f"{name}/context": a.matmul(weights, keys)}
     return steps
 
@@ -241,7 +253,7 @@ def positional(x, options, a, way):
     encoding = a.r(interleaved(np.sin(angles), np.cos(angles)))
     scores = {"without": a.r(a.matmul(words, words.swapaxes(1, 2)) / root)}
     steps = {"sinusoidal/frequencies": frequencies, "sinusoidal/angles": angles, "sinusoidal/encoding": encoding}
-    for name, table in (("sinusoidal", encoding), ("learned", x["learned/table"])):
+    for name, table in (("sinusoidal", encoding), ("learned", x["learned/table"][:tokens])):
         encoded = a.r(words + table)
         steps[f"{name}/encoded"] = encoded
         scores[name] = a.r(a.matmul(encoded, encoded.swapaxes(1, 2)) / root)
@@ -282,7 +294,7 @@ def transformer_block(x, options, a, way):
     tokens = x["X"].shape[1]
     mask = mask_of(x, options, way, tokens, tokens)
     norm = lambda name, of: a.layer_norm(of, x[f"{name}/gain"], x[f"{name}/bias"])
-    attend = lambda of: of_heads(a, way, of, of, x, options["heads"], options["heads"], mask, "attention/")
+    attend = lambda of: of_heads(a, way, of, of, x, options["heads"], options["kv_heads"], mask, "attention/")
 
     def network(of):
         inner = a.r(a.matmul(of, x["W_1"]) + x["b_1"])
@@ -306,3 +318,68 @@ def transformer_block(x, options, a, way):
         steps["residual_2"] = a.r(steps["norm_1"] + steps["ffn/output"])
         steps["output"] = norm("norm_2", steps["residual_2"])
     return steps
+
+
+def generate(x, options, a, way):
+    """Every step reads one token more, against all keys and values before."""
+    heads, kv_heads, layers = options["heads"], options["kv_heads"], options["layers"]
+    text, known, logits, steps = list(x["tokens"]), 0, [], {}
+    caches = [None] * layers
+    for step in range(options["new_tokens"]):
+        rows = np.arange(known, len(text))
+        state = a.r(x["embedding"][np.array(text)[rows]] + x["positions"][rows])[None]
+        found = {"x": state}
+        for layer in range(layers):
+            group = "" if layers == 1 else f"layer={layer + 1}/"
+            weights = {name: x.get(group + name) for name in ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V", "b_O")}
+            d_k = weights["W_Q"].shape[1] // heads
+            q, k, v = projections(a, way, state, state, *(weights[f"W_{name}"] for name in "QKV"), d_k,
+                                  *(weights[f"b_{name}"] for name in "QKV"))
+            new = {"Q": split(q, heads), "K": split(k, kv_heads), "V": split(v, kv_heads)}
+            before = caches[layer] or {name: new[name][..., :0, :] for name in "KV"}
+            caches[layer] = {name: np.concatenate([before[name], new[name]], axis=-2) for name in "KV"}
+            keys, values = (np.repeat(caches[layer][name], heads // kv_heads, axis=1) for name in "KV")
+            seen = np.arange(len(text)) <= rows[:, None]
+            inner = attention(a, way, new["Q"], keys, values, seen)
+            inner["heads"] = inner.pop("output")
+            inner["output"] = linear(a, merge(inner["heads"]), weights["W_O"], weights["b_O"])
+            if len(rows) == 1 and step > 0:
+                inner.pop("masked")
+            inner |= new | {"cache/K": caches[layer]["K"], "cache/V": caches[layer]["V"]}
+            state = inner["residual"] = a.r(state + inner["output"])
+            found |= {group + name: tensor for name, tensor in inner.items()}
+        row = a.matmul(state[:, -1:], x["W_vocabulary"])[:, 0]
+        known, text = len(text), text + [int(row.argmax())]
+        logits.append(row[0])
+        steps |= {f"step={step}/{name}": tensor[0] for name, tensor in found.items()}
+        steps |= {f"step={step}/logits": row[0], f"step={step}/probabilities": a.softmax(row)[0],
+                  f"step={step}/token": np.array(text[-1])}
+    return steps | {"logits": np.stack(logits), "written": np.array(text[len(x["tokens"]):])}
+
+
+def lstm(a, x, h, c, w_ih, w_hh, b_ih, b_hh):
+    gates = np.split(a.r(a.r(a.matmul(w_ih, x[:, None]) + a.matmul(w_hh, h[:, None]))[:, 0] + a.r(b_ih + b_hh)), 4)
+    i, f, o = (a.r(1 / (1 + np.exp(-gates[gate]))) for gate in (0, 1, 3))
+    c = a.r(a.r(f * c) + a.r(i * np.tanh(gates[2])))
+    return a.r(o * np.tanh(c)), c
+
+
+def seq2seq(x, options, a, way):
+    """A decoder that attends as Bahdanau's and is taught, on one pair of sentences."""
+    cell = lambda name: [x[f"{name}/{part}"] for part in ("W_ih", "W_hh", "b_ih", "b_hh")]
+    h = c = np.zeros(options["hidden"])
+    states = []
+    for word in x["X_source"]:
+        h, c = lstm(a, word, h, c, *cell("encoder"))
+        states.append(h)
+    states, rows = np.stack(states), []
+    for word in x["X_target"]:
+        hidden = a.r(np.tanh(a.r(a.matmul(h[None], x["attention/W_q"]) + a.matmul(states, x["attention/W_k"]))))
+        scores = a.matmul(hidden, x["attention/v_a"][:, None])[:, 0]
+        weights = a.softmax(scores)
+        context = a.matmul(weights[None], states)[0]
+        h, c = lstm(a, np.concatenate([word, context]), h, c, *cell("decoder"))
+        logits = a.r(a.matmul(np.concatenate([h, context])[None], x["output/W"])[0] + x["output/b"])
+        rows.append({"scores": scores, "weights": weights, "context": context, "h": h, "c": c, "logits": logits,
+                     "probabilities": a.softmax(logits)})
+    return {"encoder/h": states} | {f"decoder/{name}": np.stack([row[name] for row in rows]) for name in rows[0]}

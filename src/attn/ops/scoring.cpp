@@ -1,6 +1,7 @@
 #include "attn/ops/scoring.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -13,32 +14,51 @@
 
 namespace attn {
 
-Tensor<2> dot_scores(const Tensor<2>& queries, const Tensor<2>& keys) {
+template <std::size_t N>
+Tensor<N> dot_scores(const Tensor<N>& queries, const Tensor<N>& keys) {
   return matmul(queries, transpose(keys));
 }
 
-Tensor<3> pairwise_sum(const Tensor<2>& a, const Tensor<2>& b) {
-  if (a.shape(1) != b.shape(1))
-    throw shape_mismatch("pairwise_sum", "a", a, "b", b, "the last axes must match");
-  const std::size_t d_a = a.shape(1);
-  Tensor<3> sums({a.shape(0), b.shape(0), d_a});
-  double* sum = sums.data();
-  for (std::size_t i = 0; i < a.shape(0); ++i)
-    for (std::size_t j = 0; j < b.shape(0); ++j, sum += d_a)
-      std::transform(&a(i, 0), &a(i, 0) + d_a, &b(j, 0), sum, std::plus());
-  return sums;
+namespace {
+
+/// What `write(a's row, b's row, pair)` makes of every pair of rows: [query×d], [key×d] → [query×key×width].
+template <std::size_t N, class Write>
+Tensor<N + 1> of_pairs(const char* name, const Tensor<N>& a, const char* name_of_a, const Tensor<N>& b,
+                       const char* name_of_b, std::size_t width, Write write) {
+  const std::size_t d = a.shape(N - 1), rows = a.shape(N - 2), columns = b.shape(N - 2);
+  if (b.shape(N - 1) != d) throw shape_mismatch(name, name_of_a, a, name_of_b, b, "the last axes must match");
+  if (N == 3 && a.shape(0) != b.shape(0))
+    throw shape_mismatch(name, name_of_a, a, name_of_b, b, "there must be as many samples");
+  std::array<std::size_t, N + 1> shape{};
+  std::copy(a.shape().begin(), a.shape().end() - 1, shape.begin());
+  shape[N - 1] = columns;
+  shape[N] = width;
+  Tensor<N + 1> pairs(shape);
+  double* pair = pairs.data();
+  for (std::size_t sample = 0; sample < (N == 3 ? a.shape(0) : 1); ++sample)
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j, pair += width)
+        write(a.data() + (sample * rows + i) * d, b.data() + (sample * columns + j) * d, pair);
+  return pairs;
 }
 
-Tensor<3> pairwise_concat(const Tensor<2>& queries, const Tensor<2>& keys) {
-  if (queries.shape(1) != keys.shape(1))
-    throw shape_mismatch("pairwise_concat", "queries", queries, "keys", keys, "the last axes must match");
-  const std::size_t d = queries.shape(1);
-  Tensor<3> pairs({queries.shape(0), keys.shape(0), 2 * d});
-  double* pair = pairs.data();
-  for (std::size_t i = 0; i < queries.shape(0); ++i)
-    for (std::size_t j = 0; j < keys.shape(0); ++j)
-      pair = std::copy_n(&keys(j, 0), d, std::copy_n(&queries(i, 0), d, pair));
-  return pairs;
+}  // namespace
+
+template <std::size_t N>
+Tensor<N + 1> pairwise_sum(const Tensor<N>& a, const Tensor<N>& b) {
+  const std::size_t d = a.shape(N - 1);
+  return of_pairs("pairwise_sum", a, "a", b, "b", d, [d](const double* x, const double* y, double* sum) {
+    std::transform(x, x + d, y, sum, std::plus());
+  });
+}
+
+template <std::size_t N>
+Tensor<N + 1> pairwise_concat(const Tensor<N>& queries, const Tensor<N>& keys) {
+  const std::size_t d = queries.shape(N - 1);
+  return of_pairs("pairwise_concat", queries, "queries", keys, "keys", 2 * d,
+                  [d](const double* query, const double* key, double* pair) {
+                    std::copy_n(key, d, std::copy_n(query, d, pair));
+                  });
 }
 
 Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom) {
@@ -49,10 +69,13 @@ Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom) {
   return stacked;
 }
 
-Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v) {
-  if (hidden.shape(2) != v.size())
+template <std::size_t N>
+Tensor<N - 1> dot_last_axis(const Tensor<N>& hidden, const Tensor<1>& v) {
+  if (hidden.shape(N - 1) != v.size())
     throw shape_mismatch("dot_last_axis", "hidden", hidden, "v", v, "the last axes must match");
-  Tensor<2> scores({hidden.shape(0), hidden.shape(1)});
+  std::array<std::size_t, N - 1> shape{};
+  std::copy(hidden.shape().begin(), hidden.shape().end() - 1, shape.begin());
+  Tensor<N - 1> scores(shape);
   const double* unit = hidden.data();
   for (double& score : scores) {
     score = std::inner_product(v.begin(), v.end(), unit, 0.0);
@@ -98,17 +121,28 @@ AdditiveGradients additive_scores_backward(const Tensor<3>& queries, const Tenso
   return gradients;
 }
 
-WorkedOut worked_tanh_of_pairwise_sum(Known<2> a, Known<2> b) {
-  return [=](const Index& at) { return tanh(Worked::sum({a({at[0], at[2]}), b({at[1], at[2]})})); };
+WorkedOut worked_tanh_of_pairwise_sum(Known<3> a, Known<3> b) {
+  return [=](const Index& at) {
+    return tanh(Worked::sum({a({at[0], at[1], at[3]}), b({at[0], at[2], at[3]})}));
+  };
 }
 
-WorkedOut worked_dot_last_axis(Known<3> hidden, Known<1> v) {
+WorkedOut worked_dot_last_axis(Known<4> hidden, Known<1> v) {
   return [=](const Index& at) {
     std::vector<Worked> products;
     for (std::size_t c = 0; c < v.tensor.size(); ++c)
-      products.push_back(Worked::product({hidden({at[0], at[1], c}), v({c})}));
+      products.push_back(Worked::product({hidden({at[0], at[1], at[2], c}), v({c})}));
     return Worked::sum(std::move(products));
   };
 }
+
+#define INSTANTIATE(N)                                                        \
+  template Tensor<N> dot_scores(const Tensor<N>&, const Tensor<N>&);          \
+  template Tensor<N + 1> pairwise_sum(const Tensor<N>&, const Tensor<N>&);    \
+  template Tensor<N + 1> pairwise_concat(const Tensor<N>&, const Tensor<N>&); \
+  template Tensor<N> dot_last_axis(const Tensor<N + 1>&, const Tensor<1>&);
+INSTANTIATE(2)
+INSTANTIATE(3)
+#undef INSTANTIATE
 
 }  // namespace attn

@@ -6,23 +6,27 @@
 namespace attn {
 
 /// Scoring functions, and the parts that they are made of: how well each of n_q queries [query×d] matches
-/// each of n_k keys [key×d]. Scores are [query×key]. All throw std::invalid_argument, with both shapes, where
-/// those do not match.
+/// each of n_k keys [key×d]. Scores are [query×key]. Ranks 2 and 3: a batch has its samples first. All throw
+/// std::invalid_argument, with both shapes, where those do not match.
 
 /// qᵢᵀ kⱼ (Luong et al. 2015, "dot").
-Tensor<2> dot_scores(const Tensor<2>& queries, const Tensor<2>& keys);
+template <std::size_t N>
+Tensor<N> dot_scores(const Tensor<N>& queries, const Tensor<N>& keys);
 
 /// aᵢ + bⱼ for every pair: [query×d_a], [key×d_a] → [query×key×d_a].
-Tensor<3> pairwise_sum(const Tensor<2>& a, const Tensor<2>& b);
+template <std::size_t N>
+Tensor<N + 1> pairwise_sum(const Tensor<N>& a, const Tensor<N>& b);
 
 /// [qᵢ; kⱼ] for every pair: [query×d], [key×d] → [query×key×2d].
-Tensor<3> pairwise_concat(const Tensor<2>& queries, const Tensor<2>& keys);
+template <std::size_t N>
+Tensor<N + 1> pairwise_concat(const Tensor<N>& queries, const Tensor<N>& keys);
 
 /// Two matrices on top of each other: [a×n], [b×n] → [(a+b)×n].
 Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom);
 
 /// The dot product of each vector along the last axis with v: [query×key×d_a] · [d_a] → [query×key].
-Tensor<2> dot_last_axis(const Tensor<3>& hidden, const Tensor<1>& v);
+template <std::size_t N>
+Tensor<N - 1> dot_last_axis(const Tensor<N>& hidden, const Tensor<1>& v);
 
 /// v · tanh(qᵢ + kⱼ) for projected queries [batch×query×d_a] and keys [batch×key×d_a], one pair after the
 /// other: nothing [query×key×d_a] is held. → [batch×query×key].
@@ -41,7 +45,7 @@ AdditiveGradients additive_scores_backward(const Tensor<3>& queries, const Tenso
                                            const Tensor<1>& v_a, const Tensor<3>& d_scores);
 
 /// tanh(aᵢ + bⱼ) and the dot product of each vector along the last axis with v, worked out.
-WorkedOut worked_tanh_of_pairwise_sum(Known<2> a, Known<2> b);
-WorkedOut worked_dot_last_axis(Known<3> hidden, Known<1> v);
+WorkedOut worked_tanh_of_pairwise_sum(Known<3> a, Known<3> b);
+WorkedOut worked_dot_last_axis(Known<4> hidden, Known<1> v);
 
 }  // namespace attn
