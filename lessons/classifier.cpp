@@ -371,7 +371,7 @@ std::vector<std::string> classifier_flow(const Workbench& bench) {
 }
 
 void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask, bool has_more_positions) {
-  const bool takes_biases = !given_biases(bench, "attention").empty();
+  const bool takes_biases = !given_biases(bench, "attention/").empty();
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
   const bool has_weights = bench.options.model.has_value();
   std::vector<std::string> lines = {

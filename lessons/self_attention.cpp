@@ -68,7 +68,7 @@ std::vector<Input> projection_bias_list() {
 }
 
 std::string bias_code(const Workbench& bench, const std::string& name) {
-  return bench.has_given("b_" + name) ? " + b_" + name : "";
+  return bench.plan.given.count("b_" + name) > 0 ? " + b_" + name : "";
 }
 
 std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,

@@ -64,14 +64,14 @@ struct ProjectionTitles {
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights, const ProjectionTitles& titles = {});
 
-/// The projections in NumPy, with the biases that are given in this group: a line, or one for each text.
+/// The projections in NumPy, with the biases that are given: a line, or one for each text.
 std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
                                          const std::string& X_key);
 
 /// "W_Q [64×4] → " and so on, of one width, for a drawing; without the shapes where they are long.
 std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has_shapes = true);
 
-/// " + b_Q" in NumPy where that bias is given in this group, for `name` "Q".
+/// " + b_Q" in NumPy where that bias is given, for `name` "Q".
 std::string bias_code(const Workbench& bench, const std::string& name);
 
 /// `project` and `scaled_dot_product_attention`: X_query [batch×query×d_model] attends to X_key

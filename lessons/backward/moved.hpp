@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,11 @@ struct Move {
   Tensor<N> operator()(const std::string& of, Tensor<N> x) const {
     if (of == id) apply(x.data());
     return x;
+  }
+
+  template <std::size_t N>
+  std::optional<Tensor<N>> operator()(const std::string& of, const std::optional<Tensor<N>>& x) const {
+    return x ? std::optional((*this)(of, *x)) : std::nullopt;
   }
 
   void apply(double* elements) const {

@@ -25,6 +25,13 @@ MultiHeadKept MultiHeadKept::of(const Named& X_query, const Named& X_key, const 
           &forward.attention.scaled};
 }
 
+MultiHeadWeights moved(const Move& move, const MultiHeadWeights& weights, const std::string& group) {
+  return {move(group + "W_Q", weights.W_Q), move(group + "W_K", weights.W_K),
+          move(group + "W_V", weights.W_V), move(group + "W_O", weights.W_O),
+          move(group + "b_Q", weights.b_Q), move(group + "b_K", weights.b_K),
+          move(group + "b_V", weights.b_V), move(group + "b_O", weights.b_O)};
+}
+
 namespace {
 
 /// d_Q of d_Q_heads, and so on: the columns of the heads, side by side again.
@@ -53,6 +60,7 @@ MultiHeadInputGradients multihead_backward(Workbench& bench, Gradients& gradient
                        {.title = "How the loss changes with W_O",
                         .axes = {"head·d_v", "d_model"},
                         .note = "output = concat W_O, so W_O is the B of the rule and concat the A."});
+  if (weights.b_O) show_bias_gradient(gradients, "b_O", {"d_output", d_output}, "d_model");
   const auto d_concat = gradients.show(
       "concat",
       {.title = "Back to what the heads found",
@@ -82,12 +90,13 @@ MultiHeadInputGradients multihead_backward(Workbench& bench, Gradients& gradient
   const auto d_Q = merge_gradient(gradients, "Q", d.d_Q, {"query", "head·d_k"});
   const auto d_K = merge_gradient(gradients, "K", d.d_K, {"key", kv_head + "·d_k"});
   const auto d_V = merge_gradient(gradients, "V", d.d_V, {"key", kv_head + "·d_v"});
-  const ProjectedFrom from = {.X_query = kept.X_query,
-                              .X_key = kept.X_key,
-                              .weights = {weights.W_Q, weights.W_K, weights.W_V},
-                              .heads = "head·",
-                              .kv_heads = kv_head + "·",
-                              .goes_elsewhere = X_goes_elsewhere};
+  const ProjectedFrom from = {
+      .X_query = kept.X_query,
+      .X_key = kept.X_key,
+      .weights = {weights.W_Q, weights.W_K, weights.W_V, weights.b_Q, weights.b_K, weights.b_V},
+      .heads = "head·",
+      .kv_heads = kv_head + "·",
+      .goes_elsewhere = X_goes_elsewhere};
   auto back = projection_backward(bench, gradients, from, d_Q, d_K, d_V);
   return {std::move(back.d_X_query), std::move(back.d_X_key)};
 }

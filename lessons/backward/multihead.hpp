@@ -4,6 +4,7 @@
 
 #include "lessons/backward/attention.hpp"
 #include "lessons/backward/gradients.hpp"
+#include "lessons/backward/moved.hpp"
 #include "lessons/multihead.hpp"
 
 namespace lessons {
@@ -21,6 +22,9 @@ struct MultiHeadKept {
                           const std::optional<Mask<3>>& mask);
 };
 
+/// The weights and biases of this group ("attention/") as the forward pass begins with them.
+MultiHeadWeights moved(const Move& move, const MultiHeadWeights& weights, const std::string& group = "");
+
 /// The gradients of the token vectors.
 struct MultiHeadInputGradients {
   Tensor<3> d_X_query;
@@ -28,8 +32,8 @@ struct MultiHeadInputGradients {
 };
 
 /// Back through `multihead_attention`, step by step, from d_output [batch×query×d_model]: `d_W_O`,
-/// `d_concat`, `d_heads`, through the attention of each head, `d_Q`, `d_K`, `d_V`, the projections and `d_X`.
-/// Where X goes elsewhere as well, that last step is a part of its gradient.
+/// `d_concat`, `d_heads`, through the attention of each head, `d_Q`, `d_K`, `d_V`, the projections, their
+/// biases and `d_X`. Where X goes elsewhere as well, that last step is a part of its gradient.
 MultiHeadInputGradients multihead_backward(Workbench& bench, Gradients& gradients, const MultiHeadKept& kept,
                                            const MultiHeadWeights& weights, const Tensor<3>& d_output,
                                            bool X_goes_elsewhere = false);

@@ -67,17 +67,32 @@ Tensor<2> show_weight_gradient(Workbench& bench, Gradients& gradients, const std
                         mistakes_of_weight_gradient(x.tensor, d_y.tensor));
 }
 
+void show_bias_gradient(Gradients& gradients, const std::string& b, const Named& d_y,
+                        const std::string& axis) {
+  gradients.show(b,
+                 {.title = "How the loss changes with " + b,
+                  .formula = fmt::format("Σ {} over all words", d_y.id),
+                  .from = {d_y.id},
+                  .axes = {axis},
+                  .note = "The bias is added to every row.",
+                  .worked = attn::worked_linear_backward_bias({d_y.id, d_y.tensor})},
+                 attn::linear_backward_bias(d_y.tensor), mistakes_of_bias_gradient(d_y.tensor));
+}
+
 ProjectionGradients projection_backward(Workbench& bench, Gradients& gradients, const ProjectedFrom& from,
                                         const Tensor<3>& d_Q, const Tensor<3>& d_K, const Tensor<3>& d_V) {
   const auto &X_query = from.X_query, &X_key = from.X_key;
   const auto& weights = from.weights;
-  const auto d_W = [&](const char* name, const Named& X, const Tensor<3>& d, const std::string& axis) {
-    return show_d_projection(bench, gradients, X, name, d, axis);
+  const auto d_W = [&](const std::string& name, const std::optional<Tensor<1>>& b, const Named& X,
+                       const Tensor<3>& d, const std::string& axis) {
+    auto gradient = show_d_projection(bench, gradients, X, name, d, axis);
+    if (b) show_bias_gradient(gradients, "b_" + name, {"d_" + name, d}, axis);
+    return gradient;
   };
   ProjectionGradients result;
-  result.d_W_Q = d_W("Q", X_query, d_Q, from.heads + "d_k");
-  result.d_W_K = d_W("K", X_key, d_K, from.kv_heads + "d_k");
-  result.d_W_V = d_W("V", X_key, d_V, from.kv_heads + "d_v");
+  result.d_W_Q = d_W("Q", weights.b_Q, X_query, d_Q, from.heads + "d_k");
+  result.d_W_K = d_W("K", weights.b_K, X_key, d_K, from.kv_heads + "d_k");
+  result.d_W_V = d_W("V", weights.b_V, X_key, d_V, from.kv_heads + "d_v");
   const UseOfVectors Q = {"Q", d_Q, weights.W_Q}, K = {"K", d_K, weights.W_K}, V = {"V", d_V, weights.W_V};
   const auto d_X = [&](const Named& X, const char* axis, const std::vector<UseOfVectors>& uses) {
     return show_d_vectors(bench, gradients, from, X, axis, uses);

@@ -26,7 +26,8 @@ struct UseOfVectors {
   const Tensor<2>& W;
 };
 
-/// The gradients of what Q, K and V came from. The gradients of a parameter add up over the samples.
+/// The gradients of what Q, K and V came from, but for biases. The gradients of a parameter add up over the
+/// samples.
 struct ProjectionGradients {
   Tensor<2> d_W_Q, d_W_K, d_W_V;
   Tensor<3> d_X_query;  ///< of the one text: through Q, K and V together
@@ -34,7 +35,7 @@ struct ProjectionGradients {
 };
 
 /// Back through Q = X_query W_Q, K = X_key W_K and V = X_key W_V from d_Q, d_K, d_V [batch×n×d]: `d_W_Q`,
-/// `d_W_K`, `d_W_V`, and `d_X` or one for each text.
+/// `d_W_K`, `d_W_V`, `d_b_Q`, `d_b_K`, `d_b_V` where there are biases, and `d_X` or one for each text.
 ProjectionGradients projection_backward(Workbench& bench, Gradients& gradients, const ProjectedFrom& from,
                                         const Tensor<3>& d_Q, const Tensor<3>& d_K, const Tensor<3>& d_V);
 
@@ -42,5 +43,10 @@ ProjectionGradients projection_backward(Workbench& bench, Gradients& gradients, 
 /// samples add up.
 Tensor<2> show_weight_gradient(Workbench& bench, Gradients& gradients, const std::string& W, const Named& x,
                                const Named& d_y, attn::About about);
+
+/// The step d_b of a bias [axis] that was added to each row of y, from the gradient `d_y` that is shown as
+/// d_y.id.
+void show_bias_gradient(Gradients& gradients, const std::string& b, const Named& d_y,
+                        const std::string& axis);
 
 }  // namespace lessons

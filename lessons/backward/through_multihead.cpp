@@ -93,6 +93,7 @@ void show_multihead_backward_code(Workbench& bench, const std::optional<Mask<3>>
   std::vector<std::string> lines = {
       "# X, Q_heads, …, weights, concat: those of the lesson multihead (--all)"};
   if (is_one_sample) lines.emplace_back("d_W_O     = concat.T @ d_output");
+  if (is_one_sample && bench.has_given("b_O")) lines.emplace_back("d_b_O     = d_output.sum(axis=0)");
   lines.insert(lines.end(),
                {"d_concat  = d_output @ W_O.T",
                 fmt::format("d_heads   = d_concat.reshape({}, {}, {}).swapaxes(0, 1)", n, h, bench.d_v()),
@@ -106,6 +107,9 @@ void show_multihead_backward_code(Workbench& bench, const std::optional<Mask<3>>
                 "d_K_heads = " + add_up("d_scores.swapaxes(1, 2) @ Q_heads", bench.d_k()),
                 "d_Q, d_K, d_V = map(np.hstack, (d_Q_heads, d_K_heads, d_V_heads))"});
   if (is_one_sample) lines.emplace_back("d_W_Q, d_W_K, d_W_V = X.T @ d_Q, X.T @ d_K, X.T @ d_V");
+  for (const std::string name : {"Q", "K", "V"})
+    if (is_one_sample && bench.has_given("b_" + name))
+      lines.push_back(fmt::format("d_b_{0}     = d_{0}.sum(axis=0)", name));
   lines.push_back("d_X       = d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T");
   lines.push_back(
       fmt::format("flash_log_sum_exp = np.logaddexp.reduce({}, axis=2)", mask ? "masked" : "scaled"));
@@ -153,17 +157,16 @@ void run_backward_through_multihead(Workbench& bench) {
   const auto kept = MultiHeadKept::of(X, X, forward, mask);
   multihead_backward(bench, gradients, kept, weights, d_output);
 
-  const ForwardPass again = {
-      .loss =
-          [&](Workbench& mute, const Move& move) {
-            const Named x = {"X", move("X", X.tensor)};
-            const MultiHeadWeights moved = {move("W_Q", weights.W_Q), move("W_K", weights.W_K),
-                                            move("W_V", weights.W_V), move("W_O", weights.W_O)};
-            return attn::sum_of_products(multihead_attention(mute, x, x, moved, mask).output, d_output);
-          },
-      .magnitude = magnitude_of_loss(forward.output, d_output),
-      .curved = {"scaled"},
-      .of_its_size = {"output"}};
+  const ForwardPass again = {.loss =
+                                 [&](Workbench& mute, const Move& move) {
+                                   const Named x = {"X", move("X", X.tensor)};
+                                   return attn::sum_of_products(
+                                       multihead_attention(mute, x, x, moved(move, weights), mask).output,
+                                       d_output);
+                                 },
+                             .magnitude = magnitude_of_loss(forward.output, d_output),
+                             .curved = {"scaled"},
+                             .of_its_size = {"output"}};
   claim_by_moving(bench, again, gradients);
 
   const auto log_sum_exp = show_log_sum_exp(bench, forward.attention);
@@ -194,6 +197,7 @@ void run_backward_through_multihead(Workbench& bench) {
 std::vector<Input> multihead_backward_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
                  multihead_input_list(),
+                 multihead_bias_list(),
                  {{"mask", {"query", "key"}, Draw::page}, {"d_output", {"query", "d_model"}}}});
 }
 

@@ -164,6 +164,9 @@ void show_backward_code(Workbench& bench, const BackwardStart& start) {
   if (from && !bench.plan.is_batched())
     lines.push_back(fmt::format("d_W_Q, d_W_K, d_W_V = {0}.T @ d_Q, {1}.T @ d_K, {1}.T @ d_V",
                                 from->X_query.id, from->X_key.id));
+  for (const std::string name : {"Q", "K", "V"})
+    if (from && !bench.plan.is_batched() && bench.has_given("b_" + name))
+      lines.push_back(fmt::format("d_b_{0}     = d_{0}.sum(axis=0)", name));
   if (from && from->is_one_text()) lines.push_back("d_X       = d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T");
   if (from && !from->is_one_text())
     lines.insert(lines.end(), {"d_X_target = d_Q @ W_Q.T", "d_X_source = d_K @ W_K.T + d_V @ W_V.T"});
@@ -244,7 +247,8 @@ Tensor<3> output_again(Workbench& mute, const BackwardStart& start, const Move& 
         .output;
   const auto moved = [&](const Named& X) { return Named{X.id, move(X.id, X.tensor)}; };
   const ProjectionWeights weights = {move("W_Q", from->weights.W_Q), move("W_K", from->weights.W_K),
-                                     move("W_V", from->weights.W_V)};
+                                     move("W_V", from->weights.W_V), move("b_Q", from->weights.b_Q),
+                                     move("b_K", from->weights.b_K), move("b_V", from->weights.b_V)};
   return single_head_attention(mute, moved(from->X_query), moved(from->X_key), weights, in.mask).output;
 }
 
@@ -292,7 +296,11 @@ std::vector<Input> sdpa_backward_inputs(const Options& options) {
   if (is_pair)
     words = {{"X_target", {"target", "d_model"}, Draw::embedding},
              {"X_source", {"source", "d_model"}, Draw::embedding}};
-  return joined({words, projection_input_list(), attention_input_list(), {{"d_output", {"query", "d_v"}}}});
+  return joined({words,
+                 projection_input_list(),
+                 projection_bias_list(),
+                 attention_input_list(),
+                 {{"d_output", {"query", "d_v"}}}});
 }
 
 }  // namespace

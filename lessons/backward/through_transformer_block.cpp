@@ -118,6 +118,7 @@ std::vector<std::string> block_backward_flow(const Workbench& bench) {
 std::vector<std::string> backward_functions(const Workbench& bench) {
   const auto kv_heads = bench.kv_heads(), group = bench.heads() / kv_heads;
   const auto as_heads = group == 1 ? std::string() : fmt::format(", {}", kv_heads);
+  const bool takes_biases = !given_biases(bench, "attention/").empty();
   std::vector<std::string> lines = {
       "def LN_back(d_y, x, gain):",
       "    centred = x - x.mean(axis=1, keepdims=True)",
@@ -126,8 +127,13 @@ std::vector<std::string> backward_functions(const Workbench& bench) {
       "    d_x = d - d.mean(axis=1, keepdims=True) - s * (d * s).mean(axis=1, keepdims=True)",
       "    return d_x / sigma, (d_y * s).sum(axis=0), d_y.sum(axis=0)",
       "",
-      "def multihead_back(d_output, x, W_Q, W_K, W_V, W_O, mask=True):",
-      fmt::format("    Q, K, V = split(x @ W_Q), split(x @ W_K{0}), split(x @ W_V{0})", as_heads)};
+      fmt::format("def multihead_back(d_output, x, W_Q, W_K, W_V, W_O, mask=True{}):",
+                  takes_biases ? ", b_Q=0, b_K=0, b_V=0" : ""),
+      takes_biases
+          ? fmt::format("    Q, K = split(x @ W_Q + b_Q), split(x @ W_K + b_K{0})\n"
+                        "    V = split(x @ W_V + b_V{0})",
+                        as_heads)
+          : fmt::format("    Q, K, V = split(x @ W_Q), split(x @ W_K{0}), split(x @ W_V{0})", as_heads)};
   if (group > 1)
     lines.push_back(fmt::format("    K, V = K.repeat({0}, axis=0), V.repeat({0}, axis=0)", group));
   const std::vector<std::string> rest = {
@@ -180,11 +186,14 @@ void show_block_backward_code(Workbench& bench, const std::optional<Mask<3>>& ma
     network.emplace_back("d_W_2, d_b_2 = ffn_hidden.T @ ffn_d_output, ffn_d_output.sum(axis=0)");
     network.push_back(fmt::format("d_W_1, d_b_1 = {}.T @ ffn_d_linear, ffn_d_linear.sum(axis=0)", read));
   }
+  std::string biases;
+  for (const auto& b : given_biases(bench, "attention/"))
+    if (b != "b_O") biases += fmt::format(",\n    {0}=attention_{0}", b);
   const std::vector<std::string> attention = {
       "attention_d_output = d_residual_1",
       fmt::format("attention_d_{}, d_W = multihead_back(attention_d_output, {},", attended, attended),
-      fmt::format("    attention_W_Q, attention_W_K, attention_W_V, attention_W_O{})",
-                  mask ? ", attention_mask" : "")};
+      fmt::format("    attention_W_Q, attention_W_K, attention_W_V, attention_W_O{}{})",
+                  mask ? ", attention_mask" : "", biases)};
   std::vector<std::string> lines = {
       "# LN_back(), multihead_back(): the functions are among the code of --all"};
   const auto add = [&](const std::vector<std::string>& more) {
@@ -211,11 +220,7 @@ void show_block_backward_code(Workbench& bench, const std::optional<Mask<3>>& ma
 
 /// The inputs of a block, moved.
 TransformerBlockWeights moved_weights(const Move& move, TransformerBlockWeights weights) {
-  auto& attention = weights.attention;
-  attention.W_Q = move("attention/W_Q", std::move(attention.W_Q));
-  attention.W_K = move("attention/W_K", std::move(attention.W_K));
-  attention.W_V = move("attention/W_V", std::move(attention.W_V));
-  attention.W_O = move("attention/W_O", std::move(attention.W_O));
+  weights.attention = moved(move, weights.attention, "attention/");
   auto& network = weights.feed_forward;
   network.W_1 = move("W_1", std::move(network.W_1));
   network.b_1 = move("b_1", std::move(network.b_1));
@@ -330,6 +335,7 @@ void run_backward_through_block(Workbench& bench) {
 std::vector<Input> block_backward_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
                  block_input_list(false),
+                 block_bias_list(false),
                  {{"attention/mask", {"query", "key"}, Draw::page}, {"d_output", {"query", "d_model"}}}});
 }
 

@@ -102,22 +102,12 @@ Tensor<3> layer_norm_back(Gradients& gradients, const Named& x, const std::strin
 Tensor<3> feed_forward_backward(Workbench& bench, Gradients& gradients, const Named& x,
                                 const Tensor<3>& hidden, const FeedForwardWeights& weights,
                                 const Tensor<3>& d_output, const std::optional<Named>& besides) {
-  const auto show_bias = [&](const std::string& b, const Named& d_y, const std::string& axis) {
-    gradients.show(b,
-                   {.title = "How the loss changes with " + b,
-                    .formula = fmt::format("Σ {} over all words", d_y.id),
-                    .from = {d_y.id},
-                    .axes = {axis},
-                    .note = "The bias is added to every row.",
-                    .worked = attn::worked_linear_backward_bias({d_y.id, d_y.tensor})},
-                   attn::linear_backward_bias(d_y.tensor), mistakes_of_bias_gradient(d_y.tensor));
-  };
   const Named d_y = {"ffn/d_output", d_output};
   show_weight_gradient(bench, gradients, "W_2", {"ffn/hidden", hidden}, d_y,
                        {.title = "How the loss changes with W_2",
                         .axes = {"d_ff", "d_model"},
                         .note = "Where ffn/hidden is 0 for all words, that row of W_2 learns nothing."});
-  show_bias("b_2", d_y, "d_model");
+  show_bias_gradient(gradients, "b_2", d_y, "d_model");
   const auto d_hidden = gradients.show(
       "ffn/hidden",
       {.title = "Back to the hidden layer",
@@ -156,7 +146,7 @@ Tensor<3> feed_forward_backward(Workbench& bench, Gradients& gradients, const Na
                        {.title = "How the loss changes with W_1",
                         .axes = {"d_model", "d_ff"},
                         .note = "A column whose hidden number is 0 for all words learns nothing."});
-  show_bias("b_1", d_linear, "d_ff");
+  show_bias_gradient(gradients, "b_1", d_linear, "d_ff");
   const auto through_network = attn::linear_backward_input(d_linear.tensor, weights.W_1);
   return gradients.show(
       x.id,

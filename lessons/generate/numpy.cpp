@@ -7,7 +7,7 @@
 
 #include "attn/text/width.hpp"
 #include "lessons/sdpa.hpp"
-#include "trace/python/python.hpp"
+#include "lessons/transformer_block/numpy.hpp"
 
 namespace lessons {
 
@@ -19,9 +19,8 @@ namespace {
 
 /// Whether some layer has a bias.
 bool takes_biases(const Workbench& bench) {
-  for (const auto& [id, given] : bench.plan.given)
-    if (const auto name = id.substr(id.rfind('/') + 1); name.size() == 3 && name.starts_with("b_"))
-      return true;
+  for (std::size_t layer = 0; layer < *bench.options.layers; ++layer)
+    if (!given_biases(bench, layer_group(bench.options, layer)).empty()) return true;
   return false;
 }
 
@@ -30,36 +29,22 @@ std::string names_of_layer(const Workbench& bench) {
   return takes_biases(bench) ? "W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O" : "W_Q, W_K, W_V, W_O";
 }
 
-/// "b_Q" where this layer has it, else "0".
-std::string bias_or_zero(const Workbench& bench, std::size_t layer, const std::string& b) {
-  const auto id = layer_group(bench.options, layer) + b;
-  if (bench.plan.given.count(id) == 0) return "0";
-  return attn::python_name(id);
-}
-
 /// What earlier lessons taught, and what the page's code starts from.
 std::vector<std::string> earlier_code(const Workbench& bench) {
-  const auto layers = bench.options.layers.value_or(1);
+  const auto layers = *bench.options.layers;
   auto lines = softmax_code();
-  if (takes_biases(bench)) {
-    lines.insert(lines.end(), {"", "layers = ["});
-    for (std::size_t layer = 0; layer < layers; ++layer) {
-      std::vector<std::string> names;
-      for (const std::string W : {"W_Q", "W_K", "W_V", "W_O"})
-        names.push_back(attn::python_name(layer_group(bench.options, layer) + W));
-      for (const std::string b : {"b_Q", "b_K", "b_V", "b_O"}) names.push_back(bias_or_zero(bench, layer, b));
-      lines.push_back(fmt::format("    ({}),", fmt::join(names, ", ")));
-    }
-    lines.emplace_back("]");
-    return lines;
-  }
-  lines.insert(
-      lines.end(),
-      {"", layers == 1
-               ? "layers = [(W_Q, W_K, W_V, W_O)]"
-               : fmt::format("layers = [[globals()[f\"layer_{{i}}_W_{{name}}\"] for name in \"QKVO\"]\n"
-                             "          for i in range(1, {})]",
-                             layers + 1)});
+  std::string code = "layers = [(W_Q, W_K, W_V, W_O)]";
+  if (takes_biases(bench))
+    code =
+        fmt::format("names = \"{}\".split(\", \")\nlayers = [[globals().get({}name, 0) for name in names]{}]",
+                    names_of_layer(bench), layers == 1 ? "" : "f\"layer_{i}_\" + ",
+                    layers == 1 ? "" : fmt::format("\n          for i in range(1, {})", layers + 1));
+  else if (layers > 1)
+    code = fmt::format(
+        "layers = [[globals()[f\"layer_{{i}}_W_{{name}}\"] for name in \"QKVO\"]\n"
+        "          for i in range(1, {})]",
+        layers + 1);
+  lines.insert(lines.end(), {"", code});
   return lines;
 }
 

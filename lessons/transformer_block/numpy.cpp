@@ -12,7 +12,7 @@ namespace lessons {
 std::vector<std::string> given_biases(const Workbench& bench, const std::string& group) {
   std::vector<std::string> ids;
   for (const std::string id : {"b_Q", "b_K", "b_V", "b_O"})
-    if (bench.has_given(group + "/" + id)) ids.push_back(id);
+    if (bench.plan.given.count(group + id) > 0) ids.push_back(id);
   return ids;
 }
 
@@ -21,7 +21,7 @@ std::vector<std::string> multihead_call(const Workbench& bench, const std::strin
   std::vector<std::string> lines = {
       fmt::format("{0}_output = multihead({1}, {2}, {0}_W_Q, {0}_W_K,", group, query, key),
       fmt::format("    {0}_W_V, {0}_W_O{1}", group, is_masked ? fmt::format(", {}_mask", group) : "")};
-  for (const auto& b : given_biases(bench, group)) {
+  for (const auto& b : given_biases(bench, group + "/")) {
     lines.back() += ",";
     lines.push_back(fmt::format("    {}={}_{}", b, group, b));
   }
@@ -102,7 +102,7 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto order = norm_order_of(bench);
   const bool is_post = order == NormOrder::post, is_gelu = activation_of(bench) == attn::Activation::gelu;
   const bool takes_biases =
-      !given_biases(bench, "attention").empty() || !given_biases(bench, "cross").empty();
+      !given_biases(bench, "attention/").empty() || !given_biases(bench, "cross/").empty();
   bench.trace.within("attention", [&] { bench.code(multihead_definition(bench, mask, takes_biases)); });
   auto lines = layer_norm_code();
   if (is_gelu)

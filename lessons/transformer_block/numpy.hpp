@@ -9,7 +9,7 @@
 /// A transformer's block in NumPy.
 namespace lessons {
 
-/// The ids of the biases of multi-head attention that are given in this group: "b_Q", …
+/// The ids of the biases of multi-head attention that are given in the group "attention/": "b_Q", …
 std::vector<std::string> given_biases(const Workbench& bench, const std::string& group);
 
 /// The functions `softmax`, `split` and `multihead` in NumPy: multi-head attention of one sample, with as
