@@ -55,6 +55,13 @@ std::optional<attn::Index> first_of_head_1(std::size_t heads, std::size_t querie
 
 }  // namespace
 
+void take_biases(Workbench& bench, MultiHeadWeights& weights) {
+  weights.b_Q = bench.input_if_given<1>({.id = "b_Q", .title = "Added to the queries of all heads"});
+  weights.b_K = bench.input_if_given<1>({.id = "b_K", .title = "Added to the keys of all heads"});
+  weights.b_V = bench.input_if_given<1>({.id = "b_V", .title = "Added to the values of all heads"});
+  weights.b_O = bench.input_if_given<1>({.id = "b_O", .title = "Added to every row of the output"});
+}
+
 MultiHeadWeights draw_multihead_weights(Workbench& bench) {
   const auto d_k = bench.d_k();
   auto W_Q =
@@ -66,12 +73,9 @@ MultiHeadWeights draw_multihead_weights(Workbench& bench) {
   auto W_O = bench.input<2>({.id = "W_O",
                              .title = "Mixes what the heads found",
                              .note = "Without it the heads would only stand side by side."});
-  auto b_Q = bench.input_if_given<1>({.id = "b_Q", .title = "Added to the queries of all heads"});
-  auto b_K = bench.input_if_given<1>({.id = "b_K", .title = "Added to the keys of all heads"});
-  auto b_V = bench.input_if_given<1>({.id = "b_V", .title = "Added to the values of all heads"});
-  auto b_O = bench.input_if_given<1>({.id = "b_O", .title = "Added to every row of the output"});
-  return {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O),
-          std::move(b_Q), std::move(b_K), std::move(b_V), std::move(b_O)};
+  MultiHeadWeights weights = {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
+  take_biases(bench, weights);
+  return weights;
 }
 
 std::string shapes_of_projections(const Workbench& bench) {

@@ -25,6 +25,9 @@ struct MultiHeadWeights {
 /// declares them and they are given.
 MultiHeadWeights draw_multihead_weights(Workbench& bench);
 
+/// Takes those biases.
+void take_biases(Workbench& bench, MultiHeadWeights& weights);
+
 /// The declarations of the weights, and those of the biases.
 std::vector<Input> multihead_input_list();
 std::vector<Input> multihead_bias_list();

@@ -37,6 +37,10 @@ bool compares_by_energy(const Workbench& bench) {
   return attends_before_the_cell(bench.options) || attends_as(bench, "luong-concat");
 }
 
+std::string plus_bias_of_heads(const Workbench& bench, const std::string& name, const std::string& prefix) {
+  return bench.plan.given.count("attention/b_" + name) > 0 ? fmt::format(" + {}b_{}", prefix, name) : "";
+}
+
 namespace {
 
 SourceAttentionWeights draw_bahdanau(Workbench& bench) {
@@ -94,6 +98,7 @@ SourceAttentionWeights draw_multihead(Workbench& bench) {
   auto W_O = draw("W_O", "Mixes the outputs of the heads");
   SourceAttentionWeights weights;
   weights.multihead = {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
+  take_biases(bench, *weights.multihead);
   return weights;
 }
 
@@ -154,6 +159,12 @@ attn::Mistakes mistakes_of_score(const Workbench& bench, const Tensor<3>& querie
   return mistakes;
 }
 
+/// Names the biases that a step of multi-head attention reads.
+void add_biases_of_heads(const Workbench& bench, attn::About& about, const std::vector<std::string>& names) {
+  for (const auto& name : names)
+    if (!plus_bias_of_heads(bench, name).empty()) about.from.push_back("attention/b_" + name);
+}
+
 /// What the page says of `scores`.
 attn::About about_scores(const Workbench& bench) {
   const auto states = encoder_states_id(bench);
@@ -183,8 +194,10 @@ attn::About about_scores(const Workbench& bench) {
         "Bahdanau's network with both matrices in one, and asked by the state after the cell. The paper "
         "lists it beside dot and general, but it does not multiply the states: it is additive.";
   } else if (attends_as(bench, "multihead")) {
-    about.formula = "(hₜ W_Q)ᵢ · (eⱼ W_K)ᵢ for each head i";
+    about.formula = fmt::format("(hₜ W_Q{})ᵢ · (eⱼ W_K{})ᵢ for each head i", plus_bias_of_heads(bench, "Q"),
+                                plus_bias_of_heads(bench, "K"));
     about.from = {"h", states, "attention/W_Q", "attention/W_K"};
+    add_biases_of_heads(bench, about, {"Q", "K"});
     about.note =
         "The lesson multihead shows how the heads are split. A scale follows, as in a transformer; the "
         "attentions of Bahdanau et al. and Luong et al. have none.";
@@ -239,8 +252,10 @@ attn::Words words_for_multihead(const Workbench& bench, const Source& source) {
   };
   const auto states = encoder_states_id(bench);
   auto context = about_context(bench);
-  context.formula = "[head₁; …; headₕ] W_O, headᵢ = weightsᵢ (" + states + " W_V)ᵢ";
+  context.formula = fmt::format("[head₁; …; headₕ] W_O{}, headᵢ = weightsᵢ ({} W_V{})ᵢ",
+                                plus_bias_of_heads(bench, "O"), states, plus_bias_of_heads(bench, "V"));
   context.from = {"weights", states, "attention/W_V", "attention/W_O"};
+  add_biases_of_heads(bench, context, {"V", "O"});
   context.note = "";
   return {{"scores", with_heads(about_scores(bench))},
           {"scaled",
@@ -323,22 +338,31 @@ using attn::Known;
 using attn::Worked;
 using attn::WorkedOut;
 
-/// Σₖ xₖ W[first_row + k, column], x the row of what `rows` works out that begins with `at`.
+/// Σₖ xₖ W[first_row + k, column], x the row of what `rows` works out that begins with `at`, and + b[column].
 struct Projection {
   WorkedOut rows;
   Known<2> W;
   std::size_t first_row, length;
+  std::optional<Known<1>> b{};
 
   std::vector<Worked> products(Index at, std::size_t column) const {
     at.push_back(0);
     std::vector<Worked> products;
     for (; at.back() < length; ++at.back())
       products.push_back(Worked::product({rows(at), W({first_row + at.back(), column})}));
+    if (b) products.push_back((*b)({column}));
     return products;
   }
 
   Worked operator()(const Index& at, std::size_t column) const { return Worked::sum(products(at, column)); }
 };
+
+/// x W_Q, and + b_Q, of multi-head attention, for `name` "Q".
+Projection projection_of_heads(const WorkedOut& rows, const std::string& name, const LinearMap& map) {
+  Projection projection{rows, {"attention/W_" + name, map.W}, 0, map.W.shape(0)};
+  if (map.b) projection.b.emplace(Known<1>{"attention/b_" + name, *map.b});
+  return projection;
+}
 
 /// Σₐ v_a tanh(query W + state W).
 WorkedOut worked_additive(const Projection& query, const Projection& state, Known<1> v_a) {
@@ -376,8 +400,8 @@ WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const 
                            project(states, "attention/W_a", *weights.W_a, width),
                            {"attention/v_a", *weights.v_a});
   if (attends_as(bench, "multihead")) {
-    const auto query = project(queries, "attention/W_Q", weights.multihead->W_Q),
-               key = project(states, "attention/W_K", weights.multihead->W_K);
+    const auto query = projection_of_heads(queries, "Q", weights.multihead->Q()),
+               key = projection_of_heads(states, "K", weights.multihead->K());
     return worked_of(4 * width * (width / bench.heads()), [=, d_k = width / bench.heads()](const Index& at) {
       return worked_dot(
           at[1] * d_k, (at[1] + 1) * d_k,
@@ -413,25 +437,25 @@ WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const 
   };
 }
 
-/// [head₁; …; headₕ] W_O, headᵢ = weightsᵢ (states W_V)ᵢ.
+/// [head₁; …; headₕ] W_O, headᵢ = weightsᵢ (states W_V)ᵢ, each product with its bias.
 WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, const Known<3>& states,
                                   const MultiHeadWeights& weights) {
   const std::size_t width = states.tensor.shape(2), n = states.tensor.shape(1);
-  const Projection value = {states, {"attention/W_V", weights.W_V}, 0, width};
-  const Known<2> W_O = {"attention/W_O", weights.W_O};
-  return worked_of(2 * width * n * width, [=](const Index& at) {
-    const auto head_output = [&](std::size_t j) {
-      return worked_dot(
-          0, n,
-          [&](std::size_t s) {
-            return shares({at[0], j / (width / heads), at[1], s});
-          },
-          [&](std::size_t s) {
-            return value({at[0], s}, j);
-          });
-    };
-    return worked_dot(0, width, head_output, [&](std::size_t j) { return W_O({j, at[2]}); });
-  });
+  const auto value = projection_of_heads(states, "V", weights.V());
+  const auto head_output = [=](const Index& at) {
+    return worked_dot(
+        0, n,
+        [&](std::size_t s) {
+          return shares({at[0], at[2] / (width / heads), at[1], s});
+        },
+        [&](std::size_t s) {
+          return value({at[0], s}, at[2]);
+        });
+  };
+  return worked_of(2 * width * n * width,
+                   [output = projection_of_heads(head_output, "O", weights.O())](const Index& at) {
+                     return output({at[0], at[1]}, at[2]);
+                   });
 }
 
 /// With a model, the pair of a word in the middle and of the one that it looks at.

@@ -20,6 +20,13 @@ Tensor<N> term_sums(const Tensor<N>& x, const Tensor<2>& W) {
   return attn::linear(attn::absolute(x), attn::absolute(W));
 }
 
+/// The same of x W + b.
+template <std::size_t N>
+Tensor<N> term_sums(const Tensor<N>& x, const LinearMap& map) {
+  const auto b = map.b ? attn::absolute(*map.b) : Tensor<1>({map.W.shape(1)}, 0.0);
+  return attn::linear(attn::absolute(x), attn::absolute(map.W), b);
+}
+
 /// How large the sums before the gates become, and the memory.
 double cell_magnitude(const attn::LstmWeights& weights, const Tensor<3>& x, const LstmState& states) {
   return attn::max_abs(term_sums(x, attn::transpose(weights.W_ih))) +
@@ -49,7 +56,7 @@ double magnitude_through_tanh(const Tensor<3>& queries, const Tensor<3>& terms, 
 double score_magnitude(const SourceAttentionWeights& weights, const Tensor<3>& queries,
                        const Source& source) {
   if (const auto& heads = weights.multihead)
-    return magnitude_of_scores(term_sums(queries, heads->W_Q), term_sums(source.states, heads->W_K), 1.0);
+    return magnitude_of_scores(term_sums(queries, heads->Q()), term_sums(source.states, heads->K()), 1.0);
   if (!weights.v_a)
     return magnitude_of_scores(weights.W_a ? term_sums(queries, *weights.W_a) : queries, source.keys, 1.0);
   const auto W_q = weights.W_q ? *weights.W_q : attn::rows(*weights.W_a, 0, weights.W_a->shape(0) / 2);
@@ -183,7 +190,7 @@ double read_out_magnitude(const DecoderWeights& weights, std::size_t width) {
   const Tensor<2> state({std::size_t{1}, width}, 1.0);
   auto context = state;
   if (const auto& heads = weights.attention.multihead)
-    context = term_sums(term_sums(context, heads->W_V), heads->W_O);
+    context = term_sums(term_sums(context, heads->V()), heads->O());
   if (!weights.W_c) return attn::max_abs(term_sums(attn::join(state, context), weights.W));
   return attn::max_abs(term_sums(term_sums(attn::join(context, state), *weights.W_c), weights.W));
 }

@@ -31,6 +31,10 @@ std::vector<Input> attention_weight_list(const std::string& attention) {
             {"W_K", {state, "head·d_k="}, Draw::weight},
             {"W_V", {state, "head·d_v="}, Draw::weight},
             {"W_O", {"head·d_v=", state}, Draw::weight},
+            {"b_Q", {"head·d_k=direction·hidden"}, Draw::given},
+            {"b_K", {"head·d_k=direction·hidden"}, Draw::given},
+            {"b_V", {"head·d_v=direction·hidden"}, Draw::given},
+            {"b_O", {state}, Draw::given},
             {"W_c", {two_states, state}, Draw::weight}};
   if (attention == "luong-general")
     return {{"W_a", {state, "feature="}, Draw::weight}, {"W_c", {two_states, state}, Draw::weight}};

@@ -86,13 +86,15 @@ Lines attend_lines(const Workbench& bench) {
   if (attends_as(bench, "luong-concat"))
     return with({fmt::format("    pairs = np.hstack([np.tile(h, (len({0}), 1)), {0}])", states),
                  "    energy = np.tanh(pairs @ attention_W_a)", "    scores = energy @ attention_v_a"});
-  Lines lines = {
-      "    Q = split(h[None] @ attention_W_Q)", fmt::format("    K = split({} @ attention_W_K)", states),
-      fmt::format("    V = split({} @ attention_W_V)", states),
-      "    scores = (Q @ K.transpose(0, 2, 1))[:, 0]", "    scaled = scores / np.sqrt(Q.shape[2])"};
+  const auto bias = [&](const char* name) { return plus_bias_of_heads(bench, name, "attention_"); };
+  Lines lines = {fmt::format("    Q = split(h[None] @ attention_W_Q{})", bias("Q")),
+                 fmt::format("    K = split({} @ attention_W_K{})", states, bias("K")),
+                 fmt::format("    V = split({} @ attention_W_V{})", states, bias("V")),
+                 "    scores = (Q @ K.transpose(0, 2, 1))[:, 0]",
+                 "    scaled = scores / np.sqrt(Q.shape[2])"};
   append(lines, hide("scaled"));
   append(lines, {fmt::format("    weights = softmax({})", is_padded ? "masked" : "scaled"),
-                 "    context = (weights[:, None] @ V).ravel() @ attention_W_O"});
+                 "    context = (weights[:, None] @ V).ravel() @ attention_W_O" + bias("O")});
   return lines;
 }
 

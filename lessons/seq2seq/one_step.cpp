@@ -217,25 +217,14 @@ class OneStep {
                                 energy_);
   }
 
-  /// Number c of the query of a head, or of the key of source word j.
-  Worked head_query(std::size_t b, std::size_t c) const {
-    const Known<2> W_Q{"attention/W_Q", run_.weights.decoder.attention.multihead->W_Q};
-    return sum_of_products_at(
-        width_, [&](auto k) { return query(b, k); },
-        [&](auto k) {
-          return W_Q({k, c});
-        });
-  }
-  Worked head_key(std::size_t b, std::size_t j, std::size_t c) const {
-    const Known<2> W_K{"attention/W_K", run_.weights.decoder.attention.multihead->W_K};
-    return sum_of_products_at(
-        width_,
-        [&](auto k) {
-          return states()({b, j, k});
-        },
-        [&](auto k) {
-          return W_K({k, c});
-        });
+  /// Number c of x W_Q, and + b_Q, for `name` "Q".
+  template <class X>
+  Worked projected(const std::string& name, const LinearMap& map, std::size_t c, X x) const {
+    auto product = sum_of_products_at(width_, x, [&](auto k) {
+      return Known<2>{"attention/W_" + name, map.W}({k, c});
+    });
+    if (!map.b) return product;
+    return Worked::sum({std::move(product), Known<1>{"attention/b_" + name, *map.b}({c})});
   }
 
   /// The score of source word at.back(), in head at[1] where there are heads.
@@ -245,9 +234,11 @@ class OneStep {
     const auto state = [&](auto k) { return states()({b, j, k}); };
     if (has_heads_) {
       const auto d_k = width_ / bench_.heads(), first = at[1] * d_k;
+      const auto& heads = *weights.multihead;
       return sum_of_products_at(
-          d_k, [&](auto c) { return head_query(b, first + c); },
-          [&](auto c) { return head_key(b, j, first + c); });
+          d_k,
+          [&](auto c) { return projected("Q", heads.Q(), first + c, [&](auto k) { return query(b, k); }); },
+          [&](auto c) { return projected("K", heads.K(), first + c, state); });
     }
     if (weights.v_a)
       return sum_of_products_at(
@@ -348,7 +339,9 @@ class OneStep {
                          .from = {"decoder/context"},
                          .axes = {"hidden"}};
     if (has_heads_) {
-      about.formula = "[head₁; …; headₕ] W_O, headᵢ = weightsᵢ (" + states_id() + " W_V)ᵢ";
+      about.formula =
+          fmt::format("[head₁; …; headₕ] W_O{}, headᵢ = weightsᵢ ({} W_V{})ᵢ",
+                      plus_bias_of_heads(bench_, "O"), states_id(), plus_bias_of_heads(bench_, "V"));
       about.note = "No entry is worked out: the lesson multihead shows the values of the heads one by one.";
     } else {
       about.worked = [this](const Index& at) {
