@@ -520,17 +520,15 @@ attn::TokenBatch words_of_decoder(Workbench& bench) {
 /// Written last in a text of the model.
 constexpr std::string_view end_of_text = "</s>";
 
-/// The input `tokens`: the words of the prompt by their place in the vocabulary.
-std::vector<std::size_t> given_places(Workbench& bench) {
+/// The input `tokens`: the words of the prompt by their place in a vocabulary of `count` words.
+std::vector<std::size_t> given_places(Workbench& bench, std::size_t count) {
   bench.label({"token"}, bench.plan.sentence);
   const auto given = bench.trace.input(
       {.id = "tokens", .title = "The place of each word of the prompt in the vocabulary", .axes = {"token"}},
       Integers<1>({bench.plan.sentence.length()}, 0));
-  for (const auto place : given)
-    if (place < 0)
-      throw attn::Error(fmt::format("{} has {}; valid: places in the vocabulary, from 0",
-                                    bench.trace.given_name("tokens"), place));
-  return {given.begin(), given.end()};
+  std::vector<std::size_t> places;
+  for (const auto place : given) places.push_back(bench.checked_index("tokens", place, count));
+  return places;
 }
 
 /// The words, and the prompt by their places. A given `embedding` or `W_vocabulary` may have a whole
@@ -541,10 +539,8 @@ std::string choose_words(Workbench& bench, CausalDecoder& decoder) {
   words = words_of_decoder(bench).tokens.front();
   const auto known = words.size();
   const bool by_number = bench.has_given("tokens");
-  if (by_number) decoder.prompt = given_places(bench);
-  const auto needed = by_number ? *std::max_element(decoder.prompt.begin(), decoder.prompt.end()) + 1 : known;
-  const auto count = std::max(bench.length_of_given("embedding", "vocabulary", needed),
-                              bench.length_of_given("W_vocabulary", "vocabulary", needed));
+  const auto count = bench.vocabulary_size({"embedding", "W_vocabulary"}, known, by_number);
+  if (by_number) decoder.prompt = given_places(bench, count);
   if (by_number && bench.options.vocabulary.empty()) words.clear();
   words = numbered_up_to(count, std::move(words));
   for (std::size_t i = 0; i < prompt.size(); ++i) {

@@ -104,18 +104,14 @@ std::vector<std::string> vocabulary_of_batch(const TokenBatch& batch) {
   return vocabulary;
 }
 
-/// Those of the input `words`.
-WordsToWrite given_columns(const Workbench& bench, const TokenBatch& writes) {
+/// Those of the input `words`, of `count`.
+WordsToWrite given_columns(const Workbench& bench, const TokenBatch& writes, std::size_t count) {
   const auto given = bench.trace.given_or(about_words(), Integers<2>({writes.size(), writes.length()}, -1));
   WordsToWrite columns;
   for (std::size_t b = 0; b < writes.size(); ++b) {
     auto& row = columns.emplace_back();
-    for (std::size_t t = 0; t < writes.tokens[b].size(); ++t) {
-      if (given(b, t) < 0)
-        throw attn::Error(fmt::format("{} has {} for the word {}; valid: a column of output/W, from 0",
-                                      bench.trace.given_name("words"), given(b, t), writes.tokens[b][t]));
-      row.push_back(static_cast<std::size_t>(given(b, t)));
-    }
+    for (std::size_t t = 0; t < writes.tokens[b].size(); ++t)
+      row.push_back(bench.checked_index("words", given(b, t), count));
   }
   return columns;
 }
@@ -128,16 +124,9 @@ OutputWords output_words(Workbench& bench, const TokenBatch& batch, const TokenB
   auto& vocabulary = words.vocabulary;
   const auto known = vocabulary.size();
   const bool by_number = bench.has_given("words");
-  auto needed = known;
+  const auto count = bench.vocabulary_size({"output/W", "output/b"}, known, by_number);
   if (by_number) {
-    words.to_write = given_columns(bench, writes);
-    needed = 0;
-    for (const auto& row : words.to_write)
-      for (const auto column : row) needed = std::max(needed, column + 1);
-  }
-  const auto count = std::max(bench.length_of_given("output/W", "vocabulary", needed),
-                              bench.length_of_given("output/b", "vocabulary", needed));
-  if (by_number) {
+    words.to_write = given_columns(bench, writes, count);
     vocabulary = numbered_up_to(count, {});
     for (std::size_t b = 0; b < writes.size(); ++b)
       for (std::size_t t = 0; t < writes.tokens[b].size(); ++t)

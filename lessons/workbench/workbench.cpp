@@ -257,6 +257,21 @@ std::size_t Workbench::length_of_given(const std::string& id, std::string_view a
   return length;
 }
 
+std::size_t Workbench::vocabulary_size(const std::vector<std::string>& ids, std::size_t known,
+                                       bool by_number) const {
+  const bool is_given = std::any_of(ids.begin(), ids.end(), [&](const auto& id) { return has_given(id); });
+  const auto least = by_number && is_given ? 1 : known;
+  auto size = least;
+  for (const auto& id : ids) size = std::max(size, length_of_given(id, "vocabulary", least));
+  return size;
+}
+
+std::size_t Workbench::checked_index(const std::string& id, std::int64_t index, std::size_t count) const {
+  if (index < 0 || static_cast<std::uint64_t>(index) >= count)
+    throw attn::Error(fmt::format("{} has {}; valid: 0 to {}", trace.given_name(id), index, count - 1));
+  return static_cast<std::size_t>(index);
+}
+
 std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys) {
   const auto n_q = queries.length(), n_k = keys.length();
   const auto position = n_q == n_k ? std::string("i") : fmt::format("i + {} − {}", n_k, n_q);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -132,6 +133,14 @@ class Workbench {
   /// How long the axis `axis` of the input `id` of this group is. A given table of positions or words may be
   /// longer than `needed`. Throws attn::Error where it is shorter.
   std::size_t length_of_given(const std::string& id, std::string_view axis, std::size_t needed) const;
+
+  /// How many words a vocabulary has: those that the run knows, or more where the tensors `ids` are given.
+  /// `by_number` says that the run's words are among them by given indices. Throws attn::Error where they are
+  /// too few.
+  std::size_t vocabulary_size(const std::vector<std::string>& ids, std::size_t known, bool by_number) const;
+
+  /// An index that the input `id` has. Throws attn::Error where it is none of `count`.
+  std::size_t checked_index(const std::string& id, std::int64_t index, std::size_t count) const;
 
   /// The input `about.id` where it is given.
   template <std::size_t N>

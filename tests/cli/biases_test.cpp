@@ -43,6 +43,14 @@ void check_rows(const json& rows, const std::vector<double>& each) {
       CHECK(row[i].get<double>() == Approx(each[i]).margin(1e-12));
 }
 
+/// A file with the trace of these arguments.
+std::string trace_of(const std::string& arguments) {
+  static const Folder folder;
+  const auto file = folder.file("own.npz");
+  output_of(arguments + " --output " + file);
+  return file;
+}
+
 }  // namespace
 
 TEST_CASE("a bias is an input where it is given, and is added to every row of its projection") {
@@ -82,7 +90,91 @@ TEST_CASE("a bias of a wrong length is refused, and one of a lesson that has non
   CHECK(contains(refusal("self-attention --d-k 4 --set 'b_Q=[1,2,3]'"), "--d-k 4 contradicts --set"));
   CHECK(contains(refusal("self-attention --set 'b_Q=[1,2]' --set 'b_K=[1,2,3]'"),
                  "valid: the same length in both"));
-  CHECK(contains(refusal("backward --set 'b_Q=[1,2,3,4]'"), "b_Q in --set is no input of this run"));
+  CHECK(contains(refusal("sdpa --set 'b_Q=[1,2,3,4]'"), "b_Q in --set is no input of this run"));
+  CHECK(contains(refusal("generate --d-model 4 --set 'b_O=[1,2,3]'"), "--d-model 4 contradicts --set"));
+  CHECK(contains(refusal("seq2seq --attention multihead --hidden 4 --set 'attention/b_V=[1,2,3]'"),
+                 "--hidden 4 contradicts --set"));
+  CHECK(contains(refusal("backward --through transformer-block --set 'attention/b_K=[1,2,3]'"),
+                 "valid: a multiple of 2"));
+}
+
+TEST_CASE("biases of a decoder with a cache are added to what is read now") {
+  const std::string lesson = "generate --d-model 4 --heads 2 --layers 2 --model none";
+  const std::string biases = " --set 'layer=2/b_V=[0,3,0,1]' --set 'layer=2/b_O=[1,2,3,4]'";
+  const auto without = run_of(lesson), with = run_of(lesson + biases);
+  const auto V = event_called(with, "step=0/layer=2/V");
+  CHECK(contains(V["formula"], "W_V + b_V, split"));
+  CHECK(contains(V["inputs"].dump(), "layer=2/b_V"));
+  for (const std::string layer : {"layer=1/", "layer=2/"}) {
+    const bool has_bias = layer == "layer=2/";
+    CAPTURE(layer);
+    const auto differences = row_differences(without, with, "step=0/" + layer + "V");
+    for (std::size_t head = 0; head < 2; ++head)
+      for (const auto& row : differences[head]) {
+        const json added = head == 0 ? json({0.0, 3.0}) : json({0.0, 1.0});
+        for (std::size_t i = 0; i < 2; ++i)
+          CHECK(row[i].get<double>() == Approx(has_bias ? added[i].get<double>() : 0.0).margin(1e-12));
+      }
+  }
+  CHECK(event_called(with, "step=0/layer=2/output")["formula"] == "concat(heads) W_O + b_O");
+  CHECK(contains(output_of("check generate " + trace_of(lesson + biases)), "steps are right."));
+}
+
+TEST_CASE("multi-head attention between two LSTMs takes biases, and without one the step is wrong") {
+  const std::string lesson = "seq2seq --attention multihead --hidden 4";
+  const std::string biases = " --set 'attention/b_Q=[1,0,-2,0.5]' --set 'attention/b_O=[1,2,3,4]'";
+  const auto with = run_of(lesson + biases);
+  CHECK(event_called(with, "decoder/scores")["formula"] == "(hₜ W_Q + b_Q)ᵢ · (eⱼ W_K)ᵢ for each head i");
+  CHECK(contains(event_called(with, "decoder/scores")["worked"]["operands"].dump(), "attention/b_Q"));
+  CHECK(contains(event_called(with, "decoder/context")["worked"]["operands"].dump(), "attention/b_O"));
+  CHECK(contains(output_of("check seq2seq " + trace_of(lesson + biases)), "steps are right."));
+
+  auto forgotten = run_of(lesson);
+  json dump;
+  for (const auto& event : with["events"])
+    if (event["kind"] == "input") dump[event["id"].get<std::string>()] = event["data"];
+  for (const auto* id : {"encoder/h", "decoder/h", "decoder/scores"})
+    dump[id] = event_called(forgotten, id)["data"];
+  const Folder folder;
+  const auto result = run(fmt::format("check seq2seq {} --attention multihead --format json",
+                                      folder.write("dump.json", dump.dump())));
+  CHECK(result.status == 1);
+  for (const auto& step : json::parse(result.out)["steps"])
+    CHECK((step["verdict"] == "right") == (step["id"] != "decoder/scores"));
+}
+
+TEST_CASE("the gradient of a bias is the sum of what comes back to each row") {
+  const std::string b_Q = "b_Q=[1,0,-2,0.5]'", b_V = "b_V=[0,3,0,1]'", b_O = "b_O=[1,2,3,4]'";
+  struct Bias {
+    std::string id, of;
+  };
+  struct Run {
+    std::string arguments;
+    std::vector<Bias> biases;
+  };
+  for (const auto& [arguments, biases] : std::vector<Run>{
+           {"backward --d-model 4 --set '" + b_Q + " --set '" + b_V, {{"d_b_Q", "d_Q"}, {"d_b_V", "d_V"}}},
+           {"backward --through multihead --d-model 4 --set '" + b_Q + " --set '" + b_O,
+            {{"d_b_Q", "d_Q"}, {"d_b_O", "d_output"}}},
+           {"backward --through transformer-block --heads 4 --kv-heads 2 --d-k 3 --d-v 2 --set 'attention/" +
+                b_V,
+            {{"attention/d_b_V", "attention/d_V"}}}}) {
+    CAPTURE(arguments);
+    const auto trace = run_of(arguments);
+    for (const auto& [id, of] : biases) {
+      CAPTURE(id);
+      const auto gradient = event_called(trace, id)["data"];
+      REQUIRE(gradient.size() == 4);
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        double sum = 0.0;
+        for (const auto& row : event_called(trace, of)["data"]) sum += row[i].get<double>();
+        CHECK(gradient[i].get<double>() == Approx(sum).margin(1e-12));
+      }
+      CHECK(event_called(trace, "check/" + id)["holds"] == true);
+    }
+    CHECK(event_called(trace, "d_b_K").is_null());
+    CHECK(contains(output_of("check backward " + trace_of(arguments)), "steps are right."));
+  }
 }
 
 TEST_CASE("what a run with biases computed is right, and without one of them it is named") {

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/folder.hpp"
@@ -27,6 +28,9 @@ const std::vector<std::string>& varied_runs() {
         "seq2seq --source a --model none --attention luong-dot --seed 3",
         "seq2seq --source 'a b c' --source d --target 'e f' --target 'g' --bidirectional --hidden 3",
         "seq2seq --attention multihead --heads 2 --hidden 6",
+        "scoring --source 'a b c' --source 'd e' --target 'f g' --target 'h'",
+        "transformer-block --heads 4 --kv-heads 2 --d-k 3 --d-v 5 --sentence 'a b c'",
+        "classifier --heads 4 --kv-heads 1 --d-k 3 --d-v 2 --sentence 'a b c' --sentence 'd'",
         "seq2seq --attention luong-concat --d-a 5",
         "seq2seq --attention bahdanau-input --d-a 5 --hidden 3",
         "transformer-block --memory 'I am' --norm pre --activation gelu --sentence 'a b' --sentence c",
@@ -60,6 +64,38 @@ std::string input_of(const Folder& folder, const std::vector<json>& tensors) {
                          {"config", json::object()},
                          {"events", tensors}};
   return " --input " + as_argument(folder.write("given.json", document.dump()));
+}
+
+/// A table of numbers, no two of them alike.
+json table_of(std::size_t rows, std::size_t columns) {
+  json table;
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j)
+      table[i].push_back(std::sin(static_cast<double>(1 + i * columns + j)));
+  return table;
+}
+
+json first_rows(const json& table, std::size_t count) {
+  return json(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+json transposed(const json& table) {
+  json turned;
+  for (std::size_t i = 0; i < table.size(); ++i)
+    for (std::size_t j = 0; j < table[i].size(); ++j) turned[j].push_back(table[i][j]);
+  return turned;
+}
+
+json given(const std::string& id, const json& table) {
+  return tensor(id, {table.size(), table[0].size()}, table);
+}
+
+/// The numbers of the steps of a trace, by id.
+json steps_in(const std::string& trace) {
+  json steps;
+  for (const auto& event : json::parse(trace)["events"])
+    if (event["kind"] == "step") steps[event["id"].get<std::string>()] = event["data"];
+  return steps;
 }
 
 json tensor_in(const std::string& trace, const std::string& id) {
@@ -149,6 +185,127 @@ TEST_CASE("weights can be looked at by themselves") {
             .find("weights is (1 query × 2 key)") != std::string::npos);
   CHECK(refusal("patterns" + input_of(folder, {tensor("weights", {1, 1}, {{0.7}})})).find("sum to 1") !=
         std::string::npos);
+}
+
+TEST_CASE("of a table of positions that is longer than the sentence the first rows are in use") {
+  const Folder folder;
+  const auto table = table_of(16, 4);
+  struct Table {
+    std::string arguments, id;
+    std::size_t in_use;
+  };
+  for (const auto& [arguments, id, in_use] :
+       {Table{"positional --encoding learned --sentence 'a b c' --d-model 4", "learned/table", 3},
+        Table{"classifier --sentence 'a b c' --sentence 'd' --d-model 4", "positions", 3},
+        Table{"generate --sentence 'a b c' --d-model 4 --new-tokens 2", "positions", 4}}) {
+    CAPTURE(arguments);
+    const auto run_with = [&, &arguments = arguments, &id = id](const json& rows) {
+      return arguments + input_of(folder, {given(id, rows)});
+    };
+    const auto whole = output_of(run_with(table) + " --format json");
+    CHECK(steps_in(whole) == steps_in(output_of(run_with(first_rows(table, in_use)) + " --format json")));
+    CHECK(tensor_in(whole, id)["data"] == table);
+    CHECK(contains(tensor_in(whole, id)["note"], "first " + std::to_string(in_use)));
+    const auto trace = folder.file("own.npz");
+    output_of(run_with(table) + " --output " + trace);
+    const auto lesson = arguments.substr(0, arguments.find(' '));
+    if (lesson != "classifier")  // which check does not know
+      CHECK(contains(output_of("check " + lesson + " " + trace), "steps are right."));
+    CHECK_THAT(refusal(run_with(first_rows(table, in_use - 1))),
+               Catch::Contains(id + " in --input has the shape") &&
+                   Catch::Contains("valid: " + std::to_string(in_use) + " or more along its axis position"));
+  }
+}
+
+TEST_CASE("of a whole vocabulary a decoder knows the first words, or those at the places that are given") {
+  const Folder folder;
+  const std::string arguments = "generate --sentence 'a b a' --d-model 4 --new-tokens 2 --format json";
+  const auto vectors = table_of(7, 4), scores = transposed(table_of(7, 4));
+  const auto with = [&](std::vector<json> more) {
+    more.push_back(given("embedding", vectors));
+    more.push_back(given("W_vocabulary", scores));
+    return arguments + input_of(folder, more);
+  };
+  const auto x_of = [](const std::string& trace) { return tensor_in(trace, "step=0/x")["data"]; };
+  const auto by_order = output_of(with({})),
+             by_place = output_of(with({tensor("tokens", {3}, {5, 2, 5}, "int64")}));
+  CHECK(steps_in(by_order) == steps_in(output_of(with({tensor("tokens", {3}, {0, 1, 0}, "int64")}))));
+  const auto positions = tensor_in(by_order, "positions")["data"];
+  for (const auto& [trace, places] :
+       {std::pair(by_order, std::vector{0, 1, 0}), std::pair(by_place, std::vector{5, 2, 5})})
+    for (std::size_t token = 0; token < 3; ++token)
+      CHECK(x_of(trace)[token][0].get<double>() ==
+            Approx(vectors[places[token]][0].get<double>() + positions[token][0].get<double>()));
+  CHECK(contains(tensor_in(by_order, "embedding")["note"],
+                 "Of the 7 words the first 2 are those of the prompt."));
+  CHECK(contains(tensor_in(by_place, "embedding")["note"], "The input tokens says which of the 7 words"));
+  CHECK(tensor_in(by_place, "step=0/logits")["labels"][0] == json({"#0", "#1", "b", "#3", "#4", "a", "#6"}));
+  CHECK(tensor_in(by_order, "step=0/logits")["labels"][0] == json({"a", "b", "#2", "#3", "#4", "#5", "#6"}));
+
+  CHECK(refusal(with({tensor("tokens", {3}, {0, 7, 0}, "int64")})) ==
+        "attnlab: tokens in --input has 7; valid: 0 to 6\n");
+  CHECK(refusal(arguments + input_of(folder, {tensor("tokens", {3}, {0, 1000000000000, 0}, "int64")})) ==
+        "attnlab: tokens in --input has 1000000000000; valid: 0 to 1\n");
+  CHECK_THAT(refusal(with({tensor("tokens", {2}, {0, 1}, "int64")})), Catch::Contains("tokens is (2 token)"));
+}
+
+TEST_CASE("of a whole vocabulary the words to write are the first columns, or those that are given") {
+  const Folder folder;
+  const std::string texts = " --source 'a b' --target 'x y x'";
+  const auto W = transposed(table_of(9, 4));
+  const auto with = [&](const std::string& lesson, std::vector<json> more) {
+    more.push_back(given("output/W", W));
+    return lesson + texts + " --hidden 2 --format json" + input_of(folder, more);
+  };
+  const auto words = tensor("words", {4}, {4, 0, 4, 7}, "int64");
+  const auto by_order = output_of(with("seq2seq", {})), by_column = output_of(with("seq2seq", {words}));
+  CHECK(tensor_in(by_order, "decoder/logits")["data"] == tensor_in(by_column, "decoder/logits")["data"]);
+  CHECK(contains(
+      tensor_in(by_order, "output/W")["note"],
+      "Of the 9 columns the first 2 are the words of this run, in the order in which they first stand "
+      "there, and the last is </s>."));
+  CHECK(contains(tensor_in(by_column, "output/W")["note"], "The input words says which of the 9 columns"));
+  CHECK(tensor_in(by_order, "decoder/logits")["labels"][1] ==
+        json({"x", "y", "#2", "#3", "#4", "#5", "#6", "#7", "</s>"}));
+  CHECK(tensor_in(by_column, "decoder/logits")["labels"][1] ==
+        json({"y", "#1", "#2", "#3", "x", "#5", "#6", "</s>", "#8"}));
+
+  const auto loss_of = [&](const std::vector<json>& more) {
+    return tensor_in(output_of(with("backward --through seq2seq", more)), "L")["data"].get<double>();
+  };
+  CHECK(loss_of({tensor("words", {4}, {0, 1, 0, 8}, "int64")}) == Approx(loss_of({})));
+  CHECK_FALSE(loss_of({words}) == Approx(loss_of({})));
+
+  CHECK(refusal(with("seq2seq", {tensor("words", {4}, {4, 0, 9, 7}, "int64")})) ==
+        "attnlab: words in --input has 9; valid: 0 to 8\n");
+  CHECK(refusal(with("backward --through seq2seq", {tensor("words", {4}, {4, 0, -1, 7}, "int64")})) ==
+        "attnlab: words in --input has -1; valid: 0 to 8\n");
+  CHECK_THAT(
+      refusal("seq2seq --hidden 2" + texts +
+              input_of(folder, {given("output/W", transposed(table_of(2, 4)))})),
+      Catch::Contains("output/W in --input has the shape (4×2); valid: 3 or more along its axis vocabulary"));
+}
+
+TEST_CASE("scores of a batch are those of each of its samples, and padding is hidden") {
+  const std::string longer = " --source 'a b c' --target 'x y'", shorter = " --source 'd e' --target 'z'";
+  const auto of = [](const std::string& texts) {
+    return output_of("scoring --model none --format json" + texts);
+  };
+  const auto batch = of(longer + shorter), first = of(longer), second = of(shorter);
+  for (const std::string function : {"dot", "scaled_dot", "general", "additive", "concat"}) {
+    CAPTURE(function);
+    for (const std::string step : {"/scores", "/weights", "/context"}) {
+      CAPTURE(step);
+      const auto both = tensor_in(batch, function + step)["data"],
+                 alone = tensor_in(second, function + step)["data"];
+      CHECK(both[0] == tensor_in(first, function + step)["data"]);
+      for (std::size_t i = 0; i < alone[0].size(); ++i)
+        CHECK(both[1][0][i].get<double>() == Approx(alone[0][i].get<double>()).margin(1e-12));
+    }
+    CHECK(tensor_in(batch, function + "/masked")["data"][1][0][2] == "-Infinity");
+    CHECK(tensor_in(batch, function + "/weights")["data"][1][0][2] == 0.0);
+    CHECK(tensor_in(first, function + "/masked") == nullptr);
+  }
 }
 
 TEST_CASE("words that a decoder reads back have the vectors that were given for them") {

@@ -87,7 +87,7 @@ def heads_of_a_block(draw):
     """Heads that share d_model, or of widths of their own, shared and with biases on some projections."""
     if draw.random() < 0.4:
         return ["--d-model", "12", "--heads", draw.choice("234")]
-    d_model, d_k, d_v, kv_heads = (draw.randint(2, high) for high in (9, 6, 6, 3))
+    d_model, d_k, d_v, kv_heads = (draw.randint(low, high) for low, high in ((6, 12), (2, 6), (2, 6), (2, 3)))
     heads = kv_heads * draw.randint(1, 3)
     widths = {"Q": heads * d_k, "K": kv_heads * d_k, "V": kv_heads * d_v, "O": d_model}
     biases = [argument for name in "QKVO" if draw.random() < 0.5

@@ -320,6 +320,19 @@ def transformer_block(x, options, a, way):
     return steps
 
 
+def classifier(x, options, a, way):
+    """Of each sentence the mean of its real tokens, after attention."""
+    tokens = x["X"].shape[1]
+    steps = {"encoded": a.r(x["X"] + x["positions"][:tokens])}
+    steps |= of_heads(a, way, steps["encoded"], steps["encoded"], x, options["heads"], options["kv_heads"],
+                      mask_of(x, {}, way, tokens, tokens), "attention/")
+    steps["attention/residual"] = a.r(steps["encoded"] + steps["attention/output"])
+    steps["attention/normalized"] = a.layer_norm(steps["attention/residual"], x["attention/norm/gain"], x["attention/norm/bias"])
+    steps["pooled"] = a.r(np.stack([of[:n].mean(0) for of, n in zip(steps["attention/normalized"], x["lengths"])]))
+    steps["logits"] = a.r(a.matmul(steps["pooled"], x["W_class"]) + x["b_class"])
+    return steps | {"probabilities": a.softmax(steps["logits"])}
+
+
 def generate(x, options, a, way):
     """Every step reads one token more, against all keys and values before."""
     heads, kv_heads, layers = options["heads"], options["kv_heads"], options["layers"]
@@ -364,9 +377,17 @@ def lstm(a, x, h, c, w_ih, w_hh, b_ih, b_hh):
     return a.r(o * np.tanh(c)), c
 
 
+def bahdanau(x, options, a, h, states):
+    hidden = a.r(np.tanh(a.r(a.matmul(h[None], x["attention/W_q"]) + a.matmul(states, x["attention/W_k"]))))
+    scores = a.matmul(hidden, x["attention/v_a"][:, None])[:, 0]
+    weights = a.softmax(scores)
+    return {"scores": scores, "weights": weights, "context": a.matmul(weights[None], states)[0]}
+
+
 def seq2seq(x, options, a, way):
-    """A decoder that attends as Bahdanau's and is taught, on one pair of sentences."""
+    """A decoder that attends as Bahdanau's, or with heads, and is taught, on one pair of sentences."""
     cell = lambda name: [x[f"{name}/{part}"] for part in ("W_ih", "W_hh", "b_ih", "b_hh")]
+    has_heads = options["attention"] == "multihead"
     h = c = np.zeros(options["hidden"])
     states = []
     for word in x["X_source"]:
@@ -374,12 +395,19 @@ def seq2seq(x, options, a, way):
         states.append(h)
     states, rows = np.stack(states), []
     for word in x["X_target"]:
-        hidden = a.r(np.tanh(a.r(a.matmul(h[None], x["attention/W_q"]) + a.matmul(states, x["attention/W_k"]))))
-        scores = a.matmul(hidden, x["attention/v_a"][:, None])[:, 0]
-        weights = a.softmax(scores)
-        context = a.matmul(weights[None], states)[0]
-        h, c = lstm(a, np.concatenate([word, context]), h, c, *cell("decoder"))
-        logits = a.r(a.matmul(np.concatenate([h, context])[None], x["output/W"])[0] + x["output/b"])
-        rows.append({"scores": scores, "weights": weights, "context": context, "h": h, "c": c, "logits": logits,
-                     "probabilities": a.softmax(logits)})
-    return {"encoder/h": states} | {f"decoder/{name}": np.stack([row[name] for row in rows]) for name in rows[0]}
+        if has_heads:
+            h, c = lstm(a, word, h, c, *cell("decoder"))
+            attention = {name: x[f"attention/{name}"] for name in [f"W_{name}" for name in "QKVO"]}
+            attention |= {f"b_{name}": x[f"attention/b_{name}"] for name in "QKVO" if f"attention/b_{name}" in x}
+            of = of_heads(a, way, h[None, None], states[None], attention, options["heads"], options["heads"],
+                          np.ones((1, 1, len(states)), bool))
+            row = {name: of[name][0][..., 0, :] for name in ("scores", "scaled", "weights", "mean_weights")}
+            row["context"] = of["output"][0, 0]
+            row["attentional"] = a.r(np.tanh(a.matmul(np.concatenate([row["context"], h])[None], x["attention/W_c"])[0]))
+            row["logits"] = a.matmul(row["attentional"][None], x["output/W"])[0]
+        else:
+            row = bahdanau(x, options, a, h, states)
+            h, c = lstm(a, np.concatenate([word, row["context"]]), h, c, *cell("decoder"))
+            row["logits"] = a.r(a.matmul(np.concatenate([h, row["context"]])[None], x["output/W"])[0] + x["output/b"])
+        rows.append(row | {"h": h, "c": c, "probabilities": a.softmax(row["logits"])})
+    return {"encoder/h": states} | {f"decoder/{name}": np.stack([row[name] for row in rows], axis=-2) for name in rows[0]}

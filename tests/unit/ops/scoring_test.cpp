@@ -1,9 +1,11 @@
 #include "attn/ops/scoring.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
 #include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
 #include "tests/unit/central_difference.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/numbers.hpp"
@@ -65,6 +67,26 @@ TEST_CASE("every query meets every key", "[scoring]") {
          Tensor<3>{{{11, 22}, {31, 42}, {51, 62}}, {{13, 24}, {33, 44}, {53, 64}}}));
   CHECK((attn::pairwise_concat(a, b) == Tensor<3>{{{1, 2, 10, 20}, {1, 2, 30, 40}, {1, 2, 50, 60}},
                                                   {{3, 4, 10, 20}, {3, 4, 30, 40}, {3, 4, 50, 60}}}));
+}
+
+TEST_CASE("in a batch the pairs are those of each sample", "[scoring]") {
+  const auto queries = random_tensor<3>({2, 3, 4}, 1), keys = random_tensor<3>({2, 5, 4}, 2);
+  const auto v = random_tensor<1>({4}, 3);
+  const auto sums = attn::pairwise_sum(queries, keys);
+  const auto is_sample = [](const auto& batch, std::size_t b, const auto& alone) {
+    return batch.size() == 2 * alone.size() &&
+           std::equal(alone.begin(), alone.end(), batch.data() + b * alone.size());
+  };
+  for (std::size_t b = 0; b < 2; ++b) {
+    const auto q = attn::sample(queries, b), k = attn::sample(keys, b);
+    const auto own = attn::pairwise_sum(q, k);
+    CHECK(is_sample(attn::dot_scores(queries, keys), b, attn::dot_scores(q, k)));
+    CHECK(is_sample(sums, b, own));
+    CHECK(is_sample(attn::pairwise_concat(queries, keys), b, attn::pairwise_concat(q, k)));
+    CHECK(is_sample(attn::dot_last_axis(sums, v), b, attn::dot_last_axis(own, v)));
+  }
+  CHECK_THROWS_WITH(attn::pairwise_sum(queries, random_tensor<3>({3, 5, 4}, 2)),
+                    Contains("2×3×4") && Contains("3×5×4") && Contains("as many samples"));
 }
 
 TEST_CASE("rows are stacked in order, and vectors meet v along the last axis", "[scoring]") {
