@@ -41,13 +41,10 @@ void add_to(Ids& ids, const std::string& id) {
   if (!attn::contains(ids, id)) ids.push_back(id);
 }
 
-/// The ids of a run, of inputs that are there only where they are given, and of the mask, which is there
-/// where something is hidden.
+/// The ids of a run, and of the mask, which is there where something is hidden.
 Ids ids_of(const Plan& plan) {
   Ids ids;
   for (const auto& one : expected_tensors(plan)) add_to(ids, one.id);
-  for (const auto& input : plan.lesson->inputs(plan.options))
-    if (input.draw == Draw::given) add_to(ids, input.id);
   const auto mask = id_of_mask(*plan.lesson, plan.options);
   for (const auto& id : {mask, mask + "ed", std::string("lengths")}) add_to(ids, id);
   return ids;
