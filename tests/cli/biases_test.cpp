@@ -145,23 +145,28 @@ TEST_CASE("multi-head attention between two LSTMs takes biases, and without one 
 }
 
 TEST_CASE("the gradient of a bias is the sum of what comes back to each row") {
-  const std::string b_Q = "b_Q=[1,0,-2,0.5]'", b_V = "b_V=[0,3,0,1]'", b_O = "b_O=[1,2,3,4]'";
+  const json one = {1.0, 0.0, -2.0, 0.5}, other = {0.0, 3.0, 0.0, 1.0};
   struct Bias {
     std::string id, of;
   };
   struct Run {
-    std::string through, options;
+    std::string arguments;
+    json given;
     std::vector<Bias> biases;
   };
-  for (const auto& [through, options, biases] : std::vector<Run>{
-           {"sdpa", " --d-model 4 --set '" + b_Q + " --set '" + b_V, {{"d_b_Q", "d_Q"}, {"d_b_V", "d_V"}}},
-           {"multihead",
-            " --d-model 4 --set '" + b_Q + " --set '" + b_O,
-            {{"d_b_Q", "d_Q"}, {"d_b_O", "d_output"}}},
-           {"transformer-block",
-            " --heads 4 --kv-heads 2 --d-k 3 --d-v 2 --set 'attention/" + b_V,
-            {{"attention/d_b_V", "attention/d_V"}}}}) {
-    const auto arguments = "backward --through " + through + options;
+  const Folder folder;
+  for (const auto& [options, given, biases] :
+       std::vector<Run>{{"--through sdpa --d-model 4",
+                         {{"b_Q", one}, {"b_V", other}},
+                         {{"d_b_Q", "d_Q"}, {"d_b_V", "d_V"}}},
+                        {"--through multihead --d-model 4",
+                         {{"b_Q", one}, {"b_O", other}},
+                         {{"d_b_Q", "d_Q"}, {"d_b_O", "d_output"}}},
+                        {"--through transformer-block --heads 4 --kv-heads 2 --d-k 3 --d-v 2",
+                         {{"attention/b_V", other}},
+                         {{"attention/d_b_V", "attention/d_V"}}}}) {
+    const auto arguments =
+        fmt::format("backward {} --input {}", options, folder.write("biases.json", given.dump()));
     CAPTURE(arguments);
     const auto trace = run_of(arguments);
     for (const auto& [id, of] : biases) {
@@ -176,7 +181,7 @@ TEST_CASE("the gradient of a bias is the sum of what comes back to each row") {
       CHECK(event_called(trace, "check/" + id)["holds"] == true);
     }
     CHECK(event_called(trace, "d_b_K").is_null());
-    CHECK(contains(output_of("check backward " + trace_of(arguments) + " --through " + through),
+    CHECK(contains(output_of(fmt::format("check backward {} {}", trace_of(arguments), options)),
                    "steps are right."));
   }
 }
