@@ -343,7 +343,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("--rename says what a name stands for, and is refused where it says nothing") {
+TEST_CASE("The option --rename says what a name stands for, and is refused where it says nothing") {
   const Desk desk;
   const auto all = tensors_of("sdpa " + batch);
   auto mine = only(all, {"Q", "K", "V", "lengths"});

@@ -27,6 +27,7 @@ from lessons import Way
 
 FEWEST_DUMPS, FEWEST_OF_A_KIND = 1000, 3
 
+AS_LESSON = "as the lesson"
 KEPT = ["all steps", "weights and output", "output"]
 STORED = ["npz", "npz of a wider type", "safetensors", "json"]
 NUMPY_TYPES = {"float64": np.float64, "float32": np.float32, "float16": np.float16, "bfloat16": np.float32}
@@ -256,18 +257,26 @@ class Run:
             steps = self.subject.compute(x, self.options, arithmetic, way)
         stored = "npz of a wider type" if is_kept else draw.choice(STORED)
         chosen = kept_of(steps, kept, self.subject)
-        form = draw.choice(forms.FORMS) if kept == "all steps" else forms.as_lesson
-        if form in (forms.factors_that_cancel, forms.columns_permuted) and way.name in ("scale-in-weight", "common-offset"):
-            form = forms.as_lesson  # whose queries and keys have other factors already
-        if not form(chosen, draw, arithmetic):
-            form = forms.as_lesson
+        form = self.express(chosen, way, arithmetic) if kept == "all steps" else AS_LESSON
         if stored == "json" and not any(np.isfinite(step).all() for step in chosen.values()):
             stored = "npz"
         number = len(self.kinds)
         save(self.dumps, number, chosen, dtype, stored)
         self.kinds[number] = {"lesson": self.subject.name, "arithmetic": dtype, "softmax": f"{dtype}, softmax {'kept' if is_kept else 'computed'} in {upcast}",
-                              "order": arithmetic.order, "way": way.name, "form": form.__name__, "kept": kept, "stored": stored,
+                              "order": arithmetic.order, "way": way.name, "form": form, "kept": kept, "stored": stored,
                               "like": self.like or "the lesson"}
+
+    def express(self, steps, way, arithmetic):
+        """Most often in one of the forms that there are of these steps; returns which."""
+        if self.draw.random() < 0.3:
+            return AS_LESSON
+        for form in self.draw.sample(forms.FORMS, len(forms.FORMS)):
+            has_other_factors = way.name in ("scale-in-weight", "common-offset")
+            if has_other_factors and form in (forms.factors_that_cancel, forms.columns_permuted):
+                continue
+            if form(steps, self.draw, arithmetic):
+                return form.__name__
+        return AS_LESSON
 
     def check(self, probe):
         like = ["--like", self.like] if self.like else []

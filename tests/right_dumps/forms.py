@@ -9,19 +9,18 @@ import math
 import numpy as np
 
 
+WITH_HEADS = ["Q_heads", "K_heads", "V_heads", "scores", "scaled", "masked", "weights", "heads"]
+
+
 def of_heads(steps):
     """Ids of what has an axis of heads behind the batch."""
-    return [name for name, step in steps.items() if step.ndim == 4 and "full/" not in name]
+    return [name for name, step in steps.items() if step.ndim == 4 and name.split("/")[-1] in WITH_HEADS]
 
 
 def each(steps, names, change):
     for name in names:
         steps[name] = change(steps[name])
     return bool(names)
-
-
-def as_lesson(steps, draw, a):
-    return True
 
 
 def heads_in_batch(steps, draw, a):
@@ -43,10 +42,11 @@ def tokens_before_heads(steps, draw, a):
 
 def repeated_heads(steps, draw, a):
     """Key and value heads stand there for each query head."""
-    shared = {name: steps[name.replace("K_", "Q_").replace("V_", "Q_")].shape[1] // steps[name].shape[1]
+    copies = {name: steps[name.replace("K_heads", "Q_heads").replace("V_heads", "Q_heads")].shape[1] // steps[name].shape[1]
               for name in of_heads(steps) if name.split("/")[-1] in ("K_heads", "V_heads")}
-    names = [name for name, copies in shared.items() if copies > 1]
-    return each(steps, names, lambda x: np.repeat(x, steps["Q_heads"].shape[1] // x.shape[1], axis=1))
+    for name, count in copies.items():
+        steps[name] = np.repeat(steps[name], count, axis=1)
+    return any(count > 1 for count in copies.values())
 
 
 def angles_side_by_side(steps, draw, a):
@@ -95,5 +95,5 @@ def in_base_2(steps, draw, a):
     return each(steps, names, lambda x: a.r(x * math.log2(math.e)))
 
 
-FORMS = [as_lesson, heads_in_batch, batch_in_heads, heads_before_batch, tokens_before_heads, repeated_heads,
+FORMS = [heads_in_batch, batch_in_heads, heads_before_batch, tokens_before_heads, repeated_heads,
          angles_side_by_side, angles_twice, columns_permuted, factors_that_cancel, in_base_2]

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/decimals.hpp"
+#include "trace/diagnosis/comparison.hpp"
 #include "trace/diagnosis/replays.hpp"
 
 namespace attn {
@@ -16,23 +15,6 @@ namespace {
 /// Before the tolerance under a mistake is measured, which takes several replays, this many times the
 /// tolerance without it rules out what is far off.
 constexpr double far_off = 100.0;
-
-bool is_near(double a, double b, double tolerance) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  return a == b || std::abs(a - b) <= tolerance;
-}
-
-/// The largest difference; infinite where only one number is finite.
-double difference(double a, double b) {
-  if (is_near(a, b, 0.0)) return 0.0;
-  const double size = std::abs(a - b);
-  return std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
-}
-
-bool are_equal(const std::vector<double>& a, const std::vector<double>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](double x, double y) { return is_near(x, y, 0.0); });
-}
 
 /// NaN in every place is what many mistakes give, and evidence of none.
 bool is_all_nan(const AnyTensor& tensor) {
@@ -60,16 +42,11 @@ struct Supposition {
 class Search {
  public:
   Search(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions)
-      : dump_(dump), rerun_(rerun), conventions_(conventions), replays_(dump, rerun) {
+      : dump_(dump), rerun_(rerun), conventions_(conventions), replays_(dump, rerun), compare_(dump, rerun) {
     adopt(conventions);
     drop_conventions_that_are_not_followed();
-    if (!dump.slacks.empty())
-      for (auto& step : Replay(rerun).predict()) without_slips_[step.id] = std::move(step.expected);
     trust_absent_inputs();
-    leaves_padding_zero_ = std::any_of(steps_.begin(), steps_.end(), [&](const Prediction& step) {
-      const auto* theirs = find(step.id);
-      return theirs != nullptr && theirs->shape() == step.shape && has_zero_padding(step, *theirs);
-    });
+    compare_.look_for_zero_padding(steps_);
   }
 
   /// Ids of the steps that are not as they should be, whatever fills what a mask hides, nor as one of the
@@ -80,8 +57,8 @@ class Search {
       const auto& id = steps_[i].id;
       const auto* theirs = find(id);
       if (theirs == nullptr || (!among.empty() && among.count(id) == 0)) continue;
-      if (is_right(steps_[i], *theirs) || is_expected(steps_[i], *theirs) ||
-          is_right_but_for_fill(steps_[i], *theirs))
+      if (compare_.is_right(steps_[i], *theirs) || compare_.is_expected(steps_[i], *theirs) ||
+          compare_.is_right_but_for_fill(steps_[i], *theirs))
         continue;
       if (!follows_a_convention(i)) ids.insert(id);
     }
@@ -138,7 +115,7 @@ class Search {
     adopted_ = std::move(mistakes);
     replays_.forget();
     steps_ = replays_.of(adopted_);
-    tolerance_ = replays_.tolerance(adopted_);
+    compare_.allow(replays_.tolerance(adopted_));
   }
 
   /// What is supposed, and more.
@@ -163,7 +140,7 @@ class Search {
         const auto* theirs = find(steps_[i].id);
         if (theirs == nullptr) continue;
         steps_that_need_[input].insert(steps_[i].id);
-        if (dump_.has_drawn_absent || is_right(steps_[i], *theirs)) trusted_.insert(input);
+        if (dump_.has_drawn_absent || compare_.is_right(steps_[i], *theirs)) trusted_.insert(input);
       }
     }
   }
@@ -189,86 +166,11 @@ class Search {
     });
   }
 
-  /// Whether somebody's tensor is the one that is expected. Where they leave the rows of padded queries 0,
-  /// those rows do not count, in that step and in those that follow from it.
-  bool matches(const Prediction& step, const AnyTensor& theirs, const Shape& shape,
-               const std::vector<double>& expected, const std::vector<double>& tolerance) const {
-    if (theirs.shape() != shape || tolerance.size() != expected.size()) return false;
-    const auto view = theirs.view();
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      if (!is_near(view.at(i), expected[i], tolerance[i]) && !(leaves_padding_zero_ && is_padding(step, i)))
-        return false;
-    return true;
-  }
-
-  bool is_right(const Prediction& step, const AnyTensor& theirs) const {
-    const auto& tolerance = tolerance_.at(step.id);
-    if (matches(step, theirs, step.shape, step.reference, tolerance)) return true;
-    if (dump_.slacks.empty() || theirs.shape() != step.shape || tolerance.size() != step.reference.size())
-      return false;
-    for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (!is_right(step, i, theirs.view().at(i), tolerance[i])) return false;
-    return true;
-  }
-
-  bool is_right_but_for_fill(const Prediction& step, const AnyTensor& theirs) const {
-    return theirs.shape() == step.shape &&
-           matches(step, theirs, step.shape, with_fill_of(theirs, step, step.reference),
-                   tolerance_.at(step.id));
-  }
-
-  /// Whether it is the right number at that offset. A student who corrects a slip without going back goes on
-  /// from the right numbers, and not from those that are written.
-  bool is_right(const Prediction& step, std::size_t offset, double theirs, double tolerance) const {
-    if (is_near(theirs, step.reference[offset], tolerance)) return true;
-    if (dump_.slacks.empty()) return false;
-    const auto slacks = dump_.slacks.find(step.id);
-    if (slacks == dump_.slacks.end()) return false;
-    const double right = without_slips_.at(step.id)[offset];
-    return is_near(theirs, right, slacks->second[offset] + rounding_by_hand * (1.0 + std::abs(right)));
-  }
-
-  bool is_expected(const Prediction& step, const AnyTensor& theirs) const {
-    return theirs.shape() == step.expected_shape &&
-           matches(step, theirs, step.expected_shape, expected_beside(theirs, step), tolerance_.at(step.id));
-  }
-
-  /// Whether the number at that offset is in the row of a padded query.
-  bool is_padding(const Prediction& step, std::size_t offset) const {
-    if (dump_.lengths.empty() || step.shape.size() != step.axes.size() + 1) return false;
-    const auto is_query = [](const std::string& axis) {
-      return axis == "query" || axis == "token" || axis == "target";
-    };
-    const auto axis = std::find_if(step.axes.begin(), step.axes.end(), is_query);
-    if (axis == step.axes.end()) return false;
-    const auto index = index_at(step.shape, offset);
-    return index[0] < dump_.lengths.size() &&
-           index[static_cast<std::size_t>(axis - step.axes.begin()) + 1] >= dump_.lengths[index[0]];
-  }
-
-  /// Whether the rows of padded queries are 0 that are not.
-  bool has_zero_padding(const Prediction& step, const AnyTensor& theirs) const {
-    const auto& tolerance = tolerance_.at(step.id);
-    for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (theirs.view().at(i) == 0.0 && std::isfinite(step.reference[i]) &&
-          !is_near(0.0, step.reference[i], tolerance[i]) && is_padding(step, i))
-        return true;
-    return false;
-  }
-
-  /// Of a step that matches these numbers: whether only because the rows of padded queries do not count.
-  static bool differs_in_padding(const std::vector<double>& numbers, const AnyTensor& theirs,
-                                 const std::vector<double>& tolerance) {
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      if (!is_near(theirs.view().at(i), numbers[i], tolerance[i])) return true;
-    return false;
-  }
-
   std::optional<std::size_t> next_wrong(const std::set<std::string>& judged) const {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const auto* theirs = find(steps_[i].id);
       if (theirs == nullptr || judged.count(steps_[i].id) > 0) continue;
-      if (!is_right(steps_[i], *theirs) && !is_expected(steps_[i], *theirs)) return i;
+      if (!compare_.is_right(steps_[i], *theirs) && !compare_.is_expected(steps_[i], *theirs)) return i;
     }
     return std::nullopt;
   }
@@ -295,7 +197,7 @@ class Search {
       const auto steps = replay.predict(conventions_);
       own_ = Own{steps, replay.tolerance(conventions_, replays_.unit(), steps)};
       for (auto& [id, of_step] : own_->tolerance)
-        if (const auto theirs = tolerance_.find(id); theirs != tolerance_.end())
+        if (const auto theirs = compare_.tolerance().find(id); theirs != compare_.tolerance().end())
           for (std::size_t i = 0; i < std::min(of_step.size(), theirs->second.size()); ++i)
             of_step[i] += theirs->second[i];
     }
@@ -384,52 +286,27 @@ class Search {
     const auto step = predicted(index, more);
     const auto& theirs = *find(step.id);
     if (theirs.shape() != step.expected_shape) return std::nullopt;
-    const auto expected = expected_beside(theirs, step);
+    const auto expected = Comparison::expected_beside(theirs, step);
     if (step.expected_shape == steps_[index].expected_shape &&
-        !matches(step, theirs, step.expected_shape, expected, loose_tolerance(steps_[index], step)))
+        !compare_.matches(step, theirs, step.expected_shape, expected, loose_tolerance(steps_[index], step)))
       return std::nullopt;
     const bool is_other_way = std::all_of(more.begin(), more.end(), is_convention);
-    if (!is_other_way && changes_nothing(steps_[index], step)) return std::nullopt;
+    if (!is_other_way && compare_.changes_nothing(steps_[index], step)) return std::nullopt;
     const auto mistakes = adopted_and(more);
     const auto tolerance = replays_.tolerance(mistakes);
-    if (!matches(step, theirs, step.expected_shape, expected, tolerance.at(step.id))) return std::nullopt;
-    Supposition supposition{more, 0, differs_in_padding(expected, theirs, tolerance.at(step.id)),
+    if (!compare_.matches(step, theirs, step.expected_shape, expected, tolerance.at(step.id)))
+      return std::nullopt;
+    Supposition supposition{more, 0, Comparison::differs_in_padding(expected, theirs, tolerance.at(step.id)),
                             !are_equal(expected, step.expected)};
     for (const auto& other : replays_.of(mistakes))
       if (const auto* tensor = find(other.id))
-        if (!matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
+        if (!compare_.matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
           ++supposition.contradictions;
     return supposition;
   }
 
-  /// These numbers, with somebody's large negative ones in the place of −∞ where a mask may hide: a mistake
-  /// in what is hidden is the same mistake with any fill.
-  static std::vector<double> with_fill_of(const AnyTensor& theirs, const Prediction& step,
-                                          std::vector<double> numbers) {
-    const auto& listed = step.mistakes;
-    const bool may_hide = std::find(listed.begin(), listed.end(), "large-negative-fill") != listed.end();
-    for (std::size_t i = 0; may_hide && i < numbers.size(); ++i)
-      if (std::isinf(numbers[i]) && numbers[i] < 0.0 && theirs.view().at(i) <= usual_large_negative)
-        numbers[i] = theirs.view().at(i);
-    return numbers;
-  }
-
-  /// What is expected of a step under a mistake in it, with any fill.
-  static std::vector<double> expected_beside(const AnyTensor& theirs, const Prediction& step) {
-    return step.expected == step.reference ? step.expected : with_fill_of(theirs, step, step.expected);
-  }
-
-  /// Whether mistakes give what is expected without them: two that undo each other explain nothing.
-  bool changes_nothing(const Prediction& without, const Prediction& with) const {
-    if (with.expected_shape != without.expected_shape) return false;
-    const auto& tolerance = tolerance_.at(without.id);
-    for (std::size_t i = 0; i < with.expected.size(); ++i)
-      if (!is_near(with.expected[i], without.expected[i], tolerance[i])) return false;
-    return true;
-  }
-
   std::vector<double> loose_tolerance(const Prediction& before, const Prediction& now) const {
-    auto loose = tolerance_.at(before.id);
+    auto loose = compare_.tolerance().at(before.id);
     double largest = 0.0;
     for (const auto number : now.expected)
       if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
@@ -504,17 +381,18 @@ class Search {
         verdict.mistakes.push_back(id);
     }
     if (verdict.mistakes.empty()) return;
-    measure(step, theirs, verdict);
+    compare_.measure(step, theirs, verdict);
     explained_[step.id] = verdict;
   }
 
   bool is_right_or_given_by(const Prediction& step, const Prediction& mistaken,
                             const AnyTensor& theirs) const {
     if (mistaken.expected_shape != step.shape) return false;
-    const auto& tolerance = tolerance_.at(step.id);
+    const auto& tolerance = compare_.tolerance().at(step.id);
     for (std::size_t i = 0; i < step.reference.size(); ++i) {
       const double their = theirs.view().at(i);
-      if (!is_right(step, i, their, tolerance[i]) && !is_near(their, mistaken.expected[i], tolerance[i]))
+      if (!compare_.is_right(step, i, their, tolerance[i]) &&
+          !is_near(their, mistaken.expected[i], tolerance[i]))
         return false;
     }
     return true;
@@ -533,7 +411,7 @@ class Search {
         continue;
       auto& variants = by_name[id_without_variant(id)];
       if (std::any_of(variants.begin(), variants.end(),
-                      [&](const Prediction& other) { return changes_nothing(other, step); }))
+                      [&](const Prediction& other) { return compare_.changes_nothing(other, step); }))
         effective.pop_back();
       else
         variants.push_back(std::move(step));
@@ -595,7 +473,8 @@ class Search {
     verdict.made_together = mistakes_in(found.front()) > 1;
     verdict.step_of_mistake =
         step_of(verdict.mistakes.empty() ? verdict.conventions.front() : verdict.mistakes.front(), index);
-    if (const auto* theirs = find(step.id); theirs->shape() == step.shape) measure(step, *theirs, verdict);
+    if (const auto* theirs = find(step.id); theirs->shape() == step.shape)
+      compare_.measure(step, *theirs, verdict);
     explained_[step.id] = verdict;
     for (const auto& supposition : found)
       for (const auto& id : supposition.mistakes) verdict_by_mistake_[id] = verdict;
@@ -622,7 +501,8 @@ class Search {
   std::size_t contradictions_of_adopted() const {
     std::size_t count = 0;
     for (const auto& step : steps_)
-      if (const auto* theirs = find(step.id); theirs != nullptr && !is_expected(step, *theirs)) ++count;
+      if (const auto* theirs = find(step.id); theirs != nullptr && !compare_.is_expected(step, *theirs))
+        ++count;
     return count;
   }
 
@@ -642,11 +522,11 @@ class Search {
     const auto open = not_judged_.find(step.id);
     if (const auto explained = explained_.find(step.id); explained != explained_.end())
       verdict = explained->second;
-    else if (is_right(step, theirs))
+    else if (compare_.is_right(step, theirs))
       verdict = verdict_on_right(step, theirs);
     else if (not_from_.count(step.id) > 0)
       verdict.not_from = not_from_.at(step.id);
-    else if (is_expected(step, theirs))
+    else if (compare_.is_expected(step, theirs))
       verdict = verdict_of_adopted(step);
     else if (open != not_judged_.end() && !unknown_inputs_of(step.id).empty())
       verdict = verdict_not_judged(open->second);
@@ -656,28 +536,28 @@ class Search {
     verdict.axes = step.axes;
     verdict.shape = theirs.shape();
     verdict.right_shape = step.shape;
-    verdict.blanks = blanks_in(step.id);
+    verdict.blanks = compare_.blanks_in(step.id);
     if (theirs.shape() != step.shape || verdict.finding == Finding::not_judged) return verdict;
     const bool is_unexplained = explained_.count(step.id) == 0;
-    if (is_unexplained && leaves_padding_zero_ && is_right(step, theirs) &&
-        differs_in_padding(step.reference, theirs, tolerance_.at(step.id))) {
+    if (is_unexplained && compare_.leaves_padding_zero() && compare_.is_right(step, theirs) &&
+        Comparison::differs_in_padding(step.reference, theirs, compare_.tolerance().at(step.id))) {
       verdict.finding = Finding::convention;
       verdict.conventions = {"padded-rows-zero"};
       return verdict;
     }
-    if (is_unexplained) measure(step, theirs, verdict);
-    verdict.unexplained = unexplained(step, theirs);
+    if (is_unexplained) compare_.measure(step, theirs, verdict);
+    verdict.unexplained = compare_.unexplained(step, theirs);
     return verdict;
   }
 
   StepVerdict verdict_on_right(const Prediction& step, const AnyTensor& theirs) const {
     StepVerdict verdict;
-    verdict.finding = is_nearest(step, theirs) ? Finding::right : Finding::rounding;
+    verdict.finding = compare_.is_nearest(step, theirs) ? Finding::right : Finding::rounding;
     if (const auto form = dump_.forms.find(step.id); form != dump_.forms.end()) {
       verdict.finding = Finding::form;
       verdict.form = form->second;
     }
-    if (!matches(step, theirs, step.shape, step.reference, tolerance_.at(step.id)))
+    if (!compare_.matches(step, theirs, step.shape, step.reference, compare_.tolerance().at(step.id)))
       verdict.not_from = wrong_before(step.id);
     else if (const auto given = given_.find(step.id); given != given_.end())
       verdict.given = given->second;
@@ -715,77 +595,13 @@ class Search {
     return verdict;
   }
 
-  /// Whether each number is the right one, rounded once.
-  bool is_nearest(const Prediction& step, const AnyTensor& theirs) const {
-    if (dump_.arithmetic == Dtype::float64 && !dump_.decimals) return true;
-    for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (!is_near(theirs.view().at(i), as_stored(step.reference[i]), 0.0)) return false;
-    return true;
-  }
-
-  double as_stored(double number) const {
-    if (!dump_.decimals) return round_to(dump_.arithmetic, number);
-    return rounded_to_decimals(number, *dump_.decimals);
-  }
-
-  bool is_blank(const std::string& id, std::size_t offset) const {
-    const auto slacks = dump_.slacks.find(id);
-    return slacks != dump_.slacks.end() && std::isinf(slacks->second[offset]);
-  }
-
-  std::size_t blanks_in(const std::string& id) const {
-    const auto slacks = dump_.slacks.find(id);
-    if (slacks == dump_.slacks.end()) return 0;
-    return static_cast<std::size_t>(std::count_if(slacks->second.begin(), slacks->second.end(),
-                                                  [](double slack) { return std::isinf(slack); }));
-  }
-
-  void measure(const Prediction& step, const AnyTensor& theirs, StepVerdict& verdict) const {
-    const auto& tolerance = tolerance_.at(step.id);
-    verdict.differs_at.resize(step.shape.size());
-    for (std::size_t i = 0; i < step.reference.size(); ++i) {
-      if (is_blank(step.id, i)) continue;
-      const double their = theirs.view().at(i);
-      verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
-      const bool is_same = is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
-      if (is_same) continue;
-      const auto index = index_at(step.shape, i);
-      for (std::size_t axis = 0; axis < index.size(); ++axis) verdict.differs_at[axis].insert(index[axis]);
-      ++verdict.different;
-      if (std::isnan(their)) ++verdict.nans;
-      if (verdict.first_difference) continue;
-      verdict.first_difference = index;
-      verdict.theirs = their;
-      verdict.right = step.reference[i];
-    }
-  }
-
-  /// The largest difference from what the mistakes that were found give.
-  double unexplained(const Prediction& step, const AnyTensor& theirs) const {
-    double largest = 0.0;
-    if (step.expected.size() != step.reference.size()) return largest;
-    for (std::size_t i = 0; i < step.expected.size(); ++i)
-      if (!is_blank(step.id, i))
-        largest = std::max(largest, difference(theirs.view().at(i), step.expected[i]));
-    return largest;
-  }
-
-  static Index index_at(const Shape& shape, std::size_t offset) {
-    Index index(shape.size());
-    for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis])
-      index[axis] = offset % shape[axis];
-    return index;
-  }
-
   const Dump& dump_;
   const Rerun& rerun_;
   const std::set<std::string>& conventions_;
   Replays replays_;
   Hypothesis adopted_;
   std::vector<Prediction> steps_;
-  Tolerances tolerance_;
-  bool leaves_padding_zero_ = false;
-  std::map<std::string, std::vector<double>> without_slips_;      ///< steps computed from the inputs, by id
+  Comparison compare_;
   std::map<std::string, StepVerdict> explained_;                  ///< by step
   std::map<std::string, std::set<std::string>> steps_that_need_;  ///< by id of an absent input
   std::set<std::string> trusted_;                                 ///< ids of absent inputs

@@ -68,8 +68,11 @@ TEST_CASE("common names of the tensors of attention are understood") {
   check_means("Q", sdpa, {"q", "query", "queries", "query_states", "query_layer"});
   check_means("K", sdpa, {"k", "key", "keys", "key_states"});
   check_means("V", sdpa, {"v", "value", "values", "value_layer"});
-  check_means("scores", sdpa,
-              {"Scores", "raw_scores", "attn_scores", "attention_scores", "energy", "logits", "attn_logits"});
+  check_means("scores", sdpa, {"Scores", "raw_scores", "energy", "logits", "attn_logits"});
+  for (const auto* name : {"attn_scores", "attention_scores"})
+    CHECK(ids_of(name, sdpa) == Strings{"scores", "scaled", "masked"});
+  CHECK(ids_of("blocks.0.attn.hook_attn_scores", sdpa) == Strings{"masked", "scaled", "scores"});
+  CHECK(ids_of("blocks.0.attn.hook_pattern", sdpa) == Strings{"weights"});
   check_means("scaled", sdpa, {"scaled_scores", "scores_scaled", "scaled_attn_scores"});
   check_means("masked", sdpa, {"masked_scores", "scores_masked"});
   check_means("weights", sdpa,
