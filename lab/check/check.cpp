@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -271,13 +270,12 @@ bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
          typed.count("source") > 0 || typed.count("target") > 0;
 }
 
-Checked check_as_said(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
+Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
                     "attnlab worksheet {}",
                     path, check.lesson->name, check.lesson->name));
-  const auto file = with_renames(check, stored);
   auto [plan, assumptions] = inputs_of(check, file, path);
   const auto expected = expected_tensors(plan);
   auto dump = attn::named(file, ids_of(expected), fusion_of(check.options, check.fused));
@@ -324,31 +322,44 @@ bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& file) {
          std::none_of(config.begin(), config.end(), [](const auto& one) { return one.first == "heads"; });
 }
 
-/// The file with as many heads as the options say, or, where nobody says how many, with those that leave the
-/// least trouble, the usual ones first. Throws what is said of the usual ones where no number of heads will
-/// do.
-Checked check_tensors(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
-  if (!leaves_heads_open(check, file)) return check_as_said(check, file, path);
-  constexpr std::size_t most_heads = 32;
-  std::optional<Checked> best;
-  std::exception_ptr trouble_with_usual;
-  auto other = check;
-  for (std::size_t heads = 0; heads <= most_heads && !(best && best->diagnosis.is_right()); ++heads) {
-    try {
-      auto checked = check_as_said(other, file, path);
-      if (!best || trouble_in(checked.diagnosis) < trouble_in(best->diagnosis)) best = std::move(checked);
-    } catch (const Error&) {
-      if (heads == 0) trouble_with_usual = std::current_exception();
+/// The check with each number of heads that the shapes of the file's inputs allow, the usual one first.
+std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::StoredTrace& file,
+                                           const std::string& path) {
+  constexpr std::size_t usual = 0, most_heads = 32;
+  std::vector<CheckDump> possible;
+  for (std::size_t heads = usual; heads <= most_heads; ++heads) {
+    auto other = check;
+    if (heads != usual) {
+      other.options.typed.insert("heads");
+      other.options.heads = heads;
     }
-    other.options.typed.insert("heads");
-    other.options.heads = heads + 1;
+    try {
+      inputs_of(other, file, path);
+      possible.push_back(std::move(other));
+    } catch (const Error&) {
+      continue;
+    }
   }
-  if (!best) std::rethrow_exception(trouble_with_usual);
-  if (best->plan.options.heads)
-    best->dump.assume(
+  return possible.empty() ? std::vector{check} : possible;
+}
+
+/// The file with as many heads as the options say, or, where nobody says how many, with those that leave the
+/// least trouble, the usual ones first.
+Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
+  const auto file = with_renames(check, stored);
+  if (!leaves_heads_open(check, file)) return check_as_said(check, file, path);
+  const auto possible = with_possible_heads(check, file, path);
+  auto best = check_as_said(possible.front(), file, path);
+  for (const auto& other : possible) {
+    if (best.diagnosis.is_right() || !best.dump.absent.empty()) break;
+    auto checked = check_as_said(other, file, path);
+    if (trouble_in(checked.diagnosis) < trouble_in(best.diagnosis)) best = std::move(checked);
+  }
+  if (best.plan.options.heads)
+    best.dump.assume(
         fmt::format("heads = {0} is assumed: nobody says how many there are, as --heads {0} would.",
-                    *best->plan.options.heads));
-  return std::move(*best);
+                    *best.plan.options.heads));
+  return best;
 }
 
 /// A filled-in worksheet, a file of tensors, or a folder with a CSV file for each.

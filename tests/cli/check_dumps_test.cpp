@@ -359,6 +359,62 @@ TEST_CASE("The option --rename says what a name stands for, and is refused where
   CHECK(contains(desk.refusal_of(mine, "sdpa", "--rename b"), "it names no two ids"));
 }
 
+TEST_CASE("heads that nobody counts are those that leave the least trouble, and are said") {
+  const Desk desk;
+  for (const auto& [d_model, heads] : {std::pair("16", "4"), {"15", "5"}, {"8", "2"}}) {
+    const auto all = tensors_of(fmt::format(
+        "multihead --model none --d-model {} --heads {} --sentence 'a b c d e f'", d_model, heads));
+    const auto said = desk.said_of(only(all, {"X", "W_Q", "W_K", "W_V", "W_O", "output"}), "multihead");
+    check_all_right(said);
+    CHECK(said.assumes(fmt::format("heads = {} is assumed", heads)));
+    CHECK(said.text.find("(a)") == std::string::npos);
+  }
+}
+
+TEST_CASE(
+    "of what is wrong and unknown it is said how much and where, what to save, and what is right given it") {
+  const Desk desk;
+  const auto all = tensors_of("multihead --model none --d-model 8 " + batch);
+  auto mine = only(all, {"X", "W_Q", "W_K", "W_V", "W_O", "lengths", "weights", "output"});
+  mine["weights"][1][0][2][1] = mine["weights"][1][0][2][1].get<double>() + 0.1;
+  mine["weights"][1][0][2][0] = mine["weights"][1][0][2][0].get<double>() - 0.1;
+  auto said = desk.said_of(mine, "multihead", "--heads 2");
+  CHECK(said.status == 1);
+  CHECK(contains(in_one_line(said.text),
+                 "2 of 100 entries differ, all in sample 1, head 0, query 2, key 0 and 1. "));
+  CHECK(contains(in_one_line(said.text), "Save Q, K, Q_heads, K_heads, scores, scaled and masked too: "));
+  CHECK(contains(in_one_line(said.text), "It follows from the inputs, not from your weights"));
+
+  const auto heads = tensors_of("multihead --model none --d-model 8 --heads 2 " + batch);
+  const auto other = tensors_of("multihead --model none --d-model 8 --heads 2 --temperature 3 " + batch);
+  for (const auto* id : {"weights", "heads", "concat", "output"}) mine[id] = other[id];
+  said = desk.said_of(mine, "multihead", "--heads 2");
+  CHECK(said.verdict_on("weights") == "wrong");
+  CHECK(contains(said.text, "heads    right, given your weights"));
+  CHECK(contains(said.text, "output   right, given your weights"));
+  CHECK(said.report["steps"].back()["given"] == json::array({"weights"}));
+}
+
+TEST_CASE("a right output of two decimals is right, and no type is stated that the file does not have") {
+  const Desk desk;
+  const auto all = tensors_of("multihead --model none --heads 2 --d-model 8 " + batch);
+  auto mine = only(all, {"X", "W_Q", "W_K", "W_V", "W_O", "lengths"});
+  mine["output"] = rounded(only(all, {"output"}), 2)["output"];
+  const auto said = desk.said_of(mine, "multihead", "--heads 2");
+  check_all_right(said);
+  CHECK(contains(said.text, "rounded to 2 decimals"));
+  CHECK_FALSE(contains(said.text, "The numbers are float32"));
+}
+
+TEST_CASE("mistakes that are one number are one, with both names") {
+  const Folder folder;
+  const auto broken = folder.file("broken.npz"), probe = folder.file("probe.npz");
+  output_of("probe sdpa --output " + probe);
+  output_of("break sdpa scale-d-k --output " + broken);
+  CHECK(contains(run("check sdpa " + broken + " --probe " + probe).out,
+                 "wrong: scale-d-k (scale-twice is the same)"));
+}
+
 TEST_CASE("names with blanks and colons are read, and told where they stand for nothing") {
   const Desk desk;
   const auto all = tensors_of("sdpa " + batch);

@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -27,11 +26,6 @@ struct Exercise {
   }
   std::string probe, dump, arguments;
 };
-
-/// With one space in the place of all white space that follows on itself.
-std::string in_one_line(const std::string& text) {
-  return std::regex_replace(text, std::regex("\\s+"), " ");
-}
 
 json verdict_on(const json& report, const std::string& id) {
   for (const auto& step : report["steps"])

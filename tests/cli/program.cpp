@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <regex>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -278,6 +279,10 @@ void check_bad_usage(const std::string& arguments, const std::vector<std::string
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
+}
+
+std::string in_one_line(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\s+"), " ");
 }
 
 std::string as_argument(std::string_view text) {

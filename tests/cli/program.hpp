@@ -54,6 +54,9 @@ void check_bad_usage(const std::string& arguments, const std::vector<std::string
 
 bool contains(const std::string& text, const std::string& part);
 
+/// With one space in the place of all white space that follows on itself.
+std::string in_one_line(const std::string& text);
+
 /// The text as one argument.
 std::string as_argument(std::string_view text);
 
