@@ -85,12 +85,14 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
   options.source.clear();
   options.target.clear();
   if (lesson.inputs == nullptr) return;
-  add_text_option(app, "input", "FILE", Values::one,
-                  help_of_option(fmt::format(
-                      "tensors by id, from an .npz, .safetensors or JSON file, in the place of inputs; "
-                      "dimensions follow, and the rest is drawn. The inputs: {}",
-                      lessons::describe_inputs(lesson, lesson.defaults))),
-                  [&options](const std::string& text) { options.input = text; })
+  add_text_option(
+      app, "input", "FILE", Values::list,
+      help_of_option(fmt::format(
+          "tensors by id or by a common name, as in a state dict, from an .npz, .safetensors or "
+          "JSON file, in the place of inputs; dimensions follow, and the rest is drawn; repeat it "
+          "for more files. The inputs: {}",
+          lessons::describe_inputs(lesson, lesson.defaults))),
+      [&options](const std::string& text) { options.input.push_back(text); })
       ->group(computed);
   add_text_option(
       app, "set", "ID=VALUE", Values::list,

@@ -9,6 +9,7 @@
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
 #include "lessons/lesson.hpp"
+#include "trace/diagnosis/listed.hpp"
 
 namespace lessons {
 
@@ -52,6 +53,13 @@ std::set<std::string> inputs_of_any_size(const Lesson& lesson, const Options& op
   return ids;
 }
 
+std::vector<std::string> inputs_that_may_be_given(const Lesson& lesson, const Options& options) {
+  std::vector<std::string> ids;
+  for (const auto& input : lesson.inputs(options))
+    if (input.draw == Draw::given) ids.push_back(input.id);
+  return ids;
+}
+
 attn::TraceOptions trace_options(const Lesson& lesson, const Plan& plan, const attn::Watch& watch) {
   return {.batched = plan.is_batched(),
           .dtype = plan.dtype(),
@@ -80,7 +88,10 @@ void run_on(const Lesson& lesson, const Plan& plan, attn::Trace& trace) {
 bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::Watch& watch) {
   attn::Trace trace(sink, trace_options(lesson, plan, watch));
   run_on(lesson, plan, trace);
-  trace.require_all_given_used();
+  if (!plan.remarks.empty())
+    trace.note("names", "Names in --input",
+               fmt::format("{}", fmt::join(attn::in_few_lines(plan.remarks), " ")));
+  trace.require_all_given_used(inputs_that_may_be_given(lesson, plan.options));
   trace.tell_overflow();
   return trace.all_claims_hold();
 }

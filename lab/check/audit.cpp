@@ -13,9 +13,8 @@
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
-#include "lab/check/own_inputs.hpp"
+#include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
-#include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/listed.hpp"
 
@@ -106,19 +105,11 @@ bool shows(const std::vector<attn::Prediction>& wrong, const std::vector<attn::P
 
 /// The lesson on the inputs of somebody's file, under whatever names it has them, or on those of a probe.
 lessons::Plan plan_for(const Lesson& lesson, Options options, std::vector<std::string>& assumptions) {
-  if (!options.input) return lessons::plan_of_probe(lesson, options);
-  const auto path = *std::exchange(options.input, std::nullopt);
-  const auto file = attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
+  if (options.input.empty()) return lessons::plan_of_probe(lesson, options);
   if (options.typed.count("kv-heads") == 0) options.kv_heads.reset();  // as many as there are heads
-  auto own = own_inputs(lesson, options, *file, attn::MaskTrue::by_name);
-  if (own.tensors.empty())
-    throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}", path, lesson.name,
-                                  tensors_in(*file, own.other_names),
-                                  lessons::describe_inputs(lesson, options)));
-  assumptions = std::move(own.names);
-  assumptions.insert(assumptions.end(), own.assumptions.begin(), own.assumptions.end());
-  return lessons::plan_of_probe(lesson, options,
-                                attn::TensorsAsTrace(file->header(), std::move(own.tensors)));
+  auto given = lessons::open_inputs(lesson, options);
+  assumptions = std::move(given.remarks);
+  return lessons::plan_of_probe(lesson, options, *given.tensors);
 }
 
 /// The mistakes that can be made on this plan, and whether the results show each.
@@ -163,7 +154,7 @@ std::map<std::string, std::string> exposures(const Lesson& lesson, const Options
   for (const auto& change : changes_for(lesson, options)) {
     if (exposed_by.size() == hidden.size()) break;
     auto changed = options;
-    changed.input.reset();
+    changed.input.clear();
     change.make(changed);
     std::map<std::string, bool> then;
     try {

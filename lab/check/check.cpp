@@ -12,9 +12,9 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/labels.hpp"
-#include "lab/check/own_inputs.hpp"
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
+#include "lessons/workbench/own_inputs.hpp"
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/decimals.hpp"
@@ -90,10 +90,11 @@ Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const st
   const auto& lesson = *check.lesson;
   auto own = own_inputs(lesson, options, file, check.mask_true, check.fused);
   if (own.tensors.empty())
-    throw Error(fmt::format(
-        "{} holds no input of {}{}; valid: the probe that it was computed from beside it, "
-        "--probe FILE, or {}",
-        path, lesson.name, tensors_in(file, own.other_names), lessons::describe_inputs(lesson, options)));
+    throw Error(
+        fmt::format("{} holds no input of {}{}; valid: the probe that it was computed from beside it, "
+                    "--probe FILE, or {}",
+                    path, lesson.name, lessons::tensors_in(file, own.other_names),
+                    lessons::describe_inputs(lesson, options)));
   const attn::TensorsAsTrace inputs(file.header(), std::move(own.tensors));
   return {lessons::make_plan(lesson, options, &inputs), std::move(own.assumptions)};
 }
@@ -121,7 +122,7 @@ Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const st
                             check.lesson->name));
   if (!lesson.empty()) refuse_other_mask(check, *probe);
   auto options = check.options;
-  options.input = check.probe;
+  options.input = {*check.probe};
   return {lessons::make_plan(*check.lesson, options)};
 }
 
@@ -297,7 +298,7 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())
     throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,
-                            tensors_in(file, dump.unknown), fmt::join(diagnosis.missing, ", "),
+                            lessons::tensors_in(file, dump.unknown), fmt::join(diagnosis.missing, ", "),
                             guesses(file, dump.unknown, expected)));
   require_judged(diagnosis, plan, path);
   tell_absent(diagnosis, plan, dump);

@@ -39,7 +39,7 @@ bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
 /// The flag of such an option that was typed.
 std::optional<std::string_view> typed_instead(const Trained& trained, const Options& options,
                                               const std::vector<SetInput>& set) {
-  if (options.input) return "input";
+  if (!options.input.empty()) return "input";
   if (options.typed.count("set") > 0 && !may_replace(trained, set)) return "set";
   std::optional<std::string_view> flag;
   visit_options(options, [&](const OptionInfo& info, const auto&) {

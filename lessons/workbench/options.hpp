@@ -69,7 +69,7 @@ struct Options {
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
   std::vector<std::string> vocabulary{};      ///< the words that the lesson's model writes
 
-  std::optional<std::string> input{};  ///< the file of --input, which every lesson takes
+  std::vector<std::string> input{};    ///< the files of --input, which every lesson takes
   std::vector<std::string> set{};      ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"
   std::set<std::string_view> typed{};  ///< keys of the options that were typed, not defaults
 };

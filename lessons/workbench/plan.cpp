@@ -12,6 +12,7 @@
 #include "lessons/workbench/given_inputs.hpp"
 #include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/model.hpp"
+#include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -313,8 +314,11 @@ const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, O
 }  // namespace
 
 Plan make_plan(const Lesson& lesson, const Options& options) {
-  const auto file = options.input ? attn::open_trace(*options.input) : nullptr;
-  return make_plan(lesson, options, file.get());
+  if (options.input.empty()) return make_plan(lesson, options, nullptr);
+  auto given = open_inputs(lesson, options);
+  auto plan = make_plan(lesson, options, given.tensors.get());
+  plan.remarks = std::move(given.remarks);
+  return plan;
 }
 
 Plan make_plan(const Lesson& whole, const Options& typed, const attn::StoredTrace* file) {

@@ -23,7 +23,8 @@ struct Plan {
   attn::TokenBatch target{};
   attn::TokenBatch memory{};  ///< the one memory once for each sentence
   std::optional<attn::WordVectors> vectors{};
-  attn::GivenTensors given{};  ///< inputs of --input and of --set
+  attn::GivenTensors given{};          ///< inputs of --input and of --set
+  std::vector<std::string> remarks{};  ///< what was taken for what in --input, as sentences
   attn::fast::Network* network =
       nullptr;  ///< between the processes of mpirun; none: all ranks are played here
 

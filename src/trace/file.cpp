@@ -61,6 +61,22 @@ void refuse(std::string_view place, std::string_view problem, std::string_view v
   throw Error(fmt::format("{}: {}; valid: {}", place, problem, valid));
 }
 
+void refuse_pickle(const std::string& path, bool is_of_torch) {
+  const auto npz = path.substr(0, path.rfind('.')) + ".npz";
+  const auto line =
+      is_of_torch
+          ? fmt::format(
+                "import numpy, torch; numpy.savez(\"{}\", **{{name: (x.float() if x.dtype == "
+                "torch.bfloat16 else x).detach().numpy() for name, x in torch.load(\"{}\", "
+                "map_location=\"cpu\").items()}})",
+                npz, path)
+          : fmt::format("import numpy, pickle; numpy.savez(\"{}\", **pickle.load(open(\"{}\", \"rb\")))", npz,
+                        path);
+  refuse(path, fmt::format("it is a pickle{}, which only Python reads", is_of_torch ? " of torch.save" : ""),
+         fmt::format("{}, which python3 -c '{}' writes of a dict of {}", npz, line,
+                     is_of_torch ? "tensors, as a state dict is" : "arrays"));
+}
+
 std::string in_message(std::string_view text) {
   return shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
 }

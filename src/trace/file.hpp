@@ -11,6 +11,9 @@ namespace attn {
 /// Throws Error: "PLACE: PROBLEM; valid: VALID", where the place is a file and what is in it.
 [[noreturn]] void refuse(std::string_view place, std::string_view problem, std::string_view valid);
 
+/// Refuses a pickle of Python, which is a program and no data, with the line of Python that converts it.
+[[noreturn]] void refuse_pickle(const std::string& path, bool is_of_torch);
+
 /// A text from a file as it can stand in a message: in quotes, escaped and short.
 std::string in_message(std::string_view text);
 

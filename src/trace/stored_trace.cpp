@@ -38,6 +38,10 @@ FileFormat format_of(std::string_view beginning) {
     refuse(file.path(), "it is empty", "an .npz, .safetensors or JSON file with tensors");
   if (beginning.starts_with("\x93NUMPY"))
     refuse(file.path(), "it is an .npy file: one array without an id", "numpy.savez(FILE, ID=ARRAY, ...)");
+  constexpr std::string_view legacy_torch_save = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9";
+  const bool is_pickle =
+      beginning.size() > 1 && beginning[0] == '\x80' && beginning[1] >= 2 && beginning[1] <= 5;
+  if (is_pickle) refuse_pickle(file.path(), beginning.starts_with(legacy_torch_save));
   refuse(
       file.path(),
       "it begins with " + in_message(beginning.substr(0, 8)) + ", as no npz, safetensors or JSON file does",
@@ -77,11 +81,29 @@ std::unique_ptr<StoredTrace> open_trace(const std::string& path) {
   return open_trace(File(path));
 }
 
+MergedTrace::MergedTrace(std::vector<std::unique_ptr<StoredTrace>> files) : files_(std::move(files)) {
+  for (const auto& file : files_) {
+    if (header_.lesson.empty()) header_ = file->header();
+    for (const auto& tensor : file->tensors()) {
+      if (find(tensor.id) != nullptr)
+        throw Error(
+            fmt::format("{} is in two files of --input; valid: each tensor in one of them", tensor.id));
+      tensors_.push_back(tensor);
+    }
+  }
+}
+
+AnyTensor MergedTrace::read(std::size_t index) const {
+  auto file = files_.begin();
+  while (index >= (*file)->tensors().size()) index -= (*file++)->tensors().size();
+  return (*file)->read(index);
+}
+
 TensorsAsTrace::TensorsAsTrace(Header header, std::map<std::string, AnyTensor> tensors)
     : by_id_(std::move(tensors)) {
   header_ = std::move(header);
   for (const auto& [id, tensor] : by_id_)
-    tensors_.push_back({.id = id, .dtype = tensor.dtype(), .shape = tensor.shape(), .kind = Kind::input});
+    tensors_.push_back({.id = id, .dtype = tensor.dtype(), .shape = tensor.shape()});
 }
 
 AnyTensor TensorsAsTrace::read(std::size_t index) const {

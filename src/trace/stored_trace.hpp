@@ -75,7 +75,18 @@ class Recorder : public Sink, public StoredTrace {
   std::vector<AnyTensor> recorded_;
 };
 
-/// Tensors that are there already, as if a file had them as inputs.
+/// Several files as one, which is of the lesson of the first that is of one.
+class MergedTrace : public StoredTrace {
+ public:
+  /// Throws Error where two have a tensor of one id.
+  explicit MergedTrace(std::vector<std::unique_ptr<StoredTrace>> files);
+  AnyTensor read(std::size_t index) const override;
+
+ private:
+  std::vector<std::unique_ptr<StoredTrace>> files_;
+};
+
+/// Tensors that are there already, as if a file had them.
 class TensorsAsTrace : public StoredTrace {
  public:
   TensorsAsTrace(Header header, std::map<std::string, AnyTensor> tensors);

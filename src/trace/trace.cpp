@@ -67,7 +67,7 @@ void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
         std::any_of(events.begin(), events.end(), [&](const auto& event) { return event.id == id; });
     if (!is_listed) events.insert(where(), {.id = id});
   };
-  for (const auto* id : {"code", "flow", "idea", "unknown-word", "left-aside", "overflow"})
+  for (const auto* id : {"code", "flow", "idea", "unknown-word", "left-aside", "names", "overflow"})
     add_unless_listed(id, [&] { return events.begin(); });
   add_unless_listed("next", [&] { return events.end(); });
   page_ = std::move(events);
@@ -117,7 +117,7 @@ std::string Trace::find(const std::string& name) const {
   return name;
 }
 
-void Trace::require_all_given_used() {
+void Trace::require_all_given_used(const std::vector<std::string>& others) {
   if (options_.given == nullptr) return;
   const auto is_input = [this](const auto& one) {
     return std::find(input_ids_.begin(), input_ids_.end(), one.first) != input_ids_.end();
@@ -127,9 +127,13 @@ void Trace::require_all_given_used() {
   for (const auto& one : *options_.given) {
     const auto& [id, given] = one;
     if (is_input(one)) continue;
-    if (!has_input || !given.may_be_step || ranks_.count(id) == 0)
+    if (!has_input || !given.may_be_step || ranks_.count(id) == 0) {
+      for (const auto& other : others)
+        if (std::find(input_ids_.begin(), input_ids_.end(), other) == input_ids_.end())
+          input_ids_.push_back(other);
       throw Error(fmt::format("{} in {} is no input of this run; valid: {}", id, given.option,
                               fmt::join(input_ids_, ", ")));
+    }
     steps.push_back(id);
   }
   if (!steps.empty())

@@ -224,9 +224,9 @@ class Trace {
   }
 
   /// Says in a note which given tensors are steps of the run and were left aside. Throws Error for the first
-  /// given tensor that the run has no use for, with the ids of all inputs: for one that is neither input nor
-  /// step, for one that is meant as an input, and where none is an input.
-  void require_all_given_used();
+  /// given tensor that the run has no use for, with the ids of all inputs and `others`, which it would take:
+  /// for one that is neither input nor step, for one that is meant as an input, and where none is an input.
+  void require_all_given_used(const std::vector<std::string>& others = {});
 
   /// Says in a note, where a claim does not hold, that a number was too large for the run's dtype.
   void tell_overflow();

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -322,8 +324,10 @@ TEST_CASE("words that a decoder reads back have the vectors that were given for 
 TEST_CASE("inputs that cannot be used are refused and named") {
   const Folder folder;
   const auto X = tensor("X", {2, 2}, {{1, 2}, {3, 4}});
-  CHECK(refusal("self-attention" + input_of(folder, {tensor("Y", {1}, {1})})) ==
-        "attnlab: Y in --input is no input of this run; valid: X, W_Q, W_K, W_V\n");
+  CHECK(contains(refusal("self-attention" + input_of(folder, {tensor("Y", {1}, {1})})),
+                 "given.json holds no input of self-attention; it has Y (1); valid: X [token×d_model], W_Q"));
+  CHECK(refusal("self-attention" + input_of(folder, {X, tensor("Z", {1}, {1})})) ==
+        "attnlab: Z in --input is no input of this run; valid: X, W_Q, W_K, W_V, b_Q, b_K, b_V\n");
   CHECK(refusal("self-attention" + input_of(folder, {tensor("weights", {1, 1}, {{1}})})).find("no input") !=
         std::string::npos);
   CHECK(refusal("self-attention" + input_of(folder, {X, tensor("W_Q", {3, 1}, {{1}, {1}, {1}})})) ==
@@ -343,6 +347,87 @@ TEST_CASE("inputs that cannot be used are refused and named") {
                                                       json::array_t(8, json::array_t(4, 1.0)))})) ==
         "attnlab: W_vocabulary in --input has the shape (8×4); valid: 5 or more along its axis vocabulary\n");
   CHECK(refusal("sdpa --input nowhere.npz").find("nowhere.npz") != std::string::npos);
+}
+
+namespace {
+
+/// The matrices under each other.
+json stacked(const std::vector<json>& tables) {
+  json rows = json::array();
+  for (const auto& table : tables) rows.insert(rows.end(), table.begin(), table.end());
+  return rows;
+}
+
+/// A run's inputs as a state dict of nn.MultiheadAttention has them.
+json as_state_dict(const json& tensors) {
+  const auto turned = [&](const char* id) { return transposed(tensors[id]); };
+  return {{"in_proj_weight", stacked({turned("W_Q"), turned("W_K"), turned("W_V")})},
+          {"in_proj_bias", stacked({tensors["b_Q"], tensors["b_K"], tensors["b_V"]})},
+          {"out_proj.weight", turned("W_O")},
+          {"out_proj.bias", tensors["b_O"]}};
+}
+
+const std::string with_biases =
+    "multihead --model none --d-model 4 --heads 2 --set 'b_Q=[1,2,3,4]' --set 'b_K=[0,1,0,2]' "
+    "--set 'b_V=[2,0,1,3]' --set 'b_O=[1,0,0,5]' --format json";
+
+}  // namespace
+
+TEST_CASE("a state dict is an input, with X from another file, and the page says what was taken for what") {
+  const Folder folder;
+  const auto trace = output_of(with_biases);
+  const auto tensors = plain_arrays(json::parse(trace));
+  auto weights = as_state_dict(tensors);
+  weights["mlp.fc.weight"] = json({{1, 2}});
+  const auto two_files = " --input " + folder.write("weights.json", weights.dump()) + " --input " +
+                         folder.write("x.json", json{{"hidden_states", tensors["X"]}}.dump());
+  const auto again = output_of("multihead --heads 2 --format json" + two_files);
+  CHECK(plain_arrays(json::parse(again)) == tensors);
+  const std::string note = tensor_in(again, "names")["note"];
+  for (const auto* said :
+       {"in_proj_weight is split into W_Q, W_K and W_V, transposed", "out_proj.bias is taken for b_O.",
+        "hidden_states is taken for X.", "Left aside, since this run has no such tensor: mlp.fc.weight."})
+    CHECK_THAT(note, Catch::Contains(said));
+  CHECK(contains(output_of("multihead --heads 2" + two_files), "Names in --input\n"));
+  CHECK(tensor_in(trace, "names") == nullptr);
+
+  CHECK(contains(refusal("multihead --input " + folder.file("x.json") + " --input " + folder.file("x.json")),
+                 "hidden_states is in two files of --input; valid: each tensor in one of them"));
+  weights["typo"] = 1;
+  CHECK(refusal("multihead --heads 2 --input " + folder.write("typo.json", weights.dump())) ==
+        "attnlab: typo in --input is no input of this run; valid: X, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, "
+        "b_O\n");
+}
+
+TEST_CASE("an --input of others' names is what check takes it for, masks included") {
+  const std::string dumps = std::string(ATTNLAB_ROOT) + "/tests/fixtures/dumps/";
+  for (const auto& [file, options] :
+       {std::pair("torch_multihead.npz", "--heads 4"),
+        std::pair("torch_multihead_seq_first.npz", "--heads 4"), std::pair("gpt2.npz", "--heads 4 --causal"),
+        std::pair("llama.safetensors", "--heads 4 --kv-heads 2")}) {
+    INFO(file);
+    const Folder folder;
+    const auto own = folder.file("own.npz");
+    output_of(fmt::format("multihead --input {}{} {} --output {}", dumps, file, options, own));
+    const auto result = run(fmt::format("check multihead {}{} --probe {}", dumps, file, own));
+    INFO(result.out);
+    CHECK(result.status == 0);
+    CHECK_FALSE(contains(result.out, "is another than the probe's"));
+  }
+}
+
+TEST_CASE("pickles are refused with the line of Python that converts them, by a run as by check") {
+  const Folder folder;
+  const std::string torch_before_zip("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a", 11);
+  const std::string pickle("\x80\x04\x95\x01\x00\x00\x00\x00\x00\x00\x00}.", 13);
+  for (const std::string command : {"multihead --input ", "check multihead "}) {
+    CHECK_THAT(refusal(command + folder.write("mine.pth", torch_before_zip)),
+               Catch::Contains("mine.pth: it is a pickle of torch.save, which only Python reads; valid: ") &&
+                   Catch::Contains("torch.load(\"" + folder.file("mine.pth") + "\""));
+    CHECK_THAT(refusal(command + folder.write("mine.pkl", pickle)),
+               Catch::Contains("mine.pkl: it is a pickle, which only Python reads; valid: ") &&
+                   Catch::Contains("numpy.savez(\"" + folder.file("mine.npz") + "\", **pickle.load("));
+  }
 }
 
 TEST_CASE("inputs so large that products of them would overflow are refused by name") {

@@ -94,11 +94,13 @@ TEST_CASE("a plain JSON file that holds something else is refused") {
   CHECK_THAT(said_of(R"({"X": null})"), contains("X: it has \"null\""));
   CHECK_THAT(said_of(R"({"X": [[1, true]]})"), contains("X: it has \"true\""));
   CHECK_THAT(said_of(R"({"X": [[1, 0]], "X": [[1, 0]]})"), contains("the name \"X\" twice"));
-  CHECK_THAT(said_of(R"({"a b": [1]})"), contains("a b in --input is no input of this run; valid: X"));
+  CHECK_THAT(said_of(R"({"a b": [1]})"),
+             contains("holds no input of self-attention; it has a b (1); valid: X"));
   CHECK_THAT(said_of(R"({"X": [[NaN]]})"), contains("X in --input has nan at (0, 0)"));
   CHECK_THAT(said_of(R"({"X": [["NaN"]]})"),
              contains("X in --input has nan at (0, 0); valid: finite numbers"));
-  CHECK_THAT(said_of(R"({"Y": [[1]]})"), contains("Y in --input is no input of this run; valid: X, W_Q"));
+  CHECK_THAT(said_of(R"({"Y": [[1]]})"),
+             contains("holds no input of self-attention; it has Y (1×1); valid: X"));
   CHECK_THAT(said_of("{}"), contains("valid: a trace as --format json writes it, or tensors by id"));
 }
 
@@ -212,8 +214,10 @@ TEST_CASE("tensors that cannot be set are refused with the id, the value and wha
   CHECK_THAT(said_of("X=[[1],[2],[3]]"), contains("contradicts --set, where X is (3 token × 1 d_model)"));
   CHECK(said_of("mask=[[2,0],[1,1]]") ==
         "attnlab: mask in --set has 2 at (0, 0); valid: 0 or 1, where 1 means may be seen\n");
-  CHECK(said_of("Y=[[1]]") == "attnlab: Y in --set is no input of this run; valid: X, W_Q, W_K, W_V\n");
-  CHECK(said_of("Y=identity") == "attnlab: Y in --set is no input of this run; valid: X, W_Q, W_K, W_V\n");
+  CHECK(said_of("Y=[[1]]") ==
+        "attnlab: Y in --set is no input of this run; valid: X, W_Q, W_K, W_V, b_Q, b_K, b_V\n");
+  CHECK(said_of("Y=identity") ==
+        "attnlab: Y in --set is no input of this run; valid: X, W_Q, W_K, W_V, b_Q, b_K, b_V\n");
   CHECK_THAT(said_of("X=@nowhere.csv"), contains("nowhere.csv: it cannot be opened: No such file"));
   CHECK(said_of("X=@") == "attnlab: --set X=@: its value is no tensor" + valid);
   CHECK_THAT(said_of("X=@" + folder.write("words.csv", "1,2\na,b\n")),

@@ -27,6 +27,7 @@ Remark parts_of(const std::string& sentence) {
   const auto tensor = sentence.substr(0, blank), said = sentence.substr(blank);
   if (!said.starts_with(taken)) return {tensor, said};
   const auto end = std::min(said.find(',', taken.size()), said.size() - 1);
+  if (said.find(' ', taken.size()) < end) return {tensor, said};
   return {fmt::format("{} for {}", tensor, said.substr(taken.size(), end - taken.size())),
           " is taken for that of the lesson" + said.substr(end), true};
 }

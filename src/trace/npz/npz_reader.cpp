@@ -54,6 +54,7 @@ class NpzReader : public StoredTrace {
   void add_member(std::uint64_t index) {
     const auto member = archive_.member(index);
     const auto place = fmt::format("{}: member {}", archive_.path(), in_message(member.name));
+    if (member.name.ends_with("data.pkl")) refuse_pickle(archive_.path(), true);
     const auto id = id_from(member.name, place);
     if (!ids_.insert(id).second) refuse(place, "it is there twice", "each id once");
     ZipArchive::Stream stream(archive_, index, place);

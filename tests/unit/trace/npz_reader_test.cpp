@@ -181,6 +181,13 @@ TEST_CASE("members that are no arrays with a name are refused") {
   refused("lzma", R"(member "a.npy": it is packed by method 14)");
 }
 
+TEST_CASE("a file of torch.save is refused with the line of Python that converts it") {
+  const TemporaryFile file(zip_of({{"mine/data.pkl", "\x80\x02}."}, {"mine/version", "3"}}));
+  CHECK_THAT(stored::refusal(file.path()),
+             StartsWith("it is a pickle of torch.save, which only Python reads; valid: ") &&
+                 Catch::Contains("torch.load(\"" + file.path() + "\""));
+}
+
 TEST_CASE("an archive that unpacks to a hundred times its size and more than 64 MiB is refused") {
   CHECK_THAT(stored::refusal(npz_fixture("many_zeros")),
              StartsWith("its 8379 bytes unpack to 67116864 or more"));

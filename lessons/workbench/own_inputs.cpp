@@ -1,4 +1,4 @@
-#include "lab/check/own_inputs.hpp"
+#include "lessons/workbench/own_inputs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,20 +7,19 @@
 #include <optional>
 #include <utility>
 
+#include "attn/error.hpp"
+#include "lessons/workbench/given_inputs.hpp"
+#include "trace/csv.hpp"
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/strided.hpp"
 
-namespace lab {
+namespace lessons {
 
 namespace {
 
 using attn::AnyTensor;
 using attn::Dump;
 using attn::ExpectedTensor;
-using lessons::Draw;
-using lessons::Lesson;
-using lessons::Options;
-using lessons::Plan;
 
 std::string_view last_of_path(std::string_view id) {
   return id.substr(id.find_last_of('/') + 1);
@@ -29,9 +28,8 @@ std::string_view last_of_path(std::string_view id) {
 /// The id of the lesson's mask, "attention/mask" of a block.
 std::string id_of_mask(const Lesson& lesson, const Options& options) {
   const auto inputs = lesson.inputs(options);
-  const auto mask = std::find_if(inputs.begin(), inputs.end(), [](const lessons::Input& input) {
-    return last_of_path(input.id) == "mask";
-  });
+  const auto mask = std::find_if(inputs.begin(), inputs.end(),
+                                 [](const Input& input) { return last_of_path(input.id) == "mask"; });
   return mask == inputs.end() ? "mask" : mask->id;
 }
 
@@ -54,7 +52,7 @@ Ids ids_of(const Plan& plan) {
 Ids possible_ids(const Lesson& lesson, const Options& options) {
   auto small = options;  // no name depends on a dimension
   if (options.heads) small.d_model = 2 * *options.heads;
-  auto ids = ids_of(lessons::make_plan(lesson, small, nullptr));
+  auto ids = ids_of(make_plan(lesson, small, nullptr));
   for (const auto& input : lesson.inputs(options)) add_to(ids, input.id);
   return ids;
 }
@@ -64,7 +62,7 @@ attn::Tensors inputs_of(const Lesson& lesson, const Options& options, const Dump
   attn::Tensors inputs;
   const auto declared = lesson.inputs(options);
   for (const auto& [id, tensor] : dump.tensors) {
-    const auto is_it = [&id = id](const lessons::Input& input) { return input.id == id; };
+    const auto is_it = [&id = id](const Input& input) { return input.id == id; };
     if (id == "lengths" || std::any_of(declared.begin(), declared.end(), is_it)) inputs.emplace(id, tensor);
   }
   return inputs;
@@ -86,8 +84,9 @@ std::optional<ExpectedTensor> expected_mask(const std::string& id,
                         .shows_batch = scores->shows_batch};
 }
 
-/// Somebody's mask, whose shape and meaning the other inputs decide.
-std::optional<AnyTensor> mask_of(Dump dump, const ExpectedTensor& mask, attn::MaskTrue mask_true) {
+/// Somebody's mask, whose shape and meaning the other inputs decide, with what was assumed of it.
+std::optional<AnyTensor> mask_of(Dump& dump, const ExpectedTensor& mask, attn::MaskTrue mask_true) {
+  std::erase_if(dump.undecided, [&](const auto& tensor) { return !attn::contains(tensor.ids, mask.id); });
   attn::fit(dump, {mask}, mask_true);
   const auto found = dump.tensors.find(mask.id);
   if (found == dump.tensors.end() || found->second.shape() != mask.shape) return std::nullopt;
@@ -97,7 +96,7 @@ std::optional<AnyTensor> mask_of(Dump dump, const ExpectedTensor& mask, attn::Ma
 /// What lengths and options hide.
 std::optional<AnyTensor> mask_of_rules(const Plan& plan, const ExpectedTensor& mask) {
   std::optional<AnyTensor> found;
-  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
     if (tapped.id == mask.id && tapped.shape == mask.shape)
       found = AnyTensor(attn::TensorView{tapped.dtype, tapped.shape, tapped.elements});
   });
@@ -122,11 +121,57 @@ bool says_all_that_is_hidden(const Lesson& lesson, const Options& options, const
   return file.header().lesson == lesson.name && !is_typed(options, "causal") && !is_typed(options, "window");
 }
 
+/// Keeps what is no input under the lesson's ids, or under its own name where it could be one; steps that the
+/// run does not have stand for nothing.
+void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file, const Plan& plan,
+                 const Ids& ids_of_run, const std::string& mask) {
+  const auto is_input = [&](const auto& id) {
+    return find_input(*plan.lesson, plan.options, id).has_value();
+  };
+  for (const auto& [id, tensor] : dump.tensors) {
+    if (id == mask || own.tensors.contains(id)) continue;
+    if (attn::contains(ids_of_run, id))
+      own.others.emplace(id, tensor);
+    else
+      own.other_names.push_back(dump.as_named.at(id).name);
+  }
+  for (const auto& tensor : dump.undecided) {
+    if (attn::contains(tensor.ids, mask)) continue;
+    const bool may_be_input = std::any_of(tensor.ids.begin(), tensor.ids.end(), is_input);
+    own.others.emplace(may_be_input ? tensor.name : tensor.ids[0], tensor.tensor);
+  }
+  for (const auto& name : dump.unknown)
+    if (const auto* stored = file.find(name); name.find('.') == name.npos)
+      own.others.emplace(name, file.read(static_cast<std::size_t>(stored - file.tensors().data())));
+    else
+      own.other_names.push_back(name);
+}
+
+std::unique_ptr<attn::StoredTrace> open_all(const std::vector<std::string>& paths) {
+  std::vector<std::unique_ptr<attn::StoredTrace>> files;
+  for (const auto& path : paths)
+    files.push_back(attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path));
+  if (files.size() == 1) return std::move(files.front());
+  return std::make_unique<attn::MergedTrace>(std::move(files));
+}
+
+/// Whether a tensor is neither an input nor a step under its name.
+bool has_other_names(const Lesson& lesson, const Options& options, const attn::StoredTrace& file) {
+  Ids names;
+  for (const auto& tensor : file.tensors())
+    if (tensor.kind != attn::Kind::step && tensor.id != "lengths" && !find_input(lesson, options, tensor.id))
+      names.push_back(tensor.id);
+  if (names.empty()) return false;
+  const auto ids = possible_ids(lesson, options);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const auto& name) { return !attn::contains(ids, name); });
+}
+
 }  // namespace
 
 std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
   std::vector<ExpectedTensor> expected;
-  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
     const auto is_same = [&](const ExpectedTensor& one) { return one.id == tapped.id; };
     const auto known = std::find_if(expected.begin(), expected.end(), is_same);
     if (known != expected.end()) {
@@ -168,15 +213,20 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::S
   if (own.tensors.empty()) return own;
   const auto plan_without_mask = [&] {
     const attn::TensorsAsTrace given(file.header(), own.tensors);
-    return lessons::make_plan(lesson, options, &given);
+    return make_plan(lesson, options, &given);
   };
   dump = attn::named(file, ids_of(plan_without_mask()), fusion);
   own.tensors = inputs_of(lesson, options, dump);
   own.tensors.erase(id);
-  own.names = dump.assumptions;
   const auto plan = plan_without_mask();
-  const auto wanted = expected_mask(id, expected_tensors(plan));
-  auto mask = wanted ? mask_of(std::move(dump), *wanted, mask_true) : std::nullopt;
+  const auto expected = expected_tensors(plan);
+  Ids ids_of_run;
+  for (const auto& one : expected) ids_of_run.push_back(one.id);
+  own.other_names.clear();
+  keep_others(own, dump, file, plan, ids_of_run, id);
+  const auto wanted = expected_mask(id, expected);
+  auto mask = wanted ? mask_of(dump, *wanted, mask_true) : std::nullopt;
+  own.names = dump.assumptions;
   if (!mask) return own;
   const auto rules =
       says_all_that_is_hidden(lesson, options, file) ? std::nullopt : mask_of_rules(plan, *wanted);
@@ -190,13 +240,35 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::S
   return own;
 }
 
+GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
+  auto file = open_all(typed.input);
+  auto options = typed;
+  follow_config(lesson, *file, options);
+  if (!has_other_names(lesson, options, *file)) return {std::move(file)};
+  auto own = own_inputs(lesson, options, *file, attn::MaskTrue::by_name);
+  if (own.tensors.empty()) {
+    Ids names;
+    for (const auto& tensor : file->tensors()) names.push_back(tensor.id);
+    throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}",
+                                  fmt::join(typed.input, " and "), lesson.name, tensors_in(*file, names),
+                                  describe_inputs(lesson, options)));
+  }
+  auto remarks = std::move(own.names);
+  remarks.insert(remarks.end(), own.assumptions.begin(), own.assumptions.end());
+  if (!own.other_names.empty())
+    remarks.push_back(
+        fmt::format("Left aside, since this run has no such tensor: {}.", fmt::join(own.other_names, ", ")));
+  own.tensors.merge(own.others);
+  return {std::make_unique<attn::TensorsAsTrace>(file->header(), std::move(own.tensors)), std::move(remarks)};
+}
+
 std::vector<std::string> absent_inputs(const Plan& plan) {
   const auto declared = plan.lesson->inputs(plan.options);
   std::vector<std::string> absent;
-  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+  run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
     if (tapped.kind != attn::Kind::input || plan.given.count(tapped.id) > 0) return;
-    const auto input = std::find_if(declared.begin(), declared.end(),
-                                    [&](const lessons::Input& one) { return one.id == tapped.id; });
+    const auto input =
+        std::find_if(declared.begin(), declared.end(), [&](const Input& one) { return one.id == tapped.id; });
     if (input == declared.end() || input->draw == Draw::option || last_of_path(tapped.id) == "mask") return;
     if (input->draw == Draw::embedding && plan.options.embeddings) return;
     absent.push_back(tapped.id);
@@ -204,4 +276,4 @@ std::vector<std::string> absent_inputs(const Plan& plan) {
   return absent;
 }
 
-}  // namespace lab
+}  // namespace lessons
