@@ -1,11 +1,13 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "attn/error.hpp"
 #include "lessons/workbench/options.hpp"
 
 /// How the text of an option becomes its field, and how a field reads in the help. One pair of functions for
@@ -42,6 +44,22 @@ std::string text_of(const std::string& text);
 std::string text_of(const std::optional<std::string>& text);
 std::string text_of(const std::vector<std::size_t>& numbers);
 std::string text_of(const std::vector<std::string>& texts);
+
+/// The format that the ending of --output stands for, of those given by their endings; the first where there
+/// is no ending, or no output.
+template <class Format>
+Format format_of_ending(const std::string& output,
+                        const std::vector<std::pair<std::string, Format>>& formats) {
+  const auto ending = std::filesystem::path(output).extension().string();
+  if (ending.empty()) return formats.front().second;
+  std::string valid;
+  for (const auto& [known, format] : formats) {
+    if (known == ending) return format;
+    valid += known + ", ";
+  }
+  throw attn::Error("--output " + output + " ends in " + ending + ", which names no format; valid: " + valid +
+                    "or another ending with --format");
+}
 
 /// "a,b,c" in its parts.
 std::vector<std::string> split(std::string_view text, char separator);

@@ -89,7 +89,8 @@ void add_hint(CLI::App& app, CheckDump& check) {
 
 void add_formats(CLI::App& app, CheckDump& check) {
   add_text_option(
-      app, "format", "text|json|csv", Values::one, help_of_option("default text; csv of a folder alone"),
+      app, "format", "text|json|csv", Values::one,
+      help_of_option("default text, or what the ending of --output says; csv of a folder alone"),
       [&](const std::string& text) {
         check.format = parse_choice<CheckFormat>(
             "format", text,
@@ -141,10 +142,10 @@ Command parse_check(int argc, char** argv) {
   CheckDump check{.lesson = &lesson_named("check", argc, argv)};
   const auto command = fmt::format("check {}", check.lesson->name);
   CLI::App app(help_paragraph(about_check) + "\n", "attnlab " + command);
-  prepare(app,
-          help_examples(
-              {"check multihead mine.npz --probe probe.npz", "check sdpa mine.safetensors --causal --hint 1",
-               "check multihead --folder homework --probe probe.npz --format csv", "check sdpa sheet.txt"}));
+  prepare(app, help_examples({"check multihead mine.npz --probe probe.npz",
+                              "check sdpa mine.safetensors --causal --hint 1",
+                              "check multihead --folder homework --probe probes --output grades.csv",
+                              "check sdpa sheet.txt"}));
   std::string dump;
   app.add_option("DUMP", dump, "tensors of your program")->type_name("FILE");
   const auto add_path = [&](const char* name, const char* value, const char* help,
@@ -153,7 +154,15 @@ Command parse_check(int argc, char** argv) {
       field = text;
     })->group(of_command);
   };
-  add_path("probe", "FILE", "the inputs, as attnlab probe wrote them; default those in DUMP", check.probe);
+  add_path(
+      "probe", "FILE|DIR",
+      "the inputs, as attnlab probe wrote them; of a folder of probes the one of the dump's file name, of "
+      "the id that it names or with the inputs that it has; default those in DUMP",
+      check.probe);
+  app.add_option("-o,--output", check.output,
+                 help_of_option("write the report to a file, whole or not at all; default standard output"))
+      ->type_name("FILE")
+      ->group(of_command);
   add_path("folder", "DIR", "check every file in it, a line each", check.folder);
   add_hint(app, check);
   add_renames(app, check);
@@ -168,8 +177,6 @@ Command parse_check(int argc, char** argv) {
     throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
                             dump.empty() ? "no file is given" : "a file is given beside --folder", command));
   if (!dump.empty()) check.dump = dump;
-  if (check.format == CheckFormat::csv && !check.folder)
-    throw Error(fmt::format("{}: --format csv is a table of many files; valid: with --folder DIR", command));
   return check;
 }
 

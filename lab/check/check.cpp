@@ -12,6 +12,9 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/labels.hpp"
+#include "lab/check/probes.hpp"
+#include "lab/option_values.hpp"
+#include "lab/output.hpp"
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "lessons/workbench/own_inputs.hpp"
@@ -139,24 +142,27 @@ void tell_absent(const attn::Diagnosis& diagnosis, const Plan& plan, Dump& dump)
                                 inputs, is_one ? "it" : "them", plan.options.seed));
 }
 
-/// What differs between the inputs of a dump and those that it is checked with.
-void compare_inputs(const CheckDump& check, const Plan& plan, Dump& dump) {
+/// Tells what differs between the inputs of a dump and those that it is checked with. Returns whether it has
+/// one of the probe's. Throws OtherProbe where one is another.
+bool compare_inputs(const CheckDump& check, const Plan& plan, Dump& dump, const std::string& path) {
+  bool has_one = false;
   lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
     const auto found = dump.tensors.find(tapped.id);
     if (tapped.kind != attn::Kind::input || found == dump.tensors.end()) return;
-    const auto theirs = found->second.view();
-    const attn::TensorView ours{tapped.dtype, tapped.shape, tapped.elements};
-    bool is_equal = theirs.shape == ours.shape;
-    double largest = 0.0;
-    for (std::size_t i = 0; is_equal && i < attn::element_count(ours.shape); ++i)
-      largest = std::max(largest, std::abs(ours.at(i)));
-    for (std::size_t i = 0; is_equal && i < attn::element_count(ours.shape); ++i)
-      is_equal = std::abs(theirs.at(i) - ours.at(i)) <= 4.0 * attn::unit_of(dump.arithmetic) * largest;
-    if (!is_equal && check.probe)
-      dump.assumptions.push_back(fmt::format(
-          "{} is another than the probe's, whose numbers are used; is it the right probe?", tapped.id));
+    const auto apart = distance(found->second.view(), {tapped.dtype, tapped.shape, tapped.elements});
+    if (check.probe && attn::is_floating(tapped.dtype) && apart > distance_of_other_probe)
+      throw OtherProbe(
+          fmt::format("{} is not of the probe {}: its {} is another; valid: --probe with the file that it "
+                      "was computed from, or "
+                      "a folder of probes",
+                      path, *check.probe, tapped.id));
+    if (check.probe && apart > 4.0 * attn::unit_of(dump.arithmetic))
+      dump.assumptions.push_back(
+          fmt::format("{} is another than the probe's, whose numbers are used.", tapped.id));
+    has_one = has_one || (check.probe && attn::is_floating(tapped.dtype));
     dump.tensors.erase(found);
   });
+  return has_one;
 }
 
 /// Conventions of which the inputs say which one is meant, for a given mask has its window, or the task sheet
@@ -173,7 +179,10 @@ struct Checked {
   Plan plan;
   Dump dump;
   attn::Diagnosis diagnosis;
-  bool has_words = true;  ///< whether somebody says which words the tensors are of
+  bool has_words = true;         ///< whether somebody says which words the tensors are of
+  std::string student{};         ///< the name on a worksheet
+  std::string probe{};           ///< the file that its inputs come from, without its folder
+  bool shows_its_probe = false;  ///< whether it has inputs of the probe, or its id
 };
 
 /// Refuses a sheet of another lesson, and one that contradicts an option: a sheet says its own options.
@@ -196,7 +205,11 @@ Checked check_sheet(const CheckDump& check, const attn::Answers& answers, const 
   const auto worksheet = worksheet_of_command(answers.command);
   auto judged = judge(answers, worksheet, path, check.conventions);
   require_same_sheet(check, worksheet, judged.plan, path);
-  return {worksheet.lesson, std::move(judged.plan), std::move(judged.dump), std::move(judged.diagnosis)};
+  return {.lesson = worksheet.lesson,
+          .plan = std::move(judged.plan),
+          .dump = std::move(judged.dump),
+          .diagnosis = std::move(judged.diagnosis),
+          .student = answers.student};
 }
 
 /// "--d-model, --d-k": the options that say how large the lesson's tensors are.
@@ -286,7 +299,7 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
   dump.absent = absent_inputs(plan);
   dump.has_drawn_absent = check.options.typed.count("seed") > 0;
   if (!check.probe) note_rounded_inputs(dump, expected);
-  compare_inputs(check, plan, dump);
+  const bool has_input_of_probe = compare_inputs(check, plan, dump, path);
   const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
   if (queries.is_padded()) dump.lengths = queries.lengths();
   dump.settled = settled_by(plan, check.probe.has_value());
@@ -302,7 +315,12 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
                             guesses(file, dump.unknown, expected)));
   require_judged(diagnosis, plan, path);
   tell_absent(diagnosis, plan, dump);
-  return {nullptr, std::move(plan), std::move(dump), std::move(diagnosis), says_words(check, file)};
+  return {.lesson = nullptr,
+          .plan = std::move(plan),
+          .dump = std::move(dump),
+          .diagnosis = std::move(diagnosis),
+          .has_words = says_words(check, file),
+          .shows_its_probe = has_input_of_probe || !named_probe(file).empty()};
 }
 
 /// How many wrong steps nothing explains, then how many are wrong.
@@ -363,12 +381,26 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, c
   return best;
 }
 
+/// A dump, with the probe that is its own.
+Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::string& path) {
+  if (!check.probe) return check_tensors(check, file, path);
+  const bool is_folder = std::filesystem::is_directory(*check.probe);
+  check.probe = probe_of(*check.probe, file, path);
+  auto checked = check_tensors(check, file, path);
+  checked.shows_its_probe = checked.shows_its_probe || is_folder;
+  if (!checked.shows_its_probe && trouble_in(checked.diagnosis).first > 0)
+    checked.dump.assume(
+        "Nothing in the file shows that it is of this probe; config or an input, saved beside, would.");
+  checked.probe = std::filesystem::path(*check.probe).filename().string();
+  return checked;
+}
+
 /// A filled-in worksheet, a file of tensors, or a folder with a CSV file for each.
 Checked check_file(const CheckDump& check, const std::string& path) {
-  if (attn::has_csv_files(path)) return check_tensors(check, *attn::open_csv_folder(path), path);
+  if (attn::has_csv_files(path)) return check_dump(check, *attn::open_csv_folder(path), path);
   attn::File tensors(path);
   if (const auto answers = attn::read_answers(tensors)) return check_sheet(check, *answers, path);
-  return check_tensors(check, *attn::open_trace(std::move(tensors)), path);
+  return check_dump(check, *attn::open_trace(std::move(tensors)), path);
 }
 
 /// The last part of a path that may end in a slash.
@@ -376,15 +408,29 @@ std::string name_of(const std::filesystem::path& path) {
   return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
 }
 
+CheckFormat format_of(const CheckDump& check) {
+  if (check.format) return *check.format;
+  return format_of_ending<CheckFormat>(
+      check.output.value_or(""),
+      {{".txt", CheckFormat::text}, {".json", CheckFormat::json}, {".csv", CheckFormat::csv}});
+}
+
+void give(const std::string& text, const CheckDump& check) {
+  if (check.output)
+    write_to_file(*check.output, text);
+  else
+    show(text, check.paging);
+}
+
 std::string report(const CheckDump& check, const Checked& checked) {
   const std::filesystem::path path(*check.dump);
   attn::ReportSettings settings{
       .lesson = std::string(check.lesson->name),
       .dump = is_regular_file(path) || is_directory(path) ? name_of(path) : "standard input",
+      .probe = checked.probe,
       .hint = check.hint,
       .reveals = check.reveals};
-  if (check.probe) settings.probe = std::filesystem::path(*check.probe).filename().string();
-  if (check.format == CheckFormat::json)
+  if (format_of(check) == CheckFormat::json)
     return attn::report_as_json(checked.diagnosis, checked.dump, settings);
   if (checked.has_words) {
     LabelKeeper labels(checked.plan.is_batched());
@@ -410,27 +456,41 @@ std::vector<std::filesystem::path> files_in(const std::string& folder) {
 
 /// One file of a folder in a line.
 struct Grade {
-  std::string file, status, step, mistakes;
+  std::string file, status, step{}, mistakes{};
+  std::size_t wrong_entries = 0;
+  std::optional<std::uint32_t> seed{};  ///< of the probe or the sheet
+  std::string student{}, probe{};
+
+  bool is_checked() const { return status != "unreadable" && status != "other probe"; }
+  bool is_right() const { return status == "right" || status == "incomplete"; }
 };
 
-/// "right", "wrong", "unreadable" or, of a worksheet with blanks and of a file that lacks inputs,
-/// "incomplete"; the first wrong step, and what is said of it.
+/// "right", "wrong", "unreadable", "other probe" or, of a worksheet with blanks and of a file that lacks
+/// inputs, "incomplete"; the first wrong step, and what is said of it.
 Grade grade(const CheckDump& check, const std::filesystem::path& path) {
-  Grade grade{path.filename().string(), "right", "", ""};
+  Grade grade{path.filename().string(), "right"};
   try {
     const auto checked = check_file(check, path.string());
+    if (!checked.probe.empty() || !checked.dump.slacks.empty()) grade.seed = checked.plan.options.seed;
+    grade.student = checked.student;
+    grade.probe = checked.probe;
     const bool has_blanks = !checked.dump.slacks.empty() && !checked.diagnosis.is_complete();
     if (has_blanks || checked.diagnosis.leaves_open()) grade.status = "incomplete";
     for (const auto& step : checked.diagnosis.steps) {
       if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
       if (grade.step.empty()) grade.step = step.id;
       grade.status = "wrong";
+      grade.wrong_entries += step.different;
       const auto ids = attn::ids_without_variants(step.mistakes);
-      const auto names = ids.empty() ? std::string("unknown")
+      const auto names = ids.empty() ? std::string(checked.probe.empty() || checked.shows_its_probe
+                                                       ? "unknown"
+                                                       : "unknown, or of another probe")
                                      : fmt::format("{}", fmt::join(ids, step.made_together ? "+" : "|"));
       if (check.hint < attn::Hint::name || grade.mistakes.find(names) != std::string::npos) continue;
       grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
     }
+  } catch (const OtherProbe& error) {
+    return {grade.file, "other probe", "", error.what()};
   } catch (const Error& error) {
     return {grade.file, "unreadable", "", error.what()};
   }
@@ -449,15 +509,23 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
   if (format == CheckFormat::json) {
     auto document = nlohmann::ordered_json{{"schema", "attnlab.grades/1"}};
     for (const auto& one : grades)
-      document["files"].push_back(
-          {{"file", one.file}, {"status", one.status}, {"step", one.step}, {"mistakes", one.mistakes}});
+      document["files"].push_back({{"file", one.file},
+                                   {"status", one.status},
+                                   {"step", one.step},
+                                   {"mistakes", one.mistakes},
+                                   {"wrong_entries", one.wrong_entries},
+                                   {"seed", one.seed ? nlohmann::ordered_json(*one.seed) : nullptr},
+                                   {"name", one.student},
+                                   {"probe", one.probe}});
     return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   }
   if (format == CheckFormat::csv) {
-    text = "file,status,step,mistakes\n";
+    text = "file,status,step,mistakes,wrong_entries,seed,name,probe\n";
     for (const auto& one : grades)
-      text += fmt::format("{},{},{},{}\n", quoted_for_csv(one.file), one.status, one.step,
-                          quoted_for_csv(one.mistakes));
+      text += fmt::format("{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file), one.status, one.step,
+                          quoted_for_csv(one.mistakes), one.wrong_entries,
+                          one.seed ? std::to_string(*one.seed) : "", quoted_for_csv(one.student),
+                          quoted_for_csv(one.probe));
     return text;
   }
   std::size_t file = 0, step = 0;
@@ -466,7 +534,7 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
     step = std::max(step, attn::display_width(one.step));
   }
   for (const auto& one : grades) {
-    auto line = fmt::format("{}  {:<10}  {}  {}", attn::pad_right(one.file, file), one.status,
+    auto line = fmt::format("{}  {:<11}  {}  {}", attn::pad_right(one.file, file), one.status,
                             attn::pad_right(one.step, step), one.mistakes);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
@@ -474,21 +542,24 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
   return text;
 }
 
-bool check_folder(const CheckDump& check) {
+int check_folder(const CheckDump& check) {
   std::vector<Grade> grades;
   for (const auto& path : files_in(*check.folder)) grades.push_back(grade(check, path));
-  show(table_of(grades, check.format), check.paging);
-  return std::all_of(grades.begin(), grades.end(),
-                     [](const Grade& one) { return one.status == "right" || one.status == "incomplete"; });
+  give(table_of(grades, format_of(check)), check);
+  if (std::none_of(grades.begin(), grades.end(), [](const Grade& one) { return one.is_checked(); })) return 2;
+  return std::all_of(grades.begin(), grades.end(), [](const Grade& one) { return one.is_right(); }) ? 0 : 1;
 }
 
 }  // namespace
 
-bool run_check(const CheckDump& check) {
+int run_check(const CheckDump& check) {
   if (check.folder) return check_folder(check);
+  if (format_of(check) == CheckFormat::csv)
+    throw Error(
+        fmt::format("check {}: csv is a table of many files; valid: with --folder DIR", check.lesson->name));
   const auto checked = check_file(check, *check.dump);
-  show(report(check, checked), check.paging);
-  return checked.diagnosis.is_right();
+  give(report(check, checked), check);
+  return checked.diagnosis.is_right() ? 0 : 1;
 }
 
 }  // namespace lab

@@ -21,10 +21,11 @@ struct CheckDump {
   lessons::Options options{};           ///< where no file tells them
   std::optional<std::string> dump{};    ///< a file of tensors
   std::optional<std::string> folder{};  ///< of such files
-  std::optional<std::string> probe{};   ///< the file that the inputs come from
+  std::optional<std::string> probe{};   ///< the file that the inputs come from, or a folder of such files
   attn::Hint hint = attn::Hint::all;
   bool reveals = false;
-  CheckFormat format = CheckFormat::text;
+  std::optional<CheckFormat> format{};  ///< where not given it follows the ending of `output`
+  std::optional<std::string> output{};
   attn::MaskTrue mask_true = attn::MaskTrue::by_name;
   attn::Renames renames{};                   ///< names of the dump that count as others
   std::set<std::string> conventions{};       ///< ids of --like
@@ -32,8 +33,9 @@ struct CheckDump {
   Paging paging = Paging::automatic;
 };
 
-/// Checks and prints. Returns whether all is right but for rounding and conventions. Throws attn::Error for
-/// files that cannot be read and inputs that contradict each other.
-bool run_check(const CheckDump& check);
+/// Checks and prints, or writes the report to the file. Returns the exit status: 0 where all is right but for
+/// rounding and conventions, 1 where something is wrong, 2 where no file of a folder could be checked. Throws
+/// attn::Error for a file that cannot be read or has another probe, and inputs that contradict each other.
+int run_check(const CheckDump& check);
 
 }  // namespace lab

@@ -10,6 +10,7 @@
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/audit.hpp"
+#include "lab/check/probes.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/listed.hpp"
@@ -106,15 +107,18 @@ std::string rules_of(const lessons::Options& options) {
   return text;
 }
 
-std::string task(const lessons::Plan& plan, const std::string& file,
+std::string task(const lessons::Plan& plan, const std::string& file, const std::string& id,
                  const std::vector<std::string>& results) {
-  auto text = fmt::format("probe {}: {} (seed {})\n\nThe task\n", plan.lesson->name, file, plan.options.seed);
+  auto text = fmt::format("probe {}: {} (seed {}, id {})\n\nThe task\n", plan.lesson->name, file,
+                          plan.options.seed, id);
   text += on_sheet(fmt::format(
       "Compute the lesson {0} from the inputs in {1} with your own program, and save what you computed under "
       "the names below. Then: attnlab check {0} mine.npz --probe {1}",
       plan.lesson->name, file));
   text += on_sheet(fmt::format("Each name that you save is checked by itself; {} alone will do.",
                                attn::listed(results, "and")));
+  text +=
+      on_sheet("Save config, or an input, beside them: check tells by it whether a file is of this probe.");
   text += on_sheet(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan.options)));
   if (plan.is_batched())
     text += on_sheet(
@@ -128,7 +132,8 @@ std::string in_languages(const std::string& file, const std::string& id, const a
   return fmt::format(R"(
 How to read and to save, for example x as {1}
   NumPy    given = np.load("{0}")
-           np.savez("mine.npz", **{{"{1}": x}})
+           np.savez("mine.npz", config=given["config"],
+                    **{{"{1}": x}})
   PyTorch  np.savez("mine.npz",
                     **{{"{1}": x.detach().cpu().numpy()}})
   JAX      np.savez("mine.npz", **{{"{1}": np.asarray(x)}})
@@ -152,13 +157,16 @@ How to read and to save, for example x as {1}
 void run_probe(const MakeProbe& probe) {
   if (probe.is_audit) return show(audit(*probe.lesson, probe.options), probe.paging);
   const auto plan = lessons::plan_of_probe(*probe.lesson, probe.options);
-  attn::NpzWriter writer(plan.header());
+  auto header = plan.header();
+  const auto id = id_of_probe(lessons::inputs_of(plan));
+  header.config.emplace_back("probe", id);
+  attn::NpzWriter writer(header);
   TaskSheet sheet(writer);
   lessons::run(*plan.lesson, plan, sheet);
   write_to_file(*probe.output, writer.finish());
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
   const auto& result = results.front();
-  show(task(plan, *probe.output, results) + sheet.text() +
+  show(task(plan, *probe.output, id, results) + sheet.text() +
            in_languages(*probe.output, result, sheet.shape_of(result)),
        probe.paging);
 }

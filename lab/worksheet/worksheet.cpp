@@ -55,16 +55,9 @@ std::string command_of(const MakeWorksheet& worksheet) {
 
 SheetFormat format_of(const MakeWorksheet& worksheet) {
   if (worksheet.format) return *worksheet.format;
-  const auto ending = std::filesystem::path(worksheet.output.value_or("")).extension().string();
-  const std::map<std::string, SheetFormat> formats = {{"", SheetFormat::text},
-                                                      {".txt", SheetFormat::text},
-                                                      {".html", SheetFormat::html},
-                                                      {".json", SheetFormat::json}};
-  if (const auto found = formats.find(ending); found != formats.end()) return found->second;
-  throw attn::Error(fmt::format(
-      "--output {} ends in {}, which no worksheet has; valid: .txt, .html, .json, or --format text, "
-      "html or json",
-      *worksheet.output, ending));
+  return format_of_ending<SheetFormat>(
+      worksheet.output.value_or(""),
+      {{".txt", SheetFormat::text}, {".html", SheetFormat::html}, {".json", SheetFormat::json}});
 }
 
 std::string in_format(const attn::Sheet& sheet, const MakeWorksheet& worksheet) {

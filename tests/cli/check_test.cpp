@@ -101,9 +101,65 @@ TEST_CASE("a folder of dumps becomes a table, and one wrong file is enough for s
   CHECK(result.status == 1);
   const auto lines = lines_of(result.out);
   REQUIRE(lines.size() == 3);
-  CHECK(lines[0] == "file,status,step,mistakes");
-  CHECK(lines[1] == "ada.npz,wrong,scaled,no-scale");
+  CHECK(lines[0] == "file,status,step,mistakes,wrong_entries,seed,name,probe");
+  CHECK(std::regex_match(lines[1], std::regex("ada.npz,wrong,scaled,no-scale,[1-9][0-9]*,42,,probe.npz")));
   CHECK(lines[2].rfind("eve.npz,unreadable,,", 0) == 0);
+}
+
+TEST_CASE("a table of dumps goes to a file, and status 2 says that none could be checked") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.file("dumps"));
+  folder.write("dumps/eve.npz", "no archive");
+  const auto command = fmt::format("check sdpa --folder {} --output ", folder.file("dumps"));
+  CHECK(run(command + folder.file("grades.csv")).status == 2);
+  CHECK(contains(read_file(folder.file("grades.csv")), "eve.npz,unreadable,"));
+  CHECK(run(command + folder.file("grades.json")).status == 2);
+  CHECK(json::parse(read_file(folder.file("grades.json")))["files"][0]["status"] == "unreadable");
+  CHECK(contains(refusal(command + folder.file("grades.npz")), "valid: .txt, .json, .csv"));
+}
+
+TEST_CASE("dumps are checked with the probe of their name, of the id that they name or of their inputs") {
+  const Folder folder;
+  const auto probes = folder.file("probes"), dumps = folder.file("dumps");
+  std::filesystem::create_directory(probes);
+  std::filesystem::create_directory(dumps);
+  const auto dump_of = [&](const std::string& name, const std::string& options) {
+    output_of(fmt::format("sdpa --input {}/{}.npz {}", probes, name, options));
+  };
+  for (const std::string name : {"anna", "bert", "carl"}) {
+    output_of(
+        fmt::format("probe sdpa --seed {} --output {}/{}.npz", name.size() + name.front(), probes, name));
+    dump_of(name, fmt::format("--output {}/{}.npz", dumps, name));
+    dump_of(name, fmt::format("--steps weights,output --format json --output {}/{}.json", dumps, name));
+  }
+  const auto is = [&](const std::string& probe) {
+    std::string statuses;
+    for (const auto& line : lines_of(run(fmt::format("check sdpa --folder {} --probe {}", dumps, probe)).out))
+      statuses += line + '\n';
+    return in_one_line(statuses);
+  };
+  CHECK(is(probes) ==
+        "anna.json right anna.npz right bert.json right bert.npz right carl.json right carl.npz right ");
+  std::filesystem::rename(dumps + "/carl.npz", dumps + "/handed_in_7.npz");
+  CHECK(contains(is(probes), "handed_in_7.npz right"));
+  std::filesystem::copy_file(dumps + "/bert.npz", dumps + "/carl.npz");
+  CHECK(contains(is(probes), fmt::format("carl.npz other probe {0}/carl.npz is not of the probe", dumps)));
+  std::filesystem::rename(dumps + "/carl.json", dumps + "/nobody.json");
+  CHECK(contains(is(probes), "nobody.json other probe --probe " + probes + " has no probe of"));
+  CHECK(contains(is(probes + "/anna.npz"), "bert.json wrong weights unknown, or of another probe"));
+
+  const auto mismatch = fmt::format("check sdpa {}/bert.npz --probe {}", dumps, probes);
+  CHECK(contains(refusal(mismatch + "/anna.npz"), "is not of the probe"));
+  CHECK(contains(output_of(mismatch), "computed from the inputs of bert.npz"));
+  const auto named = [&](const std::string& id) {
+    return folder.write("named.json",
+                        fmt::format(R"({{"schema": "attnlab.trace/1", "lesson": "sdpa", "title": "",
+      "config": {{"probe": "{}"}}, "events": [{{"kind": "step", "id": "output", "title": "", "formula": "", "note": "",
+      "inputs": [], "shape": [1], "axes": ["d_v"], "labels": [null], "dtype": "float64", "data": [1.0]}}]}})",
+                                    id));
+  };
+  CHECK(contains(refusal(fmt::format("check sdpa {} --probe {}/anna.npz", named("01234567"), probes)),
+                 "is of the probe 01234567, and"));
 }
 
 TEST_CASE("a probe is the same for the same seed, another for another, and states its task") {

@@ -37,7 +37,7 @@ void for_each_cell(ordered_json& value, const std::function<void(ordered_json&)>
 
 void for_each_cell_of_sheet(ordered_json& sheet, const std::function<void(ordered_json&)>& change) {
   for (auto& [id, value] : sheet.items())
-    if (id != "worksheet") for_each_cell(value, change);
+    if (id != "worksheet" && id != "name") for_each_cell(value, change);
 }
 
 double number_in(const ordered_json& cell) {
@@ -322,8 +322,8 @@ TEST_CASE("a folder of sheets is graded, a line each") {
   const auto graded = run(fmt::format("check sdpa --folder {} --format csv", folder.path().string()));
   CHECK(graded.status == 1);
   CHECK(graded.out ==
-        "file,status,step,mistakes\nanna.json,right,,\nbert.json,wrong,scaled,no-scale\n"
-        "carl.json,incomplete,,\n");
+        "file,status,step,mistakes,wrong_entries,seed,name,probe\nanna.json,right,,,0,8,the answers,\n"
+        "bert.json,wrong,scaled,no-scale,7,8,the answers,\ncarl.json,incomplete,,,0,8,the answers,\n");
 }
 
 TEST_CASE("another seed is another sheet, of small whole numbers, and no sum divides by 0", "[thorough]") {
@@ -397,7 +397,7 @@ TEST_CASE("worksheets that cannot be are refused, with what would be valid") {
   refused("sdpa --answers some", "valid: after, none, only");
   refused("sdpa --answers after --format json", "which JSON has not; valid: none or only");
   refused("sdpa --format pdf", "valid: text, html, json");
-  refused("sdpa --output sheet.npz", "ends in .npz, which no worksheet has; valid: .txt, .html, .json");
+  refused("sdpa --output sheet.npz", "ends in .npz, which names no format; valid: .txt, .html, .json");
   refused("sdpa --dropout 0.1", "has no option --dropout");
   refused("sdpa more", "belongs to no option");
   refused("sdpa --sentence 'a b' --sentence c", "takes no batch; valid: once");

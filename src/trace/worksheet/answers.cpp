@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint64_t largest_sheet = 1 << 20;  // bytes
 constexpr std::string_view white_space = " \t\r\n";
 constexpr std::string_view of_command = "attnlab worksheet ";
+constexpr std::string_view of_name = "Name:";
 
 /// "scores" of the line "1  scores = Q Kᵀ", "T=1/output" of "3  T=1/output: weights · values"; nothing of
 /// other lines.
@@ -49,6 +50,8 @@ Answers answers_in_text(std::string_view text, const std::string& path) {
   for (std::string line; std::getline(lines, line);) {
     const auto seen = trimmed(line);
     if (answers.command.empty() && seen.starts_with(of_command)) answers.command = seen;
+    if (answers.student.empty() && seen.starts_with(of_name))
+      answers.student = trimmed(seen.substr(of_name.size()), " \t_");
     if (const auto heading = step_of_heading(line); !heading.empty()) step = heading;
     if (step.empty() || !seen.ends_with('|')) continue;
     for (auto& cell : cells_of_row(seen)) answers.cells[step].push_back(std::move(cell));
@@ -90,8 +93,10 @@ std::optional<Answers> answers_in_json(const std::string& text, const std::strin
     refuse(path, "its \"worksheet\" is not the command that made it",
            "\"attnlab worksheet LESSON --seed N\"");
   Answers answers{.command = command.get<std::string>()};
+  if (document.contains("name") && document["name"].is_string())
+    answers.student = document["name"].get<std::string>();
   for (const auto& [id, value] : document.items())
-    if (id != "worksheet") add_cells(value, answers.cells[id], path + ": " + id);
+    if (id != "worksheet" && id != "name") add_cells(value, answers.cells[id], path + ": " + id);
   return answers;
 }
 

@@ -39,7 +39,8 @@ std::string nested_lists_of(const SheetTensor& tensor, std::size_t axis, std::si
 }  // namespace
 
 std::string sheet_as_json(const Sheet& sheet, bool with_answers) {
-  auto text = fmt::format("{{\n \"worksheet\": {}", in_quotes(sheet.command));
+  auto text = fmt::format("{{\n \"worksheet\": {},\n \"name\": {}", in_quotes(sheet.command),
+                          with_answers ? "\"the answers\"" : "\"\"");
   for (const auto& step : sheet.asked)
     text += fmt::format(",\n {}:\n [{}", in_quotes(step.event.id),
                         nested_lists_of(step, 0, 0, with_answers).substr(1));

@@ -16,8 +16,8 @@ std::string sheet_as_text(const Sheet& sheet, SheetPages pages);
 /// As one HTML file for paper, which needs no other: the answers begin a page.
 std::string sheet_as_html(const Sheet& sheet, SheetPages pages);
 
-/// As JSON to be filled in: {"worksheet": COMMAND, ID: nested lists, …} with null in each blank, or with the
-/// answers in their places.
+/// As JSON to be filled in: {"worksheet": COMMAND, "name": "", ID: nested lists, …} with null in each blank,
+/// or with the answers in their places.
 std::string sheet_as_json(const Sheet& sheet, bool with_answers);
 
 /// What may be written in a blank, and how it is checked, in a sentence or two.

@@ -1,0 +1,112 @@
+#include "lab/check/probes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "attn/random/crc32.hpp"
+#include "trace/csv.hpp"
+
+namespace lab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The files of a folder that may be probes, by name.
+std::vector<fs::path> probes_in(const std::string& folder) {
+  const std::set<std::string> endings = {".npz", ".safetensors", ".json"};
+  std::vector<fs::path> probes;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (endings.count(entry.path().extension().string()) > 0) probes.push_back(entry.path());
+  std::sort(probes.begin(), probes.end());
+  return probes;
+}
+
+/// Whether the dump has inputs of the probe, with its numbers, and none with others. Masks and lengths, which
+/// many probes share, do not tell.
+bool has_inputs_of(const attn::StoredTrace& dump, const attn::StoredTrace& probe) {
+  bool has_one = false;
+  for (std::size_t place = 0; place < probe.tensors().size(); ++place) {
+    const auto& input = probe.tensors()[place];
+    const auto* theirs = dump.find(input.id);
+    if (theirs == nullptr || !attn::is_floating(input.dtype) || theirs->shape != input.shape) continue;
+    const auto a = dump.read(static_cast<std::size_t>(theirs - dump.tensors().data())), b = probe.read(place);
+    if (distance(a.view(), b.view()) > distance_of_other_probe) return false;
+    has_one = true;
+  }
+  return has_one;
+}
+
+void refuse_other_name(const attn::StoredTrace& dump, const std::string& path, const std::string& probe) {
+  const auto wanted = named_probe(dump), found = named_probe(*attn::open_trace(probe));
+  if (!wanted.empty() && !found.empty() && wanted != found)
+    throw OtherProbe(
+        fmt::format("{} is of the probe {}, and {} is the probe {}; valid: --probe with that of {}", path,
+                    wanted, probe, found, wanted));
+}
+
+}  // namespace
+
+double distance(const attn::TensorView& tensor, const attn::TensorView& other) {
+  constexpr auto infinity = std::numeric_limits<double>::infinity();
+  if (tensor.shape != other.shape) return infinity;
+  double largest = 0.0, difference = 0.0;
+  for (std::size_t i = 0; i < attn::element_count(other.shape); ++i) {
+    largest = std::max(largest, std::abs(other.at(i)));
+    const double one = tensor.at(i) == other.at(i) ? 0.0 : std::abs(tensor.at(i) - other.at(i));
+    difference = std::isnan(one) ? infinity : std::max(difference, one);
+  }
+  return difference == 0.0 ? 0.0 : difference / largest;
+}
+
+std::string id_of_probe(const attn::Tensors& inputs) {
+  std::string text;
+  for (const auto& [id, tensor] : inputs) {
+    text += fmt::format("{} {}", id, attn::to_string(tensor.shape()));
+    const auto view = tensor.view();
+    for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
+      text += fmt::format(" {:.6f}", view.at(i) + 0.0);
+  }
+  return fmt::format("{:08x}", attn::crc32(text));
+}
+
+std::string named_probe(const attn::StoredTrace& file) {
+  for (const auto& [name, value] : file.header().config)
+    if (const auto* text = std::get_if<std::string>(&value); name == "probe" && text != nullptr) return *text;
+  return "";
+}
+
+std::string probe_of(const std::string& probe, const attn::StoredTrace& dump, const std::string& path) {
+  if (!fs::is_directory(probe) || attn::has_csv_files(probe)) {
+    refuse_other_name(dump, path, probe);
+    return probe;
+  }
+  const auto probes = probes_in(probe);
+  const auto first = [&](auto is_its) {
+    const auto found = std::find_if(probes.begin(), probes.end(), is_its);
+    return found == probes.end() ? std::string() : found->string();
+  };
+  auto found = first([&](const fs::path& one) { return one.stem() == fs::path(path).stem(); });
+  if (!found.empty()) refuse_other_name(dump, path, found);
+  const auto wanted = named_probe(dump);
+  if (found.empty() && !wanted.empty())
+    found = first([&](const fs::path& one) { return named_probe(*attn::open_trace(one)) == wanted; });
+  if (found.empty())
+    found = first([&](const fs::path& one) { return has_inputs_of(dump, *attn::open_trace(one)); });
+  if (found.empty())
+    throw OtherProbe(
+        fmt::format("--probe {} has no probe of {}: none of its name, none {}; valid: a probe named {}.npz, "
+                    "or the inputs in "
+                    "the dump",
+                    probe, path, wanted.empty() ? "whose inputs it has" : "with the id " + wanted,
+                    fs::path(path).stem().string()));
+  return found;
+}
+
+}  // namespace lab
