@@ -9,6 +9,7 @@
 #include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
+#include "lab/option_values.hpp"
 
 namespace lab {
 
@@ -23,8 +24,8 @@ const char* const of_worksheet = "Of this command";
 const char* const about_worksheet =
     "worksheet: a lesson to be worked by hand\n"
     "\n"
-    "Prints small whole numbers, what to compute from them, blanks to write in, and the answers on a page "
-    "of their own. Another --seed gives another sheet, and the same seed the same sheet everywhere. attnlab "
+    "Prints small whole numbers, what to compute from them and blanks to write in; --answers FILE has the "
+    "answers. Another --seed gives another sheet, and the same seed the same sheet everywhere. attnlab "
     "check LESSON FILE then says which entry of a filled-in sheet is the first wrong one: of a text sheet, "
     "or of a JSON file that --format json printed.";
 
@@ -44,6 +45,29 @@ const Lesson& lesson_on_paper(int argc, char** argv) {
       fmt::format("worksheet knows no lesson \"{}\"; {}", argv[1], attn::valid_instead_of(argv[1], names)));
 }
 
+void parse_seeds(const std::string& text, MakeWorksheet& worksheet) {
+  constexpr std::uint32_t most_sheets = 1000;
+  const lessons::OptionInfo seed{.key = "seed", .flag = "seed", .value = "N", .help = ""};
+  const auto dash = text.find('-', 1);
+  assign(seed, worksheet.options.seed, text.substr(0, dash));
+  worksheet.options.typed.insert(seed.key);
+  if (dash == text.npos) return;
+  assign(seed, worksheet.last_seed.emplace(), text.substr(dash + 1));
+  if (*worksheet.last_seed < worksheet.options.seed ||
+      *worksheet.last_seed - worksheet.options.seed >= most_sheets)
+    throw Error(
+        fmt::format("--seed {}: valid: FIRST-LAST, upwards, for {} sheets at most", text, most_sheets));
+}
+
+void require_files(const MakeWorksheet& worksheet, const std::string& command) {
+  if (worksheet.last_seed && !worksheet.output)
+    throw Error(
+        fmt::format("{}: several seeds make a file each; valid: --output FILE, as in sheet.txt", command));
+  if (worksheet.output && worksheet.output == worksheet.answers)
+    throw Error(fmt::format("{}: --answers {} is the file of the sheet; valid: another file", command,
+                            *worksheet.answers));
+}
+
 void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
   const auto add = [&](std::string_view flag, std::string_view value, std::string_view help, auto assign) {
     add_text_option(app, flag, value, Values::one, help_of_option(help), assign)->group(of_worksheet);
@@ -56,13 +80,19 @@ void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
             "normaliser", text,
             {{"softmax", lessons::Normaliser::softmax}, {"sum", lessons::Normaliser::sum}});
       });
-  add("answers", "after|none|only",
-      "on a page of their own after the sheet, left out, or alone; default after, of JSON none",
+  add("answers", "FILE|none|after|only",
+      "the answers: in a file of their own, left out, on a page after the sheet, or alone; default none",
       [&](const std::string& text) {
-        worksheet.pages = parse_choice<SheetPages>(
-            "answers", text,
-            {{"after", SheetPages::both}, {"none", SheetPages::sheet}, {"only", SheetPages::answers}});
+        if (text.find_first_of("./") != text.npos)
+          worksheet.answers = text;
+        else
+          worksheet.pages = parse_choice<SheetPages>(
+              "answers", text,
+              {{"none", SheetPages::sheet}, {"after", SheetPages::both}, {"only", SheetPages::answers}});
       });
+  app.remove_option(app.get_option("--seed"));
+  add("seed", "N|FIRST-LAST", "another sheet, or one for each of these seeds, in a file each; default 42",
+      [&](const std::string& text) { parse_seeds(text, worksheet); });
   add("format", "text|html|json",
       "text to print or to type in, HTML to print, JSON to fill in; default text, or what the ending of "
       "--output says",
@@ -109,13 +139,14 @@ Command parse_worksheet(int argc, char** argv) {
   const auto command = fmt::format("worksheet {}", worksheet.lesson->name);
   CLI::App app(help_paragraph(about_worksheet) + "\n", "attnlab " + command);
   prepare(app, help_examples({"worksheet sdpa --seed 7", "worksheet self-attention --normaliser sum",
-                              "worksheet masking --answers none --output sheet.html"}));
-  add_options_of_worksheet(app, worksheet);
+                              "worksheet masking --seed 1-30 --output sheet.html --answers key.html"}));
   add_lesson_options(app, *worksheet.lesson, worksheet.options);
+  add_options_of_worksheet(app, worksheet);
   app.remove_option(app.get_option("--input"));
   app.set_help_flag("--help,-h", "this page")->group(of_worksheet);
   if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
   refuse_extras(app, command);
+  require_files(worksheet, command);
   return worksheet;
 }
 

@@ -53,26 +53,17 @@ std::string command_of(const MakeWorksheet& worksheet) {
   return command;
 }
 
-SheetFormat format_of(const MakeWorksheet& worksheet) {
-  if (worksheet.format) return *worksheet.format;
-  return format_of_ending<SheetFormat>(
-      worksheet.output.value_or(""),
-      {{".txt", SheetFormat::text}, {".html", SheetFormat::html}, {".json", SheetFormat::json}});
-}
-
-std::string in_format(const attn::Sheet& sheet, const MakeWorksheet& worksheet) {
-  using attn::SheetPages;
-  switch (format_of(worksheet)) {
-    case SheetFormat::html:
-      return attn::sheet_as_html(sheet, worksheet.pages.value_or(SheetPages::both));
-    case SheetFormat::json:
-      if (worksheet.pages == SheetPages::both)
-        throw attn::Error(
-            "--answers after needs a page after the sheet, which JSON has not; valid: none or only");
-      return attn::sheet_as_json(sheet, worksheet.pages == SheetPages::answers);
-    default:
-      return attn::sheet_as_text(sheet, worksheet.pages.value_or(SheetPages::both));
-  }
+std::string in_format(const attn::Sheet& sheet, const MakeWorksheet& worksheet,
+                      const std::optional<std::string>& path, attn::SheetPages pages) {
+  const auto format = worksheet.format.value_or(format_of_ending<SheetFormat>(
+      path.value_or(""),
+      {{".txt", SheetFormat::text}, {".html", SheetFormat::html}, {".json", SheetFormat::json}}));
+  if (format == SheetFormat::html) return attn::sheet_as_html(sheet, pages);
+  if (format == SheetFormat::text) return attn::sheet_as_text(sheet, pages);
+  if (pages == attn::SheetPages::both)
+    throw attn::Error(
+        "--answers after needs a page after the sheet, which JSON has not; valid: none, only or a file");
+  return attn::sheet_as_json(sheet, pages == attn::SheetPages::answers);
 }
 
 void require_work_for_a_pencil(const attn::Sheet& sheet) {
@@ -106,12 +97,28 @@ attn::Sheet sheet_of(const MakeWorksheet& worksheet, const lessons::Plan& plan) 
 }
 
 void run_worksheet(const MakeWorksheet& worksheet) {
-  const auto plan = lessons::plan_of_worksheet(*worksheet.lesson, worksheet.options, worksheet.normaliser);
-  const auto text = in_format(sheet_of(worksheet, plan), worksheet);
-  if (worksheet.output)
-    write_to_file(*worksheet.output, text);
-  else
-    show(text, worksheet.paging);
+  std::map<std::string, std::string> files;
+  std::string printed;
+  const std::uint64_t last = worksheet.last_seed.value_or(worksheet.options.seed);
+  for (std::uint64_t seed = worksheet.options.seed; seed <= last; ++seed) {
+    auto one = worksheet;
+    one.options.seed = static_cast<std::uint32_t>(seed);
+    const auto path_of = [&](const std::string& path) {
+      if (!worksheet.last_seed) return path;
+      const std::filesystem::path whole(path);
+      return (whole.parent_path() / fmt::format("{}-{:0{}}{}", whole.stem().string(), seed,
+                                                std::to_string(last).size(), whole.extension().string()))
+          .string();
+    };
+    const auto plan = lessons::plan_of_worksheet(*one.lesson, one.options, one.normaliser);
+    const auto sheet = sheet_of(one, plan);
+    auto text = in_format(sheet, one, one.output, one.pages);
+    if (one.answers)
+      files[path_of(*one.answers)] = in_format(sheet, one, one.answers, attn::SheetPages::answers);
+    (one.output ? files[path_of(*one.output)] : printed) = std::move(text);
+  }
+  for (const auto& [path, text] : files) write_to_file(path, text);
+  if (!printed.empty()) show(printed, worksheet.paging);
 }
 
 }  // namespace lab

@@ -38,11 +38,17 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
   return strongest_pair(weights);
 }
 
+/// "columns 4 to 7", "column 1": those of one of the parts that stand side by side.
+std::string columns_of_part(std::size_t part, std::size_t width) {
+  return width == 1 ? fmt::format("column {}", part)
+                    : fmt::format("columns {} to {}", part * width, (part + 1) * width - 1);
+}
+
 /// Which columns of `whole` belong to head 0 and to the last head, of `width` columns each.
 std::string columns_of_heads(const std::string& whole, std::size_t heads, std::size_t width) {
   if (heads == 1) return fmt::format("There is one head: it has all columns of {}.", whole);
-  return fmt::format("Head 0 has columns 0 to {} of {}, head {} has columns {} to {}.", width - 1, whole,
-                     heads - 1, (heads - 1) * width, heads * width - 1);
+  return fmt::format("Head 0 has {} of {}, head {} has {}.", columns_of_part(0, width), whole, heads - 1,
+                     columns_of_part(heads - 1, width));
 }
 
 /// Which columns of Q became which head.
@@ -90,11 +96,9 @@ std::string about_columns(const Workbench& bench) {
 /// "head 1: columns 4 to 7 of W_Q and W_K, 8 to 15 of W_V"
 std::string columns_of_head(const Workbench& bench, std::size_t head) {
   const auto kv = head * bench.kv_heads() / bench.heads();
-  const auto range = [](std::size_t part, std::size_t width) {
-    return fmt::format("{} to {}", part * width, (part + 1) * width - 1);
-  };
-  const auto of_Q = range(head, bench.d_k()), of_K = range(kv, bench.d_k()), of_V = range(kv, bench.d_v());
-  const auto start = fmt::format("head {}: columns {} of W_Q", head, of_Q);
+  const auto of_Q = columns_of_part(head, bench.d_k()), of_K = columns_of_part(kv, bench.d_k()),
+             of_V = columns_of_part(kv, bench.d_v());
+  const auto start = fmt::format("head {}: {} of W_Q", head, of_Q);
   if (of_Q == of_K && of_K == of_V) return start + ", W_K and W_V";
   if (of_Q == of_K) return start + fmt::format(" and W_K, {} of W_V", of_V);
   return start + fmt::format(", {} of W_K", of_K) +

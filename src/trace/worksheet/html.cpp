@@ -69,11 +69,13 @@ class PaperPage {
     for (const auto& one : sheet_.given)
       markup += paper_tables(one, ++tables_, [&](std::size_t offset) { return one.written[offset]; });
     markup += "</div>\n</section>\n";
+    markup += "<div class=\"asked\">\n";
     for (std::size_t i = 0; i < sheet_.asked.size(); ++i) {
       const auto& step = sheet_.asked[i];
       markup += section(i, i == 0 ? worked_for_paper("For example ", step.example) : "",
                         paper_tables(step, ++tables_, [](std::size_t) { return std::string(); }));
     }
+    markup += "</div>\n";
     for (const auto& step : sheet_.unchanged) markup += words_in_paragraph(step + " changes no number here.");
     return fmt::format("<div class=\"worksheet\">\n{}</div>\n", markup);
   }
