@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include "attn/ops/matmul.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::GradientCheck;
@@ -68,4 +70,24 @@ TEST_CASE("a gradient of another shape is refused with both shapes", "[central_d
   check = product();
   check.d_output = Matrix({4, 4}, 1.0);
   CHECK_THROWS_WITH(attn::deviation_entry_by_entry(check), Contains("4×5") && Contains("4×4"));
+}
+
+TEST_CASE("the comparer of the tests passes nothing that is no number") {
+  using Numbers = std::vector<double>;
+  CHECK(largest_difference(Numbers{1, 2, -infinity}, Numbers{1, 2.5, -infinity}) == 0.5);
+  CHECK(largest_difference(Numbers{1, 5}, std::vector<float>{1.5, 2}) == 3.0);
+  CHECK(largest_difference(Numbers{}, Numbers{}) == 0.0);
+  for (const double wrong : {not_a_number, infinity, -infinity})
+    for (const double right : {1.0, wrong == infinity ? -infinity : infinity})
+      for (const std::size_t place : {0U, 1U, 2U}) {
+        Numbers actual = {1, 2, 3}, expected = {1, 2, 3};
+        actual[place] = wrong;
+        expected[place] = right;
+        CHECK(largest_difference(actual, expected) == infinity);
+        CHECK(largest_difference(expected, actual) == infinity);
+      }
+  CHECK(largest_difference(Numbers{not_a_number}, Numbers{not_a_number}) == infinity);
+  CHECK(largest_difference(Numbers{1, 2}, Numbers{1}) == infinity);
+  CHECK(largest_difference(Numbers{1}, Numbers{1, 2}) == infinity);
+  CHECK(largest(Numbers{1, -3, infinity, not_a_number}) == 3.0);
 }

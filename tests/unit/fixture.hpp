@@ -1,9 +1,6 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -11,6 +8,7 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
+#include "tests/unit/numbers.hpp"
 
 /// Reads what tests/fixtures/make_ops.py wrote.
 namespace fixture {
@@ -55,18 +53,12 @@ inline std::optional<attn::Mask<3>> mask(const json& value) {
 template <class T>
 constexpr double tolerance = std::is_same_v<T, double> ? 1e-10 : 1e-5;
 
-/// The largest |actual − expected| over the largest |expected|; infinite for another shape or a NaN.
+/// The largest difference over the largest |expected|; infinite for another shape or a NaN.
 template <class T, std::size_t N>
 double relative_error(const attn::Array<T, N>& actual, const attn::Tensor<N>& expected) {
-  if (actual.shape() != expected.shape()) return std::numeric_limits<double>::infinity();
-  double error = 0.0, magnitude = 0.0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(actual.data()[i]) - expected.data()[i]);
-    if (std::isnan(difference)) return std::numeric_limits<double>::infinity();
-    error = std::max(error, difference);
-    magnitude = std::max(magnitude, std::abs(expected.data()[i]));
-  }
-  return error == 0.0 ? 0.0 : error / magnitude;
+  if (actual.shape() != expected.shape()) return infinity;
+  const double error = largest_difference(actual, expected);
+  return error == 0.0 ? 0.0 : error / largest(expected);
 }
 
 template <class T, std::size_t N>

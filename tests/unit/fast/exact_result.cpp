@@ -82,25 +82,11 @@ void for_each_version(const Sizes& sizes, const VersionCheck& check) {
   }
 }
 
-double largest(const std::vector<double>& numbers) {
-  double magnitude = 0.0;
-  for (const double x : numbers)
-    if (std::isfinite(x)) magnitude = std::max(magnitude, std::abs(x));
-  return magnitude;
-}
-
 template <class T>
 double relative_error(const std::vector<T>& actual, const std::vector<double>& expected, double scale) {
   const auto flushed = static_cast<double>(std::numeric_limits<T>::min());
-  if (actual.size() != expected.size()) return infinity;
-  double error = 0.0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    const auto number = static_cast<double>(actual[i]);
-    if (number == expected[i]) continue;
-    if (!std::isfinite(number) || !std::isfinite(expected[i])) return infinity;
-    error = std::max(error, std::abs(number - expected[i]) - flushed);
-  }
-  return error == 0.0 ? 0.0 : error / scale;
+  const double error = largest_difference(actual, expected) - flushed;
+  return error <= 0.0 ? 0.0 : error / scale;
 }
 
 template <class T>

@@ -7,6 +7,7 @@
 
 #include "fast/exact/kernels.hpp"
 #include "tests/unit/fast/exact_problem.hpp"
+#include "tests/unit/numbers.hpp"
 
 /// All that a kernel computes.
 template <class T>
@@ -26,9 +27,6 @@ ExactResult<T> run(const attn::exact::Kernel& kernel, const ExactProblem& proble
 /// this processor has.
 using VersionCheck = std::function<void(const attn::exact::Kernel& kernel, const std::string& name)>;
 void for_each_version(const attn::exact::Sizes& sizes, const VersionCheck& check);
-
-/// The largest |element|, infinities aside; 0 where there are none.
-double largest(const std::vector<double>& numbers);
 
 /// The largest |actual − expected| relative to `scale`, once the smallest normal number of the type is
 /// allowed for, which flushing denormals to zero may cost. Infinite where one is no finite number and the

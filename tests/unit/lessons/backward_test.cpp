@@ -14,6 +14,7 @@
 #include "lessons/backward/loss.hpp"
 #include "lessons/backward/moved.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Mask;
@@ -80,12 +81,6 @@ Case random_case(std::size_t n, std::optional<Mask<3>> mask = std::nullopt, doub
   return case_of({random_tensor<3>({2, n, 3}, 1), random_tensor<3>({2, n + 1, 3}, 2),
                   random_tensor<3>({2, n + 1, 5}, 3), std::move(mask)},
                  temperature);
-}
-
-double largest_of(const Listener& told, const std::string& id) {
-  double largest = 0.0;
-  for (const double number : told.elements(id)) largest = std::max(largest, std::abs(number));
-  return largest;
 }
 
 std::size_t wrong_ones(const MovedCheck& check) {
@@ -206,8 +201,8 @@ std::vector<std::string> empty_or_wrong(const Listener& told) {
   for (const auto& [id, measurement] : told.measurements) {
     const auto name = id.substr(id.find('/') + 1);
     const bool is_check = id.rfind("check/", 0) == 0;
-    const bool is_empty =
-        is_check && told.tensors.count(name) > 0 && measurement.limit.bound > 0.01 * largest_of(told, name);
+    const bool is_empty = is_check && told.tensors.count(name) > 0 &&
+                          measurement.limit.bound > 0.01 * largest(told.elements(name));
     if (is_empty || !measurement.holds()) ids.push_back(id);
   }
   return ids;

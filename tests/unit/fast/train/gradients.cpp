@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attn/random/random_state.hpp"
+#include "tests/unit/numbers.hpp"
 
 namespace gradients {
 
@@ -64,7 +65,7 @@ double error(const attn::train::WeightTable& table, const Loss& loss) {
   const double floor = 1e-4 * std::abs(loss_at(values[0], values[0]));
   double worst = 0;
   for (const auto& shape : table.shapes()) {
-    double difference = 0, largest = floor;
+    double error = 0, size = floor;
     for (std::size_t i = shape.offset; i < shape.offset + shape.size(); ++i) {
       const auto central = [&](double step) {
         return (loss_at(values[i], values[i] + step) - loss_at(values[i], values[i] - step)) / (2 * step);
@@ -72,10 +73,10 @@ double error(const attn::train::WeightTable& table, const Loss& loss) {
       constexpr double step = 1e-4;
       // Richardson's extrapolation: an error of step⁴.
       const double extrapolated = (4 * central(step / 2) - central(step)) / 3;
-      difference = std::max(difference, std::abs(computed[i] - extrapolated));
-      largest = std::max(largest, std::abs(computed[i]));
+      error = std::max(error, difference(computed[i], extrapolated));
+      size = std::max(size, std::abs(extrapolated));
     }
-    worst = std::max(worst, difference / largest);
+    worst = std::max(worst, error / size);
   }
   return worst;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "fast/train/weights.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/numbers.hpp"
 
 /// Weights of a model in training as a lesson is given them.
 namespace lesson_weights {
@@ -64,21 +64,6 @@ inline attn::GivenTensors given_weights(const attn::train::WeightTable& table,
          std::vector<float>(first, first + static_cast<std::ptrdiff_t>(shape.size())));
   }
   return given;
-}
-
-template <class Numbers>
-double largest_difference(const Numbers& trained, const std::vector<double>& lesson) {
-  REQUIRE(trained.size() == lesson.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < lesson.size(); ++i)
-    worst = std::max(worst, std::abs(static_cast<double>(trained[i]) - lesson[i]));
-  return worst;
-}
-
-inline double largest(const std::vector<double>& numbers) {
-  double size = 0;
-  for (const double number : numbers) size = std::max(size, std::abs(number));
-  return size;
 }
 
 inline std::vector<float> flattened(const std::vector<std::vector<float>>& rows) {

@@ -154,8 +154,7 @@ TEST_CASE("training: cross-attention of the shipped transformer is what the less
     for (std::size_t sample = 0; sample < 2; ++sample)
       for (std::size_t t = 0; t < heads[head][sample].size(); ++t)
         for (std::size_t j = 0; j < heads[head][sample][t].size(); ++j)
-          worst = std::max(worst, std::abs(weights[(sample * 6 + t) * 5 + j] -
-                                           static_cast<double>(heads[head][sample][t][j])));
+          worst = std::max(worst, difference(weights[(sample * 6 + t) * 5 + j], heads[head][sample][t][j]));
     return worst < 10 * lesson_tolerance;
   };
   const auto rates = told.elements("alignment_error_rates");

@@ -46,14 +46,6 @@ inline MaskedAttention masked_attention(const Matrices& in, const attn::Mask<2>&
   return {attn::sample(attention.weights, 0), attn::sample(attention.output, 0)};
 }
 
-/// The largest difference of two lists of numbers of one length.
-inline double deviation(const std::vector<double>& x, const std::vector<double>& y) {
-  REQUIRE(x.size() == y.size());
-  double largest = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) largest = attn::maximum({largest, std::abs(x[i] - y[i])});
-  return largest;
-}
-
 /// Shows the two steps as `weights` and `output`.
 inline lessons::AttentionWords words() {
   return {.weights = {.id = "weights", .axes = {"query", "key"}},

@@ -49,8 +49,8 @@ TEST_CASE("the summary of all keys gives what all weights give", "[linear_attent
   CHECK(attn::max_abs_difference(linear, weighted(in, all)) <= rounding);
   CHECK(attn::max_abs_difference(causal, weighted(in, attn::causal_mask(n, n))) <= rounding);
   CHECK(attn::row_sum_deviation(lessons::implied_weights(in.Q, in.K, all)) <= rounding);
-  CHECK(deviation(listener.elements("linear/S"), elements(last.S)) == 0.0);
-  CHECK(deviation(listener.elements("linear/z"), elements(last.z)) == 0.0);
+  CHECK(largest_difference(listener.elements("linear/S"), elements(last.S)) == 0.0);
+  CHECK(largest_difference(listener.elements("linear/z"), elements(last.z)) == 0.0);
   const auto expected = static_cast<std::int64_t>(n * features * (2 * d_v + 1));
   CHECK(counter.cost().multiply_adds == expected);
   CHECK(causal_counter.cost().multiply_adds == expected);
@@ -110,7 +110,7 @@ TEST_CASE("features that have underflowed are not compared", "[linear_attention]
     INFO(id);
     CHECK(told.kinds.at(id) == attn::Kind::note);
   }
-  CHECK(deviation(told.elements("linear/output"), std::vector<double>(8, 0.0)) == 0.0);
+  CHECK(largest_difference(told.elements("linear/output"), std::vector<double>(8, 0.0)) == 0.0);
   CHECK(told_of("linear", in).holds("linear-equals-kernel"));
 
   in.K(0, 0) = 1.0;

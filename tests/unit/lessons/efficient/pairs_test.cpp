@@ -37,7 +37,7 @@ TEST_CASE("sparse attention equals full attention under its mask", "[sparse_atte
     const auto output = lessons::sparse_attention(trace, words(), in.Q, in.K, in.V, keys, counter);
     const auto plain = masked_attention(in, attn::mask_of(keys, n));
     CHECK(attn::max_abs_difference(output, plain.output) <= rounding);
-    CHECK(deviation(listener.elements("weights"), elements(plain.weights)) <= rounding);
+    CHECK(largest_difference(listener.elements("weights"), elements(plain.weights)) <= rounding);
     const auto pairs = static_cast<std::int64_t>(attn::pair_count(keys));
     CHECK(counter.cost().multiply_adds == pairs * static_cast<std::int64_t>(d_k + d_v));
     CHECK(counter.cost().score_bytes == pairs * static_cast<std::int64_t>(sizeof(double)));

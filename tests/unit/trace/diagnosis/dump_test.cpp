@@ -333,11 +333,7 @@ double difference_from_expected(const Dump& dump, const std::string& file, const
   const auto right = expected->read(static_cast<std::size_t>(stored - expected->tensors().data()));
   const auto found = dump.tensors.find(id);
   if (found == dump.tensors.end() || found->second.shape() != right.shape()) return infinity;
-  double largest = 0.0;
-  for (std::size_t i = 0; i < attn::element_count(right.shape()); ++i)
-    if (found->second.view().at(i) != right.view().at(i))
-      largest = std::max(largest, std::abs(found->second.view().at(i) - right.view().at(i)));
-  return largest;
+  return largest_difference(entries_of(found->second), entries_of(right));
 }
 
 void check_expected(const Dump& dump, const std::string& file, const Strings& ids) {
