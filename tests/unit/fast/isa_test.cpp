@@ -37,6 +37,6 @@ TEST_CASE("an instruction set that the processor lacks is refused, and the valid
                       Catch::Contains(std::string(name_of(isa))) && Catch::Contains("; valid: generic"));
     CHECK(attn::simd::isa_in_use() == available_isas().back());
   }
-  CHECK_THROWS_AS(attn::simd::use(static_cast<Isa>(99)), attn::Error);
+  CHECK_THROWS_WITH(attn::simd::use(static_cast<Isa>(99)), Catch::Contains("; valid: generic"));
   CHECK(attn::simd::isa_in_use() == available_isas().back());
 }

@@ -47,13 +47,6 @@ TEST_CASE("GELU(x) − GELU(−x) is x, as for ReLU", "[activation]") {
   }
 }
 
-TEST_CASE("the claim that GELU is near ReLU fails for another activation", "[activation]") {
-  const Tensor<3> x = {{{-1.3, -0.75, 0.75, 1.3}}};
-  CHECK(attn::max_abs_difference(attn::gelu(x), attn::relu(x)) <= 0.17);
-  const Tensor<3> swish = x / (1.0 + xt::exp(-x));
-  CHECK(attn::max_abs_difference(swish, attn::relu(x)) > 0.17);
-}
-
 TEST_CASE("activations go back as central differences say", "[activation]") {
   const auto activation = GENERATE(Activation::relu, Activation::gelu);
   const auto x = random_tensor<3>({2, 3, 5}, 1), d_y = random_tensor<3>({2, 3, 5}, 2);

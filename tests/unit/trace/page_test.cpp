@@ -240,13 +240,13 @@ TEST_CASE("In JSON an event of the page is core, and says what to notice") {
   attn::JsonWriter writer({"demo", "a lesson", {}});
   attn::Trace trace(writer, {});
   lesson(trace);
-  claims_with(0.0);
+  trace.claim({"holds", "a claim", "formula of it", 0.0, attn::exactly(0), "Its note."});
   const auto text = writer.finish();
   CHECK(schema_errors(text) == std::vector<std::string>{});
   std::map<std::string, nlohmann::json> events;
   const auto document = nlohmann::json::parse(text);
   for (const auto& event : document["events"]) events[event["id"]] = event;
-  for (const auto* id : {"idea", "flow", "code", "next", "Q", "W_Q", "output"})
+  for (const auto* id : {"idea", "flow", "code", "next", "Q", "W_Q", "output", "holds"})
     CHECK(events[id]["level"] == "core");
   for (const auto* id : {"X", "W_K", "K", "V"}) CHECK(events[id]["level"] == "detail");
   CHECK(events["Q"]["notice"] == "Begins with 1.0.");
