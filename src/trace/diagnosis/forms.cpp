@@ -98,7 +98,7 @@ class Settling {
         conventions_(conventions),
         differing_(differing_steps(dump, rerun, conventions)) {
     if (differing_.empty()) return;
-    for (auto& step : Replay(rerun).predict()) right_.emplace(step.id, std::move(step));
+    for (auto& step : Replay(rerun).predict(conventions)) right_.emplace(step.id, std::move(step));
   }
 
   void settle_all() {
@@ -137,7 +137,7 @@ class Settling {
     const auto* const K = keys ? in_its_shape(*keys) : nullptr;
     if (K == nullptr) return all;
     const auto& Q = dump_.tensors.at(id);
-    const auto& right = right_.at(id).reference;
+    const auto& right = right_.at(id).expected;
     if (Q.shape().back() == K->shape().back()) {
       const auto order = likest_columns(Q, right);
       all.push_back(
@@ -173,7 +173,7 @@ class Settling {
     std::vector<double> factors = {std::numbers::log2e};
     if (const auto scaled = right_.find(group_of(id) + "scaled"); scaled != right_.end())
       factors.push_back(std::numbers::log2e *
-                        factor_between(scaled->second.tensor(), right_.at(id).reference));
+                        factor_between(scaled->second.tensor(), right_.at(id).expected));
     std::vector<Reexpressed> all;
     for (const double factor : factors) {
       Reexpressed alone{{{id, divided(dump_.tensors.at(id), factor)}},
