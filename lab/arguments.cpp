@@ -4,11 +4,11 @@
 #include <fmt/ranges.h>
 
 #include "attn/error.hpp"
-#include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
 #include "lab/bench/arguments.hpp"
 #include "lab/book/arguments.hpp"
 #include "lab/check/arguments.hpp"
+#include "lab/command_line.hpp"
 #include "lab/diff/arguments.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/manual/arguments.hpp"
@@ -60,7 +60,7 @@ std::vector<std::string> command_names() {
 }  // namespace
 
 Command parse(int argc, char** argv) {
-  if (argc < 2) throw Error("no lesson is given; valid: attnlab LESSON; attnlab list shows the lessons");
+  if (argc < 2) return PrintText{general_help()};
   for (int i = 1; i < argc; ++i) attn::require_valid_utf8(argv[i], fmt::format("argument {}", i));
   const std::string name = argv[1];
   if (name == "--help" || name == "-h" || name == "help")
@@ -95,7 +95,7 @@ Command parse(int argc, char** argv) {
         "attnlab --help, attnlab --version",
         name));
   throw Error(
-      fmt::format("there is no lesson \"{}\"; {}", name, attn::valid_instead_of(name, command_names())));
+      fmt::format("there is no lesson \"{}\"; {}", name, valid_instead_of_lesson(name, command_names())));
 }
 
 }  // namespace lab

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
+#include "trace/diagnosis/synonyms.hpp"
 
 namespace lab {
 
@@ -77,6 +79,53 @@ CLI::Option* add_paging_option(CLI::App& app, Paging& paging) {
       "--no-pager", [&] { paging = Paging::never; },
       help_of_option("print at once what is longer than the terminal's screen; "
                      "default: through $PAGER, or less -FRX"));
+}
+
+std::string valid_instead_of_lesson(std::string_view name, const std::vector<std::string>& valid) {
+  static const std::map<std::string, std::string_view> lessons = {
+      {"additiveattention", "scoring"},
+      {"alibi", "positional"},
+      {"attention", "self-attention"},
+      {"bahdanau", "seq2seq"},
+      {"backprop", "backward"},
+      {"bert", "transformer-block"},
+      {"causal", "masking"},
+      {"causalattention", "masking"},
+      {"decoder", "generate"},
+      {"dotproductattention", "sdpa"},
+      {"dropout", "training"},
+      {"encoder", "transformer-block"},
+      {"entropy", "patterns"},
+      {"flash", "efficient"},
+      {"flashattention", "efficient"},
+      {"gpt", "generate"},
+      {"gpt2", "generate"},
+      {"gqa", "multihead"},
+      {"gradient", "backward"},
+      {"gradients", "backward"},
+      {"groupedqueryattention", "multihead"},
+      {"kvcache", "generate"},
+      {"layernorm", "transformer-block"},
+      {"linearattention", "efficient"},
+      {"llama", "generate"},
+      {"localattention", "efficient"},
+      {"lstm", "seq2seq"},
+      {"luong", "seq2seq"},
+      {"mha", "multihead"},
+      {"mqa", "multihead"},
+      {"multiqueryattention", "multihead"},
+      {"qkv", "self-attention"},
+      {"ringattention", "ring"},
+      {"rnn", "seq2seq"},
+      {"rope", "positional"},
+      {"rotary", "positional"},
+      {"scaleddotproductattention", "sdpa"},
+      {"slidingwindow", "efficient"},
+      {"softmax", "stability"},
+      {"translation", "seq2seq"},
+  };
+  const auto found = lessons.find(attn::folded(name));
+  return attn::valid_instead_of(found == lessons.end() ? name : found->second, valid);
 }
 
 namespace {

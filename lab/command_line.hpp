@@ -53,6 +53,11 @@ std::vector<std::string> option_names(const CLI::App& app);
 
 /// Refuses the first argument that belongs to no option, where there is one.
 void refuse_extras(const CLI::App& app, std::string_view command);
+
+/// What a name that is no lesson's may have been meant to be, among those that would be valid: "did you mean
+/// multihead? valid: …" of mha.
+std::string valid_instead_of_lesson(std::string_view name, const std::vector<std::string>& valid);
+
 [[noreturn]] void refuse_option(const CLI::App& app, std::string_view command, const std::string& name);
 [[noreturn]] void refuse_choice(std::string_view flag, std::string_view text,
                                 const std::vector<std::string>& valid);

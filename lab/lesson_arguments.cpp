@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
 #include "lab/diff/arguments.hpp"
 #include "lab/option_values.hpp"
@@ -188,13 +187,18 @@ void settle_expectation(RunLesson& run) {
     throw Error("--expect reports what differs, which is no trace; valid: --format text or json");
 }
 
-bool is_option_of_some_lesson(const std::string& name) {
-  Options options;
-  bool found = false;
-  lessons::visit_options(options, [&](const OptionInfo& info, auto&) {
-    found = found || name == "--" + std::string(info.flag);
-  });
-  return found;
+/// The lessons that use the option "--heads", first those where it has a value by default.
+std::vector<std::string_view> lessons_with_option(const std::string& name) {
+  std::vector<std::string_view> by_default, others;
+  for (const auto* lesson : lessons::all_lessons()) {
+    auto options = lesson->defaults;
+    lessons::visit_options(options, [&](const OptionInfo& info, auto& field) {
+      if (name == "--" + std::string(info.flag) && lesson->uses(info.key))
+        (text_of(field).empty() ? others : by_default).push_back(lesson->name);
+    });
+  }
+  by_default.insert(by_default.end(), others.begin(), others.end());
+  return by_default;
 }
 
 [[noreturn]] void refuse_extra(const CLI::App& app, const Lesson& lesson, const std::string& argument) {
@@ -203,9 +207,10 @@ bool is_option_of_some_lesson(const std::string& name) {
         fmt::format("{}: \"{}\" belongs to no option; valid: options only, texts of several words in quotes",
                     lesson.name, argument));
   const auto name = argument.substr(0, argument.find('='));
-  if (is_option_of_some_lesson(name))
+  if (const auto others = lessons_with_option(name); !others.empty())
     throw Error(
-        fmt::format("{} does not use {}; valid: {}", lesson.name, name, fmt::join(option_names(app), ", ")));
+        fmt::format("{0} does not use {1}, an option of {2}; valid: attnlab {3}, or attnlab {0} --help",
+                    lesson.name, name, fmt::join(others, ", "), others.front()));
   refuse_option(app, lesson.name, name);
 }
 
@@ -250,7 +255,7 @@ std::size_t parse_first(const std::string& text) {
   const auto found = std::find(names.begin(), names.end(), text);
   if (found == names.end())
     throw Error(
-        fmt::format("--from {}: there is no such lesson; {}", text, attn::valid_instead_of(text, names)));
+        fmt::format("--from {}: there is no such lesson; {}", text, valid_instead_of_lesson(text, names)));
   return static_cast<std::size_t>(found - names.begin());
 }
 

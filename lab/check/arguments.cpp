@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "attn/error.hpp"
-#include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/option_values.hpp"
@@ -66,12 +66,38 @@ const Lesson& lesson_named(std::string_view command, int argc, char** argv) {
                             fmt::join(names, ", ")));
   for (const auto* lesson : lessons::all_lessons())
     if (lesson->name == argv[1] && is_known(command, *lesson)) return *lesson;
-  throw Error(
-      fmt::format("{} knows no lesson \"{}\"; {}", command, argv[1], attn::valid_instead_of(argv[1], names)));
+  throw Error(fmt::format("{} knows no lesson \"{}\"; {}", command, argv[1],
+                          valid_instead_of_lesson(argv[1], names)));
 }
 
 bool asks_for_help(int argc, char** argv) {
   return argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h");
+}
+
+/// What all lessons that the command knows have in common, for the help without a lesson.
+Lesson any_lesson(std::string_view command) {
+  Lesson any{};
+  any.name = "LESSON";
+  any.inputs = [](const lessons::Options&) {
+    return std::vector<lessons::Input>{{.id = "those of the lesson", .axes = {}}};
+  };
+  for (const auto* lesson : lessons::all_lessons())
+    if (is_known(command, *lesson)) {
+      if (any.options.empty()) any.options = lesson->options;
+      std::erase_if(any.options, [&](std::string_view key) { return !lesson->uses(key); });
+    }
+  any.probe.emplace();
+  return any;
+}
+
+/// Where the help is of no lesson: which there are.
+std::string lessons_in_help(std::string_view command, bool is_on_any) {
+  if (!is_on_any) return "";
+  return "\n" +
+         help_paragraph(fmt::format("LESSON is one of {}. attnlab {} LESSON --help lists the options that "
+                                    "the lesson has besides.",
+                                    fmt::join(names_of_lessons(command), ", "), command)) +
+         "\n";
 }
 
 void add_hint(CLI::App& app, CheckDump& check) {
@@ -136,16 +162,16 @@ void add_framework(CLI::App& app, CheckDump& check) {
 }  // namespace
 
 Command parse_check(int argc, char** argv) {
-  if (asks_for_help(argc, argv))
-    return PrintText{help_paragraph(about_check) + "\n\nUsage: attnlab check LESSON DUMP [options]\n       " +
-                     "attnlab check LESSON --folder DIR [options]\n       attnlab check LESSON --help\n"};
-  CheckDump check{.lesson = &lesson_named("check", argc, argv)};
+  const auto any = any_lesson("check");
+  const bool is_on_any = asks_for_help(argc, argv);
+  CheckDump check{.lesson = is_on_any ? &any : &lesson_named("check", argc, argv)};
   const auto command = fmt::format("check {}", check.lesson->name);
   CLI::App app(help_paragraph(about_check) + "\n", "attnlab " + command);
   prepare(app, help_examples({"check multihead mine.npz --probe probe.npz",
                               "check sdpa mine.safetensors --causal --hint 1",
                               "check multihead --folder homework --probe probes --output grades.csv",
-                              "check sdpa sheet.txt"}));
+                              "check sdpa sheet.txt"}) +
+                   lessons_in_help("check", is_on_any));
   std::string dump;
   app.add_option("DUMP", dump, "tensors of your program")->type_name("FILE");
   const auto add_path = [&](const char* name, const char* value, const char* help,
@@ -171,7 +197,9 @@ Command parse_check(int argc, char** argv) {
   add_paging_option(app, check.paging)->group(of_command);
   add_lesson_options(app, *check.lesson, check.options);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
-  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
+  if (const auto help =
+          read_arguments(app, command, is_on_any ? argc : argc - 1, is_on_any ? argv : argv + 1))
+    return *help;
   refuse_extras(app, command);
   if (dump.empty() == !check.folder)
     throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
@@ -181,17 +209,15 @@ Command parse_check(int argc, char** argv) {
 }
 
 Command parse_probe(int argc, char** argv) {
-  if (asks_for_help(argc, argv))
-    return PrintText{help_paragraph(about_probe) +
-                     "\n\nUsage: attnlab probe LESSON --output FILE [options]\n"
-                     "       attnlab probe LESSON --audit [options]\n"
-                     "       attnlab probe LESSON --help\n"};
-  MakeProbe probe{.lesson = lessons::lesson_of_probe(lesson_named("probe", argc, argv))};
+  const bool is_on_any = asks_for_help(argc, argv);
+  MakeProbe probe{.lesson = lessons::lesson_of_probe(is_on_any ? any_lesson("probe")
+                                                               : lesson_named("probe", argc, argv))};
   const auto command = fmt::format("probe {}", probe.lesson->name);
   CLI::App app(help_paragraph(about_probe) + "\n", "attnlab " + command);
   prepare(app,
           help_examples({"probe multihead --output probe.npz --seed 7",
-                         "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}));
+                         "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}) +
+              lessons_in_help("probe", is_on_any));
   app.add_option("-o,--output", probe.output, "the file, .npz")->type_name("FILE")->group(of_command);
   app.add_flag_callback(
          "--audit", [&] { probe.is_audit = true; },
@@ -200,7 +226,9 @@ Command parse_probe(int argc, char** argv) {
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
-  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
+  if (const auto help =
+          read_arguments(app, command, is_on_any ? argc : argc - 1, is_on_any ? argv : argv + 1))
+    return *help;
   refuse_extras(app, command);
   if (probe.output && !probe.output->ends_with(".npz"))
     throw Error(fmt::format("{}: --output {} does not end in .npz; valid: --output FILE.npz", command,
@@ -211,11 +239,7 @@ Command parse_probe(int argc, char** argv) {
 }
 
 Command parse_break(int argc, char** argv) {
-  if (asks_for_help(argc, argv))
-    return PrintText{help_paragraph(about_break) +
-                     "\n\nUsage: attnlab break LESSON MISTAKE [options]\n"
-                     "       attnlab break --list [LESSON]\n"
-                     "       attnlab break LESSON --help\n"};
+  const bool is_on_any = asks_for_help(argc, argv);
   if (argc > 1 && std::string_view(argv[1]) == "--list") {
     if (argc > 3)
       throw Error(fmt::format("break --list: \"{}\" is one too many; valid: one lesson", argv[3]));
@@ -223,10 +247,12 @@ Command parse_break(int argc, char** argv) {
                ? ListMistakes{}
                : ListMistakes{.lesson = std::string(lesson_named("break --list", argc - 1, argv + 1).name)};
   }
-  BreakLesson broken{.lesson = lessons::lesson_of_probe(lesson_named("break", argc, argv))};
+  BreakLesson broken{.lesson = lessons::lesson_of_probe(is_on_any ? any_lesson("break")
+                                                                  : lesson_named("break", argc, argv))};
   const auto command = fmt::format("break {}", broken.lesson->name);
   CLI::App app(help_paragraph(about_break) + "\n", "attnlab " + command);
-  prepare(app, help_examples({"break multihead heads-reshape-only", "break --list multihead"}));
+  prepare(app, help_examples({"break multihead heads-reshape-only", "break --list multihead"}) +
+                   lessons_in_help("break", is_on_any));
   app.add_option("MISTAKE", broken.mistake, "of attnlab break --list")->type_name("ID");
   app.add_option("-o,--output", broken.output,
                  "write the tensors with the mistake: .npz, .safetensors, .json")
@@ -235,7 +261,9 @@ Command parse_break(int argc, char** argv) {
   add_paging_option(app, broken.paging)->group(of_command);
   add_lesson_options(app, *broken.lesson, broken.options);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
-  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
+  if (const auto help =
+          read_arguments(app, command, is_on_any ? argc : argc - 1, is_on_any ? argv : argv + 1))
+    return *help;
   refuse_extras(app, command);
   if (broken.mistake.empty())
     throw Error(fmt::format("{}: no mistake is given; valid: one of attnlab break --list {}", command,

@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 
 #include "attn/error.hpp"
-#include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/option_values.hpp"
@@ -42,7 +41,7 @@ const Lesson& lesson_on_paper(int argc, char** argv) {
   for (const auto* lesson : lessons::all_lessons())
     if (lesson->name == argv[1]) return *lesson;
   throw Error(
-      fmt::format("worksheet knows no lesson \"{}\"; {}", argv[1], attn::valid_instead_of(argv[1], names)));
+      fmt::format("worksheet knows no lesson \"{}\"; {}", argv[1], valid_instead_of_lesson(argv[1], names)));
 }
 
 void parse_seeds(const std::string& text, MakeWorksheet& worksheet) {

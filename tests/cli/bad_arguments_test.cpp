@@ -49,14 +49,20 @@ void check_vectors_refused(const std::string& text, const Strings& said) {
 
 }  // namespace
 
-TEST_CASE("without a lesson the program says how to find one") {
-  check_bad_usage("", {"no lesson is given", "attnlab list"});
+TEST_CASE("without an argument the program prints its help") {
+  CHECK(output_of("") == output_of("--help"));
 }
 
 TEST_CASE("an unknown lesson is refused with the nearest name") {
   check_each_bad_usage({
       {"multhead", {"\"multhead\"", "did you mean multihead?", "self-attention"}},
       {"self_attention", {"did you mean self-attention?"}},
+      {"multi-head-attention", {"did you mean multihead?"}},
+      {"probe Multi_Head_Attention", {"did you mean multihead?"}},
+      {"check mha x.npz", {"did you mean multihead?"}},
+      {"break attention", {"did you mean self-attention?"}},
+      {"rope", {"did you mean positional?"}},
+      {"BERT", {"did you mean transformer-block?"}},
       {"SDPA", {"\"SDPA\"", "valid: "}},
       {"lst", {"did you mean list?"}},
       {"self", {"\"self\"", "did you mean self-attention?"}},
@@ -235,12 +241,13 @@ TEST_CASE("vectors that cannot be read are refused") {
   });
 }
 
-TEST_CASE("an option that the lesson does not use is refused with those that it uses") {
+TEST_CASE("an option that the lesson does not use is refused with the lessons that use it") {
   check_each_bad_usage({
-      {"lookup --heads 2", {"lookup does not use --heads", "--sentence", "--d-k", "--seed"}},
-      {"sdpa --weight-scale=he", {"sdpa does not use --weight-scale", "--temperature"}},
-      {"scaling --sentence a", {"scaling does not use --sentence", "--samples"}},
-      {"cross-attention --sentence a", {"does not use --sentence", "--source"}},
+      {"self-attention --heads 2",
+       {"self-attention does not use --heads, an option of multihead, ", "or attnlab self-attention --help"}},
+      {"sdpa --weight-scale=he", {"sdpa does not use --weight-scale, an option of "}},
+      {"scaling --sentence a", {"scaling does not use --sentence, an option of "}},
+      {"scaling --ranks 2", {"does not use --ranks, an option of ring; valid: attnlab ring,"}},
       {"self-attention --residual", {"does not use --residual"}},
       {"scoring --causal", {"does not use --causal"}},
   });

@@ -35,10 +35,17 @@ std::string nearest_by(Distance distance, const std::vector<std::string>& candid
       [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
 }
 
+/// In lower case, without what joins words.
+std::string joined(std::string_view text) {
+  auto word = lower_case(text);
+  std::erase_if(word, [](char c) { return c == '-' || c == '_' || c == ' '; });
+  return word;
+}
+
 /// The smallest distance to the candidate or to what stands between its hyphens.
 std::size_t distance_to_part(std::string_view word, std::string_view candidate) {
   const auto whole = lower_case(candidate);
-  auto distance = edit_distance(word, whole);
+  auto distance = edit_distance(word, joined(candidate));
   for (std::size_t start = 0; start < whole.size();) {
     const auto end = std::min(whole.find('-', start), whole.size());
     distance = std::min(distance, edit_distance(word, std::string_view(whole).substr(start, end - start)));
@@ -57,20 +64,23 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 }
 
 std::string likely_meant(std::string_view word, const std::vector<std::string>& candidates) {
-  const auto part = lower_case(word);
+  const auto part = joined(word);
   for (const bool may_be_inside : {false, true})
     for (const auto& candidate : candidates) {
-      const auto place = lower_case(candidate).find(part);
+      const auto place = joined(candidate).find(part);
       if (place == 0 || (may_be_inside && place != std::string::npos)) return candidate;
     }
+  for (const auto& candidate : candidates)
+    if (const auto whole = joined(candidate); 2 * whole.size() >= part.size() && part.starts_with(whole))
+      return candidate;
   const auto distance = [&](const std::string& candidate) { return distance_to_part(part, candidate); };
   return nearest_by(distance, candidates);
 }
 
 std::string valid_instead_of(std::string_view word, const std::vector<std::string>& candidates) {
   const auto meant = likely_meant(word, candidates);
-  const auto part = lower_case(word);
-  const bool is_inside = !part.empty() && lower_case(meant).find(part) != std::string::npos;
+  const auto part = joined(word);
+  const bool is_inside = !part.empty() && joined(meant).find(part) != std::string::npos;
   const bool is_near = 2 * distance_to_part(part, meant) <= code_points(part).size() && !part.empty();
   return fmt::format("{}valid: {}", is_inside || is_near ? "did you mean " + meant + "? " : "",
                      fmt::join(candidates, ", "));

@@ -42,12 +42,17 @@ TEST_CASE("a part of a candidate is more likely meant than what is as short") {
   CHECK(attn::likely_meant("atention", candidates) == "self-attention");
   CHECK(attn::likely_meant("crosss", candidates) == "cross-attention");
   CHECK(attn::likely_meant("", candidates) == "list");
+  CHECK(attn::likely_meant("multi-head", candidates) == "multihead");
+  CHECK(attn::likely_meant("Multi_Head_Attention", candidates) == "multihead");
+  CHECK(attn::likely_meant("selfattention", candidates) == "self-attention");
 }
 
 TEST_CASE("nothing is suggested that is far from the word") {
   const std::vector<std::string> candidates = {"self-attention", "list"};
   CHECK(attn::valid_instead_of("lits", candidates) == "did you mean list? valid: self-attention, list");
   CHECK(attn::valid_instead_of("self", candidates) ==
+        "did you mean self-attention? valid: self-attention, list");
+  CHECK(attn::valid_instead_of("self_atention", candidates) ==
         "did you mean self-attention? valid: self-attention, list");
   CHECK(attn::valid_instead_of("xyz", candidates) == "valid: self-attention, list");
   CHECK(attn::valid_instead_of("", candidates) == "valid: self-attention, list");
