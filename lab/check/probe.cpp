@@ -98,8 +98,10 @@ std::string options_of(const lessons::Plan& plan) {
 std::string rules_of(const lessons::Options& options) {
   std::string text;
   if (options.kv_heads && options.kv_heads != options.heads)
-    text += fmt::format(" Each key and value head is read by {} query heads in a row.",
-                        *options.heads / *options.kv_heads);
+    text += fmt::format(
+        " Each key and value head is read by {} query heads in a row. For a program with as many key and "
+        "value heads as query heads make the probe with --kv-heads {}.",
+        *options.heads / *options.kv_heads, *options.heads);
   if (options.causal) text += " Causal: the last query stands beside the last key.";
   if (options.window)
     text += fmt::format(" A window: keys at most {} positions {}.", *options.window,

@@ -39,10 +39,6 @@ void refuse_extra_of_diff(const CLI::App& app, const std::string& argument) {
 }
 
 void add_selection_options(CLI::App& app, Comparison& comparison) {
-  app.add_flag_callback(
-         "--only-common", [&] { comparison.only_common = true; },
-         help_of_option("compare the ids that both have, and no words"))
-      ->group(counted);
   add_text_option(app, "rename", "FROM=TO", Values::list,
                   help_of_option("the id FROM of either counts as TO; repeatable, groups end in /"),
                   [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); })
@@ -71,6 +67,10 @@ void add_tolerance_options(CLI::App& app, Comparison& comparison, const std::str
   };
   add("atol", "absolute tolerance; default by element type", comparison.absolute);
   add("rtol", "relative tolerance; default by element type", comparison.relative);
+  app.add_flag_callback(
+         "--only-common", [&] { comparison.only_common = true; },
+         help_of_option("compare the ids that both have, and no words"))
+      ->group(group);
 }
 
 Command parse_diff(int argc, char** argv) {

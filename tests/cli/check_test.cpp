@@ -209,6 +209,26 @@ TEST_CASE("break shows what changes, what stays and why tests pass") {
   CHECK(contains(output_of("break --list"), "multihead"));
 }
 
+TEST_CASE(
+    "the help of check, probe and break without a lesson lists the options that all lessons have there") {
+  for (const std::string command : {"check", "probe", "break"}) {
+    const auto help = output_of(command + " --help");
+    CAPTURE(help);
+    for (const auto* said : {"--seed N", "--input FILE", "--no-pager", "LESSON is one of "})
+      CHECK(contains(help, said));
+    CHECK_FALSE(contains(help, "--kv-heads"));
+  }
+  CHECK(contains(output_of("check --help"), "--like torch"));
+}
+
+TEST_CASE("a sheet with grouped heads says how to have plain ones") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz");
+  const auto sheet = output_of("probe multihead --output " + probe);
+  CHECK(contains(sheet, "--kv-heads 4"));
+  CHECK_FALSE(contains(output_of("probe multihead --kv-heads 4 --output " + probe), "--kv-heads"));
+}
+
 TEST_CASE("bad arguments of check, probe and break are refused with what would be valid") {
   const Folder folder;
   const auto mine = folder.file("mine.npz");

@@ -114,6 +114,16 @@ TEST_CASE("claims that do not hold are told, although the numbers are those expe
   }
 }
 
+TEST_CASE("the option --only-common leaves out what the expected file lacks") {
+  const Folder folder;
+  const auto path = folder.file("expected.npz");
+  store("sdpa --steps weights,output", path);
+  CHECK(contains(difference(expect("sdpa", path)), "scores"));
+  check_met(expect("sdpa --only-common", path));
+  difference(expect("sdpa --only-common --causal", path));
+  check_refused("sdpa --only-common", {"--only-common", "--expect FILE"});
+}
+
 TEST_CASE("the report of an expected run comes as JSON") {
   const Folder folder;
   const auto path = folder.file("expected.npz");

@@ -40,7 +40,8 @@ std::vector<CataloguedMistake> mistakes_of_projections() {
        .seen_in = "nntile PR #370"},
       {.id = "qkv-layout",
        .family = "projection",
-       .name = "the fused QKV weight is split in another order than it was packed",
+       .name =
+           "the projections stand in another order, as K and V swapped or a fused QKV that is split wrongly",
        .teacher = "A fused QKV can lie as all of Q, then K, then V, "
                   "or head by head as q, k, v, or by groups. "
                   "Reshape it to the axes that the file was packed with, and only then take it apart.",
