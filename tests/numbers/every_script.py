@@ -160,7 +160,9 @@ def main():
                     print(f"attnlab {shlex.join(command)} --format python: {script.stderr}")
                 continue
             runs += 1
-            fault = fault_of(script.stdout, json.loads(run(program, [*command, "--format", "json"]).stdout))
+            trace = run(program, [*command, "--format", "json"])
+            fault = fault_of(script.stdout, json.loads(trace.stdout))
+            fault += f" status {trace.returncode}" if trace.returncode else ""
             if fault:
                 failures += 1
                 print(f"attnlab {shlex.join(command)} --format python: {fault}")
