@@ -203,8 +203,9 @@ TEST_CASE(
   const auto row = changed.find("| ", changed.find("cat   |", changed.find("1  scores")));
   changed.replace(row, 11, "|       99 ");
   const auto said = said_of(folder, "sdpa", changed, 1);
-  CHECK(said.find("scores wrong") != std::string::npos);
-  CHECK(said.find("First different at [query 1 (cat), key 0 (the)]: yours is 99") != std::string::npos);
+  CHECK(said.find("scores wrong in 1 of 9 entries 1 of 9 entries is wrong, the one at [query 1 (cat), key 0 "
+                  "(the)]: yours is 99. The difference is ") != std::string::npos);
+  CHECK(said_of(folder, "sdpa", changed, 1, "--hint 1").find(" of 9 entries") == std::string::npos);
 }
 
 TEST_CASE("catalogued mistakes are named, made everywhere or in one place") {
@@ -365,7 +366,7 @@ TEST_CASE("inputs are -2 to 2, and 0 to 2 where sums are divided by") {
 
 TEST_CASE(
     "a sheet of paper in HTML is well-formed, runs nothing and has the answers on a page of their own") {
-  const auto page = output_of("worksheet multihead --format html");
+  const auto page = output_of("worksheet multihead --format html --answers after");
   const auto elements = elements_of(page);
   CHECK(std::none_of(elements.begin(), elements.end(), [](const auto& one) { return one.name == "script"; }));
   elements_of(output_of("worksheet sdpa --format html --sentence '</b> & \"x\"'"));
@@ -373,6 +374,33 @@ TEST_CASE(
   CHECK(count_of(page, "class=\"worksheet answers") == 1);
   CHECK(count_of(output_of("worksheet multihead --format html --answers none"),
                  "class=\"worksheet answers") == 0);
+}
+
+TEST_CASE("sheets have no answers, which are in files of their own, and several seeds make a file each") {
+  const Folder folder;
+  const auto sheet = output_of("worksheet sdpa --seed 9");
+  CHECK(sheet.find("the answers") == std::string::npos);
+  CHECK(output_of(fmt::format("worksheet sdpa --seed 8-10 --output {} --answers {}", folder.file("sheet.txt"),
+                              folder.file("key.txt"))) == "");
+  CHECK(folder.names() == std::vector<std::string>{"key-08.txt", "key-09.txt", "key-10.txt", "sheet-08.txt",
+                                                   "sheet-09.txt", "sheet-10.txt"});
+  CHECK(read_file(folder.file("sheet-09.txt")) == sheet);
+  CHECK(read_file(folder.file("key-09.txt")) == output_of("worksheet sdpa --seed 9 --answers only"));
+  CHECK(output_of("worksheet sdpa --seed 9 --answers " + folder.file("key.json")) == sheet);
+  CHECK(report_on(folder, "sdpa", ordered_json::parse(read_file(folder.file("key.json"))))["right"] == true);
+}
+
+TEST_CASE("a sheet's name is told in the table of a folder, and a head of one column has one") {
+  const Folder folder;
+  auto sheet = output_of("worksheet multihead");
+  CHECK(sheet.find("columns 0 to 3 of W_Q and W_K, column 0 of W_V") != std::string::npos);
+  sheet.replace(sheet.find("Name: __"), 18, "Name: Anna, Lee __");
+  const auto blank = sheet.find("___", sheet.find("1  Q_heads"));
+  sheet.replace(blank, 4, "9999");
+  folder.write("sheet.txt", sheet);
+  CHECK(run(fmt::format("check multihead --folder {} --format csv", folder.path().string())).out ==
+        "file,status,step,mistakes,wrong_entries,seed,name,probe\n"
+        "sheet.txt,wrong,Q_heads,unknown,1,42,\"Anna, Lee\",\n");
 }
 
 TEST_CASE("the normaliser is told on the sheet: no exp where sums are divided by") {
@@ -394,8 +422,13 @@ TEST_CASE("worksheets that cannot be are refused, with what would be valid") {
   refused("seq2seq",
           "seq2seq has no worksheet: its numbers are too many or too odd for a pencil; valid: lookup");
   refused("sdpa --normaliser max", "valid: softmax, sum");
-  refused("sdpa --answers some", "valid: after, none, only");
-  refused("sdpa --answers after --format json", "which JSON has not; valid: none or only");
+  refused("sdpa --answers some", "valid: none, after, only");
+  refused("sdpa --answers after --format json", "which JSON has not; valid: none, only or a file");
+  refused("sdpa --answers key.npz", "ends in .npz, which names no format");
+  refused("sdpa --answers a.txt --output a.txt", "is the file of the sheet; valid: another file");
+  refused("sdpa --seed 1-3", "several seeds make a file each; valid: --output FILE");
+  refused("sdpa --seed 3-1 --output a.txt", "--seed 3-1: valid: FIRST-LAST, upwards");
+  refused("sdpa --seed 0-1000 --output a.txt", "for 1000 sheets at most");
   refused("sdpa --format pdf", "valid: text, html, json");
   refused("sdpa --output sheet.npz", "ends in .npz, which names no format; valid: .txt, .html, .json");
   refused("sdpa --dropout 0.1", "has no option --dropout");

@@ -63,7 +63,7 @@ std::string given_in_words(const StepVerdict& step) {
 }
 
 /// "wrong: scale-d-model", as far as the hint goes.
-std::string verdict_in_words(const StepVerdict& step, Hint hint) {
+std::string verdict_in_words(const StepVerdict& step, Hint hint, bool by_hand) {
   switch (step.finding) {
     case Finding::right:
       return step.blanks == 0 ? "right" + given_in_words(step)
@@ -83,6 +83,9 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint) {
       break;
   }
   if (hint == Hint::where) return "wrong";
+  if (const auto entries = element_count(step.right_shape);
+      by_hand && step.mistakes.empty() && step.different < entries)
+    return fmt::format("wrong in {} of {} entries", step.different, entries);
   if (step.mistakes.empty()) return "wrong: no mistake of the catalogue gives these numbers";
   if (hint == Hint::family) return "wrong: a mistake of the family " + families_of(step);
   if (step.in_part) return "wrong: perhaps " + mistakes_in_words(step);
@@ -126,11 +129,12 @@ std::string indices_in_words(const std::set<std::size_t>& indices, std::size_t l
   return names.size() > most_named ? "" : listed(names, "and");
 }
 
-/// "12 of 98 entries differ, all of them in sample 1, head 0."
+/// "12 of 98 entries differ, all in sample 1, head 0. First different"
 std::string extent_in_words(const StepVerdict& step) {
   const auto entries = element_count(step.right_shape);
-  if (entries < 2) return "";
-  if (step.different == entries) return "Every entry differs. ";
+  if (entries < 2) return "Different";
+  if (step.different == entries) return "Every entry differs. First different";
+  if (step.different == 1) return fmt::format("1 of {} entries is wrong, the one", entries);
   std::vector<std::string> places;
   const bool has_batch = step.right_shape.size() > step.axes.size();
   for (std::size_t axis = 0; axis < step.differs_at.size(); ++axis)
@@ -138,9 +142,8 @@ std::string extent_in_words(const StepVerdict& step) {
         !indices.empty())
       places.push_back(
           fmt::format("{} {}", has_batch && axis == 0 ? "sample" : step.axes[axis - has_batch], indices));
-  return fmt::format(
-      "{} of {} entries differ{}. ", step.different, entries,
-      places.empty() || step.different == 1 ? "" : fmt::format(", all in {}", fmt::join(places, ", ")));
+  return fmt::format("{} of {} entries differ{}. First different", step.different, entries,
+                     places.empty() ? "" : fmt::format(", all in {}", fmt::join(places, ", ")));
 }
 
 std::string number_in_words(double number, int precision) {
@@ -173,12 +176,12 @@ std::string evidence_in_words(const StepVerdict& step, bool by_hand) {
 void add_evidence(std::string& text, const StepVerdict& step, bool by_hand, const ReportSettings& settings) {
   if (!step.first_difference) return;
   const auto precision = settings.precision;
-  text += beneath(fmt::format("{}First different at {}: yours is {}{}. The largest difference is {}.",
-                              extent_in_words(step), place_in_words(step, settings),
-                              number_in_words(step.theirs, precision),
-                              settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
-                              number_in_words(step.largest_difference, 2)),
-                  settings);
+  text +=
+      beneath(fmt::format("{} at {}: yours is {}{}. The {}difference is {}.", extent_in_words(step),
+                          place_in_words(step, settings), number_in_words(step.theirs, precision),
+                          settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
+                          step.different == 1 ? "" : "largest ", number_in_words(step.largest_difference, 2)),
+              settings);
   if (step.nans > 0)
     text += beneath(fmt::format("{} of your entries {} nan, and should be none.", step.nans,
                                 step.nans == 1 ? "is" : "are"),
@@ -284,7 +287,8 @@ std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const R
   std::size_t widest = 0;
   for (const auto& step : diagnosis.steps) widest = std::max(widest, display_width(step.id));
   for (const auto& step : diagnosis.steps) {
-    text += fmt::format("  {}  {}\n", pad_right(step.id, widest), verdict_in_words(step, settings.hint));
+    text +=
+        fmt::format("  {}  {}\n", pad_right(step.id, widest), verdict_in_words(step, settings.hint, by_hand));
     if (settings.hint == Hint::all) text += told(diagnosis, step, by_hand, settings);
   }
   if (!diagnosis.missing.empty() && settings.hint == Hint::all)
