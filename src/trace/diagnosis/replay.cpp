@@ -346,8 +346,10 @@ std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& h
     auto& of_step = tolerance[step.id];
     const auto length =
         step.expected_shape.empty() ? 1 : std::max<std::size_t>(step.expected_shape.back(), 1);
+    const double of_tensor = largest_of(of_step.data(), of_step.size());
     for (std::size_t begin = 0; begin < of_step.size(); begin += length) {
-      const double change = largest_of(of_step.data() + begin, length);
+      const double of_row = largest_of(of_step.data() + begin, length);
+      const double change = of_row > 0.0 ? of_row : of_tensor;  // ReLU hides what moves a row of zeros
       const double rounding = units_of_rounding * unit * largest_of(step.expected.data() + begin, length);
       std::fill_n(of_step.begin() + static_cast<std::ptrdiff_t>(begin), length,
                   moves_of_rounding * change + rounding + std::numeric_limits<double>::min());

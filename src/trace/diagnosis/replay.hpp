@@ -69,7 +69,8 @@ class Replay {
 
   /// How far rounding to numbers of relative precision `unit` may move each number of `expected`: eight times
   /// the largest change within its row (along the last axis) over several replays in which every number of
-  /// every tensor moves at random by up to one unit of its row's largest number, and eight of these units. Of
+  /// every tensor moves at random by up to one unit of its row's largest number, and eight of these units. A
+  /// row of zeros in which nothing moves, as ReLU leaves them, has what moves most in its tensor. Of
   /// numbers that were written by hand: their own slack, and how far those of all earlier numbers may move
   /// them together. By id. `still` is what `predict` gives under the hypothesis.
   std::map<std::string, std::vector<double>> tolerance(const Hypothesis& hypothesis, double unit,
