@@ -54,6 +54,7 @@ struct Comparison {
 struct DiffTraces {
   std::string a, b;  ///< files
   Comparison comparison;
+  bool is_quiet = false;  ///< nothing is printed, the exit status tells
   Paging paging = Paging::automatic;
 };
 

@@ -17,7 +17,8 @@ int print(const DiffReport& report, Paging paging) {
 }
 
 int carry_out(const DiffTraces& diff) {
-  return print(compare_files(diff), diff.paging);
+  const auto report = compare_files(diff);
+  return diff.is_quiet ? (report.is_equal ? 0 : 1) : print(report, diff.paging);
 }
 
 int carry_out(const RunLesson& run) {

@@ -83,6 +83,9 @@ Command parse_diff(int argc, char** argv) {
   add_tolerance_options(app, diff.comparison, counted);
   add_selection_options(app, diff.comparison);
   add_report_options(app, diff.comparison);
+  app.add_flag_callback(
+         "--quiet", [&] { diff.is_quiet = true; }, help_of_option("print nothing: the exit status tells"))
+      ->group(how_shown);
   add_paging_option(app, diff.paging)->group(how_shown);
   app.set_help_flag("--help,-h", "this page")->group(how_shown);
   if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;

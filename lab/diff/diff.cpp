@@ -95,8 +95,9 @@ DiffReport compare_files(const DiffTraces& diff) {
   const auto settings = settings_of(diff.comparison);
   if (const auto* text = std::get_if<std::string>(&a))
     return report_of(attn::compare_texts(*text, std::get<std::string>(b), settings), {}, diff.comparison);
-  auto report =
-      report_of(attn::compare_traces(*std::get<1>(a), *std::get<1>(b), settings), {}, diff.comparison);
+  const auto found = attn::compare_traces(*std::get<1>(a), *std::get<1>(b), settings);
+  auto report = report_of(found, {}, diff.comparison);
+  if (diff.comparison.format != Format::json) report.text += attn::hint_on_absent(found, {});
   if (report.text.empty()) report.text = note_on_spelling(*std::get<1>(a), *std::get<1>(b), diff);
   return report;
 }

@@ -96,11 +96,16 @@ std::string about_columns(const Workbench& bench) {
 /// "head 1: columns 4 to 7 of W_Q and W_K, 8 to 15 of W_V"
 std::string columns_of_head(const Workbench& bench, std::size_t head) {
   const auto kv = head * bench.kv_heads() / bench.heads();
-  const auto of_Q = columns_of_part(head, bench.d_k()), of_K = columns_of_part(kv, bench.d_k()),
-             of_V = columns_of_part(kv, bench.d_v());
+  const auto of_Q = columns_of_part(head, bench.d_k());
+  const auto without_word = [&](const std::string& columns) {
+    constexpr std::string_view word = "columns ";
+    return of_Q.starts_with(word) && columns.starts_with(word) ? columns.substr(word.size()) : columns;
+  };
   const auto start = fmt::format("head {}: {} of W_Q", head, of_Q);
-  if (of_Q == of_K && of_K == of_V) return start + ", W_K and W_V";
-  if (of_Q == of_K) return start + fmt::format(" and W_K, {} of W_V", of_V);
+  const auto range = without_word(of_Q), of_K = without_word(columns_of_part(kv, bench.d_k())),
+             of_V = without_word(columns_of_part(kv, bench.d_v()));
+  if (range == of_K && of_K == of_V) return start + ", W_K and W_V";
+  if (range == of_K) return start + fmt::format(" and W_K, {} of W_V", of_V);
   return start + fmt::format(", {} of W_K", of_K) +
          (of_K == of_V ? " and W_V" : fmt::format(", {} of W_V", of_V));
 }

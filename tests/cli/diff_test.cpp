@@ -277,3 +277,37 @@ TEST_CASE("the help tells what is equal and the general help lists the command")
     CHECK(contains(help, part));
   CHECK(contains(output_of("--help"), "attnlab diff A B"));
 }
+
+TEST_CASE("steps that one file lacks are named with the options that help") {
+  const Folder folder;
+  store(folder, "golden", "sdpa", {"npz"});
+  store(folder, "mine", "sdpa --steps output", {"json"});
+  const auto lacking = diff(folder, "golden.npz", "mine.json");
+  CHECK(lacking.status == 1);
+  CHECK(contains(lacking.out, "\n6 only in A, 0 only in B: --only-common compares what both have."));
+  CHECK(contains(lacking.out, "\n--rename FROM=TO"));
+  CHECK_FALSE(contains(diff(folder, "golden.npz", "mine.json", "--only-common").out, "--only-common"));
+  folder.write("other.json", R"({"att": [[1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5],
+    [1, 2, 3, 4, 5]]})");
+  CHECK(contains(diff(folder, "golden.npz", "other.json").out,
+                 "\nIf att in B is scores: --rename att=scores.\n"));
+  CHECK(
+      nlohmann::json::parse(diff(folder, "golden.npz", "mine.json", "--format json").out)["tensors"].size() ==
+      6);
+}
+
+TEST_CASE("of data, drawings and code in words the report says whose differ, and --quiet nothing at all") {
+  const Folder folder;
+  store(folder, "a", "sdpa", {"json"});
+  store(folder, "b", "sdpa --seed 3", {"json"});
+  const auto result = diff(folder, "a.json", "b.json");
+  CHECK(contains(result.out, "worked differs in scores, scaled, weights, output\n"));
+  CHECK(contains(result.out, "formula differs in flow, next\n"));
+  CHECK_FALSE(contains(result.out, "expression"));
+  CHECK_FALSE(contains(result.out, "{"));
+  const auto quiet = diff(folder, "a.json", "b.json", "--quiet");
+  CHECK(quiet.status == 1);
+  CHECK(quiet.out + quiet.err == "");
+  check_silent(diff(folder, "a.json", "a.json", "--quiet"));
+  CHECK(diff(folder, "a.json", "none.json", "--quiet").status == 2);
+}

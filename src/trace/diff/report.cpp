@@ -103,10 +103,30 @@ std::string format_labels(const TraceDiff& diff, const DiffNames& names) {
   return text.empty() ? "" : "Labels differ\n" + text;
 }
 
+/// Whether a member is data, a drawing or code: nobody reads that in a sentence.
+bool is_told_by_name(const WordsDiff& words) {
+  const auto is_long = [](const std::string& text) {
+    return text.starts_with('{') || text.starts_with('[') || text.find('\n') != text.npos;
+  };
+  return !words.member.empty() && (is_long(words.a) || is_long(words.b));
+}
+
 std::string format_words(const TraceDiff& diff, const DiffNames& names, bool all) {
   std::string text;
-  for (const auto& words : diff.words)
-    if (all || !words.is_within_tolerance) text += "  " + format_paragraph(words_sentence(words, names));
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_member;
+  for (const auto& words : diff.words) {
+    if (!all && words.is_within_tolerance) continue;
+    if (!is_told_by_name(words)) {
+      text += "  " + format_paragraph(words_sentence(words, names));
+      continue;
+    }
+    auto member = std::find_if(by_member.begin(), by_member.end(),
+                               [&](const auto& one) { return one.first == words.member; });
+    if (member == by_member.end()) member = by_member.insert(member, {words.member, {}});
+    member->second.push_back(words.id.empty() ? "the lesson" : words.id);
+  }
+  for (const auto& [member, ids] : by_member)
+    text += "  " + format_paragraph(fmt::format("{} differs in {}", member, fmt::join(ids, ", ")));
   return text.empty() ? "" : "Words differ\n" + text;
 }
 
@@ -333,6 +353,22 @@ std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all)
   if (all || has_difference) parts.push_back(format_count(diff));
   if (!diff.claims_of_b_hold) parts.push_back(fmt::format("Not all claims hold on {}.\n", names.b));
   return fmt::format("{}", fmt::join(parts, "\n"));
+}
+
+std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names) {
+  std::vector<const StoredTensor*> only_in_a, only_in_b;
+  for (const auto& tensor : diff.tensors)
+    if (!tensor.is_in_both())
+      (tensor.a != nullptr ? only_in_a : only_in_b).push_back(tensor.a != nullptr ? tensor.a : tensor.b);
+  if (only_in_a.empty() && only_in_b.empty()) return "";
+  const auto text = fmt::format("{} only in {}, {} only in {}: --only-common compares what both have.\n",
+                                only_in_a.size(), names.a, only_in_b.size(), names.b);
+  for (const auto* a : only_in_a)
+    for (const auto* b : only_in_b)
+      if (a->shape == b->shape)
+        return text + format_paragraph(
+                          fmt::format("If {0} in {1} is {2}: --rename {0}={2}.", b->id, names.b, a->id));
+  return text + "--rename FROM=TO compares an id with one of another name.\n";
 }
 
 std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all) {

@@ -48,6 +48,9 @@ std::string name_of_place(const TensorDiff& diff, std::size_t offset);
 /// everything is equal within the tolerance, and nothing where everything is equal.
 std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all);
 
+/// What may be done about ids that only one trace has, for people; nothing where both have all.
+std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names);
+
 /// What differs between two printed traces, for people: the options, the first number, word or line that
 /// differs, with its step, its line numbers and both lines, a table of the sections that differ (with `all`
 /// also of those that do not), how many they are. One line where everything is equal within the tolerance,
