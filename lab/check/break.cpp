@@ -43,8 +43,11 @@ class Claims : public attn::Sink {
  public:
   void receive(const attn::Event& event) override {
     if (!event.measurement) return;
-    text_ +=
-        fmt::format("  {}  {}\n", event.measurement->holds() ? "holds " : "broken", event.measurement->claim);
+    std::string start = event.measurement->holds() ? "  holds   " : "  broken  ";
+    for (const auto& line : attn::wrap(event.measurement->claim, break_width - start.size())) {
+      text_ += start + line + '\n';
+      start.assign(start.size(), ' ');
+    }
   }
   const std::string& text() const { return text_; }
 
@@ -115,9 +118,11 @@ std::string table_of_changes(const Steps& wrong, const Steps& right) {
   return text;
 }
 
-/// Four digits; NaN whatever its sign.
+/// Four digits, of a large number as 1e+09; NaN whatever its sign.
 std::string entry(double number) {
-  return std::isnan(number) ? "nan" : fmt::format("{:.4f}", number);
+  constexpr double large = 1e3;
+  if (std::isnan(number)) return "nan";
+  return std::abs(number) < large ? fmt::format("{:.4f}", number) : fmt::format("{:.4g}", number);
 }
 
 /// What the first rows or columns of a matrix are called: tokens, or numbers.

@@ -12,6 +12,7 @@
 
 #include "attn/text/width.hpp"
 #include "tests/cli/stored_runs.hpp"
+#include "tests/unit/sample.hpp"
 
 namespace {
 
@@ -228,6 +229,27 @@ TEST_CASE("a sheet with grouped heads says how to have plain ones") {
   const auto sheet = output_of("probe multihead --output " + probe);
   CHECK(contains(sheet, "--kv-heads 4"));
   CHECK_FALSE(contains(output_of("probe multihead --kv-heads 4 --output " + probe), "--kv-heads"));
+}
+
+TEST_CASE("break shows each mistake of each lesson that it lists: what is done and what it changes") {
+  Sample sample("break");
+  std::string lesson;
+  for (const auto& line : lines_of(output_of("break --list"))) {
+    if (line.rfind(' ') == line.npos && !line.empty()) lesson = line;
+    const auto end = line.find(' ', 2);
+    if (line.rfind("   ", 0) == 0 || end == line.npos || !sample.takes_next()) continue;
+    const auto arguments = "break " + lesson + line.substr(1, end - 1);
+    INFO("attnlab " << arguments << ", " << Sample::setting());
+    const auto text = output_of(arguments);
+    CHECK(contains(text, arguments + "\n  What is done: "));
+    CHECK(contains(text, "\nWhat changes\n"));
+    const bool changes_something = contains(text, " changes ") || contains(text, " has the shape ");
+    CHECK((changes_something || contains(text, "\n  Nothing changes: ")));
+    CHECK(contains(text, ", with the mistake\n") == changes_something);
+    for (const char* part : {"\nWhy the usual tests pass\n", "\nHow to find it\n"})
+      CHECK(contains(text, part));
+    for (const auto& shown : lines_of(text)) CHECK(attn::display_width(shown) <= 80);
+  }
 }
 
 TEST_CASE("bad arguments of check, probe and break are refused with what would be valid") {
