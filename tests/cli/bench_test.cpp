@@ -146,9 +146,20 @@ TEST_CASE("bench draws its curves") {
 }
 
 TEST_CASE("bench takes every option") {
-  output_of(quick +
-            "--lengths 9 --dtype float64 --threads 2 --kv-heads 1 --d-v 3 --window 2 --scores rising");
-  output_of(quick + "--lengths 1 --isa generic --kernels simd");
+  const std::string all =
+      "--lengths 9 --threads 2 --kv-heads 1 --d-v 3 --window 2 --kernels simd --format json --dtype ";
+  const auto as_document = [&](const std::string& more) {
+    return json::parse(output_of(quick + all + more));
+  };
+  const auto document = as_document("float64"), rising = as_document("float64 --scores rising");
+  const json wanted = {{"lengths", {9}}, {"dtype", "float64"}, {"threads", 2}, {"kv_heads", 1},
+                       {"d_v", 3},       {"window", 2},        {"d_k", 4},     {"heads", 2}};
+  for (const auto& [option, value] : wanted.items()) CHECK(document["config"][option] == value);
+  const auto kernel_of = [](const json& run) { return run["lengths"][0]["kernels"][0]; };
+  CHECK(kernel_of(document)["operations"] == 2 * (4.0 + 3) * 2 * (9 + 2 * (8 + 7)));
+  CHECK(kernel_of(document)["max_error"] < 1e-14);
+  CHECK(kernel_of(as_document("float32"))["max_error"] > 1e-14);
+  CHECK(kernel_of(rising)["max_error"] != kernel_of(document)["max_error"]);
   const auto forced =
       json::parse(output_of(quick + "--lengths 8 --isa generic --kernels simd --format json"));
   CHECK(forced["config"]["isa"] == "generic");
@@ -204,7 +215,7 @@ TEST_CASE("bench checks memory before it takes any") {
 }
 
 TEST_CASE("bench shows how far it is on a terminal only") {
-  const auto result = run(quick + "--lengths 8 --kernels simd");
-  CHECK(result.status == 0);
-  CHECK(result.err == "");
+  CHECK_FALSE(contains(output_of(quick + "--lengths 8 --kernels simd"), " %  "));
+  const Surroundings terminal = {.output = Output::terminal, .err_goes_there = true, .window = {24, 100}};
+  CHECK(contains(output_of(quick + "--lengths 8 --kernels simd", terminal), " %  "));
 }

@@ -121,6 +121,10 @@ TEST_CASE("two runs print the same bytes", "[thorough]") {
 }
 
 TEST_CASE("another seed prints other bytes") {
-  for (const auto& lesson : lessons())
-    CHECK(difference(output_of(lesson + " --seed 43"), output_of(lesson)) != "");
+  for (const auto& lesson : lessons()) {
+    if (lesson == "complexity") continue;  // which counts, whatever the numbers are
+    INFO(lesson);
+    CHECK(difference(without_header(output_of(lesson + " --seed 43")), without_header(output_of(lesson))) !=
+          "");
+  }
 }

@@ -7,6 +7,7 @@
 
 #include "attn/text/width.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/documents/well_formed.hpp"
 
 namespace {
 
@@ -243,6 +244,12 @@ std::string attention_for(const std::string& lesson, const std::string& option) 
   return lesson == "seq2seq" && option == "--heads" ? " --attention multihead" : "";
 }
 
+/// All that a trace tells, but for its options.
+std::string events_of(const std::string& arguments) {
+  const auto trace = output_of(arguments + " --format json");
+  return trace.substr(trace.find("\"events\""));
+}
+
 constexpr std::size_t many = 512;
 
 TEST_CASE("many tokens and long vectors are elided", "[thorough]") {
@@ -326,7 +333,7 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
   };
   for (const auto& lesson : lessons()) {
     const auto sentence = with_sentence(lesson, "the cat sat");
-    const auto usual = output_of(lesson + sentence);
+    const auto usual = without_header(output_of(lesson + sentence));
     for (const auto& [option, help] : options_in(output_of(lesson + " --help"))) {
       if (is_one_of(option, {"--help", "--output", "--steps", "--explain", "--full", "--brief", "--input",
                              "--set", "--expect", "--atol", "--rtol", "--only-common", "--no-pager"}))
@@ -339,7 +346,10 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
                              (value == values.end() ? "" : " " + value->second) + (is_order ? " pre" : "") +
                              attention_for(lesson, option);
       INFO(arguments);
-      CHECK((output_of(arguments) != usual));
+      if (lesson == "complexity" && is_one_of(option, {"--precision", "--seed", "--rng", "--draws"}))
+        continue;  // it counts, whatever the numbers are
+      CHECK((without_header(output_of(arguments)) != usual ||
+             events_of(arguments) != events_of(lesson + sentence)));
     }
   }
 }
@@ -454,6 +464,30 @@ TEST_CASE("claims hold on right input, however coarsely it is rounded") {
                "1616210201"}) {
     INFO(line);
     CHECK(run(line).status == 0);
+  }
+}
+
+TEST_CASE("every lesson runs in half precision and all that it claims holds") {
+  for (const auto& lesson : lessons()) {
+    INFO(lesson);
+    for (const std::string dtype : {"float16", "bfloat16"}) {
+      const auto page = output_of(lesson + " --dtype " + dtype);
+      CHECK((without_header(page) != without_header(output_of(lesson)) || lesson == "complexity"));
+    }
+  }
+}
+
+TEST_CASE("the weights and curves of every lesson are drawn, where it has some") {
+  for (const auto& lesson : lessons()) {
+    INFO(lesson);
+    if (lesson == "ring") {
+      check_refused("ring --format svg", {"draws attention weights and curves"});
+      continue;
+    }
+    const auto picture = output_of(lesson + " --format svg");
+    CHECK(is_well_formed(picture));
+    CHECK((contains(picture, "<svg") && contains(picture, lesson)));
+    CHECK((contains(picture, "<rect") || contains(picture, "<path")));
   }
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -97,18 +98,28 @@ TEST_CASE("every number of a page of text is in a table of the page of HTML") {
     }
 }
 
-TEST_CASE("the cells of every step that the lesson is about can be worked out") {
+TEST_CASE("the cells of every step that the lesson is about can be worked out, where the page has room") {
+  const std::map<std::string, std::set<std::string>> without_room = {
+      {"multihead", {"concat", "output"}},
+      {"seq2seq",
+       {"encoder/c", "encoder/h", "one-step/context", "one-step/energy", "one-step/probabilities",
+        "one-step/weights"}},
+      {"classifier", {"attention/normalized", "attention/residual"}},
+      {"generate", {"step=1/layer=2/weights", "step=1/logits", "step=1/x"}},
+      {"training", {"first_step/m", "first_step/updated", "first_step/v"}}};
   for (const auto& lesson : lessons()) {
     const auto trace = nlohmann::json::parse(output_of(lesson + " --format json"));
     std::set<std::string> core;
     for (const auto& event : trace["events"])
       if (event["level"] == "core" && event.contains("worked") && !event["shape"].empty())
         core.insert(event["id"]);
-    for (const auto& tensor : workings_of(output_of(lesson + " --format html"))["tensors"])
-      if (core.count(tensor["id"]) > 0) {
-        INFO("attnlab " << lesson << ": " << tensor["id"]);
-        CHECK(!tensor["steps"].empty());
-      }
+    REQUIRE_FALSE(core.empty());
+    std::set<std::string> left_out = core;
+    const auto workings = workings_of(output_of(lesson + " --format html"));
+    for (const auto& tensor : workings["tensors"])
+      if (!tensor["steps"].empty()) left_out.erase(tensor["id"]);
+    INFO("attnlab " << lesson);
+    CHECK(left_out == (without_room.contains(lesson) ? without_room.at(lesson) : std::set<std::string>{}));
   }
 }
 

@@ -222,7 +222,8 @@ Result run(const std::string& arguments, const Surroundings& surroundings) {
   if (child < 0) fail("fork");
   if (child == 0) {
     limit_files(surroundings);
-    become(argument_pointers.data(), environment_pointers.data(), input, out.writing.number(), err.number());
+    become(argument_pointers.data(), environment_pointers.data(), input, out.writing.number(),
+           surroundings.err_goes_there ? out.writing.number() : err.number());
   }
   if (surroundings.killed_when)
     signal_in_time(child, surroundings.killed_when, surroundings.interrupted ? SIGINT : SIGKILL);
@@ -323,4 +324,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+std::string without_header(const std::string& page) {
+  return page.substr(std::min(page.size(), page.find("\n\n")));
 }

@@ -27,6 +27,7 @@ struct Window {
 struct Surroundings {
   std::map<std::string, std::string> environment{};  ///< on top of the tests' own
   Output output = Output::pipe;
+  bool err_goes_there = false;                ///< stderr goes where standard output does
   Window window{};                            ///< of a terminal
   std::vector<std::string> keys{};            ///< pressed on the terminal, one each time that the run asks
   std::optional<std::size_t> largest_file{};  ///< bytes that a file, and stderr, may have: a disk gets full
@@ -73,3 +74,6 @@ std::string with_sentence(const std::string& lesson, const std::string& sentence
 std::string sentence_of(std::size_t tokens);
 
 std::vector<std::string> lines_of(const std::string& text);
+
+/// A page without its first lines, which repeat the options: what they do is below.
+std::string without_header(const std::string& page);

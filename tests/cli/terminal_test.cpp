@@ -212,13 +212,24 @@ TEST_CASE("the tour shows each lesson's own page, or all on the sentence that is
   CHECK(contains(given, "\n" + output_of("backward --sentence 'a dog ran'")));
 }
 
+TEST_CASE("the tour hands its options on to each lesson") {
+  for (const std::string option :
+       {" --seed 7", " --rng pcg64", " --draws stream", " --dtype float16", " --shapes", " --precision 2",
+        " --full", " --all", " --plain", " --width 100", " --color always"}) {
+    INFO(option);
+    const auto page = output_of("backward" + option);
+    CHECK(contains(output_of("tour --from backward" + option), "\n" + page));
+    CHECK((page != output_of("backward") || option == " --full"));
+  }
+}
+
 TEST_CASE("on a terminal the tour waits at the end of a page, and a key goes on") {
   const auto result = tour(" --from scaling", {"x", "\x1b[B", "q"});
   CHECK(result.status == 0);
   CHECK(result.err == "");
   std::size_t place = 0;
-  for (const char* part : {"The tour", "any key: scaling, 3 of 20", "scaling: why ",
-                           "any key: sdpa, 4 of 20", "sdpa: scaled ", "any key: self-attention, 5 of 20"}) {
+  for (const char* part : {"The tour", "any key: scaling, 3 of 20", "scaling: why ", "any key: sdpa, 4 of 20",
+                           "sdpa: scaled ", "any key: self-attention, 5 of 20"}) {
     INFO(part);
     place = result.out.find(part, place);
     REQUIRE(place != result.out.npos);

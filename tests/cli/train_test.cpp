@@ -61,6 +61,14 @@ void check_same_weights(const std::string& path, const std::string& other) {
   }
 }
 
+/// The lesson goes through the model: its page is that of no other weights.
+void check_gone_through(const std::string& lesson, const std::string& path) {
+  INFO(lesson << ' ' << path);
+  const auto page = without_header(output_of(lesson + " --model " + as_argument(path)));
+  CHECK((page != without_header(output_of(lesson))));
+  CHECK((page != without_header(output_of(lesson + " --model none"))));
+}
+
 }  // namespace
 
 TEST_CASE("train writes a model and prints how good it is") {
@@ -253,6 +261,7 @@ TEST_CASE("the option --pharaoh prints links and nothing else, and the model is 
   CHECK(lines.size() == 1000);
   for (const auto& line : lines) CHECK_THAT(line, Catch::Matches(R"(\d+-0( \d+-\d+)*)"));
   CHECK(attn::read_model(path).training.empty());
+  check_gone_through("seq2seq", path);
 }
 
 TEST_CASE("train --attention transformer: an error rate for each head, and scores by length", "[thorough]") {
@@ -278,6 +287,7 @@ TEST_CASE("train --attention transformer: an error rate for each head, and score
     shortest = score.fewest;
   }
   CHECK(examples == 1500);
+  check_gone_through("cross-attention", path);
 }
 
 TEST_CASE("train --without-weights writes the figures of the same training, and no weights", "[thorough]") {
@@ -365,4 +375,20 @@ TEST_CASE("the option --model: a file whose weights contradict its configuration
   CHECK_THAT(refusal("self-attention --model " + short_table), Contains("embedding of the model has 2 rows"));
   const auto without_heads = broken("none.safetensors", [](attn::Model& model) { model.tensors.resize(1); });
   CHECK_THAT(refusal("self-attention --model " + without_heads), Contains("has no layer=1/attention/W_Q"));
+}
+
+TEST_CASE("what train writes is what the task's lesson goes through, and other lessons refuse it") {
+  const Folder folder;
+  const auto trained = [&](const std::string& task) {
+    const auto path = folder.file(task + ".safetensors");
+    run("train " + task + " --steps 1 --batch 4 --threads 1 --output " + as_argument(path),
+        {.killed_when = once_there(path)});  // before it looks at held-out examples, which takes longest
+    return path;
+  };
+  for (const auto& [task, lesson] : {std::pair("gloss", "multihead"), std::pair("language", "generate"),
+                                     std::pair("sentiment", "classifier")})
+    check_gone_through(lesson, trained(task));
+  for (const std::string task : {"dates", "induction", "reverse"})
+    check_refused("generate --model " + as_argument(trained(task)),
+                  {"is a model of the task " + task, "one of the task language"});
 }
