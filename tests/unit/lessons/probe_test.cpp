@@ -183,7 +183,7 @@ TEST_CASE("no two inputs of a probe are equal up to a factor and a permutation",
 }
 
 TEST_CASE("an input in the place of another of its shape is wrong, from all tensors and from the results",
-          "[probe]") {
+          "[probe][thorough]") {
   Sample sample("pairs"), sample_of_searches("pairs that are searched");
   INFO(Sample::setting());
   std::size_t pairs = 0;
@@ -210,7 +210,7 @@ TEST_CASE("an input in the place of another of its shape is wrong, from all tens
   CHECK(pairs > 600);
 }
 
-TEST_CASE("no convention that a probe leaves open gives the results of a mistake", "[probe]") {
+TEST_CASE("no convention that a probe leaves open gives the results of a mistake", "[probe][thorough]") {
   std::size_t conventions = 0;
   for_each_probe(true, [&](const Probe& probe) {
     const auto right = lessons::steps_with({}, probe.plan);
