@@ -11,4 +11,4 @@ double processor_seconds(const Work& work) {
 }
 
 /// What takes an instant takes less, under sanitizers too; what takes the square of its time takes more.
-inline constexpr double instant = 20.0;
+inline constexpr double instant = 5.0;
