@@ -45,10 +45,10 @@ struct Presentation {
 struct Comparison {
   std::optional<double> absolute;  ///< tolerance; where not given it follows from the element types
   std::optional<double> relative;
-  bool all = false;                                          ///< what agrees is listed too
-  bool only_common = false;                                  ///< what only one trace has is left out
-  attn::Renames renames;  ///< ids that count as others
-  Format format = Format::text;                              ///< or json
+  bool all = false;              ///< what agrees is listed too
+  bool only_common = false;      ///< what only one trace has is left out
+  attn::Renames renames;         ///< ids that count as others
+  Format format = Format::text;  ///< or json
 };
 
 struct DiffTraces {

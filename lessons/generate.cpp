@@ -137,27 +137,29 @@ void label(Workbench& bench, const CausalDecoder& decoder, const std::vector<std
 /// The heads' queries, keys and values of the tokens that are read now, in the words of this lesson.
 attn::Words projection_words(const Step& step, const std::string& x, const std::string& layer,
                              const Heads& heads, const MultiHeadWeights& weights) {
-  const std::map<std::string, bool> has_bias = {
-      {"Q", weights.b_Q.has_value()}, {"K", weights.b_K.has_value()}, {"V", weights.b_V.has_value()}};
-  const auto about = [&](const std::string& name, const std::string& title, const std::string& head,
-                         const std::string& token, const std::string& width) -> attn::About {
-    attn::About words = {.id = name,
-                         .title = title,
-                         .formula = fmt::format("{} W_{}{}, split into heads", x, name,
-                                                has_bias.at(name) ? " + b_" + name : ""),
-                         .from = {x, layer + "W_" + name},
-                         .axes = {head, token, width}};
-    if (has_bias.at(name)) words.from.push_back(layer + "b_" + name);
+  const auto about = [&](const std::string& name, const LinearMap& map, const std::string& title,
+                         const std::string& head, const std::string& token,
+                         const std::string& width) -> attn::About {
+    attn::About words = {
+        .id = name,
+        .title = title,
+        .formula = fmt::format("{} W_{}{}, split into heads", x, name, map.b ? " + b_" + name : ""),
+        .from = {x, layer + "W_" + name},
+        .axes = {head, token, width}};
+    if (map.b) words.from.push_back(layer + "b_" + name);
     return words;
   };
   const auto kv_head = kv_head_axis(heads);
   attn::Words words = {
-      {"Q_heads", about("Q", step.either("What the tokens ask for", "What the new token asks for"), "head",
-                        "query", "d_k")},
-      {"K_heads", about("K", step.either("What they can be found by", "What the new token can be found by"),
-                        kv_head, "key", "d_k")},
-      {"V_heads", about("V", step.either("What they have to give", "What the new token has to give"), kv_head,
-                        "key", "d_v")}};
+      {"Q_heads",
+       about("Q", weights.Q(), step.either("What the tokens ask for", "What the new token asks for"), "head",
+             "query", "d_k")},
+      {"K_heads",
+       about("K", weights.K(), step.either("What they can be found by", "What the new token can be found by"),
+             kv_head, "key", "d_k")},
+      {"V_heads",
+       about("V", weights.V(), step.either("What they have to give", "What the new token has to give"),
+             kv_head, "key", "d_v")}};
   for (const char* weight : {"W_Q", "W_K", "W_V", "b_Q", "b_K", "b_V"})
     words[weight] = {.id = layer + weight};
   words["Q_heads"].note = step.once(0, "A query is used in its own step only, and then forgotten.");

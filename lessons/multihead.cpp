@@ -118,7 +118,7 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
   const auto d_k = weights.W_Q.shape(1) / h, d_v = weights.W_O.shape(0) / h;
   const auto n_q = X_query.tensor.shape(1), n_k = X_key.tensor.shape(1);
   const auto kv_head = kv_head_axis(heads);
-  const auto divisor = std::sqrt(static_cast<double>(d_k)) * bench.options.temperature;
+  const auto divisor = divisor_of(d_k, bench.options.temperature);
   const std::vector maps = {weights.Q(), weights.K(), weights.V()};
   auto& trace = bench.trace;
 

@@ -37,11 +37,6 @@ namespace {
 /// What much analysis code adds inside the logarithm.
 constexpr double inside_logarithm = 1e-9, its_bias = -9e-10;
 
-/// √d_k · T, which the scores are divided by.
-double divisor_of(const Workbench& bench) {
-  return std::sqrt(static_cast<double>(bench.d_k())) * bench.options.temperature;
-}
-
 /// "√8", "(√8 · 0.02)".
 std::string divisor_in_words(const Workbench& bench) {
   const auto root = fmt::format("√{}", bench.d_k());
@@ -56,7 +51,8 @@ Tensor<4> draw_scaled_scores(Workbench& bench) {
   const auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"});
   const auto Q = attn::split_heads(attn::linear(X, W_Q), bench.heads());
   const auto K = attn::split_heads(attn::linear(X, W_K), bench.heads());
-  return attn::divide(attn::matmul(Q, attn::transpose(K)), divisor_of(bench));
+  return attn::divide(attn::matmul(Q, attn::transpose(K)),
+                      divisor_of(bench.d_k(), bench.options.temperature));
 }
 
 /// Throws attn::Error, with `name`, unless every row sums to 1, or is 0 where nothing may be seen.

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,8 +58,8 @@ constexpr std::size_t keys_per_row = 16, keys_of_example = 4;
 /// Jacobian of a nearly one-hot row is small in most rows and large in a few.
 constexpr std::size_t samples_for_standard_errors = 1024;
 
-/// How many standard errors chance never makes: at d_k = 1 with the fewest samples, whose scores have the
-/// heaviest tails, a variance is farther off in about one run of a hundred million.
+/// How many standard errors chance hardly ever makes: at d_k = 1 with the fewest samples, whose scores have
+/// the heaviest tails, a variance is farther off in about one run of a hundred million.
 constexpr double beyond_chance = 8.0;
 
 constexpr std::size_t samples_for_gradients = 4096, d_k_for_gradients = 256;

@@ -18,7 +18,6 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/scoring.hpp"
@@ -318,7 +317,7 @@ Tensor<3> take_home(Workbench& bench, const std::string& function, const Tensor<
        .distribution = true,
        .worked = attn::worked_softmax(attn::Known{fmt::format("{}/{}", function, last), seen}),
        .worked_at = best_match(bench, seen)},
-      attn::softmax(seen), mistakes_of_scored(bench, seen, scores, in.mask, divisor));
+      attn::softmax(seen), mistakes_of_weights(bench, seen, scores, in.mask, divisor));
   bench.trace.step(
       {.id = function + "/context",
        .title = "A mixture of keys",

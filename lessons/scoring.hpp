@@ -15,7 +15,7 @@ struct ScoringInputs {
   Tensor<2> W_a;                  ///< [d_model×d_model]
   Tensor<2> W_q, W_k;             ///< [d_model×d_a]
   Tensor<1> v_a;                  ///< [d_a]
-  std::optional<Mask<3>> mask{};  ///< [batch×query×key], where a source is padded
+  std::optional<Mask<3>> mask{};  ///< [batch×query×key], where a source is padded or a mask is given
 };
 
 /// A scoring function with what it learns, what scoring all pairs costs, and the weights that it gives.

@@ -67,8 +67,9 @@ std::vector<Input> projection_bias_list() {
   return {{"b_Q", {"d_k"}, Draw::given}, {"b_K", {"d_k"}, Draw::given}, {"b_V", {"d_v"}, Draw::given}};
 }
 
-std::string bias_code(const Workbench& bench, const std::string& name) {
-  return bench.plan.given.count("b_" + name) > 0 ? " + b_" + name : "";
+std::string bias_code(const Workbench& bench, const std::string& name, const std::string& group,
+                      const std::string& prefix) {
+  return bench.plan.given.count(group + "b_" + name) > 0 ? fmt::format(" + {}b_{}", prefix, name) : "";
 }
 
 std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
@@ -107,7 +108,7 @@ RowsToWorkOut rows_to_work_out(const Workbench& bench, const Tensor<3>& X_query,
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights, const ProjectionTitles& titles) {
   const std::vector maps = {weights.Q(), weights.K(), weights.V()};
-  const double divisor = std::sqrt(static_cast<double>(weights.W_Q.shape(1))) * bench.options.temperature;
+  const double divisor = divisor_of(weights.W_Q.shape(1), bench.options.temperature);
   const auto at = rows_to_work_out(bench, X_query.tensor, X_key.tensor, weights);
   auto Q = show_linear(bench, {.id = "Q", .title = titles.Q, .axes = {"query", "d_k"}, .worked_at = at.query},
                        X_query, "Q", maps[0], mistakes_of_queries(X_query.tensor, maps, divisor));

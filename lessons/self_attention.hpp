@@ -71,8 +71,9 @@ std::vector<std::string> projection_code(const Workbench& bench, const std::stri
 /// "W_Q [64×4] → " and so on, of one width, for a drawing; without the shapes where they are long.
 std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has_shapes = true);
 
-/// " + b_Q" in NumPy where that bias is given, for `name` "Q".
-std::string bias_code(const Workbench& bench, const std::string& name);
+/// " + b_Q", with `prefix` before the name, where that bias of the group is given, for `name` "Q".
+std::string bias_code(const Workbench& bench, const std::string& name, const std::string& group = "",
+                      const std::string& prefix = "");
 
 /// `project` and `scaled_dot_product_attention`: X_query [batch×query×d_model] attends to X_key
 /// [batch×key×d_model] with one head.

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/bottleneck.hpp"
@@ -83,10 +82,6 @@ void explain_bottleneck(Workbench& bench) {
   explain_variants(bench);
 }
 
-}  // namespace
-
-namespace {
-
 attn::About about_words() {
   return {.id = "words",
           .title = "The right word of each step, by its column",
@@ -127,12 +122,14 @@ OutputWords output_words(Workbench& bench, const TokenBatch& batch, const TokenB
   const auto count = bench.vocabulary_size({"output/W", "output/b"}, known, by_number);
   if (by_number) {
     words.to_write = given_columns(bench, writes, count);
-    vocabulary = numbered_up_to(count, {});
+    vocabulary = numbered_up_to(count, learned);
     for (std::size_t b = 0; b < writes.size(); ++b)
       for (std::size_t t = 0; t < writes.tokens[b].size(); ++t)
         vocabulary[words.to_write[b][t]] = writes.tokens[b][t];
     words.note = fmt::format("The input words says which of the {} columns the words to write have.", count);
-  } else if (count > known) {
+    return words;
+  }
+  if (count > known) {
     vocabulary.pop_back();
     vocabulary = numbered_up_to(count - 1, std::move(vocabulary));
     vocabulary.emplace_back(attn::end_token);
@@ -142,7 +139,6 @@ OutputWords output_words(Workbench& bench, const TokenBatch& batch, const TokenB
         count, known - 1);
     bench.draw_vectors({{vocabulary}});
   }
-  if (by_number) return words;
   for (const auto& sentence : writes.tokens) {
     auto& row = words.to_write.emplace_back();
     for (const auto& word : sentence)

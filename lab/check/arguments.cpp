@@ -74,6 +74,12 @@ bool asks_for_help(int argc, char** argv) {
   return argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h");
 }
 
+/// Reads what follows the lesson, or, where none is named, the wish for help.
+std::optional<Command> read_after_lesson(CLI::App& app, const std::string& command, int argc, char** argv) {
+  const int lessons = asks_for_help(argc, argv) ? 0 : 1;
+  return read_arguments(app, command, argc - lessons, argv + lessons);
+}
+
 /// What all lessons that the command knows have in common, for the help without a lesson.
 Lesson any_lesson(std::string_view command) {
   Lesson any{};
@@ -197,9 +203,7 @@ Command parse_check(int argc, char** argv) {
   add_paging_option(app, check.paging)->group(of_command);
   add_lesson_options(app, *check.lesson, check.options);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
-  if (const auto help =
-          read_arguments(app, command, is_on_any ? argc : argc - 1, is_on_any ? argv : argv + 1))
-    return *help;
+  if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_extras(app, command);
   if (dump.empty() == !check.folder)
     throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
@@ -226,9 +230,7 @@ Command parse_probe(int argc, char** argv) {
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
-  if (const auto help =
-          read_arguments(app, command, is_on_any ? argc : argc - 1, is_on_any ? argv : argv + 1))
-    return *help;
+  if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_extras(app, command);
   if (probe.output && !probe.output->ends_with(".npz"))
     throw Error(fmt::format("{}: --output {} does not end in .npz; valid: --output FILE.npz", command,
@@ -261,9 +263,7 @@ Command parse_break(int argc, char** argv) {
   add_paging_option(app, broken.paging)->group(of_command);
   add_lesson_options(app, *broken.lesson, broken.options);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
-  if (const auto help =
-          read_arguments(app, command, is_on_any ? argc : argc - 1, is_on_any ? argv : argv + 1))
-    return *help;
+  if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_extras(app, command);
   if (broken.mistake.empty())
     throw Error(fmt::format("{}: no mistake is given; valid: one of attnlab break --list {}", command,

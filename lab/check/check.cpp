@@ -21,6 +21,7 @@
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/decimals.hpp"
+#include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/forms.hpp"
 #include "trace/diagnosis/listed.hpp"
 
@@ -369,9 +370,9 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, c
   if (!leaves_heads_open(check, file)) return check_as_said(check, file, path);
   const auto possible = with_possible_heads(check, file, path);
   auto best = check_as_said(possible.front(), file, path);
-  for (const auto& other : possible) {
-    if (best.diagnosis.is_right() || !best.dump.absent.empty()) break;
-    auto checked = check_as_said(other, file, path);
+  for (std::size_t i = 1; i < possible.size() && !best.diagnosis.is_right() && best.dump.absent.empty();
+       ++i) {
+    auto checked = check_as_said(possible[i], file, path);
     if (trouble_in(checked.diagnosis) < trouble_in(best.diagnosis)) best = std::move(checked);
   }
   if (best.plan.options.heads)

@@ -166,7 +166,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
 
   derive_softmax(bench.trace, kept.mask);
   const double temperature = bench.options.temperature;
-  const double divisor = std::sqrt(static_cast<double>(kept.Q.shape(N - 1))) * temperature;
+  const double divisor = divisor_of(kept.Q.shape(N - 1), temperature);
   d.d_scaled = gradients.show(
       "scaled",
       {.title = "Back through softmax, row by row",

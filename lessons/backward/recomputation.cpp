@@ -45,9 +45,8 @@ void show_kept(Workbench& bench, const std::string& id, const std::string& title
                    static_cast<std::int64_t>(numbers * size));
 }
 
-/// Each of these numbers off by more than rounding makes it, and with it all that is computed from it: in
-/// float64 by so much more that what comes of it is the same on every machine. Those that are −∞, of rows
-/// that see no key, are not.
+/// log_sum_exp, each finite number moved by more than rounding moves it: how far the gradients then move
+/// bounds what rounding may do. In float64 by at least 1e-12, so that the bound is the same on every machine.
 Tensor<3> nudged(const attn::Trace& trace, Tensor<3> log_sum_exp) {
   for (double& x : log_sum_exp)
     if (const double size = 1.0 + std::abs(x); std::isfinite(x))

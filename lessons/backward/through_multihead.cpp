@@ -106,10 +106,10 @@ void show_multihead_backward_code(Workbench& bench, const std::optional<Mask<3>>
                 fmt::format("d_Q_heads = d_scores @ K_heads{}", shared),
                 "d_K_heads = " + add_up("d_scores.swapaxes(1, 2) @ Q_heads", bench.d_k()),
                 "d_Q, d_K, d_V = map(np.hstack, (d_Q_heads, d_K_heads, d_V_heads))"});
-  if (is_one_sample) lines.emplace_back("d_W_Q, d_W_K, d_W_V = X.T @ d_Q, X.T @ d_K, X.T @ d_V");
-  for (const std::string name : {"Q", "K", "V"})
-    if (is_one_sample && bench.has_given("b_" + name))
-      lines.push_back(fmt::format("d_b_{0}     = d_{0}.sum(axis=0)", name));
+  if (is_one_sample) {
+    lines.emplace_back("d_W_Q, d_W_K, d_W_V = X.T @ d_Q, X.T @ d_K, X.T @ d_V");
+    add_bias_gradients(bench, lines);
+  }
   lines.push_back("d_X       = d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T");
   lines.push_back(
       fmt::format("flash_log_sum_exp = np.logaddexp.reduce({}, axis=2)", mask ? "masked" : "scaled"));

@@ -161,12 +161,11 @@ void show_backward_code(Workbench& bench, const BackwardStart& start) {
                              T == 1.0 ? "d_scores  = d_scaled / np.sqrt(Q.shape[1])"
                                       : fmt::format("d_scores  = d_scaled / (np.sqrt(Q.shape[1]) * {})", T),
                              "d_Q, d_K  = d_scores @ K, d_scores.T @ Q"});
-  if (from && !bench.plan.is_batched())
+  if (from && !bench.plan.is_batched()) {
     lines.push_back(fmt::format("d_W_Q, d_W_K, d_W_V = {0}.T @ d_Q, {1}.T @ d_K, {1}.T @ d_V",
                                 from->X_query.id, from->X_key.id));
-  for (const std::string name : {"Q", "K", "V"})
-    if (from && !bench.plan.is_batched() && bench.has_given("b_" + name))
-      lines.push_back(fmt::format("d_b_{0}     = d_{0}.sum(axis=0)", name));
+    add_bias_gradients(bench, lines);
+  }
   if (from && from->is_one_text()) lines.push_back("d_X       = d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T");
   if (from && !from->is_one_text())
     lines.insert(lines.end(), {"d_X_target = d_Q @ W_Q.T", "d_X_source = d_K @ W_K.T + d_V @ W_V.T"});

@@ -7,7 +7,6 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/scoring.hpp"
-#include "attn/ops/slice.hpp"
 #include "lessons/sdpa/mistakes.hpp"
 #include "lessons/self_attention/mistakes.hpp"
 
@@ -76,21 +75,6 @@ attn::Mistakes mistakes_of_pair_scores(const Tensor<4>& hidden, const Tensor<1>&
 attn::Mistakes mistakes_of_hidden_part(const Tensor<3>& x, const Tensor<2>& W, const Tensor<2>& other) {
   return {{"wrong-projection", [&] { return attn::linear(x, other); }},
           {"weight-transposed", [&] { return attn::linear(x, read_as_transposed(W)); }}};
-}
-
-attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<3>& seen, const Tensor<3>& scores,
-                                  const std::optional<Mask<3>>& mask, double divisor) {
-  if (mask) return mistakes_of_weights(bench, seen, scores, mask, divisor);
-  const auto made = [&](std::string_view id) {
-    return
-        [&, id, divisor]() { return result_of(id, mistakes_of_weights(bench, seen, scores, mask, divisor)); };
-  };
-  attn::Mistakes mistakes;
-  for (const auto* id : {"softmax-axis", "softmax-not-divided", "softmax-not-divided:no-shift",
-                         "softmax-no-shift", "softmax-no-shift:float16"})
-    mistakes.emplace_back(id, made(id));
-  if (divisor != 1.0) mistakes.emplace_back("scale-after-softmax", made("scale-after-softmax"));
-  return mistakes;
 }
 
 }  // namespace lessons

@@ -25,9 +25,4 @@ attn::Mistakes mistakes_of_hidden_part(const Tensor<3>& x, const Tensor<2>& W, c
 /// Of hidden · v_a: hidden [batch×query×key×d_a], v_a [d_a].
 attn::Mistakes mistakes_of_pair_scores(const Tensor<4>& hidden, const Tensor<1>& v_a);
 
-/// Of the weights of a function whose scores were divided by `divisor`, or by 1. `seen` are the scores, with
-/// −∞ where the mask hides one.
-attn::Mistakes mistakes_of_scored(const Workbench& bench, const Tensor<3>& seen, const Tensor<3>& scores,
-                                  const std::optional<Mask<3>>& mask, double divisor);
-
 }  // namespace lessons

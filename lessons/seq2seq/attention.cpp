@@ -38,7 +38,7 @@ bool compares_by_energy(const Workbench& bench) {
 }
 
 std::string plus_bias_of_heads(const Workbench& bench, const std::string& name, const std::string& prefix) {
-  return bench.plan.given.count("attention/b_" + name) > 0 ? fmt::format(" + {}b_{}", prefix, name) : "";
+  return bias_code(bench, name, "attention/", prefix);
 }
 
 namespace {

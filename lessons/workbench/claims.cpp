@@ -40,7 +40,8 @@ attn::Limit roughly_at_most(double bound) {
   return attn::within_rounding(std::pow(10.0, std::ceil(std::log10(std::max(bound, smallest)))));
 }
 
-void claim_unless_lost(attn::Trace& trace, const attn::Claim& claim, double magnitude, double most) {
+void claim_unless_lost(attn::Trace& trace, const attn::Claim& claim, double magnitude) {
+  constexpr double most = 0.25;  // of a number
   if (claim.limit.bound <= most * magnitude || !std::isfinite(magnitude)) return trace.claim(claim);
   trace.note(
       claim.id, "Not claimed: it would be lost in rounding",

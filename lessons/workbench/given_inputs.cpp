@@ -46,10 +46,7 @@ bool writes_by_itself(const Lesson& lesson, const GivenInputs& given, const Opti
 class Facts {
  public:
   Facts(const Lesson& lesson, const GivenInputs& given, const Options& options)
-      : lesson_(lesson),
-        given_(given),
-        options_(options),
-        has_target_(!writes_by_itself(lesson, given, options)) {
+      : lesson_(lesson), given_(given), options_(options) {
     for (const auto& tensor : given.tensors())
       if (is_input(tensor)) learn_from(tensor);
   }
@@ -85,8 +82,8 @@ class Facts {
 
   void learn(const Extent& extent, std::size_t axis_length, const std::string& id,
              const std::string& description) {
-    if (extent.dimension.empty() || extent.may_be_longer || (extent.dimension == "target" && !has_target_))
-      return;
+    if (extent.dimension.empty() || extent.may_be_longer) return;
+    if (extent.dimension == "target" && writes_by_itself(lesson_, given_, options_)) return;
     if (axis_length <= extent.offset || (axis_length - extent.offset) % extent.multiplier != 0)
       throw Error(fmt::format("{} in {}: its axis {} is {} long; valid: {}a multiple of {}", description,
                               given_.option_of(id), extent.name, axis_length,
@@ -116,7 +113,6 @@ class Facts {
   const Lesson& lesson_;
   const GivenInputs& given_;
   const Options& options_;
-  bool has_target_;
   std::map<std::string, Fact> facts_;
 };
 

@@ -10,6 +10,7 @@
 #include "attn/error.hpp"
 #include "lessons/workbench/given_inputs.hpp"
 #include "trace/csv.hpp"
+#include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/strided.hpp"
 
@@ -39,7 +40,7 @@ void add_to(Ids& ids, const std::string& id) {
   if (!attn::contains(ids, id)) ids.push_back(id);
 }
 
-/// The ids of a run, and of the mask, which is there where something is hidden.
+/// The ids of a run, and of the mask and the masked scores, which are there where something is hidden.
 Ids ids_of(const Plan& plan) {
   Ids ids;
   for (const auto& one : expected_tensors(plan)) add_to(ids, one.id);
@@ -60,11 +61,8 @@ Ids possible_ids(const Lesson& lesson, const Options& options) {
 /// The inputs among somebody's tensors, as if --input had them.
 attn::Tensors inputs_of(const Lesson& lesson, const Options& options, const Dump& dump) {
   attn::Tensors inputs;
-  const auto declared = lesson.inputs(options);
-  for (const auto& [id, tensor] : dump.tensors) {
-    const auto is_it = [&id = id](const Input& input) { return input.id == id; };
-    if (id == "lengths" || std::any_of(declared.begin(), declared.end(), is_it)) inputs.emplace(id, tensor);
-  }
+  for (const auto& [id, tensor] : dump.tensors)
+    if (id == "lengths" || find_input(lesson, options, id)) inputs.emplace(id, tensor);
   return inputs;
 }
 
@@ -263,13 +261,11 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
 }
 
 std::vector<std::string> absent_inputs(const Plan& plan) {
-  const auto declared = plan.lesson->inputs(plan.options);
   std::vector<std::string> absent;
   run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
     if (tapped.kind != attn::Kind::input || plan.given.count(tapped.id) > 0) return;
-    const auto input =
-        std::find_if(declared.begin(), declared.end(), [&](const Input& one) { return one.id == tapped.id; });
-    if (input == declared.end() || input->draw == Draw::option || last_of_path(tapped.id) == "mask") return;
+    const auto input = find_input(*plan.lesson, plan.options, tapped.id);
+    if (!input || input->draw == Draw::option || last_of_path(tapped.id) == "mask") return;
     if (input->draw == Draw::embedding && plan.options.embeddings) return;
     absent.push_back(tapped.id);
   });

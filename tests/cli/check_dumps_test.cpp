@@ -406,13 +406,23 @@ TEST_CASE("a right output of two decimals is right, and no type is stated that t
   CHECK_FALSE(contains(said.text, "The numbers are float32"));
 }
 
-TEST_CASE("mistakes that are one number are one, with both names") {
-  const Folder folder;
-  const auto broken = folder.file("broken.npz"), probe = folder.file("probe.npz");
-  output_of("probe sdpa --output " + probe);
-  output_of("break sdpa scale-d-k --output " + broken);
-  CHECK(contains(run("check sdpa " + broken + " --probe " + probe).out,
-                 "wrong: scale-d-k (scale-twice is the same)"));
+TEST_CASE("what differs by a convention is not called wrong, and its nan is as it should be") {
+  const Desk desk;
+  const auto all = tensors_of("sdpa --causal --sentence 'a b'");
+  auto mine = only(all, {"Q", "K", "V", "mask", "masked"});
+  mine["masked"][0][1] = -1e9;
+  const auto filled = desk.said_of(mine, "sdpa");
+  CHECK(filled.status == 0);
+  CHECK(contains(filled.text, "1 of 4 entries differs, the one at "));
+  mine = only(all, {"Q", "K", "V", "weights"});
+  mine["mask"] = {{false, false}, {true, true}};
+  mine["weights"] = tensors_of("sdpa --sentence 'a b'")["weights"];
+  mine["weights"][0] = {"NaN", "NaN"};
+  const auto empty = desk.said_of(mine, "sdpa");
+  INFO(empty.text);
+  CHECK(empty.report["steps"][0]["nan"] == 2);
+  CHECK(empty.status == 0);
+  CHECK_FALSE(contains(empty.text, "should be none"));
 }
 
 TEST_CASE("names with blanks and colons are read, and told where they stand for nothing") {

@@ -279,6 +279,12 @@ TEST_CASE("a mistake that changes a shape is shown, written and found") {
   CHECK(verdict_on(report, "output")["mistakes"] == json::array({"no-output-projection"}));
 }
 
+TEST_CASE("mistakes that are one number are one, with both names") {
+  const Folder folder;
+  const Exercise exercise(folder, "sdpa", "scale-d-k");
+  CHECK(contains(run(exercise.arguments).out, "wrong: scale-d-k (scale-twice is the same)"));
+}
+
 TEST_CASE("a file without a step of the lesson is no right one") {
   const Folder folder;
   const auto probe = folder.file("probe.npz");

@@ -69,10 +69,4 @@ struct Dump {
 /// Error, as `StoredTrace::read` does.
 Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion = {});
 
-/// Brings each tensor to the expected shape where there is one way to do so (layout.hpp, masks.hpp), and
-/// finds for undecided ones the only id whose shape they have; what could be several steps remains undecided.
-/// Nothing is broadcast but masks. Several masks of one id hide what any of them hides. `arithmetic` and
-/// `decimals` become those of the steps.
-void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true);
-
 }  // namespace attn

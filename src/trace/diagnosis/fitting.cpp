@@ -1,3 +1,5 @@
+#include "trace/diagnosis/fitting.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,8 +12,6 @@
 #include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/decimals.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
-#include "trace/diagnosis/dump.hpp"
-#include "trace/diagnosis/forms.hpp"
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/masks.hpp"
 
@@ -161,6 +161,26 @@ class Fitting {
   MaskTrue mask_true_;
 };
 
+/// The dump with an undecided tensor taken for one of the steps that it could be.
+struct Trial {
+  std::string id;
+  Dump dump;
+};
+
+std::vector<Trial> trials_of(const NamedTensor& tensor, const Dump& dump,
+                             const std::vector<ExpectedTensor>& expected) {
+  std::vector<Trial> trials;
+  for (const auto& id : tensor.ids)
+    for (const auto& one : expected) {
+      if (one.id != id || dump.tensors.contains(id)) continue;
+      trials.push_back({id, dump});
+      const auto could_be = listed(tensor.ids, "or");
+      Fitting(trials.back().dump, expected, MaskTrue::by_name)
+          .take(tensor, one, fmt::format("{} could be {} and is taken for {}.", tensor.name, could_be, id));
+    }
+  return trials;
+}
+
 }  // namespace
 
 void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true) {
@@ -169,33 +189,25 @@ void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_
 
 void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
                   const std::set<std::string>& conventions) {
+  const auto is_right = [&](const Trial& trial) {
+    return differing_steps(trial.dump, rerun, conventions, {trial.id}).empty();
+  };
+  const auto has_one_mistake = [&](const Trial& trial) {
+    const auto steps = diagnose(trial.dump, rerun, conventions).steps;
+    const auto step =
+        std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == trial.id; });
+    return !step->mistakes.empty() && !step->made_together;
+  };
   for (const auto& tensor : std::exchange(dump.undecided, {})) {
-    std::vector<std::pair<std::string, Dump>> trials;
-    for (const auto& id : tensor.ids) {
-      if (dump.tensors.contains(id)) continue;
-      const auto one =
-          std::find_if(expected.begin(), expected.end(), [&](const auto& e) { return e.id == id; });
-      trials.emplace_back(id, dump);
-      Fitting(trials.back().second, expected, MaskTrue::by_name)
-          .take(
-              tensor, *one,
-              fmt::format("{} could be {} and is taken for {}.", tensor.name, listed(tensor.ids, "or"), id));
-    }
-    const auto is_right = [&](const auto& trial) {
-      return differing_steps(trial.second, rerun, conventions, {trial.first}).empty();
-    };
-    const auto is_named = [&](const auto& trial) {
-      for (const auto& step : diagnose(trial.second, rerun, conventions).steps)
-        if (step.id == trial.first) return !step.mistakes.empty() && !step.made_together;
-      return false;
-    };
+    auto trials = trials_of(tensor, dump, expected);
     if (trials.empty()) {
       dump.leave_out(tensor.name);
       continue;
     }
     auto best = std::find_if(trials.begin(), trials.end(), is_right);
-    if (best == trials.end()) best = std::find_if(trials.begin(), trials.end(), is_named);
-    dump = std::move((best == trials.end() ? trials.front() : *best).second);
+    if (best == trials.end()) best = std::find_if(trials.begin(), trials.end(), has_one_mistake);
+    if (best == trials.end()) best = trials.begin();
+    dump = std::move(best->dump);
   }
 }
 

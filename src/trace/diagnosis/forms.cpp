@@ -110,7 +110,7 @@ class Settling {
   void settle(const ExpectedTensor& one) {
     if (differing_.count(one.id) == 0) return;
     for (auto& other : others_of(one))
-      if (leaves_fewer(other) || leaves_fewer_with_later(one, other)) return;
+      if (leaves_fewer(one, std::move(other))) return;
   }
 
   std::vector<Reexpressed> others_of(const ExpectedTensor& one) const {
@@ -211,39 +211,26 @@ class Settling {
       for (const auto& [id, tensor] : other.tensors) dump_.forms[id] = other.sentence;
   }
 
-  /// Puts the tensors into the dump, if they are right and fewer others differ.
-  bool leaves_fewer(Reexpressed& other) {
-    const auto before = differing_;
-    if (!is_right_with(other)) return false;
-    if (differing_.size() < before.size()) {
-      note(other);
-      return true;
-    }
-    exchange(other);
-    differing_ = before;
-    return false;
-  }
-
-  /// The same with the steps after `one`, each expressed so that it is right, where it can be.
-  bool leaves_fewer_with_later(const ExpectedTensor& one, Reexpressed& other) {
+  /// Puts the tensors into the dump, with those of later steps that are right in another form then, if fewer
+  /// steps differ.
+  bool leaves_fewer(const ExpectedTensor& one, Reexpressed other) {
     const auto before = differing_;
     if (!is_right_with(other)) return false;
     std::vector<Reexpressed> all = {std::move(other)};
-    for (auto later = expected_.begin() + (&one - expected_.data()) + 1; later != expected_.end(); ++later) {
-      if (differing_.count(later->id) == 0) continue;
-      for (auto& next : others_of(*later))
-        if (is_right_with(next)) {
-          all.push_back(std::move(next));
-          break;
-        }
-    }
+    for (auto later = expected_.begin() + (&one - expected_.data()) + 1;
+         later != expected_.end() && differing_.size() >= before.size(); ++later)
+      if (differing_.count(later->id) > 0)
+        for (auto& next : others_of(*later))
+          if (is_right_with(next)) {
+            all.push_back(std::move(next));
+            break;
+          }
     if (differing_.size() < before.size()) {
       for (const auto& each : all) note(each);
       return true;
     }
-    for (auto& each : all) exchange(each);
+    std::for_each(all.rbegin(), all.rend(), [&](auto& each) { exchange(each); });
     differing_ = before;
-    other = std::move(all.front());
     return false;
   }
 

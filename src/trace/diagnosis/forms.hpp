@@ -8,11 +8,6 @@
 
 namespace attn {
 
-/// Takes undecided tensors for the step that they are right as, else for one in which a mistake gives them,
-/// else for the first that they could be.
-void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
-                  const std::set<std::string>& conventions = {});
-
 /// Brings tensors that express the right ones otherwise to the form that the lesson has, where this leaves
 /// fewer steps of the dump that differ: axes in another order that shapes do not tell, samples and heads as
 /// one axis, the columns of queries and keys permuted alike, queries and keys multiplied by factors that

@@ -134,7 +134,9 @@ std::string extent_in_words(const StepVerdict& step) {
   const auto entries = element_count(step.right_shape);
   if (entries < 2) return "Different";
   if (step.different == entries) return "Every entry differs. First different";
-  if (step.different == 1) return fmt::format("1 of {} entries is wrong, the one", entries);
+  if (step.different == 1)
+    return fmt::format("1 of {} entries {}, the one", entries,
+                       step.finding == Finding::wrong ? "is wrong" : "differs");
   std::vector<std::string> places;
   const bool has_batch = step.right_shape.size() > step.axes.size();
   for (std::size_t axis = 0; axis < step.differs_at.size(); ++axis)
@@ -182,12 +184,12 @@ void add_evidence(std::string& text, const StepVerdict& step, bool by_hand, cons
                           settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
                           step.different == 1 ? "" : "largest ", number_in_words(step.largest_difference, 2)),
               settings);
-  if (step.nans > 0)
+  if (step.nans > 0 && step.finding == Finding::wrong)
     text += beneath(fmt::format("{} of your entries {} nan, and should be none.", step.nans,
                                 step.nans == 1 ? "is" : "are"),
                     settings);
   if (step.mistakes.empty() && step.conventions.empty()) {
-    if (!step.lacking.empty())
+    if (!step.lacking.empty() && !by_hand)
       text += beneath(fmt::format("Save {} too: each step is checked by itself, from yours before it.",
                                   listed(step.lacking, "and")),
                       settings);

@@ -1,5 +1,3 @@
-#include "trace/diagnosis/dump.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,6 +5,7 @@
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
+#include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/strided.hpp"
 
 using attn::AnyTensor;

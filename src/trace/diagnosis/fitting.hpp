@@ -1,0 +1,23 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "trace/diagnosis/dump.hpp"
+#include "trace/diagnosis/replay.hpp"
+
+namespace attn {
+
+/// Brings each tensor to the expected shape where there is one way to do so (layout.hpp, masks.hpp), and
+/// finds for undecided ones the only id whose shape they have; what could be several steps remains undecided.
+/// Nothing is broadcast but masks. Several masks of one id hide what any of them hides. `arithmetic` and
+/// `decimals` become those of the steps.
+void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true);
+
+/// Takes undecided tensors for the step that they are right as, else for one in which a mistake gives them,
+/// else for the first that they could be.
+void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
+                  const std::set<std::string>& conventions = {});
+
+}  // namespace attn
