@@ -147,6 +147,8 @@ Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) 
 Page explain(const RunLesson& run, const lessons::Plan& plan) {
   const auto style = style_of(run.presentation);
   auto page = render(run, plan, attn::Explanation(run.presentation.explain, style.precision, style.width));
+  if (const auto origin = plan.header().text(attn::origin_of_numbers); origin.starts_with("drawn"))
+    page.text += "\nAll numbers come from inputs that were " + origin + ".\n";
   if (style.plain) page.text = attn::in_ascii(page.text);
   return page;
 }

@@ -15,11 +15,11 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead/glosses.hpp"
 #include "lessons/multihead/layout.hpp"
 #include "lessons/multihead/mistakes.hpp"
 #include "lessons/self_attention.hpp"
 #include "lessons/self_attention/mistakes.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/entry.hpp"
@@ -281,9 +281,8 @@ void run_multihead(Workbench& bench) {
   const auto X = bench.input<3>(
       {.id = "X",
        .title = "The sentence as vectors",
-       .note = bench.options.model
-                   ? "One row a token: the word's vector and, added to it, that of its position."
-                   : "One row a token; the same word has the same row wherever it stands."});
+       .note = bench.options.model ? where_X_comes_from
+                                   : "One row a token; the same word has the same row wherever it stands."});
   const auto weights = draw_multihead_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
@@ -297,15 +296,14 @@ void run_multihead(Workbench& bench) {
   Named last = {"output", attention.output};
   if (bench.options.residual) last = attention_residual(bench, {"X", X}, last);
   if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
-  show_wrong_gloss(bench, X, attention);
   try_after_multihead(bench);
 }
 
-void give_gloss_heads(ModelInputs& inputs) {
+void give_about_heads(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
-  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
+  inputs.give_rows("X", input_of_second_layer(inputs));
   for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
-    inputs.give(id, inputs.matrix("layer=1/attention/" + id));
+    inputs.give(id, inputs.matrix("layer=2/attention/" + id));
 }
 
 std::vector<Input> multihead_inputs(const Options&) {
@@ -336,7 +334,7 @@ const Lesson multihead = {
     .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
     .inputs = multihead_inputs,
-    .trained = Trained{"gloss", give_gloss_heads},
+    .trained = Trained{.task = "about", .give = give_about_heads, .reads_english = true},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
                     .d_model = 6,
                     .d_k = 5,

@@ -24,6 +24,7 @@
 #include "lessons/patterns/heads_of_models.hpp"
 #include "lessons/patterns/kinds.hpp"
 #include "lessons/patterns/verdict.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/head_axis.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -495,7 +496,7 @@ void run_patterns(Workbench& bench) {
       "A table of weights is soon too large to read. A few numbers sum it up: does a word look at itself, at "
       "its neighbours, at few words or at many? They also warn of two failures: a word looks at all words "
       "equally, or at one word only." +
-      std::string(bench.options.model ? " The heads here are trained (attnlab train gloss)." : ""));
+      std::string(bench.options.model ? " The heads here are trained (attnlab train about)." : ""));
   bench.flow(patterns_flow(bench));
   show_patterns_code(bench);
   bench.show_lengths(sentence);
@@ -514,10 +515,10 @@ void run_patterns(Workbench& bench) {
                   {"training", "how attention starts, and what keeps it learning"}});
 }
 
-void give_gloss_to_patterns(ModelInputs& inputs) {
+void give_about_to_patterns(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
-  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
-  for (const std::string id : {"W_Q", "W_K"}) inputs.give(id, inputs.matrix("layer=1/attention/" + id));
+  inputs.give_rows("X", input_of_second_layer(inputs));
+  for (const std::string id : {"W_Q", "W_K"}) inputs.give(id, inputs.matrix("layer=2/attention/" + id));
 }
 
 std::vector<Input> patterns_inputs(const Options&) {
@@ -538,7 +539,7 @@ const Lesson patterns = {
         "Numbers that sum up a table of weights: how much falls on the diagonal and beside it, how many "
         "weights are large, the entropy, the strongest key of each token. Attention that has become nearly "
         "uniform and attention that has shrunk to a single key are recognised, with what leads there and "
-        "what helps. The page goes through the heads of the model gloss, or of one trained for the same "
+        "what helps. The page goes through the heads of the model about, or of one trained for the same "
         "task. "
         "The heads of all other shipped models are in its last table, which --all shows whole.",
     .options = {"sentence", "d-model", "d-k", "heads", "causal", "temperature", "seed", "rng", "draws",
@@ -547,7 +548,7 @@ const Lesson patterns = {
     .examples = {"patterns --sentence \"the cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},
     .inputs = patterns_inputs,
-    .trained = Trained{"gloss", give_gloss_to_patterns},
+    .trained = Trained{.task = "about", .give = give_about_to_patterns, .reads_english = true},
     .run = run_patterns,
 };
 

@@ -22,7 +22,7 @@
 #include "fast/attention.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa/mistakes.hpp"
-#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
@@ -428,11 +428,10 @@ std::vector<Input> sdpa_inputs(const Options&) {
 }
 
 /// The queries, keys and values of one head of the model, for each word of the sentence.
-void give_head_of_gloss(ModelInputs& inputs) {
-  const auto X = inputs.encoded_words(inputs.sentence());
-  inputs.give_rows("Q", attn::linear(X, inputs.projection_of_head("W_Q", 0)));
-  inputs.give_rows("K", attn::linear(X, inputs.projection_of_head("W_K", 0)));
-  inputs.give_rows("V", attn::linear(X, inputs.projection_of_head("W_V", 0)));
+void give_head_of_about(ModelInputs& inputs) {
+  const auto X = input_of_second_layer(inputs);
+  for (const std::string id : {"Q", "K", "V"})
+    inputs.give_rows(id, attn::linear(X, inputs.columns_of_head("layer=2/attention/W_" + id, 0)));
 }
 
 void run_sdpa(Workbench& bench) {
@@ -448,7 +447,7 @@ void run_sdpa(Workbench& bench) {
                     {"masked"},
                     {"weights",
                      [is_trained = bench.options.model.has_value()](const auto& weights) {
-                       return is_trained ? who_decides_forms(weights) : weights.note;
+                       return is_trained ? who_is_about_whom(weights) : weights.note;
                      }},
                     {"dropped"},
                     {"dropout-at-inference"},
@@ -462,11 +461,12 @@ void run_sdpa(Workbench& bench) {
       "This is the lookup of the first lesson, for many queries at once.\n"
       "The rows of Q are the queries, the rows of K are the keys, and the rows of V are the values. A query "
       "and a key have d_k numbers. A value has d_v.\n" +
-          std::string(bench.options.model
-                          ? "Here each word has a query, a key and a value. They come from a model that "
-                            "learned to choose each word's French form (for \"the\": le, la or les). Take "
-                            "them as given; the next lesson computes them."
-                          : "The numbers are random; the words only name the rows."),
+          std::string(
+              bench.options.model
+                  ? "Here each word has a query, a key and a value. They come from a model that "
+                    "learned to say which word each one is about: an adjective its noun, a verb its "
+                    "subject, \"it\" what it stands for. Take them as given; the next lesson computes them."
+                  : "The numbers are random; the words only name the rows."),
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);
@@ -476,10 +476,10 @@ void run_sdpa(Workbench& bench) {
   claim_attention(bench, attention, Q, K, V);
   if (bench.options.model)
     return bench.try_next(
-        {{"sdpa --sentence \"a cat ate the apple because it was hungry\"",
-          "whom does \"hungry\" look at? And \"rotten\" in its place?"},
+        {{"sdpa --sentence \"the dog chased the ball because it was hungry\"",
+          "whom does \"it\" look at? And with \"round\" in place of \"hungry\"?"},
          {"self-attention", "where queries, keys and values come from"}},
-        {{"sdpa --sentence \"a cat ate the apple because it was rotten\"", "whom does \"rotten\" look at?"}});
+        {{"sdpa --sentence \"the dog chased the ball because it was round\"", "whom does \"it\" look at?"}});
   bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
                   {"sdpa --explain 'weights[the, cat]'", "another entry, worked out"},
                   {"self-attention", "where queries, keys and values come from"}},
@@ -501,7 +501,7 @@ const Lesson sdpa = {
     .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,
-    .trained = Trained{"gloss", give_head_of_gloss},
+    .trained = Trained{.task = "about", .give = give_head_of_about, .reads_english = true},
     .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
                     .target = {"q r s t u", "v w x", "y z"},
                     .d_k = 6,

@@ -18,7 +18,7 @@
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/self_attention/mistakes.hpp"
-#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
@@ -198,9 +198,8 @@ std::string order_and_a_word_more(const attn::Event&) {
          "output, a row and a column to scores and weights.";
 }
 
-/// What the model gloss learned, in the words that look most decidedly at another one.
 std::string who_looks_at_whom(const attn::Event& weights) {
-  return "See sdpa for scores and V. " + who_decides_forms(weights);
+  return "See sdpa for scores and V. " + who_is_about_whom(weights);
 }
 
 /// Equal words have equal rows: without positions attention cannot tell them apart.
@@ -226,8 +225,7 @@ std::string about_X_and_the_three(const Workbench& bench) {
       "Without W_Q and W_K two words would score each other alike, but a verb needs its subject more than a "
       "subject its verb.{}",
       bench.d_model(),
-      is_trained ? "a learned vector for the word plus a fixed one for its place (lesson positional)"
-                 : "the vector of a word",
+      is_trained ? "what a first layer made of the word and its neighbours" : "the vector of a word",
       is_trained ? "The trained " : "", is_trained ? "" : " All is random.");
 }
 
@@ -288,9 +286,8 @@ void run_self_attention(Workbench& bench) {
   const auto X = bench.input<3>(
       {.id = "X",
        .title = "The sentence: a row a token, here a word",
-       .note = bench.options.model
-                   ? "One row a token, here a word: its vector and, added to it, that of its position."
-                   : "One row a token, here a word; the same word always has the same row."});
+       .note = bench.options.model ? where_X_comes_from
+                                   : "One row a token, here a word; the same word always has the same row."});
   const auto weights = draw_projection_weights(bench);
   const auto mask = bench.mask(sentence, sentence);
 
@@ -300,11 +297,12 @@ void run_self_attention(Workbench& bench) {
   const auto output = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, output, Q, K, V, mask);
   if (is_trained)
-    return bench.try_next({{"self-attention --sentence \"a cat ate the apple because it was hungry\"",
-                            "whom does \"hungry\" look at? And \"rotten\" in its place?"},
-                           {"cross-attention", "two sentences: one asks, the other answers"}},
-                          {{"self-attention --sentence \"a cat ate the apple because it was rotten\"",
-                            "whom does \"rotten\" look at?"}});
+    return bench.try_next(
+        {{"self-attention --sentence \"The animal didn't cross the street because it was too tired\"",
+          "whom does \"it\" look at? And with \"wide\" in place of \"tired\"?"},
+         {"cross-attention", "two sentences: one asks, the other answers"}},
+        {{"self-attention --sentence \"The animal didn't cross the street because it was too wide\"",
+          "whom does \"it\" look at?"}});
   bench.try_next({{"self-attention --model none --sentence \"girls saw the dog\"", "what stays?"},
                   {"self-attention --explain 'weights[saw, girls]'", "another entry"},
                   {"cross-attention", "two sentences: one asks, the other answers"}});
@@ -318,11 +316,6 @@ std::vector<Input> self_attention_inputs(const Options&) {
 }
 
 }  // namespace
-
-void give_gloss(ModelInputs& inputs) {
-  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
-  for (const auto* id : {"W_Q", "W_K", "W_V"}) inputs.give(id, inputs.projection_of_head(id, 0));
-}
 
 extern const Lesson self_attention;
 const Lesson self_attention = {
@@ -338,7 +331,7 @@ const Lesson self_attention = {
     .examples = {"self-attention --sentence \"the cat sat on the mat\"",
                  "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},
     .inputs = self_attention_inputs,
-    .trained = Trained{"gloss", give_gloss},
+    .trained = Trained{.task = "about", .give = give_about, .reads_english = true},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
                     .d_model = 6,
                     .d_k = 5,

@@ -80,7 +80,5 @@ std::string bias_code(const Workbench& bench, const std::string& name, const std
 Attention<3> single_head_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                    const ProjectionWeights& weights, const std::optional<Mask<3>>& mask);
 
-/// X, and W_Q, W_K and W_V of the first head, from the model gloss.
-void give_gloss(ModelInputs& inputs);
 
 }  // namespace lessons

@@ -18,6 +18,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/transformer_block/claims.hpp"
 #include "lessons/transformer_block/layout.hpp"
 #include "lessons/transformer_block/mistakes.hpp"
@@ -440,7 +441,7 @@ void run_transformer_block(Workbench& bench) {
       {.id = "X",
        .title = "The tokens as they come into the block",
        .note = bench.options.model
-                   ? "One row a token: the word's vector and, added to it, that of its position."
+                   ? where_X_comes_from
                    : "In the first block of a model positions have been added to them (see the lesson "
                      "positional). Here there are none."});
   const auto memory = show_memory(bench);
@@ -455,7 +456,8 @@ void run_transformer_block(Workbench& bench) {
   if (bench.options.model) explain_stack(bench);
   claim_block(bench, X, weights, mask, memory, block);
   if (bench.options.model)
-    return bench.try_next({{"transformer-block --sentence \"the film was good\"", "without \"not\""},
+    return bench.try_next({{"transformer-block --sentence \"the dog chased the ball because it was round\"",
+                            "whom does \"it\" look at?"},
                            {"transformer-block --memory \"i love cats\" --causal",
                             "a decoder's block: the memory is the encoder's sentence"},
                            {"classifier", "what to do with such rows: one verdict for a sentence"}});
@@ -470,12 +472,12 @@ void run_transformer_block(Workbench& bench) {
 
 void give_block(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
-  inputs.give_rows("X", inputs.encoded_words(inputs.sentence()));
+  inputs.give_rows("X", input_of_second_layer(inputs));
   for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
-    inputs.give("attention/" + id, inputs.matrix("layer=1/attention/" + id));
-  for (const std::string id : {"W_1", "W_2"}) inputs.give(id, inputs.matrix("layer=1/" + id));
+    inputs.give("attention/" + id, inputs.matrix("layer=2/attention/" + id));
+  for (const std::string id : {"W_1", "W_2"}) inputs.give(id, inputs.matrix("layer=2/" + id));
   for (const std::string id : {"b_1", "b_2", "norm_1/gain", "norm_1/bias", "norm_2/gain", "norm_2/bias"})
-    inputs.give(id, inputs.vector("layer=1/" + id));
+    inputs.give(id, inputs.vector("layer=2/" + id));
 }
 
 /// With --memory or a given `memory` there are the cross-attention's, too.
@@ -502,11 +504,11 @@ const Lesson transformer_block = {
                 "activation", "causal", "seed", "rng", "draws", "weight-scale", "embeddings", "model",
                 "dtype"},
     .of_detail = {"d-k", "d-v", "kv-heads"},
-    .defaults = {.sentence = {"the film was not good"}, .d_model = 4, .heads = 2},
+    .defaults = {.sentence = {"girls saw the small cat"}, .d_model = 4, .heads = 2},
     .examples = {"transformer-block --sentence \"the cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},
     .inputs = transformer_block_inputs,
-    .trained = Trained{.task = "sentiment", .give = give_block, .name = "sentiment-block"},
+    .trained = Trained{.task = "about", .give = give_block, .reads_english = true},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
                     .d_model = 12,
                     .heads = 3,

@@ -8,7 +8,8 @@ target_link_options(attnlab PRIVATE
   -sENVIRONMENT=web,worker,node -sEXPORTED_RUNTIME_METHODS=callMain,FS,stackSave,stackRestore
   "SHELL:--js-library ${CMAKE_CURRENT_LIST_DIR}/unicode.js"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/models@/data/models"
-  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/corpora@/data/corpora")
+  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/corpora@/data/corpora"
+  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/lexicon/english.txt@/data/lexicon/english.txt")
 set_property(TARGET attnlab APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/unicode.js)
 
 # What the book holds: the code compressed, and the hash of the script that its policy lets run.

@@ -77,9 +77,7 @@ std::string id_of_probe(const attn::Tensors& inputs) {
 }
 
 std::string named_probe(const attn::StoredTrace& file) {
-  for (const auto& [name, value] : file.header().config)
-    if (const auto* text = std::get_if<std::string>(&value); name == "probe" && text != nullptr) return *text;
-  return "";
+  return file.header().text("probe");
 }
 
 std::string probe_of(const std::string& probe, const attn::StoredTrace& dump, const std::string& path) {

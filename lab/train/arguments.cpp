@@ -108,7 +108,7 @@ void add_sizes(CLI::App& app, RunTraining& run) {
         [flag, smallest, &field](const std::string& text) { field = size_of(flag, text, smallest); });
   };
   add(app, what_is_trained, "grammar", "FILE",
-      "of translation, gloss and language: another grammar; data/corpora/README.md tells how to write one",
+      "of translation and language: another grammar; data/corpora/README.md tells how to write one",
       [&](const std::string& text) { options.grammar = text; });
   add(app, what_is_trained, "attention", "bahdanau|bahdanau-input|luong-general|none|transformer",
       "of translation and dates: two LSTMs with bahdanau, bahdanau-input (the query sees the last word, "
@@ -151,7 +151,7 @@ void add_outputs(CLI::App& app, RunTraining& run) {
 void refuse_foreign(const TaskEntry& task, const RunTraining& run) {
   const auto& options = run.options;
   const bool translates = task.name == "translation" || task.name == "dates";
-  const bool has_grammar = task.name == "translation" || task.name == "gloss" || task.name == "language";
+  const bool has_grammar = task.name == "translation" || task.name == "language";
   const auto refuse_where = [&](bool is_foreign, std::string_view flag) {
     if (is_foreign) throw Error(fmt::format("train {}: --{} does not concern this task", task.name, flag));
   };
@@ -220,7 +220,7 @@ Command parse_train(int argc, char** argv) {
                      .command = command_of(argc, argv)};
   run.settings.threads = 2;
   CLI::App app(about_training(), "attnlab train TASK");
-  prepare(app, help_examples({"train gloss --seed 7 --output gloss.safetensors",
+  prepare(app, help_examples({"train about --seed 7 --output about.safetensors",
                               "train translation --attention transformer --output t.safetensors"}));
   add_settings(app, run);
   add_sizes(app, run);
@@ -243,6 +243,7 @@ Command parse_train(int argc, char** argv) {
   if (app.count("--steps") > 0 && app.count("--warm-up") == 0)
     run.settings.warm_up = std::max<std::size_t>(run.settings.steps / 20, 1);
   run.options.corpora = attn::data_folder("corpora");
+  run.options.lexicon = attn::data_folder("lexicon") + "/english.txt";
   return run;
 }
 

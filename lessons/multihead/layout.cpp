@@ -153,8 +153,7 @@ void choose_multihead_page(Workbench& bench) {
        bench.options.model ? attn::without_table("output", about_output)
                            : attn::OnPage{"output", about_output},
        {"residual"},
-       {"normalized"},
-       {"wrong-gloss"}},
+       {"normalized"}},
       std::move(claims));
 }
 

@@ -15,6 +15,7 @@
 #include "lessons/cross_attention/transformer.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/said_of.hpp"
 #include "lessons/workbench/silence.hpp"
@@ -34,7 +35,6 @@ struct TextOfModel {
 constexpr const char* letters = "g k q x b m d f r z p s q x a t g k c b m v d f";
 
 constexpr TextOfModel texts_of_models[] = {
-    {"gloss", "gloss", "the cat saw the small dogs"},
     {"language", "language", "the girl that the dogs see often sleeps near the old house"},
     {"sentiment", "sentiment", "the film was not good but the plot was never boring"},
     {"sentiment-block", "block", "the film was not good but the plot was never boring"},
@@ -98,6 +98,23 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   return all;
 }
 
+/// The two layers of the model about.
+std::vector<LayerOfModel> read_about() {
+  const std::vector<std::string> words = {"the",  "cat", "chased", "the", "dog", "that", "was",
+                                          "near", "a",   "tree",   ",",   "but", "it",   "escaped"};
+  const auto layers = layers_of_about(*attn::shipped_model("about"), words);
+  std::vector<LayerOfModel> all;
+  for (const auto* weights : {&layers.first_weights, &layers.second_weights})
+    all.push_back({.model = "about",
+                   .part = "about",
+                   .name = fmt::format("about {}", all.size() + 1),
+                   .queries = words,
+                   .keys = words,
+                   .weights = *weights,
+                   .visible = Mask<3>({1, words.size(), words.size()}, true)});
+  return all;
+}
+
 /// The attentions of the translator: those of its encoder, its decoder, and of the decoder to the encoder.
 std::vector<LayerOfModel> read_translator() {
   const auto model = attn::shipped_model(translator);
@@ -150,7 +167,7 @@ std::vector<LayerOfModel> layers_of_model(std::string_view model) {
 }
 
 std::vector<LayerOfModel> layers_of_models() {
-  std::vector<LayerOfModel> all;
+  auto all = read_about();
   for (const auto& one : texts_of_models)
     for (auto& layer : read_layers(one)) all.push_back(std::move(layer));
   for (auto& layer : read_translator()) all.push_back(std::move(layer));

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "attn/text/width.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/transformer_block/sublayers.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -42,11 +43,9 @@ std::string count_zeros(const attn::Event& hidden) {
                      attn::element_count(hidden.tensor->shape), zeros > 0 ? what_0_does : "");
 }
 
-/// The model of the shipped block reads whether a sentence is negative or positive.
+/// What the model's last block looks for with its first head.
 std::string what_the_block_looks_for(const attn::Event& weights) {
-  return "The model learned to tell negative from positive sentences. The word \"not\" turns one into the "
-         "other. " +
-         heads_look_at(weights);
+  return "The model learned to say which word each one is about. " + who_is_about_whom(weights);
 }
 
 /// The row that is worked out: its mean and variance, and what is made of the number.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "attn/text/tokens.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/inputs.hpp"
+#include "lessons/workbench/model.hpp"
 
 namespace lessons {
 
@@ -204,10 +206,11 @@ struct Wanted {
 
 /// Lets the sentences of a text be as many and as long as the tensors have them. `own` are the lesson's.
 void follow_text(std::string_view flag, std::vector<std::string>& texts, const std::vector<std::string>& own,
-                 const Wanted& wanted, const Facts& facts, bool is_typed) {
+                 const Wanted& wanted, const Facts& facts, bool is_typed,
+                 const std::function<attn::TokenBatch(const std::vector<std::string>&)>& tokenize) {
   if (wanted.says_nothing()) return;
   const auto& candidates = texts.empty() ? own : texts;
-  const auto tokens = attn::tokenize(candidates);
+  const auto tokens = tokenize(candidates);
   if (!candidates.empty() && wanted.fits(tokens)) return;
   if (is_typed) {
     const auto* fact = facts.find(flag) != nullptr ? facts.find(flag) : facts.find("batch");
@@ -260,7 +263,8 @@ void follow_texts(const Lesson& lesson, const GivenInputs& given, const Facts& f
   const auto follow_one = [&](std::string_view flag, std::vector<std::string>& texts,
                               const std::vector<std::string>& own) {
     follow_text(flag, texts, own, wanted_of(flag, facts, lengths, given.option_of("lengths")), facts,
-                options.typed.count(flag) > 0);
+                options.typed.count(flag) > 0,
+                [&](const auto& of_run) { return tokens_for(lesson, options, of_run); });
   };
   const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
   if (!is_pair) return follow_one("sentence", options.sentence, lesson.defaults.sentence);

@@ -27,6 +27,11 @@ enum class Draw {
   page          ///< the page says how
 };
 
+/// Whether the seed decides the numbers.
+inline bool is_drawn(Draw draw) {
+  return draw == Draw::embedding || draw == Draw::normal || draw == Draw::weight || draw == Draw::left_weight;
+}
+
 /// An input of a lesson, declared once: its dimensions under --input, its draw, its line in the help and the
 /// memory that it takes follow from here.
 ///

@@ -5,14 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 
 #include "attn/error.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/spelling.hpp"
+#include "english/word_features.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/about.hpp"
+#include "lessons/trained/said_of.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/file.hpp"
 
@@ -23,11 +25,12 @@ namespace {
 using attn::Error;
 using attn::Model;
 
-/// Options that decide what a model would: dimensions, draws, inputs and how a block is built.
-constexpr std::array<std::string_view, 19> decided_by_a_model = {
-    "d-model", "d-k",       "d-v",        "d-a",        "heads", "kv-heads",     "hidden",
-    "d-ff",    "layers",    "classes",    "seed",       "draws", "weight-scale", "embeddings",
-    "rng",     "attention", "norm-order", "activation", "memory"};
+/// Options that decide what a model would: dimensions, how numbers are drawn, inputs and how a block is
+/// built.
+constexpr std::array<std::string_view, 18> decided_by_a_model = {
+    "d-model",    "d-k",  "d-v",       "d-a",        "heads",      "kv-heads",
+    "hidden",     "d-ff", "layers",    "classes",    "draws",      "weight-scale",
+    "embeddings", "rng",  "attention", "norm-order", "activation", "memory"};
 
 bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
   const auto& ids = trained.replaceable;
@@ -113,6 +116,12 @@ std::optional<std::string> unknown_word(const Model& model, std::string_view voc
   return std::nullopt;
 }
 
+attn::TokenBatch tokens_cut(const std::vector<std::string>& texts) {
+  auto batch = attn::tokenize(texts);
+  for (auto& tokens : batch.tokens) tokens = english::with_contractions_cut(tokens);
+  return batch;
+}
+
 /// The texts that the lesson will run on.
 Options with_own_texts(const Lesson& lesson, Options options) {
   if (!options.sentence.empty() || !options.source.empty() || !options.target.empty()) return options;
@@ -124,6 +133,11 @@ Options with_own_texts(const Lesson& lesson, Options options) {
 
 /// `run` has the texts that the lesson will run on.
 std::optional<std::string> first_unknown(const Trained& trained, const Model& model, const Options& run) {
+  if (trained.reads_english) {
+    for (const auto& tokens : tokens_cut(run.sentence).tokens)
+      if (auto reason = not_english(tokens)) return reason;
+    return std::nullopt;
+  }
   for (const auto* texts : {&run.sentence, &run.source})
     if (auto word = unknown_word(model, trained.words, *texts)) return word;
   if (trained.target_words.empty()) return std::nullopt;
@@ -138,11 +152,17 @@ bool has_pairs(const Lesson& lesson, const Options& run) {
 
 }  // namespace
 
+attn::TokenBatch tokens_for(const Lesson& lesson, const Options& options,
+                            const std::vector<std::string>& texts) {
+  const bool reads_english = options.model && lesson.trained && lesson.trained->reads_english;
+  return reads_english ? tokens_cut(texts) : attn::tokenize(texts);
+}
+
 ModelInputs::ModelInputs(const Lesson& lesson, const Model& model, Options& options, const Options& texts)
     : lesson_(lesson),
       model_(model),
       options_(options),
-      sentence_(attn::tokenize(texts.sentence)),
+      sentence_(lesson.trained->reads_english ? tokens_cut(texts.sentence) : attn::tokenize(texts.sentence)),
       source_(attn::tokenize(texts.source)),
       target_(attn::tokenize(texts.target)) {}
 
@@ -151,16 +171,7 @@ const std::vector<std::string>& ModelInputs::vocabulary(const std::string& name)
 }
 
 std::size_t ModelInputs::number(const std::string& name) const {
-  const auto found = model_.configuration.find(name);
-  if (found == model_.configuration.end())
-    throw Error(fmt::format("the model of the task {} does not say its {}", model_.task, name));
-  const auto& text = found->second;
-  std::size_t value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size())
-    throw Error(fmt::format("the {} of the model of the task {} is {}; valid: a whole number", name,
-                            model_.task, attn::in_message(text)));
-  return value;
+  return number_said_of(model_, name);
 }
 
 std::size_t ModelInputs::row_of(const std::string& word, const std::string& vocabulary) const {
@@ -269,11 +280,14 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
   const auto model = load(lesson, name);
   options.unknown_word = first_unknown(trained, *model, run);
   options.model = options.unknown_word ? std::nullopt : std::optional(name);
+  if (options.unknown_word && is_typed)
+    throw Error(fmt::format("--model {}: it does not know {}; valid: words that it knows, or --model none",
+                            name, *options.unknown_word));
   if (options.unknown_word) return {};
   ModelInputs inputs(lesson, *model, options, run);
   try {
     trained.give(inputs);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // as std::invalid_argument where shapes do not match
     throw Error(fmt::format("--model {}: {}", name, error.what()));
   }
   auto given = beside(set, inputs.take());

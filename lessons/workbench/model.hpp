@@ -91,10 +91,15 @@ struct Trained {
   std::string_view name = "";            ///< of the shipped file, where it is not that of the task
   attn::Model (*hand_made)() = nullptr;  ///< in the place of a file: numbers that people chose, not training
   std::vector<std::string_view> replaceable{};  ///< inputs that --set may give while the model gives the rest
+  bool reads_english = false;                   ///< any sentence, by the lexicon: there is no vocabulary
 
   /// As `--model` takes it.
   std::string_view default_model() const { return name.empty() ? task : name; }
 };
+
+/// The tokens of the texts. Those for a model that reads any English have their contractions cut.
+attn::TokenBatch tokens_for(const Lesson& lesson, const Options& options,
+                            const std::vector<std::string>& texts);
 
 /// The inputs that the lesson's model gives: that of `--model`; else the shipped one where it knows all words
 /// and nothing was typed that decides dimensions, draws or inputs. `set` are the inputs of --set: one that

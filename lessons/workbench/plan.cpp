@@ -249,6 +249,15 @@ const Lesson& whole_of(const Lesson& lesson) {
 
 }  // namespace
 
+bool Plan::draws_inputs() const {
+  if (!lesson->uses("seed") || lesson->inputs == nullptr) return false;
+  const auto inputs = lesson->inputs(options);
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+    const bool is_absent = input.axes.front() == "source=memory" && !options.memory;
+    return is_drawn(input.draw) && !is_absent && given.count(input.id) == 0;
+  });
+}
+
 attn::Header Plan::header() const {
   const auto& keys = whole_of(*lesson).options;
   attn::Header header{.lesson = std::string(lesson->name),
@@ -270,6 +279,12 @@ attn::Header Plan::header() const {
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
+  if (!options.model && draws_inputs())
+    header.config.emplace_back(std::string(attn::origin_of_numbers), "drawn, not trained");
+  else if (options.model && options.typed.count("seed") > 0)
+    header.config.emplace_back(
+        std::string(attn::origin_of_numbers),
+        options.dropout > 0.0 ? "trained; the seed draws the dropout" : "trained; the seed draws nothing");
   if (options.unknown_word) {
     header.config.emplace_back("unknown_word", *options.unknown_word);
     header.usual.insert("unknown_word");
@@ -335,7 +350,7 @@ Plan make_plan(const Lesson& whole, const Options& typed, const attn::StoredTrac
   check_batches(lesson, options);
   check_ranges(options);
   settle_draws(options);
-  plan.sentence = attn::tokenize(options.sentence);
+  plan.sentence = tokens_for(lesson, options, options.sentence);
   plan.source = attn::tokenize(options.source);
   plan.target = attn::tokenize(options.target);
   if (options.memory) plan.memory = attn::tokenize(std::vector(options.sentence.size(), *options.memory));

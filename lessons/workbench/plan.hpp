@@ -39,6 +39,9 @@ struct Plan {
   /// Whether there are several samples, so that tensors are shown with a batch axis.
   bool is_batched() const;
 
+  /// Whether the seed decides an input: one that neither a model nor a file nor --set gives.
+  bool draws_inputs() const;
+
   /// The trace's header.
   attn::Header header() const;
 };

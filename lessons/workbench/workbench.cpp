@@ -13,6 +13,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
@@ -65,6 +66,10 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
     trace.note("unknown-word", "Drawn weights",
                fmt::format("The model {} does not know {}, so all numbers of this page are drawn.",
                            plan.lesson->trained->default_model(), *options.unknown_word));
+  if (options.model && plan.lesson->trained->reads_english)
+    for (const auto& tokens : plan.sentence.tokens)
+      if (const auto said = taken_for(tokens); !said.empty())
+        trace.note("lexicon", "Words that the lexicon lacks", said + ".");
   trace.note("idea", "The idea", text, formula);
 }
 

@@ -33,10 +33,6 @@ double small_number(double drawn, Draw draw, Normaliser normaliser) {
   return normaliser == Normaliser::softmax && drawn < 0.0 && size > 0.0 ? -size : size;
 }
 
-bool is_drawn(Draw draw) {
-  return draw == Draw::embedding || draw == Draw::normal || draw == Draw::weight || draw == Draw::left_weight;
-}
-
 attn::AnyTensor rounded_for_paper(const attn::Tapped& tapped, Draw draw, Normaliser normaliser) {
   attn::AnyTensor tensor({tapped.dtype, tapped.shape, tapped.elements});
   auto* numbers = tensor.elements<double>();

@@ -88,12 +88,23 @@ using ConfigValue =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                  std::vector<std::string>, std::vector<std::vector<std::string>>>;
 
+/// The member of the config that says so where the numbers of a run were drawn at random.
+inline constexpr std::string_view origin_of_numbers = "numbers";
+
 /// What stands before the events of a trace.
 struct Header {
   std::string lesson;
   std::string title;
   std::vector<std::pair<std::string, ConfigValue>> config;
   std::set<std::string> usual{};  ///< options that have their default value, which a page need not state
+
+  /// A member of the config that is a text; empty where there is none.
+  std::string text(std::string_view name) const {
+    for (const auto& [member, value] : config)
+      if (const auto* its_text = std::get_if<std::string>(&value); its_text != nullptr && member == name)
+        return *its_text;
+    return "";
+  }
 };
 
 /// Receives the events of a lesson in order: a renderer, a recorder, a comparison.

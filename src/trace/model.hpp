@@ -31,7 +31,7 @@ struct ScoreOfLengths {
 
 /// Trained weights, and what is known about them.
 struct Model {
-  std::string task;                                  ///< "gloss"
+  std::string task;                                  ///< "about"
   std::map<std::string, std::string> configuration;  ///< "heads" "2"
   std::map<std::string, std::vector<std::string>>
       vocabularies;                      ///< "words": what the rows of a table stand for

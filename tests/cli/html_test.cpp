@@ -141,7 +141,7 @@ TEST_CASE("hostile sentences stay text") {
 TEST_CASE("a page of HTML takes its form from the options") {
   const std::string lesson = "self-attention --model none --d-model 4 --sentence 'a b c' --format html ";
   CHECK_THAT(output_of(lesson), Contains("seed <b>42</b>") && !Contains("trained"));
-  CHECK_THAT(output_of("self-attention --format html"), Contains("were trained") && Contains("<b>gloss</b>"));
+  CHECK_THAT(output_of("self-attention --format html"), Contains("were trained") && Contains("<b>about</b>"));
   const auto shapes = output_of(lesson + "--shapes");
   check_page(shapes);
   CHECK_THAT(shapes, Contains("[query 3 × key 3]") && !Contains("data-tensor=\""));

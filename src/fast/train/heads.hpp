@@ -35,4 +35,10 @@ template <class T>
 Variable<T> entropy(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes,
                     const Lengths& query_lengths, T scale);
 
+/// scale · Σ −ln w[target] of one head over the queries with a target ≥ 0, of which `targets` has one a row
+/// of Q, [1×1]: a loss on where attention looks (Strubell et al. 2018, section 2.3).
+template <class T>
+Variable<T> loss_of_looks(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes, std::size_t head,
+                          const std::vector<int>& targets, T scale);
+
 }  // namespace attn::train

@@ -4,8 +4,6 @@
 
 namespace attn::train {
 
-namespace {
-
 std::string layer_name(std::size_t layer) {
   return "layer=" + std::to_string(layer + 1) + "/";
 }
@@ -18,7 +16,6 @@ void add_layer(WeightTable& table, const std::string& layer, const TransformerSi
   if (sizes.has_norm) add_layer_norm(table, layer + "norm_2", sizes.d_model);
 }
 
-/// The block of the lesson `transformer-block` from what its attention found, the norm after each residual.
 template <class T>
 Variable<T> block(Sublayers<T>& sublayers, const TransformerSizes& sizes, const Variable<T>& x,
                   const Attended<T>& attended, const std::string& layer) {
@@ -30,8 +27,6 @@ Variable<T> block(Sublayers<T>& sublayers, const TransformerSizes& sizes, const 
   if (sizes.d_ff == 0) return between;
   return norm(sublayers.residual(between, sublayers.feed_forward(between, layer)), "norm_2");
 }
-
-}  // namespace
 
 WeightTable weights_of(const TransformerSizes& sizes) {
   WeightTable table;
@@ -62,6 +57,10 @@ TransformerRun<T> run(Tape<T>& tape, const Weights<T>& weights, const Transforme
   return result;
 }
 
+template Variable<float> block(Sublayers<float>&, const TransformerSizes&, const Variable<float>&,
+                               const Attended<float>&, const std::string&);
+template Variable<double> block(Sublayers<double>&, const TransformerSizes&, const Variable<double>&,
+                                const Attended<double>&, const std::string&);
 template TransformerRun<float> run(Tape<float>&, const Weights<float>&, const TransformerSizes&, const Rows&,
                                    double, Random*);
 template TransformerRun<double> run(Tape<double>&, const Weights<double>&, const TransformerSizes&,

@@ -26,6 +26,17 @@ struct TransformerSizes {
 /// output/b.
 WeightTable weights_of(const TransformerSizes& sizes);
 
+/// "layer=1/", as the names of that layer's weights begin.
+std::string layer_name(std::size_t layer);
+
+/// The weights of one layer.
+void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes);
+
+/// The block of the lesson `transformer-block` from what its attention found, the norm after each residual.
+template <class T>
+Variable<T> block(Sublayers<T>& sublayers, const TransformerSizes& sizes, const Variable<T>& x,
+                  const Attended<T>& attended, const std::string& layer);
+
 template <class T>
 struct TransformerRun {
   Variable<T> logits;                 ///< [batch·positions × classes] or [batch × classes]

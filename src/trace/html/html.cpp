@@ -133,17 +133,19 @@ std::string shape_of_tensor(const Event& event) {
 
 /// Where the numbers of a run come from.
 std::string sources_of(const Header& header, bool weights_by_hand) {
-  std::string model, seed;
+  const auto model = header.text("model");
+  std::string seed;
   for (const auto& [name, value] : header.config) {
-    if (const auto* text = std::get_if<std::string>(&value); text != nullptr && name == "model")
-      model = *text;
     if (const auto* number = std::get_if<std::int64_t>(&value); number != nullptr && name == "seed")
       seed = fmt::format("{}", *number);
   }
   if (!model.empty() && model != "none")
     return fmt::format("The weights were {}: they are those of the model <b>{}</b>.",
                        weights_by_hand ? "set by hand" : "trained", escaped(model));
-  return seed.empty() ? "" : fmt::format("What is not given is drawn at random, with seed <b>{}</b>.", seed);
+  const auto origin = header.text(origin_of_numbers);
+  if (seed.empty()) return "";
+  return origin.empty() ? fmt::format("What is not given is drawn at random, with seed <b>{}</b>.", seed)
+                        : fmt::format("The numbers are {}, with seed <b>{}</b>.", origin, seed);
 }
 
 std::string section(const std::string& id, const std::string& title, const std::string& body,

@@ -137,6 +137,8 @@ std::string first_line(const std::string& formula) {
 }  // namespace
 
 SvgRenderer::SvgRenderer(const Header& header) : title_(header.lesson + ": " + header.title) {
+  if (const auto origin = header.text(origin_of_numbers); origin.starts_with("drawn"))
+    title_ += " (" + origin + ")";
   width_ = 2 * margin + svg::text_width(title_, 18.0);
   height_ = margin + room_for_title;
 }

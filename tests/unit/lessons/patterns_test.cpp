@@ -286,9 +286,8 @@ TEST_CASE("of a translation the words that each word comes from count, and no pl
 TEST_CASE("the heads of the shipped models are of the kinds that their tasks ask for", "[patterns]") {
   std::map<std::string, lessons::HeadOfModel> heads;
   for (const auto& head : lessons::heads_of_layers(lessons::layers_of_models())) heads[head.label] = head;
-  CHECK(heads.size() == 42);
+  CHECK(heads.size() == 46);
   const std::map<std::string, HeadKind> expected = {
-      {"gloss.0", HeadKind::ahead},           {"gloss.1", HeadKind::back},
       {"language 1.0", HeadKind::itself},     {"language 2.1", HeadKind::back},
       {"sentiment.0", HeadKind::one_word},    {"sentiment.1", HeadKind::one_word},
       {"block.0", HeadKind::ahead},           {"block.1", HeadKind::one_word},
@@ -308,7 +307,7 @@ TEST_CASE("the page has the heads of the models, as data too, where its own are 
   auto options = lesson_called("patterns").defaults;
   const auto told = told_by("patterns", options);
   CHECK(all_hold(told));
-  CHECK(told.elements("models/measures").size() == 42 * lessons::measure_count);
+  CHECK(told.elements("models/measures").size() == 46 * lessons::measure_count);
   CHECK_THAT(told.formulas.at("models"), Contains("what came next") && Contains("mirror image"));
   for (const auto* claim : {"models/word-before", "models/what-came-next"})
     CHECK_FALSE(

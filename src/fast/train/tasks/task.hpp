@@ -92,7 +92,8 @@ class TaskOf : public Task {
 /// What a reader may choose. Unset: the task's default.
 struct TaskOptions {
   std::uint32_t seed = 42;
-  std::string corpora;  ///< the folder that holds the lab's grammar and lexicon
+  std::string corpora;  ///< the folder that holds the lab's grammar and the words of sentiment
+  std::string lexicon;  ///< the file of English words
   std::optional<std::string> grammar;
   std::optional<std::string> attention;
   std::optional<std::string> positions;
@@ -112,7 +113,7 @@ struct TaskEntry {
 const std::vector<TaskEntry>& tasks();
 
 std::unique_ptr<Task> make_translation(const TaskOptions& options);
-std::unique_ptr<Task> make_gloss(const TaskOptions& options);
+std::unique_ptr<Task> make_about(const TaskOptions& options);
 std::unique_ptr<Task> make_language(const TaskOptions& options);
 std::unique_ptr<Task> make_sentiment(const TaskOptions& options);
 std::unique_ptr<Task> make_dates(const TaskOptions& options);

@@ -1,0 +1,736 @@
+#include "english/about.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "corpora/draw.hpp"
+
+namespace english {
+
+namespace {
+
+using Words = AboutGrammar::Words;
+
+/// What a noun phrase or a pronoun stands for.
+struct Entity {
+  std::size_t at;
+  bool is_plural;
+  std::string kind;    ///< letter of the noun's class: p, a, f, t, l, g, q
+  std::string gender;  ///< "m", "w" or none
+  int person = 3;
+
+  bool is_being() const { return kind == "p" || kind == "a"; }
+  std::string pronoun_kind() const { return is_plural ? "they" : kind == "p" ? "he" + gender : "it"; }
+};
+
+/// Whether the same pronoun may stand for both.
+bool share_pronoun(const Entity& a, const Entity& b) {
+  if (a.is_plural != b.is_plural) return false;
+  if (a.is_plural) return true;
+  if ((a.kind == "p") != (b.kind == "p")) return false;
+  return a.kind != "p" || a.gender.empty() || b.gender.empty() || a.gender == b.gender;
+}
+
+enum class Tense { past, present, negated, modal, progressive, perfect };
+
+class Writer {
+ public:
+  Writer(const Words& words, attn::Random& random) : words_(words), random_(random) {}
+
+  AboutSentence sentence() {
+    const auto r = corpora::draw_index(random_, 100);
+    if (r < 12)
+      when_first();
+    else if (r < 17)
+      question();
+    else if (r < 21)
+      there_is();
+    else if (r < 25)
+      imperative();
+    else if (r < 33)
+      says_that();
+    else if (r < 37)
+      fragment();
+    else
+      statement();
+    if (once_in(2) && !is_question_) put(once_in(8) ? "!" : ".");
+    if (once_in(25) && result_.words.size() > 4) break_off();
+    if (!once_in(3)) capitalise_first();
+    return std::move(result_);
+  }
+
+ private:
+  bool once_in(std::size_t times) { return corpora::draw_once_in(random_, times); }
+  bool chance(std::size_t percent) { return corpora::draw_index(random_, 100) < percent; }
+  const std::string& any(const std::vector<std::string>& items) { return corpora::draw_from(random_, items); }
+
+  static std::vector<std::string> list(const std::string& text) {
+    std::vector<std::string> items;
+    for (std::size_t begin = 0; begin < text.size();) {
+      const auto end = std::min(text.find(' ', begin), text.size());
+      items.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return items;
+  }
+  std::string one_of(const std::string& text) { return any(list(text)); }
+
+  std::size_t put(const std::string& word) {
+    result_.words.push_back(word);
+    result_.about.push_back(result_.words.size() - 1);
+    return result_.words.size() - 1;
+  }
+  std::size_t put(const std::string& word, std::size_t about) {
+    const auto at = put(word);
+    result_.about[at] = about;
+    return at;
+  }
+  void point(std::size_t begin, std::size_t end, std::size_t at) {
+    for (auto i = begin; i < end; ++i) result_.about[i] = at;
+  }
+  std::size_t next() const { return result_.words.size(); }
+
+  void capitalise_first() {
+    auto& first = result_.words.front();
+    if (first.front() >= 'a' && first.front() <= 'z')
+      first.front() = static_cast<char>(first.front() - 'a' + 'A');
+  }
+
+  /// Slides and titles break off: what a lost word was to say is said of none.
+  void break_off() {
+    const auto kept = corpora::draw_between(random_, 3, result_.words.size() - 1);
+    result_.words.resize(kept);
+    result_.about.resize(kept);
+    for (std::size_t i = 0; i < kept; ++i)
+      if (result_.about[i] >= kept) result_.about[i] = i;
+  }
+
+  std::string plural(const std::string& noun) const {
+    const auto found = words_.irregular_plurals.find(noun);
+    return found != words_.irregular_plurals.end() ? found->second : plural_of(noun);
+  }
+  std::string past(const std::string& verb) {
+    const auto found = words_.irregular.find(verb);
+    return found != words_.irregular.end() ? any(found->second) : form_of(verb, Form::past);
+  }
+
+  // ------------------------------------------------------------------------------------------ noun phrases
+
+  const std::string& adjective_for(const std::string& kind) {
+    const auto group = kind == "p" || kind == "a" ? "b" : kind == "f" ? "f" : "t";
+    return any(words_.adjectives.at(chance(40) && kind != "q" && kind != "g" ? group : "-"));
+  }
+
+  struct Phrase {
+    bool may_be_long = true;  ///< with a relative clause or a preposition behind it
+    std::optional<bool> is_plural = {};
+    bool is_indefinite = false;
+  };
+
+  Entity noun_phrase(const std::string& kind) { return noun_phrase(kind, {}); }
+  Entity noun_phrase(const std::string& kind, const Phrase& phrase) {
+    if (kind == "p" && !phrase.is_indefinite && !phrase.is_plural.value_or(false) && chance(22))
+      return name();
+    if ((kind == "l" || kind == "g") && !phrase.is_plural && chance(20)) {
+      auto noun = any(words_.nouns.at(kind));
+      noun.front() = static_cast<char>(noun.front() - 'a' + 'A');
+      return {put(noun), false, kind, ""};
+    }
+    const bool is_plural = phrase.is_plural.value_or(chance(30));
+    const bool is_mass = !is_plural && (kind == "q" || kind == "f") && chance(35);
+    const auto begin = next();
+    std::string gender;
+    const auto noun = kind == "p" && chance(35) ? gendered(gender) : any(words_.nouns.at(kind));
+    if (!is_mass && chance(is_plural ? 65 : 96)) {
+      if (chance(11)) {
+        possessor();
+      } else if (is_plural) {
+        put(one_of(phrase.is_indefinite
+                       ? "some many two three several"
+                       : "the the the these those my our his their some two three all many her most"));
+      } else {
+        put(one_of(
+            phrase.is_indefinite
+                ? "a a an another no"
+                : "the the the the a a an this that my her his our your its their every each another"));
+      }
+    }
+    for (auto count = corpora::draw_index(random_, 10) * 2 / 9; count > 0 && !is_mass; --count)
+      adjectives(kind);
+    if (is_mass && once_in(4)) put(adjective_for(kind));
+    if ((kind == "t" || kind == "l" || kind == "q" || kind == "g") && chance(14))
+      put(once_in(4) ? made_name() : any(words_.nouns.at(one_of("t t q q f l"))));
+    const auto at = put(is_plural ? plural(noun) : noun);
+    point_before(begin, at);
+    const Entity entity = {at, is_plural, kind, gender};
+    if (phrase.may_be_long) extend(entity);
+    return entity;
+  }
+
+  /// All words from `begin` on that are about none yet are about the noun: not those of a possessor.
+  void point_before(std::size_t begin, std::size_t noun) {
+    for (auto i = begin; i < noun; ++i)
+      if (result_.about[i] == i && possessed_.count(i) == 0) result_.about[i] = noun;
+  }
+
+  void adjectives(const std::string& kind) {
+    if (once_in(6)) {
+      const auto adverb = put(one_of("very really quite so too"));
+      result_.about[adverb] = put(adjective_for(kind));
+      return;
+    }
+    put(adjective_for(kind));
+    if (once_in(10)) possessed_[put(one_of(", and"))] = true, put(adjective_for(kind));
+  }
+
+  /// "Maria's", "the dog's": the 's is about what is owned, as "my" is.
+  void possessor() {
+    std::size_t owner = 0;
+    if (chance(50)) {
+      owner = put(proper(any(once_in(2) ? words_.men : words_.women)));
+    } else {
+      const auto article = put(one_of("the my her this"));
+      owner = put(any(words_.nouns.at(one_of("p a g l"))));
+      result_.about[article] = owner;
+    }
+    possessed_[owner] = true;
+    put("'s");
+  }
+
+  static std::string proper(std::string name) {
+    name.front() = static_cast<char>(name.front() - 'a' + 'A');
+    return name;
+  }
+
+  std::string gendered(std::string& gender) {
+    gender = once_in(2) ? "m" : "w";
+    return any(words_.nouns.at("p" + gender));
+  }
+
+  /// A name that no list has.
+  std::string made_name() {
+    std::string made;
+    for (auto i = corpora::draw_between(random_, 2, 3); i > 0; --i)
+      made += one_of("ba ro mi ta lu ke sha vi no do pe ri zo gu") + (once_in(3) ? one_of("n r l k s") : "");
+    return proper(made);
+  }
+
+  Entity name() {
+    const bool is_man = once_in(2);
+    if (once_in(8)) return {put(made_name()), false, "p", ""};
+    const auto at = put(proper(any(is_man ? words_.men : words_.women)));
+    return {at, false, "p", is_man ? "m" : "w"};
+  }
+
+  void extend(const Entity& entity) {
+    const auto r = corpora::draw_index(random_, 100);
+    if (r < 8) {
+      prepositional();
+    } else if (r < 13) {
+      of_phrase();
+    } else if (r < 24 && entity.is_being()) {
+      relative_of_subject(entity);
+    } else if (r < 27) {
+      relative_of_object(entity);
+    } else if (r < 29 && entity.is_being()) {
+      put(form_of(any(words_.acts_on_things), Form::gerund), entity.at);
+      noun_phrase(one_of("t f q"), {.may_be_long = false});
+    }
+  }
+
+  /// "the boy who likes the girls"
+  void relative_of_subject(const Entity& entity) {
+    put(entity.kind == "p" ? one_of("who who that") : one_of("that that which"), entity.at);
+    predicate(entity, true);
+  }
+
+  /// "the book that the girl read"
+  void relative_of_object(const Entity& entity) {
+    if (!once_in(4)) put(entity.kind == "p" ? one_of("whom that who") : one_of("that that which"), entity.at);
+    const auto subject =
+        chance(40) ? personal_pronoun() : noun_phrase(one_of("p p a"), {.may_be_long = false});
+    verb(subject, any(entity.is_being() ? words_.acts_on_beings : words_.acts_on_things), simple_tense());
+  }
+
+  void of_phrase() {
+    const auto of = put("of");
+    result_.about[of] = noun_phrase(one_of("t l q g p t"), {.may_be_long = false}).at;
+  }
+
+  /// "on the mat", "after crossing the river" where somebody does so. The noun, where there is one.
+  std::optional<Entity> prepositional(const std::optional<Entity>& subject = {}) {
+    if (subject && subject->is_being() && once_in(12)) {
+      const auto preposition = put(one_of("after before by without while for of when"));
+      result_.about[preposition] = put(form_of(any(words_.acts_on_things), Form::gerund), subject->at);
+      return noun_phrase(one_of("t f q l"), {.may_be_long = false});
+    }
+    const auto preposition = put(
+        one_of("on in at under over near behind across with through from to for by into about against after "
+               "before between during around along without toward as like past"));
+    if (once_in(14)) {
+      result_.about[preposition] = put(one_of("2008 1999 2024 1945 42 7 100 12"));
+      return {};
+    }
+    if (chance(10)) {
+      result_.about[preposition] = object_pronoun_of_nobody();
+      return {};
+    }
+    const auto object = noun_phrase(one_of("t t l l f q a p g d"), {.may_be_long = false});
+    result_.about[preposition] = object.at;
+    if (once_in(8)) {
+      put("and");
+      noun_phrase(one_of("t l f q"), {.may_be_long = false});
+    }
+    if (once_in(12)) prepositional();
+    return object;
+  }
+
+  std::size_t object_pronoun_of_nobody() { return put(one_of("me you us him her them it")); }
+
+  Entity personal_pronoun() {
+    const auto word = one_of("I I you we he she they it");
+    const bool is_plural = word == "you" || word == "we" || word == "they";
+    return {put(word), is_plural, word == "it" ? "a" : "p",
+            word == "he"    ? "m"
+            : word == "she" ? "w"
+                            : "",
+            word == "I" ? 1 : 3};
+  }
+
+  Entity subject(const std::string& kinds) {
+    const auto kind = one_of(kinds);
+    if (chance(20) && (kind == "p" || kind == "a")) return personal_pronoun();
+    if (once_in(25)) return {put(one_of("this this that everything something")), false, "t", ""};
+    if (once_in(60)) return {put(one_of("these those some many")), true, "t", ""};
+    if (once_in(14)) {
+      const auto first = noun_phrase(kind, {.may_be_long = false});
+      put("and");
+      noun_phrase(kind, {.may_be_long = false});
+      return {first.at, true, kind, ""};
+    }
+    return noun_phrase(kind);
+  }
+
+  // ------------------------------------------------------------------------------------------ verb phrases
+
+  Tense simple_tense() { return once_in(2) ? Tense::past : Tense::present; }
+
+  Tense tense() {
+    const auto r = corpora::draw_index(random_, 100);
+    return r < 36   ? Tense::past
+           : r < 62 ? Tense::present
+           : r < 74 ? Tense::negated
+           : r < 83 ? Tense::modal
+           : r < 93 ? Tense::progressive
+                    : Tense::perfect;
+  }
+
+  std::string is(const Entity& subject) {
+    if (subject.person == 1) return one_of("am 'm was");
+    return subject.is_plural ? one_of("are were are 're") : one_of("is was is was 's");
+  }
+
+  bool is_singular(const Entity& subject) const { return !subject.is_plural && subject.person == 3; }
+
+  void adverb_before() {
+    waiting_ = put(one_of("often always never really quickly slowly just still already also only"));
+  }
+
+  /// Gives the adverb before a verb its verb.
+  std::size_t put_verb(const std::string& word, std::size_t subject) {
+    const auto at = put(word, subject);
+    if (waiting_) result_.about[*waiting_] = at;
+    waiting_.reset();
+    return at;
+  }
+
+  std::size_t verb(const Entity& subject, const std::string& lemma, Tense tense) {
+    if (tense == Tense::past) {
+      if (once_in(10)) adverb_before();
+      return put_verb(past(lemma), subject.at);
+    }
+    if (tense == Tense::present) {
+      if (once_in(8)) adverb_before();
+      return put_verb(is_singular(subject) ? form_of(lemma, Form::third_person) : lemma, subject.at);
+    }
+    if (tense == Tense::negated) {
+      put(one_of(is_singular(subject) ? "did does did can could will would ca wo should"
+                                      : "did do did can could will would ca wo should"),
+          subject.at);
+      put(one_of("not n't n't"), subject.at);
+      return put_verb(lemma, subject.at);
+    }
+    if (tense == Tense::modal) {
+      put(one_of("will can could must would may should might 'll 'd"), subject.at);
+      if (once_in(8)) adverb_before();
+      return put_verb(lemma, subject.at);
+    }
+    if (tense == Tense::progressive) {
+      put(is(subject), subject.at);
+      if (once_in(8)) adverb_before();
+      return put_verb(form_of(lemma, Form::gerund), subject.at);
+    }
+    put(is_singular(subject) ? one_of("has had 's") : one_of("have had 've"), subject.at);
+    if (once_in(6)) put(one_of("not n't"), subject.at);
+    if (once_in(8)) adverb_before();
+    return put_verb(past(lemma), subject.at);
+  }
+
+  std::optional<Entity> predicate(const Entity& subject, bool is_short = false) {
+    const auto r = corpora::draw_index(random_, 100);
+    if (r < 26 || (!subject.is_being() && r < 60)) {
+      being(subject);
+      return {};
+    }
+    if (!subject.is_being() && r < 88) {
+      passive(subject);
+      return {};
+    }
+    std::optional<Entity> object;
+    std::size_t at = 0;
+    if (r < 48 || !subject.is_being()) {
+      at = verb(subject, any(subject.is_being() ? words_.acts_alone : words_.happens), tense());
+      if (chance(55)) object = prepositional(subject);
+    } else {
+      const bool on_being = chance(30);
+      at = verb(subject, any(on_being ? words_.acts_on_beings : words_.acts_on_things), tense());
+      if (chance(10)) {
+        put(one_of("it him her them me us you this that something everything"));
+      } else {
+        object = noun_phrase(on_being ? one_of("p a") : one_of("t t f l q a t"), {.may_be_long = !is_short});
+        if (once_in(12)) listed();
+      }
+      if (chance(18)) {
+        const auto place = prepositional(subject);
+        if (place && (!object || once_in(2))) object = place;
+      }
+    }
+    after_verb(subject, at, is_short);
+    return object;
+  }
+
+  void after_verb(const Entity& subject, std::size_t verb_at, bool is_short) {
+    const auto r = corpora::draw_index(random_, 100);
+    if (r < 12) {
+      put(chance(60)
+              ? one_of("quickly slowly often again today yesterday well hard here there now too home soon")
+              : any(words_.adverbs),
+          verb_at);
+    } else if (r < 19 && !is_short && subject.is_being()) {
+      infinitive(subject);
+    } else if (r < 25 && !is_short) {
+      put("and");
+      verb(subject, any(subject.is_being() ? words_.acts_alone : words_.happens), simple_tense());
+      if (once_in(2)) prepositional();
+    } else if (r < 28) {
+      const auto begin = next();
+      put(one_of("every this last next"));
+      const auto day = put(one_of("day morning week year night evening"));
+      point(begin, day, day);
+    }
+  }
+
+  /// ", pears and plums"
+  void listed() {
+    if (once_in(2)) {
+      put(",");
+      noun_phrase(one_of("t f q"), {.may_be_long = false});
+    }
+    put("and");
+    noun_phrase(one_of("t f q"), {.may_be_long = false});
+  }
+
+  /// "to deposit money"
+  void infinitive(const Entity& subject) {
+    const auto to = put("to");
+    result_.about[to] = put(any(words_.acts_on_things), subject.at);
+    noun_phrase(one_of("t f q l"), {.may_be_long = false});
+  }
+
+  std::size_t adjective_said_of(const Entity& subject, const std::string& adjective) {
+    std::optional<std::size_t> degree;
+    if (chance(40)) degree = put(one_of("too very so really quite too"));
+    const auto at = put(adjective, subject.at);
+    if (degree) result_.about[*degree] = at;
+    return at;
+  }
+
+  void copula(const Entity& subject) {
+    const auto r = corpora::draw_index(random_, 100);
+    if (r < 72) {
+      put(is(subject), subject.at);
+    } else if (r < 86) {
+      put(one_of("will would can could should must might may 'll"), subject.at);
+      if (once_in(4)) put("not", subject.at);
+      put("be", subject.at);
+      return;
+    } else if (r < 92) {
+      put(is_singular(subject) ? one_of("has had") : one_of("have had"), subject.at);
+      put("been", subject.at);
+    } else {
+      put(past(one_of("become seem look feel remain")), subject.at);
+      return;
+    }
+    if (chance(16)) put(one_of("not n't never"), subject.at);
+    if (once_in(20)) result_.about[put(one_of("always often still just"))] = subject.at;
+  }
+
+  void being(const Entity& subject) {
+    copula(subject);
+    const auto r = corpora::draw_index(random_, 100);
+    if (r < 62) {
+      adjective_said_of(subject, adjective_for(subject.kind));
+      if (once_in(8)) {
+        put(one_of("and but ,"));
+        put(adjective_for(subject.kind), subject.at);
+      }
+      if (once_in(10))
+        prepositional();
+      else if (once_in(25))
+        infinitive(subject);
+    } else if (r < 80) {
+      prepositional();
+    } else {
+      noun_phrase(subject.is_being() ? one_of(subject.kind + " p") : one_of("q t l"),
+                  {.is_plural = subject.is_plural, .is_indefinite = once_in(2)});
+    }
+  }
+
+  /// "was broken by the boy"
+  void passive(const Entity& subject) {
+    if (once_in(6))
+      put(one_of("will can could must"), subject.at), put("be", subject.at);
+    else
+      put(is(subject), subject.at);
+    if (chance(12)) put(one_of("not n't never"), subject.at);
+    put(past(any(subject.is_being() ? words_.acts_on_beings : words_.acts_on_things)), subject.at);
+    if (chance(40)) {
+      const auto by = put("by");
+      result_.about[by] = noun_phrase(one_of("p p a g"), {.may_be_long = false}).at;
+    } else if (chance(40)) {
+      prepositional();
+    }
+  }
+
+  // --------------------------------------------------------------------------------------------- sentences
+
+  void statement() {
+    if (once_in(12)) {
+      put(one_of("today yesterday now then often suddenly finally however later"));
+      if (once_in(2)) put(",");
+    } else if (once_in(14)) {
+      prepositional();
+      put(",");
+    }
+    const auto first = subject("p p p a a t t f l q g d");
+    const auto object = predicate(first);
+    const auto r = corpora::draw_index(random_, 100);
+    if (r < 58) {
+      continued(first, object);
+    } else if (r < 66) {
+      put(".");
+      about_one_of(first, object);
+    }
+  }
+
+  /// A second clause, often about what a noun of the first one stands for.
+  void continued(const Entity& first, const std::optional<Entity>& object) {
+    if (once_in(4)) put(",");
+    put(one_of(
+        "because because because but and and so when since while although if or as until after before"));
+    if (chance(22)) {
+      const auto other = once_in(2) ? personal_of_none(first, object) : subject("p a t f q");
+      predicate(other, true);
+      return;
+    }
+    about_one_of(first, object);
+  }
+
+  /// "I" and "you" stand for nobody in the sentence but themselves.
+  Entity personal_of_none(const Entity&, const std::optional<Entity>&) {
+    const auto word = one_of("I I you we");
+    return {put(word), word != "I", "p", "", word == "I" ? 1 : 3};
+  }
+
+  std::size_t pronoun_for(const Entity& entity) {
+    const auto& word = result_.words[entity.at];
+    for (const auto* personal : {"I", "you", "we"})
+      if (word == personal) return put(word);
+    if (entity.is_plural) return put("they", entity.at);
+    if (entity.kind != "p") return put("it", entity.at);
+    return put(entity.gender == "m" ? "he" : entity.gender == "w" ? "she" : one_of("he she"), entity.at);
+  }
+
+  static std::string said_of(const Entity& entity) {
+    return entity.is_being() ? "b" : entity.kind == "f" ? "f" : "t";
+  }
+
+  void about_one_of(const Entity& first, const std::optional<Entity>& object) {
+    const bool is_about_object = object && once_in(2);
+    auto chosen = is_about_object ? *object : first;
+    const bool is_open = object && share_pronoun(first, *object);
+    const bool is_decidable = is_open && said_of(first) != said_of(*object);
+    if (is_open && !is_decidable) chosen = first;
+    auto meant = chosen;
+    const auto pronoun = pronoun_for(chosen);
+    meant.at = result_.about[pronoun];
+    if (is_decidable) {
+      decided_by_what_is_said(meant);
+      return;
+    }
+    predicate(meant, true);
+  }
+
+  /// "it was too tired": of beings, things or food. Or an act of a being.
+  void decided_by_what_is_said(const Entity& meant) {
+    if (meant.is_being() && once_in(3)) {
+      verb(meant, any(words_.acts_alone), once_in(2) ? Tense::modal : tense());
+      return;
+    }
+    if (!meant.is_being() && once_in(6)) {
+      passive(meant);
+      return;
+    }
+    copula(meant);
+    adjective_said_of(meant, any(words_.adjectives.at(said_of(meant))));
+  }
+
+  void when_first() {
+    put(one_of("when when if because although while since after before as"));
+    const auto first = subject("p p a t");
+    const auto object = predicate(first, true);
+    if (!once_in(3)) put(",");
+    if (once_in(3))
+      predicate(noun_phrase(one_of("p a t")), true);
+    else
+      about_one_of(first, object);
+  }
+
+  void question() {
+    is_question_ = true;
+    const auto r = corpora::draw_index(random_, 100);
+    if (r < 40) {
+      if (once_in(2)) put(one_of("when why where how what"));
+      const auto auxiliary = put(one_of("did does do will can could would should"));
+      const auto who = subject("p p a");
+      result_.about[auxiliary] = who.at;
+      put(any(words_.acts_alone), who.at);
+      if (once_in(2)) prepositional();
+    } else if (r < 75) {
+      if (once_in(2)) put(one_of("where why how when who what"));
+      const auto is = put(one_of("is was are were is is"));
+      const auto what = subject("p a t f l");
+      result_.about[is] = what.at;
+      if (once_in(2)) adjective_said_of(what, adjective_for(what.kind));
+    } else {
+      const Entity who = {put(one_of("who what who")), false, "p", ""};
+      predicate(who, true);
+    }
+    put("?");
+  }
+
+  void there_is() {
+    put("there");
+    const bool is_plural = chance(40);
+    const auto is = put(is_plural ? one_of("are were") : one_of("is was 's"));
+    const auto what = noun_phrase(one_of("p a t f q"),
+                                  {.may_be_long = false, .is_plural = is_plural, .is_indefinite = true});
+    result_.about[is] = what.at;
+    if (once_in(2)) prepositional();
+    if (once_in(3)) relative_of_subject({what.at, is_plural, what.is_being() ? what.kind : "t", ""});
+  }
+
+  void imperative() {
+    if (once_in(3)) put("please");
+    if (once_in(4)) put(one_of("do")), put(one_of("not n't"));
+    put(any(words_.acts_on_things));
+    noun_phrase(one_of("t f l q"));
+    if (once_in(3)) prepositional();
+  }
+
+  /// "The nurse told the doctor that she was late"
+  void says_that() {
+    const auto first = subject("p p p a");
+    std::optional<Entity> object;
+    verb(first, one_of("say think know believe hope see tell tell ask show"), tense());
+    if (result_.words.back().rfind("t", 0) == 0 && once_in(2))
+      object = noun_phrase("p", {.may_be_long = false});
+    if (once_in(6)) {  // "know who did it"
+      const Entity who = {put(one_of("who what which")), false, "p", ""};
+      predicate(who, true);
+      return;
+    }
+    if (!once_in(4)) put(one_of("that that that if where why how"));
+    if (once_in(2))
+      about_one_of(first, object);
+    else
+      predicate(subject("p a t f q"), true);
+  }
+
+  /// "machine learning", "hello world", "your journey"
+  void fragment() {
+    const auto what = noun_phrase(one_of("q t l p q"));
+    if (once_in(3)) put(any(words_.acts_on_things), what.at), noun_phrase(one_of("p t q"));
+  }
+
+  const Words& words_;
+  attn::Random& random_;
+  AboutSentence result_;
+  std::map<std::size_t, bool> possessed_;  ///< words before a noun that are not about it
+  std::optional<std::size_t> waiting_;     ///< an adverb whose verb follows
+  bool is_question_ = false;
+};
+
+bool has(const Reading& reading, char letter) {
+  return reading.kind.find(letter) != std::string::npos;
+}
+
+void sort_in(Words& words, const Reading& reading, const std::string& word) {
+  if (reading.part == "noun") {
+    if (has(reading, 'n'))
+      (has(reading, 'm') ? words.men : words.women).push_back(word);
+    else {
+      words.nouns[reading.kind.substr(0, 1)].push_back(word);
+      if (reading.kind.size() > 1) words.nouns[reading.kind].push_back(word);
+    }
+  } else if (reading.part == "adjective") {
+    words.adjectives[reading.kind].push_back(word);
+  } else if (reading.part == "adverb") {
+    words.adverbs.push_back(word);
+  } else if (reading.part == "verb") {
+    if (has(reading, 'i') && has(reading, 'b')) words.acts_alone.push_back(word);
+    if (has(reading, 'i') && has(reading, 't')) words.happens.push_back(word);
+    if (has(reading, 'o')) words.acts_on_things.push_back(word);
+    if (has(reading, 'w')) words.acts_on_beings.push_back(word);
+  }
+}
+
+}  // namespace
+
+AboutGrammar::AboutGrammar(const Lexicon& lexicon, const std::function<bool(const std::string&)>& is_used) {
+  constexpr double least_share = 0.3;
+  for (const auto& entry : lexicon.entries()) {
+    for (const auto& text : entry.readings)
+      if (text.front() == '>') {
+        const auto digits = std::min(text.find_first_of("0123456789"), text.size());
+        const auto lemma = text.substr(2, digits - 2);
+        if (text[1] == 'n') words_.irregular_plurals[lemma] = entry.word;
+        if (text[1] == 'v' && entry.word.substr(std::max<std::size_t>(entry.word.size(), 3) - 3) != "ing")
+          words_.irregular[lemma].push_back(entry.word);
+      }
+    if (!is_used(entry.word) || entry.word.size() < 2) continue;
+    const bool is_common =
+        std::any_of(entry.readings.begin(), entry.readings.end(),
+                    [](const std::string& text) { return text.back() >= '0' && text.back() <= '9'; });
+    if (!is_common) continue;
+    for (const auto& reading : lexicon.readings(entry.word))
+      if (reading.lemma == entry.word && reading.form == Form::base && reading.share >= least_share)
+        sort_in(words_, reading, entry.word);
+  }
+}
+
+AboutSentence AboutGrammar::draw(attn::Random& random) const {
+  return Writer(words_, random).sentence();
+}
+
+}  // namespace english

@@ -1,0 +1,233 @@
+#include "english/lexicon.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "attn/error.hpp"
+#include "attn/text/utf8.hpp"
+
+namespace english {
+
+namespace {
+
+constexpr std::string_view vowels = "aeiou";
+
+bool is_vowel(char letter) {
+  return vowels.find(letter) != vowels.npos;
+}
+
+bool ends_with(std::string_view word, std::string_view ending) {
+  return word.size() > ending.size() && word.substr(word.size() - ending.size()) == ending;
+}
+
+std::string without(std::string_view word, std::size_t letters) {
+  return std::string(word.substr(0, word.size() - letters));
+}
+
+bool hisses(std::string_view word) {
+  for (const auto* ending : {"s", "x", "z", "ch", "sh"})
+    if (ends_with(word, ending)) return true;
+  return false;
+}
+
+bool ends_with_consonant_and_y(std::string_view word) {
+  return ends_with(word, "y") && !is_vowel(word[word.size() - 2]);
+}
+
+/// "stop", "plan": the last consonant is doubled before -ed and -ing.
+bool doubles_last(std::string_view verb) {
+  if (verb.size() < 3) return false;
+  const char last = verb.back(), vowel = verb[verb.size() - 2], before = verb[verb.size() - 3];
+  const auto syllables = std::count_if(verb.begin(), verb.end(), is_vowel);
+  return syllables == 1 && is_vowel(vowel) && !is_vowel(before) && !is_vowel(last) &&
+         std::string_view("wxy").find(last) == std::string_view::npos;
+}
+
+std::string lower(std::string_view word) {
+  std::string result(word);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (result.rfind("\u2019", 0) == 0) result.replace(0, 3, "'");
+  for (auto at = result.find("\u2019"); at != result.npos && result.size() > 3; at = result.find("\u2019"))
+    result.replace(at, 3, "'");
+  return result;
+}
+
+std::string name_of(char part) {
+  return part == 'n' ? "noun" : part == 'v' ? "verb" : part == 'a' ? "adjective" : "adverb";
+}
+
+/// "nt91" or ".pronoun". A word that the tagged texts never have counts as half a use.
+Reading parsed(const std::string& text, const std::string& lemma) {
+  if (text.front() == '.') return {text.substr(1), lemma, "", Form::base, 1};
+  const auto digits = std::min(text.find_first_of("0123456789"), text.size());
+  double count = 0;
+  std::from_chars(text.data() + digits, text.data() + text.size(), count);
+  return {name_of(text.front()), lemma, text.substr(1, digits - 1), Form::base, count + 0.5};
+}
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::istringstream stream{std::string(line)};
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+}  // namespace
+
+Lexicon::Lexicon(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw attn::Error(path + ": cannot be read; valid: the lexicon of English words");
+  text_.assign(std::istreambuf_iterator<char>(file), {});
+}
+
+std::string_view Lexicon::line_of(std::string_view word) const {
+  const std::string_view text = text_;
+  std::size_t low = 0, high = text.size();
+  while (low < high) {
+    const auto middle = low + (high - low) / 2;
+    const auto before = middle == 0 ? text.npos : text.rfind('\n', middle - 1);
+    const auto begin = before == text.npos ? 0 : std::max(before + 1, low);
+    const auto end = std::min(text.find('\n', middle), text.size());
+    const auto line = text.substr(begin, end - begin);
+    const auto name = line.substr(0, line.find(' '));
+    if (name == word) return line;
+    if (name < word)
+      low = std::min(end + 1, high);
+    else
+      high = begin;
+  }
+  return {};
+}
+
+std::vector<Lexicon::Entry> Lexicon::entries() const {
+  std::vector<Entry> all;
+  std::istringstream lines(text_);
+  for (std::string line; std::getline(lines, line);) {
+    auto words = words_of(line);
+    if (words.empty()) continue;
+    all.push_back({words.front(), {words.begin() + 1, words.end()}});
+  }
+  return all;
+}
+
+void Lexicon::add_form(std::vector<Reading>& found, const std::string& lemma, char part, Form form) const {
+  const auto words = words_of(line_of(lemma));
+  for (std::size_t i = 1; i < words.size(); ++i)
+    if (words[i].front() == part) {
+      auto reading = parsed(words[i], lemma);
+      reading.form = form;
+      found.push_back(std::move(reading));
+    }
+}
+
+void Lexicon::add_listed(std::vector<Reading>& found, std::string_view word) const {
+  const auto words = words_of(line_of(word));
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i].front() != '>') {
+      found.push_back(parsed(words[i], words.front()));
+      if (found.back().part == "noun" && found.back().kind.back() == 's') {  // a plural of its own: "folks"
+        found.back().kind.pop_back();
+        found.back().form = Form::plural;
+      }
+      continue;
+    }
+    const char part = words[i][1];
+    const auto digits = std::min(words[i].find_first_of("0123456789"), words[i].size());
+    add_form(found, words[i].substr(2, digits - 2), part,
+             part == 'n'              ? Form::plural
+             : ends_with(word, "ing") ? Form::gerund
+                                      : Form::past);
+  }
+}
+
+void Lexicon::add_regular(std::vector<Reading>& found, const std::string& word) const {
+  const auto add = [&](const std::string& lemma, char part, Form form) {
+    const bool is_so = part == 'n' ? plural_of(lemma) == word : form_of(lemma, form) == word;
+    if (lemma.size() > 1 && is_so) add_form(found, lemma, part, form);
+  };
+  if (ends_with(word, "s"))
+    for (const auto& lemma :
+         {without(word, 1), without(word, 2), without(word, std::min<std::size_t>(3, word.size())) + "y"}) {
+      add(lemma, 'n', Form::plural);
+      add(lemma, 'v', Form::third_person);
+    }
+  for (const auto& [ending, form] : {std::pair{"ed", Form::past}, std::pair{"ing", Form::gerund}}) {
+    if (!ends_with(word, ending)) continue;
+    const auto stem = without(word, std::string_view(ending).size());
+    add(stem, 'v', form);
+    add(stem + "e", 'v', form);
+    if (stem.size() > 2) add(without(stem, 1), 'v', form);
+    if (stem.size() > 1 && stem.back() == 'i') add(without(stem, 1) + "y", 'v', form);
+  }
+}
+
+std::vector<Reading> Lexicon::readings(std::string_view word) const {
+  const auto small = lower(word);
+  std::vector<Reading> found;
+  add_listed(found, small);
+  const bool is_function_word = std::any_of(found.begin(), found.end(), [](const Reading& reading) {
+    return reading.part != "noun" && reading.part != "verb" && reading.part != "adjective" &&
+           reading.part != "adverb";
+  });
+  if (is_function_word) {  // "does" is no form of a deer, "like" seldom a verb
+    std::stable_partition(found.begin(), found.end(),
+                          [](const Reading& r) { return r.kind.empty() && r.share == 1; });
+    double rest = 0, functions = 0;
+    for (auto& reading : found)
+      (reading.share == 1 && reading.kind.empty() ? functions : rest) += reading.share;
+    for (auto& reading : found)
+      reading.share = reading.share == 1 && reading.kind.empty() ? (rest > 0 ? 0.7 : 1.0) / functions
+                                                                 : 0.3 * reading.share / rest;
+    return found;
+  }
+  add_regular(found, small);
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Reading& a, const Reading& b) { return a.share > b.share; });
+  double all = 0;
+  for (const auto& reading : found) all += reading.share;
+  for (auto& reading : found) reading.share /= all;
+  return found;
+}
+
+std::vector<Reading> Lexicon::guessed_readings(std::string_view word) const {
+  auto found = readings(word);
+  if (!found.empty()) return found;
+  const auto small = lower(word);
+  if (!small.empty() && small.front() >= '0' && small.front() <= '9')
+    return {{"number", small, "", Form::base, 1}};
+  const auto ends = [&](auto... endings) { return (ends_with(small, endings) || ...); };
+  if (ends("ly")) return {{"adverb", small, "", Form::base, 1}};
+  if (ends("ous", "ful", "ive", "able", "ible", "less", "ish", "ic", "al", "ary"))
+    return {{"adjective", small, "-", Form::base, 1}};
+  if (ends("izes", "ises", "ifies")) return {{"verb", small, "bo", Form::third_person, 1}};
+  if (ends("ized", "ised", "ified", "ed")) return {{"verb", small, "btio", Form::past, 1}};
+  if (ends("izing", "ing")) return {{"verb", small, "btio", Form::gerund, 1}};
+  if (small != word && !ends("tion", "ness")) return {{"noun", small, "p", Form::base, 1}};
+  const bool is_plural = ends("s") && !ends("ss", "us", "is");
+  return {{"noun", small, ends("tion", "ness", "ment", "ity", "ism") ? "q" : "t",
+           is_plural ? Form::plural : Form::base, 1}};
+}
+
+std::string plural_of(const std::string& noun) {
+  if (ends_with_consonant_and_y(noun)) return without(noun, 1) + "ies";
+  return noun + (hisses(noun) ? "es" : "s");
+}
+
+std::string form_of(const std::string& verb, Form form) {
+  if (form == Form::third_person) return ends_with(verb, "o") ? verb + "es" : plural_of(verb);
+  if (form == Form::gerund) {
+    if (ends_with(verb, "ie")) return without(verb, 2) + "ying";
+    const bool drops_e = ends_with(verb, "e") && !ends_with(verb, "ee") && !ends_with(verb, "ye");
+    return (drops_e ? without(verb, 1) : doubles_last(verb) ? verb + verb.back() : verb) + "ing";
+  }
+  if (form == Form::past) {
+    if (ends_with(verb, "e")) return verb + "d";
+    if (ends_with_consonant_and_y(verb)) return without(verb, 1) + "ied";
+    return (doubles_last(verb) ? verb + verb.back() : verb) + "ed";
+  }
+  return verb;
+}
+
+}  // namespace english

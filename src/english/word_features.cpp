@@ -1,0 +1,106 @@
+#include "english/word_features.hpp"
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "attn/random/crc32.hpp"
+#include "attn/random/generator.hpp"
+
+namespace english {
+
+namespace {
+
+constexpr std::array forms = {"base", "plural", "third person", "past", "gerund"};
+
+bool is_function(const Reading& reading) {
+  return reading.part != "noun" && reading.part != "verb" && reading.part != "adjective" &&
+         reading.part != "adverb";
+}
+
+/// The features of a reading: its part of speech, each letter of its kind, its form, and of a function word
+/// the word itself.
+std::vector<std::string> names_of(const Reading& reading) {
+  std::vector<std::string> names = {reading.part};
+  for (const char letter : reading.kind)
+    if (letter != '-') names.push_back(reading.part + ' ' + letter);
+  if (reading.part == "noun" || reading.part == "verb")
+    names.push_back(reading.part + ' ' + forms[static_cast<std::size_t>(reading.form)]);
+  if (is_function(reading) && reading.part != "punctuation") names.push_back('"' + reading.lemma + '"');
+  return names;
+}
+
+std::array<double, 16> code_of(const std::string& lemma) {
+  attn::Generator generator(attn::crc32(lemma));
+  std::array<double, 16> code{};
+  double square = 0;
+  for (double& number : code) {
+    number = generator.standard_normal();
+    square += number * number;
+  }
+  for (double& number : code) number /= std::sqrt(square);
+  return code;
+}
+
+bool has_capital(const std::string& word) {
+  return word.front() >= 'A' && word.front() <= 'Z' && word != "I";
+}
+
+std::string small_first_letter(std::string word) {
+  if (has_capital(word)) word.front() = static_cast<char>(word.front() - 'A' + 'a');
+  return word;
+}
+
+}  // namespace
+
+std::vector<WordFeatures> features_of(const Lexicon& lexicon, const std::vector<std::string>& words) {
+  std::vector<WordFeatures> all;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto word = i == 0 ? small_first_letter(words[i]) : words[i];
+    const auto readings = lexicon.guessed_readings(word);
+    std::map<std::string, double> shares;
+    for (const auto& reading : readings)
+      for (const auto& name : names_of(reading)) shares[name] += reading.share;
+    if (has_capital(word) && !is_function(readings.front())) shares["capital"] = 1;
+    auto& features = all.emplace_back();
+    features.named.assign(shares.begin(), shares.end());
+    features.code = code_of(readings.front().lemma);
+    const bool is_word = word.front() >= 'A' || (word.front() & 0x80) != 0;
+    if (is_word && lexicon.readings(word).empty())
+      features.taken_for = (readings.front().part.front() == 'a' ? "an " : "a ") + readings.front().part;
+  }
+  return all;
+}
+
+std::vector<std::string> names_of_features(const Lexicon& lexicon) {
+  std::set<std::string> names = {"capital"};
+  for (const auto& entry : lexicon.entries())
+    for (const auto& reading : lexicon.readings(entry.word))
+      for (const auto& name : names_of(reading)) names.insert(name);
+  for (const auto* form : forms) names.insert({std::string("verb ") + form});
+  names.erase("verb plural");
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> with_contractions_cut(const std::vector<std::string>& tokens) {
+  std::vector<std::string> cut;
+  for (const auto& token : tokens) {
+    auto plain = token;
+    for (auto at = plain.find("\u2019"); at != plain.npos; at = plain.find("\u2019"))
+      plain.replace(at, 3, "'");
+    const auto apostrophe = plain.rfind('\'');
+    const auto begin = apostrophe == plain.npos || apostrophe == 0 ? plain.npos
+                       : plain.substr(apostrophe - 1) == "n't"     ? apostrophe - 1
+                                                                   : apostrophe;
+    static const std::set<std::string> endings = {"n't", "'s", "'m", "'re", "'ve", "'ll", "'d"};
+    if (begin == plain.npos || begin == 0 || endings.count(plain.substr(begin)) == 0) {
+      cut.push_back(token);
+      continue;
+    }
+    cut.push_back(plain.substr(0, begin));
+    cut.push_back(plain.substr(begin));
+  }
+  return cut;
+}
+
+}  // namespace english

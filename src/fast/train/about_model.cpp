@@ -1,0 +1,115 @@
+#include "fast/train/about_model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace attn::train {
+
+WeightTable weights_of(const AboutSizes& sizes) {
+  WeightTable table;
+  constexpr std::size_t code = std::tuple_size_v<decltype(AboutExample::Word::code)>;
+  table.add("embedding", sizes.features + code, sizes.first.d_model);
+  add_layer(table, layer_name(0), sizes.first);
+  add_layer(table, layer_name(1), sizes.second);
+  table.add("output/W_Q", sizes.second.d_model, sizes.d_name);
+  table.add("output/W_K", code, sizes.d_name);
+  return table;
+}
+
+AboutExample about_example(const std::vector<english::WordFeatures>& words,
+                           const std::vector<std::string>& names, const std::vector<std::size_t>& about) {
+  AboutExample example;
+  for (const auto& word : words) {
+    auto& numbers = example.words.emplace_back();
+    for (const auto& [name, share] : word.named) {
+      const auto found = std::lower_bound(names.begin(), names.end(), name);
+      if (found != names.end() && *found == name)
+        numbers.features.emplace_back(found - names.begin(), static_cast<float>(share));
+    }
+    std::transform(word.code.begin(), word.code.end(), numbers.code.begin(),
+                   [](double number) { return static_cast<float>(number); });
+  }
+  example.about.assign(about.begin(), about.end());
+  return example;
+}
+
+template <class T>
+AboutRun<T> run(Tape<T>& tape, const Weights<T>& weights, const AboutSizes& sizes,
+                const std::vector<const AboutExample*>& examples, bool is_causal) {
+  Lengths lengths;
+  for (const auto* example : examples) lengths.push_back(example->words.size());
+  const std::size_t positions = *std::max_element(lengths.begin(), lengths.end()), batch = examples.size();
+  constexpr std::size_t code = std::tuple_size_v<decltype(AboutExample::Word::code)>;
+  const auto features = tape.constant(batch * positions, sizes.features + code);
+  const auto codes = tape.constant(batch * positions, code);
+  std::fill_n(features.value, features.size(), T{0});
+  std::fill_n(codes.value, codes.size(), T{0});
+  for (std::size_t sample = 0; sample < batch; ++sample)
+    for (std::size_t position = 0; position < lengths[sample]; ++position) {
+      const auto& word = examples[sample]->words[position];
+      T* row = features.value + (sample * positions + position) * features.columns;
+      for (const auto& [feature, share] : word.features) row[feature] = static_cast<T>(share);
+      std::copy(word.code.begin(), word.code.end(), row + sizes.features);
+      std::copy(word.code.begin(), word.code.end(), codes.value + (sample * positions + position) * code);
+    }
+  Sublayers<T> sublayers(tape, weights, 0, nullptr);
+  AboutRun<T> result;
+  auto x = linear(tape, features, weights("embedding"));
+  const HeadSizes of_first = {batch, positions, positions, sizes.first.heads};
+  result.sizes = {batch, positions, positions, sizes.second.heads, is_causal};
+  result.first = sublayers.attention(x, x, "layer=1/attention", of_first, lengths, sizes.first.positions);
+  x = block(sublayers, sizes.first, x, result.first, layer_name(0));
+  result.second =
+      sublayers.attention(x, x, "layer=2/attention", result.sizes, lengths, sizes.second.positions);
+  x = block(sublayers, sizes.second, x, result.second, layer_name(1));
+  const auto query = linear(tape, x, weights("output/W_Q"));
+  const auto key = linear(tape, codes, weights("output/W_K"));
+  result.named = attend(tape, query, key, key, {batch, positions, positions, 1}, lengths).weights;
+  return result;
+}
+
+AboutExamples::AboutExamples(AboutSizes sizes, std::vector<AboutExample> examples)
+    : sizes_(sizes), examples_(std::move(examples)) {}
+
+Variable<float> AboutExamples::loss(Tape<float>& tape, const Weights<float>& weights,
+                                    const std::vector<std::size_t>& numbers, float scale, double,
+                                    Random* random) const {
+  constexpr float of_looks = 0.2F;
+  std::vector<const AboutExample*> examples;
+  for (const auto number : numbers) examples.push_back(&examples_[number]);
+  const bool is_causal = random != nullptr && numbers.front() % 4 == 0;
+  const auto result = run(tape, weights, sizes_, examples, is_causal);
+  std::vector<int> targets(result.sizes.batch * result.sizes.queries, -1);
+  for (std::size_t sample = 0; sample < examples.size(); ++sample)
+    for (std::size_t query = 0; query < examples[sample]->about.size(); ++query) {
+      const auto own = static_cast<int>(query), about = examples[sample]->about[query];
+      targets[sample * result.sizes.queries + query] = is_causal && about > own ? own : about;
+    }
+  const auto named =
+      loss_of_looks(tape, result.named, {result.sizes.batch, result.sizes.queries, result.sizes.keys, 1}, 0,
+                    targets, scale);
+  return add_scaled(tape, named, loss_of_looks(tape, result.second.weights, result.sizes, 0, targets, scale),
+                    of_looks);
+}
+
+AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const AboutExample& example,
+                  bool is_causal) {
+  Tape<float> tape(false);
+  const auto result = run(tape, weights, sizes, {&example}, is_causal);
+  const std::size_t n = example.words.size();
+  AboutReading reading;
+  for (std::size_t query = 0; query < n; ++query) {
+    const float* const named = result.named.value + query * n;
+    reading.named.push_back(static_cast<std::size_t>(std::max_element(named, named + n) - named));
+    reading.looks.emplace_back(result.second.weights.value + query * n,
+                               result.second.weights.value + (query + 1) * n);
+  }
+  return reading;
+}
+
+template AboutRun<float> run(Tape<float>&, const Weights<float>&, const AboutSizes&,
+                             const std::vector<const AboutExample*>&, bool);
+template AboutRun<double> run(Tape<double>&, const Weights<double>&, const AboutSizes&,
+                              const std::vector<const AboutExample*>&, bool);
+
+}  // namespace attn::train

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <memory>
+
+#include "english/about.hpp"
+#include "english/word_features.hpp"
+#include "fast/train/trainer.hpp"
+#include "fast/train/transformer.hpp"
+
+namespace attn::train {
+
+/// A model that says of each word of any English sentence which one it is about.
+///
+/// A word's vector is a row of its features (what the lexicon knows of it, and a code of its own) times a
+/// matrix. Two layers of attention follow, the first with rotary positions. Head 0 of the second one is to
+/// look at the word that is sought. The output points at it (Vinyals et al. 2015): its query is read from the
+/// last layer, its keys from the codes of the words.
+struct AboutSizes {
+  std::size_t features = 0;  ///< without the code
+  TransformerSizes first = {.words = 0,
+                            .classes = 0,
+                            .d_model = 64,
+                            .heads = 4,
+                            .d_k = 16,
+                            .d_v = 16,
+                            .d_ff = 256,
+                            .positions = Positions::rotary};
+  TransformerSizes second = {.words = 0,
+                             .classes = 0,
+                             .d_model = 64,
+                             .heads = 2,
+                             .d_k = 8,
+                             .d_v = 8,
+                             .d_ff = 128,
+                             .positions = Positions::none};
+  std::size_t d_name = 16;  ///< of the output's queries and keys
+};
+
+/// Ids: embedding, those of layer=1 and layer=2 as a transformer has them, output/W_Q and output/W_K.
+WeightTable weights_of(const AboutSizes& sizes);
+
+/// A sentence as numbers.
+struct AboutExample {
+  struct Word {
+    std::vector<std::pair<std::size_t, float>> features;  ///< number of the feature, share
+    std::array<float, 16> code;
+  };
+  std::vector<Word> words;
+  std::vector<int> about;
+};
+
+/// Of features that have no name among `names` nothing is told.
+AboutExample about_example(const std::vector<english::WordFeatures>& words,
+                           const std::vector<std::string>& names, const std::vector<std::size_t>& about);
+
+template <class T>
+struct AboutRun {
+  Attended<T> first, second;  ///< of each layer
+  Variable<T> named;          ///< the share of each word in the answer, [batch·positions × positions]
+  HeadSizes sizes;            ///< of the second layer
+};
+
+/// With `is_causal` the second layer sees no later word.
+template <class T>
+AboutRun<T> run(Tape<T>& tape, const Weights<T>& weights, const AboutSizes& sizes,
+                const std::vector<const AboutExample*>& examples, bool is_causal);
+
+/// Sentences to learn from. The loss is −ln of the share that the right word has in the answer, and 0.2 times
+/// the same of head 0 of the second layer, where its queries look. In training one batch in four is causal: a
+/// word whose answer comes later is then to name itself.
+class AboutExamples : public Examples {
+ public:
+  AboutExamples(AboutSizes sizes, std::vector<AboutExample> examples);
+
+  std::size_t count() const override { return examples_.size(); }
+  std::size_t length(std::size_t example) const override { return examples_[example].words.size(); }
+  std::size_t predictions(std::size_t example) const override { return length(example); }
+  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights,
+                       const std::vector<std::size_t>& examples, float scale, double dropout,
+                       Random* random) const override;
+
+  const std::vector<AboutExample>& all() const { return examples_; }
+
+ private:
+  AboutSizes sizes_;
+  std::vector<AboutExample> examples_;
+};
+
+/// What the model makes of a sentence.
+struct AboutReading {
+  std::vector<std::size_t> named;         ///< the word that each is said to be about
+  std::vector<std::vector<float>> looks;  ///< of head 0 of the second layer, [query][key]
+};
+
+AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const AboutExample& example,
+                  bool is_causal = false);
+
+}  // namespace attn::train
