@@ -275,9 +275,12 @@ void run_backward_through_seq2seq(Workbench& bench) {
                   {"training", "gradients that grow too long are clipped"}});
 }
 
-/// Those of the lesson seq2seq with Bahdanau's attention.
+/// Those of the lesson seq2seq with Bahdanau's attention, but for the biases of W_q and W_k.
 std::vector<Input> seq2seq_backward_inputs(const Options& options) {
-  return seq2seq_input_list(options);
+  auto inputs = seq2seq_input_list(options);
+  std::erase_if(
+      inputs, [](const Input& input) { return input.id == "attention/b_q" || input.id == "attention/b_k"; });
+  return inputs;
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ bool compares_by_energy(const Workbench& bench) {
   return attends_before_the_cell(bench.options) || attends_as(bench, "luong-concat");
 }
 
-std::string plus_bias_of_heads(const Workbench& bench, const std::string& name, const std::string& prefix) {
+std::string plus_bias(const Workbench& bench, const std::string& name, const std::string& prefix) {
   return bias_code(bench, name, "attention/", prefix);
 }
 
@@ -63,6 +63,8 @@ SourceAttentionWeights draw_bahdanau(Workbench& bench) {
                                 .note = "The transpose of U_a there."},
                                {width, d_a});
   weights.v_a = bench.input<1>({.id = "v_a", .title = "What each unit counts for"}, {d_a});
+  weights.b_q = bench.input_if_given<1>({.id = "b_q", .title = "Added to what scoring reads of the query"});
+  weights.b_k = bench.input_if_given<1>({.id = "b_k", .title = "Added to what scoring reads of a state"});
   return weights;
 }
 
@@ -73,6 +75,7 @@ SourceAttentionWeights draw_luong_general(Workbench& bench) {
                                 .title = "How the decoder's numbers meet the encoder's",
                                 .note = "A row for each number of hₜ, a column for each number of eⱼ."},
                                {width, width});
+  weights.b_a = bench.input_if_given<1>({.id = "b_a", .title = "Added to every hₜ W_a"});
   return weights;
 }
 
@@ -84,6 +87,7 @@ SourceAttentionWeights draw_luong_concat(Workbench& bench) {
                                 .note = fmt::format("Rows 0 to {} read hₜ, the others eⱼ.", width - 1)},
                                {2 * width, d_a});
   weights.v_a = bench.input<1>({.id = "v_a", .title = "What each unit counts for"}, {d_a});
+  weights.b_a = bench.input_if_given<1>({.id = "b_a", .title = "Added to what scoring reads of both states"});
   return weights;
 }
 
@@ -113,11 +117,11 @@ Tensor<2> half(const Tensor<2>& W_a, std::size_t index) {
 Tensor<3> score(const Workbench& bench, const Tensor<3>& queries, const Source& source,
                 const SourceAttentionWeights& weights) {
   if (attends_before_the_cell(bench.options))
-    return attn::additive_scores(attn::linear(queries, *weights.W_q), source.keys, *weights.v_a);
+    return attn::additive_scores(weights.q()(queries), source.keys, *weights.v_a);
   if (attends_as(bench, "luong-concat"))
     return attn::additive_scores(attn::linear(queries, half(*weights.W_a, 0)), source.keys, *weights.v_a);
   if (attends_as(bench, "luong-general"))
-    return attn::matmul(attn::linear(queries, *weights.W_a), attn::transpose(source.keys));
+    return attn::matmul(weights.a()(queries), attn::transpose(source.keys));
   return attn::matmul(queries, attn::transpose(source.keys));
 }
 
@@ -148,21 +152,22 @@ attn::Mistakes mistakes_of_score(const Workbench& bench, const Tensor<3>& querie
                           [&, queries_before] { return score(bench, *queries_before, source, weights); });
   if (weights.v_a)
     mistakes.emplace_back("additive-no-tanh", [&] {
-      const auto asks = attn::linear(queries, weights.W_q ? *weights.W_q : half(*weights.W_a, 0));
+      const auto asks = weights.W_q ? weights.q()(queries) : attn::linear(queries, half(*weights.W_a, 0));
       return additive_scores_without_tanh(asks, source.keys, *weights.v_a);
     });
   if (attends_as(bench, "luong-concat"))
     mistakes.emplace_back("concat-order:scores", [&] {
       return attn::additive_scores(attn::linear(queries, half(*weights.W_a, 1)),
-                                   attn::linear(source.states, half(*weights.W_a, 0)), *weights.v_a);
+                                   LinearMap{half(*weights.W_a, 0), weights.b_a}(source.states),
+                                   *weights.v_a);
     });
   return mistakes;
 }
 
-/// Names the biases that a step of multi-head attention reads.
-void add_biases_of_heads(const Workbench& bench, attn::About& about, const std::vector<std::string>& names) {
+/// Names the biases that a step reads.
+void add_biases(const Workbench& bench, attn::About& about, const std::vector<std::string>& names) {
   for (const auto& name : names)
-    if (!plus_bias_of_heads(bench, name).empty()) about.from.push_back("attention/b_" + name);
+    if (!plus_bias(bench, name).empty()) about.from.push_back("attention/b_" + name);
 }
 
 /// What the page says of `scores`.
@@ -178,26 +183,31 @@ attn::About about_scores(const Workbench& bench) {
                            "same number."};
   if (attends_before_the_cell(bench.options)) {
     about.formula =
-        asks_with_word(bench) ? "v_a · tanh([hₜ₋₁; yₜ] W_q + eⱼ W_k)" : "v_a · tanh(hₜ₋₁ W_q + eⱼ W_k)";
+        fmt::format("v_a · tanh({} W_q{} + eⱼ W_k{})", asks_with_word(bench) ? "[hₜ₋₁; yₜ]" : "hₜ₋₁",
+                    plus_bias(bench, "q"), plus_bias(bench, "k"));
     about.from = {"queries", states, "attention/W_q", "attention/W_k", "attention/v_a"};
+    add_biases(bench, about, {"q", "k"});
     about.note =
         "A small network with one hidden layer compares what asks with every state of the "
         "encoder. Its eⱼ W_k needs no decoder and is computed once for all steps.";
   } else if (attends_as(bench, "luong-general")) {
-    about.formula = "hₜ W_a · eⱼ";
+    const auto bias = plus_bias(bench, "a");
+    about.formula = bias.empty() ? "hₜ W_a · eⱼ" : fmt::format("(hₜ W_a{}) · eⱼ", bias);
     about.from = {"h", states, "attention/W_a"};
+    add_biases(bench, about, {"a"});
     about.note = "A dot product that is learned.";
   } else if (attends_as(bench, "luong-concat")) {
-    about.formula = "v_a · tanh([hₜ; eⱼ] W_a)";
+    about.formula = fmt::format("v_a · tanh([hₜ; eⱼ] W_a{})", plus_bias(bench, "a"));
     about.from = {"h", states, "attention/W_a", "attention/v_a"};
+    add_biases(bench, about, {"a"});
     about.note =
         "Bahdanau's network with both matrices in one, and asked by the state after the cell. The paper "
         "lists it beside dot and general, but it does not multiply the states: it is additive.";
   } else if (attends_as(bench, "multihead")) {
-    about.formula = fmt::format("(hₜ W_Q{})ᵢ · (eⱼ W_K{})ᵢ for each head i", plus_bias_of_heads(bench, "Q"),
-                                plus_bias_of_heads(bench, "K"));
+    about.formula = fmt::format("(hₜ W_Q{})ᵢ · (eⱼ W_K{})ᵢ for each head i", plus_bias(bench, "Q"),
+                                plus_bias(bench, "K"));
     about.from = {"h", states, "attention/W_Q", "attention/W_K"};
-    add_biases_of_heads(bench, about, {"Q", "K"});
+    add_biases(bench, about, {"Q", "K"});
     about.note =
         "The lesson multihead shows how the heads are split. A scale follows, as in a transformer; the "
         "attentions of Bahdanau et al. and Luong et al. have none.";
@@ -253,9 +263,9 @@ attn::Words words_for_multihead(const Workbench& bench, const Source& source) {
   const auto states = encoder_states_id(bench);
   auto context = about_context(bench);
   context.formula = fmt::format("[head₁; …; headₕ] W_O{}, headᵢ = weightsᵢ ({} W_V{})ᵢ",
-                                plus_bias_of_heads(bench, "O"), states, plus_bias_of_heads(bench, "V"));
+                                plus_bias(bench, "O"), states, plus_bias(bench, "V"));
   context.from = {"weights", states, "attention/W_V", "attention/W_O"};
-  add_biases_of_heads(bench, context, {"V", "O"});
+  add_biases(bench, context, {"V", "O"});
   context.note = "";
   return {{"scores", with_heads(about_scores(bench))},
           {"scaled",
@@ -298,8 +308,8 @@ bool Source::is_padded() const {
 Source prepare_source(const Workbench& bench, const Tensor<3>& states,
                       const std::vector<std::size_t>& lengths, const SourceAttentionWeights& weights) {
   auto keys = states;
-  if (attends_before_the_cell(bench.options)) keys = attn::linear(states, *weights.W_k);
-  if (attends_as(bench, "luong-concat")) keys = attn::linear(states, half(*weights.W_a, 1));
+  if (attends_before_the_cell(bench.options)) keys = weights.k()(states);
+  if (attends_as(bench, "luong-concat")) keys = LinearMap{half(*weights.W_a, 1), weights.b_a}(states);
   return {states, std::move(keys), lengths};
 }
 
@@ -357,8 +367,8 @@ struct Projection {
   Worked operator()(const Index& at, std::size_t column) const { return Worked::sum(products(at, column)); }
 };
 
-/// x W_Q, and + b_Q, of multi-head attention, for `name` "Q".
-Projection projection_of_heads(const WorkedOut& rows, const std::string& name, const LinearMap& map) {
+/// x W_Q, and + b_Q, for `name` "Q".
+Projection projection_of(const WorkedOut& rows, const std::string& name, const LinearMap& map) {
   Projection projection{rows, {"attention/W_" + name, map.W}, 0, map.W.shape(0)};
   if (map.b) projection.b.emplace(Known<1>{"attention/b_" + name, *map.b});
   return projection;
@@ -388,20 +398,18 @@ Worked worked_dot(std::size_t begin, std::size_t end, X x, Y y) {
 WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const Known<3>& states,
                         const SourceAttentionWeights& weights) {
   const std::size_t width = states.tensor.shape(2);
-  const auto project = [width](const WorkedOut& rows, const char* id, const Tensor<2>& W,
-                               std::size_t first_row = 0) {
-    return Projection{rows, {id, W}, first_row, width};
-  };
   if (attends_before_the_cell(bench.options))
-    return worked_additive({queries, {"attention/W_q", *weights.W_q}, 0, weights.W_q->shape(0)},
-                           project(states, "attention/W_k", *weights.W_k), {"attention/v_a", *weights.v_a});
-  if (attends_as(bench, "luong-concat"))
-    return worked_additive(project(queries, "attention/W_a", *weights.W_a),
-                           project(states, "attention/W_a", *weights.W_a, width),
+    return worked_additive(projection_of(queries, "q", weights.q()), projection_of(states, "k", weights.k()),
                            {"attention/v_a", *weights.v_a});
+  if (attends_as(bench, "luong-concat")) {
+    auto query = projection_of(queries, "a", {*weights.W_a, std::nullopt}),
+         state = projection_of(states, "a", weights.a());
+    query.length = state.length = state.first_row = width;
+    return worked_additive(query, state, {"attention/v_a", *weights.v_a});
+  }
   if (attends_as(bench, "multihead")) {
-    const auto query = projection_of_heads(queries, "Q", weights.multihead->Q()),
-               key = projection_of_heads(states, "K", weights.multihead->K());
+    const auto query = projection_of(queries, "Q", weights.multihead->Q()),
+               key = projection_of(states, "K", weights.multihead->K());
     return worked_of(4 * width * (width / bench.heads()), [=, d_k = width / bench.heads()](const Index& at) {
       return worked_dot(
           at[1] * d_k, (at[1] + 1) * d_k,
@@ -415,7 +423,7 @@ WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const 
   }
   if (attends_as(bench, "luong-general"))
     return worked_of(2 * width * width,
-                     [=, query = project(queries, "attention/W_a", *weights.W_a)](const Index& at) {
+                     [=, query = projection_of(queries, "a", weights.a())](const Index& at) {
                        return worked_dot(
                            0, width,
                            [&](std::size_t k) {
@@ -441,7 +449,7 @@ WorkedOut worked_scores(const Workbench& bench, const WorkedOut& queries, const 
 WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, const Known<3>& states,
                                   const MultiHeadWeights& weights) {
   const std::size_t width = states.tensor.shape(2), n = states.tensor.shape(1);
-  const auto value = projection_of_heads(states, "V", weights.V());
+  const auto value = projection_of(states, "V", weights.V());
   const auto head_output = [=](const Index& at) {
     return worked_dot(
         0, n,
@@ -453,7 +461,7 @@ WorkedOut worked_context_of_heads(std::size_t heads, const WorkedOut& shares, co
         });
   };
   return worked_of(2 * width * n * width,
-                   [output = projection_of_heads(head_output, "O", weights.O())](const Index& at) {
+                   [output = projection_of(head_output, "O", weights.O())](const Index& at) {
                      return output({at[0], at[1]}, at[2]);
                    });
 }

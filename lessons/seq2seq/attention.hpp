@@ -24,16 +24,20 @@ bool asks_with_word(const Workbench& bench);
 /// and luong-concat.
 bool compares_by_energy(const Workbench& bench);
 
-/// " + b_Q", with `prefix` before the name, where multi-head attention has that bias, for `name` "Q".
-std::string plus_bias_of_heads(const Workbench& bench, const std::string& name,
-                               const std::string& prefix = "");
+/// " + b_Q", with `prefix` before the name, where attention/b_Q is given, for `name` "Q".
+std::string plus_bias(const Workbench& bench, const std::string& name, const std::string& prefix = "");
 
 /// The weights of the attention between two LSTMs: those that the option `--attention` needs.
 struct SourceAttentionWeights {
   std::optional<Tensor<2>> W_q, W_k;  ///< bahdanau: [hidden×d_a]; bahdanau-input: W_q [(hidden+d_model)×d_a]
   std::optional<Tensor<2>> W_a;       ///< luong-general: [hidden×hidden], luong-concat: [2·hidden×d_a]
   std::optional<Tensor<1>> v_a;       ///< bahdanau, bahdanau-input and luong-concat: [d_a]
-  std::optional<MultiHeadWeights> multihead{};  ///< multihead: [hidden×hidden] each, and given biases
+  std::optional<MultiHeadWeights> multihead{};   ///< multihead: [hidden×hidden] each, and given biases
+  std::optional<Tensor<1>> b_q{}, b_k{}, b_a{};  ///< of W_q, W_k and W_a, where they are given
+
+  LinearMap q() const { return {*W_q, b_q}; }
+  LinearMap k() const { return {*W_k, b_k}; }
+  LinearMap a() const { return {*W_a, b_a}; }
 };
 
 /// The inputs `attention/…`, drawn in the order in which they stand above.

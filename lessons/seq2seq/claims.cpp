@@ -58,10 +58,10 @@ double score_magnitude(const SourceAttentionWeights& weights, const Tensor<3>& q
   if (const auto& heads = weights.multihead)
     return magnitude_of_scores(term_sums(queries, heads->Q()), term_sums(source.states, heads->K()), 1.0);
   if (!weights.v_a)
-    return magnitude_of_scores(weights.W_a ? term_sums(queries, *weights.W_a) : queries, source.keys, 1.0);
+    return magnitude_of_scores(weights.W_a ? term_sums(queries, weights.a()) : queries, source.keys, 1.0);
   const auto W_q = weights.W_q ? *weights.W_q : attn::rows(*weights.W_a, 0, weights.W_a->shape(0) / 2);
-  return magnitude_through_tanh(attn::linear(queries, W_q), term_sums(queries, W_q), source.keys,
-                                *weights.v_a);
+  const LinearMap q = {W_q, weights.b_q};
+  return magnitude_through_tanh(q(queries), term_sums(queries, q), source.keys, *weights.v_a);
 }
 
 void claim_rows_sum_to_1(Workbench& bench, const Seq2SeqRun& run) {
@@ -191,8 +191,8 @@ double read_out_magnitude(const DecoderWeights& weights, std::size_t width) {
   auto context = state;
   if (const auto& heads = weights.attention.multihead)
     context = term_sums(term_sums(context, heads->V()), heads->O());
-  if (!weights.W_c) return attn::max_abs(term_sums(attn::join(state, context), weights.W));
-  return attn::max_abs(term_sums(term_sums(attn::join(context, state), *weights.W_c), weights.W));
+  if (!weights.W_c) return attn::max_abs(term_sums(attn::join(state, context), weights.logits()));
+  return attn::max_abs(term_sums(term_sums(attn::join(context, state), weights.c()), weights.logits()));
 }
 
 }  // namespace

@@ -41,12 +41,14 @@ DecoderWeights draw_decoder(Workbench& bench, const OutputWords& words) {
   DecoderWeights weights;
   weights.lstm = draw_decoder_lstm(bench);
   weights.attention = draw_source_attention(bench);
-  if (!attends_first)
+  if (!attends_first) {
     weights.W_c = bench.input<2>(
         {.id = "attention/W_c",
          .title = "Makes one vector of the context and the state",
          .note = fmt::format("Rows 0 to {} read the context, the others the state.", width - 1)},
         {2 * width, width});
+    weights.b_c = bench.input_if_given<1>({.id = "attention/b_c", .title = "Added to that vector"});
+  }
   weights.W = bench.input<2>(
       {.id = "output/W",
        .title = "Makes a number for each word that may be written",
@@ -55,7 +57,7 @@ DecoderWeights draw_decoder(Workbench& bench, const OutputWords& words) {
                           : "") +
            words.note},
       {attends_first ? 2 * width : width, vocabulary});
-  if (attends_first)
+  if (attends_first || bench.has_given("output/b"))
     weights.b = bench.input<1>({.id = "output/b", .title = "Bias of each word's number: 0 before training"},
                                {vocabulary});
   return weights;
@@ -89,15 +91,19 @@ LstmWords decoder_words(const Workbench& bench) {
 
 namespace {
 
-attn::About about_logits(bool attends_first) {
+attn::About about_logits(bool attends_first, bool has_bias) {
   attn::About about = {.id = "logits",
                        .title = "A number for each word that may come next",
                        .formula = "attentional W",
                        .from = {"attentional", "output/W"},
                        .axes = {"target", "vocabulary"}};
   if (attends_first) {
-    about.formula = "[hₜ; contextₜ] W + b";
-    about.from = {"h", "context", "output/W", "output/b"};
+    about.formula = "[hₜ; contextₜ] W";
+    about.from = {"h", "context", "output/W"};
+  }
+  if (has_bias) {
+    about.formula += " + b";
+    about.from.emplace_back("output/b");
   }
   return about;
 }
@@ -135,10 +141,11 @@ std::pair<LstmState, Tensor<3>> bahdanau_step(Workbench& bench, const Tensor<3>&
   const auto queries = trace.step(asks, asks_with_word(bench) ? attn::join(before.h, y) : before.h);
   const auto context = attend_to_source(bench, queries, source, weights.attention).context;
   auto state = lstm_cell(bench, attn::join(y, context), before, weights.lstm, decoder_words(bench));
-  return {state,
-          trace.step(about_logits(true), attn::linear(attn::join(state.h, context), weights.W, *weights.b),
-                     {{"concat-order:logits",
-                       [&] { return attn::linear(attn::join(context, state.h), weights.W, *weights.b); }}})};
+  return {state, trace.step(about_logits(true, true),
+                            attn::linear(attn::join(state.h, context), weights.W, *weights.b),
+                            {{"concat-order:logits", [&] {
+                                return attn::linear(attn::join(context, state.h), weights.W, *weights.b);
+                              }}})};
 }
 
 /// Step, then attend. Returns the state and the logits.
@@ -147,17 +154,18 @@ std::pair<LstmState, Tensor<3>> luong_step(Workbench& bench, const Tensor<3>& y,
   auto& trace = bench.trace;
   auto state = lstm_cell(bench, y, before, weights.lstm, decoder_words(bench));
   const auto context = attend_to_source(bench, state.h, source, weights.attention, &before.h).context;
-  const auto attentional = trace.step(
-      {.id = "attentional",
-       .title = "Context and state in one vector",
-       .formula = "tanh([context; h] W_c)",
-       .from = {"context", "h", "attention/W_c"},
-       .axes = {"target", "hidden"},
-       .note = "Luong et al., equation 5. Code that hands the bare context on leaves this out, and "
-               "with it most of what the decoder knows."},
-      attn::tanh(attn::linear(attn::join(context, state.h), *weights.W_c)),
-      mistakes_of_attentional(context, state.h, *weights.W_c));
-  return {state, trace.step(about_logits(false), attn::linear(attentional, weights.W))};
+  attn::About about = {.id = "attentional",
+                       .title = "Context and state in one vector",
+                       .formula = fmt::format("tanh([context; h] W_c{})", plus_bias(bench, "c")),
+                       .from = {"context", "h", "attention/W_c"},
+                       .axes = {"target", "hidden"},
+                       .note =
+                           "Luong et al., equation 5. Code that hands the bare context on leaves this out, "
+                           "and with it most of what the decoder knows."};
+  if (weights.b_c) about.from.emplace_back("attention/b_c");
+  const auto attentional = trace.step(about, attn::tanh(weights.c()(attn::join(context, state.h))),
+                                      mistakes_of_attentional(context, state.h, weights.c()));
+  return {state, trace.step(about_logits(false, weights.b.has_value()), weights.logits()(attentional))};
 }
 
 /// The first of the largest numbers in the one row of sample b.
@@ -202,15 +210,19 @@ void work_out_decoder(Workbench& bench, attn::Recurrence& recurrence, const Tens
       weights.attends_first() ? attn::worked_join(words, X_target.shape(2), context) : attn::WorkedOut(words);
   work_out_lstm(recurrence, weights.lstm, input, before,
                 worked_after("c_0", initial.c, recurrence.entries("c")));
+  const auto bias = [](const char* id, const std::optional<Tensor<1>>& b) {
+    return b ? std::optional(attn::Known<1>{id, *b}) : std::nullopt;
+  };
+  const auto b = bias("output/b", weights.b);
   if (weights.attends_first()) {
     recurrence.work_out("queries", asks_with_word(bench) ? attn::worked_join(before, width, words) : before);
-    recurrence.work_out("logits", attn::worked_linear(attn::worked_join(h, width, context), W,
-                                                      attn::Known<1>{"output/b", *weights.b}));
+    recurrence.work_out("logits", attn::worked_linear(attn::worked_join(h, width, context), W, b));
   } else {
     const auto mixed = attn::worked_linear(attn::worked_join(context, width, h),
-                                           attn::Known<2>{"attention/W_c", *weights.W_c});
+                                           attn::Known<2>{"attention/W_c", *weights.W_c},
+                                           bias("attention/b_c", weights.b_c));
     recurrence.work_out("attentional", [=](const attn::Index& at) { return tanh(mixed(at)); });
-    recurrence.work_out("logits", attn::worked_linear(recurrence.entries("attentional"), W));
+    recurrence.work_out("logits", attn::worked_linear(recurrence.entries("attentional"), W, b));
   }
   work_out_attention(bench, recurrence, source, weights.attention);
   recurrence.work_out("probabilities",

@@ -16,11 +16,14 @@ namespace lessons {
 struct DecoderWeights {
   attn::LstmWeights lstm;
   SourceAttentionWeights attention;
-  std::optional<Tensor<2>> W_c;  ///< [2·hidden×hidden]
-  Tensor<2> W;                   ///< [hidden×vocabulary]; without W_c [2·hidden×vocabulary]
-  std::optional<Tensor<1>> b;    ///< [vocabulary]
+  std::optional<Tensor<2>> W_c;    ///< [2·hidden×hidden]
+  Tensor<2> W;                     ///< [hidden×vocabulary]; without W_c [2·hidden×vocabulary]
+  std::optional<Tensor<1>> b;      ///< [vocabulary]; with W_c where it is given
+  std::optional<Tensor<1>> b_c{};  ///< [hidden], of W_c, where it is given
 
   bool attends_first() const { return !W_c; }
+  LinearMap c() const { return {*W_c, b_c}; }
+  LinearMap logits() const { return {W, b}; }
 };
 
 /// The inputs `decoder/…`, `attention/…` and `output/…`, drawn in that order.

@@ -25,7 +25,10 @@ std::vector<Input> attention_weight_list(const std::string& attention) {
   if (attention == "bahdanau" || attention == "bahdanau-input")
     return {{"W_q", {attention == "bahdanau" ? state : "feature=", "d_a"}, Draw::weight},
             {"W_k", {state, "d_a"}, Draw::weight},
-            {"v_a", {"d_a"}, Draw::weight}};
+            {"v_a", {"d_a"}, Draw::weight},
+            {"b_q", {"d_a"}, Draw::given},
+            {"b_k", {"d_a"}, Draw::given}};
+  const Input b_c = {"b_c", {state}, Draw::given};
   if (attention == "multihead")
     return {{"W_Q", {state, "head·d_k="}, Draw::weight},
             {"W_K", {state, "head·d_k="}, Draw::weight},
@@ -35,14 +38,20 @@ std::vector<Input> attention_weight_list(const std::string& attention) {
             {"b_K", {"head·d_k=direction·hidden"}, Draw::given},
             {"b_V", {"head·d_v=direction·hidden"}, Draw::given},
             {"b_O", {state}, Draw::given},
-            {"W_c", {two_states, state}, Draw::weight}};
+            {"W_c", {two_states, state}, Draw::weight},
+            b_c};
   if (attention == "luong-general")
-    return {{"W_a", {state, "feature="}, Draw::weight}, {"W_c", {two_states, state}, Draw::weight}};
+    return {{"W_a", {state, "feature="}, Draw::weight},
+            {"b_a", {"feature=direction·hidden"}, Draw::given},
+            {"W_c", {two_states, state}, Draw::weight},
+            b_c};
   if (attention == "luong-concat")
     return {{"W_a", {two_states, "d_a"}, Draw::weight},
             {"v_a", {"d_a"}, Draw::weight},
-            {"W_c", {two_states, state}, Draw::weight}};
-  return {{"W_c", {two_states, state}, Draw::weight}};
+            {"b_a", {"d_a"}, Draw::given},
+            {"W_c", {two_states, state}, Draw::weight},
+            b_c};
+  return {{"W_c", {two_states, state}, Draw::weight}, b_c};
 }
 
 }  // namespace
@@ -60,7 +69,7 @@ std::vector<Input> seq2seq_input_list(const Options& options) {
   lists.push_back(in_group("attention", attention_weight_list(options.attention)));
   lists.push_back(
       {{"output/W", {is_bahdanau ? "feature=" : "hidden=direction·hidden", "vocabulary="}, Draw::weight}});
-  if (is_bahdanau) lists.push_back({{"output/b", {"vocabulary="}, Draw::zeros}});
+  lists.push_back({{"output/b", {"vocabulary="}, is_bahdanau ? Draw::zeros : Draw::given}});
   lists.push_back(
       {{.id = "words", .axes = {"target=1+target"}, .draw = Draw::given, .is_multiplied = false}});
   if (options.model) lists.push_back(by_length_input_list());

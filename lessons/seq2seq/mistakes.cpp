@@ -92,9 +92,9 @@ attn::Mistakes mistakes_of_first_state(const Tensor<3>& forward, const Tensor<3>
   return mistakes;
 }
 
-attn::Mistakes mistakes_of_attentional(const Tensor<3>& context, const Tensor<3>& h, const Tensor<2>& W_c) {
-  return {{"luong-no-tanh", [&] { return attn::linear(attn::join(context, h), W_c); }},
-          {"concat-order:attentional", [&] { return attn::tanh(attn::linear(attn::join(h, context), W_c)); }},
+attn::Mistakes mistakes_of_attentional(const Tensor<3>& context, const Tensor<3>& h, const LinearMap& c) {
+  return {{"luong-no-tanh", [&] { return c(attn::join(context, h)); }},
+          {"concat-order:attentional", [&] { return attn::tanh(c(attn::join(h, context))); }},
           {"attentional-missing", [&] { return context; }}};
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "lessons/self_attention.hpp"
 #include "lessons/seq2seq/lstm.hpp"
 #include "trace/mistake.hpp"
 
@@ -26,6 +27,6 @@ attn::Mistakes mistakes_of_first_state(const Tensor<3>& forward, const Tensor<3>
                                        bool is_memory);
 
 /// Of Luong's vector tanh([context; h] W_c).
-attn::Mistakes mistakes_of_attentional(const Tensor<3>& context, const Tensor<3>& h, const Tensor<2>& W_c);
+attn::Mistakes mistakes_of_attentional(const Tensor<3>& context, const Tensor<3>& h, const LinearMap& c);
 
 }  // namespace lessons

@@ -77,16 +77,21 @@ Lines attend_lines(const Workbench& bench) {
                    fmt::format("    context = weights @ {}", states)});
     return lines;
   };
+  const auto bias = [&](const char* name) { return plus_bias(bench, name, "attention_"); };
+  if (!(bias("q") + bias("k")).empty())
+    return with({fmt::format("    asked = query @ attention_W_q{}", bias("q")),
+                 fmt::format("    energy = np.tanh(asked + {} @ attention_W_k{})", states, bias("k")),
+                 "    scores = energy @ attention_v_a"});
   if (attends_before_the_cell(bench.options))
     return with({fmt::format("    energy = np.tanh(query @ attention_W_q + {} @ attention_W_k)", states),
                  "    scores = energy @ attention_v_a"});
   if (attends_as(bench, "luong-dot")) return with({fmt::format("    scores = {} @ h", states)});
   if (attends_as(bench, "luong-general"))
-    return with({fmt::format("    scores = {} @ (h @ attention_W_a)", states)});
+    return with({fmt::format("    scores = {} @ (h @ attention_W_a{})", states, bias("a"))});
   if (attends_as(bench, "luong-concat"))
     return with({fmt::format("    pairs = np.hstack([np.tile(h, (len({0}), 1)), {0}])", states),
-                 "    energy = np.tanh(pairs @ attention_W_a)", "    scores = energy @ attention_v_a"});
-  const auto bias = [&](const char* name) { return plus_bias_of_heads(bench, name, "attention_"); };
+                 fmt::format("    energy = np.tanh(pairs @ attention_W_a{})", bias("a")),
+                 "    scores = energy @ attention_v_a"});
   Lines lines = {fmt::format("    Q = split(h[None] @ attention_W_Q{})", bias("Q")),
                  fmt::format("    K = split({} @ attention_W_K{})", states, bias("K")),
                  fmt::format("    V = split({} @ attention_W_V{})", states, bias("V")),
@@ -136,8 +141,10 @@ Lines step_lines(const Workbench& bench) {
   } else {
     lines.emplace_back("    i, f, g, o, c, h = decoder_lstm(y, h_before, c_before)");
     append(lines, attend_lines(bench));
-    append(lines, {"    attentional = np.tanh(np.concatenate([context, h]) @ attention_W_c)",
-                   "    logits = attentional @ output_W"});
+    append(lines, {fmt::format("    attentional = np.tanh(np.concatenate([context, h]) @ attention_W_c{})",
+                               plus_bias(bench, "c", "attention_")),
+                   fmt::format("    logits = attentional @ output_W{}",
+                               bench.has_given("output/b") ? " + output_b" : "")});
   }
   lines.emplace_back("    probabilities = softmax(logits)");
   append(lines, return_lines(bench));

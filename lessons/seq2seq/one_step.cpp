@@ -167,7 +167,8 @@ class OneStep {
 
   /// tanh of what the query and each state add up to, for the scores of bahdanau and luong-concat.
   void show_energy() {
-    const auto& [W_q, W_k, W_a, v_a, multihead] = run_.weights.decoder.attention;
+    const auto& weights = run_.weights.decoder.attention;
+    const auto &W_q = weights.W_q, &W_k = weights.W_k, &W_a = weights.W_a;
     const bool is_one_matrix = W_a.has_value();
     const auto id_q = is_one_matrix ? "attention/W_a" : "attention/W_q";
     const auto id_k = is_one_matrix ? "attention/W_a" : "attention/W_k";
@@ -175,46 +176,49 @@ class OneStep {
         state_weight{id_k, is_one_matrix ? *W_a : *W_k};
     const std::size_t lower = is_one_matrix ? width_ : 0;
     const std::size_t asking = attends_first_ ? query_.shape(1) : width_;
-    const auto sum = [=, this](const Index& at) {
+    const auto sum = [=, &weights, this](const Index& at) {
       const auto b = at[0], j = at[1], a = at[2];
-      return Worked::sum({sum_of_products_at(
-                              asking, [&](auto k) { return query(b, k); },
-                              [&](auto k) {
-                                return query_weight({k, a});
-                              }),
-                          sum_of_products_at(
-                              width_,
-                              [&](auto k) {
-                                return states()({b, j, k});
-                              },
-                              [&](auto k) {
-                                return state_weight({lower + k, a});
-                              })});
+      std::vector<Worked> terms = {sum_of_products_at(
+                                       asking, [&](auto k) { return query(b, k); },
+                                       [&](auto k) {
+                                         return query_weight({k, a});
+                                       }),
+                                   sum_of_products_at(
+                                       width_,
+                                       [&](auto k) {
+                                         return states()({b, j, k});
+                                       },
+                                       [&](auto k) {
+                                         return state_weight({lower + k, a});
+                                       })};
+      if (weights.b_q) terms.push_back(Known<1>{"attention/b_q", *weights.b_q}({a}));
+      if (weights.b_k) terms.push_back(Known<1>{"attention/b_k", *weights.b_k}({a}));
+      if (weights.b_a) terms.push_back(Known<1>{"attention/b_a", *weights.b_a}({a}));
+      return Worked::sum(std::move(terms));
     };
     energy_ = Tensor<3>(run_.source.keys.shape());
-    const auto& keys = states().tensor;
     for (std::size_t b = 0; b < energy_.shape(0); ++b)
       for (std::size_t a = 0; a < energy_.shape(2); ++a) {
         double of_query = 0.0;
         for (std::size_t k = 0; k < asking; ++k) of_query += query(b, k).value() * query_weight.tensor(k, a);
-        for (std::size_t j = 0; j < energy_.shape(1); ++j) {
-          double of_state = 0.0;
-          for (std::size_t k = 0; k < width_; ++k)
-            of_state += keys(b, j, k) * state_weight.tensor(lower + k, a);
-          energy_(b, j, a) = std::tanh(of_query + of_state);
-        }
+        if (weights.b_q) of_query += (*weights.b_q)(a);
+        for (std::size_t j = 0; j < energy_.shape(1); ++j)
+          energy_(b, j, a) = std::tanh(of_query + run_.source.keys(b, j, a));
       }
     std::vector<std::string> from = {attends_first_ ? "query" : "h", states_id(), id_q};
     if (!is_one_matrix) from.emplace_back(id_k);
-    energy_ = bench_.trace.step({.id = "energy",
-                                 .title = "A small network compares it with each source word",
-                                 .formula = is_one_matrix ? "tanh([h; " + states_id() + "] W_a)"
-                                                          : "tanh(query W_q + " + states_id() + " W_k)",
-                                 .from = from,
-                                 .axes = {"source", "d_a"},
-                                 .worked = [sum](const Index& at) { return tanh(sum(at)); },
-                                 .worked_at = where_it_looks({0})},
-                                energy_);
+    const auto bias = [&](const char* name) { return plus_bias(bench_, name); };
+    energy_ = bench_.trace.step(
+        {.id = "energy",
+         .title = "A small network compares it with each source word",
+         .formula = is_one_matrix
+                        ? fmt::format("tanh([h; {}] W_a{})", states_id(), bias("a"))
+                        : fmt::format("tanh(query W_q{} + {} W_k{})", bias("q"), states_id(), bias("k")),
+         .from = from,
+         .axes = {"source", "d_a"},
+         .worked = [sum](const Index& at) { return tanh(sum(at)); },
+         .worked_at = where_it_looks({0})},
+        energy_);
   }
 
   /// Number c of x W_Q, and + b_Q, for `name` "Q".
@@ -252,16 +256,8 @@ class OneStep {
     if (!weights.W_a)
       return sum_of_products_at(
           width_, [&](auto k) { return query(b, k); }, state);
-    const Known<2> W_a{"attention/W_a", *weights.W_a};
     return sum_of_products_at(
-        width_,
-        [&](auto k) {
-          return sum_of_products_at(
-              width_, [&](auto i) { return query(b, i); },
-              [&](auto i) {
-                return W_a({i, k});
-              });
-        },
+        width_, [&](auto k) { return projected("a", weights.a(), k, [&](auto i) { return query(b, i); }); },
         state);
   }
 
@@ -269,6 +265,8 @@ class OneStep {
     const auto& weights = run_.weights.decoder.attention;
     if (has_heads_) return "(h W_Q)ᵢ · (" + states_id() + " W_K)ᵢ";
     if (weights.v_a) return "energy v_a";
+    const auto bias = plus_bias(bench_, "a");
+    if (!bias.empty()) return fmt::format("(h W_a{}) · {}", bias, states_id());
     return weights.W_a ? "h W_a · " + states_id() : "h · " + states_id();
   }
 
@@ -339,9 +337,8 @@ class OneStep {
                          .from = {"decoder/context"},
                          .axes = {"hidden"}};
     if (has_heads_) {
-      about.formula =
-          fmt::format("[head₁; …; headₕ] W_O{}, headᵢ = weightsᵢ ({} W_V{})ᵢ",
-                      plus_bias_of_heads(bench_, "O"), states_id(), plus_bias_of_heads(bench_, "V"));
+      about.formula = fmt::format("[head₁; …; headₕ] W_O{}, headᵢ = weightsᵢ ({} W_V{})ᵢ",
+                                  plus_bias(bench_, "O"), states_id(), plus_bias(bench_, "V"));
       about.note = "No entry is worked out: the lesson multihead shows the values of the heads one by one.";
     } else {
       about.worked = [this](const Index& at) {
@@ -437,19 +434,22 @@ class OneStep {
 
   void show_attentional() {
     const Known<2> context{"context", context_}, h{"h", h_}, W_c{"attention/W_c", *run_.weights.decoder.W_c};
+    const auto& b_c = run_.weights.decoder.b_c;
     attentional_ =
         bench_.trace.step({.id = "attentional",
                            .title = "Context and state in one vector",
-                           .formula = "tanh([context; h] W_c)",
+                           .formula = fmt::format("tanh([context; h] W_c{})", plus_bias(bench_, "c")),
                            .from = {"decoder/attentional"},
                            .axes = {"hidden"},
                            .worked =
-                               [=, this](const Index& at) {
-                                 return tanh(sum_of_products_at(
+                               [=, &b_c, this](const Index& at) {
+                                 std::vector<Worked> terms = {sum_of_products_at(
                                      2 * width_, [&](auto k) { return joined_at(context, h, at[0], k); },
                                      [&](auto k) {
                                        return W_c({k, at[1]});
-                                     }));
+                                     })};
+                                 if (b_c) terms.push_back(Known<1>{"attention/b_c", *b_c}({at[1]}));
+                                 return tanh(Worked::sum(std::move(terms)));
                                }},
                           attn::step_of(*run_.decoder.attentional, t_));
   }
@@ -461,12 +461,13 @@ class OneStep {
   }
 
   void write() {
-    const auto& [lstm, attention, W_c, W, b] = run_.weights.decoder;
-    const Known<2> output{"output/W", W};
+    const auto& decoder = run_.weights.decoder;
+    const Known<2> output{"output/W", decoder.W};
     logits_ =
         bench_.trace.step({.id = "logits",
                            .title = "Write: a number for each word",
-                           .formula = attends_first_ ? "[h; context] W + b" : "attentional W",
+                           .formula = std::string(attends_first_ ? "[h; context] W" : "attentional W") +
+                                      (decoder.b ? " + b" : ""),
                            .from = {"decoder/logits"},
                            .axes = {"vocabulary"},
                            .worked =

@@ -205,3 +205,45 @@ TEST_CASE("what a run with biases computed is right, and without one of them it 
       CHECK(step["verdict"] == "right");
   }
 }
+
+TEST_CASE(
+    "the attentions of Bahdanau et al. and Luong et al. take biases, and without one the step is wrong") {
+  struct Case {
+    std::string attention, biases, step, formula;
+  };
+  const std::string of_W_c = " --set 'attention/b_c=[1,0,-2,0.5]' --set 'output/b=[0.5,0,1]'";
+  const std::string of_d_a = "=[1,0,-2]'";
+  for (const Case& each :
+       {Case{"bahdanau", " --set 'attention/b_q" + of_d_a + " --set 'attention/b_k" + of_d_a,
+             "decoder/scores", "v_a · tanh(hₜ₋₁ W_q + b_q + eⱼ W_k + b_k)"},
+        Case{"bahdanau-input", " --set 'attention/b_k" + of_d_a, "decoder/scores",
+             "v_a · tanh([hₜ₋₁; yₜ] W_q + eⱼ W_k + b_k)"},
+        Case{"luong-concat", " --set 'attention/b_a" + of_d_a, "decoder/scores",
+             "v_a · tanh([hₜ; eⱼ] W_a + b_a)"},
+        Case{"luong-general", " --set 'attention/b_a=[1,0,-2,0.5]'", "decoder/scores", "(hₜ W_a + b_a) · eⱼ"},
+        Case{"luong-dot", of_W_c, "decoder/attentional", "tanh([context; h] W_c + b_c)"},
+        Case{"luong-dot", of_W_c, "decoder/logits", "attentional W + b"},
+        Case{"multihead", of_W_c, "decoder/attentional", "tanh([context; h] W_c + b_c)"}}) {
+    CAPTURE(each.attention, each.step);
+    const auto lesson =
+        "seq2seq --source 'a b' --target 'c d' --hidden 4 --d-a 3 --attention " + each.attention;
+    const auto with = run_of(lesson + each.biases), without = run_of(lesson);
+    const auto step = event_called(with, each.step);
+    CHECK(step["formula"] == each.formula);
+    CHECK(contains(step["worked"]["operands"].dump(), "/b"));
+    CHECK(step["data"] != event_called(without, each.step)["data"]);
+    CHECK(contains(output_of("check seq2seq " + trace_of(lesson + each.biases)), "steps are right."));
+
+    json dump;
+    for (const auto& event : with["events"])
+      if (event["kind"] == "input" || event["kind"] == "step")
+        dump[event["id"].get<std::string>()] = event["data"];
+    dump[each.step] = event_called(without, each.step)["data"];
+    const Folder folder;
+    const auto result = run(fmt::format("check seq2seq {} --attention {} --format json",
+                                        folder.write("dump.json", dump.dump()), each.attention));
+    CHECK(result.status == 1);
+    for (const auto& checked : json::parse(result.out)["steps"])
+      if (checked["id"] == each.step) CHECK(checked["verdict"] == "wrong");
+  }
+}
