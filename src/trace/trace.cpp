@@ -227,7 +227,8 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
               .axes = about.axes,
               .distribution = about.distribution,
               .curve = about.curve,
-              .linear = about.linear};
+              .linear = about.linear,
+              .after_overflow = !overflow_.empty()};
   for (const auto& name : about.from) event.inputs.push_back(find(name));
   const bool has_batch = tensor.shape.size() == about.axes.size() + 1;
   if (!has_batch && tensor.shape.size() != about.axes.size())

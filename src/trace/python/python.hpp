@@ -14,7 +14,8 @@ namespace attn {
 std::string python_name(std::string_view id);
 
 /// A trace as a script of NumPy: the inputs of the run, the code that the page shows, and an assertion for
-/// each step. It asserts every core step, and a detail where the code computes it.
+/// each step. It asserts every core step, and a detail where the code computes it; none after a number that
+/// was too large for the dtype of the run, as NumPy goes on with it in float64. `beyond` has their names.
 class PythonScript : public Sink {
  public:
   explicit PythonScript(const Header& header);
@@ -36,7 +37,8 @@ class PythonScript : public Sink {
 
   Header header_;
   double tolerance_ = 0.0;
-  std::size_t batch_ = 0;  ///< samples; 0 without a batch axis
+  std::vector<std::string> beyond_;  ///< core steps that are not asserted
+  std::size_t batch_ = 0;            ///< samples; 0 without a batch axis
   std::vector<Variable> inputs_, steps_;
   std::vector<std::string> code_;
 };

@@ -91,6 +91,10 @@ void PythonScript::receive(const Event& event) {
     tolerance_ = std::max(tolerance_, tolerance_of(Dtype::float32));  // which every machine draws its own way
   if (!event.tensor) return;
   tolerance_ = std::max(tolerance_, tolerance_of(event.tensor->dtype));
+  if (event.kind == Kind::step && event.after_overflow) {
+    if (event.is_on_page()) beyond_.push_back(fmt::format("\"{}\"", python_name(event.id)));
+    return;
+  }
   auto& variables = event.kind == Kind::input ? inputs_ : steps_;
   variables.push_back(variable_of(event));
   if (variables.back().has_batch) batch_ = event.tensor->shape.front();
@@ -139,9 +143,17 @@ std::string PythonScript::finish() {
       tolerance_);
   text += batch_ > 0 ? fmt::format("for sample in range({}):\n", batch_) + body("    ") : body("");
   text += "\nprint(f\"{len(checked)} steps agree: \" + \", \".join(sorted(checked)))\n";
+  if (!beyond_.empty())
+    text += fmt::format(
+        "# In these steps, or before, a number is too large for the dtype and became inf; NumPy goes on with "
+        "it "
+        "in float64.\nbeyond = [{}]\nprint(\"Not asserted, after a number too large for the dtype: \" + \", "
+        "\".join(beyond))\n",
+        fmt::join(beyond_, ", "));
   inputs_.clear();
   steps_.clear();
   code_.clear();
+  beyond_.clear();
   return text;
 }
 
