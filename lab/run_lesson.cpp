@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <map>
 
 #include "attn/error.hpp"
+#include "lab/option_values.hpp"
 #include "lab/output.hpp"
 #include "lab/ranks.hpp"
 #include "lab/screen.hpp"
@@ -30,21 +29,14 @@ constexpr std::size_t widest_page = 120;  // columns, unless more are asked for:
 
 Format format_of(const Presentation& presentation) {
   if (presentation.format) return *presentation.format;
-  const auto ending = std::filesystem::path(presentation.output.value_or("")).extension().string();
-  const std::map<std::string, Format> formats = {{"", Format::text},
-                                                 {".txt", Format::text},
-                                                 {".json", Format::json},
-                                                 {".npz", Format::npz},
-                                                 {".safetensors", Format::safetensors},
-                                                 {".svg", Format::svg},
-                                                 {".html", Format::html},
-                                                 {".py", Format::python}};
-  if (const auto found = formats.find(ending); found != formats.end()) return found->second;
-  require_writable(*presentation.output);
-  throw attn::Error(
-      fmt::format("--output {} ends in {}, which names no format; valid: .txt, .json, .npz, .safetensors, "
-                  ".svg, .html, .py, or --format text, json, npz, safetensors, svg, html or python",
-                  *presentation.output, ending));
+  if (presentation.output) require_writable(*presentation.output);
+  return format_of_ending<Format>(presentation.output.value_or(""), {{".txt", Format::text},
+                                                                     {".json", Format::json},
+                                                                     {".npz", Format::npz},
+                                                                     {".safetensors", Format::safetensors},
+                                                                     {".svg", Format::svg},
+                                                                     {".html", Format::html},
+                                                                     {".py", Format::python}});
 }
 
 /// Archives hold numbers, and are no text for a terminal.

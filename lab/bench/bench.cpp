@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include "fast/bench/baselines.hpp"
 #include "fast/gemm.hpp"
 #include "lab/bench/report.hpp"
+#include "lab/option_values.hpp"
 #include "lab/output.hpp"
 #include "lab/progress_bar.hpp"
 
@@ -25,17 +25,10 @@ using attn::simd::Isa;
 
 BenchFormat format_of(const RunBench& run) {
   if (run.format) return *run.format;
-  const auto ending = run.output ? std::filesystem::path(*run.output).extension().string() : "";
-  if (ending == ".json") return BenchFormat::json;
-  if (ending == ".csv") return BenchFormat::csv;
-  if (ending == ".svg") return BenchFormat::svg;
-  for (const std::string_view other : {".npz", ".safetensors", ".html", ".png"})
-    if (ending == other)
-      throw attn::Error(
-          fmt::format("--output {}: bench writes no {}; valid: an ending in .json, .csv or .svg, any other "
-                      "for text, or --format",
-                      *run.output, other));
-  return BenchFormat::text;
+  return format_of_ending<BenchFormat>(run.output.value_or(""), {{".txt", BenchFormat::text},
+                                                                 {".json", BenchFormat::json},
+                                                                 {".csv", BenchFormat::csv},
+                                                                 {".svg", BenchFormat::svg}});
 }
 
 /// The processor whose kernels OpenBLAS is to use: one that has the same instructions and no better ones.

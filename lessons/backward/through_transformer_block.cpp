@@ -150,7 +150,9 @@ std::vector<std::string> backward_functions(const Workbench& bench) {
       group == 1 ? "    d_V = np.hstack(weights.transpose(0, 2, 1) @ d_heads)"
                  : "    d_V = np.hstack(add_up(weights.transpose(0, 2, 1) @ d_heads))",
       "    d_W = x.T @ d_Q, x.T @ d_K, x.T @ d_V, np.hstack(weights @ V).T @ d_output",
-      "    return d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T, d_W"};
+      takes_biases ? "    d_b = [d.sum(axis=0) for d in (d_Q, d_K, d_V, d_output)]\n"
+                     "    return d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T, d_W, d_b"
+                   : "    return d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T, d_W"};
   lines.insert(lines.end(), rest.begin(), rest.end());
   if (activation_of(bench) == attn::Activation::gelu)
     lines.insert(lines.end(),
@@ -189,11 +191,15 @@ void show_block_backward_code(Workbench& bench, const std::optional<Mask<3>>& ma
   std::string biases;
   for (const auto& b : given_biases(bench, "attention/"))
     if (b != "b_O") biases += fmt::format(",\n    {0}=attention_{0}", b);
-  const std::vector<std::string> attention = {
+  const bool takes_biases = !given_biases(bench, "attention/").empty();
+  std::vector<std::string> attention = {
       "attention_d_output = d_residual_1",
-      fmt::format("attention_d_{}, d_W = multihead_back(attention_d_output, {},", attended, attended),
+      fmt::format("attention_d_{0}, d_W{1} = multihead_back(attention_d_output, {0},", attended,
+                  takes_biases ? ", d_b" : ""),
       fmt::format("    attention_W_Q, attention_W_K, attention_W_V, attention_W_O{}{})",
                   mask ? ", attention_mask" : "", biases)};
+  if (takes_biases && is_one_sample)
+    attention.emplace_back("attention_d_b_Q, attention_d_b_K, attention_d_b_V, attention_d_b_O = d_b");
   std::vector<std::string> lines = {
       "# LN_back(), multihead_back(): the functions are among the code of --all"};
   const auto add = [&](const std::vector<std::string>& more) {

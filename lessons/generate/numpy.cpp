@@ -116,29 +116,32 @@ std::vector<std::string> decoding_code(const Workbench& bench, const Decoding& d
 std::vector<std::string> passes_code(const Workbench& bench) {
   const auto heads = bench.heads(), kv_heads = bench.kv_heads();
   const auto shared = heads == kv_heads ? "" : fmt::format(".repeat({}, axis=0)", heads / kv_heads);
-  return {
-      "def split(x, heads):",
-      "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
-      "",
-      fmt::format("def layer(x, K_before, V_before, {}):", names_of_layer(bench)),
-      fmt::format("    Q, K, V = split(x @ W_Q{2}, {0}), split(x @ W_K{3}, {1}), split(x @ W_V{4}, {1})",
-                  heads, kv_heads, plus_bias(bench, "b_Q"), plus_bias(bench, "b_K"), plus_bias(bench, "b_V")),
-      "    cache_K, cache_V = np.append(K_before, K, 1), np.append(V_before, V, 1)",
-      fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
-      "    scaled = scores / np.sqrt(Q.shape[2])",
-      "    n, known = len(x), K_before.shape[1]",
-      "    future = np.arange(known + n) > known + np.arange(n)[:, None]",
-      "    masked = np.where(future, -np.inf, scaled)",
-      "    weights = softmax(masked)",
-      fmt::format("    heads = weights @ cache_V{}", shared),
-      "    output = np.hstack(heads) @ W_O" + plus_bias(bench, "b_O"),
-      "    residual = x + output",
-      "    return dict(Q=Q, K=K, V=V, cache_K=cache_K, cache_V=cache_V,",
-      "                scores=scores, scaled=scaled, masked=masked, weights=weights,",
-      "                heads=heads, output=output, residual=residual)",
-      "",
-      fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)", kv_heads,
-                  bench.d_k(), bench.d_v())};
+  const auto split = [&](const char* name, std::size_t count) {
+    return fmt::format("split(x @ W_{0}{1}, {2})", name, plus_bias(bench, std::string("b_") + name), count);
+  };
+  const auto Q = split("Q", heads), K = split("K", kv_heads), V = split("V", kv_heads);
+  return {"def split(x, heads):",
+          "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
+          "",
+          fmt::format("def layer(x, K_before, V_before, {}):", names_of_layer(bench)),
+          takes_biases(bench) ? fmt::format("    Q = {}\n    K, V = {}, {}", Q, K, V)
+                              : fmt::format("    Q, K, V = {}, {}, {}", Q, K, V),
+          "    cache_K, cache_V = np.append(K_before, K, 1), np.append(V_before, V, 1)",
+          fmt::format("    scores = Q @ cache_K{}.transpose(0, 2, 1)", shared),
+          "    scaled = scores / np.sqrt(Q.shape[2])",
+          "    n, known = len(x), K_before.shape[1]",
+          "    future = np.arange(known + n) > known + np.arange(n)[:, None]",
+          "    masked = np.where(future, -np.inf, scaled)",
+          "    weights = softmax(masked)",
+          fmt::format("    heads = weights @ cache_V{}", shared),
+          "    output = np.hstack(heads) @ W_O" + plus_bias(bench, "b_O"),
+          "    residual = x + output",
+          "    return dict(Q=Q, K=K, V=V, cache_K=cache_K, cache_V=cache_V,",
+          "                scores=scores, scaled=scaled, masked=masked, weights=weights,",
+          "                heads=heads, output=output, residual=residual)",
+          "",
+          fmt::format("empty = [(np.zeros(({0}, 0, {1})), np.zeros(({0}, 0, {2})))] * len(layers)", kv_heads,
+                      bench.d_k(), bench.d_v())};
 }
 
 /// What the passes have computed under the names of this page. The last logits are those of the page's code.

@@ -13,6 +13,7 @@
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/strided.hpp"
+#include "trace/event.hpp"
 
 namespace lessons {
 
@@ -21,10 +22,7 @@ namespace {
 using attn::AnyTensor;
 using attn::Dump;
 using attn::ExpectedTensor;
-
-std::string_view last_of_path(std::string_view id) {
-  return id.substr(id.find_last_of('/') + 1);
-}
+using attn::last_of_path;
 
 /// The id of the lesson's mask, "attention/mask" of a block.
 std::string id_of_mask(const Lesson& lesson, const Options& options) {
@@ -49,20 +47,33 @@ Ids ids_of(const Plan& plan) {
   return ids;
 }
 
-/// Those of the lesson on its own sizes, and all inputs that it declares: what is given decides what it has.
-Ids possible_ids(const Lesson& lesson, const Options& options) {
+/// The lesson on its own sizes.
+Plan small_plan(const Lesson& lesson, const Options& options) {
   auto small = options;  // no name depends on a dimension
   if (options.heads) small.d_model = 2 * *options.heads;
-  auto ids = ids_of(make_plan(lesson, small, nullptr));
+  return make_plan(lesson, small, nullptr);
+}
+
+/// Those of the lesson on its own sizes, and all inputs that it declares: what is given decides what it has.
+Ids possible_ids(const Lesson& lesson, const Options& options) {
+  auto ids = ids_of(small_plan(lesson, options));
   for (const auto& input : lesson.inputs(options)) add_to(ids, input.id);
   return ids;
 }
 
-/// The inputs among somebody's tensors, as if --input had them.
+/// The inputs among somebody's tensors, as if --input had them. Where all inputs are there that the lesson
+/// draws, what it computes from them is no input, though it could be given instead, as backward's Q.
 attn::Tensors inputs_of(const Lesson& lesson, const Options& options, const Dump& dump) {
   attn::Tensors inputs;
   for (const auto& [id, tensor] : dump.tensors)
     if (id == "lengths" || find_input(lesson, options, id)) inputs.emplace(id, tensor);
+  const auto own = expected_tensors(small_plan(lesson, options));
+  const auto is_there = [&](const ExpectedTensor& one) {
+    return one.kind == attn::Kind::step || inputs.contains(one.id);
+  };
+  if (std::all_of(own.begin(), own.end(), is_there))
+    for (const auto& one : own)
+      if (one.kind == attn::Kind::step) inputs.erase(one.id);
   return inputs;
 }
 

@@ -84,6 +84,11 @@ struct Event {
   bool is_core() const { return is_on_page() && place->has_table; }
 };
 
+/// "W_Q" of "attention/W_Q": an id without its groups.
+inline std::string_view last_of_path(std::string_view id) {
+  return id.substr(id.rfind('/') + 1);  // npos + 1 is 0
+}
+
 /// The value of one option as it was in effect: unset, flag, number, text or list.
 using ConfigValue =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/text/width.hpp"
 #include "tests/cli/stored_runs.hpp"
 #include "tests/documents/schema.hpp"
 
@@ -246,4 +247,16 @@ TEST_CASE(
     for (const auto& checked : json::parse(result.out)["steps"])
       if (checked["id"] == each.step) CHECK(checked["verdict"] == "wrong");
   }
+}
+
+TEST_CASE("code with biases fits 80 columns, and computes their gradients") {
+  const auto trace =
+      run_of("generate --d-model 4 --heads 2 --layers 2 --model none --set layer=2/b_V=[0,1,2,3]");
+  for (const auto& event : trace["events"]) {
+    const std::string id = event["id"], code = event["formula"];
+    if (id == "code" || contains(id, "/code"))
+      for (const auto& line : lines_of(code)) CHECK(attn::display_width(line) <= 80);
+  }
+  CHECK(contains(output_of("backward --through transformer-block --d-model 4 --set attention/b_O=[0,1,2,3]"),
+                 "attention_d_b_O = d_b"));
 }

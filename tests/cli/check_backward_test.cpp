@@ -51,3 +51,15 @@ TEST_CASE("a part of a lesson without a probe is refused with those that have on
   CHECK(contains(refusal("probe backward --through seq2seq --output " + folder.file("x.npz")),
                  "valid: --through sdpa, multihead, transformer-block"));
 }
+
+TEST_CASE("a backward pass that begins with words is checked from the words on, whatever was set") {
+  const Folder folder;
+  const auto dump = folder.file("mine.npz");
+  for (const std::string set : {"", " --set W_Q=identity", " --set b_Q=[1,2,3,4]"}) {
+    output_of("backward --output " + dump + set);
+    const auto report = json::parse(output_of(fmt::format("check backward {} --format json", dump)));
+    for (const auto* id : {"Q", "d_W_Q", "d_X"}) CHECK(verdict_of(report, id)["verdict"] == "right");
+  }
+  output_of("backward --set 'Q=[[1,2],[3,4]]' --output " + dump);
+  CHECK(contains(output_of("check backward " + dump), "All 11 steps are right."));
+}

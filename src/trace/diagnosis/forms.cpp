@@ -12,6 +12,7 @@
 
 #include "trace/diagnosis/diagnosis.hpp"
 #include "trace/diagnosis/strided.hpp"
+#include "trace/event.hpp"
 
 namespace attn {
 
@@ -23,10 +24,6 @@ struct Reexpressed {
   std::string sentence;
   bool is_form = true;  ///< rather than a layout
 };
-
-std::string last_of_path(const std::string& id) {
-  return id.substr(id.rfind('/') + 1);  // npos + 1 is 0
-}
 
 std::string group_of(const std::string& id) {
   return id.substr(0, id.rfind('/') + 1);

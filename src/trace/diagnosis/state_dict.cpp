@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "trace/diagnosis/strided.hpp"
+#include "trace/event.hpp"
 
 namespace attn {
 
@@ -25,10 +26,6 @@ std::optional<std::size_t> count_in(const Header& header, std::string_view optio
         name == option && count != nullptr && *count > 0 && *count <= most)
       return static_cast<std::size_t>(*count);
   return std::nullopt;
-}
-
-std::string_view last_of_path(std::string_view id) {
-  return id.substr(id.find_last_of('/') + 1);
 }
 
 bool is_any_of(std::string_view text, const std::array<std::string_view, 3>& texts) {
