@@ -37,7 +37,7 @@ class PythonScript : public Sink {
 
   Header header_;
   double tolerance_ = 0.0;
-  std::vector<std::string> beyond_;  ///< core steps that are not asserted
+  std::vector<std::string> beyond_;  ///< steps that are not asserted
   std::size_t batch_ = 0;            ///< samples; 0 without a batch axis
   std::vector<Variable> inputs_, steps_;
   std::vector<std::string> code_;

@@ -92,7 +92,7 @@ void PythonScript::receive(const Event& event) {
   if (!event.tensor) return;
   tolerance_ = std::max(tolerance_, tolerance_of(event.tensor->dtype));
   if (event.kind == Kind::step && event.after_overflow) {
-    if (event.is_on_page()) beyond_.push_back(fmt::format("\"{}\"", python_name(event.id)));
+    beyond_.push_back(fmt::format("\"{}\"", python_name(event.id)));
     return;
   }
   auto& variables = event.kind == Kind::input ? inputs_ : steps_;
