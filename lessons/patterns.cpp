@@ -29,6 +29,7 @@
 #include "lessons/workbench/head_axis.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/worked.hpp"
+#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/entry.hpp"
 
 namespace lessons {
@@ -70,6 +71,15 @@ void require_shares(const Tensor<4>& weights, attn::Dtype dtype, const std::stri
                       "of 0 or more that sum to 1",
                       name, sum, smallest));
   }
+}
+
+/// What rounding explains in the sums of the rows: weights that are given may have been rounded before.
+attn::Limit rounding_of_rows(const Workbench& bench) {
+  const auto given = bench.plan.given.find("weights");
+  const auto limit = rounding(bench.trace);
+  if (given == bench.plan.given.end() || !given->second.tensor) return limit;
+  const auto of_given = rounding(attn::arithmetic_of({&*given->second.tensor}));
+  return of_given.bound > limit.bound ? of_given : limit;
 }
 
 /// The weights [batch×head×query×key], or the ones that are given.
@@ -381,7 +391,7 @@ void claim_patterns(Workbench& bench, const Tensor<4>& weights, const Ends& ends
                .claim = "each row of weights sums to 1",
                .formula = "max |Σⱼ weights − 1|",
                .value = attn::row_sum_deviation(weights),
-               .limit = rounding(bench.trace)});
+               .limit = rounding_of_rows(bench)});
   trace.claim({.id = "uniform-entropy",
                .claim = bench.options.causal ? "equal shares of i + 1 keys have the entropy log(i + 1)"
                                              : "equal shares of n keys have the entropy log n",

@@ -30,9 +30,13 @@ int digits_of(attn::Dtype dtype) {
 
 }  // namespace
 
-attn::Limit rounding(const attn::Trace& trace, double magnitude) {
+attn::Limit rounding(attn::Dtype dtype, double magnitude) {
   const double exponent = std::ceil(std::log10(std::max(1.0, magnitude)));
-  return attn::within_rounding(std::pow(10.0, exponent - digits_of(trace.dtype())));
+  return attn::within_rounding(std::pow(10.0, exponent - digits_of(dtype)));
+}
+
+attn::Limit rounding(const attn::Trace& trace, double magnitude) {
+  return rounding(trace.dtype(), magnitude);
 }
 
 attn::Limit roughly_at_most(double bound) {

@@ -14,6 +14,7 @@ namespace lessons {
 
 /// How far two ways of computing numbers up to `magnitude` may differ by rounding alone: 1e-12 in float64,
 /// 1e-5 in float32, 1e-2 in float16 and 1e-1 in bfloat16, times the power of ten next above the magnitude.
+attn::Limit rounding(attn::Dtype dtype, double magnitude = 1.0);
 attn::Limit rounding(const attn::Trace& trace, double magnitude = 1.0);
 
 /// At most the power of ten next above a bound, or 1e-307: for an error of rounding that is bounded only

@@ -34,6 +34,7 @@ struct Fact {
   std::string short_form;     ///< "X has d_model 8"
   std::string_view option{};  ///< that gives it
   std::string id{}, axis{};
+  std::size_t axis_length = 0;
 };
 
 /// Whether a decoder is given a source alone. A mask may be that of such a decoder: only X_target teaches
@@ -98,18 +99,33 @@ class Facts {
                     fmt::format("{} has {} {}", id, name == "sentence" ? "token" : name, length),
                     given_.option_of(id),
                     id,
-                    extent.name};
+                    extent.name,
+                    axis_length};
     const auto [known, is_new] = facts_.emplace(extent.dimension, fact);
     if (!is_new && known->second.length != length) refuse_pair(fact, known->second);
   }
 
-  [[noreturn]] static void refuse_pair(const Fact& a, const Fact& b) {
+  /// ", or --heads 4 --kv-heads 2", where keys and values have fewer heads than queries.
+  std::string fitting_heads(const Fact& a, const Fact& b) const {
+    const auto [few, many] = std::minmax(a.axis_length, b.axis_length);
+    if (!lesson_.uses("kv-heads") || !options_.heads || !a.axis.starts_with("head·") ||
+        !b.axis.starts_with("head·") || many % few != 0)
+      return "";
+    const auto sharing = many / few;
+    auto heads = *options_.heads;
+    if (options_.typed.count("heads") == 0) heads = (heads + sharing - 1) / sharing * sharing;
+    if (heads % sharing != 0) return "";
+    return fmt::format(", or --heads {} --kv-heads {}: {} queries to a key", heads, heads / sharing, sharing);
+  }
+
+  [[noreturn]] void refuse_pair(const Fact& a, const Fact& b) const {
     if (a.id == b.id)
       throw Error(fmt::format("{} in {}: {} and {} are the same tokens; valid: the same length for both",
                               a.tensor, a.option, b.axis, a.axis));
     const auto places = a.option == b.option ? fmt::format("both in {}", a.option)
                                              : fmt::format("one in {} and one in {}", a.option, b.option);
-    throw Error(fmt::format("{} but {}, {}; valid: the same length in both", a.tensor, b.short_form, places));
+    throw Error(fmt::format("{} but {}, {}; valid: the same length in both{}", a.tensor, b.short_form, places,
+                            fitting_heads(a, b)));
   }
 
   const Lesson& lesson_;
@@ -213,7 +229,8 @@ void follow_text(std::string_view flag, std::vector<std::string>& texts, const s
   const auto tokens = tokenize(candidates);
   if (!candidates.empty() && wanted.fits(tokens)) return;
   if (is_typed) {
-    const auto* fact = facts.find(flag) != nullptr ? facts.find(flag) : facts.find("batch");
+    const bool differ_in_number = tokens.size() != wanted.batch.value_or(1);
+    const auto* fact = facts.find(differ_in_number || facts.find(flag) == nullptr ? "batch" : flag);
     throw Error(fmt::format(
         "--{} has {} of up to {} tokens, which contradicts {}; valid: as many tokens, or no --{}", flag,
         tokens.size() == 1 ? "1 text" : fmt::format("{} texts", tokens.size()), tokens.length(),

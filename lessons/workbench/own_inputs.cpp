@@ -130,6 +130,35 @@ bool says_all_that_is_hidden(const Lesson& lesson, const Options& options, const
   return file.header().lesson == lesson.name && !is_typed(options, "causal") && !is_typed(options, "window");
 }
 
+/// Takes a tensor whose name may be an input's or a step's ("q_proj": W_Q or Q) for the input where its shape
+/// goes with the other inputs and is not the step's.
+void decide_by_shapes(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
+                      Dump& dump) {
+  std::erase_if(dump.undecided, [&](auto& tensor) {
+    const auto is_input = [&](const auto& id) { return find_input(lesson, options, id).has_value(); };
+    const auto id = std::find_if(tensor.ids.begin(), tensor.ids.end(), is_input);
+    if (id == tensor.ids.end() || dump.tensors.contains(*id) || last_of_path(*id) == "mask") return false;
+    auto inputs = inputs_of(lesson, options, dump);
+    inputs.insert_or_assign(*id, tensor.tensor);
+    std::erase_if(inputs, [](const auto& input) { return last_of_path(input.first) == "mask"; });
+    try {
+      const attn::TensorsAsTrace given(file.header(), std::move(inputs));
+      for (const auto& one : expected_tensors(make_plan(lesson, options, &given))) {
+        auto shape = one.shape;
+        if (!one.shows_batch && shape.size() == tensor.tensor.shape().size() + 1) shape.erase(shape.begin());
+        if (one.id != *id && attn::contains(tensor.ids, one.id) && shape == tensor.tensor.shape())
+          return false;
+      }
+    } catch (const attn::Error&) {
+      return false;
+    }
+    dump.assume(fmt::format("{} is taken for {}, whose shape it has.", tensor.name, *id));
+    dump.tensors.insert_or_assign(*id, tensor.tensor);
+    dump.as_named.insert_or_assign(*id, tensor);
+    return true;
+  });
+}
+
 /// Keeps what is no input under the lesson's ids, or under its own name where it could be one; steps that the
 /// run does not have stand for nothing.
 void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file, const Plan& plan,
@@ -162,6 +191,36 @@ std::unique_ptr<attn::StoredTrace> open_all(const std::vector<std::string>& path
     files.push_back(attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path));
   if (files.size() == 1) return std::move(files.front());
   return std::make_unique<attn::MergedTrace>(std::move(files));
+}
+
+/// The inputs of another lesson's trace, and those of its steps that are inputs here.
+std::unique_ptr<attn::StoredTrace> as_inputs(const Lesson& lesson, const Options& options,
+                                             const attn::StoredTrace& file) {
+  attn::Tensors tensors;
+  for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+    const auto& [id, kind] = std::pair(file.tensors()[i].id, file.tensors()[i].kind);
+    if (kind != attn::Kind::step || find_input(lesson, options, id)) tensors.emplace(id, file.read(i));
+  }
+  return std::make_unique<attn::TensorsAsTrace>(file.header(), std::move(tensors));
+}
+
+/// "heads = 2 is assumed …", where neither somebody nor the file says how many heads its weights are of.
+std::optional<std::string> assumed_heads(const Lesson& lesson, const Options& options,
+                                         const attn::StoredTrace& file) {
+  if (!options.heads || is_typed(options, "heads") || file.header().lesson == lesson.name)
+    return std::nullopt;
+  for (const auto& tensor : file.tensors()) {
+    const auto input = find_input(lesson, options, tensor.id);
+    const auto extents = input ? extents_of(lesson, *input, options) : std::vector<Extent>();
+    if (extents.empty() || !extents.back().name.starts_with("head·")) continue;
+    Ids possible;
+    for (std::size_t heads = 1; heads <= tensor.shape.back(); ++heads)
+      if (tensor.shape.back() % heads == 0) possible.push_back(std::to_string(heads));
+    return fmt::format(
+        "heads = {} is assumed: by their shapes the weights may be of {}, and --heads says it.",
+        *options.heads, attn::listed(possible, "or"));
+  }
+  return std::nullopt;
 }
 
 /// Whether a tensor is neither an input nor a step under its name.
@@ -217,6 +276,7 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::S
   const auto id = id_of_mask(lesson, options);
   const auto fusion = fusion_of(options, layout);
   auto dump = attn::named(file, possible_ids(lesson, options), fusion);
+  decide_by_shapes(lesson, options, file, dump);
   OwnInputs own{.tensors = inputs_of(lesson, options, dump), .other_names = dump.unknown};
   own.tensors.erase(id);
   if (own.tensors.empty()) return own;
@@ -225,6 +285,7 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::S
     return make_plan(lesson, options, &given);
   };
   dump = attn::named(file, ids_of(plan_without_mask()), fusion);
+  decide_by_shapes(lesson, options, file, dump);
   own.tensors = inputs_of(lesson, options, dump);
   own.tensors.erase(id);
   const auto plan = plan_without_mask();
@@ -253,22 +314,35 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
   auto file = open_all(typed.input);
   auto options = typed;
   follow_config(lesson, *file, options);
-  if (!has_other_names(lesson, options, *file)) return {std::move(file)};
-  auto own = own_inputs(lesson, options, *file, attn::MaskTrue::by_name);
-  if (own.tensors.empty()) {
-    Ids names;
-    for (const auto& tensor : file->tensors()) names.push_back(tensor.id);
-    throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}",
-                                  fmt::join(typed.input, " and "), lesson.name, tensors_in(*file, names),
-                                  describe_inputs(lesson, options)));
+  Ids names, remarks;
+  for (const auto& tensor : file->tensors()) names.push_back(tensor.id);
+  const auto held = tensors_in(*file, names);
+  const bool is_of_other = !file->header().lesson.empty() && file->header().lesson != lesson.name;
+  if (is_of_other) file = as_inputs(lesson, options, *file);
+  if (has_other_names(lesson, options, *file) || (is_of_other && file->tensors().empty())) {
+    auto own = own_inputs(lesson, options, *file, attn::MaskTrue::by_name);
+    if (own.tensors.empty())
+      throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}",
+                                    fmt::join(typed.input, " and "), lesson.name, held,
+                                    describe_inputs(lesson, options)));
+    remarks = std::move(own.names);
+    remarks.insert(remarks.end(), own.assumptions.begin(), own.assumptions.end());
+    if (is_of_other)
+      for (auto& [name, tensor] : std::exchange(own.others, {})) own.other_names.push_back(name);
+    if (!own.other_names.empty())
+      remarks.push_back(fmt::format("Left aside, since this run has no such tensor: {}.",
+                                    fmt::join(own.other_names, ", ")));
+    own.tensors.merge(own.others);
+    file = std::make_unique<attn::TensorsAsTrace>(file->header(), std::move(own.tensors));
   }
-  auto remarks = std::move(own.names);
-  remarks.insert(remarks.end(), own.assumptions.begin(), own.assumptions.end());
-  if (!own.other_names.empty())
+  if (is_of_other) {
+    Ids taken;
+    for (const auto& tensor : file->tensors()) taken.push_back(tensor.id);
     remarks.push_back(
-        fmt::format("Left aside, since this run has no such tensor: {}.", fmt::join(own.other_names, ", ")));
-  own.tensors.merge(own.others);
-  return {std::make_unique<attn::TensorsAsTrace>(file->header(), std::move(own.tensors)), std::move(remarks)};
+        fmt::format("Taken from the trace of {}: {}.", file->header().lesson, attn::listed(taken, "and")));
+  }
+  if (auto remark = assumed_heads(lesson, options, *file)) remarks.push_back(std::move(*remark));
+  return {std::move(file), std::move(remarks)};
 }
 
 std::vector<std::string> absent_inputs(const Plan& plan) {

@@ -189,6 +189,58 @@ TEST_CASE("weights can be looked at by themselves") {
         std::string::npos);
 }
 
+TEST_CASE("a trace of another lesson gives what is an input here, and the page says so") {
+  const Folder folder;
+  const auto path = folder.file("heads.npz");
+  output_of("multihead --heads 2 --dtype float32 --steps Q,K,V,weights --output " + path);
+  const auto heads = output_of("multihead --heads 2 --dtype float32 --format json");
+  const auto page = output_of("patterns --heads 2 --dtype float32 --format json --input " + path);
+  CHECK(tensor_in(page, "weights")["data"] == tensor_in(heads, "weights")["data"]);
+  CHECK(tensor_in(page, "names")["note"] == "Taken from the trace of multihead: weights.");
+  CHECK_FALSE(contains(output_of("patterns --heads 2 --input " + path), "Nothing here is trained"));
+  const auto attended = output_of("sdpa --dtype float32 --format json --input " + path);
+  for (const auto* id : {"Q", "K", "V"})
+    CHECK(tensor_in(attended, id)["data"] == tensor_in(heads, id)["data"]);
+  output_of("multihead --steps output --output " + folder.file("none.npz"));
+  CHECK(contains(refusal("sdpa --input " + folder.file("none.npz")),
+                 "holds no input of sdpa; it has output (5×"));
+}
+
+TEST_CASE("names of inputs and of steps are taken for what their shapes are") {
+  const Folder folder;
+  auto file = [&](std::size_t tokens) {
+    const json given = {{"X", table_of(tokens, 4)},
+                        {"q_proj", table_of(4, 4)},
+                        {"k_proj", table_of(4, 4)},
+                        {"v_proj", table_of(4, 4)},
+                        {"o_proj", table_of(4, 4)}};
+    return " --input " + folder.write("weights.json", given.dump());
+  };
+  const auto trace = output_of("multihead --heads 2 --format json" + file(3));
+  CHECK(tensor_in(trace, "W_K")["data"] == table_of(4, 4));
+  CHECK(tensor_in(trace, "W_O")["data"] == table_of(4, 4));
+  CHECK_THAT(std::string(tensor_in(trace, "names")["note"]), Catch::Contains("q_proj for W_Q"));
+  CHECK(contains(refusal("multihead --heads 2" + file(4)), "in --input is no input of this run"));
+}
+
+TEST_CASE("who gives weights without the number of heads is told of it, and which would fit") {
+  const Folder folder;
+  const auto file = [&](std::size_t keys) {
+    const json given = {{"X", table_of(3, 8)},
+                        {"q_proj.weight", table_of(8, 8)},
+                        {"k_proj.weight", table_of(keys, 8)},
+                        {"v_proj.weight", table_of(keys, 8)}};
+    return "multihead --input " + folder.write("weights.json", given.dump());
+  };
+  const std::string said = "heads = 2 is assumed: by their shapes the weights may be of 1, 2, 4 or 8";
+  CHECK_THAT(std::string(tensor_in(output_of(file(8) + " --format json"), "names")["note"]),
+             Catch::Contains(said));
+  CHECK_FALSE(contains(output_of(file(8) + " --heads 2 --format json"), said));
+  CHECK(contains(refusal(file(2)), "or --heads 4 --kv-heads 1: 4 queries to a key"));
+  CHECK(contains(refusal(file(4) + " --heads 4"), "or --heads 4 --kv-heads 2: 2 queries to a key"));
+  output_of(file(2) + " --heads 4 --kv-heads 1");
+}
+
 TEST_CASE("of a table of positions that is longer than the sentence the first rows are in use") {
   const Folder folder;
   const auto table = table_of(16, 4);

@@ -89,6 +89,8 @@ class Naming {
     auto meaning = meaning_of(name, known_ids_);
     if (contains(meaning.ids, "memory") && contains(meaning.ids, "X"))
       meaning.ids = {has_cross_attention() ? "memory" : "X"};
+    if (const auto last = folded(name); last.ends_with("oproj") || last.ends_with("outproj"))
+      if (meaning.ids.size() == 1) meaning.ids.clear();  // a lesson without W_O
     if (name == "attn_output" && contains(meaning.ids, "output") && is_torch()) meaning.ids = {"output"};
     return meaning;
   }

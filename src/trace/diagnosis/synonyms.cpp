@@ -116,6 +116,7 @@ void add_steps_of_attention(Synonyms& synonyms) {
   add(synonyms, "concatenated merged mergedheads concatheads concatoutput contextlayer", "concat");
   add(synonyms, "outputs result y finaloutput", "output");
   add(synonyms, "hookz", "heads concat");
+  add(synonyms, "oproj outproj", "output W_O");
   add(synonyms, "out o contextvector contextvectors", "output concat heads");
   add(synonyms, "attnoutput attentionoutput attnout hookattnout", "attention/output output concat heads");
   add(synonyms, "context", "output concat heads X_source");
