@@ -105,7 +105,7 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& lar
                           ? " These heads translate words into French. An article or adjective needs "
                             "its noun, which comes later. A verb needs its subject, which comes before." +
                                 other_way
-                      : bench.trace.is_given("weights")
+                      : bench.trace.is_given("weights") && !bench.trace.is_given("X")
                           ? ""
                           : " Nothing here is trained: a kind would be chance."),
       in_columns(rows) + "\n\n" + meanings_of(kinds));
