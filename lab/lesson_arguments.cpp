@@ -178,8 +178,9 @@ void settle_expectation(RunLesson& run) {
   if (!run.expected && (comparison.absolute || comparison.relative))
     throw Error(fmt::format("--{} is the tolerance of a comparison; valid: with --expect FILE",
                             comparison.absolute ? "atol" : "rtol"));
-  if (!run.expected && comparison.only_common)
-    throw Error("--only-common is of a comparison; valid: with --expect FILE");
+  if (!run.expected && (comparison.only_common || !comparison.renames.empty()))
+    throw Error(fmt::format("--{} is of a comparison; valid: with --expect FILE",
+                            comparison.only_common ? "only-common" : "rename"));
   if (!run.expected) return;
   if (output)
     throw Error(fmt::format("--output {} beside --expect, which shows only what differs; valid: one of them",

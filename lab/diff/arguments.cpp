@@ -38,13 +38,6 @@ void refuse_extra_of_diff(const CLI::App& app, const std::string& argument) {
   throw Error(fmt::format("diff takes two files, but \"{}\" is a third; valid: attnlab diff A B", argument));
 }
 
-void add_selection_options(CLI::App& app, Comparison& comparison) {
-  add_text_option(app, "rename", "FROM=TO", Values::list,
-                  help_of_option("the id FROM of either counts as TO; repeatable, groups end in /"),
-                  [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); })
-      ->group(counted);
-}
-
 void add_report_options(CLI::App& app, Comparison& comparison) {
   app.add_flag_callback(
          "--all", [&] { comparison.all = true; }, help_of_option("list what agrees too"))
@@ -71,6 +64,10 @@ void add_tolerance_options(CLI::App& app, Comparison& comparison, const std::str
          "--only-common", [&] { comparison.only_common = true; },
          help_of_option("compare the ids that both have, and no words"))
       ->group(group);
+  add_text_option(app, "rename", "FROM=TO", Values::list,
+                  help_of_option("the id FROM of either counts as TO; repeatable, groups end in /"),
+                  [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); })
+      ->group(group);
 }
 
 Command parse_diff(int argc, char** argv) {
@@ -81,7 +78,6 @@ Command parse_diff(int argc, char** argv) {
   app.add_option("A", diff.a, "a trace, the one that B is held against")->type_name("FILE");
   app.add_option("B", diff.b, "another")->type_name("FILE");
   add_tolerance_options(app, diff.comparison, counted);
-  add_selection_options(app, diff.comparison);
   add_report_options(app, diff.comparison);
   app.add_flag_callback(
          "--quiet", [&] { diff.is_quiet = true; }, help_of_option("print nothing: the exit status tells"))

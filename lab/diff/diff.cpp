@@ -1,6 +1,7 @@
 #include "lab/diff/diff.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "attn/error.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
+#include "trace/diagnosis/names.hpp"
 #include "trace/diff/report.hpp"
 #include "trace/diff/text_page.hpp"
 #include "trace/stored_trace.hpp"
@@ -60,6 +62,25 @@ DiffReport compare_with_text(RunLesson run, const std::string& expected, const D
   return report_of(diff, names, run.comparison);
 }
 
+/// Adds what common names of the file stand for in the run: "attn_output" is output. Returns that in words.
+std::string add_common_names(DiffSettings& settings, const attn::StoredTrace& file,
+                             const attn::StoredTrace& of_run) {
+  std::vector<std::string> ids, taken;
+  for (const auto& tensor : of_run.tensors())
+    if (file.find(tensor.id) == nullptr) ids.push_back(tensor.id);
+  for (const auto& tensor : file.tensors()) {
+    if (of_run.find(tensor.id) != nullptr || attn::renamed(tensor.id, settings.renames) != tensor.id)
+      continue;
+    auto meant = attn::meaning_of(tensor.id, ids).ids;
+    std::erase_if(meant, [&](const auto& id) { return of_run.find(id)->shape != tensor.shape; });
+    if (meant.size() != 1) continue;
+    settings.renames.emplace_back(tensor.id, meant.front());
+    taken.push_back(fmt::format("{} is taken for {}", tensor.id, meant.front()));
+    std::erase(ids, meant.front());
+  }
+  return taken.empty() ? "" : attn::format_paragraph(fmt::format("{}.", fmt::join(taken, ", ")));
+}
+
 DiffReport compare_with_data(const RunLesson& run, const attn::StoredTrace& expected,
                              const DiffNames& names) {
   if (run.presentation.shapes)
@@ -71,9 +92,12 @@ DiffReport compare_with_data(const RunLesson& run, const attn::StoredTrace& expe
   std::optional<attn::Recorder> recorder;
   const bool all_claims_hold = run_lesson_into(
       run, [&](const attn::Header& header) -> attn::Sink& { return recorder.emplace(header); });
+  const auto taken = expected.header().lesson.empty() ? add_common_names(settings, expected, *recorder) : "";
   auto diff = attn::compare_traces(expected, *recorder, settings);
   diff.claims_of_b_hold = all_claims_hold;
-  return report_of(diff, names, run.comparison);
+  auto report = report_of(diff, names, run.comparison);
+  if (run.comparison.format != Format::json) report.text = taken + report.text + hint_on_absent(diff, names);
+  return report;
 }
 
 /// JSON may have more digits than a number has. Archives have no words, which tells them from JSON.

@@ -124,6 +124,35 @@ TEST_CASE("the option --only-common leaves out what the expected file lacks") {
   check_refused("sdpa --only-common", {"--only-common", "--expect FILE"});
 }
 
+TEST_CASE(
+    "common names of an expected file are taken for the run's, and steps that it lacks are told as that") {
+  const Folder folder;
+  const auto trace = nlohmann::json::parse(output_of("sdpa --format json"));
+  const auto data = [&](const std::string& id) {
+    for (const auto& event : trace["events"])
+      if (event["id"] == id) return event["data"];
+    return nlohmann::json();
+  };
+  const nlohmann::json right = {{"Q", data("Q")}, {"attn_weights", data("weights")}};
+  const auto path = folder.write("right.json", right.dump());
+  const auto met = run(expect("sdpa --only-common", path));
+  CHECK(met.status == 0);
+  CHECK(contains(met.out, "attn_weights is taken for weights."));
+  const auto lacking = difference(expect("sdpa", path));
+  CHECK(contains(lacking, "sdpa: what both have agrees"));
+  CHECK(contains(lacking, "0 only in right.json, 5 only in this run: --only-common"));
+
+  const nlohmann::json wrong = {{"Q", data("Q")}, {"attn_weights", data("scores")}};
+  CHECK(contains(difference(expect("sdpa --only-common", folder.write("wrong.json", wrong.dump()))),
+                 "weights differs first at"));
+  const nlohmann::json renamed = {{"Q", data("Q")}, {"mine", data("weights")}};
+  const auto other = folder.write("renamed.json", renamed.dump());
+  check_refused(expect("sdpa --only-common", other), {"no step is in both", "--rename"});
+  const auto named = run(expect("sdpa --only-common --rename mine=weights", other));
+  CHECK(named.status == 0);
+  check_refused("sdpa --rename a=b", {"--rename", "--expect FILE"});
+}
+
 TEST_CASE("the report of an expected run comes as JSON") {
   const Folder folder;
   const auto path = folder.file("expected.npz");

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -60,10 +61,34 @@ std::string first_number(const TensorDiff& diff, const DiffNames& names) {
                      values);
 }
 
+/// The tensor with the largest difference; null where no number differs.
+const TensorDiff* farthest_of(const TraceDiff& diff) {
+  const TensorDiff* farthest = nullptr;
+  for (const auto& tensor : diff.tensors)
+    if (tensor.elements && tensor.elements->unequal > 0)
+      if (farthest == nullptr || tensor.elements->max_absolute > farthest->elements->max_absolute)
+        farthest = &tensor;
+  return farthest;
+}
+
+/// "the largest difference is 0.5 in weights at [query 0 × key 1]"; empty where no number differs.
+std::string largest_in_words(const TraceDiff& diff) {
+  const auto* farthest = farthest_of(diff);
+  if (farthest == nullptr) return "";
+  const bool is_scalar = farthest->a->shape.empty();
+  const auto place = is_scalar ? "" : " at " + name_of_place(*farthest, farthest->elements->farthest);
+  return fmt::format("the largest difference is {} in {}{}", format_error(farthest->elements->max_absolute),
+                     farthest->id, place);
+}
+
 std::string first_sentence(const TraceDiff& diff, const DiffNames& names) {
   const auto* tensor = diff.first();
   const auto lesson = diff.lesson_a.empty() ? diff.lesson_b : diff.lesson_a;
   const auto start = lesson.empty() || !diff.has_same_lesson() ? "" : lesson + ": ";
+  const auto largest = largest_in_words(diff);
+  if (!tensor->is_in_both())
+    return start + fmt::format("what both have agrees{}. {} is {}", largest.empty() ? "" : "; " + largest,
+                               tensor->id, remark(*tensor, names));
   if (!remark(*tensor, names).empty())
     return start + fmt::format("{} is the first to differ: {}", tensor->id, remark(*tensor, names));
   if (tensor->elements->beyond == 0)
@@ -81,17 +106,9 @@ std::string words_sentence(const WordsDiff& words, const DiffNames& names) {
 }
 
 std::string within_tolerance_sentence(const TraceDiff& diff, const DiffNames& names) {
-  const TensorDiff* farthest = nullptr;
-  for (const auto& tensor : diff.tensors)
-    if (tensor.elements && tensor.elements->unequal > 0)
-      if (farthest == nullptr || tensor.elements->max_absolute > farthest->elements->max_absolute)
-        farthest = &tensor;
-  if (farthest == nullptr)
-    return fmt::format("equal within tolerance; {}\n", words_sentence(diff.words.front(), names));
-  const bool is_scalar = farthest->a->shape.empty();
-  const auto place = is_scalar ? "" : " at " + name_of_place(*farthest, farthest->elements->farthest);
-  return fmt::format("equal within tolerance; the largest difference is {} in {}{}\n",
-                     format_error(farthest->elements->max_absolute), farthest->id, place);
+  const auto largest = largest_in_words(diff);
+  return fmt::format("equal within tolerance; {}\n",
+                     largest.empty() ? words_sentence(diff.words.front(), names) : largest);
 }
 
 std::string format_labels(const TraceDiff& diff, const DiffNames& names) {
@@ -146,8 +163,17 @@ std::vector<std::string> row_of(const TensorDiff& diff, const DiffNames& names) 
 
 std::string format_table(const TraceDiff& diff, const DiffNames& names, bool all) {
   std::vector<std::vector<std::string>> rows = {{"id", "shape", "differ", "max abs", "max rel"}};
+  std::vector<const TensorDiff*> shown;
   for (const auto& tensor : diff.tensors)
-    if (all || tensor.verdict() == Verdict::different) rows.push_back(row_of(tensor, names));
+    if (all || tensor.verdict() == Verdict::different) shown.push_back(&tensor);
+  const auto size_of = [](const TensorDiff* tensor) {
+    if (!tensor->is_in_both()) return -1.0;
+    return tensor->elements ? tensor->elements->max_absolute : std::numeric_limits<double>::infinity();
+  };
+  if (!all)
+    std::stable_sort(shown.begin(), shown.end(),
+                     [&](const auto* a, const auto* b) { return size_of(a) > size_of(b); });
+  for (const auto* tensor : shown) rows.push_back(row_of(*tensor, names));
   return rows.size() == 1 ? "" : format_columns(rows);
 }
 
@@ -344,6 +370,9 @@ std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all)
   parts.push_back(format_options(diff.options, names));
   parts.push_back(format_labels(diff, names));
   if (diff.first() != nullptr) parts.push_back(format_paragraph(first_sentence(diff, names)));
+  if (diff.first() != nullptr && diff.first()->is_in_both() && farthest_of(diff) != nullptr &&
+      farthest_of(diff) != diff.first())
+    parts.push_back(format_paragraph("The" + largest_in_words(diff).substr(3)));
   if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
   parts.push_back(format_table(diff, names, all));
   parts.push_back(format_words(diff, names, all));

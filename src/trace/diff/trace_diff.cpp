@@ -294,6 +294,14 @@ TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffS
   if (settings.only_common && diff.tensors.empty())
     throw Error(fmt::format("--only-common: no id is in both, but {} in A and {} in B; valid: --rename A=B",
                             ids_of(a), ids_of(b)));
+  const auto is_input = [](const TensorDiff& tensor) {
+    return tensor.b->kind.value_or(tensor.a->kind.value_or(Kind::step)) == Kind::input;
+  };
+  if (settings.only_common && std::all_of(diff.tensors.begin(), diff.tensors.end(), is_input))
+    throw Error(
+        fmt::format("--only-common: no step is in both, but inputs alone; A has {}, and B {}; valid: "
+                    "--rename A=B",
+                    ids_of(a), ids_of(b)));
   if (settings.only.empty() && !settings.only_common && settings.renames.empty())
     diff.words = compare_words(a, b, tolerance_of(settings, claim_tolerance(a, b)));
   return diff;

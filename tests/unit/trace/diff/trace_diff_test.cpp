@@ -65,6 +65,24 @@ TEST_CASE("tensors are listed in the order of A, and all of them where that is a
 )");
 }
 
+TEST_CASE("of several that differ the largest difference is told, and stands first in the table") {
+  MemoryTrace a, b;
+  for (const auto* id : {"x", "y", "z"}) a.add<double>(id, {1}, {1.0});
+  b.add<double>("x", {1}, {1.25});
+  b.add<double>("y", {1}, {2.0});
+  b.add<double>("z", {1}, {1.0});
+  CHECK(report(a, b) == R"(x differs first at [0]: 1 in A, 1.25 in B
+
+The largest difference is 1 in y at [0]
+
+  id  shape  differ  max abs  max rel
+  y   1      1 of 1        1      0.5
+  x   1      1 of 1     0.25      0.2
+
+2 of 3 inputs and steps differ.
+)");
+}
+
 TEST_CASE("the order of tensors does not count") {
   MemoryTrace a, b;
   a.add<double>("x", {1}, {1.0});
@@ -124,7 +142,7 @@ TEST_CASE("an id that only one has is a difference") {
   a.add<double>("masked", {1}, {1.0});
   b.add<double>("extra", {1}, {1.0});
   b.add<double>("x", {1}, {1.0});
-  CHECK(report(a, b) == R"(masked is the first to differ: only in A
+  CHECK(report(a, b) == R"(what both have agrees. masked is only in A
 
   id      shape  differ  max abs  max rel
   masked  only in A
@@ -231,7 +249,7 @@ TEST_CASE("the first number that differs is told before what only one has") {
   CHECK_THAT(report(with_lengths, b), Catch::StartsWith("sdpa: weights differs first at [query 1"));
   CHECK_THAT(report(with_lengths, b), Catch::Contains("lengths  only in A"));
   CHECK_THAT(report(with_lengths, trace_of({0.25, 0.75, 0.5, 0.5})),
-             Catch::StartsWith("sdpa: lengths is the first to differ: only in A"));
+             Catch::StartsWith("sdpa: what both have agrees. lengths is only in A"));
 }
 
 TEST_CASE("what only one has can be left out") {
