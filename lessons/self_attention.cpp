@@ -226,7 +226,7 @@ std::string about_X_and_the_three(const Workbench& bench) {
       "subject its verb.{}",
       bench.d_model(),
       is_trained ? "what a first layer made of the word and its neighbours" : "the vector of a word",
-      is_trained ? "The trained " : "", is_trained ? "" : " All is random.");
+      is_trained ? "The trained " : "", bench.plan.given.empty() ? " All is random." : "");
 }
 
 /// Where the factors of the worked entry of Q stand.

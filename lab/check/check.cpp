@@ -466,6 +466,22 @@ struct Grade {
   bool is_right() const { return status == "right" || status == "incomplete"; }
 };
 
+/// "scale-d-k|scale-twice" where one of them was made, "no-scale+gqa-tile" where both were; those of the same
+/// numbers stand together.
+std::string mistakes_in_table(const attn::StepVerdict& step) {
+  const auto ids = attn::ids_without_variants(step.mistakes);
+  std::vector<std::string> names;
+  for (const auto& id : ids) {
+    const auto* mistake = attn::find_mistake(id);
+    if (mistake != nullptr && attn::contains(ids, std::string(mistake->same_as))) continue;
+    names.push_back(id);
+    for (const auto& other : ids)
+      if (const auto* twin = attn::find_mistake(other); twin != nullptr && twin->same_as == id)
+        names.back() += '|' + other;
+  }
+  return fmt::format("{}", fmt::join(names, step.made_together ? "+" : "|"));
+}
+
 /// "right", "wrong", "unreadable", "other probe" or, of a worksheet with blanks and of a file that lacks
 /// inputs, "incomplete"; the first wrong step, and what is said of it.
 Grade grade(const CheckDump& check, const std::filesystem::path& path) {
@@ -482,11 +498,10 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
       if (grade.step.empty()) grade.step = step.id;
       grade.status = "wrong";
       grade.wrong_entries += step.different;
-      const auto ids = attn::ids_without_variants(step.mistakes);
-      const auto names = ids.empty() ? std::string(checked.probe.empty() || checked.shows_its_probe
-                                                       ? "unknown"
-                                                       : "unknown, or of another probe")
-                                     : fmt::format("{}", fmt::join(ids, step.made_together ? "+" : "|"));
+      const auto names = step.finding == attn::Finding::shape               ? "a wrong shape"
+                         : !step.mistakes.empty()                           ? mistakes_in_table(step)
+                         : checked.probe.empty() || checked.shows_its_probe ? "unknown"
+                                                                            : "unknown, or of another probe";
       if (check.hint < attn::Hint::name || grade.mistakes.find(names) != std::string::npos) continue;
       grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
     }

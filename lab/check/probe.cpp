@@ -14,6 +14,7 @@
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/names.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/wording.hpp"
 
@@ -45,6 +46,16 @@ class TaskSheet : public attn::Sink {
   /// The tables of what is given and what is asked.
   std::string text() const {
     return "\nThe inputs\n" + table(given_) + "\nWhat to compute\n" + table(asked_);
+  }
+
+  /// "attn for weights": some common names that check takes for what is asked.
+  std::vector<std::string> common_names() const {
+    std::vector<std::string> ids, names;
+    for (const auto& line : asked_) ids.push_back(line.id);
+    for (const std::string name : {"attn_weights", "query_states", "attn_scores", "logits", "attn_out"})
+      if (const auto meant = attn::meaning_of(name, ids).ids; !meant.empty() && !attn::contains(ids, name))
+        names.push_back(fmt::format("{} for {}", name, attn::listed(meant, "or")));
+    return names;
   }
 
   /// A step that was asked for, with its shape, batch and all.
@@ -168,9 +179,16 @@ void run_probe(const MakeProbe& probe) {
   write_to_file(*probe.output, writer.finish());
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
   const auto& result = results.front();
-  show(task(plan, *probe.output, id, results) + sheet.text() +
-           in_languages(*probe.output, result, sheet.shape_of(result)),
-       probe.paging);
+  auto names = sheet.common_names();
+  names.resize(std::min<std::size_t>(names.size(), 3));
+  const auto examples = names.empty() ? "" : fmt::format(", as {}", fmt::join(names, ", "));
+  show(
+      task(plan, *probe.output, id, results) + sheet.text() +
+          on_sheet(fmt::format("check takes common names, too{}. It says what it took for what, and --rename "
+                               "NAME=ID is for all others.",
+                               examples)) +
+          in_languages(*probe.output, result, sheet.shape_of(result)),
+      probe.paging);
 }
 
 }  // namespace lab

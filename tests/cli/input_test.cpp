@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/folder.hpp"
@@ -480,6 +481,17 @@ TEST_CASE("pickles are refused with the line of Python that converts them, by a 
                Catch::Contains("mine.pkl: it is a pickle, which only Python reads; valid: ") &&
                    Catch::Contains("numpy.savez(\"" + folder.file("mine.npz") + "\", **pickle.load("));
   }
+  const std::string one_by_one(
+      "\x80\x02}X\x01\x00\x00\x00X]]G?\xf0\x00\x00\x00\x00\x00\x00"
+      "aas.",
+      25);
+  const auto said = refusal("self-attention --input " + folder.write("one.pkl", one_by_one));
+  const auto begin = said.find("python3 -c '"), end = said.find("' writes of");
+  REQUIRE(end != std::string::npos);
+  REQUIRE(std::system(("/usr/bin/" + said.substr(begin, end + 1 - begin)).c_str()) == 0);
+  CHECK(
+      tensor_in(output_of("self-attention --format json --set 'W_Q=[[1]]' --input " + folder.file("one.npz")),
+                "X")["data"] == json({{1.0}}));
 }
 
 TEST_CASE("inputs so large that products of them would overflow are refused by name") {

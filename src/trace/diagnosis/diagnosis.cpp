@@ -553,6 +553,11 @@ class Search {
   StepVerdict verdict_on_right(const Prediction& step, const AnyTensor& theirs) const {
     StepVerdict verdict;
     verdict.finding = compare_.is_nearest(step, theirs) ? Finding::right : Finding::rounding;
+    if (verdict.finding == Finding::rounding) {
+      StepVerdict measured;
+      compare_.measure(step, theirs, measured);
+      verdict.largest_difference = measured.largest_difference;
+    }
     if (const auto form = dump_.forms.find(step.id); form != dump_.forms.end()) {
       verdict.finding = Finding::form;
       verdict.form = form->second;

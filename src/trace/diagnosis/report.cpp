@@ -62,6 +62,13 @@ std::string given_in_words(const StepVerdict& step) {
   return ", given your " + (step.given.size() > most_named ? "tensors before it" : listed(step.given, "and"));
 }
 
+/// "1e-12", "1e-09", "1e-06", …: a bound that another machine's rounding does not change.
+std::string bound_in_words(double difference) {
+  double bound = 1e-12;
+  while (bound < difference && std::isfinite(difference)) bound *= 1000.0;
+  return fmt::format("{:.0e}", bound);
+}
+
 /// "wrong: scale-d-model", as far as the hint goes.
 std::string verdict_in_words(const StepVerdict& step, Hint hint, bool by_hand) {
   switch (step.finding) {
@@ -69,7 +76,8 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint, bool by_hand) {
       return step.blanks == 0 ? "right" + given_in_words(step)
                               : fmt::format("right so far, {} left empty", step.blanks);
     case Finding::rounding:
-      return "right, but for rounding" + given_in_words(step);
+      return fmt::format("right, but for rounding by less than {}{}", bound_in_words(step.largest_difference),
+                         given_in_words(step));
     case Finding::form:
       return "another form";
     case Finding::convention:
@@ -155,13 +163,6 @@ std::string number_in_words(double number, int precision) {
 /// A paragraph beneath the step that it is about.
 std::string beneath(const std::string& words, const ReportSettings& settings) {
   return paragraph(words, settings.width, 4);
-}
-
-/// "1e-12", "1e-09", "1e-06", …: a bound that another machine's rounding does not change.
-std::string bound_in_words(double difference) {
-  double bound = 1e-12;
-  while (bound < difference && std::isfinite(difference)) bound *= 1000.0;
-  return fmt::format("{:.0e}", bound);
 }
 
 /// How well the mistake explains the numbers.
