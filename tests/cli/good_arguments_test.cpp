@@ -335,8 +335,9 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
     const auto sentence = with_sentence(lesson, "the cat sat");
     const auto usual = without_header(output_of(lesson + sentence));
     for (const auto& [option, help] : options_in(output_of(lesson + " --help"))) {
-      if (is_one_of(option, {"--help", "--output", "--steps", "--explain", "--full", "--brief", "--input",
-                             "--set", "--expect", "--atol", "--rtol", "--only-common", "--no-pager"}))
+      if (is_one_of(option,
+                    {"--help", "--output", "--steps", "--explain", "--full", "--brief", "--input", "--set",
+                     "--expect", "--atol", "--rtol", "--only-common", "--rename", "--no-pager"}))
         continue;
       const bool is_recurrent = lesson == "backward" && is_one_of(option, {"--hidden", "--d-a"});
       const bool is_sentence = is_recurrent || is_one_of(option, {"--sentence", "--source", "--target"});

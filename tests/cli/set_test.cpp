@@ -64,8 +64,11 @@ TEST_CASE("all inputs of every lesson may be set, and are then what a file of th
       settings += set(event["id"], event["data"]);
     }
     const auto file = folder.write("plain.json", tensors.dump());
-    const auto given = valid_trace_of(lesson + " --input " + as_argument(file)),
-               set_by_hand = valid_trace_of(lesson + settings);
+    auto given = valid_trace_of(lesson + " --input " + as_argument(file));
+    const auto set_by_hand = valid_trace_of(lesson + settings);
+    auto& events = given["events"];  // but for the note on how many heads are assumed of the file
+    for (std::size_t i = events.size(); i-- > 0;)
+      if (events[i]["id"] == "names") events.erase(i);
     CHECK(set_by_hand["events"] == given["events"]);
     for (const auto& [id, data] : tensors.items()) CHECK(data_of(given, id) == data);
   }

@@ -89,7 +89,7 @@ VALUES = {
 }
 
 # Options that change how a run is shown, or take inputs from elsewhere.
-DRAW_NOTHING = {"brief", "model", "rng", "draws", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "only-common", "steps",
+DRAW_NOTHING = {"brief", "model", "rng", "draws", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "only-common", "rename", "steps",
                 "explain", "shapes", "precision", "full", "color", "help",
                 "plain", "width", "no-pager", "scoring", "mask", "layer"}
 
