@@ -511,7 +511,7 @@ const Lesson classifier = {
         {"classifier --sentence \"the movie was really great\"",
          "classifier --sentence \"a great movie\" --sentence \"not a great movie at all\" --classes 3"},
     .inputs = classifier_inputs,
-    .trained = Trained{"sentiment", give_sentiment},
+    .trained = Trained{.task = "sentiment", .give = give_sentiment, .reads = Reads::alike},
     .run = run_classifier,
 };
 

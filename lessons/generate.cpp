@@ -24,6 +24,7 @@
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/utf8.hpp"
 #include "lessons/generate/cache.hpp"
 #include "lessons/generate/claims.hpp"
 #include "lessons/generate/layout.hpp"
@@ -511,7 +512,7 @@ attn::TokenBatch words_of_decoder(Workbench& bench) {
   const auto& known = bench.options.vocabulary;
   if (known.empty()) return vocabulary_of(prompt);
   for (const auto& token : prompt.tokens.front())
-    if (std::find(known.begin(), known.end(), token) == known.end())
+    if (std::find(known.begin(), known.end(), bench.options.as_read(token)) == known.end())
       throw attn::Error(fmt::format("\"{}\" is none of the {} words of the vocabulary; the nearest is \"{}\"",
                                     token, known.size(), attn::likely_meant(token, known)));
   bench.draw_vectors(prompt);
@@ -533,6 +534,17 @@ std::vector<std::size_t> given_places(Workbench& bench, std::size_t count) {
   return places;
 }
 
+/// A word of the prompt that the model lacks gives its name to the one that is read in its place, unless that
+/// one is in the prompt, too.
+void call_by_own_names(const Options& options, const std::vector<std::string>& prompt,
+                       CausalDecoder& decoder) {
+  for (std::size_t i = 0; i < prompt.size(); ++i) {
+    auto& word = decoder.words[decoder.prompt[i]];
+    const bool is_other = options.as_read(prompt[i]) == word && attn::lower_case(prompt[i]) != word;
+    if (is_other && std::find(prompt.begin(), prompt.end(), word) == prompt.end()) word = prompt[i];
+  }
+}
+
 /// The words, and the prompt by their places. A given `embedding` or `W_vocabulary` may have a whole
 /// vocabulary. Returns which of its places are the prompt's, where it has more.
 std::string choose_words(Workbench& bench, CausalDecoder& decoder) {
@@ -549,9 +561,10 @@ std::string choose_words(Workbench& bench, CausalDecoder& decoder) {
     if (by_number)
       words[decoder.prompt[i]] = prompt[i];
     else
-      decoder.prompt.push_back(
-          static_cast<std::size_t>(std::find(words.begin(), words.end(), prompt[i]) - words.begin()));
+      decoder.prompt.push_back(static_cast<std::size_t>(
+          std::find(words.begin(), words.end(), bench.options.as_read(prompt[i])) - words.begin()));
   }
+  call_by_own_names(bench.options, prompt, decoder);
   if (count > known || by_number) bench.draw_vectors({{words}});
   if (by_number) return fmt::format(" The input tokens says which of the {} words the prompt has.", count);
   if (count > known)
@@ -685,7 +698,7 @@ const Lesson generate = {
     .examples = {"generate --sentence \"the cat sat on the mat\" --new-tokens 2",
                  "generate --d-model 8 --heads 4 --kv-heads 1 --layers 2 --new-tokens 2 --layer 2"},
     .inputs = generate_inputs,
-    .trained = Trained{"language", give_language},
+    .trained = Trained{.task = "language", .give = give_language, .reads = Reads::alike},
     .probe = Probe{{.sentence = {"a b c d e f g"},
                     .d_model = 6,
                     .d_k = 5,

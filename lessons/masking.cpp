@@ -353,7 +353,7 @@ const Lesson masking = {
         {"masking --sentence \"the cat sat on the mat\" --mask combined",
          "masking --sentence \"i love cats\" --sentence \"cats sleep\" --steps combined_mask,combined/"},
     .inputs = masking_inputs,
-    .trained = Trained{.task = "about", .give = give_about, .reads_english = true},
+    .trained = Trained{.task = "about", .give = give_about, .reads = Reads::english},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"}, .d_model = 6, .d_k = 5, .d_v = 5},
                    sharpen_token,
                    {"causal/output", "padding/output", "combined/output", "fully_masked/weights",

@@ -334,7 +334,7 @@ const Lesson multihead = {
     .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
                  "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
     .inputs = multihead_inputs,
-    .trained = Trained{.task = "about", .give = give_about_heads, .reads_english = true},
+    .trained = Trained{.task = "about", .give = give_about_heads, .reads = Reads::english},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
                     .d_model = 6,
                     .d_k = 5,

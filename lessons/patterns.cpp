@@ -558,7 +558,7 @@ const Lesson patterns = {
     .examples = {"patterns --sentence \"the cat sat on the mat\" --heads 2 --causal",
                  "patterns --temperature 0.02"},
     .inputs = patterns_inputs,
-    .trained = Trained{.task = "about", .give = give_about_to_patterns, .reads_english = true},
+    .trained = Trained{.task = "about", .give = give_about_to_patterns, .reads = Reads::english},
     .run = run_patterns,
 };
 

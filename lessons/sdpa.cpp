@@ -461,12 +461,12 @@ void run_sdpa(Workbench& bench) {
       "This is the lookup of the first lesson, for many queries at once.\n"
       "The rows of Q are the queries, the rows of K are the keys, and the rows of V are the values. A query "
       "and a key have d_k numbers. A value has d_v.\n" +
-          std::string(
-              bench.options.model
-                  ? "Here each word has a query, a key and a value. They come from a model that "
-                    "learned to say which word each one is about: an adjective its noun, a verb its "
-                    "subject, \"it\" what it stands for. Take them as given; the next lesson computes them."
-                  : "The numbers are random; the words only name the rows."),
+          std::string(bench.options.model
+                          ? "Here each word has a query, a key and a value. They come from a model that "
+                            "learned to say which word each one is about: an adjective its noun, a verb its "
+                            "subject, \"it\" what it stands for. A small loss on the weights taught it to "
+                            "look there. Take them as given; the next lesson computes them."
+                          : "The numbers are random; the words only name the rows."),
       "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
 
   const auto [Q, K, V, mask] = attention_inputs(bench);
@@ -501,7 +501,7 @@ const Lesson sdpa = {
     .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
                  "sdpa --source \"one two three four\" --target \"five six\" --causal"},
     .inputs = sdpa_inputs,
-    .trained = Trained{.task = "about", .give = give_head_of_about, .reads_english = true},
+    .trained = Trained{.task = "about", .give = give_head_of_about, .reads = Reads::english},
     .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
                     .target = {"q r s t u", "v w x", "y z"},
                     .d_k = 6,

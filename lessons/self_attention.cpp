@@ -194,7 +194,8 @@ std::string what_a_word_more_would_do(const attn::Event&) {
 }
 
 std::string order_and_a_word_more(const attn::Event&) {
-  return "Order counts only through the places in X. One more word at the end adds a row to X, Q, K, V and "
+  return "Order counts only through X: the first layer saw the places. One more word at the end adds a row "
+         "to X, Q, K, V and "
          "output, a row and a column to scores and weights.";
 }
 
@@ -331,7 +332,7 @@ const Lesson self_attention = {
     .examples = {"self-attention --sentence \"the cat sat on the mat\"",
                  "self-attention --sentence \"i love cats\" --sentence \"cats sleep\" --causal"},
     .inputs = self_attention_inputs,
-    .trained = Trained{.task = "about", .give = give_about, .reads_english = true},
+    .trained = Trained{.task = "about", .give = give_about, .reads = Reads::english},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
                     .d_model = 6,
                     .d_k = 5,

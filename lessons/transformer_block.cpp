@@ -508,7 +508,7 @@ const Lesson transformer_block = {
     .examples = {"transformer-block --sentence \"the cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},
     .inputs = transformer_block_inputs,
-    .trained = Trained{.task = "about", .give = give_block, .reads_english = true},
+    .trained = Trained{.task = "about", .give = give_block, .reads = Reads::english},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
                     .d_model = 12,
                     .heads = 3,

@@ -109,6 +109,26 @@ def adjectives_by_kind(hand, of_adjective, adjective_sets):
     return kinds
 
 
+def words_of_sentiment():
+    """The words of ../corpora/sentiment.txt, (good, bad)"""
+    good, bad = set(), set()
+    for line in open(pathlib.Path(__file__).parent.parent / "corpora" / "sentiment.txt"):
+        name, colon, words = line.partition(":")
+        if colon and name.split()[0] in ("positive", "negative"):
+            (good if name.startswith("positive") else bad).update(words.replace(",", " ").split())
+    return good, bad
+
+
+def alike(seeds, of_adjective, adjective_sets):
+    """The seeds and what WordNet calls similar to the first sense of one."""
+    found = set(seeds)
+    for seed in seeds:
+        for offset in of_adjective.get(seed, ())[:1]:
+            for other in [offset, *adjective_sets[offset][2]]:
+                found.update(adjective_sets[other][1])
+    return found
+
+
 def main():
     counts, hand = tag_counts(), by_hand()
     noun_sets, verb_sets, adjective_sets = synsets("noun"), synsets("verb"), synsets("adj")
@@ -132,6 +152,8 @@ def main():
         if not word.endswith("ly"):
             readings[word]["r"] = counts[word, "4"]
     total = {word: sum(of_word.values()) for word, of_word in readings.items()}
+    like_good, like_bad = (alike(words, adjectives, adjective_sets) for words in words_of_sentiment())
+    good, bad = set(hand.pop("good")), set(hand.pop("bad"))
     number_of_senses, count_of_synonyms = collections.Counter(), collections.Counter()
     for part, sets in ((nouns, noun_sets), (verbs, verb_sets), (adjectives, adjective_sets)):
         for word, offsets in part.items():
@@ -159,6 +181,10 @@ def main():
                 mine["a" + kinds_of_adjective[name]] = max(30, counts[word, "3"])
             else:
                 mine["." + name] = 10_000
+    for letter, words, seeds, others in (("g", like_good, good, like_bad | bad), ("x", like_bad, bad, like_good | good)):
+        for word in ((words - others) | seeds) & set(readings):
+            readings[word] = {reading + letter if reading[0] in "av" else reading: count
+                              for reading, count in readings[word].items()}
     for word in sorted(readings, key=str.encode):
         ordered = sorted(readings[word].items(), key=lambda reading: (-reading[1], reading[0]))
         print(word, *(reading + (str(count) if count and reading[0] != "." else "") for reading, count in ordered))

@@ -94,8 +94,8 @@ std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>
   if (taken < 0.5) return "";
   const auto key_name = [&](std::size_t key) { return name_along(weights, weights.axes.size() - 1, key); };
   return fmt::format(
-      "\nThis model was trained without a mask. To translate \"{1}\" it needs \"{0}\", which is now hidden. "
-      "Train a model with its mask (--all shows one).",
+      "\nWithout the mask \"{1}\" looks at \"{0}\", which it is about and which is now hidden. The model was "
+      "trained under this mask, too: a word whose answer is hidden is to look at itself.",
       key_name(most), name_along(weights, weights.axes.size() - 2, row));
 }
 

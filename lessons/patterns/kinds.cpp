@@ -102,7 +102,7 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& lar
       "kinds", "What kind of head is it?",
       "The shares are means over all words." +
           std::string(bench.options.model
-                          ? " These heads translate words into French. An article or adjective needs "
+                          ? " Head 0 looks at the word that each one is about. An article or adjective needs "
                             "its noun, which comes later. A verb needs its subject, which comes before." +
                                 other_way
                       : bench.trace.is_given("weights") && !bench.trace.is_given("X")

@@ -355,6 +355,10 @@ void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options&
   for (const auto& [name, value] : config) {
     if (name == "unknown_word")
       if (const auto* text = std::get_if<std::string>(&value)) options.unknown_word = *text;
+    if (name == "read_as")
+      if (const auto* pairs = std::get_if<std::vector<std::vector<std::string>>>(&value))
+        for (const auto& pair : *pairs)
+          if (pair.size() == 2) options.read_as[pair[0]] = pair[1];
     if (name == "vocabulary")
       if (const auto* lists = std::get_if<std::vector<std::vector<std::string>>>(&value))
         if (lists->size() == 1) options.vocabulary = lists->front();

@@ -116,10 +116,29 @@ std::optional<std::string> unknown_word(const Model& model, std::string_view voc
   return std::nullopt;
 }
 
-attn::TokenBatch tokens_cut(const std::vector<std::string>& texts) {
+bool is_punctuation(const std::string& token) {
+  const auto readings = lexicon().readings(token);
+  return !readings.empty() && readings.front().part == "punctuation";
+}
+
+/// Contractions are cut. A model with a vocabulary has no words for punctuation, and reads none.
+attn::TokenBatch tokens_cut(const Trained& trained, const std::vector<std::string>& texts) {
   auto batch = attn::tokenize(texts);
-  for (auto& tokens : batch.tokens) tokens = english::with_contractions_cut(tokens);
+  for (auto& tokens : batch.tokens) {
+    tokens = english::with_contractions_cut(tokens);
+    if (trained.reads == Reads::alike && !std::all_of(tokens.begin(), tokens.end(), is_punctuation))
+      std::erase_if(tokens, is_punctuation);
+  }
   return batch;
+}
+
+/// Finds for each token that the vocabulary lacks what the model reads in its place.
+void read_alike(Options& options, const std::vector<std::string>& vocabulary, const attn::TokenBatch& batch) {
+  for (const auto& tokens : batch.tokens)
+    for (const auto& token : tokens)
+      if (std::find(vocabulary.begin(), vocabulary.end(), token) == vocabulary.end())
+        if (const auto other = english::read_as(lexicon(), token, vocabulary))
+          options.read_as[token] = *other;
 }
 
 /// The texts that the lesson will run on.
@@ -133,8 +152,8 @@ Options with_own_texts(const Lesson& lesson, Options options) {
 
 /// `run` has the texts that the lesson will run on.
 std::optional<std::string> first_unknown(const Trained& trained, const Model& model, const Options& run) {
-  if (trained.reads_english) {
-    for (const auto& tokens : tokens_cut(run.sentence).tokens)
+  if (trained.reads != Reads::vocabulary) {
+    for (const auto& tokens : tokens_cut(trained, run.sentence).tokens)
       if (auto reason = not_english(tokens)) return reason;
     return std::nullopt;
   }
@@ -154,15 +173,17 @@ bool has_pairs(const Lesson& lesson, const Options& run) {
 
 attn::TokenBatch tokens_for(const Lesson& lesson, const Options& options,
                             const std::vector<std::string>& texts) {
-  const bool reads_english = options.model && lesson.trained && lesson.trained->reads_english;
-  return reads_english ? tokens_cut(texts) : attn::tokenize(texts);
+  const bool is_cut = options.model && lesson.trained && lesson.trained->reads != Reads::vocabulary;
+  return is_cut ? tokens_cut(*lesson.trained, texts) : attn::tokenize(texts);
 }
 
 ModelInputs::ModelInputs(const Lesson& lesson, const Model& model, Options& options, const Options& texts)
     : lesson_(lesson),
       model_(model),
       options_(options),
-      sentence_(lesson.trained->reads_english ? tokens_cut(texts.sentence) : attn::tokenize(texts.sentence)),
+      sentence_(lesson.trained && lesson.trained->reads != Reads::vocabulary
+                    ? tokens_cut(*lesson.trained, texts.sentence)
+                    : attn::tokenize(texts.sentence)),
       source_(attn::tokenize(texts.source)),
       target_(attn::tokenize(texts.target)) {}
 
@@ -187,7 +208,7 @@ attn::Tensor<3> ModelInputs::rows(const std::string& table, const std::string& v
   result.fill(0.0);
   for (std::size_t sample = 0; sample < tokens.size(); ++sample)
     for (std::size_t position = 0; position < tokens.lengths()[sample]; ++position) {
-      const auto row = row_of(tokens.tokens[sample][position], vocabulary);
+      const auto row = row_of(options_.as_read(tokens.tokens[sample][position]), vocabulary);
       if (row >= weights.shape(0))
         throw Error(fmt::format("{} of the model has {} rows for {} words", table, weights.shape(0),
                                 vocabulary_of(model_, vocabulary).size()));
@@ -285,6 +306,8 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
                             name, *options.unknown_word));
   if (options.unknown_word) return {};
   ModelInputs inputs(lesson, *model, options, run);
+  if (trained.reads == Reads::alike)
+    read_alike(options, inputs.vocabulary(std::string(trained.words)), inputs.sentence());
   try {
     trained.give(inputs);
   } catch (const std::exception& error) {  // as std::invalid_argument where shapes do not match

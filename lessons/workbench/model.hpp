@@ -81,6 +81,13 @@ class ModelInputs {
   std::vector<SetInput> inputs_;
 };
 
+/// Which sentences a model reads.
+enum class Reads {
+  vocabulary,  ///< those of its words
+  alike,       ///< English: of a word that it lacks it reads the one that is most alike
+  english      ///< English, by what the lexicon knows of each word
+};
+
 /// The model of a lesson: the task that it was trained for, and what the lesson takes from it.
 struct Trained {
   std::string_view task;
@@ -91,7 +98,7 @@ struct Trained {
   std::string_view name = "";            ///< of the shipped file, where it is not that of the task
   attn::Model (*hand_made)() = nullptr;  ///< in the place of a file: numbers that people chose, not training
   std::vector<std::string_view> replaceable{};  ///< inputs that --set may give while the model gives the rest
-  bool reads_english = false;                   ///< any sentence, by the lexicon: there is no vocabulary
+  Reads reads = Reads::vocabulary;
 
   /// As `--model` takes it.
   std::string_view default_model() const { return name.empty() ? task : name; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -68,6 +69,14 @@ struct Options {
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
   std::vector<std::string> vocabulary{};      ///< the words that the lesson's model writes
+  /// Words that the model lacks, and what it reads in their place.
+  std::map<std::string, std::string> read_as{};
+
+  /// The word, or what the model reads in its place.
+  const std::string& as_read(const std::string& word) const {
+    const auto found = read_as.find(word);
+    return found == read_as.end() ? word : found->second;
+  }
 
   std::vector<std::string> input{};    ///< the files of --input, which every lesson takes
   std::vector<std::string> set{};      ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"

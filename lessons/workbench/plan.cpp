@@ -253,7 +253,7 @@ bool Plan::draws_inputs() const {
   if (!lesson->uses("seed") || lesson->inputs == nullptr) return false;
   const auto inputs = lesson->inputs(options);
   return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
-    const bool is_absent = input.axes.front() == "source=memory" && !options.memory;
+    const bool is_absent = !input.axes.empty() && input.axes.front() == "source=memory" && !options.memory;
     return is_drawn(input.draw) && !is_absent && given.count(input.id) == 0;
   });
 }
@@ -288,6 +288,12 @@ attn::Header Plan::header() const {
   if (options.unknown_word) {
     header.config.emplace_back("unknown_word", *options.unknown_word);
     header.usual.insert("unknown_word");
+  }
+  if (!options.read_as.empty()) {
+    std::vector<std::vector<std::string>> pairs;
+    for (const auto& [word, other] : options.read_as) pairs.push_back({word, other});
+    header.config.emplace_back("read_as", pairs);
+    header.usual.insert("read_as");
   }
   if (!options.vocabulary.empty())
     header.config.emplace_back("vocabulary", std::vector<std::vector<std::string>>{options.vocabulary});

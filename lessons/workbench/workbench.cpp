@@ -11,6 +11,7 @@
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
@@ -66,7 +67,16 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
     trace.note("unknown-word", "Drawn weights",
                fmt::format("The model {} does not know {}, so all numbers of this page are drawn.",
                            plan.lesson->trained->default_model(), *options.unknown_word));
-  if (options.model && plan.lesson->trained->reads_english)
+  if (!options.read_as.empty()) {
+    std::vector<std::string> said;
+    for (const auto& [word, other] : options.read_as)
+      if (attn::lower_case(word) != other) said.push_back(fmt::format("“{}” is read as “{}”", word, other));
+    if (!said.empty())
+      trace.note("lexicon", "Words that the model lacks",
+                 fmt::format("{}: {}.", "It reads the word that is most alike by the lexicon",
+                             fmt::join(said, ", ")));
+  }
+  if (options.model && plan.lesson->trained->reads == Reads::english)
     for (const auto& tokens : plan.sentence.tokens)
       if (const auto said = taken_for(tokens); !said.empty())
         trace.note("lexicon", "Words that the lexicon lacks", said + ".");

@@ -140,9 +140,9 @@ class Writer {
     const bool is_mass = !is_plural && (kind == "q" || kind == "f") && chance(35);
     const auto begin = next();
     std::string gender;
-    const auto noun = kind == "p" && chance(35) ? gendered(gender) : any(words_.nouns.at(kind));
+    const auto noun = kind == "p" && chance(55) ? gendered(gender) : any(words_.nouns.at(kind));
     if (!is_mass && chance(is_plural ? 65 : 96)) {
-      if (chance(11)) {
+      if (chance(14)) {
         possessor();
       } else if (is_plural) {
         put(one_of(phrase.is_indefinite
@@ -152,13 +152,13 @@ class Writer {
         put(one_of(
             phrase.is_indefinite
                 ? "a a an another no"
-                : "the the the the a a an this that my her his our your its their every each another"));
+                : "the the the the a a an this that my her his our your its their every each another one"));
       }
     }
     for (auto count = corpora::draw_index(random_, 10) * 2 / 9; count > 0 && !is_mass; --count)
       adjectives(kind);
     if (is_mass && once_in(4)) put(adjective_for(kind));
-    if ((kind == "t" || kind == "l" || kind == "q" || kind == "g") && chance(14))
+    if ((kind == "t" || kind == "l" || kind == "q" || kind == "g") && chance(20))
       put(once_in(4) ? made_name() : any(words_.nouns.at(one_of("t t q q f l"))));
     const auto at = put(is_plural ? plural(noun) : noun);
     point_before(begin, at);
@@ -336,6 +336,15 @@ class Writer {
     waiting_ = put(one_of("often always never really quickly slowly just still already also only"));
   }
 
+  /// Verbs that are function words elsewhere: "likes", "has", "did".
+  std::size_t main_verb(const Entity& subject) {
+    const auto is_one = is_singular(subject);
+    if (once_in(3)) return verb(subject, one_of("like need"), Tense::negated);
+    return put_verb(
+        is_one ? one_of("likes has had did does needs liked") : one_of("like have had did do need liked"),
+        subject.at);
+  }
+
   /// Gives the adverb before a verb its verb.
   std::size_t put_verb(const std::string& word, std::size_t subject) {
     const auto at = put(word, subject);
@@ -392,12 +401,14 @@ class Writer {
       at = verb(subject, any(subject.is_being() ? words_.acts_alone : words_.happens), tense());
       if (chance(55)) object = prepositional(subject);
     } else {
-      const bool on_being = chance(30);
-      at = verb(subject, any(on_being ? words_.acts_on_beings : words_.acts_on_things), tense());
+      const bool on_being = chance(36);
+      at = once_in(9) ? main_verb(subject)
+                      : verb(subject, any(on_being ? words_.acts_on_beings : words_.acts_on_things), tense());
       if (chance(10)) {
         put(one_of("it him her them me us you this that something everything"));
       } else {
-        object = noun_phrase(on_being ? one_of("p a") : one_of("t t f l q a t"), {.may_be_long = !is_short});
+        object =
+            noun_phrase(on_being ? one_of("p p a") : one_of("t t f l q a t"), {.may_be_long = !is_short});
         if (once_in(12)) listed();
       }
       if (chance(18)) {

@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "attn/error.hpp"
-#include "attn/text/utf8.hpp"
 
 namespace english {
 
@@ -66,7 +65,11 @@ Reading parsed(const std::string& text, const std::string& lemma) {
   const auto digits = std::min(text.find_first_of("0123456789"), text.size());
   double count = 0;
   std::from_chars(text.data() + digits, text.data() + text.size(), count);
-  return {name_of(text.front()), lemma, text.substr(1, digits - 1), Form::base, count + 0.5};
+  Reading reading = {name_of(text.front()), lemma, text.substr(1, digits - 1), Form::base, count + 0.5};
+  if (reading.part == "noun" || reading.kind.empty()) return reading;
+  reading.polarity = reading.kind.back() == 'g' ? 1 : reading.kind.back() == 'x' ? -1 : 0;
+  if (reading.polarity != 0) reading.kind.pop_back();
+  return reading;
 }
 
 std::vector<std::string> words_of(std::string_view line) {

@@ -17,6 +17,7 @@ struct Reading {
   std::string kind;   ///< the letters behind the part, as data/lexicon/README.md lists them: "a" of an animal
   Form form = Form::base;
   double share = 1;  ///< of the uses of the word, by the counts of the lexicon; all shares sum to 1
+  int polarity = 0;  ///< of an adjective or a verb: 1 where it praises, −1 where it condemns
 };
 
 /// What is known of English words: `data/lexicon/english.txt`, in which lines are found by bisection.

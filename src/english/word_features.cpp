@@ -1,11 +1,13 @@
 #include "english/word_features.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "attn/random/crc32.hpp"
 #include "attn/random/generator.hpp"
+#include "attn/text/utf8.hpp"
 
 namespace english {
 
@@ -80,6 +82,54 @@ std::vector<std::string> names_of_features(const Lexicon& lexicon) {
   for (const auto* form : forms) names.insert({std::string("verb ") + form});
   names.erase("verb plural");
   return {names.begin(), names.end()};
+}
+
+namespace {
+
+/// By the shares of readings: the features of the first two, 1 a part, and −1, 0 or 1 for praise.
+struct Kind {
+  std::map<std::string, double> features;
+  double praise = 0;
+};
+
+Kind kind_of(const Lexicon& lexicon, const std::string& word) {
+  Kind kind;
+  for (const auto& reading : lexicon.guessed_readings(word)) {
+    for (const auto& name : names_of(reading)) kind.features[name] += reading.share;
+    kind.praise += reading.share * reading.polarity;
+  }
+  kind.praise = std::round(kind.praise);
+  return kind;
+}
+
+double likeness(const Kind& a, const Kind& b) {
+  double product = 0;
+  for (const auto& [name, share] : a.features)
+    if (const auto found = b.features.find(name); found != b.features.end()) product += share * found->second;
+  return product;
+}
+
+}  // namespace
+
+std::optional<std::string> read_as(const Lexicon& lexicon, const std::string& word,
+                                   const std::vector<std::string>& vocabulary) {
+  const auto in_vocabulary = [&](const std::string& one) {
+    return std::find(vocabulary.begin(), vocabulary.end(), one) != vocabulary.end();
+  };
+  for (const auto& same : {word, attn::lower_case(word)})
+    if (in_vocabulary(same)) return same;
+  const auto kind = kind_of(lexicon, word);
+  std::optional<std::string> nearest;
+  double most = 0;
+  for (const auto& other : vocabulary) {
+    const auto its = kind_of(lexicon, other);
+    if (its.praise != kind.praise) continue;
+    if (const auto alike = likeness(kind, its); alike > most) {
+      most = alike;
+      nearest = other;
+    }
+  }
+  return nearest;
 }
 
 std::vector<std::string> with_contractions_cut(const std::vector<std::string>& tokens) {

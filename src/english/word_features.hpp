@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,12 @@ std::vector<WordFeatures> features_of(const Lexicon& lexicon, const std::vector<
 
 /// All names that features can have, in alphabetical order.
 std::vector<std::string> names_of_features(const Lexicon& lexicon);
+
+/// What a model reads in the place of a word that its vocabulary lacks: the word itself in lower case; else
+/// the word that is most alike by what the lexicon knows of both, and praises or condemns as it does. Nothing
+/// where no word of the vocabulary is alike in anything.
+std::optional<std::string> read_as(const Lexicon& lexicon, const std::string& word,
+                                   const std::vector<std::string>& vocabulary);
 
 /// The tokens with contractions cut as treebanks cut them: "didn't" is "did" and "n't", "it's" is "it" and
 /// "'s" (Marcus et al. 1993).

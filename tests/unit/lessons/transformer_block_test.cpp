@@ -220,7 +220,7 @@ TEST_CASE("a step of a block that is off by 1 % is noticed", "[transformer_block
 
 TEST_CASE("gain and bias are undone before mean and variance are measured, where they can be",
           "[transformer_block]") {
-  const Options options = {.sentence = {"a b"}, .d_model = 4, .heads = 2};
+  const Options options = {.sentence = {"a b"}, .d_model = 4, .heads = 2, .model = "none"};
   const Tensor<1> bias = {3, -3, 0, 5}, gain = {2, 0.5, -1, 4}, with_zero = {2, 0, 1, 1};
   const auto run = [&](const Tensor<1>& gains) {
     return told_by("transformer-block", options,
