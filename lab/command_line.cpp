@@ -151,7 +151,26 @@ CommandHelp described(const CLI::App& app) {
 
 }  // namespace
 
+namespace {
+
+/// CLI11 takes --causal=false for a flag that is not given.
+void refuse_values_of_flags(const CLI::App& app, std::string_view command, int argc, char** argv) {
+  for (const std::string argument : std::vector(argv + std::min(argc, 1), argv + argc)) {
+    const auto name = argument.substr(0, argument.find('='));
+    const auto* option = app.get_option_no_throw(name);
+    if (name == argument || option == nullptr || option->get_items_expected_max() > 0) continue;
+    const auto opposite = "--no-" + name.substr(name.find_first_not_of('-'));
+    throw Error(fmt::format("{}: {} is a flag, which takes no value; valid: {}", command, argument,
+                            app.get_option_no_throw(opposite) == nullptr
+                                ? fmt::format("{}, or nothing", name)
+                                : fmt::format("{}, or {}", name, opposite)));
+  }
+}
+
+}  // namespace
+
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv) {
+  refuse_values_of_flags(app, command, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -60,14 +60,22 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
     constexpr bool is_text_list = std::is_same_v<Field, std::vector<std::string>>;
     const auto help = option_help(info, lesson, is_text_list && lesson.takes_batches, text_of(field));
     if constexpr (std::is_same_v<Field, bool>) {
-      app.add_flag_callback(
-             fmt::format("--{}", info.flag),
-             [&field, &options, info] {
-               field = true;
-               options.typed.insert(info.key);
-             },
-             help)
-          ->group(computed);
+      const auto add_flag = [&](const std::string& name, const std::string& text, bool value) {
+        return app
+            .add_flag_callback(
+                name,
+                [&field, &options, info, value] {
+                  field = value;
+                  options.typed.insert(info.key);
+                },
+                text)
+            ->group(computed);
+      };
+      const auto name = fmt::format("--{}", info.flag), opposite = fmt::format("--no-{}", info.flag);
+      auto* flag = add_flag(
+          name, field ? help_of_option(fmt::format("{}; default on, {} is off", info.help, opposite)) : help,
+          true);
+      if (field) add_flag(opposite, "without " + name, false)->excludes(flag);
     } else {
       auto is_first = std::make_shared<bool>(true);
       add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,

@@ -113,7 +113,11 @@ std::string rules_of(const lessons::Options& options) {
         " Each key and value head is read by {} query heads in a row. For a program with as many key and "
         "value heads as query heads make the probe with --kv-heads {}.",
         *options.heads / *options.kv_heads, *options.heads);
-  if (options.causal) text += " Causal: the last query stands beside the last key.";
+  if (options.causal)
+    text += fmt::format(
+        " Causal: the last query stands beside the last key. For a program that is not causal make the probe "
+        "{}.",
+        options.typed.count("causal") > 0 ? "without --causal" : "with --no-causal");
   if (options.window)
     text += fmt::format(" A window: keys at most {} positions {}.", *options.window,
                         options.causal ? "before the query" : "away from the query");

@@ -455,3 +455,13 @@ TEST_CASE("a closed pipe is no error") {
     CHECK(result.err == "");
   }
 }
+
+TEST_CASE("a flag takes no value, whatever the command") {
+  check_each_bad_usage({
+      {"probe multihead --causal=false --output p.npz",
+       {"--causal=false", "valid: --causal, or --no-causal"}},
+      {"sdpa --causal=true", {"--causal=true", "valid: --causal, or nothing"}},
+      {"diff a.npz b.npz --quiet=no", {"--quiet=no", "valid: --quiet, or nothing"}},
+      {"probe multihead --causal --no-causal --output p.npz", {"--causal", "--no-causal"}},
+  });
+}

@@ -378,3 +378,15 @@ TEST_CASE("the probe of another lesson is refused by name") {
   CHECK(contains(refusal(fmt::format("check multihead {} --probe {}", exercise.dump, exercise.probe)),
                  "is of the lesson sdpa; valid: a probe of multihead"));
 }
+
+TEST_CASE("a probe that is causal by default is made without it by --no-causal, and its sheet says so") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz");
+  for (const std::string lesson : {"multihead", "sdpa"}) {
+    const auto make = fmt::format("probe {} --output {}", lesson, probe);
+    CHECK(contains(in_one_line(output_of(make)), "make the probe with --no-causal"));
+    const auto causal = read_file(probe);
+    CHECK_FALSE(contains(output_of(make + " --no-causal"), "ausal"));
+    CHECK(read_file(probe) != causal);
+  }
+}
