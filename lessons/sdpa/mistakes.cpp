@@ -356,6 +356,7 @@ std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right) {
   const auto length = right.shape(N - 1);
   for (std::size_t begin = 0; begin < right.size(); begin += length) {
     const double by = median_difference(theirs.data() + begin, right.data() + begin, length);
+    if (by <= attn::usual_large_negative) return std::nullopt;  // what masks add
     for (std::size_t j = 0; j < length; ++j) right.data()[begin + j] += by;
   }
   return right;
@@ -500,11 +501,15 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
       return masked_by(mask, [&](auto b, auto i, auto j) { return may_see(rules, b, i, j); });
     };
     mistakes.emplace_back(id, [&scaled, other] { return attn::apply_mask(scaled, other()); });
-    mistakes.emplace_back(id + ":filled", [&scaled, other]() -> std::optional<Tensor<N>> {
-      const auto seen = other();
-      if (!attn::has_empty_row(seen)) return std::nullopt;
-      return where_seen(scaled, seen, [](double) { return usual_fill; });
-    });
+    const auto add_filled = [&](const std::string& variant, auto fill) {
+      mistakes.emplace_back(id + variant, [&scaled, other, fill]() -> std::optional<Tensor<N>> {
+        const auto seen = other();
+        if (!attn::has_empty_row(seen)) return std::nullopt;
+        return where_seen(scaled, seen, fill);
+      });
+    };
+    add_filled(":filled", [](double) { return usual_fill; });
+    add_filled(":added:filled", [](double score) { return score + usual_fill; });
   };
   add_mask("mask-inverted", [&mask](const Rules&, auto b, auto i, auto j) { return !mask(b, i, j); });
   const auto add_shifted = [&](const std::string& id, std::ptrdiff_t later, std::ptrdiff_t wider) {

@@ -43,7 +43,8 @@ attn::Mistakes mistakes_of_mixture(const Workbench& bench, const Tensor<N>& weig
 template <std::size_t N>
 std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N>& right);
 
-/// `right` plus one number for each row: the number that somebody's tensor has. Rank 2, too.
+/// `right` plus one number for each row: the number that somebody's tensor has. None where that is as low as
+/// what a mask adds. Rank 2, too.
 template <std::size_t N>
 std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right);
 

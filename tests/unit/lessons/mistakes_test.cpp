@@ -126,7 +126,7 @@ const std::vector<Tie>& ties() {
        true,
        "the gradient of a split that only reshapes is a merge that only reshapes"},
       {{"mask-padding-on-queries", "padded-rows-zero"},
-       true,
+       false,
        "under a causal mask no query of a word sees padding, so that only the rows of padding are 0"},
   };
   return all;
@@ -580,6 +580,24 @@ TEST_CASE("a number added to a row of scores is a convention, scaled or masked",
     auto& scores = moved.tensors.at(step);
     scores.elements<double>()[scores.shape().back()] += 0.5;  // of query 1, which sees more keys than one
     CHECK_FALSE(probed.diagnose(moved).is_right());
+  }
+}
+
+TEST_CASE("what a mask does to rows of padded queries is judged alike, whatever is saved", "[mistakes]") {
+  const Probed probed(subject_called(GENERATE("sdpa", "multihead")));
+  for (const auto& ids : {Ids{}, Ids{"masked"}, Ids{"weights"}, Ids{"output"}, Ids{"masked", "output"}}) {
+    const auto judged = [&](const std::string& mistake) {
+      const auto dump = dump_with(probed, {mistake});
+      return probed.diagnose(ids.empty() ? dump : only(dump, ids));
+    };
+    const auto added = judged("mask-padding-on-queries:added:filled");
+    CAPTURE(probed.name, ids, said_of(added));
+    CHECK_FALSE(added.is_right());
+    CHECK(said_of(added).find("mask-padding-on-queries") != std::string::npos);
+    CHECK(said_of(added).find("scores-shifted") == std::string::npos);
+    const auto left_out = judged("mask-padding-on-queries");
+    CHECK(left_out.is_right());
+    CHECK(said_of(left_out).find("padded-rows-zero") != std::string::npos);
   }
 }
 
