@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
@@ -18,6 +20,7 @@
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "lessons/workbench/own_inputs.hpp"
+#include "lessons/workbench/probe.hpp"
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/decimals.hpp"
@@ -461,9 +464,13 @@ struct Grade {
   std::size_t wrong_entries = 0;
   std::optional<std::uint32_t> seed{};  ///< of the probe or the sheet
   std::string student{}, probe{};
+  std::size_t steps_right = 0, steps_wrong = 0;
+  std::size_t steps_missing = 0;  ///< of a sheet those left empty, of a dump the results that it lacks
+  std::size_t blanks = 0;         ///< places of a sheet that are empty
+  std::string same_probe_as{};    ///< the first file of the folder that is of the same probe
 
-  bool is_checked() const { return status != "unreadable" && status != "other probe"; }
-  bool is_right() const { return status == "right" || status == "incomplete"; }
+  bool is_checked() const { return status == "right" || status == "wrong" || status == "incomplete"; }
+  bool is_right() const { return status == "right" || (status == "incomplete" && blanks == 0); }
 };
 
 /// "scale-d-k|scale-twice" where one of them was made, "no-scale+gqa-tile" where both were; those of the same
@@ -482,6 +489,21 @@ std::string mistakes_in_table(const attn::StepVerdict& step) {
   return fmt::format("{}", fmt::join(names, step.made_together ? "+" : "|"));
 }
 
+/// How many of the results that the lesson is asked for the dump lacks.
+std::size_t missing_results(const Plan& plan, const Dump& dump) {
+  const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
+  return static_cast<std::size_t>(std::count_if(results.begin(), results.end(),
+                                                [&](const auto& id) { return dump.tensors.count(id) == 0; }));
+}
+
+/// What is said of a wrong step.
+std::string problem_in_table(const attn::StepVerdict& step, const Checked& checked) {
+  if (step.finding == attn::Finding::shape) return "a wrong shape";
+  if (!step.mistakes.empty()) return mistakes_in_table(step);
+  if (step.nans > 0) return "nan";
+  return checked.probe.empty() || checked.shows_its_probe ? "unknown" : "unknown, or of another probe";
+}
+
 /// "right", "wrong", "unreadable", "other probe" or, of a worksheet with blanks and of a file that lacks
 /// inputs, "incomplete"; the first wrong step, and what is said of it.
 Grade grade(const CheckDump& check, const std::filesystem::path& path) {
@@ -489,19 +511,27 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
   try {
     const auto checked = check_file(check, path.string());
     if (!checked.probe.empty() || !checked.dump.slacks.empty()) grade.seed = checked.plan.options.seed;
-    grade.student = checked.student;
+    const bool is_sheet = !checked.dump.slacks.empty();
+    const bool is_folder = check.probe && std::filesystem::is_directory(*check.probe);
+    grade.student = is_folder ? std::filesystem::path(checked.probe).stem().string() : checked.student;
     grade.probe = checked.probe;
-    const bool has_blanks = !checked.dump.slacks.empty() && !checked.diagnosis.is_complete();
-    if (has_blanks || checked.diagnosis.leaves_open()) grade.status = "incomplete";
+    grade.blanks = checked.diagnosis.blanks;
+    grade.steps_missing =
+        is_sheet ? checked.diagnosis.missing.size() : missing_results(checked.plan, checked.dump);
+    if ((is_sheet && !checked.diagnosis.is_complete()) || checked.diagnosis.leaves_open())
+      grade.status = "incomplete";
     for (const auto& step : checked.diagnosis.steps) {
-      if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
+      if (step.finding == attn::Finding::not_judged) continue;
+      if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) {
+        ++grade.steps_right;
+        continue;
+      }
+      ++grade.steps_wrong;
       if (grade.step.empty()) grade.step = step.id;
       grade.status = "wrong";
-      grade.wrong_entries += step.different;
-      const auto names = step.finding == attn::Finding::shape               ? "a wrong shape"
-                         : !step.mistakes.empty()                           ? mistakes_in_table(step)
-                         : checked.probe.empty() || checked.shows_its_probe ? "unknown"
-                                                                            : "unknown, or of another probe";
+      grade.wrong_entries +=
+          step.finding == attn::Finding::shape ? attn::element_count(step.right_shape) : step.different;
+      const auto names = problem_in_table(step, checked);
       if (check.hint < attn::Hint::name || grade.mistakes.find(names) != std::string::npos) continue;
       grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
     }
@@ -532,35 +562,78 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
                                    {"wrong_entries", one.wrong_entries},
                                    {"seed", one.seed ? nlohmann::ordered_json(*one.seed) : nullptr},
                                    {"name", one.student},
-                                   {"probe", one.probe}});
+                                   {"probe", one.probe},
+                                   {"steps_right", one.steps_right},
+                                   {"steps_wrong", one.steps_wrong},
+                                   {"steps_missing", one.steps_missing},
+                                   {"blanks", one.blanks},
+                                   {"same_probe_as", one.same_probe_as}});
     return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   }
   if (format == CheckFormat::csv) {
-    text = "file,status,step,mistakes,wrong_entries,seed,name,probe\n";
+    text =
+        "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,"
+        "blanks,same_probe_as\n";
     for (const auto& one : grades)
-      text += fmt::format("{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file), one.status, one.step,
-                          quoted_for_csv(one.mistakes), one.wrong_entries,
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file), one.status,
+                          one.step, quoted_for_csv(one.mistakes), one.wrong_entries,
                           one.seed ? std::to_string(*one.seed) : "", quoted_for_csv(one.student),
-                          quoted_for_csv(one.probe));
+                          quoted_for_csv(one.probe), one.steps_right, one.steps_wrong, one.steps_missing,
+                          one.blanks, quoted_for_csv(one.same_probe_as));
     return text;
   }
   std::size_t file = 0, step = 0;
+  const auto name_of = [](const Grade& one) { return one.file.empty() ? one.probe : one.file; };
   for (const auto& one : grades) {
-    file = std::max(file, attn::display_width(one.file));
+    file = std::max(file, attn::display_width(name_of(one)));
     step = std::max(step, attn::display_width(one.step));
   }
   for (const auto& one : grades) {
-    auto line = fmt::format("{}  {:<11}  {}  {}", attn::pad_right(one.file, file), one.status,
-                            attn::pad_right(one.step, step), one.mistakes);
+    auto line = fmt::format("{}  {:<11}  {}  {}{}", attn::pad_right(name_of(one), file), one.status,
+                            attn::pad_right(one.step, step), one.mistakes,
+                            one.same_probe_as.empty() ? "" : "  same probe as " + one.same_probe_as);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
   }
   return text;
 }
 
+/// Says of which file of the folder another is a second one, and adds the probes of the lesson that have
+/// none.
+void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
+  if (!check.probe || !std::filesystem::is_directory(*check.probe) || attn::has_csv_files(*check.probe))
+    return;
+  std::map<std::string, std::string> first_of;
+  std::set<std::string> handed_in;
+  for (auto& one : grades) {
+    handed_in.insert(std::filesystem::path(one.file).stem().string());
+    if (one.probe.empty()) continue;
+    handed_in.insert(one.student);
+    const auto [first, is_first] = first_of.try_emplace(one.probe, one.file);
+    if (!is_first) one.same_probe_as = first->second;
+  }
+  for (const auto& path : probes_in(*check.probe)) {
+    const auto probe = attn::open_trace(path.string());
+    const auto name = path.stem().string();
+    if (named_probe(*probe).empty() || probe->header().lesson != check.lesson->name ||
+        handed_in.count(name) > 0)
+      continue;
+    auto of_probe = check;
+    of_probe.probe = path.string();
+    const auto plan = inputs_of(of_probe, *probe, path.string()).plan;
+    grades.push_back({.file = "",
+                      .status = "missing",
+                      .seed = plan.options.seed,
+                      .student = name,
+                      .probe = path.filename().string(),
+                      .steps_missing = missing_results(plan, {})});
+  }
+}
+
 int check_folder(const CheckDump& check) {
   std::vector<Grade> grades;
   for (const auto& path : files_in(*check.folder)) grades.push_back(grade(check, path));
+  compare_with_probes(check, grades);
   give(table_of(grades, format_of(check)), check);
   if (std::none_of(grades.begin(), grades.end(), [](const Grade& one) { return one.is_checked(); })) return 2;
   return std::all_of(grades.begin(), grades.end(), [](const Grade& one) { return one.is_right(); }) ? 0 : 1;
@@ -575,7 +648,7 @@ int run_check(const CheckDump& check) {
         fmt::format("check {}: csv is a table of many files; valid: with --folder DIR", check.lesson->name));
   const auto checked = check_file(check, *check.dump);
   give(report(check, checked), check);
-  return checked.diagnosis.is_right() ? 0 : 1;
+  return checked.diagnosis.is_right() && checked.diagnosis.blanks == 0 ? 0 : 1;
 }
 
 }  // namespace lab

@@ -18,16 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The files of a folder that may be probes, by name.
-std::vector<fs::path> probes_in(const std::string& folder) {
-  const std::set<std::string> endings = {".npz", ".safetensors", ".json"};
-  std::vector<fs::path> probes;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (endings.count(entry.path().extension().string()) > 0) probes.push_back(entry.path());
-  std::sort(probes.begin(), probes.end());
-  return probes;
-}
-
 /// Whether the dump has inputs of the probe, with its numbers, and none with others. Masks and lengths, which
 /// many probes share, do not tell.
 bool has_inputs_of(const attn::StoredTrace& dump, const attn::StoredTrace& probe) {
@@ -52,6 +42,15 @@ void refuse_other_name(const attn::StoredTrace& dump, const std::string& path, c
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> probes_in(const std::string& folder) {
+  const std::set<std::string> endings = {".npz", ".safetensors", ".json"};
+  std::vector<fs::path> probes;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (endings.count(entry.path().extension().string()) > 0) probes.push_back(entry.path());
+  std::sort(probes.begin(), probes.end());
+  return probes;
+}
 
 double distance(const attn::TensorView& tensor, const attn::TensorView& other) {
   constexpr auto infinity = std::numeric_limits<double>::infinity();

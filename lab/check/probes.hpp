@@ -1,6 +1,8 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "attn/error.hpp"
 #include "trace/diagnosis/replay.hpp"
@@ -26,6 +28,9 @@ std::string id_of_probe(const attn::Tensors& inputs);
 
 /// The probe that a file's config names; nothing where it names none.
 std::string named_probe(const attn::StoredTrace& file);
+
+/// The files of a folder that may be probes, by name.
+std::vector<std::filesystem::path> probes_in(const std::string& folder);
 
 /// The probe of somebody's dump in a folder of probes: the one of the dump's file name, or the one that its
 /// config names, or the one whose inputs it has. A `probe` that is no folder is that of every dump. Throws

@@ -71,7 +71,11 @@ JudgedSheet judge(const attn::Answers& answers, const MakeWorksheet& worksheet, 
   auto diagnosis = attn::diagnose(dump, rerun, conventions);
   diagnosis.missing.clear();
   for (const auto& step : sheet.asked)
-    if (dump.tensors.count(step.event.id) == 0) diagnosis.missing.push_back(step.event.id);
+    if (dump.tensors.count(step.event.id) == 0) {
+      diagnosis.missing.push_back(step.event.id);
+      diagnosis.blanks += step.written.size();
+    }
+  for (const auto& step : diagnosis.steps) diagnosis.blanks += step.blanks;
   return {std::move(plan), std::move(dump), std::move(diagnosis)};
 }
 

@@ -103,9 +103,54 @@ TEST_CASE("a folder of dumps becomes a table, and one wrong file is enough for s
   CHECK(result.status == 1);
   const auto lines = lines_of(result.out);
   REQUIRE(lines.size() == 3);
-  CHECK(lines[0] == "file,status,step,mistakes,wrong_entries,seed,name,probe");
-  CHECK(std::regex_match(lines[1], std::regex("ada.npz,wrong,scaled,no-scale,[1-9][0-9]*,42,,probe.npz")));
+  CHECK(
+      lines[0] ==
+      "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,blanks,"
+      "same_probe_as");
+  CHECK(std::regex_match(
+      lines[1], std::regex("ada.npz,wrong,scaled,no-scale,[1-9][0-9]*,42,,probe.npz,[1-9][0-9]*,1,0,0,")));
   CHECK(lines[2].rfind("eve.npz,unreadable,,", 0) == 0);
+}
+
+TEST_CASE("the table of a folder counts steps, and names who handed in nothing and who shares a probe") {
+  const Folder folder;
+  const auto probes = folder.file("probes"), dumps = folder.file("dumps");
+  std::filesystem::create_directory(probes);
+  std::filesystem::create_directory(dumps);
+  for (const std::string name : {"anna", "bert", "carl", "dora"})
+    output_of(
+        fmt::format("probe sdpa --seed {} --output {}/{}.npz", name.size() + name.front(), probes, name));
+  output_of("probe multihead --output " + probes + "/another_lesson.npz");
+  const auto save = [&](const std::string& probe, const std::string& name, const std::string& steps) {
+    output_of(fmt::format("sdpa --input {}/{}.npz --steps {} --format json --output {}/{}.json", probes,
+                          probe, steps, dumps, name));
+  };
+  save("anna", "anna", "Q,scores,scaled,weights,output");
+  save("anna", "eve", "Q,weights,output");
+  save("bert", "bert", "Q,weights");
+  save("carl", "carl", "Q,output");
+  auto broken = json::parse(read_file(dumps + "/carl.json"));
+  for (auto& event : broken["events"])
+    if (event["id"] == "output") event["data"][0][0][0] = "NaN";
+  folder.write("dumps/carl.json", broken.dump());
+  const auto command = fmt::format("check sdpa --folder {} --probe {}", dumps, probes);
+  const auto result = run(command + " --format csv");
+  CHECK(result.status == 1);
+  auto lines = lines_of(result.out);
+  for (auto& line : lines)
+    line = std::regex_replace(line, std::regex(",[0-9]+(?=,[a-z]+,[a-z]+.npz)"), ",SEED");
+  CHECK(lines == std::vector<std::string>{
+                     "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_"
+                     "missing,blanks,same_probe_as",
+                     "anna.json,right,,,0,SEED,anna,anna.npz,4,0,0,0,",
+                     "bert.json,right,,,0,SEED,bert,bert.npz,1,0,1,0,",
+                     "carl.json,wrong,output,nan,1,SEED,carl,carl.npz,0,1,0,0,",
+                     "eve.json,right,,,0,SEED,anna,anna.npz,2,0,0,0,anna.json",
+                     ",missing,,,0,SEED,dora,dora.npz,0,0,1,0,",
+                 });
+  const auto text = run(command).out;
+  CHECK(contains(in_one_line(text), "eve.json right same probe as anna.json"));
+  CHECK(contains(in_one_line(text), "dora.npz missing"));
 }
 
 TEST_CASE("a table of dumps goes to a file, and status 2 says that none could be checked") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -142,6 +143,10 @@ std::string verdict_on_thirds(const ordered_json& weights, const ordered_json& o
   const auto path = folder.write("sheet.json", thirds_with(weights, output).dump());
   return step_in(ordered_json::parse(run("check lookup " + path + " --format json").out), step)["verdict"];
 }
+
+const std::string columns_of_grades =
+    "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,blanks,"
+    "same_probe_as\n";
 
 }  // namespace
 
@@ -287,13 +292,36 @@ TEST_CASE("a text sheet may be typed in: what stays blank is missing, not wrong"
   sheet.replace(first, 5, answers["scores"][0][0].dump());  // and some underscores stay
   for (const auto& typed :
        {sheet, std::regex_replace(sheet, std::regex("\n"), "\r\n"), "\xEF\xBB\xBF" + sheet}) {
-    const auto said = said_of(folder, "sdpa", typed, 0);
+    const auto said = said_of(folder, "sdpa", typed, 1);
     CHECK(said.find("scores right so far, 8 left empty") != std::string::npos);
     CHECK(said.find("Left empty: scaled, weights, output.") != std::string::npos);
-    CHECK(said.find("What is filled in is right.") != std::string::npos);
+    CHECK(said.find("What is filled in is right, and 32 blanks are empty.") != std::string::npos);
   }
   CHECK(refusal("check sdpa " + folder.write("empty.txt", output_of("worksheet sdpa")))
             .find("is not filled in") != std::string::npos);
+}
+
+TEST_CASE("a question mark is a blank") {
+  const Folder folder;
+  auto sheet = answers_of("sdpa --seed 7");
+  sheet["output"][0][0] = "?";
+  const auto report = report_on(folder, "sdpa", sheet, 1);
+  CHECK(step_in(report, "output")["blanks"] == 1);
+  CHECK(report["right"] == true);
+  CHECK(report["complete"] == false);
+}
+
+TEST_CASE("a sheet says how −∞ is written where it asks for it, and a sheet of HTML which one check reads") {
+  const auto words_of = [](const std::string& sheet) { return in_one_line(output_of("worksheet " + sheet)); };
+  CHECK(contains(words_of("masking"), "Write −∞ as -inf."));
+  CHECK(contains(words_of("masking --format html"), "Write −∞ as -inf."));
+  CHECK_FALSE(contains(words_of("sdpa"), "-inf"));
+  CHECK_FALSE(contains(words_of("sdpa"), "type it into the text sheet"));
+  CHECK(contains(words_of("sdpa --format html"), "type it into the text sheet that its command prints"));
+  const Folder folder;
+  const auto html = folder.file("sheet.html");
+  output_of("worksheet sdpa --output " + html);
+  CHECK(contains(refusal("check sdpa " + html), "the text sheet that its command prints"));
 }
 
 TEST_CASE("a sheet of HTML has each line of its words in a paragraph of its own") {
@@ -322,9 +350,13 @@ TEST_CASE("a folder of sheets is graded, a line each") {
   folder.write("carl.json", sheet.dump());
   const auto graded = run(fmt::format("check sdpa --folder {} --format csv", folder.path().string()));
   CHECK(graded.status == 1);
-  CHECK(graded.out ==
-        "file,status,step,mistakes,wrong_entries,seed,name,probe\nanna.json,right,,,0,8,the answers,\n"
-        "bert.json,wrong,scaled,no-scale,7,8,the answers,\ncarl.json,incomplete,,,0,8,the answers,\n");
+  CHECK(
+      graded.out ==
+      columns_of_grades +
+          "anna.json,right,,,0,8,the answers,,4,0,0,0,\nbert.json,wrong,scaled,no-scale,7,8,the answers,,2,1,"
+          "1,6,\ncarl.json,incomplete,,,0,8,the answers,,2,0,2,15,\n");
+  std::filesystem::remove(folder.file("bert.json"));
+  CHECK(run(fmt::format("check sdpa --folder {}", folder.path().string())).status == 1);
 }
 
 TEST_CASE("another seed is another sheet, of small whole numbers, and no sum divides by 0", "[thorough]") {
@@ -399,8 +431,7 @@ TEST_CASE("a sheet's name is told in the table of a folder, and a head of one co
   sheet.replace(blank, 4, "9999");
   folder.write("sheet.txt", sheet);
   CHECK(run(fmt::format("check multihead --folder {} --format csv", folder.path().string())).out ==
-        "file,status,step,mistakes,wrong_entries,seed,name,probe\n"
-        "sheet.txt,wrong,Q_heads,unknown,1,42,\"Anna, Lee\",\n");
+        columns_of_grades + "sheet.txt,wrong,Q_heads,unknown,1,42,\"Anna, Lee\",,0,1,6,51,\n");
 }
 
 TEST_CASE("the normaliser is told on the sheet: no exp where sums are divided by") {

@@ -61,6 +61,7 @@ struct Diagnosis {
   std::vector<StepVerdict> steps;    ///< that the dump has, in the order of the lesson
   std::vector<std::string> missing;  ///< steps before its last one that the dump lacks
   std::vector<std::string> absent;   ///< ids of absent inputs that steps of the dump need
+  std::size_t blanks = 0;            ///< places of a worksheet that are empty
   bool is_right() const;             ///< but for rounding and conventions
   bool is_complete() const;          ///< whether nothing is missing or blank
   bool leaves_open() const;          ///< whether a step could not be judged

@@ -220,7 +220,9 @@ std::string summary(const Diagnosis& diagnosis, bool by_hand) {
   std::size_t wrong = 0;
   for (const auto& step : diagnosis.steps)
     if (step.finding == Finding::wrong || step.finding == Finding::shape) ++wrong;
-  if (wrong == 0 && by_hand && !diagnosis.is_complete()) return "What is filled in is right.";
+  if (wrong == 0 && by_hand && !diagnosis.is_complete())
+    return fmt::format("What is filled in is right, and {} blank{} empty.", diagnosis.blanks,
+                       diagnosis.blanks == 1 ? " is" : "s are");
   const auto open = static_cast<std::size_t>(
       std::count_if(diagnosis.steps.begin(), diagnosis.steps.end(),
                     [](const StepVerdict& step) { return step.finding == Finding::not_judged; }));

@@ -110,6 +110,9 @@ std::optional<Answers> read_answers(const File& file) {
   if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
   const auto start = text.find_first_not_of(white_space);
   if (start == text.npos) return std::nullopt;
+  if (text.starts_with("<!DOCTYPE html") && text.find("<title>Worksheet: ") != text.npos)
+    refuse(file.path(), "it is a worksheet to be printed",
+           "the text sheet that its command prints, filled in");
   const bool may_be_json = text[start] == '{' && text.find("\"worksheet\"") != text.npos;
   const bool is_sheet = std::string_view(text).substr(start).starts_with("worksheet ");
   if (!may_be_json && !is_sheet) return std::nullopt;

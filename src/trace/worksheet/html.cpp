@@ -64,7 +64,7 @@ class PaperPage {
     markup += "<p class=\"student\">Name: <span></span></p>\n";
     markup += "<section>\n<h2>The idea</h2>\n" + words_in_paragraph(sheet_.idea) +
               formulas_for_paper(sheet_.formula) + words_in_paragraph(sheet_.rule) +
-              words_in_paragraph(how_to_fill_in(sheet_), " class=\"legend\"") + "</section>\n";
+              words_in_paragraph(how_to_fill_in(sheet_, false), " class=\"legend\"") + "</section>\n";
     markup += "<section>\n<h2>What is given</h2>\n<div class=\"given\">\n";
     for (const auto& one : sheet_.given)
       markup += paper_tables(one, ++tables_, [&](std::size_t offset) { return one.written[offset]; });

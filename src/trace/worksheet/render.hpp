@@ -20,7 +20,8 @@ std::string sheet_as_html(const Sheet& sheet, SheetPages pages);
 /// or with the answers in their places.
 std::string sheet_as_json(const Sheet& sheet, bool with_answers);
 
-/// What may be written in a blank, and how it is checked, in a sentence or two.
-std::string how_to_fill_in(const Sheet& sheet);
+/// What may be written in a blank, and how it is checked, in a sentence or two. A sheet `to_type_in` is one
+/// that check reads.
+std::string how_to_fill_in(const Sheet& sheet, bool to_type_in);
 
 }  // namespace attn

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attn/text/width.hpp"
+#include "trace/diagnosis/listed.hpp"
 #include "trace/text/table.hpp"
 #include "trace/wording.hpp"
 #include "trace/worksheet/render.hpp"
@@ -159,7 +160,8 @@ std::string blank_page(const Sheet& sheet) {
   auto text = head_of_page(sheet, sheet.title) + name_line() + "\nThe idea\n";
   text += paragraph(sheet.idea, page_width, 2) + '\n' + indented(sheet.formula);
   if (!sheet.rule.empty()) text += '\n' + paragraph(sheet.rule, page_width, 2);
-  text += "\nHow to fill it in\n" + paragraph(how_to_fill_in(sheet), page_width, 2) + "\nWhat is given\n";
+  text +=
+      "\nHow to fill it in\n" + paragraph(how_to_fill_in(sheet, true), page_width, 2) + "\nWhat is given\n";
   for (const auto& one : sheet.given)
     text += heading("  ", one) + SheetTable(one, Cells::numbers).text() + '\n';
   std::size_t number = 0;
@@ -186,15 +188,18 @@ std::string answer_page(const Sheet& sheet) {
 
 }  // namespace
 
-std::string how_to_fill_in(const Sheet& sheet) {
+std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
   const auto decimals = sheet.rule.empty()
                             ? "A decimal counts as rounded in its last digit: two digits after the "
                               "point will do."
                             : "A decimal counts as rounded in its last digit.";
+  const bool asks_for_infinity = std::any_of(sheet.asked.begin(), sheet.asked.end(),
+                                             [](const auto& step) { return contains(step.written, "-inf"); });
   return fmt::format(
-      "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {} Each step is "
-      "judged from your own numbers before it. To check this sheet: attnlab check {} FILE",
-      sheet.blanks(), decimals, sheet.lesson);
+      "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}{} Each step is "
+      "judged from your own numbers before it. To check this sheet{}: attnlab check {} FILE",
+      sheet.blanks(), asks_for_infinity ? "Write −∞ as -inf. " : "", decimals,
+      to_type_in ? "" : ", type it into the text sheet that its command prints", sheet.lesson);
 }
 
 std::string sheet_as_text(const Sheet& sheet, SheetPages pages) {

@@ -171,7 +171,7 @@ class Arithmetic {
 };
 
 bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t_") == std::string_view::npos;
+  return text.find_first_not_of(" \t_?") == std::string_view::npos;
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ struct Written {
 /// what is no number.
 std::optional<Written> written_number(std::string_view text);
 
-/// The numbers of one tensor, with nothing where the text is blank. Beside decimals a whole number counts as
-/// rounded to as many digits as the shortest of them: 0 beside 0.98 and 0.02 may be 0.004. Throws Error, with
-/// `place` and the text, for one that is no number.
+/// The numbers of one tensor, with nothing where the text is blank or a question mark. Beside decimals a
+/// whole number counts as rounded to as many digits as the shortest of them: 0 beside 0.98 and 0.02 may be
+/// 0.004. Throws Error, with `place` and the text, for one that is no number.
 std::vector<std::optional<Written>> written_numbers(const std::vector<std::string>& texts,
                                                     std::string_view place);
 

@@ -584,7 +584,7 @@ TEST_CASE("a number added to a row of scores is a convention, scaled or masked",
 }
 
 TEST_CASE("what a mask does to rows of padded queries is judged alike, whatever is saved", "[mistakes]") {
-  const Probed probed(subject_called(GENERATE("sdpa", "multihead")));
+  const Probed probed(subject_called("multihead"));
   for (const auto& ids : {Ids{}, Ids{"masked"}, Ids{"weights"}, Ids{"output"}, Ids{"masked", "output"}}) {
     const auto judged = [&](const std::string& mistake) {
       const auto dump = dump_with(probed, {mistake});
