@@ -17,8 +17,8 @@ enum class Normaliser { softmax, sum };
 std::shared_ptr<const Lesson> lesson_of_worksheet(const Lesson& lesson);
 
 /// The plan of a worksheet. What no option gives is drawn as the lesson draws it, and rounded to a whole
-/// number: to −2 … 2 and weights to −1 … 1, without their signs where sums are divided by. Throws what
-/// make_plan does.
+/// number: to −2 … 2 and weights to −1 … 1, without their signs where sums are divided by. It is drawn again,
+/// a number of times, where two rows of an output are the same. Throws what make_plan does.
 Plan plan_of_worksheet(const Lesson& lesson, const Options& options, Normaliser normaliser);
 
 /// A worksheet's lesson with its normaliser: where that is the sum, it stands in the place of each softmax on

@@ -379,6 +379,18 @@ TEST_CASE("another seed is another sheet, of small whole numbers, and no sum div
     }
 }
 
+TEST_CASE("no two rows of a sheet's output are the same, whatever the seed", "[thorough]") {
+  for (const std::string lesson : {"multihead", "self-attention", "sdpa", "cross-attention"})
+    for (const auto& normaliser : normalisers)
+      for (int seed = 1; seed <= 30; ++seed) {
+        const auto arguments = fmt::format("{} --seed {} --normaliser {}", lesson, seed, normaliser);
+        const auto rows = answers_of(arguments)["output"];
+        INFO(arguments << ": " << rows);
+        for (std::size_t row = 0; row < rows.size(); ++row)
+          for (std::size_t above = 0; above < row; ++above) CHECK(rows[row] != rows[above]);
+      }
+}
+
 TEST_CASE("inputs are -2 to 2, and 0 to 2 where sums are divided by") {
   for (const auto& normaliser : normalisers)
     for (int seed = 0; seed < 20; ++seed) {
