@@ -97,10 +97,17 @@ std::string EntryNames::name(const std::string& id, const Index& at) const {
 
 Index EntryNames::find(const std::string& id, const std::vector<std::string>& places) const {
   const auto& axes = tensors_.at(id);
-  if (places.size() != axes.shape.size())
-    throw Error(fmt::format("--explain {}[{}] names {} places; valid: {}, one for each axis ({})", id,
-                            fmt::join(places, ","), places.size(), axes.shape.size(),
-                            fmt::join(axes.names, ", ")));
+  if (const auto count = axes.shape.size(); places.size() != count) {
+    std::vector<std::string> example(count, "0");
+    const auto kept = std::min(count, places.size());
+    std::copy_n(places.end() - static_cast<std::ptrdiff_t>(kept), kept,
+                example.end() - static_cast<std::ptrdiff_t>(kept));
+    throw Error(
+        fmt::format("--explain {0}[{1}] names {2} places; valid: {3}, one for each axis ({4}), as in "
+                    "{0}[{5}]",
+                    id, fmt::join(places, ","), places.size(), count, fmt::join(axes.names, ", "),
+                    fmt::join(example, ", ")));
+  }
   Index at;
   for (const auto& text : places) at.push_back(place(id, axes, text, at));
   return at;

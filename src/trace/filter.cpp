@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "attn/error.hpp"
@@ -42,9 +43,12 @@ void Filter::require_all_seen() const {
   for (const auto& selection : wanted_) {
     const bool found =
         std::any_of(seen_.begin(), seen_.end(), [&](const auto& id) { return selects(selection, id); });
-    if (!found)
-      throw Error(fmt::format("--steps {0}: this lesson has no step {0}; valid: {1}", selection,
-                              fmt::join(seen_, ", ")));
+    if (found) continue;
+    std::vector<std::string> meant;
+    std::copy_if(seen_.begin(), seen_.end(), std::back_inserter(meant),
+                 [&](const auto& id) { return id.ends_with("/" + selection); });
+    throw Error(fmt::format("--steps {0}: this lesson has no step {0}; valid: {1}", selection,
+                            fmt::join(meant.empty() ? seen_ : meant, ", ")));
   }
 }
 

@@ -465,3 +465,15 @@ TEST_CASE("a flag takes no value, whatever the command") {
       {"probe multihead --causal --no-causal --output p.npz", {"--causal", "--no-causal"}},
   });
 }
+
+TEST_CASE(
+    "the last part of a step's id is refused with the ids that end in it, and too few places with an "
+    "example") {
+  check_each_bad_usage({
+      {"classifier --steps weights", {"no step weights; valid: attention/weights"}},
+      {"multihead --model none --sentence 'it sat' --explain 'weights[it, sat]'",
+       {"as in weights[0, it, sat]"}},
+      {"sdpa --explain 'weights[0, 1, 2]'", {"as in weights[1, 2]"}},
+  });
+  CHECK_FALSE(contains(refusal("classifier --steps weights"), "W_Q"));
+}
