@@ -65,17 +65,18 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
             .add_flag_callback(
                 name,
                 [&field, &options, info, value] {
+                  if (!options.typed.insert(info.key).second && field != value)
+                    throw Error(fmt::format("--{0} contradicts --no-{0}; valid: one of them", info.flag));
                   field = value;
-                  options.typed.insert(info.key);
                 },
                 text)
             ->group(computed);
       };
       const auto name = fmt::format("--{}", info.flag), opposite = fmt::format("--no-{}", info.flag);
-      auto* flag = add_flag(
-          name, field ? help_of_option(fmt::format("{}; default on, {} is off", info.help, opposite)) : help,
-          true);
-      if (field) add_flag(opposite, "without " + name, false)->excludes(flag);
+      add_flag(name,
+               field ? help_of_option(fmt::format("{}; default on, {} is off", info.help, opposite)) : help,
+               true);
+      if (field) add_flag(opposite, "without " + name, false);
     } else {
       auto is_first = std::make_shared<bool>(true);
       add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,

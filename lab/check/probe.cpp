@@ -106,7 +106,8 @@ std::string options_of(const lessons::Plan& plan) {
 }
 
 /// What the options mean for the shapes and the masks.
-std::string rules_of(const lessons::Options& options) {
+std::string rules_of(const lessons::Plan& plan) {
+  const auto& options = plan.options;
   std::string text;
   if (options.kv_heads && options.kv_heads != options.heads)
     text += fmt::format(
@@ -117,7 +118,8 @@ std::string rules_of(const lessons::Options& options) {
     text += fmt::format(
         " Causal: the last query stands beside the last key. For a program that is not causal make the probe "
         "{}.",
-        options.typed.count("causal") > 0 ? "without --causal" : "with --no-causal");
+        options.typed.count("causal") == 0 || plan.lesson->defaults.causal ? "with --no-causal"
+                                                                           : "without --causal");
   if (options.window)
     text += fmt::format(" A window: keys at most {} positions {}.", *options.window,
                         options.causal ? "before the query" : "away from the query");
@@ -136,7 +138,7 @@ std::string task(const lessons::Plan& plan, const std::string& file, const std::
                                attn::listed(results, "and")));
   text +=
       on_sheet("Save config, or an input, beside them: check tells by it whether a file is of this probe.");
-  text += on_sheet(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan.options)));
+  text += on_sheet(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan)));
   if (plan.is_batched())
     text += on_sheet(
         "The batch has samples of unequal length, in `lengths`: the tokens behind them are padding, which no "

@@ -9,6 +9,7 @@
 #include "attn/error.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
+#include "trace/filter.hpp"
 #include "trace/text/lines.hpp"
 #include "trace/text/table.hpp"
 #include "trace/wording.hpp"
@@ -84,7 +85,7 @@ std::string Explanation::finish() const {
   for (const auto& wanted : wanted_) {
     if (wanted.text.empty())
       throw Error(fmt::format("--explain {} is no input or step of this run; valid: {}", wanted.id,
-                              fmt::join(ids_, ", ")));
+                              fmt::join(ids_like(wanted.id, ids_), ", ")));
     text += (text.empty() ? "" : "\n") + wanted.text;
   }
   return text;

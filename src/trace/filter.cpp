@@ -25,6 +25,13 @@ bool is_selected(std::string_view id, const std::vector<std::string>& wanted) {
                                        [&](const auto& selection) { return selects(selection, id); });
 }
 
+std::vector<std::string> ids_like(std::string_view last_part, const std::vector<std::string>& ids) {
+  std::vector<std::string> like;
+  std::copy_if(ids.begin(), ids.end(), std::back_inserter(like),
+               [&](const auto& id) { return id.ends_with(fmt::format("/{}", last_part)); });
+  return like.empty() ? ids : like;
+}
+
 Filter::Filter(Sink& next, std::vector<std::string> wanted, bool shapes_only, Always always)
     : next_(next), wanted_(std::move(wanted)), shapes_only_(shapes_only), always_(always) {}
 
@@ -44,11 +51,8 @@ void Filter::require_all_seen() const {
     const bool found =
         std::any_of(seen_.begin(), seen_.end(), [&](const auto& id) { return selects(selection, id); });
     if (found) continue;
-    std::vector<std::string> meant;
-    std::copy_if(seen_.begin(), seen_.end(), std::back_inserter(meant),
-                 [&](const auto& id) { return id.ends_with("/" + selection); });
     throw Error(fmt::format("--steps {0}: this lesson has no step {0}; valid: {1}", selection,
-                            fmt::join(meant.empty() ? seen_ : meant, ", ")));
+                            fmt::join(ids_like(selection, seen_), ", ")));
   }
 }
 

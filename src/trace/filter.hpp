@@ -12,6 +12,9 @@ namespace attn {
 /// id where nothing in particular is wanted.
 bool is_selected(std::string_view id, const std::vector<std::string>& wanted);
 
+/// The ids that end in "/" and this last part; all where none does.
+std::vector<std::string> ids_like(std::string_view last_part, const std::vector<std::string>& ids);
+
 /// Passes on part of a trace: only the wanted tensors, or tensors without their numbers, or both.
 class Filter : public Sink {
  public:

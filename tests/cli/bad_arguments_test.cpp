@@ -462,7 +462,7 @@ TEST_CASE("a flag takes no value, whatever the command") {
        {"--causal=false", "valid: --causal, or --no-causal"}},
       {"sdpa --causal=true", {"--causal=true", "valid: --causal, or nothing"}},
       {"diff a.npz b.npz --quiet=no", {"--quiet=no", "valid: --quiet, or nothing"}},
-      {"probe multihead --causal --no-causal --output p.npz", {"--causal", "--no-causal"}},
+      {"probe multihead --causal --no-causal --output p.npz", {"--causal contradicts --no-causal"}},
   });
 }
 
@@ -471,6 +471,7 @@ TEST_CASE(
     "example") {
   check_each_bad_usage({
       {"classifier --steps weights", {"no step weights; valid: attention/weights"}},
+      {"classifier --explain 'weights[0, 1]'", {"this run; valid: attention/weights"}},
       {"multihead --model none --sentence 'it sat' --explain 'weights[it, sat]'",
        {"as in weights[0, it, sat]"}},
       {"sdpa --explain 'weights[0, 1, 2]'", {"as in weights[1, 2]"}},
