@@ -186,7 +186,8 @@ TEST_CASE("dumps are checked with the probe of their name, of the id that they n
     return in_one_line(statuses);
   };
   CHECK(is(probes) ==
-        "anna.json right anna.npz right bert.json right bert.npz right carl.json right carl.npz right ");
+        "anna.json right anna.npz right same probe as anna.json bert.json right bert.npz right same probe as "
+        "bert.json carl.json right carl.npz right same probe as carl.json ");
   std::filesystem::rename(dumps + "/carl.npz", dumps + "/handed_in_7.npz");
   CHECK(contains(is(probes), "handed_in_7.npz right"));
   std::filesystem::copy_file(dumps + "/bert.npz", dumps + "/carl.npz");
