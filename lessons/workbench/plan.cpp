@@ -279,7 +279,9 @@ attn::Header Plan::header() const {
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
-  if (!options.model && draws_inputs())
+  if (!options.numbers.empty())
+    header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
+  else if (!options.model && draws_inputs())
     header.config.emplace_back(std::string(attn::origin_of_numbers), "drawn, not trained");
   else if (options.model && options.typed.count("seed") > 0)
     header.config.emplace_back(

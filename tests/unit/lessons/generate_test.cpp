@@ -263,12 +263,12 @@ TEST_CASE("the limit for the logits follows from rounding, however many layers t
 
 TEST_CASE("nothing is claimed of logits that are no larger than what rounding may do", "[generate]") {
   const Options run = {
-      .sentence = {"hello"}, .heads = 2, .seed = 103, .dtype = "float32", .new_tokens = 1, .layers = 1};
+      .sentence = {"hello"}, .heads = 2, .seed = 103, .dtype = "float32", .new_tokens = 1, .layers = 1, .model = "none"};
   CHECK(told_by("generate", run).kinds.at("cached-equals-full") == attn::Kind::note);
 }
 
 TEST_CASE("options that code leaves empty are the lesson's own", "[generate]") {
-  const auto told = told_by("generate", {.sentence = {"a rose is a"}});
+  const auto told = told_by("generate", {.sentence = {"a rose is a"}, .model = "none"});
   const auto& own = lesson_called("generate").defaults;
   const auto writes = [&](std::size_t step) { return told.has("step=" + std::to_string(step) + "/token"); };
   CHECK(writes(*own.new_tokens - 1));
