@@ -492,7 +492,8 @@ const Lesson complexity = {
         "multiply-adds, bytes held, steps that have to wait and the way between distant tokens, all counted "
         "while the code runs. Where full attention overtakes a recurrence, and why it won although it "
         "computes more.",
-    .options = {"d-model", "heads", "kv-heads", "window", "block", "rank", "features", "lengths", "dtype"},
+    .options = {"d-model", "heads", "kv-heads", "window", "block", "rank", "features", "lengths", "seed",
+                "rng", "draws", "dtype"},
     .takes_batches = false,
     .defaults =
         {.heads = 2, .kv_heads = 1, .window = 2, .block = 4, .rank = 4, .lengths = {4, 8, 16, 32, 64}},

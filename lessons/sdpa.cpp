@@ -476,10 +476,10 @@ void run_sdpa(Workbench& bench) {
   claim_attention(bench, attention, Q, K, V);
   if (bench.options.model)
     return bench.try_next(
-        {{"sdpa --sentence \"the dog chased the ball because it was hungry\"",
+        {{"sdpa --sentence \"the dog chased the ball: it was hungry\"",
           "whom does \"it\" look at? And with \"round\" in place of \"hungry\"?"},
          {"self-attention", "where queries, keys and values come from"}},
-        {{"sdpa --sentence \"the dog chased the ball because it was round\"", "whom does \"it\" look at?"}});
+        {{"sdpa --sentence \"the dog chased the ball: it was round\"", "whom does \"it\" look at?"}});
   bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
                   {"sdpa --explain 'weights[the, cat]'", "another entry, worked out"},
                   {"self-attention", "where queries, keys and values come from"}},

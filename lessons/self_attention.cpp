@@ -227,7 +227,7 @@ std::string about_X_and_the_three(const Workbench& bench) {
       "subject its verb.{}",
       bench.d_model(),
       is_trained ? "what a first layer made of the word and its neighbours" : "the vector of a word",
-      is_trained ? "The trained " : "", bench.plan.given.empty() ? " All is random." : "");
+      is_trained ? "The trained " : "", is_trained ? "" : " What is not given is random.");
 }
 
 /// Where the factors of the worked entry of Q stand.
@@ -298,12 +298,11 @@ void run_self_attention(Workbench& bench) {
   const auto output = attend_and_claim(bench, Q, K, V, mask);
   claim_equivariance(bench, output, Q, K, V, mask);
   if (is_trained)
-    return bench.try_next(
-        {{"self-attention --sentence \"The animal didn't cross the street because it was too tired\"",
-          "whom does \"it\" look at? And with \"wide\" in place of \"tired\"?"},
-         {"cross-attention", "two sentences: one asks, the other answers"}},
-        {{"self-attention --sentence \"The animal didn't cross the street because it was too wide\"",
-          "whom does \"it\" look at?"}});
+    return bench.try_next({{"self-attention --sentence \"the animal left the street: it was tired\"",
+                            "whom does \"it\" look at? And with \"wide\" in place of \"tired\"?"},
+                           {"cross-attention", "two sentences: one asks, the other answers"}},
+                          {{"self-attention --sentence \"the animal left the street: it was wide\"",
+                            "whom does \"it\" look at?"}});
   bench.try_next({{"self-attention --model none --sentence \"girls saw the dog\"", "what stays?"},
                   {"self-attention --explain 'weights[saw, girls]'", "another entry"},
                   {"cross-attention", "two sentences: one asks, the other answers"}});

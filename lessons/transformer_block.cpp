@@ -456,7 +456,7 @@ void run_transformer_block(Workbench& bench) {
   if (bench.options.model) explain_stack(bench);
   claim_block(bench, X, weights, mask, memory, block);
   if (bench.options.model)
-    return bench.try_next({{"transformer-block --sentence \"the dog chased the ball because it was round\"",
+    return bench.try_next({{"transformer-block --sentence \"the dog chased the ball: it was round\"",
                             "whom does \"it\" look at?"},
                            {"transformer-block --memory \"i love cats\" --causal",
                             "a decoder's block: the memory is the encoder's sentence"},

@@ -61,8 +61,8 @@ std::vector<std::string> reading_code(const Workbench& bench) {
     return fmt::format("{:<50}  # {}", code, comment);
   };
   const auto plus = [&](const char* b) { return plus_bias(bench, b); };
-  return {fmt::format("# layers: the {} of each layer; softmax(): lesson lookup or --all",
-                      takes_biases(bench) ? "matrices and biases" : "four matrices"),
+  return {fmt::format("# layers: {} of each layer; softmax(): lesson lookup or --all",
+                      takes_biases(bench) ? "matrices and biases" : "the four matrices"),
           line("def read(token, position, caches):", "reads a single token"),
           "    x = embedding[token] + positions[position]",
           fmt::format("    for ({}), cache in zip(layers, caches):", names_of_layer(bench)),

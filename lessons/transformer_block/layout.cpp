@@ -105,18 +105,18 @@ void choose_trained_block_page(Workbench& bench) {
   using attn::in_one_line;
   const bool is_relu = activation_of(bench) == Activation::relu;
   const attn::Notice about_relu_here = [&bench](const auto& hidden) { return about_relu(bench, hidden); };
-  std::vector<attn::OnPage> page = {{"X"}, {"attention-recalled"}};
+  std::vector<attn::OnPage> page = {in_one_line("X"), {"attention-recalled"}};
   for (const auto* id : {"mask", "scaled", "masked"})
     page.push_back(in_one_line(std::string("attention/") + id));
   page.push_back({"attention/weights", what_the_block_looks_for});
   page.push_back(in_one_line("attention/heads"));
   page.push_back(in_one_line("attention/output"));
   page.push_back(attn::without_table("residual_1", about_residual));
-  page.push_back({"norm_1", about_layer_norm});
+  page.push_back(attn::without_table("norm_1", about_layer_norm));
   page.push_back(attn::without_table("ffn/hidden", is_relu ? about_relu_here : attn::Notice(count_zeros)));
   page.push_back(attn::without_table("ffn/output", about_ffn_output));
   page.push_back(attn::without_table("residual_2", about_residual));
-  page.push_back({"output", [&bench](const auto&) { return about_one_word_more(bench); }});
+  page.push_back(attn::without_table("output", [&bench](const auto&) { return about_one_word_more(bench); }));
   page.push_back({"norm-order"});
   page.push_back({"stack"});
   bench.trace.page(

@@ -153,8 +153,13 @@ Options with_own_texts(const Lesson& lesson, Options options) {
 /// `run` has the texts that the lesson will run on.
 std::optional<std::string> first_unknown(const Trained& trained, const Model& model, const Options& run) {
   if (trained.reads != Reads::vocabulary) {
-    for (const auto& tokens : tokens_cut(trained, run.sentence).tokens)
+    for (const auto& tokens : tokens_cut(trained, run.sentence).tokens) {
       if (auto reason = not_english(tokens)) return reason;
+      if (trained.reads == Reads::alike)
+        for (const auto& token : tokens)
+          if (!english::read_as(lexicon(), token, vocabulary_of(model, trained.words)))
+            return fmt::format("“{}”, nor any word like it", token);
+    }
     return std::nullopt;
   }
   for (const auto* texts : {&run.sentence, &run.source})

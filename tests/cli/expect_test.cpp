@@ -157,7 +157,8 @@ TEST_CASE("the report of an expected run comes as JSON") {
   const Folder folder;
   const auto path = folder.file("expected.npz");
   store("sdpa --model none", path);
-  const auto report = nlohmann::json::parse(difference(expect("sdpa --seed 7 --format json", path)));
+  const auto report =
+      nlohmann::json::parse(difference(expect("sdpa --model none --seed 7 --format json", path)));
   CHECK(report["status"] == "different");
   CHECK(report["options"][0]["name"] == "seed");
 }

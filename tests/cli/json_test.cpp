@@ -109,7 +109,8 @@ std::string arguments_from(const ordered_json& trace) {
   auto arguments = trace["lesson"].get<std::string>();
   for (const auto& [name, value] : trace["config"].items()) {
     if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
-        name == "unknown_word" || is_brought_by_model(trace["config"], name))
+        name == "unknown_word" || name == "numbers" || name == "read_as" ||
+        is_brought_by_model(trace["config"], name))
       continue;
     if (value.is_null() || value == false || value == ordered_json::array()) continue;
     auto option = " --" + name;
@@ -149,8 +150,9 @@ TEST_CASE("a trace can be run again from its config", "[thorough]") {
 }
 
 TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
-  const std::set<std::string> not_in_config = {"brief", "help",     "format", "output", "color", "plain",
-                                               "width", "no_pager", "input",  "expect", "atol",  "rtol", "only_common"};
+  const std::set<std::string> not_in_config = {"brief", "help",  "format",      "output", "color",
+                                               "plain", "width", "no_pager",    "input",  "expect",
+                                               "atol",  "rtol",  "only_common", "rename"};
   for (const auto& lesson : lessons()) {
     const auto config = ordered_json::parse(output_of(lesson + " --format json"))["config"];
     for (const auto& line : lines_of(output_of(lesson + " --help"))) {
@@ -162,7 +164,7 @@ TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
     }
     for (const auto& [name, value] : config.items()) {
       if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
-          name == "unknown_word")
+          name == "unknown_word" || name == "numbers" || name == "read_as")
         continue;
       auto option = "--" + name;
       std::replace(option.begin(), option.end(), '_', '-');

@@ -51,8 +51,8 @@ TEST_CASE("all inputs of every lesson may be set, and are then what a file of th
   for (const auto& name : lessons()) {
     // a plain file tells neither that there is a model, nor its words, too many for a command line, nor its
     // heads
-    const bool needs_more =
-        name == "cross-attention" || name == "generate" || name == "patterns" || name == "seq2seq";
+    const bool needs_more = name == "cross-attention" || name == "generate" || name == "patterns" ||
+                            name == "seq2seq" || name == "transformer-block";
     const auto lesson = needs_more ? name + " --model none" : name;
     INFO(lesson);
     json tensors;

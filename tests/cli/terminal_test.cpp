@@ -179,10 +179,10 @@ TEST_CASE("an interrupt is the pager's, which may also lose its own reader") {
 TEST_CASE("a report of what differs goes through the pager, and the exit status stays") {
   const Folder folder;
   store(folder, "a", "sdpa", {"txt"});
-  store(folder, "b", "sdpa --seed 7", {"txt"});
+  store(folder, "b", "sdpa --model none --seed 7", {"txt"});
   const auto a = as_argument(folder.file("a.txt")), b = as_argument(folder.file("b.txt"));
   constexpr Window tiny = {.rows = 4, .columns = 80};
-  for (const auto& arguments : {"diff " + a + " " + b, "sdpa --seed 7 --expect " + a}) {
+  for (const auto& arguments : {"diff " + a + " " + b, "sdpa --model none --seed 7 --expect " + a}) {
     const auto text = run(arguments).out;
     const auto paged = run(arguments, terminal(tiny, marking));
     CHECK(paged.status == 1);
