@@ -229,7 +229,7 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
 
 /// Under the causal mask.
 constexpr const char* one_word_more =
-    " One more word at the end adds a row and changes no other, because no earlier query may see it.";
+    " One more row of X at the end adds a row and changes no other, because no earlier query may see it.";
 
 std::string what_a_word_more_would_do(const std::string& mask) {
   const std::string factors = "The second factors are column 0 of V (--steps V).";

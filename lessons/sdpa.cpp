@@ -438,25 +438,27 @@ void run_sdpa(Workbench& bench) {
   const bool is_masked = bench.options.causal || bench.options.window ||
                          bench.plan.key_tokens().is_padded() || bench.trace.is_given("mask");
   const bool says_no_more = is_masked || !bench.options.source.empty();
-  bench.trace.page({{"Q"},
-                    {"K"},
-                    {"V", nothing_to_notice},
-                    {"mask"},
-                    {"scores", nothing_to_notice},
-                    bench.options.model ? attn::in_one_line("scaled") : attn::OnPage{"scaled"},
-                    {"masked"},
-                    {"weights",
-                     [is_trained = bench.options.model.has_value()](const auto& weights) {
-                       return is_trained ? who_is_about_whom(weights) : weights.note;
-                     }},
-                    {"dropped"},
-                    {"dropout-at-inference"},
-                    {"output", [says_no_more](const auto& output) {
-                       if (says_no_more) return output.note;
-                       return output.note +
-                              " One more word at the end adds a row to every table, and a column to scores "
-                              "and weights. Old scores stay, old weights shrink.";
-                     }}});
+  bench.trace.page(
+      {{"Q"},
+       {"K"},
+       {"V", nothing_to_notice},
+       {"mask"},
+       {"scores", nothing_to_notice},
+       bench.options.model ? attn::in_one_line("scaled") : attn::OnPage{"scaled"},
+       {"masked"},
+       {"weights",
+        [is_trained = bench.options.model.has_value()](const auto& weights) {
+          return is_trained ? who_is_about_whom(weights) : weights.note;
+        }},
+       {"dropped"},
+       {"dropout-at-inference"},
+       {"output", [says_no_more, is_trained = bench.options.model.has_value()](const auto& output) {
+          if (says_no_more) return output.note;
+          return output.note +
+                 " One more word at the end adds a row to every table, and a column to scores "
+                 "and weights." +
+                 (is_trained ? "" : " Old scores stay, old weights shrink.");
+        }}});
   bench.idea(
       "This is the lookup of the first lesson, for many queries at once.\n"
       "The rows of Q are the queries, the rows of K are the keys, and the rows of V are the values. A query "

@@ -183,12 +183,13 @@ std::string who_is_about_whom(const attn::Event& weights) {
     return std::tuple(!a.is_of_pronoun, far(b)) < std::tuple(!b.is_of_pronoun, far(a));
   });
   if (looks.empty())
-    return "The model looks for the word that each one is about. Here none gives another more than half.";
+    return "The model looks for the word that each one is about. Here none gets more than half.";
   if (looks.size() > most) looks.resize(most);
   std::vector<std::string> said;
   for (const auto& look : looks)
-    said.push_back(fmt::format("\"{}\" at \"{}\" ({:.2f})", name(look.query), name(look.key), look.share));
-  return fmt::format("A word looks at the one that it is about: {}.", fmt::join(said, ", "));
+    said.push_back(
+        fmt::format("\"{}\" looks at \"{}\" ({:.2f})", name(look.query), name(look.key), look.share));
+  return fmt::format("The model looks for the word that each one is about: {}.", fmt::join(said, ", "));
 }
 
 }  // namespace lessons

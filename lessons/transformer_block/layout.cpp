@@ -43,11 +43,6 @@ std::string count_zeros(const attn::Event& hidden) {
                      attn::element_count(hidden.tensor->shape), zeros > 0 ? what_0_does : "");
 }
 
-/// What the model's last block looks for with its first head.
-std::string what_the_block_looks_for(const attn::Event& weights) {
-  return "The model learned to say which word each one is about. " + who_is_about_whom(weights);
-}
-
 /// The row that is worked out: its mean and variance, and what is made of the number.
 std::string about_layer_norm(const attn::Event& norm) {
   const auto& shape = norm.tensor->shape;
@@ -108,7 +103,7 @@ void choose_trained_block_page(Workbench& bench) {
   std::vector<attn::OnPage> page = {in_one_line("X"), {"attention-recalled"}};
   for (const auto* id : {"mask", "scaled", "masked"})
     page.push_back(in_one_line(std::string("attention/") + id));
-  page.push_back({"attention/weights", what_the_block_looks_for});
+  page.push_back({"attention/weights", who_is_about_whom});
   page.push_back(in_one_line("attention/heads"));
   page.push_back(in_one_line("attention/output"));
   page.push_back(attn::without_table("residual_1", about_residual));
