@@ -194,7 +194,7 @@ std::string what_a_word_more_would_do(const attn::Event&) {
 }
 
 std::string order_and_a_word_more(const attn::Event&) {
-  return "Order counts only through X: the first layer saw the places. One more word at the end adds a row "
+  return "Order counts only through what is in X. One more word at the end adds a row "
          "to X, Q, K, V and "
          "output, a row and a column to scores and weights.";
 }

@@ -187,8 +187,8 @@ std::string who_is_about_whom(const attn::Event& weights) {
   if (looks.size() > most) looks.resize(most);
   std::vector<std::string> said;
   for (const auto& look : looks)
-    said.push_back(
-        fmt::format("\"{}\" looks at \"{}\" ({:.2f})", name(look.query), name(look.key), look.share));
+    said.push_back(fmt::format("\"{}\" {}at \"{}\" ({:.2f})", name(look.query), said.empty() ? "looks " : "",
+                               name(look.key), look.share));
   return fmt::format("The model looks for the word that each one is about: {}.", fmt::join(said, ", "));
 }
 
