@@ -150,3 +150,20 @@ TEST_CASE("the self-attention that begins with torch.manual_seed(123) comes out 
                 "--steps output");
   CHECK_THAT(text, Catch::Contains("0.2996  0.8053"));
 }
+
+TEST_CASE("where numbers are drawn, text, JSON, HTML and pictures say so, and nowhere else") {
+  constexpr const char* said = "drawn, not trained";
+  for (const auto& lesson : lessons()) {
+    if (lesson == "scaling" || lesson == "stability" || lesson == "complexity")
+      continue;  // which have no inputs of a model
+    INFO(lesson);
+    const bool has_model = output_of(lesson + " --help").find("--model ") != std::string::npos;
+    const auto drawn = lesson + (has_model ? " --model none" : "");
+    for (const char* format : {"text", "json", "html"})
+      CHECK_THAT(output_of(drawn + " --format " + format), Catch::Contains(said));
+    if (lesson != "ring") CHECK_THAT(output_of(drawn + " --format svg"), Catch::Contains(said));
+    if (has_model) CHECK_THAT(output_of(lesson), !Catch::Contains(said));
+  }
+  CHECK_THAT(output_of("sdpa --model none --explain 'weights[0,1]'"), Catch::Contains(said));
+  CHECK_THAT(output_of("sdpa --explain 'weights[0,1]'"), !Catch::Contains(said));
+}
