@@ -86,19 +86,21 @@ std::vector<std::string> names_of_features(const Lexicon& lexicon) {
 
 namespace {
 
-/// By the shares of readings: the features of the first two, 1 a part, and −1, 0 or 1 for praise.
+/// The features of all readings by their shares, and whether a likely one praises (1) or condemns (−1).
 struct Kind {
   std::map<std::string, double> features;
-  double praise = 0;
+  int praise = 0;
 };
 
 Kind kind_of(const Lexicon& lexicon, const std::string& word) {
+  constexpr double likely = 0.25;
   Kind kind;
-  for (const auto& reading : lexicon.guessed_readings(word)) {
+  const auto readings = lexicon.guessed_readings(word);
+  for (const auto& reading : readings) {
     for (const auto& name : names_of(reading)) kind.features[name] += reading.share;
-    kind.praise += reading.share * reading.polarity;
+    const bool counts = reading.share >= likely && !is_function(readings.front());
+    if (counts && kind.praise == 0) kind.praise = reading.polarity;
   }
-  kind.praise = std::round(kind.praise);
   return kind;
 }
 

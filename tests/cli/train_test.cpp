@@ -353,6 +353,18 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "words that the models of sentiment and language lack are read as those most alike, and that is said") {
+  const auto verdict = [](const std::string& sentence) {
+    return output_of("classifier --sentence '" + sentence + "'");
+  };
+  CHECK_THAT(verdict("The acting was superb."),
+             Contains("“superb” is read") && Contains("positive, with 0.9"));
+  CHECK_THAT(verdict("The acting was not superb."), Contains("negative, with 0.9"));
+  CHECK_THAT(output_of("generate --sentence 'The wolves'"),
+             Contains("“wolves” is read") && Contains("After \"wolves\" the model writes"));
+}
+
 TEST_CASE("the option --model: a file whose weights contradict its configuration is refused") {
   const Folder folder;
   const auto broken = [&](const std::string& name, const auto& change) {

@@ -21,7 +21,8 @@ english::Reading likeliest(const std::string& word) {
 }
 
 double share_of(const std::string& word, const std::string& feature) {
-  for (const auto& [name, share] : english::features_of(lexicon(), {"the", word})[1].named)
+  const auto words = english::features_of(lexicon(), {"the", word});
+  for (const auto& [name, share] : words[1].named)
     if (name == feature) return share;
   return 0;
 }
@@ -112,4 +113,16 @@ TEST_CASE("contractions are cut as treebanks cut them", "[english]") {
   CHECK(cut({"It's"}) == Tokens{"It", "'s"});
   CHECK(cut({"I'm", "we'll"}) == Tokens{"I", "'m", "we", "'ll"});
   CHECK(cut({"o'clock", "'s", "n't", "J'aime"}) == Tokens{"o'clock", "'s", "n't", "J'aime"});
+}
+
+TEST_CASE("of a word that a vocabulary lacks the one is read that is most alike and praises as it does",
+          "[english]") {
+  const std::vector<std::string> vocabulary = {"the", "film", "dogs", "good", "dull", "not", "was"};
+  const auto read = [&](const std::string& word) { return english::read_as(lexicon(), word, vocabulary); };
+  CHECK(read("The") == "the");
+  CHECK(read("superb") == "good");
+  CHECK(read("terrible") == "dull");
+  CHECK(read("n't") == "not");
+  CHECK(read("wolves") == "dogs");
+  CHECK(read("because") == std::nullopt);
 }
