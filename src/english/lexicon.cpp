@@ -63,9 +63,10 @@ std::string name_of(char part) {
 Reading parsed(const std::string& text, const std::string& lemma) {
   if (text.front() == '.') return {text.substr(1), lemma, "", Form::base, 1};
   const auto digits = std::min(text.find_first_of("0123456789"), text.size());
-  double count = 0;
+  std::size_t count = 0;
   std::from_chars(text.data() + digits, text.data() + text.size(), count);
-  Reading reading = {name_of(text.front()), lemma, text.substr(1, digits - 1), Form::base, count + 0.5};
+  Reading reading = {name_of(text.front()), lemma, text.substr(1, digits - 1), Form::base,
+                     static_cast<double>(count) + 0.5};
   if (reading.part == "noun" || reading.kind.empty()) return reading;
   reading.polarity = reading.kind.back() == 'g' ? 1 : reading.kind.back() == 'x' ? -1 : 0;
   if (reading.polarity != 0) reading.kind.pop_back();
