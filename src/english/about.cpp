@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "corpora/draw.hpp"
 
@@ -20,7 +21,6 @@ struct Entity {
   int person = 3;
 
   bool is_being() const { return kind == "p" || kind == "a"; }
-  std::string pronoun_kind() const { return is_plural ? "they" : kind == "p" ? "he" + gender : "it"; }
 };
 
 /// Whether the same pronoun may stand for both.
@@ -85,9 +85,6 @@ class Writer {
     result_.about[at] = about;
     return at;
   }
-  void point(std::size_t begin, std::size_t end, std::size_t at) {
-    for (auto i = begin; i < end; ++i) result_.about[i] = at;
-  }
   std::size_t next() const { return result_.words.size(); }
 
   void capitalise_first() {
@@ -114,8 +111,6 @@ class Writer {
     return found != words_.irregular.end() ? any(found->second) : form_of(verb, Form::past);
   }
 
-  // ------------------------------------------------------------------------------------------ noun phrases
-
   const std::string& adjective_for(const std::string& kind) {
     const auto group = kind == "p" || kind == "a" ? "b" : kind == "f" ? "f" : "t";
     return any(words_.adjectives.at(chance(40) && kind != "q" && kind != "g" ? group : "-"));
@@ -132,9 +127,7 @@ class Writer {
     if (kind == "p" && !phrase.is_indefinite && !phrase.is_plural.value_or(false) && chance(22))
       return name();
     if ((kind == "l" || kind == "g") && !phrase.is_plural && chance(20)) {
-      auto noun = any(words_.nouns.at(kind));
-      noun.front() = static_cast<char>(noun.front() - 'a' + 'A');
-      return {put(noun), false, kind, ""};
+      return {put(proper(any(words_.nouns.at(kind)))), false, kind, ""};
     }
     const bool is_plural = phrase.is_plural.value_or(chance(30));
     const bool is_mass = !is_plural && (kind == "q" || kind == "f") && chance(35);
@@ -170,7 +163,7 @@ class Writer {
   /// All words from `begin` on that are about none yet are about the noun: not those of a possessor.
   void point_before(std::size_t begin, std::size_t noun) {
     for (auto i = begin; i < noun; ++i)
-      if (result_.about[i] == i && possessed_.count(i) == 0) result_.about[i] = noun;
+      if (result_.about[i] == i && stands_alone_.count(i) == 0) result_.about[i] = noun;
   }
 
   void adjectives(const std::string& kind) {
@@ -180,7 +173,7 @@ class Writer {
       return;
     }
     put(adjective_for(kind));
-    if (once_in(10)) possessed_[put(one_of(", and"))] = true, put(adjective_for(kind));
+    if (once_in(10)) stands_alone_.insert(put(one_of(", and"))), put(adjective_for(kind));
   }
 
   /// "Maria's", "the dog's": the 's is about what is owned, as "my" is.
@@ -193,7 +186,7 @@ class Writer {
       owner = put(any(words_.nouns.at(one_of("p a g l"))));
       result_.about[article] = owner;
     }
-    possessed_[owner] = true;
+    stands_alone_.insert(owner);
     put("'s");
   }
 
@@ -310,8 +303,6 @@ class Writer {
     }
     return noun_phrase(kind);
   }
-
-  // ------------------------------------------------------------------------------------------ verb phrases
 
   Tense simple_tense() { return once_in(2) ? Tense::past : Tense::present; }
 
@@ -434,10 +425,8 @@ class Writer {
       verb(subject, any(subject.is_being() ? words_.acts_alone : words_.happens), simple_tense());
       if (once_in(2)) prepositional();
     } else if (r < 28) {
-      const auto begin = next();
-      put(one_of("every this last next"));
-      const auto day = put(one_of("day morning week year night evening"));
-      point(begin, day, day);
+      const auto which = put(one_of("every this last next"));
+      result_.about[which] = put(one_of("day morning week year night evening"));
     }
   }
 
@@ -523,8 +512,6 @@ class Writer {
     }
   }
 
-  // --------------------------------------------------------------------------------------------- sentences
-
   void statement() {
     if (once_in(12)) {
       put(one_of("today yesterday now then often suddenly finally however later"));
@@ -550,7 +537,7 @@ class Writer {
     put(one_of(
         "because because because but and and so when since while although if or as until after before"));
     if (chance(22)) {
-      const auto other = once_in(2) ? personal_of_none(first, object) : subject("p a t f q");
+      const auto other = once_in(2) ? personal_of_none() : subject("p a t f q");
       predicate(other, true);
       return;
     }
@@ -558,7 +545,7 @@ class Writer {
   }
 
   /// "I" and "you" stand for nobody in the sentence but themselves.
-  Entity personal_of_none(const Entity&, const std::optional<Entity>&) {
+  Entity personal_of_none() {
     const auto word = one_of("I I you we");
     return {put(word), word != "I", "p", "", word == "I" ? 1 : 3};
   }
@@ -687,8 +674,8 @@ class Writer {
   const Words& words_;
   attn::Random& random_;
   AboutSentence result_;
-  std::map<std::size_t, bool> possessed_;  ///< words before a noun that are not about it
-  std::optional<std::size_t> waiting_;     ///< an adverb whose verb follows
+  std::set<std::size_t> stands_alone_;  ///< words before a noun that are not about it
+  std::optional<std::size_t> waiting_;  ///< an adverb whose verb follows
   bool is_question_ = false;
 };
 

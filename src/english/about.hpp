@@ -28,10 +28,10 @@ class AboutGrammar {
   /// Where a pronoun could stand for two nouns, number, person or what is said of it decides.
   AboutSentence draw(attn::Random& random) const;
 
-  /// Nouns by the letter of their class; "name" for what people are called.
+  /// Nouns and adjectives by the letters of their kind.
   struct Words {
     std::map<std::string, std::vector<std::string>> nouns, adjectives;
-    std::vector<std::string> acts_alone, acts_on_things, acts_on_beings, happens, adverbs, men, women, names;
+    std::vector<std::string> acts_alone, acts_on_things, acts_on_beings, happens, adverbs, men, women;
     std::map<std::string, std::vector<std::string>> irregular;  ///< "run" {"ran"}
     std::map<std::string, std::string> irregular_plurals;       ///< "mouse" "mice"
   };

@@ -171,19 +171,16 @@ std::vector<Reading> Lexicon::readings(std::string_view word) const {
   const auto small = lower(word);
   std::vector<Reading> found;
   add_listed(found, small);
-  const bool is_function_word = std::any_of(found.begin(), found.end(), [](const Reading& reading) {
-    return reading.part != "noun" && reading.part != "verb" && reading.part != "adjective" &&
-           reading.part != "adverb";
-  });
+  const bool is_function_word =
+      std::any_of(found.begin(), found.end(), [](const Reading& reading) { return reading.is_function(); });
   if (is_function_word) {  // "does" is no form of a deer, "like" seldom a verb
-    std::stable_partition(found.begin(), found.end(),
-                          [](const Reading& r) { return r.kind.empty() && r.share == 1; });
-    double rest = 0, functions = 0;
+    const auto is_by_hand = [](const Reading& reading) { return reading.kind.empty() && reading.share == 1; };
+    std::stable_partition(found.begin(), found.end(), is_by_hand);
+    const auto by_hand = static_cast<double>(std::count_if(found.begin(), found.end(), is_by_hand));
+    double rest = 0;
+    for (const auto& reading : found) rest += is_by_hand(reading) ? 0 : reading.share;
     for (auto& reading : found)
-      (reading.share == 1 && reading.kind.empty() ? functions : rest) += reading.share;
-    for (auto& reading : found)
-      reading.share = reading.share == 1 && reading.kind.empty() ? (rest > 0 ? 0.7 : 1.0) / functions
-                                                                 : 0.3 * reading.share / rest;
+      reading.share = is_by_hand(reading) ? (rest > 0 ? 0.7 : 1.0) / by_hand : 0.3 * reading.share / rest;
     return found;
   }
   add_regular(found, small);

@@ -18,6 +18,11 @@ struct Reading {
   Form form = Form::base;
   double share = 1;  ///< of the uses of the word, by the counts of the lexicon; all shares sum to 1
   int polarity = 0;  ///< of an adjective or a verb: 1 where it praises, −1 where it condemns
+
+  /// Whether it is a word of a closed class: a pronoun, a preposition, …
+  bool is_function() const {
+    return part != "noun" && part != "verb" && part != "adjective" && part != "adverb";
+  }
 };
 
 /// What is known of English words: `data/lexicon/english.txt`, in which lines are found by bisection.

@@ -15,11 +15,6 @@ namespace {
 
 constexpr std::array forms = {"base", "plural", "third person", "past", "gerund"};
 
-bool is_function(const Reading& reading) {
-  return reading.part != "noun" && reading.part != "verb" && reading.part != "adjective" &&
-         reading.part != "adverb";
-}
-
 /// The features of a reading: its part of speech, each letter of its kind, its form, and of a function word
 /// the word itself.
 std::vector<std::string> names_of(const Reading& reading) {
@@ -28,7 +23,7 @@ std::vector<std::string> names_of(const Reading& reading) {
     if (letter != '-') names.push_back(reading.part + ' ' + letter);
   if (reading.part == "noun" || reading.part == "verb")
     names.push_back(reading.part + ' ' + forms[static_cast<std::size_t>(reading.form)]);
-  if (is_function(reading) && reading.part != "punctuation") names.push_back('"' + reading.lemma + '"');
+  if (reading.is_function() && reading.part != "punctuation") names.push_back('"' + reading.lemma + '"');
   return names;
 }
 
@@ -63,7 +58,7 @@ std::vector<WordFeatures> features_of(const Lexicon& lexicon, const std::vector<
     std::map<std::string, double> shares;
     for (const auto& reading : readings)
       for (const auto& name : names_of(reading)) shares[name] += reading.share;
-    if (has_capital(word) && !is_function(readings.front())) shares["capital"] = 1;
+    if (has_capital(word) && !readings.front().is_function()) shares["capital"] = 1;
     auto& features = all.emplace_back();
     features.named.assign(shares.begin(), shares.end());
     features.code = code_of(readings.front().lemma);
@@ -98,7 +93,7 @@ Kind kind_of(const Lexicon& lexicon, const std::string& word) {
   const auto readings = lexicon.guessed_readings(word);
   for (const auto& reading : readings) {
     for (const auto& name : names_of(reading)) kind.features[name] += reading.share;
-    const bool counts = reading.share >= likely && !is_function(readings.front());
+    const bool counts = reading.share >= likely && !readings.front().is_function();
     if (counts && kind.praise == 0) kind.praise = reading.polarity;
   }
   return kind;
