@@ -114,6 +114,9 @@ TEST_CASE("train refuses what it cannot do, by name and with what would be valid
   CHECK_THAT(refusal("train --steps 3"), Contains("train: no task is given"));
   CHECK_THAT(refusal("train revers"), Contains("there is no task \"revers\"; did you mean reverse? valid: "));
   CHECK_THAT(refusal("train reverse --stepz 3"), Contains("no option --stepz; did you mean --steps?"));
+  for (const std::string flag : {"--d-k 4", "--heads 4", "--layers 3", "--d-model 32"})
+    CHECK_THAT(refusal("train about " + flag + output),
+               Contains(flag.substr(0, flag.find(' ')) + " does not concern the task about"));
   CHECK_THAT(refusal("train reverse about"), Contains("\"about\" belongs to no option"));
   for (const std::string bad :
        {"--steps 0", "--steps -1", "--steps 1.5", "--batch 0", "--threads 0", "--threads 65", "--rate 0",

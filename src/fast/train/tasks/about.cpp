@@ -117,10 +117,20 @@ class About final : public TaskOf<AboutExamples> {
 }  // namespace
 
 std::unique_ptr<Task> make_about(const TaskOptions& options) {
-  for (const auto* option : {&options.grammar, &options.attention, &options.positions})
-    if (*option)
-      throw Error(
-          "the task about has its own grammar, attention and positions; valid: none of these options");
+  const auto refuse_if = [](bool is_given, const char* flag) {
+    if (is_given)
+      throw Error(std::string("--") + flag +
+                  " does not concern the task about, whose model and grammar are fixed; "
+                  "valid: without it");
+  };
+  refuse_if(options.grammar.has_value(), "grammar");
+  refuse_if(options.attention.has_value(), "attention");
+  refuse_if(options.positions.has_value(), "positions");
+  for (const auto& [size, flag] : {std::pair(options.d_model, "d-model"), std::pair(options.heads, "heads"),
+                                   std::pair(options.d_k, "d-k"), std::pair(options.d_v, "d-v"),
+                                   std::pair(options.d_ff, "d-ff"), std::pair(options.layers, "layers"),
+                                   std::pair(options.hidden, "hidden"), std::pair(options.d_a, "d-a")})
+    refuse_if(size.has_value(), flag);
   return std::make_unique<About>(options);
 }
 
