@@ -386,7 +386,8 @@ std::vector<Pair> random_pairs(const Probed& probed, std::size_t count) {
   return pairs;
 }
 
-/// Whether each verdict has one of the two, and each of the two is in a verdict.
+/// Whether each verdict has one of the two, or what nobody can tell from it, and each of the two is in a
+/// verdict.
 bool names_both(const attn::Diagnosis& diagnosis, const Pair& pair) {
   const auto first = attn::id_without_variant(pair.first), second = attn::id_without_variant(pair.second);
   bool has_first = false, has_second = false;
@@ -395,7 +396,9 @@ bool names_both(const attn::Diagnosis& diagnosis, const Pair& pair) {
     auto said = attn::ids_without_variants(step.mistakes);
     for (const auto& id : attn::ids_without_variants(step.conventions)) said.push_back(id);
     const auto says = [&](const std::string& id) {
-      return std::find(said.begin(), said.end(), id) != said.end();
+      return std::any_of(said.begin(), said.end(), [&](const std::string& one) {
+        return one == id || is_listed({std::min(one, id), std::max(one, id)}, true);
+      });
     };
     if (!says(first) && !says(second)) return false;
     has_first = has_first || says(first);
