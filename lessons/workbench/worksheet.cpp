@@ -228,6 +228,7 @@ Plan plan_of_worksheet(const Lesson& lesson, const Options& options, Normaliser 
       fewest = repeated;
     }
   }
+  best.options.numbers = plan.header().text(attn::origin_of_numbers);
   return best;
 }
 

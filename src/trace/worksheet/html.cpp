@@ -103,8 +103,9 @@ class PaperPage {
   std::string head(const std::string& title) const {
     return fmt::format(
         "<header>\n<p class=\"series\">Attention Lab · worksheet</p>\n<h1>{}</h1>\n<p "
-        "class=\"subtitle\">{}</p>\n<p class=\"sources\"><code>{}</code></p>\n</header>\n",
-        escaped(sheet_.lesson), escaped(title), escaped(sheet_.command));
+        "class=\"subtitle\">{}</p>\n<p class=\"sources\"><code>{}</code>{}</p>\n</header>\n",
+        escaped(sheet_.lesson), escaped(title), escaped(sheet_.command),
+        sheet_.numbers.empty() ? "" : " · The numbers are " + escaped(sheet_.numbers) + ".");
   }
 
   std::string section(std::size_t i, const std::string& worked, const std::string& tables) const {

@@ -55,6 +55,7 @@ SheetMaker::SheetMaker(const Header& header, std::string command, std::set<std::
   sheet_.lesson = header.lesson;
   sheet_.title = header.title;
   sheet_.command = std::move(command);
+  sheet_.numbers = header.text(origin_of_numbers);
   if (in_fractions)
     sheet_.rule =
         "Shares are made without exp: shares(x) divides each number by the sum of its row. A number below 0 "

@@ -24,6 +24,7 @@ struct SheetTensor {
 struct Sheet {
   std::string lesson, title;
   std::string command;  ///< that prints it
+  std::string numbers;  ///< where they come from: "drawn, not trained"
   std::string idea, formula;
   std::string rule;  ///< how shares are made of scores
   std::vector<SheetTensor> given{};

@@ -148,7 +148,8 @@ std::string name_line() {
 /// The title and the command that prints the page, by which `read_answers` knows it.
 std::string head_of_page(const Sheet& sheet, const std::string& title) {
   return paragraph(fmt::format("worksheet {}: {}", sheet.lesson, title), page_width, 0) + rule_of_page() +
-         fmt::format("  {}\n\n", sheet.command);
+         fmt::format("  {}\n", sheet.command) +
+         (sheet.numbers.empty() ? "" : fmt::format("  The numbers are {}.\n", sheet.numbers)) + '\n';
 }
 
 std::string without_last_gap(std::string page) {
