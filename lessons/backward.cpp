@@ -36,7 +36,7 @@ const Lesson backward = {
     .options = {"sentence",   "source",     "target",       "through",    "d-model",     "d-k",
                 "d-v",        "heads",      "kv-heads",     "d-ff",       "hidden",      "d-a",
                 "norm-order", "activation", "causal",       "window",     "temperature", "seed",
-                "rng",        "draws",      "weight-scale", "embeddings", "dtype"},
+                "rng",        "draws",      "weight-scale", "embeddings", "model",       "dtype"},
     .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
     .examples = {"backward --sentence \"the cat slept\" --d-k 4 --d-v 3",
                  "backward --source \"one two three four\" --target \"five six\" --causal",

@@ -299,12 +299,16 @@ void run_multihead(Workbench& bench) {
   try_after_multihead(bench);
 }
 
+}  // namespace
+
 void give_about_heads(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", input_of_second_layer(inputs));
   for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
     inputs.give(id, inputs.matrix("layer=2/attention/" + id));
 }
+
+namespace {
 
 std::vector<Input> multihead_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},

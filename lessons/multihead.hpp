@@ -97,4 +97,7 @@ void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                      const MultiHeadWeights& weights, const MultiHeadAttention& shown,
                      const std::optional<Mask<3>>& mask);
 
+/// Gives X and the weights of all heads of the second layer of the model about.
+void give_about_heads(ModelInputs& inputs);
+
 }  // namespace lessons

@@ -470,6 +470,8 @@ void run_transformer_block(Workbench& bench) {
        {"classifier", "what to do with such rows: one verdict for a sentence"}});
 }
 
+}  // namespace
+
 void give_block(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", input_of_second_layer(inputs));
@@ -479,6 +481,8 @@ void give_block(ModelInputs& inputs) {
   for (const std::string id : {"b_1", "b_2", "norm_1/gain", "norm_1/bias", "norm_2/gain", "norm_2/bias"})
     inputs.give(id, inputs.vector("layer=2/" + id));
 }
+
+namespace {
 
 /// With --memory or a given `memory` there are the cross-attention's, too.
 std::vector<Input> transformer_block_inputs(const Options&) {

@@ -95,4 +95,7 @@ TransformerBlock apply_block(Workbench& bench, const Named& X, const Transformer
                              const std::optional<Mask<3>>& mask,
                              const std::optional<Tensor<3>>& memory = std::nullopt);
 
+/// Gives X and all weights of the second layer of the model about.
+void give_block(ModelInputs& inputs);
+
 }  // namespace lessons

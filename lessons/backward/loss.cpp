@@ -1,5 +1,7 @@
 #include "lessons/backward/loss.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -10,11 +12,12 @@
 namespace lessons {
 
 Tensor<3> draw_d_output(Workbench& bench) {
-  return bench.input<3>({.id = "d_output",
-                         .title = "How the loss changes with the output",
-                         .note = "In training the loss supplies it, a row for each query. Here it is "
-                                 "random, as X and the matrices are, and L = Σ output · d_output, for then "
-                                 "∂L/∂output is just d_output."});
+  return bench.input<3>(
+      {.id = "d_output",
+       .title = "How the loss changes with the output",
+       .note = fmt::format("In training the loss supplies it, a row for each query. Here it is random{}, and "
+                           "L = Σ output · d_output, for then ∂L/∂output is just d_output.",
+                           bench.options.model ? "" : ", as X and the matrices are")});
 }
 
 void show_loss(Workbench& bench, const Tensor<3>& output, const Tensor<3>& d_output) {

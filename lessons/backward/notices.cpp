@@ -66,4 +66,9 @@ attn::OnPage whole_batch(const Workbench& bench, const std::string& id, const at
   return bench.plan.is_batched() ? attn::in_one_line(id) : attn::OnPage{id, notice};
 }
 
+attn::OnPage narrow(const Workbench& bench, attn::OnPage step) {
+  if (bench.options.model) step.has_table = false;
+  return step;
+}
+
 }  // namespace lessons

@@ -20,6 +20,7 @@
 #include "lessons/backward/probe.hpp"
 #include "lessons/backward/projections.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
@@ -204,7 +205,7 @@ void set_backward_page(Workbench& bench) {
        attn::in_one_line("mask"),
        attn::in_one_line("scaled"),
        attn::in_one_line("masked"),
-       {"weights", nothing_to_notice},
+       {"weights", bench.options.model ? who_is_about_whom : nothing_to_notice},
        {"d_output"},
        attn::in_one_line("output"),
        attn::in_one_line("L"),
@@ -212,7 +213,13 @@ void set_backward_page(Workbench& bench) {
        attn::without_table("d_V", nullptr),
        {"d_weights", note_with(" (V: --steps V)")},
        {"softmax-rule"},
-       {"d_scaled", notice_of_scaled},
+       {"d_scaled",
+        [is_trained = bench.options.model.has_value()](const attn::Event& d_scaled) {
+          return notice_of_scaled(d_scaled) + (is_trained
+                                                   ? " Where a weight w is nearly 0 or 1, w − w w is nearly "
+                                                     "0: what the model is sure of hardly changes."
+                                                   : "");
+        }},
        attn::in_one_line("d_scores"),
        {"d_Q",
         [](const auto&) {
@@ -220,7 +227,7 @@ void set_backward_page(Workbench& bench) {
                  "the B is Kᵀ, so d_K is the transpose of Qᵀ d_scores.";
         }},
        known("d_K"),
-       whole_batch(bench, "d_W_Q", notice_of_W_Q(bench)),
+       narrow(bench, whole_batch(bench, "d_W_Q", notice_of_W_Q(bench))),
        attn::in_one_line("d_W_K"),
        attn::in_one_line("d_W_V"),
        bench.plan.is_batched() ? attn::without_table("d_X", nullptr) : attn::in_one_line("d_X"),
@@ -284,8 +291,10 @@ void run_backward_through_sdpa(Workbench& bench) {
   claim_by_moving(bench, again, gradients);
   claim_softmax(bench, in.mask, of_attention);
   claim_gradients_of_kernel<3>(bench, kept, d_output, of_attention.d_Q, of_attention.d_K, of_attention.d_V);
-  bench.try_next({{"backward --temperature 0.1", "one key has nearly all: what of d_Q?"},
-                  {"complexity", "what it costs when the sentence grows"}},
+  const Proposal temperature =
+      bench.options.model ? Proposal{"backward --temperature 10", "the weights are less sure: what of d_Q?"}
+                          : Proposal{"backward --temperature 0.1", "one key has nearly all: what of d_Q?"};
+  bench.try_next({temperature, {"complexity", "what it costs when the sentence grows"}},
                  {{"backward --through multihead", "through W_O and the heads to X"}});
 }
 
@@ -321,10 +330,15 @@ const Lesson backward_through_sdpa = {
     .title = "gradients: from the loss back to the parameters of attention",
     .teaches = "",
     .options = {"sentence", "source", "target", "through", "d-model", "d-k", "d-v", "causal", "window",
-                "temperature", "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+                "temperature", "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
     .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
     .examples = {},
     .inputs = sdpa_backward_inputs,
+    .trained = Trained{.task = "about",
+                       .give = give_about,
+                       .replaceable = {"d_output"},
+                       .reads = Reads::english,
+                       .seed_draws = "d_output"},
     .probe = probe_of_backward(),
     .through = "sdpa",
     .run = run_backward_through_sdpa,

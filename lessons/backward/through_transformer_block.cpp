@@ -41,7 +41,7 @@ void choose_block_backward_page(Workbench& bench) {
                                     in_one_line("norm_1"),     in_one_line("attention/output"),
                                     in_one_line("residual_1"), in_one_line("norm_2"),
                                     in_one_line("ffn/hidden"), in_one_line("residual_2"),
-                                    in_one_line("output"),     {"d_output"},
+                                    in_one_line("output"),     narrow(bench, {"d_output"}),
                                     in_one_line("L")};
   const std::vector<attn::OnPage> attention = {
       without_table("attention/d_output"), in_one_line("attention/d_W_O"), in_one_line("attention/d_weights"),
@@ -66,14 +66,12 @@ void choose_block_backward_page(Workbench& bench) {
     add(attention);
     add({in_one_line("norm_1/d_gain"), in_one_line("norm_1/d_bias"), {"d_X", nothing_to_notice}});
   } else {
-    add({sized("norm_2/d_gain"), in_one_line("norm_2/d_bias"), {"d_residual_2"}});
+    add({sized("norm_2/d_gain"), in_one_line("norm_2/d_bias"), narrow(bench, {"d_residual_2"})});
     add(network);
-    add({{"d_norm_1"},
-         in_one_line("norm_1/d_gain"),
-         in_one_line("norm_1/d_bias"),
+    add({narrow(bench, {"d_norm_1"}), in_one_line("norm_1/d_gain"), in_one_line("norm_1/d_bias"),
          without_table("d_residual_1")});
     add(attention);
-    add({{"d_X"}});
+    add({narrow(bench, {"d_X"})});
   }
   add({{"recomputation"},
        in_one_line("kept/everything"),
@@ -353,11 +351,17 @@ const Lesson backward_through_transformer_block = {
     .title = "gradients: back through a block of a transformer",
     .teaches = "",
     .options = {"sentence", "through", "d-model", "d-k", "d-v", "heads", "kv-heads", "d-ff", "norm-order",
-                "activation", "causal", "seed", "rng", "draws", "weight-scale", "embeddings", "dtype"},
+                "activation", "causal", "seed", "rng", "draws", "weight-scale", "embeddings", "model",
+                "dtype"},
     .of_detail = {"d-k", "d-v", "kv-heads"},
     .defaults = {.sentence = {"the cat slept"}, .d_model = 4, .heads = 2, .through = "transformer-block"},
     .examples = {},
     .inputs = block_backward_inputs,
+    .trained = Trained{.task = "about",
+                       .give = give_block,
+                       .replaceable = {"d_output"},
+                       .reads = Reads::english,
+                       .seed_draws = "d_output"},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
                     .d_model = 12,
                     .heads = 3,

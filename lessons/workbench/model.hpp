@@ -99,6 +99,7 @@ struct Trained {
   attn::Model (*hand_made)() = nullptr;  ///< in the place of a file: numbers that people chose, not training
   std::vector<std::string_view> replaceable{};  ///< inputs that --set may give while the model gives the rest
   Reads reads = Reads::vocabulary;
+  std::string_view seed_draws = "";  ///< an input that the seed draws beside the model's weights
 
   /// As `--model` takes it.
   std::string_view default_model() const { return name.empty() ? task : name; }

@@ -258,6 +258,13 @@ bool Plan::draws_inputs() const {
   });
 }
 
+std::string Plan::drawn_beside_model() const {
+  if (!options.model || !lesson->trained) return "";
+  if (options.dropout > 0.0) return "the dropout";
+  const std::string id(lesson->trained->seed_draws);
+  return given.count(id) > 0 ? "" : id;
+}
+
 attn::Header Plan::header() const {
   const auto& keys = whole_of(*lesson).options;
   attn::Header header{.lesson = std::string(lesson->name),
@@ -279,14 +286,14 @@ attn::Header Plan::header() const {
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
+  const auto drawn = drawn_beside_model();
   if (!options.numbers.empty())
     header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
   else if (!options.model && draws_inputs())
     header.config.emplace_back(std::string(attn::origin_of_numbers), "drawn, not trained");
-  else if (options.model && options.typed.count("seed") > 0)
-    header.config.emplace_back(
-        std::string(attn::origin_of_numbers),
-        options.dropout > 0.0 ? "trained; the seed draws the dropout" : "trained; the seed draws nothing");
+  else if (options.model && (options.typed.count("seed") > 0 || !drawn.empty()))
+    header.config.emplace_back(std::string(attn::origin_of_numbers),
+                               fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn));
   if (options.unknown_word) {
     header.config.emplace_back("unknown_word", *options.unknown_word);
     header.usual.insert("unknown_word");

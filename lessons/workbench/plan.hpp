@@ -42,6 +42,9 @@ struct Plan {
   /// Whether the seed decides an input: one that neither a model nor a file nor --set gives.
   bool draws_inputs() const;
 
+  /// What the seed draws where a model gives the inputs: "the dropout", "d_output", or nothing.
+  std::string drawn_beside_model() const;
+
   /// The trace's header.
   attn::Header header() const;
 };

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -164,6 +166,14 @@ TEST_CASE("where numbers are drawn, text, JSON, HTML and pictures say so, and no
     if (lesson != "ring") CHECK_THAT(output_of(drawn + " --format svg"), Catch::Contains(said));
     if (has_model) CHECK_THAT(output_of(lesson), !Catch::Contains(said));
   }
+  for (const auto& sheet : {"lookup", "sdpa", "multihead"})
+    for (const char* format : {"text", "html"})
+      CHECK_THAT(output_of(fmt::format("worksheet {} --format {}", sheet, format)), Catch::Contains(said));
+  for (const std::string part : {"sdpa", "multihead", "transformer-block"})
+    CHECK_THAT(output_of("backward --through " + part),
+               Catch::Contains("numbers=\"trained; the seed draws d_output\""));
+  CHECK_THAT(output_of("backward --sentence sleep --set d_output='[[1,0,0,0,0,0,0,0]]'"),
+             !Catch::Contains("the seed draws"));
   CHECK_THAT(output_of("sdpa --model none --explain 'weights[0,1]'"), Catch::Contains(said));
   CHECK_THAT(output_of("sdpa --explain 'weights[0,1]'"), !Catch::Contains(said));
 }
