@@ -380,7 +380,7 @@ void show_classifier_code(Workbench& bench, const std::optional<Mask<3>>& mask, 
   for (auto& line : layer_norm_code()) lines.push_back(std::move(line));
   lines.emplace_back("");
   lines.emplace_back(has_more_positions ? "encoded = X + positions[:len(X)]" : "encoded = X + positions");
-  for (auto& line : has_weights ? attention_code_with_weights(bench, "encoded", mask.has_value())
+  for (auto& line : has_weights ? attention_code_with_weights(bench.d_k(), "encoded", mask.has_value())
                                 : multihead_call(bench, "attention", "encoded", "encoded", mask.has_value()))
     lines.push_back(std::move(line));
   const std::vector<std::string> more = {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/positional_rotary.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead/layout.hpp"
 #include "lessons/multihead/mistakes.hpp"
@@ -32,8 +35,21 @@ std::string kv_head_axis(const Heads& heads) {
 
 namespace {
 
-Heads heads_of(const Workbench& bench) {
-  return {bench.heads(), bench.kv_heads()};
+/// Of rotary attention the angles tell how wide a head is.
+Heads heads_of(const Workbench& bench, const MultiHeadWeights& weights) {
+  if (!weights.angles) return {bench.heads(), bench.kv_heads()};
+  const auto d_k = 2 * weights.angles->shape(1);
+  return {weights.W_Q.shape(1) / d_k, weights.W_K.shape(1) / d_k};
+}
+
+/// The rows of each head [batch×head×n×d_k] turned by their angles.
+Tensor<4> turned(const Tensor<4>& heads, const Tensor<2>& angles) {
+  Tensor<3> rows(std::array{heads.shape(0) * heads.shape(1), heads.shape(2), heads.shape(3)});
+  std::copy(heads.begin(), heads.end(), rows.begin());
+  const auto rotated = attn::rotate_pairs(rows, angles, attn::Pairing::adjacent);
+  Tensor<4> result(heads.shape());
+  std::copy(rotated.begin(), rotated.end(), result.begin());
+  return result;
 }
 
 /// "Q: [n×h·d] → [n×h×d] → [h×n×d]" with the sizes of this run.
@@ -60,10 +76,16 @@ void take_biases(Workbench& bench, MultiHeadWeights& weights) {
   weights.b_K = bench.input_if_given<1>({.id = "b_K", .title = "Added to the keys of all heads"});
   weights.b_V = bench.input_if_given<1>({.id = "b_V", .title = "Added to the values of all heads"});
   weights.b_O = bench.input_if_given<1>({.id = "b_O", .title = "Added to every row of the output"});
+  weights.angles = bench.input_if_given<2>(
+      {.id = "angles",
+       .title = "By how much each pair of a query or a key is turned",
+       .note = "At position p pair i, the columns 2i and 2i + 1 of a head, is turned by p · 10000^(−2i/d_k): "
+               "rotary positions, as in the lesson positional."});
 }
 
 MultiHeadWeights draw_multihead_weights(Workbench& bench) {
-  const auto d_k = bench.d_k();
+  const auto pairs = bench.length_of_given("angles", "pair", 0);
+  const auto d_k = pairs > 0 ? 2 * pairs : bench.d_k();
   auto W_Q =
       bench.input<2>({.id = "W_Q",
                       .title = "Makes the queries of all heads at once",
@@ -139,25 +161,36 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
     return attn::worked_split_heads(
         trace.speaks_of(id) ? shown : worked_linear_map(attn::Known{X.id, X.tensor}, id, map), width);
   };
-  auto Q_heads = trace.step({.id = "Q_heads",
-                             .title = "Each row is cut into heads: reshape, transpose",
-                             .formula = split_note("Q", n_q, h, d_k),
-                             .from = {"Q"},
-                             .axes = {"head", "query", "d_k"},
-                             .note = "No number changes. The reshape cuts each token's row into heads; the "
-                                     "transpose brings all tokens of one head together. A reshape alone has "
-                                     "the same shape but hands each head a block of tokens: a mistake that "
-                                     "no shape check finds.",
-                             .worked = worked_heads("Q", Q, X_query, maps[0], d_k),
-                             .worked_at = in_head_1(h, n_q)},
-                            attn::split_heads(Q, h), mistakes_of_query_heads(Q, h, divisor));
-  auto K_heads = trace.step({.id = "K_heads",
-                             .title = "The keys, cut into heads in the same way",
-                             .formula = split_note("K", n_k, h_kv, d_k),
-                             .from = {"K"},
-                             .axes = {kv_head, "key", "d_k"},
-                             .worked = worked_heads("K", K, X_key, maps[1], d_k)},
-                            attn::split_heads(K, h_kv), mistakes_of_key_heads(K, h_kv, divisor));
+  const auto turn = [&](attn::About& about, const Tensor<4>& cut, attn::Mistakes mistakes) {
+    if (!weights.angles) return trace.step(about, cut, std::move(mistakes));
+    about.title += ", and each pair turned by its angle φ";
+    about.formula += "; (x, y) → (x cos φ − y sin φ, x sin φ + y cos φ)";
+    about.from.push_back("angles");
+    about.note.clear();
+    about.worked =
+        attn::worked_rotate_pairs(about.worked, {"angles", *weights.angles}, attn::Pairing::adjacent);
+    return trace.step(about, turned(cut, *weights.angles));
+  };
+  attn::About of_Q = {.id = "Q_heads",
+                      .title = "Each row is cut into heads: reshape, transpose",
+                      .formula = split_note("Q", n_q, h, d_k),
+                      .from = {"Q"},
+                      .axes = {"head", "query", "d_k"},
+                      .note =
+                          "No number changes. The reshape cuts each token's row into heads; the "
+                          "transpose brings all tokens of one head together. A reshape alone has "
+                          "the same shape but hands each head a block of tokens: a mistake that "
+                          "no shape check finds.",
+                      .worked = worked_heads("Q", Q, X_query, maps[0], d_k),
+                      .worked_at = in_head_1(h, n_q)};
+  auto Q_heads = turn(of_Q, attn::split_heads(Q, h), mistakes_of_query_heads(Q, h, divisor));
+  attn::About of_K = {.id = "K_heads",
+                      .title = "The keys, cut into heads in the same way",
+                      .formula = split_note("K", n_k, h_kv, d_k),
+                      .from = {"K"},
+                      .axes = {kv_head, "key", "d_k"},
+                      .worked = worked_heads("K", K, X_key, maps[1], d_k)};
+  auto K_heads = turn(of_K, attn::split_heads(K, h_kv), mistakes_of_key_heads(K, h_kv, divisor));
   auto V_heads = trace.step({.id = "V_heads",
                              .title = "The values, cut into heads in the same way",
                              .formula = split_note("V", n_k, h_kv, d_v),
@@ -252,7 +285,7 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
 
 MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                        const MultiHeadWeights& weights, const std::optional<Mask<3>>& mask) {
-  return multihead_attention(bench, X_query, X_key, weights, heads_of(bench), mask);
+  return multihead_attention(bench, X_query, X_key, weights, heads_of(bench, weights), mask);
 }
 
 std::vector<Input> multihead_input_list() {

@@ -14,6 +14,9 @@ struct MultiHeadWeights {
   Tensor<2> W_V;                                        ///< [d_model×kv_head·d_v]
   Tensor<2> W_O;                                        ///< [head·d_v×d_model]
   std::optional<Tensor<1>> b_Q{}, b_K{}, b_V{}, b_O{};  ///< where they are given
+  /// Of rotary attention, [position×pair]: by how much each pair of numbers of a head's queries and keys is
+  /// turned (attn::rotate_pairs).
+  std::optional<Tensor<2>> angles{};
 
   LinearMap Q() const { return {W_Q, b_Q}; }
   LinearMap K() const { return {W_K, b_K}; }
@@ -25,7 +28,7 @@ struct MultiHeadWeights {
 /// declares them and they are given.
 MultiHeadWeights draw_multihead_weights(Workbench& bench);
 
-/// Takes those biases.
+/// Takes those biases, and `angles` in the same way.
 void take_biases(Workbench& bench, MultiHeadWeights& weights);
 
 /// The declarations of the weights, and those of the biases.

@@ -15,6 +15,7 @@
 
 #include "attn/ops/activation.hpp"
 #include "attn/ops/arithmetic.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "lessons/lesson.hpp"
@@ -369,8 +370,7 @@ std::optional<Tensor<3>> show_memory(Workbench& bench) {
 
 }  // namespace
 
-TransformerBlockWeights draw_block_weights(Workbench& bench) {
-  const bool has_memory = bench.options.memory.has_value();
+TransformerBlockWeights draw_block_weights(Workbench& bench, bool has_memory) {
   const auto draw_attention = [&] { return draw_multihead_weights(bench); };
   TransformerBlockWeights weights;
   weights.attention = bench.trace.within("attention", draw_attention);
@@ -430,6 +430,46 @@ std::vector<Input> block_input_list(bool has_memory) {
 
 namespace {
 
+/// The first layer of a model of two, in the group `layer_1`: its output is the X of this block.
+Tensor<3> output_of_layer_1(Workbench& bench) {
+  const auto& sentence = bench.plan.sentence;
+  const auto n = sentence.length();
+  return bench.trace.within("layer_1", [&] {
+    const auto X = bench.input<3>({.id = "X",
+                                   .title = "The words as vectors",
+                                   .note = "What the lexicon knows of each word, and a code of its own, "
+                                           "times a trained matrix."});
+    const auto weights = draw_block_weights(bench);
+    std::optional<Mask<3>> mask;
+    if (sentence.is_padded())
+      mask = bench.trace.within("attention", [&] {
+        return bench.trace.input({.id = "mask", .title = "The padding is hidden", .axes = {"query", "key"}},
+                                 attn::padding_mask(sentence.lengths(), n, n));
+      });
+    show_code_of_layer_1(bench, weights.attention, mask);
+    return apply_block(bench, {"X", X}, weights, mask).output;
+  });
+}
+
+/// Worked out where the run has the layer before, and an input elsewhere.
+Tensor<3> vectors_of_block(Workbench& bench) {
+  attn::About about = {
+      .id = "X",
+      .title = "The tokens as they come into the block",
+      .note = bench.options.model
+                  ? where_X_comes_from
+                  : "In the first block of a model positions have been added to them (see the lesson "
+                    "positional). Here there are none."};
+  if (!bench.has_given("layer_1/X")) return bench.input<3>(about);
+  const auto output = output_of_layer_1(bench);
+  if (bench.has_given("X")) return bench.input<3>(about);
+  about.formula = "layer_1/output";
+  about.from = {"layer_1/output"};
+  about.axes = {"token", "d_model"};
+  about.worked = attn::Known<3>{"layer_1/output", output};
+  return bench.trace.step(about, output);
+}
+
 void run_transformer_block(Workbench& bench) {
   const auto& sentence = bench.plan.sentence;
   bench.label({"token", "query", "key"}, sentence);
@@ -437,15 +477,9 @@ void run_transformer_block(Workbench& bench) {
   explain_idea(bench);
   if (!bench.is_mute()) bench.flow(block_flow(bench));
   bench.show_lengths(sentence);
-  const auto X = bench.input<3>(
-      {.id = "X",
-       .title = "The tokens as they come into the block",
-       .note = bench.options.model
-                   ? where_X_comes_from
-                   : "In the first block of a model positions have been added to them (see the lesson "
-                     "positional). Here there are none."});
+  const auto X = vectors_of_block(bench);
   const auto memory = show_memory(bench);
-  const auto weights = draw_block_weights(bench);
+  const auto weights = draw_block_weights(bench, bench.options.memory.has_value());
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });
   show_block_code(bench, mask);
   show_parameter_count(bench, weights);
@@ -472,17 +506,48 @@ void run_transformer_block(Workbench& bench) {
 
 }  // namespace
 
+namespace {
+
+/// Gives the weights of a layer of the model as those of the group `group`.
+void give_layer(ModelInputs& inputs, const std::string& layer, const std::string& group) {
+  for (const std::string id :
+       {"attention/W_Q", "attention/W_K", "attention/W_V", "attention/W_O", "W_1", "W_2"})
+    inputs.give(group + id, inputs.matrix(layer + id));
+  for (const std::string id : {"b_1", "b_2", "norm_1/gain", "norm_1/bias", "norm_2/gain", "norm_2/bias"})
+    inputs.give(group + id, inputs.vector(layer + id));
+}
+
+}  // namespace
+
 void give_block(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", input_of_second_layer(inputs));
-  for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
-    inputs.give("attention/" + id, inputs.matrix("layer=2/attention/" + id));
-  for (const std::string id : {"W_1", "W_2"}) inputs.give(id, inputs.matrix("layer=2/" + id));
-  for (const std::string id : {"b_1", "b_2", "norm_1/gain", "norm_1/bias", "norm_2/gain", "norm_2/bias"})
-    inputs.give(id, inputs.vector("layer=2/" + id));
+  give_layer(inputs, "layer=2/", "");
 }
 
 namespace {
+
+void give_both_layers(ModelInputs& inputs) {
+  inputs.options().heads = inputs.number("heads");
+  inputs.give_rows("layer_1/X", words_as_vectors(inputs));
+  inputs.give("layer_1/attention/angles", angles_of_first_layer(inputs.model(), inputs.sentence().length()));
+  give_layer(inputs, "layer=1/", "layer_1/");
+  give_layer(inputs, "layer=2/", "");
+}
+
+/// Those of a layer before, whose heads and network have other sizes.
+std::vector<Input> inputs_of_layer_1() {
+  auto list = joined({{{"X", {"token", "d_model"}}},
+                      block_input_list(false),
+                      {{"attention/angles", {"position=", "pair="}}}});
+  for (auto& input : list) {
+    input.draw = Draw::given;
+    for (auto& axis : input.axes)
+      if (axis != "token" && axis != "d_model") axis = axis.substr(0, axis.find('=')) + "=";
+  }
+  list.push_back({"attention/mask", {"query", "key"}, Draw::page});
+  return in_group("layer_1", list);
+}
 
 /// With --memory or a given `memory` there are the cross-attention's, too.
 std::vector<Input> transformer_block_inputs(const Options&) {
@@ -490,7 +555,8 @@ std::vector<Input> transformer_block_inputs(const Options&) {
                   {"memory", {"source=memory", "d_model"}, Draw::embedding}},
                  block_input_list(true),
                  block_bias_list(true),
-                 {{"attention/mask", {"query", "key"}, Draw::page}}});
+                 {{"attention/mask", {"query", "key"}, Draw::page}},
+                 inputs_of_layer_1()});
 }
 
 }  // namespace
@@ -512,7 +578,7 @@ const Lesson transformer_block = {
     .examples = {"transformer-block --sentence \"the cat sat on the mat\" --norm pre --activation gelu",
                  "transformer-block --sentence \"j'aime les chats\" --memory \"i love cats\" --causal"},
     .inputs = transformer_block_inputs,
-    .trained = Trained{.task = "about", .give = give_block, .reads = Reads::english},
+    .trained = Trained{.task = "about", .give = give_both_layers, .reads = Reads::english},
     .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
                     .d_model = 12,
                     .heads = 3,

@@ -64,9 +64,9 @@ struct AroundSublayer {
   Tensor<3> norm;      ///< the layer norm of that sum or, with --norm pre, of what came in
 };
 
-/// The inputs `attention/W_Q` …, with --memory `cross/W_Q` …, `W_1`, `b_1`, `W_2`, `b_2` and those of the
+/// The inputs `attention/W_Q` …, with a memory `cross/W_Q` …, `W_1`, `b_1`, `W_2`, `b_2` and those of the
 /// layer norms, drawn in that order.
-TransformerBlockWeights draw_block_weights(Workbench& bench);
+TransformerBlockWeights draw_block_weights(Workbench& bench, bool has_memory = false);
 
 /// Their declarations, of a block with a memory or without, and those of the biases of its attention.
 std::vector<Input> block_input_list(bool has_memory);

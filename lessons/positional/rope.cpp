@@ -86,7 +86,7 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
        .axes = {"query", "d_model"},
        .note = "The word at position 0 stays as it is. The farther on a word stands, the farther it "
                "is turned.",
-       .worked = attn::worked_rotate_pairs({"X", X}, {"angles", angles}, pairing)},
+       .worked = attn::worked_rotate_pairs(attn::Known{"X", X}, {"angles", angles}, pairing)},
       attn::rotate_pairs(X, angles, pairing), mistakes_of_rotated_queries(bench, X, angles, pairing));
   const auto K_rotated =
       trace.step({.id = "K_rotated",
@@ -95,7 +95,7 @@ Rotary rotary_scores(Workbench& bench, const Tensor<3>& X, attn::Pairing pairing
                   .from = {"X", "angles"},
                   .axes = {"key", "d_model"},
                   .note = "The same as the queries only because Q = K = X here.",
-                  .worked = attn::worked_rotate_pairs({"X", X}, {"angles", angles}, pairing)},
+                  .worked = attn::worked_rotate_pairs(attn::Known{"X", X}, {"angles", angles}, pairing)},
                  attn::rotate_pairs(X, angles, pairing), mistakes_of_rotated_keys(bench, X, angles, pairing));
   const auto scores = trace.step(
       {.id = "scores",

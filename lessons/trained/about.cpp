@@ -9,49 +9,21 @@
 #include <tuple>
 
 #include "attn/error.hpp"
-#include "attn/ops/activation.hpp"
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/heads.hpp"
-#include "attn/ops/layer_norm.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/positional_rotary.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
-#include "attn/ops/slice.hpp"
-#include "attn/ops/softmax.hpp"
 #include "english/word_features.hpp"
+#include "lessons/lesson.hpp"
 #include "lessons/trained/said_of.hpp"
+#include "lessons/transformer_block.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "lessons/workbench/silence.hpp"
 #include "trace/data_folder.hpp"
 
 namespace lessons {
 
+extern const Lesson transformer_block;
+
 namespace {
-
-/// The rows x W cut into heads.
-Tensor<4> heads_of(const Tensor<3>& x, const attn::Model& model, const std::string& id, std::size_t heads) {
-  const auto rows = attn::linear(x, model.matrix(id));
-  if (heads == 0 || rows.shape(2) % heads != 0)
-    throw attn::Error(
-        fmt::format("{} has {} columns for {} heads; valid: as many for each", id, rows.shape(2), heads));
-  return attn::split_heads(rows, heads);
-}
-
-/// Each head's rows turned by their places.
-Tensor<4> rotated(const Tensor<4>& of_heads) {
-  std::vector<Tensor<3>> turned;
-  for (std::size_t head = 0; head < of_heads.shape(1); ++head) {
-    const auto one = attn::head(of_heads, head);
-    const auto angles = attn::position_angles(one.shape(1), attn::position_frequencies(one.shape(2)));
-    turned.push_back(attn::rotate_pairs(one, angles, attn::Pairing::adjacent));
-  }
-  return attn::stack_heads(turned);
-}
-
-/// softmax(Q Kᵀ / √d_k) of each head, [1×head×query×key].
-Tensor<4> weights_of(const Tensor<4>& Q, const Tensor<4>& K) {
-  const auto root = std::sqrt(static_cast<double>(Q.shape(3)));
-  return attn::softmax(attn::divide(attn::matmul(Q, attn::transpose(K)), root));
-}
 
 /// The rows of features times the matrix `embedding`.
 Tensor<3> embedded(const attn::Model& model, const std::vector<std::string>& tokens) {
@@ -116,40 +88,67 @@ std::string taken_for(const std::vector<std::string>& tokens) {
   return fmt::format("{}", fmt::join(said, ", "));
 }
 
+Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions) {
+  const auto d_k = model.matrix("layer=1/attention/W_Q").shape(1) / number_said_of(model, "layer=1/heads");
+  return attn::position_angles(positions, attn::position_frequencies(d_k));
+}
+
+namespace {
+
+MultiHeadWeights attention_of(const attn::Model& model, const std::string& layer) {
+  const auto weight = [&](const char* id) { return model.matrix(layer + "attention/" + id); };
+  return {.W_Q = weight("W_Q"), .W_K = weight("W_K"), .W_V = weight("W_V"), .W_O = weight("W_O")};
+}
+
+TransformerBlock first_layer(Workbench& mute, const attn::Model& model,
+                             const std::vector<std::string>& tokens) {
+  const auto matrix = [&](const char* id) { return model.matrix(std::string("layer=1/") + id); };
+  const auto vector = [&](const char* id) { return model.vector(std::string("layer=1/") + id); };
+  TransformerBlockWeights weights = {
+      .attention = attention_of(model, "layer=1/"),
+      .feed_forward = {matrix("W_1"), vector("b_1"), matrix("W_2"), vector("b_2")},
+      .norm_1 = {vector("norm_1/gain"), vector("norm_1/bias")},
+      .norm_2 = {vector("norm_2/gain"), vector("norm_2/bias")}};
+  weights.attention.angles = angles_of_first_layer(model, tokens.size());
+  return apply_block(mute, {"X", embedded(model, tokens)}, weights, std::nullopt);
+}
+
+/// What `of` makes of each text, [1×token×d_model], in one tensor.
+template <class Of>
+Tensor<3> of_each_text(const ModelInputs& inputs, Of of) {
+  const auto& sentences = inputs.sentence();
+  auto all = Tensor<3>::from_shape({sentences.size(), sentences.length(), inputs.number("d_model")});
+  all.fill(0.0);
+  for (std::size_t sample = 0; sample < sentences.size(); ++sample) {
+    const auto rows = of(sentences.tokens[sample]);
+    if (rows.shape(2) != all.shape(2)) throw attn::Error("X of the model has not d_model columns");
+    std::copy(rows.begin(), rows.end(), &all(sample, 0, 0));
+  }
+  return all;
+}
+
+}  // namespace
+
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens) {
-  const auto weight = [&](const std::string& id) { return model.matrix("layer=1/" + id); };
-  const auto vector = [&](const std::string& id) { return model.vector("layer=1/" + id); };
-  const auto projected = [&](const Tensor<3>& x, const std::string& id, std::size_t heads) {
-    return heads_of(x, model, id, heads);
-  };
-  AboutLayers layers;
-  const auto& x = layers.words = embedded(model, tokens);
-  const auto heads = number_said_of(model, "layer=1/heads");
-  layers.first_weights = weights_of(rotated(projected(x, "layer=1/attention/W_Q", heads)),
-                                    rotated(projected(x, "layer=1/attention/W_K", heads)));
-  const auto V = projected(x, "layer=1/attention/W_V", heads);
-  const auto found =
-      attn::linear(attn::merge_heads(attn::matmul(layers.first_weights, V)), weight("attention/W_O"));
-  const auto between = attn::layer_norm(attn::add(x, found), vector("norm_1/gain"), vector("norm_1/bias"));
-  const auto hidden = attn::relu(attn::linear(between, weight("W_1"), vector("b_1")));
-  layers.X = attn::layer_norm(attn::add(between, attn::linear(hidden, weight("W_2"), vector("b_2"))),
-                              vector("norm_2/gain"), vector("norm_2/bias"));
-  const auto heads_above = number_said_of(model, "heads");
-  layers.second_weights = weights_of(projected(layers.X, "layer=2/attention/W_Q", heads_above),
-                                     projected(layers.X, "layer=2/attention/W_K", heads_above));
-  return layers;
+  const auto heads = number_said_of(model, "heads");
+  const Silence silence(transformer_block, heads);
+  auto mute = silence.mute();
+  auto first = first_layer(mute, model, tokens);
+  const Named X = {"X", std::move(first.output)};
+  auto second =
+      multihead_attention(mute, X, X, attention_of(model, "layer=2/"), {heads, heads}, std::nullopt);
+  return {std::move(first.attention.attention.weights), X.tensor, std::move(second.attention.weights)};
+}
+
+Tensor<3> words_as_vectors(const ModelInputs& inputs) {
+  return of_each_text(inputs, [&](const auto& tokens) { return embedded(inputs.model(), tokens); });
 }
 
 Tensor<3> input_of_second_layer(const ModelInputs& inputs) {
-  const auto& sentences = inputs.sentence();
-  auto X = Tensor<3>::from_shape({sentences.size(), sentences.length(), inputs.number("d_model")});
-  X.fill(0.0);
-  for (std::size_t sample = 0; sample < sentences.size(); ++sample) {
-    const auto rows = layers_of_about(inputs.model(), sentences.tokens[sample]).X;
-    if (rows.shape(2) != X.shape(2)) throw attn::Error("X of the model has not d_model columns");
-    std::copy(rows.begin(), rows.end(), &X(sample, 0, 0));
-  }
-  return X;
+  const Silence silence(transformer_block, inputs.number("heads"));
+  auto mute = silence.mute();
+  return of_each_text(inputs,
+                      [&](const auto& tokens) { return first_layer(mute, inputs.model(), tokens).output; });
 }
 
 void give_about(ModelInputs& inputs) {

@@ -23,7 +23,6 @@ std::string taken_for(const std::vector<std::string>& tokens);
 
 /// What the two layers of the model make of one sentence.
 struct AboutLayers {
-  Tensor<3> words;          ///< each word's features times the matrix `embedding`, [1×token×d_model]
   Tensor<4> first_weights;  ///< of the first layer, [1×head×query×key]
   Tensor<3> X;              ///< its output: what the second layer reads, [1×token×d_model]
   Tensor<4> second_weights;
@@ -33,16 +32,21 @@ AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::str
 /// Gives X and W_Q, W_K and W_V of head 0 of the second layer, which looks at the word that is sought.
 void give_about(ModelInputs& inputs);
 
-/// The output of the first layer, [text×token×d_model], with zeros for padding.
+/// What the first layer reads and what it makes of that, [text×token×d_model], with zeros for padding.
+Tensor<3> words_as_vectors(const ModelInputs& inputs);
 Tensor<3> input_of_second_layer(const ModelInputs& inputs);
+
+/// The angles of the first layer's rotary attention for that many positions, [position×pair].
+Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions);
 
 /// The note on X in every lesson that reads it.
 inline constexpr const char* where_X_comes_from =
     "One row a token. The model has two layers, and this is what the first one made of each word and its "
     "neighbours.";
 
-/// `The model looks for the word that each one is about: "it" looks at "animal" (0.98), …`: of a table [query×key] the words
-/// that give more than half to another one, pronouns first, then the farthest; three at most.
+/// `The model looks for the word that each one is about: "it" looks at "animal" (0.98), …`: of a table
+/// [query×key] the words that give more than half to another one, pronouns first, then the farthest; three at
+/// most.
 std::string who_is_about_whom(const attn::Event& weights);
 
 }  // namespace lessons

@@ -10,7 +10,6 @@
 #include "attn/error.hpp"
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
-#include "attn/ops/positional_rotary.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "lessons/cross_attention/transformer.hpp"
 #include "lessons/lesson.hpp"
@@ -45,17 +44,6 @@ constexpr TextOfModel texts_of_models[] = {
 constexpr const char* translator = "translation-transformer";
 constexpr const char* sentence_to_translate = "the black cat eats the red apple";
 
-/// The rows [1×head×token×d] of each head turned by their places.
-Tensor<4> turned(const Tensor<4>& heads) {
-  Tensor<3> rows(std::array<std::size_t, 3>{heads.shape(1), heads.shape(2), heads.shape(3)});
-  std::copy(heads.begin(), heads.end(), rows.begin());
-  const auto angles = attn::position_angles(heads.shape(2), attn::position_frequencies(heads.shape(3)));
-  const auto rotated = attn::rotate_pairs(rows, angles, attn::Pairing::adjacent);
-  Tensor<4> result(heads.shape());
-  std::copy(rotated.begin(), rotated.end(), result.begin());
-  return result;
-}
-
 /// Layers of attention one upon the other, with nothing but the residual connection between them.
 std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   const auto model = attn::shipped_model(of.model);
@@ -77,22 +65,18 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
     const auto weight = [&](const char* id) {
       return inputs.matrix(fmt::format("layer={}/attention/{}", layer + 1, id));
     };
-    const MultiHeadWeights weights = {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O")};
-    auto projected = project_to_heads(mute, x, x, weights, {heads, heads});
-    if (is_rotary) {
-      projected.Q_heads = turned(projected.Q_heads);
-      projected.K_heads = turned(projected.K_heads);
-    }
-    auto [attention, found] =
-        attend_in_heads(mute, projected.Q_heads, projected.K_heads, projected.V_heads, weights.O(), visible);
-    x.tensor = attn::add(x.tensor, found);
+    MultiHeadWeights weights = {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O")};
+    if (is_rotary)
+      weights.angles = attn::position_angles(n, attn::position_frequencies(weights.W_Q.shape(1) / heads));
+    auto attention = multihead_attention(mute, x, x, weights, {heads, heads}, visible);
+    x.tensor = attn::add(x.tensor, attention.output);
     const auto& words = tokens.tokens.front();
     all.push_back({.model = of.model,
                    .part = of.name,
                    .name = layers > 1 ? fmt::format("{} {}", of.name, layer + 1) : of.name,
                    .queries = words,
                    .keys = words,
-                   .weights = std::move(attention.weights),
+                   .weights = std::move(attention.attention.weights),
                    .visible = visible});
   }
   return all;

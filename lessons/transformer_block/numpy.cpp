@@ -63,16 +63,19 @@ std::vector<std::string> multihead_definition(const Workbench& bench, const std:
   return lines;
 }
 
-std::vector<std::string> attention_code_with_weights(const Workbench& bench, const std::string& x,
-                                                     bool is_masked) {
+std::vector<std::string> attention_code_with_weights(std::size_t d_k, const std::string& x, bool is_masked,
+                                                     const std::string& prefix) {
+  const auto group = prefix + "attention";
   std::vector<std::string> lines;
   for (const char matrix : {'Q', 'K', 'V'})
-    lines.push_back(fmt::format("{0}_heads = split({1} @ attention_W_{0})", matrix, x));
-  lines.push_back(
-      fmt::format("attention_scaled = Q_heads @ K_heads.transpose(0, 2, 1) / np.sqrt({})", bench.d_k()));
-  if (is_masked) lines.emplace_back("attention_masked = np.where(attention_mask, attention_scaled, -np.inf)");
-  lines.push_back(fmt::format("attention_weights = softmax(attention_{})", is_masked ? "masked" : "scaled"));
-  lines.emplace_back("attention_output = np.hstack(attention_weights @ V_heads) @ attention_W_O");
+    lines.push_back(fmt::format("{0}_heads = split({1} @ {2}_W_{0})", matrix, x, group));
+  if (!prefix.empty())
+    lines.push_back(
+        fmt::format("{0}_Q_heads = Q_heads = turn(Q_heads)\n{0}_K_heads = K_heads = turn(K_heads)", group));
+  lines.push_back(fmt::format("{}_scaled = Q_heads @ K_heads.transpose(0, 2, 1) / np.sqrt({})", group, d_k));
+  if (is_masked) lines.push_back(fmt::format("{0}_masked = np.where({0}_mask, {0}_scaled, -np.inf)", group));
+  lines.push_back(fmt::format("{0}_weights = softmax({0}_{1})", group, is_masked ? "masked" : "scaled"));
+  lines.push_back(fmt::format("{0}_output = np.hstack({0}_weights @ V_heads) @ {0}_W_O", group));
   return lines;
 }
 
@@ -86,12 +89,14 @@ namespace {
 
 /// A sublayer in NumPy: `f` makes of `x` what is called `found`.
 void add_sublayer_code(std::vector<std::string>& lines, NormOrder order, const SublayerText& text,
-                       const std::string& x, const std::vector<std::string>& f, const std::string& found) {
-  const auto norm = fmt::format("{} = LN({}, {}_gain, {}_bias)", text.norm_id,
-                                order == NormOrder::post ? text.residual_id : x, text.weights, text.weights);
+                       const std::string& x, const std::vector<std::string>& f, const std::string& found,
+                       const std::string& prefix = "") {
+  const auto sum = prefix + text.residual_id;
+  const auto norm = fmt::format("{0}{1} = LN({2}, {0}{3}_gain, {0}{3}_bias)", prefix, text.norm_id,
+                                order == NormOrder::post ? sum : x, text.weights);
   if (order == NormOrder::pre) lines.push_back(norm);
   lines.insert(lines.end(), f.begin(), f.end());
-  lines.push_back(fmt::format("{} = {} + {}", text.residual_id, x, found));
+  lines.push_back(fmt::format("{} = {} + {}", sum, x, found));
   if (order == NormOrder::post) lines.push_back(norm);
 }
 
@@ -122,7 +127,7 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto tokens = reads(first, "X");
   add_sublayer_code(lines, order, first, "X",
                     bench.options.model
-                        ? attention_code_with_weights(bench, tokens, mask.has_value())
+                        ? attention_code_with_weights(bench.d_k(), tokens, mask.has_value())
                         : multihead_call(bench, "attention", tokens, tokens, mask.has_value()),
                     "attention_output");
   auto x = writes(first);
@@ -139,6 +144,33 @@ void show_block_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
        "ffn_output = ffn_hidden @ W_2 + b_2"},
       "ffn_output");
   if (!is_post) lines.emplace_back("output = residual_2");
+  bench.code(lines);
+}
+
+void show_code_of_layer_1(Workbench& bench, const MultiHeadWeights& weights,
+                          const std::optional<Mask<3>>& mask) {
+  if (bench.is_mute()) return;
+  const auto d_k = 2 * weights.angles->shape(1);
+  const std::string p = "layer_1_";
+  auto lines = softmax_code();
+  for (const auto& line : layer_norm_code()) lines.push_back(line);
+  for (const auto& line :
+       {fmt::format("def split(x):\n    return x.reshape(len(x), {}, -1).transpose(1, 0, 2)",
+                    weights.W_Q.shape(1) / d_k),
+        std::string(
+            "def turn(rows):\n"
+            "    cos, sin = np.cos(layer_1_attention_angles), np.sin(layer_1_attention_angles)\n"
+            "    x, y = rows[..., 0::2], rows[..., 1::2]\n"
+            "    return np.stack([x * cos - y * sin, x * sin + y * cos], axis=-1).reshape(rows.shape)\n")})
+    lines.push_back(line);
+  add_sublayer_code(lines, NormOrder::post, around_attention(), p + "X",
+                    attention_code_with_weights(d_k, p + "X", mask.has_value(), p), p + "attention_output",
+                    p);
+  add_sublayer_code(lines, NormOrder::post, around_feed_forward(NormOrder::post), p + "norm_1",
+                    {p + "ffn_hidden = np.maximum(0, " + p + "norm_1 @ " + p + "W_1 + " + p + "b_1)",
+                     p + "ffn_output = " + p + "ffn_hidden @ " + p + "W_2 + " + p + "b_2"},
+                    p + "ffn_output", p);
+  lines.push_back("X = layer_1_output");
   bench.code(lines);
 }
 

@@ -248,7 +248,10 @@ Tensor<N> Workbench::input(attn::About about) {
   std::array<std::size_t, N> shape{};
   if (N == extents.size() + 1) shape[0] = std::max(plan.sentence.size(), plan.source.size());
   std::transform(extents.begin(), extents.end(), shape.end() - static_cast<std::ptrdiff_t>(extents.size()),
-                 [&](const Extent& extent) { return length_of(extent, plan).value(); });
+                 [&](const Extent& extent) {
+                   const auto length = length_of(extent, plan);
+                   return length ? *length : length_of_given(about.id, extent.name, 0);
+                 });
   return input<N>(std::move(about), shape);
 }
 

@@ -195,7 +195,7 @@ TEST_CASE("what a page tells to try next runs", "[thorough]") {
 TEST_CASE("a page does not tell to run what was just run, and has another command in its place") {
   const Strings commands = {"sdpa --sentence \"the dog chased the ball: it was hungry\"",
                             "masking --mask padding", "positional --encoding rope",
-                            "scoring --scoring general", "backward --temperature 0.1"};
+                            "scoring --scoring general", "backward --temperature 10"};
   for (const auto& command : commands) {
     INFO(command);
     const auto usual = commands_on(output_of(command.substr(0, command.find(' '))));

@@ -36,13 +36,16 @@ Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pair
   return rotated;
 }
 
-WorkedOut worked_rotate_pairs(Known<3> x, Known<2> angles, Pairing pairing) {
+WorkedOut worked_rotate_pairs(WorkedOut x, Known<2> angles, Pairing pairing) {
   return [=](const Index& at) {
     const std::size_t pairs = angles.tensor.shape(1);
-    const std::size_t i = pairing == Pairing::adjacent ? at[2] / 2 : at[2] % pairs;
+    const std::size_t i = pairing == Pairing::adjacent ? at.back() / 2 : at.back() % pairs;
     const auto [first, second] = indices_of(i, pairs, pairing);
-    const auto u = x({at[0], at[1], first}), v = x({at[0], at[1], second}), angle = angles({at[1], i});
-    if (at[2] == first) return Worked::product({u, cos(angle)}) - Worked::product({v, sin(angle)});
+    auto at_first = at, at_second = at;
+    at_first.back() = first;
+    at_second.back() = second;
+    const auto u = x(at_first), v = x(at_second), angle = angles({at[at.size() - 2], i});
+    if (at.back() == first) return Worked::product({u, cos(angle)}) - Worked::product({v, sin(angle)});
     return Worked::sum({Worked::product({u, sin(angle)}), Worked::product({v, cos(angle)})});
   };
 }

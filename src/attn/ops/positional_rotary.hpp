@@ -14,7 +14,7 @@ enum class Pairing { adjacent, halves };
 /// std::invalid_argument, with both shapes, where they do not match.
 Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pairing);
 
-/// x cos φ − y sin φ or x sin φ + y cos φ, worked out.
-WorkedOut worked_rotate_pairs(Known<3> x, Known<2> angles, Pairing pairing);
+/// x cos φ − y sin φ or x sin φ + y cos φ, worked out. The last two axes of x are position and number.
+WorkedOut worked_rotate_pairs(WorkedOut x, Known<2> angles, Pairing pairing);
 
 }  // namespace attn
