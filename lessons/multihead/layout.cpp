@@ -99,10 +99,9 @@ std::string why_several_heads(const Workbench& bench) {
 
 /// Which columns a head owns, and which it shares.
 std::string about_columns(const Workbench& bench) {
-  const std::string side_by_side =
-      "The matrices of all heads stand side by side: each head has its own columns of W_Q";
-  return side_by_side +
-         (bench.kv_heads() == bench.heads() ? ", W_K and W_V." : ". Columns of W_K and W_V are shared.");
+  return std::string("The matrices of all heads stand side by side: head i has its own columns of W_Q") +
+         (bench.kv_heads() == bench.heads() ? ", W_K and W_V" : " and shares those of W_K and W_V") +
+         ", called W_Qⁱ, W_Kⁱ, W_Vⁱ (no powers).";
 }
 
 /// "head 1: columns 4 to 7 of W_Q and W_K, 8 to 15 of W_V"
@@ -136,9 +135,9 @@ void choose_multihead_page(Workbench& bench) {
   const bool see_the_new_word = !bench.options.causal && !bench.options.window;
   const auto about_output = [n = bench.plan.sentence.length(), see_the_new_word](const attn::Event& output) {
     return fmt::format(
-        "Row {0} of concat times column 0 of W_O (--steps concat,W_O).\nThe output has the shape of X again. "
-        "One more word adds a row to it. Each head's weights become [{1}×{1}]{2}.",
-        row_worked_out(output), n + 1, see_the_new_word ? ", and so the old rows of the output change" : "");
+        "Row {0} of concat times column 0 of W_O (--steps concat,W_O). One more word adds a row and makes "
+        "each head's weights [{1}×{1}]{2}.",
+        row_worked_out(output), n + 1, see_the_new_word ? ", so old rows change" : "");
   };
   const auto why_that_root = [h, d_k](const auto&) {
     if (h == 1) return std::string();
@@ -170,15 +169,13 @@ void choose_multihead_page(Workbench& bench) {
 }
 
 void tell_multihead_idea(Workbench& bench) {
-  bench.idea(
-      "Several attentions, called heads, give each word several mixtures of all words. " +
-          why_several_heads(bench) + (bench.options.model ? " Head 0 is that of self-attention." : "") +
-          "\n" + about_columns(bench) +
-          " For head i they are W_Qⁱ, W_Kⁱ and W_Vⁱ (i is a number, not a power). The results of the h "
-          "heads are concatenated. W_O mixes them, so that each number of the output draws on all heads.",
-      "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
-      "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n" +
-          columns_of_weights(bench));
+  bench.idea("Several attentions, called heads, give each word several mixtures of all words. " +
+                 why_several_heads(bench) +
+                 (bench.options.model ? " Head 0 is that of self-attention." : "") + "\n" +
+                 about_columns(bench) + " Their results are concatenated and mixed by W_O.",
+             "MultiHead(X) = Concat(head₀, …, headₕ₋₁) W_O\n"
+             "headᵢ = Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)\n" +
+                 columns_of_weights(bench));
 }
 
 std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked) {
@@ -237,8 +234,8 @@ void show_reshape_alone(Workbench& bench, const Tensor<3>& Q) {
   }
   if (n > most_rows) rows.push_back("…");
   bench.trace.note("reshape-alone", "What a reshape without the transpose would give head 0",
-                   fmt::format("A reshape from {} straight to {} gives the right shape but the wrong rows. "
-                               "It cuts each row of Q into {} pieces. Head 0 gets the first {} pieces:",
+                   fmt::format("A reshape from {} straight to {} has the right shape but the wrong rows: it "
+                               "cuts each row of Q into {}, and head 0 gets the first {} pieces:",
                                shape_of({n, h * d_k}), shape_of({h, n, d_k}), h, n),
                    fmt::format("{}", fmt::join(rows, "\n")));
 }

@@ -19,7 +19,7 @@ constexpr std::size_t widest_line = 80;
 std::size_t longest_page(const std::string& lesson) {
   static const std::map<std::string, std::size_t> lines = {
       {"lookup", 100},         {"scoring", 100},         {"scaling", 100}, {"sdpa", 100},
-      {"self-attention", 100}, {"cross-attention", 100}, {"masking", 130}, {"multihead", 133}};
+      {"self-attention", 100}, {"cross-attention", 100}, {"masking", 130}, {"multihead", 130}};
   const auto found = lines.find(lesson);
   return found == lines.end() ? 170 : found->second;
 }
