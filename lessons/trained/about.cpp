@@ -89,8 +89,14 @@ std::string taken_for(const std::vector<std::string>& tokens) {
 }
 
 Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions) {
-  const auto d_k = model.matrix("layer=1/attention/W_Q").shape(1) / number_said_of(model, "layer=1/heads");
-  return attn::position_angles(positions, attn::position_frequencies(d_k));
+  const auto columns = model.matrix("layer=1/attention/W_Q").shape(1);
+  const auto heads = number_said_of(model, "layer=1/heads");
+  if (heads == 0 || columns % (2 * heads) != 0)
+    throw attn::Error(
+        fmt::format("layer=1/attention/W_Q has {} columns for {} heads; valid: as many pairs "
+                    "for each",
+                    columns, heads));
+  return attn::position_angles(positions, attn::position_frequencies(columns / heads));
 }
 
 namespace {

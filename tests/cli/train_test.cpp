@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
@@ -12,6 +13,7 @@
 #include "trace/model.hpp"
 
 using Catch::Contains;
+using nlohmann::json;
 
 namespace {
 
@@ -353,6 +355,45 @@ TEST_CASE(
     const auto weights_of = [](const std::string& json) { return json.substr(json.find("\"events\"")); };
     CHECK((weights_of(output_of(lesson + numbers)) ==
            weights_of(output_of(lesson + numbers + " --model none"))));
+  }
+}
+
+TEST_CASE("transformer-block works out the X that the other lessons take from the model's first layer") {
+  for (const std::string options : {" --sentence 'the small cat slept'", " --causal",
+                                    " --sentence 'I love cats' --sentence 'The film was great'"}) {
+    INFO(options);
+    const auto tensor = [&](const std::string& lesson, const std::string& id) {
+      const auto trace = json::parse(output_of(lesson + options + " --format json"));
+      for (const auto& event : trace["events"])
+        if (event["id"] == id) return event;
+      return json();
+    };
+    const auto X = tensor("transformer-block", "X"), given = tensor("multihead", "X");
+    CHECK(X["kind"] == "step");
+    CHECK(X["inputs"] == json{"layer_1/output"});
+    const auto rows = X["data"].flatten(), expected = given["data"].flatten();
+    const auto is_batch = X["shape"].size() == 3;
+    for (std::size_t i = 0; !is_batch && i < expected.size(); ++i) {
+      const auto at = "/" + std::to_string(i / 64) + "/" + std::to_string(i % 64);
+      REQUIRE(rows[at].get<double>() == Approx(expected[at].get<double>()).margin(1e-12));
+    }
+    CHECK(X["shape"] == given["shape"]);
+    const auto script = output_of("transformer-block" + options + " --format python");
+    for (const auto* id : {"X", "layer_1_attention_Q_heads", "layer_1_attention_weights", "layer_1_norm_1",
+                           "layer_1_ffn_hidden", "layer_1_output"})
+      CHECK_THAT(script, Contains(std::string("expect(\"") + id + "\""));
+  }
+}
+
+TEST_CASE("a first layer whose weights contradict its configuration is refused") {
+  const Folder folder;
+  for (const std::string heads : {"0", "x", "3", "18446744073709551615"}) {
+    auto model = attn::read_model(ATTN_DATA "/models/about.safetensors");
+    model.configuration["layer=1/heads"] = heads;
+    const auto path =
+        as_argument(folder.write("m.safetensors", attn::model_file(model, attn::ElementType::float16)));
+    for (const std::string lesson : {"sdpa", "transformer-block"})
+      CHECK_THAT(refusal(lesson + " --model " + path), Contains("heads"));
   }
 }
 
