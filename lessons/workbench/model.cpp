@@ -132,15 +132,6 @@ attn::TokenBatch tokens_cut(const Trained& trained, const std::vector<std::strin
   return batch;
 }
 
-/// Finds for each token that the vocabulary lacks what the model reads in its place.
-void read_alike(Options& options, const std::vector<std::string>& vocabulary, const attn::TokenBatch& batch) {
-  for (const auto& tokens : batch.tokens)
-    for (const auto& token : tokens)
-      if (std::find(vocabulary.begin(), vocabulary.end(), token) == vocabulary.end())
-        if (const auto other = english::read_as(lexicon(), token, vocabulary))
-          options.read_as[token] = *other;
-}
-
 /// The texts that the lesson will run on.
 Options with_own_texts(const Lesson& lesson, Options options) {
   if (!options.sentence.empty() || !options.source.empty() || !options.target.empty()) return options;
@@ -150,15 +141,18 @@ Options with_own_texts(const Lesson& lesson, Options options) {
   return options;
 }
 
-/// `run` has the texts that the lesson will run on.
-std::optional<std::string> first_unknown(const Trained& trained, const Model& model, const Options& run) {
+/// `run` has the texts that the lesson will run on, and gets what the model reads in the place of words that
+/// its vocabulary lacks.
+std::optional<std::string> first_unknown(const Trained& trained, const Model& model, Options& run) {
   if (trained.reads != Reads::vocabulary) {
     for (const auto& tokens : tokens_cut(trained, run.sentence).tokens) {
       if (auto reason = not_english(tokens)) return reason;
       if (trained.reads == Reads::alike)
-        for (const auto& token : tokens)
-          if (!english::read_as(lexicon(), token, vocabulary_of(model, trained.words)))
-            return fmt::format("“{}”, nor any word like it", token);
+        for (const auto& token : tokens) {
+          const auto other = english::read_as(lexicon(), token, vocabulary_of(model, trained.words));
+          if (!other) return fmt::format("“{}”, nor any word like it", token);
+          if (*other != token) run.read_as[token] = *other;
+        }
     }
     return std::nullopt;
   }
@@ -186,9 +180,7 @@ ModelInputs::ModelInputs(const Lesson& lesson, const Model& model, Options& opti
     : lesson_(lesson),
       model_(model),
       options_(options),
-      sentence_(lesson.trained && lesson.trained->reads != Reads::vocabulary
-                    ? tokens_cut(*lesson.trained, texts.sentence)
-                    : attn::tokenize(texts.sentence)),
+      sentence_(tokens_for(lesson, options, texts.sentence)),
       source_(attn::tokenize(texts.source)),
       target_(attn::tokenize(texts.target)) {}
 
@@ -294,7 +286,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
           fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model, *flag));
     return {};
   }
-  const auto run = with_own_texts(lesson, options);
+  auto run = with_own_texts(lesson, options);
   if (!has_pairs(lesson, run)) return {};
   if (run.sentence.empty() && trained.target_words.empty()) {
     if (is_typed)
@@ -310,9 +302,8 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     throw Error(fmt::format("--model {}: it does not know {}; valid: words that it knows, or --model none",
                             name, *options.unknown_word));
   if (options.unknown_word) return {};
+  options.read_as = std::move(run.read_as);
   ModelInputs inputs(lesson, *model, options, run);
-  if (trained.reads == Reads::alike)
-    read_alike(options, inputs.vocabulary(std::string(trained.words)), inputs.sentence());
   try {
     trained.give(inputs);
   } catch (const std::exception& error) {  // as std::invalid_argument where shapes do not match

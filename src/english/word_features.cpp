@@ -81,7 +81,8 @@ std::vector<std::string> names_of_features(const Lexicon& lexicon) {
 
 namespace {
 
-/// The features of all readings by their shares, and whether a likely one praises (1) or condemns (−1).
+/// The features of all readings by their shares, and whether an adjective, or else a likely verb, praises (1)
+/// or condemns (−1).
 struct Kind {
   std::map<std::string, double> features;
   int praise = 0;
@@ -93,8 +94,9 @@ Kind kind_of(const Lexicon& lexicon, const std::string& word) {
   const auto readings = lexicon.guessed_readings(word);
   for (const auto& reading : readings) {
     for (const auto& name : names_of(reading)) kind.features[name] += reading.share;
-    const bool counts = reading.share >= likely && !readings.front().is_function();
-    if (counts && kind.praise == 0) kind.praise = reading.polarity;
+    if (readings.front().is_function() || reading.polarity == 0) continue;
+    if (reading.part == "adjective" || (reading.share >= likely && kind.praise == 0))
+      kind.praise = reading.polarity;
   }
   return kind;
 }

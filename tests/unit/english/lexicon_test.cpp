@@ -126,3 +126,12 @@ TEST_CASE("of a word that a vocabulary lacks the one is read that is most alike 
   CHECK(read("wolves") == "dogs");
   CHECK(read("because") == std::nullopt);
 }
+
+TEST_CASE("a word that can be an adjective of praise is not neutral, though it is more often a verb",
+          "[english]") {
+  const std::vector<std::string> vocabulary = {"boring", "engaging", "ending"};
+  const auto read = [&](const std::string& word) { return english::read_as(lexicon(), word, vocabulary); };
+  CHECK(read("swimming") == "ending");
+  CHECK(read("tiring") == "ending");
+  CHECK(read("thrilling") == "engaging");
+}
