@@ -51,8 +51,8 @@ std::string padding_note(const attn::TokenBatch& sentence) {
     return "Nothing is padded here, and a sentence of one word has none to spare to play the padding. So "
            "nothing is hidden. With a longer sentence the last token plays it.";
   const auto actor = sentence.size() == 1
-                         ? fmt::format("the last word, \"{}\", is padding", sentence.tokens[0].back())
-                         : std::string("the last word of each sentence is padding");
+                         ? fmt::format("the last token, \"{}\", is padding", sentence.tokens[0].back())
+                         : std::string("the last token of each sentence is padding");
   return fmt::format(
       "Nothing is padded here, so we pretend that {}: no query may look at it. Its own row is computed all "
       "the same, and nobody reads it. Give two sentences of different length to see real padding.",
@@ -64,8 +64,8 @@ std::string who_is_padding(const attn::TokenBatch& sentence) {
   if (sentence.length() == 1)
     return "A single word has no other to play the filling, so nothing is hidden here.";
   return sentence.size() == 1
-             ? fmt::format("Here the last word, \"{}\", plays the filling.", sentence.tokens[0].back())
-             : std::string("Here the last word of each sentence plays the filling.");
+             ? fmt::format("Here the last token, \"{}\", plays the filling.", sentence.tokens[0].back())
+             : std::string("Here the last token of each sentence plays the filling.");
 }
 
 attn::Worked worked_index(std::size_t index) {
@@ -184,7 +184,8 @@ MaskedAttention attend_under(Workbench& bench, const std::string& name, const Ma
   const auto mask_id = name + "_mask", masked_id = name + "/masked", weights_id = name + "/weights";
   const std::optional visible = mask;
   const double divisor = std::sqrt(static_cast<double>(bench.d_k()));
-  const auto followed = pair_that_gains_most(attn::softmax(attn::apply_mask(scaled, mask)), scaled);
+  const auto followed = pair_that_gains_most(attn::softmax(attn::apply_mask(scaled, mask)), scaled,
+                                             bench.plan.sentence.lengths().front());
   const auto masked = trace.step({.id = masked_id,
                                   .title = "What may not be seen gets −∞",
                                   .formula = fmt::format("scaled where {}, −∞ elsewhere", mask_id),
@@ -267,8 +268,10 @@ void page_of_masking(Workbench& bench, const SeenUnderMasks& seen) {
        {mask + "/masked", nothing_to_notice},
        {mask + "/weights",
         [&bench, &seen, mask](const attn::Event& weights) {
-          return share_with_and_without(weights, seen.weights(mask), seen.scaled) +
-                 (bench.options.model ? what_the_mask_takes_away(weights, seen.weights(mask), seen.scaled)
+          return share_with_and_without(weights, seen.weights(mask), seen.scaled,
+                                        bench.plan.sentence.lengths().front()) +
+                 (bench.options.model ? what_the_mask_takes_away(weights, seen.weights(mask), seen.scaled,
+                                                                 bench.plan.sentence.lengths().front())
                                       : "");
         }},
        is_trained
@@ -276,8 +279,9 @@ void page_of_masking(Workbench& bench, const SeenUnderMasks& seen) {
                                  [mask](const auto&) { return what_a_word_more_would_do(mask); })
            : attn::OnPage{mask + "/output", [mask](const auto&) { return what_a_word_more_would_do(mask); }},
        attn::without_table(mask == "causal" ? "padding/weights" : "",
-                           [&seen](const attn::Event& weights) {
-                             return share_under_padding(weights, seen.weights("padding"), seen.scaled);
+                           [&bench, &seen](const attn::Event& weights) {
+                             return share_under_padding(weights, seen.weights("padding"), seen.scaled,
+                                                        bench.plan.sentence.lengths().front());
                            }),
        {"large-negative"},
        {"nothing-to-see"},

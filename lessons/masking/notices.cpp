@@ -35,12 +35,13 @@ std::string row_or_share(const attn::Event& event, const Tensor<2>& weights, std
 
 }  // namespace
 
-std::optional<attn::Index> pair_that_gains_most(const Tensor<3>& weights, const Tensor<3>& scaled) {
+std::optional<attn::Index> pair_that_gains_most(const Tensor<3>& weights, const Tensor<3>& scaled,
+                                                std::size_t tokens) {
   const auto all = attn::softmax(attn::sample(scaled, 0));
   const auto n = all.shape(1);
   std::optional<attn::Index> most;
   double largest = 1e-3;
-  for (std::size_t i = 1; i < n; ++i)
+  for (std::size_t i = 1; i < tokens; ++i)
     for (std::size_t j = 0; j < n; ++j) {
       const double gain = weights(0, i, j) - all(i, j);
       if (weights(0, i, j) > 1.0 - 1e-3 || gain <= largest) continue;
@@ -51,8 +52,8 @@ std::optional<attn::Index> pair_that_gains_most(const Tensor<3>& weights, const 
 }
 
 std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& under_mask,
-                                   const Tensor<3>& scaled) {
-  const auto pair = pair_that_gains_most(under_mask, scaled);
+                                   const Tensor<3>& scaled, std::size_t tokens) {
+  const auto pair = pair_that_gains_most(under_mask, scaled, tokens);
   if (!pair) return "Hidden keys get exactly 0, and the others share what they leave.";
   const auto row = (*pair)[0], key = (*pair)[1];
   const auto all = attn::softmax(attn::sample(scaled, 0));
@@ -70,8 +71,8 @@ std::string share_with_and_without(const attn::Event& weights, const Tensor<3>& 
 }
 
 std::string share_under_padding(const attn::Event& weights, const Tensor<3>& under_mask,
-                                const Tensor<3>& scaled) {
-  const auto pair = pair_that_gains_most(under_mask, scaled);
+                                const Tensor<3>& scaled, std::size_t tokens) {
+  const auto pair = pair_that_gains_most(under_mask, scaled, tokens);
   const std::string all_share = "Under the padding mask each query shares among all keys but the padding";
   if (!pair) return all_share + '.';
   const auto row = (*pair)[0], key = (*pair)[1];
@@ -79,8 +80,8 @@ std::string share_under_padding(const attn::Event& weights, const Tensor<3>& und
 }
 
 std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>& under_mask,
-                                     const Tensor<3>& scaled) {
-  const auto pair = pair_that_gains_most(under_mask, scaled);
+                                     const Tensor<3>& scaled, std::size_t tokens) {
+  const auto pair = pair_that_gains_most(under_mask, scaled, tokens);
   if (!pair) return "";
   const auto row = (*pair)[0];
   const auto all = attn::softmax(attn::sample(scaled, 0));
@@ -94,9 +95,10 @@ std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>
   if (taken < 0.5) return "";
   const auto key_name = [&](std::size_t key) { return name_along(weights, weights.axes.size() - 1, key); };
   return fmt::format(
-      "\nWithout the mask \"{1}\" looks at \"{0}\", which it is about and which is now hidden. The model was "
-      "trained under this mask, too: a word whose answer is hidden is to look at itself.",
-      key_name(most), name_along(weights, weights.axes.size() - 2, row));
+      "\nWithout the mask \"{1}\" looks at \"{0}\" ({2:.2f}), which is now hidden. The model was trained "
+      "under "
+      "this mask, too: a word whose answer is hidden is to look at itself.",
+      key_name(most), name_along(weights, weights.axes.size() - 2, row), taken);
 }
 
 }  // namespace lessons

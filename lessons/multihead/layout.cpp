@@ -42,12 +42,16 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
 /// What head 0 of the model about looks for, and how far head 1 does the same.
 std::string what_trained_heads_look_for(const attn::Event& weights) {
   const auto& shape = weights.tensor->shape;
-  const auto queries = shape[shape.size() - 2];
-  std::size_t alike = 0;
-  for (std::size_t query = 0; query < queries; ++query)
-    alike += strongest_in_row(weights, query) == strongest_in_row(weights, queries + query) ? 1 : 0;
-  return fmt::format("{} This is head 0. Head 1 looks at the same word in {} of {} rows.",
-                     who_is_about_whom(weights), alike, queries);
+  const auto rows = shape[shape.size() - 2];
+  std::size_t alike = 0, queries = 0;
+  for (std::size_t query = 0; query < rows; ++query) {
+    if (name_along(weights, shape.size() - 2, query) == "<pad>") continue;
+    ++queries;
+    alike += strongest_in_row(weights, query) == strongest_in_row(weights, rows + query) ? 1 : 0;
+  }
+  return fmt::format("{} This is head 0. Head 1 has the same strongest key in {}.",
+                     who_is_about_whom(weights),
+                     alike == queries ? "every row" : fmt::format("{} of {} rows", alike, queries));
 }
 
 /// "columns 4 to 7", "column 1": those of one of the parts that stand side by side.

@@ -59,15 +59,18 @@ std::string meanings_of(const std::vector<HeadKind>& kinds) {
 
 namespace {
 
-/// The words of a head that looks ahead or back whose strongest key lies on the other side.
+/// The words of a head that looks ahead or back that give more than half to a word on the other side, each
+/// once.
 std::vector<std::string> other_than(HeadKind kind, const Tensor<4>& weights, std::size_t sample,
                                     std::size_t head, const std::vector<std::string>& tokens) {
   std::vector<std::string> words;
   for (std::size_t query = 0; query < tokens.size(); ++query) {
     const auto* row = &weights(sample, head, query, 0);
     const auto key = attn::argmax(row, tokens.size());
-    if ((kind == HeadKind::ahead && key < query) || (kind == HeadKind::back && key > query))
-      words.push_back(fmt::format("\"{}\"", tokens[query]));
+    const bool is_other = (kind == HeadKind::ahead && key < query) || (kind == HeadKind::back && key > query);
+    auto word = fmt::format("\"{}\"", tokens[query]);
+    if (is_other && row[key] > 0.5 && std::find(words.begin(), words.end(), word) == words.end())
+      words.push_back(std::move(word));
   }
   return words;
 }
@@ -102,8 +105,8 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& lar
       "kinds", "What kind of head is it?",
       "The shares are means over all words." +
           std::string(bench.options.model
-                          ? " Head 0 looks at the word that each one is about. An article or adjective needs "
-                            "its noun, which comes later. A verb needs its subject, which comes before." +
+                          ? " Head 0 looks at the word that each one is about. An article needs its "
+                            "noun, which comes later; a verb its subject, which mostly comes before." +
                                 other_way
                       : bench.trace.is_given("weights") && !bench.trace.is_given("X")
                           ? ""

@@ -177,7 +177,7 @@ std::string who_is_about_whom(const attn::Event& weights) {
   for (std::size_t query = 0; query < queries; ++query) {
     const auto key = strongest_in_row(weights, query);
     const auto share = weights.tensor->at(query * keys + key);
-    if (key == query || !(share > 0.5)) continue;
+    if (key == query || !(share > 0.5) || name(query) == "<pad>") continue;
     const auto readings = lexicon().guessed_readings(name(query));
     looks.push_back({query, key, share, readings.front().part == "pronoun"});
   }
@@ -188,7 +188,8 @@ std::string who_is_about_whom(const attn::Event& weights) {
     return std::tuple(!a.is_of_pronoun, far(b)) < std::tuple(!b.is_of_pronoun, far(a));
   });
   if (looks.empty())
-    return "The model looks for the word that each one is about. Here none gets more than half.";
+    return "The model looks for the word that each one is about. Here no word gives more than half to "
+           "another one.";
   if (looks.size() > most) looks.resize(most);
   std::vector<std::string> said;
   for (const auto& look : looks)

@@ -385,6 +385,21 @@ TEST_CASE("transformer-block works out the X that the other lessons take from th
   }
 }
 
+TEST_CASE("remarks on where the model's words look are of words, not of padding, and of more than half") {
+  const auto batch = " --sentence 'I love cats' --sentence 'The small cat did not sleep in the house'";
+  for (const std::string lesson :
+       {"sdpa", "self-attention --window 1", "multihead", "masking", "transformer-block", "backward"}) {
+    INFO(lesson);
+    CHECK_THAT(output_of(lesson + batch), !Contains("\"<pad>\""));
+  }
+  CHECK_THAT(output_of("sdpa --sentence Sleep --width 200"),
+             Contains("Here no word gives more than half to another one."));
+  CHECK_THAT(output_of("multihead --sentence Sleep --width 200"),
+             Contains("Head 1 has the same strongest key in every row."));
+  CHECK_THAT(output_of("patterns --sentence 'the dog chased the cat because it was hungry' --width 300"),
+             Contains("In head 1 only \"the\" looks ahead."));
+}
+
 TEST_CASE("a first layer whose weights contradict its configuration is refused") {
   const Folder folder;
   for (const std::string heads : {"0", "x", "3", "18446744073709551615"}) {
