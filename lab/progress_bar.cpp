@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 
@@ -33,6 +34,43 @@ void ProgressBar::show(double share, const std::string& next) {
   fmt::print(stderr, "{}{}", back_and_wipe,
              attn::shorten(fmt::format("{} {:3.0f} %  {}", bar, 100.0 * done, next), width));
   std::fflush(stderr);
+}
+
+ProgressOfRun::ProgressOfRun(attn::Sink& next, std::string_view lesson) : next_(next) {
+#ifndef __EMSCRIPTEN__  // which has no threads
+  if (isatty(STDERR_FILENO) == 1) clock_ = std::thread([this, name = std::string(lesson)] { tell(name); });
+#endif
+}
+
+ProgressOfRun::~ProgressOfRun() {
+  if (!clock_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
+  ended_.notify_one();
+  clock_.join();
+}
+
+void ProgressOfRun::receive(const attn::Event& event) {
+  if (clock_.joinable()) {
+    const std::lock_guard lock(mutex_);
+    last_ = event.id;
+  }
+  next_.receive(event);
+}
+
+void ProgressOfRun::tell(const std::string& lesson) {
+  using std::chrono::seconds;
+  std::unique_lock lock(mutex_);
+  for (int passed = 1; !ended_.wait_for(lock, seconds(1), [this] { return has_ended_; }); ++passed)
+    if (passed > 1) {
+      const auto after = last_.empty() ? "" : fmt::format(", after {}", last_);
+      fmt::print(stderr, "{}{}", back_and_wipe,
+                 attn::shorten(fmt::format("{}: computing for {} s{}", lesson, passed, after), width));
+      std::fflush(stderr);
+    }
+  fmt::print(stderr, "{}", back_and_wipe);
 }
 
 }  // namespace lab

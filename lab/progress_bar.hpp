@@ -1,6 +1,11 @@
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
+
+#include "trace/trace.hpp"
 
 namespace lab {
 
@@ -17,6 +22,28 @@ class ProgressBar {
 
  private:
   bool is_seen_;
+};
+
+/// Passes a run on. Where it takes more than two seconds, a line on stderr, on a terminal only, says for how
+/// long it has been computing and after which step; it is wiped away at the end.
+class ProgressOfRun : public attn::Sink {
+ public:
+  ProgressOfRun(attn::Sink& next, std::string_view lesson);
+  ~ProgressOfRun() override;
+  ProgressOfRun(const ProgressOfRun&) = delete;
+  ProgressOfRun& operator=(const ProgressOfRun&) = delete;
+
+  void receive(const attn::Event& event) override;
+
+ private:
+  void tell(const std::string& lesson);
+
+  attn::Sink& next_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
+  std::string last_;  ///< id of the last event
+  std::thread clock_;
 };
 
 }  // namespace lab

@@ -8,6 +8,7 @@
 #include "attn/error.hpp"
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
+#include "lab/progress_bar.hpp"
 #include "lab/ranks.hpp"
 #include "lab/screen.hpp"
 #include "trace/explanation.hpp"
@@ -123,7 +124,8 @@ attn::HtmlStyle html_style_of(const Presentation& presentation, const lessons::P
 bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
   using Always = attn::Filter::Always;
   const bool is_script = format_of(run.presentation) == Format::python;
-  attn::Filter filter(sink, run.presentation.steps, run.presentation.shapes,
+  ProgressOfRun progress(sink, run.lesson->name);
+  attn::Filter filter(progress, run.presentation.steps, run.presentation.shapes,
                       is_script ? Always::all_but_steps : Always::nothing);
   const bool all_claims_hold = lessons::run(*run.lesson, plan, filter);
   filter.require_all_seen();

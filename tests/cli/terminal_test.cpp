@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -256,4 +257,21 @@ TEST_CASE("the tour shows a long page through the pager and asks when that is le
   REQUIRE(page != result.out.npos);
   CHECK(result.out.find("any key: complexity", page) != result.out.npos);
   CHECK_FALSE(contains(tour(" --from backward --no-pager", {"x", "q"}, marking).out, "paged:"));
+}
+
+TEST_CASE("a run of more than two seconds says on a terminal what it computes, and wipes it away") {
+  const Folder folder;
+  const auto file = folder.file("long.json");
+  std::string rows;
+  for (int i = 0; i < 2600; ++i) rows += (i == 0 ? "[" : ",[") + std::to_string(i % 7) + "]";
+  folder.write("long.json", fmt::format(R"({{"Q": [{0}], "K": [{0}], "V": [{0}]}})", rows));
+  const auto command = "efficient --variant flash --output " + folder.file("page.txt") + " --input " + file;
+  auto surroundings = terminal(low);
+  surroundings.err_goes_there = true;
+  const auto seen = run(command, surroundings);
+  CHECK(seen.status == 0);
+  CHECK(contains(seen.out, "efficient: computing for 2 s, after "));
+  CHECK(seen.out.ends_with("\r\x1B[K"));
+  CHECK(output_of(command) == "");
+  CHECK(contains(read_file(folder.file("page.txt")), "twice the words: additional scores"));
 }
