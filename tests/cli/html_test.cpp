@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 
 #include "tests/cli/folder.hpp"
@@ -96,6 +97,31 @@ TEST_CASE("every number of a page of text is in a table of the page of HTML") {
       REQUIRE(cell < tables.size());
       CHECK(std::abs(std::stod(tables[cell++].text) - number.get<double>()) <= 0.5e-4);
     }
+}
+
+TEST_CASE("every step of a page of text is a step of the page of HTML, with its title") {
+  const std::regex heading(R"(^ ?[0-9]+  (.*?) *(\[[^\[\]]*\])?$)");
+  for (const auto& lesson : lessons()) {
+    const auto document = output_of(lesson + " --format html");
+    std::string text;
+    for (const char* name : {"p", "h2", "summary"})
+      for (const auto& element : elements_of(document, name)) text += element.text + '\n';
+    text = in_one_line(text);
+    std::size_t steps = 0;
+    for (const auto& line : lines_of(output_of(lesson + " --width 200"))) {
+      std::smatch match;
+      if (!std::regex_match(line, match, heading)) continue;
+      ++steps;
+      const auto words = match.str(1);
+      const auto gap = words.find("   ");
+      const auto id = words.substr(0, std::min({words.find(" = "), words.find(": "), gap, words.size()}));
+      INFO("attnlab " << lesson << ": " << line);
+      CHECK(contains(document, "<section class=\"step\" id=\"t-" + id + "\""));
+      if (gap != words.npos) CHECK(contains(text, words.substr(gap + 3)));
+    }
+    INFO("attnlab " << lesson);
+    CHECK(steps > 0);
+  }
 }
 
 TEST_CASE("the cells of every step that the lesson is about can be worked out, where the page has room") {
