@@ -5,11 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/option_values.hpp"
+#include "lab/seeds.hpp"
 #include "trace/diagnosis/framework.hpp"
 
 namespace lab {
@@ -208,6 +210,8 @@ Command parse_check(int argc, char** argv) {
   if (dump.empty() == !check.folder)
     throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
                             dump.empty() ? "no file is given" : "a file is given beside --folder", command));
+  if (check.probe && !check.options.input.empty())
+    throw Error(fmt::format("{}: --probe and --input both have the inputs; valid: one of the two", command));
   if (!dump.empty()) check.dump = dump;
   return check;
 }
@@ -220,18 +224,29 @@ Command parse_probe(int argc, char** argv) {
   CLI::App app(help_paragraph(about_probe) + "\n", "attnlab " + command);
   prepare(app,
           help_examples({"probe multihead --output probe.npz --seed 7",
+                         "probe multihead --seed 1-30 --output probes/probe.npz",
                          "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}) +
               lessons_in_help("probe", is_on_any));
-  app.add_option("-o,--output", probe.output, "the file, .npz")->type_name("FILE")->group(of_command);
+  app.add_option("-o,--output", probe.output, "the file, .npz; of several seeds a folder will do")
+      ->type_name("FILE")
+      ->group(of_command);
   app.add_flag_callback(
          "--audit", [&] { probe.is_audit = true; },
          help_of_option("tell which mistakes these dimensions hide"))
       ->group(of_command);
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
+  add_seeds_option(app, of_command,
+                   "other numbers, or a probe for each of these seeds, in a file each with its task beside "
+                   "it; default 42",
+                   probe.options, probe.last_seed);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_extras(app, command);
+  if (probe.last_seed && probe.is_audit)
+    throw Error(fmt::format("{}: --audit is of dimensions, not of seeds; valid: no --seed", command));
+  if (probe.last_seed && probe.output && std::filesystem::is_directory(*probe.output))
+    probe.output = (std::filesystem::path(*probe.output) / "probe.npz").string();
   if (probe.output && !probe.output->ends_with(".npz"))
     throw Error(fmt::format("{}: --output {} does not end in .npz; valid: --output FILE.npz", command,
                             *probe.output));

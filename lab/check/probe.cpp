@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "lab/check/audit.hpp"
 #include "lab/check/probes.hpp"
 #include "lab/output.hpp"
+#include "lab/seeds.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/names.hpp"
@@ -171,30 +173,49 @@ How to read and to save, for example x as {1}
                      file, id, fmt::join(shape, ", "));
 }
 
-}  // namespace
+/// A probe, and the task sheet that calls its file `name`.
+struct Written {
+  std::string inputs, task;
+};
 
-void run_probe(const MakeProbe& probe) {
-  if (probe.is_audit) return show(audit(*probe.lesson, probe.options), probe.paging);
-  const auto plan = lessons::plan_of_probe(*probe.lesson, probe.options);
+Written written_probe(const MakeProbe& probe, const lessons::Options& options, const std::string& name) {
+  const auto plan = lessons::plan_of_probe(*probe.lesson, options);
   auto header = plan.header();
   const auto id = id_of_probe(lessons::inputs_of(plan));
   header.config.emplace_back("probe", id);
   attn::NpzWriter writer(header);
   TaskSheet sheet(writer);
   lessons::run(*plan.lesson, plan, sheet);
-  write_to_file(*probe.output, writer.finish());
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
   const auto& result = results.front();
   auto names = sheet.common_names();
   names.resize(std::min<std::size_t>(names.size(), 3));
   const auto examples = names.empty() ? "" : fmt::format(", as {}", fmt::join(names, ", "));
-  show(
-      task(plan, *probe.output, id, results) + sheet.text() +
-          on_sheet(fmt::format("check takes common names, too{}. It says what it took for what, and --rename "
-                               "NAME=ID is for all others.",
-                               examples)) +
-          in_languages(*probe.output, result, sheet.shape_of(result)),
-      probe.paging);
+  return {writer.finish(),
+          task(plan, name, id, results) + sheet.text() +
+              on_sheet(fmt::format("check takes common names, too{}. It says what it took for what, and "
+                                   "--rename NAME=ID is for all others.",
+                                   examples)) +
+              in_languages(name, result, sheet.shape_of(result))};
+}
+
+}  // namespace
+
+void run_probe(const MakeProbe& probe) {
+  if (probe.is_audit) return show(audit(*probe.lesson, probe.options), probe.paging);
+  if (!probe.last_seed) {
+    const auto [inputs, task] = written_probe(probe, probe.options, *probe.output);
+    write_to_file(*probe.output, inputs);
+    return show(task, probe.paging);
+  }
+  for_each_seed(probe.options.seed, probe.last_seed, [&](std::uint32_t seed) {
+    auto options = probe.options;
+    options.seed = seed;
+    std::filesystem::path path = path_of_seed(*probe.output, seed, probe.last_seed);
+    const auto [inputs, task] = written_probe(probe, options, path.filename().string());
+    write_to_file(path.string(), inputs);
+    write_to_file(path.replace_extension(".txt").string(), task);
+  });
 }
 
 }  // namespace lab

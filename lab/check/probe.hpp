@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,12 +15,15 @@ struct MakeProbe {
   std::shared_ptr<const lessons::Lesson> lesson;  ///< whose defaults are those of the probe
   lessons::Options options{};
   std::optional<std::string> output{};
+  std::optional<std::uint32_t>
+      last_seed{};        ///< of several probes, one for each seed from that of `options` on
   bool is_audit = false;  ///< asks which mistakes the dimensions hide
   Paging paging = Paging::automatic;
 };
 
-/// Writes the inputs to the file and prints the task sheet, or tells what the dimensions hide. Throws
-/// attn::Error for bad input.
+/// Writes the inputs to the file and prints the task sheet, or tells what the dimensions hide. Of several
+/// seeds each has a file with the seed in its name, and its task sheet beside it, .txt. Throws attn::Error
+/// for bad input.
 void run_probe(const MakeProbe& probe);
 
 }  // namespace lab

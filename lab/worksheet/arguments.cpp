@@ -9,6 +9,7 @@
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/option_values.hpp"
+#include "lab/seeds.hpp"
 
 namespace lab {
 
@@ -44,24 +45,7 @@ const Lesson& lesson_on_paper(int argc, char** argv) {
       fmt::format("worksheet knows no lesson \"{}\"; {}", argv[1], valid_instead_of_lesson(argv[1], names)));
 }
 
-void parse_seeds(const std::string& text, MakeWorksheet& worksheet) {
-  constexpr std::uint32_t most_sheets = 1000;
-  const lessons::OptionInfo seed{.key = "seed", .flag = "seed", .value = "N", .help = ""};
-  const auto dash = text.find('-', 1);
-  assign(seed, worksheet.options.seed, text.substr(0, dash));
-  worksheet.options.typed.insert(seed.key);
-  if (dash == text.npos) return;
-  assign(seed, worksheet.last_seed.emplace(), text.substr(dash + 1));
-  if (*worksheet.last_seed < worksheet.options.seed ||
-      *worksheet.last_seed - worksheet.options.seed >= most_sheets)
-    throw Error(
-        fmt::format("--seed {}: valid: FIRST-LAST, upwards, for {} sheets at most", text, most_sheets));
-}
-
 void require_files(const MakeWorksheet& worksheet, const std::string& command) {
-  if (worksheet.last_seed && !worksheet.output)
-    throw Error(
-        fmt::format("{}: several seeds make a file each; valid: --output FILE, as in sheet.txt", command));
   if (worksheet.output && worksheet.output == worksheet.answers)
     throw Error(fmt::format("{}: --answers {} is the file of the sheet; valid: another file", command,
                             *worksheet.answers));
@@ -89,9 +73,10 @@ void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
               "answers", text,
               {{"none", SheetPages::sheet}, {"after", SheetPages::both}, {"only", SheetPages::answers}});
       });
-  app.remove_option(app.get_option("--seed"));
-  add("seed", "N|FIRST-LAST", "another sheet, or one for each of these seeds, in a file each; default 42",
-      [&](const std::string& text) { parse_seeds(text, worksheet); });
+  add_seeds_option(app, of_worksheet,
+                   "another sheet, or one for each of these seeds: in a file each with --output, on pages "
+                   "that follow each other without it; default 42",
+                   worksheet.options, worksheet.last_seed);
   add("format", "text|html|json",
       "text to print or to type in, HTML to print, JSON to fill in; default text, or what the ending of "
       "--output says",

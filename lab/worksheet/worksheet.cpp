@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <map>
 
 #include "attn/error.hpp"
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
+#include "lab/seeds.hpp"
 
 namespace lab {
 
@@ -53,17 +53,24 @@ std::string command_of(const MakeWorksheet& worksheet) {
   return command;
 }
 
-std::string in_format(const attn::Sheet& sheet, const MakeWorksheet& worksheet,
+/// Several sheets are for standard output.
+std::string in_format(const std::vector<attn::Sheet>& sheets, const MakeWorksheet& worksheet,
                       const std::optional<std::string>& path, attn::SheetPages pages) {
   const auto format = worksheet.format.value_or(format_of_ending<SheetFormat>(
       path.value_or(""),
       {{".txt", SheetFormat::text}, {".html", SheetFormat::html}, {".json", SheetFormat::json}}));
-  if (format == SheetFormat::html) return attn::sheet_as_html(sheet, pages);
-  if (format == SheetFormat::text) return attn::sheet_as_text(sheet, pages);
+  if (format == SheetFormat::html) return attn::sheets_as_html(sheets, pages);
+  if (format == SheetFormat::text) {
+    std::string text;
+    for (const auto& sheet : sheets) text += (text.empty() ? "" : "\f") + attn::sheet_as_text(sheet, pages);
+    return text;
+  }
   if (pages == attn::SheetPages::both)
     throw attn::Error(
         "--answers after needs a page after the sheet, which JSON has not; valid: none, only or a file");
-  return attn::sheet_as_json(sheet, pages == attn::SheetPages::answers);
+  if (sheets.size() > 1)
+    throw attn::Error("several seeds make a file of JSON each; valid: --output FILE, as in sheet.json");
+  return attn::sheet_as_json(sheets.front(), pages == attn::SheetPages::answers);
 }
 
 void require_work_for_a_pencil(const attn::Sheet& sheet) {
@@ -98,27 +105,25 @@ attn::Sheet sheet_of(const MakeWorksheet& worksheet, const lessons::Plan& plan) 
 
 void run_worksheet(const MakeWorksheet& worksheet) {
   std::map<std::string, std::string> files;
-  std::string printed;
-  const std::uint64_t last = worksheet.last_seed.value_or(worksheet.options.seed);
-  for (std::uint64_t seed = worksheet.options.seed; seed <= last; ++seed) {
+  std::vector<attn::Sheet> printed;
+  for_each_seed(worksheet.options.seed, worksheet.last_seed, [&](std::uint32_t seed) {
     auto one = worksheet;
-    one.options.seed = static_cast<std::uint32_t>(seed);
-    const auto path_of = [&](const std::string& path) {
-      if (!worksheet.last_seed) return path;
-      const std::filesystem::path whole(path);
-      return (whole.parent_path() / fmt::format("{}-{:0{}}{}", whole.stem().string(), seed,
-                                                std::to_string(last).size(), whole.extension().string()))
-          .string();
-    };
+    one.options.seed = seed;
     const auto plan = lessons::plan_of_worksheet(*one.lesson, one.options, one.normaliser);
     const auto sheet = sheet_of(one, plan);
-    auto text = in_format(sheet, one, one.output, one.pages);
+    const auto path_of = [&](const std::string& path) {
+      return path_of_seed(path, seed, worksheet.last_seed);
+    };
     if (one.answers)
-      files[path_of(*one.answers)] = in_format(sheet, one, one.answers, attn::SheetPages::answers);
-    (one.output ? files[path_of(*one.output)] : printed) = std::move(text);
-  }
-  for (const auto& [path, text] : files) write_to_file(path, text);
-  if (!printed.empty()) show(printed, worksheet.paging);
+      files[path_of(*one.answers)] = in_format({sheet}, one, one.answers, attn::SheetPages::answers);
+    if (one.output)
+      files[path_of(*one.output)] = in_format({sheet}, one, one.output, one.pages);
+    else
+      printed.push_back(sheet);
+  });
+  const auto text = printed.empty() ? "" : in_format(printed, worksheet, std::nullopt, worksheet.pages);
+  for (const auto& [path, content] : files) write_to_file(path, content);
+  if (!printed.empty()) show(text, worksheet.paging);
 }
 
 }  // namespace lab

@@ -221,6 +221,24 @@ TEST_CASE("a probe is the same for the same seed, another for another, and state
     CHECK(contains(sheet, part));
 }
 
+TEST_CASE("several seeds make a probe each, named as worksheets are, with the task beside it") {
+  const Folder folder;
+  CHECK(output_of("probe multihead --seed 8-10 --output " + folder.path().string()) == "");
+  CHECK(folder.names() == std::vector<std::string>{"probe-08.npz", "probe-08.txt", "probe-09.npz",
+                                                   "probe-09.txt", "probe-10.npz", "probe-10.txt"});
+  const auto alone = output_of("probe multihead --seed 9 --output " + folder.file("alone.npz"));
+  CHECK(read_file(folder.file("probe-09.npz")) == read_file(folder.file("alone.npz")));
+  CHECK(contains(alone, "(seed 9, id "));
+  const auto task = read_file(folder.file("probe-09.txt"));
+  CHECK(contains(task, "np.load(\"probe-09.npz\")"));
+  CHECK(contains(in_one_line(task), "attnlab check multihead mine.npz --probe probe-09.npz"));
+  CHECK_FALSE(contains(task, folder.path().string()));
+  CHECK(output_of("probe sdpa --seed 1-2 --output " + folder.file("mine.npz")) == "");
+  CHECK(contains(read_file(folder.file("mine-2.txt")), "probe sdpa: mine-2.npz (seed 2, id "));
+  CHECK(contains(refusal("probe sdpa --seed 3-1 --output x.npz"), "valid: FIRST-LAST, upwards"));
+  CHECK(contains(refusal("probe sdpa --audit --seed 1-3"), "valid: no --seed"));
+}
+
 TEST_CASE("an audit says which mistakes a course's dimensions hide, and a probe's hide none that shows") {
   const auto few = output_of(
       "probe multihead --audit --sentence 'a b c d' --d-model 4 --heads 2 --kv-heads 2 --d-k 2 --d-v 2");

@@ -434,6 +434,22 @@ TEST_CASE("sheets have no answers, which are in files of their own, and several 
   CHECK(report_on(folder, "sdpa", ordered_json::parse(read_file(folder.file("key.json"))))["right"] == true);
 }
 
+TEST_CASE("several seeds without a file follow each other, each sheet on a page of its own") {
+  std::string all;
+  for (const char* seed : {"8", "9", "10"})
+    all += (all.empty() ? "" : "\f") + output_of(std::string("worksheet sdpa --seed ") + seed);
+  CHECK(output_of("worksheet sdpa --seed 8-10") == all);
+  const auto document = output_of("worksheet sdpa --seed 8-10 --format html");
+  CHECK(contains(document, ".worksheet + .worksheet { break-before: page; }"));
+  std::size_t sheets = 0;
+  for (auto at = document.find("<div class=\"worksheet\">"); at != std::string::npos;
+       at = document.find("<div class=\"worksheet\">", at + 1))
+    ++sheets;
+  CHECK(sheets == 3);
+  for (const char* seed : {"8", "9", "10"})
+    CHECK(contains(document, std::string("<code>attnlab worksheet sdpa --seed ") + seed + "</code>"));
+}
+
 TEST_CASE("a sheet's name is told in the table of a folder, and a head of one column has one") {
   const Folder folder;
   auto sheet = output_of("worksheet multihead");
@@ -469,9 +485,9 @@ TEST_CASE("worksheets that cannot be are refused, with what would be valid") {
   refused("sdpa --answers after --format json", "which JSON has not; valid: none, only or a file");
   refused("sdpa --answers key.npz", "ends in .npz, which names no format");
   refused("sdpa --answers a.txt --output a.txt", "is the file of the sheet; valid: another file");
-  refused("sdpa --seed 1-3", "several seeds make a file each; valid: --output FILE");
+  refused("sdpa --seed 1-3 --format json", "several seeds make a file of JSON each; valid: --output FILE");
   refused("sdpa --seed 3-1 --output a.txt", "--seed 3-1: valid: FIRST-LAST, upwards");
-  refused("sdpa --seed 0-1000 --output a.txt", "for 1000 sheets at most");
+  refused("sdpa --seed 0-1000 --output a.txt", "for 1000 seeds at most");
   refused("sdpa --format pdf", "valid: text, html, json");
   refused("sdpa --output sheet.npz", "ends in .npz, which names no format; valid: .txt, .html, .json");
   refused("sdpa --dropout 0.1", "has no option --dropout");

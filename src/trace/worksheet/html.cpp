@@ -121,17 +121,19 @@ class PaperPage {
 
 }  // namespace
 
-std::string sheet_as_html(const Sheet& sheet, SheetPages pages) {
-  PaperPage page(sheet);
+std::string sheets_as_html(const std::vector<Sheet>& sheets, SheetPages pages) {
   std::string body;
-  if (pages != SheetPages::answers) body += page.blank();
-  if (pages != SheetPages::sheet) body += page.answers();
+  for (const auto& sheet : sheets) {
+    PaperPage page(sheet);
+    if (pages != SheetPages::answers) body += page.blank();
+    if (pages != SheetPages::sheet) body += page.answers();
+  }
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
       "http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"/>\n<title>{}</title>\n<style>{}</style>\n</head>\n"
       "<body>\n<main>\n{}</main>\n</body>\n</html>\n",
-      html::content_policy(), escaped("Worksheet: " + sheet.lesson), html::style_sheet(), body);
+      html::content_policy(), escaped("Worksheet: " + sheets.front().lesson), html::style_sheet(), body);
 }
 
 }  // namespace attn

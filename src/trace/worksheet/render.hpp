@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "trace/worksheet/sheet.hpp"
 
@@ -13,8 +14,9 @@ enum class SheetPages { both, sheet, answers };
 /// what is written there.
 std::string sheet_as_text(const Sheet& sheet, SheetPages pages);
 
-/// As one HTML file for paper, which needs no other: the answers begin a page.
-std::string sheet_as_html(const Sheet& sheet, SheetPages pages);
+/// As one HTML file for paper, which needs no other: each sheet of a lesson begins a page, and so do its
+/// answers.
+std::string sheets_as_html(const std::vector<Sheet>& sheets, SheetPages pages);
 
 /// As JSON to be filled in: {"worksheet": COMMAND, "name": "", ID: nested lists, …} with null in each blank,
 /// or with the answers in their places.
