@@ -90,6 +90,7 @@ struct Inputs {
 /// The lesson on the inputs that the file itself has.
 Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const std::string& path) {
   auto options = check.options;
+  options.input.clear();
   if (!options.model && !names_a_model(file)) {
     options.model = "none";
     options.typed.insert("model");
@@ -99,11 +100,29 @@ Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const st
   if (own.tensors.empty())
     throw Error(
         fmt::format("{} holds no input of {}{}; valid: the probe that it was computed from beside it, "
-                    "--probe FILE, or {}",
+                    "--probe FILE, a file of its inputs, --input FILE, or {}",
                     path, lesson.name, lessons::tensors_in(file, own.other_names),
                     lessons::describe_inputs(lesson, options)));
   const attn::TensorsAsTrace inputs(file.header(), std::move(own.tensors));
   return {lessons::make_plan(lesson, options, &inputs), std::move(own.assumptions)};
+}
+
+/// The tensors of the files of --input, and those of the dump under other names; null without --input.
+std::unique_ptr<attn::StoredTrace> with_given(const CheckDump& check, const attn::StoredTrace& file) {
+  if (check.options.input.empty()) return nullptr;
+  attn::Tensors tensors;
+  auto header = file.header();
+  const auto add = [&](const attn::StoredTrace& one) {
+    for (std::size_t i = 0; i < one.tensors().size(); ++i)
+      tensors.try_emplace(one.tensors()[i].id, one.read(i));
+  };
+  for (const auto& path : check.options.input) {
+    const auto given = attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
+    if (!given->header().lesson.empty()) header = given->header();
+    add(*given);
+  }
+  add(file);
+  return std::make_unique<attn::TensorsAsTrace>(header, std::move(tensors));
 }
 
 /// A probe's mask has all that is hidden.
@@ -121,6 +140,7 @@ void refuse_other_mask(const CheckDump& check, const attn::StoredTrace& probe) {
 
 /// The lesson on the inputs of the probe, or on those of the file itself.
 Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
+  if (const auto given = with_given(check, file)) return inputs_in(*given, check, path);
   if (!check.probe) return inputs_in(file, check, path);
   const auto probe = attn::open_trace(*check.probe);
   const auto& lesson = probe->header().lesson;
@@ -160,9 +180,9 @@ bool compare_inputs(const CheckDump& check, const Plan& plan, Dump& dump, const 
                       "was computed from, or "
                       "a folder of probes",
                       path, *check.probe, tapped.id));
-    if (check.probe && apart > 4.0 * attn::unit_of(dump.arithmetic))
-      dump.assumptions.push_back(
-          fmt::format("{} is another than the probe's, whose numbers are used.", tapped.id));
+    if ((check.probe || !check.options.input.empty()) && apart > 4.0 * attn::unit_of(dump.arithmetic))
+      dump.assumptions.push_back(fmt::format("{} is another than {}, whose numbers are used.", tapped.id,
+                                             check.probe ? "the probe's" : "that of --input"));
     has_one = has_one || (check.probe && attn::is_floating(tapped.dtype));
     dump.tensors.erase(found);
   });
@@ -195,8 +215,9 @@ void require_same_sheet(const CheckDump& check, const MakeWorksheet& worksheet, 
   if (worksheet.lesson->name != check.lesson->name)
     throw Error(fmt::format("{} is a worksheet of {}; valid: attnlab check {} {}", path,
                             worksheet.lesson->name, worksheet.lesson->name, path));
-  if (check.probe)
-    throw Error(fmt::format("{} is a worksheet, which has its own inputs; valid: no --probe", path));
+  if (check.probe || !check.options.input.empty())
+    throw Error(fmt::format("{} is a worksheet, which has its own inputs; valid: no --{}", path,
+                            check.probe ? "probe" : "input"));
   for (const auto key : check.options.typed) {
     const auto wanted = lessons::config_of(check.options, {key});
     if (key != "set" && wanted != lessons::config_of(plan.options, {key}))
@@ -340,7 +361,8 @@ std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis)
 
 /// Whether neither the file nor anybody else says how many heads there are.
 bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& file) {
-  const auto& config = file.header().config;
+  const auto given = with_given(check, file);
+  const auto& config = (given ? given->header() : file.header()).config;
   return check.lesson->uses("heads") && !check.probe && check.options.typed.count("heads") == 0 &&
          std::none_of(config.begin(), config.end(), [](const auto& one) { return one.first == "heads"; });
 }
@@ -426,12 +448,19 @@ void give(const std::string& text, const CheckDump& check) {
     show(text, check.paging);
 }
 
+/// "inputs.npz and weights.npz".
+std::string names_of_given(const CheckDump& check) {
+  std::vector<std::string> names;
+  for (const auto& path : check.options.input) names.push_back(name_of(path));
+  return names.empty() ? "" : attn::listed(names, "and");
+}
+
 std::string report(const CheckDump& check, const Checked& checked) {
   const std::filesystem::path path(*check.dump);
   attn::ReportSettings settings{
       .lesson = std::string(check.lesson->name),
       .dump = is_regular_file(path) || is_directory(path) ? name_of(path) : "standard input",
-      .probe = checked.probe,
+      .probe = checked.probe.empty() ? names_of_given(check) : checked.probe,
       .hint = check.hint,
       .reveals = check.reveals};
   if (format_of(check) == CheckFormat::json)

@@ -401,6 +401,49 @@ TEST_CASE("the lines of a task sheet fit 80 columns, and state the options") {
   CHECK(contains(output_of(command + " --dropout 0.5 --set dropout_mask=[[0,1],[1,1]]"), "Causal"));
 }
 
+TEST_CASE("the inputs that a program used may be in files of their own") {
+  const Folder folder;
+  const Exercise exercise(folder, "multihead", "scale-heads");
+  const auto probe = json::parse(output_of("multihead --format json --input " + exercise.probe));
+  json given, results;
+  for (const auto& event : probe["events"]) {
+    if (event["kind"] == "input") given[std::string(event["id"])] = event["data"];
+    if (event["id"] == "output" || event["id"] == "X") results[std::string(event["id"])] = event["data"];
+  }
+  folder.write("inputs.json", given.dump());
+  folder.write("mine.json", results.dump());
+  const auto check = [&](const std::string& dump, const std::string& options) {
+    return run(fmt::format("check multihead {} {}", dump, options));
+  };
+  const auto input = "--input " + folder.file("inputs.json");
+  const auto right = check(folder.file("mine.json"), "--heads 4 --kv-heads 2 " + input);
+  CHECK(right.status == 0);
+  CHECK(contains(right.out, "mine.json, computed from the inputs of inputs.json"));
+  CHECK(contains(check(exercise.dump, input).out, "wrong: scale-heads"));
+
+  const auto moved = given["X"].dump();
+  given.erase("X");
+  folder.write("weights.json", given.dump());
+  folder.write("x.json", "{\"X\": " + moved + "}");
+  results.erase("X");
+  folder.write("output.json", results.dump());
+  const auto apart = fmt::format("--heads 4 --kv-heads 2 --input {} --input {}", folder.file("x.json"),
+                                 folder.file("weights.json"));
+  CHECK(check(folder.file("output.json"), apart).status == 0);
+  CHECK(check(folder.file("mine.json"), "--heads 4 --kv-heads 2 --input " + folder.file("weights.json"))
+            .status == 0);
+
+  results["X"] = json::parse(moved);
+  results["X"][0][0][0] = 100.0;
+  folder.write("other.json", results.dump());
+  CHECK(contains(check(folder.file("other.json"), "--heads 4 --kv-heads 2 " + input).out,
+                 "X is another than that of --input, whose numbers are used."));
+  CHECK(
+      contains(refusal(fmt::format("check multihead {} {} --probe {}", exercise.dump, input, exercise.probe)),
+               "--probe and --input both have the inputs; valid: one of the two"));
+  CHECK(contains(refusal("check multihead " + folder.file("output.json")), "--input FILE"));
+}
+
 TEST_CASE("of a dump that is shaped as its sheet says nothing is remarked") {
   const Folder folder;
   const auto probe = folder.file("probe.npz"), mine = folder.file("mine.npz");
