@@ -75,6 +75,8 @@ std::string mirror_table(const Tensor<2>& weights) {
 }  // namespace
 
 void show_trained_positions(Workbench& bench) {
+  for (const auto* name : {"reverse", "reverse-no-positions"})
+    if (!attn::missing_model_file(name).empty()) return;
   // Models of one layer and one head, with learned positions and without any.
   const auto learned = attn::shipped_model("reverse"), without = attn::shipped_model("reverse-no-positions");
   auto mute = bench.mute();

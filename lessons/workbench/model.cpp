@@ -75,10 +75,13 @@ std::vector<std::string> shipped_of_task(std::string_view task) {
 }
 
 void require_shipped(const std::string& name) {
-  if (std::filesystem::exists(fmt::format("{}/{}.safetensors", attn::data_folder("models"), name))) return;
+  const auto missing = attn::missing_model_file(name);
+  if (missing.empty()) return;
+  std::string valid = "a file that attnlab train wrote, or none";
+  if (const auto names = shipped_names(); !names.empty())
+    valid = fmt::format("{}, {}", fmt::join(names, ", "), valid);
   throw Error(
-      fmt::format("--model {}: there is no such model; valid: {}, a file that attnlab train wrote, or none",
-                  name, fmt::join(shipped_names(), ", ")));
+      fmt::format("--model {}: there is no such model (looked for: {}); valid: {}", name, missing, valid));
 }
 
 std::shared_ptr<const Model> load(const Lesson& lesson, const std::string& name) {
@@ -295,6 +298,11 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     return {};
   }
   const auto name = options.model.value_or(std::string(trained.default_model()));
+  if (!is_typed && trained.hand_made == nullptr) options.missing_model = attn::missing_model_file(name);
+  if (!options.missing_model.empty()) {
+    options.model.reset();
+    return {};
+  }
   const auto model = load(lesson, name);
   options.unknown_word = first_unknown(trained, *model, run);
   options.model = options.unknown_word ? std::nullopt : std::optional(name);

@@ -63,6 +63,11 @@ Workbench Workbench::mute(attn::Watch watch) const {
 
 void Workbench::idea(const std::string& text, const std::string& formula) const {
   if (is_mute()) return;
+  if (!options.missing_model.empty())
+    trace.note("missing-model", "Drawn weights",
+               fmt::format("The file of the model {} was not found, so all numbers of this page are drawn. "
+                           "Looked for: {}",
+                           plan.lesson->trained->default_model(), options.missing_model));
   if (options.unknown_word)
     trace.note("unknown-word", "Drawn weights",
                fmt::format("The model {} does not know {}, so all numbers of this page are drawn.",

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "attn/error.hpp"
@@ -196,6 +197,16 @@ Model rounded(Model model, ElementType type) {
     std::memcpy(tensor.values.data(), decoded.view().data, tensor.values.size() * sizeof(double));
   }
   return model;
+}
+
+std::string missing_model_file(const std::string& name) {
+  std::error_code error;
+  try {
+    const auto path = fmt::format("{}/{}.safetensors", data_folder("models"), name);
+    return std::filesystem::exists(path, error) ? "" : path;
+  } catch (const Error& no_folder) {
+    return no_folder.what();
+  }
 }
 
 }  // namespace attn

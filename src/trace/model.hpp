@@ -64,6 +64,9 @@ Model read_model(const std::string& path);
 /// The model of that name in the lab's folder of models, read once: the book runs lesson after lesson.
 std::shared_ptr<const Model> shipped_model(const std::string& name);
 
+/// Where the file of a shipped model was looked for in vain; empty where it is there.
+std::string missing_model_file(const std::string& name);
+
 /// The same of its scores by length alone.
 std::vector<ScoreOfLengths> read_scores_by_length(const std::string& path);
 

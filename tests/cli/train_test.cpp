@@ -311,6 +311,30 @@ TEST_CASE("train --without-weights writes the figures of the same training, and 
     CHECK(figures.scores_by_length[i].value == whole.scores_by_length[i].value);
 }
 
+TEST_CASE("a default model whose file is missing is told first, and the numbers are drawn") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.file("models"));
+  const Surroundings without_models{.environment = {{"ATTNLAB_DATA", folder.path().string()}}};
+  const auto where = folder.file("models/about.safetensors");
+  for (const auto& lesson : lessons()) {
+    INFO("attnlab " << lesson);
+    const auto page = output_of(lesson, without_models);
+    if (lesson == "self-attention" || lesson == "multihead")
+      CHECK_THAT(in_one_line(page),
+                 Contains("Drawn weights The file of the model about was not found, so all "
+                          "numbers of this page are drawn. Looked for: " +
+                          where));
+    if (lesson != "lookup" && lesson != "scoring") CHECK_FALSE(contains(page, " model="));  // by hand
+  }
+  const auto drawn = output_of("self-attention --steps weights --model none");
+  CHECK(output_of("self-attention --steps weights", without_models) == drawn);
+  const auto named = run("self-attention --model about", without_models);
+  CHECK(named.status == 2);
+  CHECK(named.out == "");
+  CHECK_THAT(named.err, Contains("--model about: there is no such model (looked for: " + where +
+                                 "); valid: a file that attnlab train wrote, or none"));
+}
+
 TEST_CASE(
     "the option --model: none, a name, a file; unknown names, files of other tasks and unreadable ones are "
     "refused") {
@@ -323,7 +347,7 @@ TEST_CASE(
     CHECK((by_default == output_of(lesson + " --model about")));
     CHECK(lines_of(output_of(lesson + " --model data/models/about.safetensors --steps weights")).size() > 3);
     CHECK_THAT(refusal(lesson + " --model abou"),
-               Contains("--model abou: there is no such model; valid: about, "));
+               Contains("--model abou: there is no such model (looked for: ") && Contains("valid: about, "));
     CHECK_THAT(refusal(lesson + " --model " + as_argument(path)),
                Contains("is a model of the task reverse, and " + lesson +
                         " goes through one of the task about; valid: about, a file that attnlab train about "
