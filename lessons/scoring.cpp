@@ -58,6 +58,8 @@ ScoringInputs draw_inputs(Workbench& bench) {
   in.W_k = bench.input<2>({.id = "W_k",
                            .title = "How the hidden layer reads a key",
                            .note = "The transpose of U_a in Bahdanau et al."});
+  in.b_q = bench.input_if_given<1>({.id = "b_q", .title = "Added to what the hidden layer reads of a query"});
+  in.b_k = bench.input_if_given<1>({.id = "b_k", .title = "Added to what the hidden layer reads of a key"});
   in.v_a = bench.input<1>({.id = "v_a", .title = "What each hidden unit counts for"});
   in.mask = bench.mask(bench.plan.target, bench.plan.source);
   return in;
@@ -148,7 +150,7 @@ struct AdditiveScores {
 
 /// The scores of additive and of concat.
 Tensor<3> scores_of_hidden_layer(const ScoringInputs& in) {
-  const auto pairs = attn::pairwise_sum(attn::linear(in.queries, in.W_q), attn::linear(in.keys, in.W_k));
+  const auto pairs = attn::pairwise_sum(in.q()(in.queries), in.k()(in.keys));
   return attn::dot_last_axis(attn::tanh(pairs), in.v_a);
 }
 
@@ -158,32 +160,28 @@ AdditiveScores additive_scores(Workbench& bench, const ScoringInputs& in) {
   const auto followed = best_match(bench, scores_of_hidden_layer(in));
   const auto query = followed[0], key = followed[1];
 
-  auto projected_queries = trace.step(
-      {.id = "additive/projected_queries",
-       .title = "Query's part",
-       .formula = "queries W_q",
-       .from = {"queries", "W_q"},
-       .axes = {"query", "d_a"},
-       .note = about_query_part(bench, in),
-       .worked = attn::worked_linear(attn::Known<3>{"queries", in.queries}, attn::Known<2>{"W_q", in.W_q}),
-       .worked_at = attn::Index{query, 0}},
-      attn::linear(in.queries, in.W_q), mistakes_of_hidden_part(in.queries, in.W_q, in.W_k));
+  auto projected_queries =
+      show_linear(bench,
+                  {.id = "additive/projected_queries",
+                   .title = "Query's part",
+                   .axes = {"query", "d_a"},
+                   .note = about_query_part(bench, in),
+                   .worked_at = attn::Index{query, 0}},
+                  {"queries", in.queries}, "q", in.q(), mistakes_of_hidden_part(in.queries, in.q(), in.k()));
 
-  auto projected_keys = trace.step(
-      {.id = "additive/projected_keys",
-       .title = "Key's part",
-       .formula = "keys W_k",
-       .from = {"keys", "W_k"},
-       .axes = {"key", "d_a"},
-       .note = "The key's part needs no query: it is computed once for the whole source.",
-       .worked = attn::worked_linear(attn::Known<3>{"keys", in.keys}, attn::Known<2>{"W_k", in.W_k}),
-       .worked_at = attn::Index{key, 0}},
-      attn::linear(in.keys, in.W_k), mistakes_of_hidden_part(in.keys, in.W_k, in.W_q));
+  auto projected_keys =
+      show_linear(bench,
+                  {.id = "additive/projected_keys",
+                   .title = "Key's part",
+                   .axes = {"key", "d_a"},
+                   .note = "The key's part needs no query: it is computed once for the whole source.",
+                   .worked_at = attn::Index{key, 0}},
+                  {"keys", in.keys}, "k", in.k(), mistakes_of_hidden_part(in.keys, in.k(), in.q()));
 
   const auto hidden = trace.step(
       {.id = "additive/hidden",
        .title = "Each pair",
-       .formula = "tanh(q W_q + k W_k)",
+       .formula = fmt::format("tanh(q W_q{} + k W_k{})", in.b_q ? " + b_q" : "", in.b_k ? " + b_k" : ""),
        .from = {"additive/projected_queries", "additive/projected_keys"},
        .axes = {"query", "key", "d_a"},
        .note = "Without tanh the query would add one number to all scores: no share changes.",
@@ -220,6 +218,8 @@ attn::WorkedOut worked_hidden(const ScoringInputs& in, const Tensor<2>& W_c) {
           attn::Worked::product({attn::Worked({"concat/pairs", {at[0], at[1], at[2], k}}, number),
                                  attn::Known<2>{"concat/W_c", W_c}({k, at[3]})}));
     }
+    if (in.b_q) products.push_back(attn::Known<1>{"b_q", *in.b_q}({at[3]}));
+    if (in.b_k) products.push_back(attn::Known<1>{"b_k", *in.b_k}({at[3]}));
     return tanh(attn::Worked::sum(std::move(products)));
   };
 }
@@ -245,6 +245,12 @@ Tensor<3> concat_scores(Workbench& bench, const ScoringInputs& in) {
                  attn::stack_rows(in.W_q, in.W_k),
                  {{"wrong-projection", [&] { return attn::stack_rows(in.W_k, in.W_q); }}});
 
+  const auto of_pairs = [&](const Tensor<4>& pairs) {
+    auto hidden = attn::linear(pairs, W_c);
+    for (const auto* bias : {&in.b_q, &in.b_k})
+      if (*bias) hidden = hidden + **bias;
+    return hidden;
+  };
   const auto before_tanh = [&] {
     const auto pairs =
         trace.step({.id = "concat/pairs",
@@ -261,19 +267,22 @@ Tensor<3> concat_scores(Workbench& bench, const ScoringInputs& in) {
                           return attn::Known<3>{"keys", in.keys}({at[0], at[2], at[3] - width});
                         }},
                    attn::pairwise_concat(in.queries, in.keys));
-    return attn::linear(pairs, W_c);
+    return of_pairs(pairs);
   };
+  attn::About about = {
+      .id = "concat/hidden",
+      .title = "The hidden layer of each pair",
+      .formula = fmt::format("tanh(pairs W_c{}{})", in.b_q ? " + b_q" : "", in.b_k ? " + b_k" : ""),
+      .from = {"concat/pairs", "concat/W_c"},
+      .axes = {"query", "key", "d_a"},
+      .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k.",
+      .worked = worked_hidden(in, W_c),
+      .worked_at = attn::Index{followed[0], followed[1], 0}};
+  if (in.b_q) about.from.emplace_back("b_q");
+  if (in.b_k) about.from.emplace_back("b_k");
   const auto hidden = trace.step(
-      {.id = "concat/hidden",
-       .title = "The hidden layer of each pair",
-       .formula = "tanh(pairs W_c)",
-       .from = {"concat/pairs", "concat/W_c"},
-       .axes = {"query", "key", "d_a"},
-       .note = "Compare this with additive/hidden: [q; k] [W_q; W_k] is q W_q + k W_k.",
-       .worked = worked_hidden(in, W_c),
-       .worked_at = attn::Index{followed[0], followed[1], 0}},
-      attn::tanh(before_tanh()),
-      {{"additive-no-tanh", [&] { return attn::linear(attn::pairwise_concat(in.queries, in.keys), W_c); }}});
+      about, attn::tanh(before_tanh()),
+      {{"additive-no-tanh", [&] { return of_pairs(attn::pairwise_concat(in.queries, in.keys)); }}});
 
   return trace.step(
       {.id = "concat/scores",
@@ -385,7 +394,9 @@ void run_scoring(Workbench& bench) {
   show_scoring_code(bench, bench.plan.source.is_padded() || bench.trace.is_given("mask"));
 
   in = draw_inputs(bench);
-  const auto& [queries, keys, W_a, W_q, W_k, v_a, mask] = in;
+  const auto& queries = in.queries;
+  const auto& keys = in.keys;
+  const auto& W_a = in.W_a;
   show_hidden_parameters(bench, in);
   explain_which_state_asks(trace);
 
@@ -430,7 +441,7 @@ void run_scoring(Workbench& bench) {
   compare_functions(bench, functions, W_a);
   explain_costs(bench, functions);
 
-  claim_equivalences(bench, queries, keys, v_a, dot, additive, concat);
+  claim_equivalences(bench, queries, keys, in.v_a, dot, additive, concat);
   claim_rows_sum_to_1(bench, functions);
   bench.try_next({{"scoring --scoring general", "a dot product that can be trained"},
                   {"scaling", "why scaled_dot divides by √d_model"}},
@@ -444,6 +455,8 @@ std::vector<Input> scoring_inputs(const Options&) {
           {"W_q", {"d_model", "d_a"}, Draw::weight},
           {"W_k", {"d_model", "d_a"}, Draw::weight},
           {"v_a", {"d_a"}, Draw::weight},
+          {"b_q", {"d_a"}, Draw::given},
+          {"b_k", {"d_a"}, Draw::given},
           {"mask", {"query", "key"}, Draw::page}};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "lessons/self_attention.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
@@ -16,6 +17,10 @@ struct ScoringInputs {
   Tensor<2> W_q, W_k;             ///< [d_model×d_a]
   Tensor<1> v_a;                  ///< [d_a]
   std::optional<Mask<3>> mask{};  ///< [batch×query×key], where a source is padded or a mask is given
+  std::optional<Tensor<1>> b_q{}, b_k{};  ///< of W_q and W_k, where they are given: [d_a]
+
+  LinearMap q() const { return {W_q, b_q}; }
+  LinearMap k() const { return {W_k, b_k}; }
 };
 
 /// A scoring function with what it learns, what scoring all pairs costs, and the weights that it gives.

@@ -17,6 +17,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
+#include "lessons/backward/projections.hpp"
 #include "trace/recurrence.hpp"
 
 namespace lessons {
@@ -236,6 +237,11 @@ Worked worked_row_of(const Known<2>& W, std::size_t row, const WorkedOut& x, con
   return Worked::sum(std::move(terms));
 }
 
+std::string hidden_in_words(const SourceAttentionWeights& attention) {
+  return fmt::format("tanh(sₜ₋₁ W_q{} + hⱼ W_k{})", attention.b_q ? " + b_q" : "",
+                     attention.b_k ? " + b_k" : "");
+}
+
 /// What comes back from the decoder.
 struct DecoderBack {
   Tensor<3> d_context, d_scores, d_projected, d_gates;
@@ -257,7 +263,7 @@ DecoderBack decoder_backward(Workbench& bench, Gradients& gradients, const Seq2S
   const auto shares = attn::head(run.decoder.weights, 0);
   const CellSteps cell = {i, f, g, o, states.c, rows_before(run.encoder.c_0, states.c)};
   const auto queries = rows_before(run.encoder.s_0, states.h);
-  const auto asked = attn::linear(queries, W_q);
+  const auto asked = parameters.attention.q()(queries);
   const auto read_out = attn::linear_backward_input(d_logits, W);
 
   attn::Recurrence recurrence(trace, "target", n);
@@ -303,7 +309,7 @@ DecoderBack decoder_backward(Workbench& bench, Gradients& gradients, const Seq2S
       const auto d_projected = trace.step(
           {.id = "d_projected",
            .title = "Back through v_a · tanh(…)",
-           .formula = "Σⱼ d_scoreⱼ v_a ∘ (1 − tanh(sₜ₋₁ W_q + hⱼ W_k)²)",
+           .formula = fmt::format("Σⱼ d_scoreⱼ v_a ∘ (1 − {}²)", hidden_in_words(parameters.attention)),
            .from = {"d_scores", "attention/v_a", "queries", "attention/W_q", "encoder/h", "attention/W_k"},
            .axes = {"target", "d_a"},
            .note = "The gradient of sₜ₋₁ W_q."},
@@ -417,13 +423,13 @@ Tensor<3> source_backward(Workbench& bench, Gradients& gradients, const Seq2SeqR
                           const DecoderBack& back) {
   const auto& attention = run.weights.decoder.attention;
   const auto queries = rows_before(run.encoder.s_0, run.decoder.states.h);
-  const auto d = attn::additive_scores_backward(attn::linear(queries, *attention.W_q), run.source.keys,
-                                                *attention.v_a, back.d_scores);
+  const auto d =
+      attn::additive_scores_backward(attention.q()(queries), run.source.keys, *attention.v_a, back.d_scores);
   const Known<3> h{"decoder/h", run.decoder.states.h}, d_projected{"decoder/d_projected", back.d_projected};
   gradients.show(
       "attention/v_a",
       {.title = "How the loss changes with v_a",
-       .formula = "Σ d_score tanh(sₜ₋₁ W_q + hⱼ W_k) over all pairs",
+       .formula = fmt::format("Σ d_score {} over all pairs", hidden_in_words(attention)),
        .from = {"decoder/d_scores", "decoder/queries", "attention/W_q", "encoder/h", "attention/W_k"},
        .axes = {"d_a"},
        .note = "One v_a scores all pairs."},
@@ -437,14 +443,17 @@ Tensor<3> source_backward(Workbench& bench, Gradients& gradients, const Seq2SeqR
                   .worked = worked_sum_over_rows(worked_row_before(h, "decoder/s_0", &run.encoder.s_0),
                                                  d_projected, queries.shape(0), queries.shape(1))},
                  attn::linear_backward_weight(queries, back.d_projected));
-  const auto d_keys = bench.trace.step({.id = "encoder/d_keys",
-                                        .title = "Back through v_a · tanh(…) to the encoder's side",
-                                        .formula = "Σₜ d_scoreₜ v_a ∘ (1 − tanh(sₜ₋₁ W_q + hⱼ W_k)²)",
-                                        .from = {"decoder/d_scores", "attention/v_a", "decoder/queries",
-                                                 "attention/W_q", "encoder/h", "attention/W_k"},
-                                        .axes = {"source", "d_a"},
-                                        .note = "The gradient of hⱼ W_k."},
-                                       d.d_keys);
+  if (attention.b_q)
+    show_bias_gradient(gradients, "attention/b_q", {"decoder/d_projected", back.d_projected}, "d_a");
+  const auto d_keys =
+      bench.trace.step({.id = "encoder/d_keys",
+                        .title = "Back through v_a · tanh(…) to the encoder's side",
+                        .formula = fmt::format("Σₜ d_scoreₜ v_a ∘ (1 − {}²)", hidden_in_words(attention)),
+                        .from = {"decoder/d_scores", "attention/v_a", "decoder/queries", "attention/W_q",
+                                 "encoder/h", "attention/W_k"},
+                        .axes = {"source", "d_a"},
+                        .note = "The gradient of hⱼ W_k."},
+                       d.d_keys);
   const Named states = {"encoder/h", run.source.states}, keys = {"encoder/d_keys", d_keys};
   gradients.show(
       "attention/W_k",
@@ -455,6 +464,7 @@ Tensor<3> source_backward(Workbench& bench, Gradients& gradients, const Seq2SeqR
        .note = "All source words are read with the same W_k.",
        .worked = attn::worked_linear_backward_weight({states.id, states.tensor}, {keys.id, d_keys})},
       attn::linear_backward_weight(states.tensor, d_keys));
+  if (attention.b_k) show_bias_gradient(gradients, "attention/b_k", keys, "d_a");
   const auto shares = attn::head(run.decoder.weights, 0);
   const Known<3> known_shares{"decoder/weights", shares}, d_context{"decoder/d_context", back.d_context};
   const auto through_context = attn::worked_transpose_matmul(known_shares, d_context);

@@ -157,6 +157,9 @@ std::vector<std::string> all_steps_back(const Workbench& bench) {
                 "attention_d_W_q = decoder_before.T @ np.array([b[\"d_sums\"].sum(axis=0) for b in back])",
                 "attention_d_W_k = encoder_h.T @ d_keys", "encoder_d_W_ih = encoder_d_gates.T @ X_source",
                 "encoder_d_W_hh = encoder_d_gates.T @ encoder_before"});
+  if (bench.plan.given.count("attention/b_q") > 0)
+    lines.emplace_back("attention_d_b_q = sum(b[\"d_sums\"].sum(axis=0) for b in back)");
+  if (bench.plan.given.count("attention/b_k") > 0) lines.emplace_back("attention_d_b_k = d_keys.sum(axis=0)");
   return lines;
 }
 
@@ -222,6 +225,8 @@ ForwardPass seq2seq_again(const Seq2SeqRun& run, const WordsToWrite& words) {
                             attention.W_q = move("attention/W_q", std::move(*attention.W_q));
                             attention.W_k = move("attention/W_k", std::move(*attention.W_k));
                             attention.v_a = move("attention/v_a", std::move(*attention.v_a));
+                            attention.b_q = move("attention/b_q", attention.b_q);
+                            attention.b_k = move("attention/b_k", attention.b_k);
                             decoder.W = move("output/W", std::move(decoder.W));
                             decoder.b = move("output/b", std::move(*decoder.b));
                             const auto read =
@@ -275,14 +280,6 @@ void run_backward_through_seq2seq(Workbench& bench) {
                   {"training", "gradients that grow too long are clipped"}});
 }
 
-/// Those of the lesson seq2seq with Bahdanau's attention, but for the biases of W_q and W_k.
-std::vector<Input> seq2seq_backward_inputs(const Options& options) {
-  auto inputs = seq2seq_input_list(options);
-  std::erase_if(
-      inputs, [](const Input& input) { return input.id == "attention/b_q" || input.id == "attention/b_k"; });
-  return inputs;
-}
-
 }  // namespace
 
 extern const Lesson backward_through_seq2seq;
@@ -297,7 +294,7 @@ const Lesson backward_through_seq2seq = {
                  .d_model = 4,
                  .through = "seq2seq"},
     .examples = {},
-    .inputs = seq2seq_backward_inputs,
+    .inputs = seq2seq_input_list,
     .through = "seq2seq",
     .run = run_backward_through_seq2seq,
 };

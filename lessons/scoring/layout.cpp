@@ -281,7 +281,7 @@ std::string about_query_part(const Workbench& bench, const ScoringInputs& in) {
   constexpr std::size_t most = 4;
   const std::size_t query = query_on_page(bench), width = in.W_q.shape(1);
   if (width > most) return "";
-  const auto all = attn::linear(in.queries, in.W_q);
+  const auto all = in.q()(in.queries);
   std::vector<std::string> numbers;
   for (std::size_t i = 0; i < width; ++i)
     numbers.push_back(

@@ -72,9 +72,14 @@ attn::Mistakes mistakes_of_pair_scores(const Tensor<4>& hidden, const Tensor<1>&
            [&](const Tensor<3>& theirs) { return shifted_as(theirs, attn::dot_last_axis(hidden, v_a)); }}};
 }
 
-attn::Mistakes mistakes_of_hidden_part(const Tensor<3>& x, const Tensor<2>& W, const Tensor<2>& other) {
-  return {{"wrong-projection", [&] { return attn::linear(x, other); }},
-          {"weight-transposed", [&] { return attn::linear(x, read_as_transposed(W)); }}};
+attn::Mistakes mistakes_of_hidden_part(const Tensor<3>& x, LinearMap map, LinearMap other) {
+  return {{"wrong-projection",
+           [&x, map, other] {
+             return LinearMap{other.W, map.b}(x);
+           }},
+          {"weight-transposed", [&x, map] {
+             return LinearMap{read_as_transposed(map.W), map.b}(x);
+           }}};
 }
 
 }  // namespace lessons

@@ -19,8 +19,8 @@ attn::Mistakes mistakes_of_scaled_dot(const Workbench& bench, const Tensor<3>& q
 /// Of `general/scores`.
 attn::Mistakes mistakes_of_general(const Tensor<3>& queries, const Tensor<2>& W_a, const Tensor<3>& keys);
 
-/// Of what the hidden layer reads of the queries, or of the keys: x W. `other` is the weight of the other.
-attn::Mistakes mistakes_of_hidden_part(const Tensor<3>& x, const Tensor<2>& W, const Tensor<2>& other);
+/// Of what the hidden layer reads of the queries, or of the keys. `other` is the map of the other.
+attn::Mistakes mistakes_of_hidden_part(const Tensor<3>& x, LinearMap map, LinearMap other);
 
 /// Of hidden · v_a: hidden [batch×query×key×d_a], v_a [d_a].
 attn::Mistakes mistakes_of_pair_scores(const Tensor<4>& hidden, const Tensor<1>& v_a);

@@ -260,3 +260,64 @@ TEST_CASE("code with biases fits 80 columns, and computes their gradients") {
   CHECK(contains(output_of("backward --through transformer-block --d-model 4 --set attention/b_O=[0,1,2,3]"),
                  "attention_d_b_O = d_b"));
 }
+
+TEST_CASE("backward through seq2seq has the gradients of the biases of Bahdanau's projections") {
+  const std::string biases = " --set 'attention/b_q=[0.5,-1,0.25,2]' --set 'attention/b_k=[0,3,-0.5,1]'";
+  const auto trace = run_of("backward --through seq2seq" + biases);
+  for (const std::string b : {"b_q", "b_k"}) {
+    CHECK(event_called(trace, "attention/d_" + b)["axes"] == json::array({"d_a"}));
+    const auto moved = event_called(trace, "check/attention/d_" + b);
+    REQUIRE(!moved.is_null());
+    CHECK(moved["holds"] == true);
+  }
+  CHECK(contains(event_called(trace, "attention/d_v_a")["formula"], "tanh(sₜ₋₁ W_q + b_q + hⱼ W_k + b_k)"));
+}
+
+TEST_CASE("scoring adds the biases of both projections, to a sum as to a pair") {
+  const std::string biases = " --set 'b_q=[0.5,-1,0.25]' --set 'b_k=[0,3,-0.5]'";
+  const auto without = run_of("scoring --model none"), with = run_of("scoring --model none" + biases);
+  check_rows(row_differences(without, with, "additive/projected_queries"), {0.5, -1.0, 0.25});
+  check_rows(row_differences(without, with, "additive/projected_keys"), {0.0, 3.0, -0.5});
+  CHECK(event_called(with, "concat/hidden")["formula"] == "tanh(pairs W_c + b_q + b_k)");
+  CHECK(event_called(with, "additive/hidden")["formula"] == "tanh(q W_q + b_q + k W_k + b_k)");
+  const auto additive = event_called(with, "additive/scores")["data"],
+             concat = event_called(with, "concat/scores")["data"];
+  CHECK(additive != event_called(without, "additive/scores")["data"]);
+  REQUIRE(additive.size() == concat.size());
+  for (std::size_t i = 0; i < additive.size(); ++i)
+    for (std::size_t j = 0; j < additive[i].size(); ++j)
+      CHECK(additive[i][j].get<double>() == Approx(concat[i][j].get<double>()).margin(1e-12));
+  CHECK(contains(output_of("scoring --model none --format python" + biases),
+                 "additive_projected_queries = queries @ W_q + b_q"));
+}
+
+TEST_CASE("a dump of Bahdanau's scores from nn.Linear layers with biases is right") {
+  const Folder folder;
+  const auto trace = run_of("scoring --model none --set 'b_q=[0.5,-1,0.25]' --set 'b_k=[0,3,-0.5]'");
+  const auto data = [&](const char* id) { return event_called(trace, id)["data"]; };
+  const auto transposed = [](const json& rows) {
+    json columns = json::array();
+    for (std::size_t j = 0; j < rows[0].size(); ++j)
+      for (std::size_t i = 0; i < rows.size(); ++i) columns[j][i] = rows[i][j];
+    return columns;
+  };
+  auto scores = data("additive/scores");
+  for (auto& row : scores)
+    for (auto& score : row) score = score.get<double>() + 0.75;  // the bias of v_a
+  folder.write("mine.json", json{{"queries", data("queries")},
+                                 {"keys", data("keys")},
+                                 {"W_a", data("W_a")},
+                                 {"Wa.weight", transposed(data("W_q"))},
+                                 {"Wa.bias", data("b_q")},
+                                 {"Ua.weight", transposed(data("W_k"))},
+                                 {"Ua.bias", data("b_k")},
+                                 {"Va.weight", json::array({data("v_a")})},
+                                 {"Va.bias", {0.75}},
+                                 {"additive/scores", scores},
+                                 {"additive/context", data("additive/context")}}
+                                .dump());
+  const auto checked = run("check scoring " + folder.file("mine.json"));
+  INFO(checked.out << checked.err);
+  CHECK(checked.status == 0);
+  CHECK(contains(checked.out, "scores-shifted"));
+}

@@ -108,7 +108,7 @@ std::optional<std::vector<std::size_t>> StateDict::lengths_of_parts(const Meanin
 AnyTensor with_merged_heads(const std::string& id, AnyTensor tensor, std::optional<std::size_t> d_model) {
   const auto name = last_of_path(id);
   const auto& shape = tensor.shape();
-  if (is_any_of(name, {"b_Q", "b_K", "b_V"}) && shape.size() == 2)
+  if ((name == "v_a" || is_any_of(name, {"b_Q", "b_K", "b_V"})) && shape.size() == 2)
     return reshaped(tensor, {shape[0] * shape[1]});
   if (name == "W_O" && shape.size() == 3) return reshaped(tensor, {shape[0] * shape[1], shape[2]});
   if (!is_any_of(name, {"W_Q", "W_K", "W_V"}) || shape.size() != 3 || !d_model) return tensor;

@@ -41,7 +41,8 @@ class StateDict {
 
 /// A parameter with the axis of its heads split as [d_model×head×d_k], [head×d_v×d_model] or [head×d_k], as
 /// in Flax, or [head×d_model×d_k], brought to the two axes, or the one, that the lessons have. As it is where
-/// it has no such axis, and where `d_model` does not tell which axis is which.
+/// it has no such axis, and where `d_model` does not tell which axis is which. Of v_a, which a layer has as
+/// [1×d_a], one axis.
 AnyTensor with_merged_heads(const std::string& id, AnyTensor tensor, std::optional<std::size_t> d_model);
 
 }  // namespace attn

@@ -187,6 +187,8 @@ void add_recurrent_layers(Synonyms& synonyms) {
   }
   add(synonyms, "wa.weight", "W_q", Storage::transposed);
   add(synonyms, "ua.weight", "W_k", Storage::transposed);
+  add(synonyms, "wa.bias", "b_q");
+  add(synonyms, "ua.bias", "b_k");
   add(synonyms, "va.weight", "v_a", Storage::transposed);
 }
 
