@@ -165,6 +165,39 @@ TEST_CASE("flow and code of a batch say that they are one sample's, and code of 
                {"In NumPy (import numpy as np): local", "In NumPy (import numpy as np): gqa"});
 }
 
+TEST_CASE("where a row of weights is wider than the page, its largest shares stand in a line") {
+  const std::string words =
+      "a b c d e f g h i j k l m n o p q r s t u v w x y z aa bb cc dd ee ff gg hh ii the the";
+  for (const std::string lesson : {"self-attention", "multihead", "masking"}) {
+    const auto arguments = lesson + " --model none --d-model 4 --sentence '" + words + "'";
+    const auto page = output_of(arguments), whole = output_of(arguments + " --full");
+    INFO(page);
+    std::size_t tables = 0, rows = 0;
+    std::smatch match;
+    for (const auto& line : lines_of(page)) {
+      CHECK(attn::display_width(line) <= 80);
+      if (contains(line, "the largest shares (--full shows all)")) ++tables, rows = 0;
+      if (tables == 0 ||
+          !std::regex_match(line, match, std::regex(R"(  \S+ +(\S+ [01]\.\d{4})(, \S+ [01]\.\d{4})*( …)?)")))
+        continue;
+      ++rows;
+      double before = 1.0;
+      const std::regex share(R"([01]\.\d{4})");
+      for (auto one = std::sregex_iterator(line.begin(), line.end(), share); one != std::sregex_iterator();
+           ++one) {
+        const double number = std::stod(one->str());
+        CHECK(number <= before);
+        CHECK(number > 0.0);
+        before = number;
+      }
+    }
+    CHECK(tables > 0);
+    CHECK(rows >= 6);
+    CHECK(contains(page, "  the#2 "));
+    CHECK_FALSE(contains(whole, "largest shares"));
+  }
+}
+
 TEST_CASE("one entry of every step that a page is about is worked out") {
   for (const auto& lesson : pages())
     for (const auto& [id, event] : events_of(lesson)) {

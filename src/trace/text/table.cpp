@@ -112,7 +112,11 @@ class TableLayout {
   bool fits_beside(std::size_t row_label_width);
   void choose_widths();
 
+  std::string token_name(const Grid& grid, std::size_t axis, std::size_t position) const;
+  std::string largest_shares(const Grid& grid, std::size_t row) const;
+
   std::string draw(const Grid& grid) const;
+  std::string draw_largest_shares(const Grid& grid) const;
   std::string draw(const Grid& grid, const Block& block) const;
   std::string draw_head(const Grid& grid, const Block& block) const;
   std::string draw_row(const Grid& grid, const Block& block, std::optional<std::size_t> row) const;
@@ -127,6 +131,7 @@ class TableLayout {
   std::size_t leading_axes_ = 0;  ///< axes whose every entry has a grid of its own
   Positions rows_, columns_;
   std::vector<Grid> grids_;
+  bool all_columns_fit_ = true;
 
   std::size_t row_label_width_ = 0;
   std::size_t column_label_width_ = 0;
@@ -256,7 +261,8 @@ void TableLayout::choose_widths() {
   const std::size_t labels = row_label_width_;
   const std::size_t named =
       std::max(labels, display_width(event_.axes[has_rows() ? rank() - 2 : rank() - 1]));
-  if (!fits_beside(named) && !fits_beside(labels)) fits_beside(named);
+  all_columns_fit_ = fits_beside(named) || fits_beside(labels);
+  if (!all_columns_fit_) fits_beside(named);
 }
 
 std::string TableLayout::draw() const {
@@ -286,19 +292,21 @@ std::string TableLayout::sentences() const {
   return text;
 }
 
+/// "cat", or "the#2" where it is not the first "the"; nothing where the axis has no names.
+std::string TableLayout::token_name(const Grid& grid, std::size_t axis, std::size_t position) const {
+  const auto& labels = event_.labels[axis];
+  if (labels.empty()) return "";
+  const auto& tokens = labels.of(grid.sample);
+  const bool is_first = std::find(tokens.begin(), tokens.end(), tokens[position]) ==
+                        tokens.begin() + static_cast<std::ptrdiff_t>(position);
+  return printable(is_first ? tokens[position] : numbered_token(tokens, position));
+}
+
 /// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
 std::string TableLayout::sentence(const Grid& grid, std::size_t row) const {
-  const auto name = [&](std::size_t axis, std::size_t position) {
-    const auto& labels = event_.labels[axis];
-    if (labels.empty()) return std::string();
-    const auto& tokens = labels.of(grid.sample);
-    const bool is_first = std::find(tokens.begin(), tokens.end(), tokens[position]) ==
-                          tokens.begin() + static_cast<std::ptrdiff_t>(position);
-    return printable(is_first ? tokens[position] : numbered_token(tokens, position));
-  };
   auto text = event_.id + (grid.caption.empty() ? "" : ", " + grid.caption) + ":";
   if (has_rows()) {
-    const auto token = name(rank() - 2, row);
+    const auto token = token_name(grid, rank() - 2, row);
     text += fmt::format(" {} {}", token.empty() ? fmt::format("{} {}", event_.axes[rank() - 2], row) : token,
                         event_.distribution               ? "looks at"
                         : tensor_.dtype == Dtype::boolean ? "sees"
@@ -306,7 +314,7 @@ std::string TableLayout::sentence(const Grid& grid, std::size_t row) const {
   }
   std::string separator = " ";
   for (const auto& column : columns_) {
-    const auto token = column ? name(rank() - 1, *column) : "";
+    const auto token = column ? token_name(grid, rank() - 1, *column) : "";
     const auto offset = row_offset(grid, row) + column.value_or(0);
     text += separator + token + (token.empty() ? "" : " ") +
             (!column                           ? "..."
@@ -317,7 +325,45 @@ std::string TableLayout::sentence(const Grid& grid, std::size_t row) const {
   return text;
 }
 
+/// "cat 0.5312, the#2 0.2020, …": as many as fit, the largest first. Shares that print alike stand in the
+/// order of the keys.
+std::string TableLayout::largest_shares(const Grid& grid, std::size_t row) const {
+  const auto offset = row_offset(grid, row);
+  const auto printed = [&](std::size_t key) { return std::stod(number_(offset + key)); };
+  std::vector<std::size_t> keys;
+  for (std::size_t i = 0; i < row_length(); ++i)
+    if (printed(i) > 0.0) keys.push_back(i);
+  std::stable_sort(keys.begin(), keys.end(), [&](auto a, auto b) { return printed(a) > printed(b); });
+  const auto room = style_.width - std::min(style_.width, indent + row_label_width_ + 4);
+  std::string text;
+  for (const auto key : keys) {
+    const auto name = token_name(grid, rank() - 1, key);
+    const auto share = fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                                   name.empty() ? std::to_string(key) : name, number_(offset + key));
+    if (display_width(text + share) > room) return text + " …";
+    text += share;
+  }
+  return text;
+}
+
+std::string TableLayout::draw_largest_shares(const Grid& grid) const {
+  auto rows = rows_;
+  const auto at = entry_to_work_out(event_);
+  if (has_rows() && at && elided_ && (*at)[rank() - 2] >= edge &&
+      (*at)[rank() - 2] + edge < tensor_.shape[rank() - 2])
+    rows.insert(rows.begin() + edge + 1, {(*at)[rank() - 2], std::nullopt});
+  auto text = trimmed_line(start_of_line(event_.axes[rank() - 2]) + " the largest shares (--full shows all)");
+  for (const auto& row : rows) {
+    const auto name = row ? token_name(grid, rank() - 2, *row) : "…";
+    const auto label = row && name.empty() ? std::to_string(*row) : shorten(name, row_label_width_);
+    text += trimmed_line(start_of_line(label) + ' ' + (row ? largest_shares(grid, *row) : ""));
+  }
+  return text;
+}
+
 std::string TableLayout::draw(const Grid& grid) const {
+  if (event_.distribution && has_rows() && (elided_ || !all_columns_fit_) && !style_.full && !style_.all)
+    return draw_largest_shares(grid);
   const auto blocks = split_columns(columns_.size(), columns_that_fit(column_width_, 0),
                                     columns_that_fit(column_width_, strongest_width_));
   std::string text;

@@ -28,7 +28,8 @@ std::string format_scalar(const TensorView& tensor, const TextStyle& style);
 
 /// A tensor of rank 1 or more as lines of text, indented by two columns: its last two axes are the rows and
 /// the columns of a table, every entry of the axes before them has a table with a caption. A vector is one
-/// row. Rows of attention end with the key that has the largest share of it.
+/// row. Rows of attention end with the key that has the largest share of it; on a page that has no room for
+/// whole rows each lists its largest shares, and --full has them all.
 /// A plain one has a sentence for each row instead: "weights: cat looks at the 0.53, on 0.19".
 std::string format_table(const Event& event, const TextStyle& style);
 

@@ -271,7 +271,7 @@ void TextRenderer::write_legends(const Event& event) {
   const auto& tensor = *event.tensor;
   if (style_.plain || tensor.shape.empty()) return;
   if (tensor.dtype == Dtype::boolean) write_legend("1 = may be seen, · = hidden");
-  if (has_hidden_keys(event)) write_legend("· = exactly 0");
+  if (has_hidden_keys(event) && text_.find("  ·") != text_.npos) write_legend("· = exactly 0");
   if (is_elided(tensor, style_)) write_legend("… = left out, shown with --full");
 }
 
