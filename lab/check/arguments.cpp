@@ -236,7 +236,7 @@ Command parse_probe(int argc, char** argv) {
       ->group(of_command);
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
-  add_seeds_option(app, of_command,
+  add_seeds_option(app, what_is_computed,
                    "other numbers, or a probe for each of these seeds, in a file each with its task beside "
                    "it; default 42",
                    probe.options, probe.last_seed);

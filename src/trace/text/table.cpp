@@ -340,7 +340,7 @@ std::string TableLayout::largest_shares(const Grid& grid, std::size_t row) const
     const auto name = token_name(grid, rank() - 1, key);
     const auto share = fmt::format("{}{} {}", text.empty() ? "" : ", ",
                                    name.empty() ? std::to_string(key) : name, number_(offset + key));
-    if (display_width(text + share) > room) return text + " …";
+    if (!text.empty() && display_width(text + share) > room) return text + " …";
     text += share;
   }
   return text;

@@ -358,9 +358,22 @@ TEST_CASE("However narrow the terminal, every number is there") {
           trace.input({.id = "X", .axes = {"token", "key"}, .distribution = true},
                       Tensor<2>{{0.0, 1.5, 2.5, 3.5, 4.5}});
         },
-        {.width = width});
+        {.full = true, .width = width});
     for (const auto* number : {"·", "1.5000", "2.5000", "3.5000", "4.5000", "→ 4  4.5000"})
       CHECK(contains(text, number));
+  }
+}
+
+TEST_CASE("On a page that is too narrow for a row of weights at least its largest one is there") {
+  for (const std::size_t width : {1U, 20U, 33U}) {
+    const auto text = render(
+        [](attn::Trace& trace) {
+          trace.input({.id = "X", .axes = {"token", "key"}, .distribution = true},
+                      Tensor<2>{{0.0, 1.5, 2.5, 3.5, 4.5}});
+        },
+        {.width = width});
+    CHECK(contains(text, " 4 4.5000"));
+    CHECK_FALSE(contains(text, "1.5000"));
   }
 }
 
