@@ -321,8 +321,8 @@ void run_cross_attention(Workbench& bench) {
   else
     attend_with_one_head(bench, {"X_target", X_target}, {"X_source", X_source}, heads);
   if (is_trained)
-    return bench.try_next({{"cross-attention --source \"the man slept\" --target \"l'homme dormait\"",
-                            "\"l'homme\" comes from two words: which head looks at which?"},
+    return bench.try_next({{"cross-attention --source \"I love cats\" --target \"J'aime les chats\"",
+                            "\"les\" has no English word: where does it look?"},
                            {"masking", "hide words from each other"}},
                           {{"cross-attention --source \"a cat slept\" --target \"un chat dormait\"",
                             "one word for one: where do the heads differ?"}});
@@ -366,7 +366,8 @@ const Lesson cross_attention = {
                        .give = give_cross_attention,
                        .words = "source_words",
                        .target_words = "target_words",
-                       .name = "translation-transformer"},
+                       .name = "translation-transformer",
+                       .reads = Reads::pairs},
     .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
                     .target = {"q r s t u", "v w x", "y z"},
                     .d_model = 6,

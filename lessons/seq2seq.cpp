@@ -142,8 +142,9 @@ OutputWords output_words(Workbench& bench, const TokenBatch& batch, const TokenB
   for (const auto& sentence : writes.tokens) {
     auto& row = words.to_write.emplace_back();
     for (const auto& word : sentence)
-      row.push_back(static_cast<std::size_t>(std::find(vocabulary.begin(), vocabulary.end(), word) -
-                                             vocabulary.begin()));
+      row.push_back(static_cast<std::size_t>(
+          std::find(vocabulary.begin(), vocabulary.end(), bench.options.as_read(word, vocabulary)) -
+          vocabulary.begin()));
   }
   return words;
 }
@@ -184,13 +185,11 @@ std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRu
 }
 
 /// The words of the first sentence that is written, without </s>.
-std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun& run,
-                                       const std::vector<std::string>& words) {
+std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun& run) {
   if (bench.plan.target.size() > 0) return bench.plan.target.tokens.front();
-  std::vector<std::string> text;
-  for (const auto word : run.written.front())
-    if (word + 1 < words.size()) text.push_back(words[word]);
-  return text;
+  auto words = run.words.front();
+  if (words.back() == attn::end_token) words.pop_back();
+  return words;
 }
 
 /// What the decoder asks with, and how two vectors are joined.
@@ -297,8 +296,8 @@ void run_seq2seq(Workbench& bench) {
     reading = write_greedily(bench, run, vocabulary);
   const auto steps = run.X_target.shape(1), t = step_to_walk_through(lengths_written(bench, run));
   show_seq2seq_code(bench, reading, steps, t);
-  walk_through(bench, run, t, has_target ? writes.tokens[0][t] : vocabulary[run.written[0][t]]);
-  show_gold(bench, run.decoder.weights, words_written(bench, run, vocabulary), !has_target);
+  walk_through(bench, run, t, has_target ? writes.tokens[0][t] : run.words[0][t]);
+  show_gold(bench, run.decoder.weights, words_written(bench, run), !has_target);
   run.kept = show_bottleneck(bench, run.encoder, run.lengths, steps);
 
   if (bench.options.model) show_by_length(bench);
@@ -333,7 +332,11 @@ const Lesson seq2seq = {
     .examples = {"seq2seq --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
                  "seq2seq --source \"the cat sat\" --attention luong-general --bidirectional --hidden 3"},
     .inputs = seq2seq_input_list,
-    .trained = Trained{"translation", give_translation, "source_words", "target_words"},
+    .trained = Trained{.task = "translation",
+                       .give = give_translation,
+                       .words = "source_words",
+                       .target_words = "target_words",
+                       .reads = Reads::pairs},
     .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
                     .target = {"q r s t", "u v", "w x y"},
                     .d_model = 5,

@@ -12,6 +12,7 @@
 #include "lessons/self_attention.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/said_of.hpp"
+#include "lessons/trained/translation.hpp"
 #include "lessons/workbench/silence.hpp"
 
 namespace lessons {
@@ -176,8 +177,8 @@ std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora
 void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<3>& weights,
                      const Tensor<3>& other_weights) {
   if (bench.plan.source.size() != 1) return;
-  const auto pair = gold_pair(bench.plan.source.tokens.front());
-  if (!pair || pair->target != bench.plan.target.tokens.front()) return;
+  const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
+  if (!pair || !are_the_same(pair->target, bench.plan.target.tokens.front())) return;
   const auto words = pair->target.size();
   const auto looks = strongest_of_rows(attn::sample(weights, 0), words),
              other_looks = strongest_of_rows(attn::sample(other_weights, 0), words);

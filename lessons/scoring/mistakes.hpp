@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lessons/self_attention.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/mistake.hpp"
 

@@ -41,6 +41,8 @@ DecoderWeights decoder_weights(const ModelInputs& inputs) {
 /// ways.
 Tensor<2> taught_weights(const attn::Model& model, const Options& texts) {
   Options options;
+  options.model = texts.model;
+  options.read_as = texts.read_as;
   const ModelInputs inputs(seq2seq, model, options, texts);
   options.attention = said_of(model, "attention");
   options.bidirectional = true;
@@ -69,8 +71,10 @@ OtherQuery ask_otherwise(const Workbench& bench, const std::string& target) {
   Options texts;
   texts.source = bench.options.source;
   texts.target = {target};
+  texts.read_as = bench.options.read_as;
   std::string name = bench.options.attention == "bahdanau" ? "translation" : "translation-bahdanau";
   const auto model = attn::shipped_model(name);
+  texts.model = name;
   return {std::move(name), said_of(*model, "attention"), taught_weights(*model, texts)};
 }
 

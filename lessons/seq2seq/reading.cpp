@@ -8,9 +8,11 @@
 
 #include "attn/ops/precision.hpp"
 #include "attn/text/width.hpp"
+#include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/taught.hpp"
 #include "lessons/seq2seq/trained.hpp"
+#include "lessons/trained/translation.hpp"
 
 namespace lessons {
 
@@ -63,14 +65,19 @@ void explain_teacher_forcing(Workbench& bench, const TokenBatch& writes) {
       steps_of_words(writes));
 }
 
-/// "the the cat …" for each sentence.
-std::string quoted(const TokenBatch& batch) {
-  constexpr std::size_t most_words = 12;
+/// "the the cat …" for each sentence, with a capital where its source has one.
+std::string quoted(const TokenBatch& batch, const TokenBatch& sources) {
+  constexpr std::size_t most_words = 16;
   std::vector<std::string> sentences;
-  for (auto sentence : batch.tokens) {
-    const bool is_long = sentence.size() > most_words;
-    if (is_long) sentence.resize(most_words);
-    sentences.push_back(fmt::format("“{}{}”", fmt::join(sentence, " "), is_long ? " …" : ""));
+  for (std::size_t b = 0; b < batch.size(); ++b) {
+    auto words = batch.tokens[b];
+    const bool is_long = words.size() > most_words;
+    if (is_long) words.resize(most_words);
+    auto text = corpora::in_writing(words);
+    const char first = sources.tokens[b].front().front();
+    if (first >= 'A' && first <= 'Z' && text.front() >= 'a' && text.front() <= 'z')
+      text.front() = static_cast<char>(text.front() - 'a' + 'A');
+    sentences.push_back(fmt::format("“{}{}”", text, is_long ? " …" : ""));
   }
   return fmt::format("{}", fmt::join(sentences, " and "));
 }
@@ -86,7 +93,8 @@ void explain_learned_decoding(Workbench& bench, const TokenBatch& writes) {
       fmt::format("Without a target the decoder writes the likeliest word of each step and reads it at the "
                   "next. It ends with </s>, or when it has written {} words more than the source has. {} It "
                   "writes {}. Each row is named after the word written.{}",
-                  words_beyond_the_source(bench), knows_words(bench), quoted(writes), about_padding(writes)));
+                  words_beyond_the_source(bench), knows_words(bench), quoted(writes, bench.plan.source),
+                  about_padding(writes)));
 }
 
 void explain_greedy_decoding(Workbench& bench, const TokenBatch& writes) {
@@ -97,7 +105,7 @@ void explain_greedy_decoding(Workbench& bench, const TokenBatch& writes) {
                   "next. It ends with </s>, or when it has written one word more than the source has. It "
                   "knows the words of the source and </s> only, and its parameters are drawn at random. It "
                   "writes {}. Each row is named after the word written.{}",
-                  quoted(writes), about_padding(writes)));
+                  quoted(writes, bench.plan.source), about_padding(writes)));
 }
 
 std::string about_start(const Workbench& bench) {
@@ -178,6 +186,19 @@ GreedyReading what_it_reads(Workbench& bench, const Seq2SeqRun& run, const std::
   return {start, vectors, beyond, target_embedding};
 }
 
+/// What sample b has written. A trained decoder carries over words that it lacks.
+std::vector<std::string> words_of(const Workbench& bench, const attn::Recurrence& recurrence,
+                                  const std::vector<std::size_t>& written, std::size_t b,
+                                  const std::vector<std::string>& vocabulary) {
+  std::vector<std::string> words;
+  for (const auto word : written) words.push_back(vocabulary[word]);
+  if (!bench.options.model) return words;
+  const auto weights = recurrence.sequence<3>("decoder/weights");
+  for (std::size_t t = 0; t < words.size(); ++t)
+    words[t] = carried_over(words[t], bench.plan.source.tokens[b], &weights(b, t, 0), bench.options);
+  return words;
+}
+
 }  // namespace
 
 GreedyReading write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vector<std::string>& words) {
@@ -188,11 +209,11 @@ GreedyReading write_greedily(Workbench& bench, Seq2SeqRun& run, const std::vecto
   run.written = decode_greedily(bench, recurrence, about_target(bench), reading.start, run.encoder.initial(),
                                 run.source, run.weights.decoder, {words, reading.vectors}, most_steps);
   TokenBatch reads, writes;
-  for (const auto& sentence : run.written) {
-    auto& tokens = writes.tokens.emplace_back();
-    for (const auto word : sentence) tokens.push_back(words[word]);
+  for (std::size_t b = 0; b < run.written.size(); ++b) {
+    const auto& tokens = writes.tokens.emplace_back(words_of(bench, recurrence, run.written[b], b, words));
     reads.tokens.emplace_back(tokens.begin(), tokens.end() - 1);
   }
+  run.words = writes.tokens;
   show_source_mask(bench, writes);
   explain_greedy_decoding(bench, writes);
   bench.label({"target"}, after_start(reads));

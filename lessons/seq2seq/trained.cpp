@@ -13,6 +13,7 @@
 #include "lessons/seq2seq/other_query.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/said_of.hpp"
+#include "lessons/trained/translation.hpp"
 
 namespace lessons {
 
@@ -128,9 +129,9 @@ void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const
 void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std::string>& writes,
                bool is_greedy) {
   if (!bench.options.model || bench.plan.source.size() != 1) return;
-  const auto pair = gold_pair(bench.plan.source.tokens.front());
+  const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
   if (!pair) return;
-  if (pair->target != writes) {
+  if (!are_the_same(pair->target, writes)) {
     if (is_greedy)
       bench.trace.note("gold", "The translation of the lab's grammar",
                        fmt::format("“{}”. The model wrote something else.", corpora::target_text(*pair)));

@@ -6,6 +6,7 @@
 
 #include "english/lexicon.hpp"
 #include "lessons/workbench/model.hpp"
+#include "lessons/workbench/workbench.hpp"
 #include "trace/trace.hpp"
 
 /// The model about (attnlab train about): of each word of an English sentence it says which one it is about.

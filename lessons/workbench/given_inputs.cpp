@@ -280,8 +280,9 @@ void follow_texts(const Lesson& lesson, const GivenInputs& given, const Facts& f
   const auto follow_one = [&](std::string_view flag, std::vector<std::string>& texts,
                               const std::vector<std::string>& own) {
     follow_text(flag, texts, own, wanted_of(flag, facts, lengths, given.option_of("lengths")), facts,
-                options.typed.count(flag) > 0,
-                [&](const auto& of_run) { return tokens_for(lesson, options, of_run); });
+                options.typed.count(flag) > 0, [&](const auto& of_run) {
+                  return tokens_for(lesson, options, of_run, flag == "target" ? Side::target : Side::source);
+                });
   };
   const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
   if (!is_pair) return follow_one("sentence", options.sentence, lesson.defaults.sentence);

@@ -15,6 +15,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/said_of.hpp"
+#include "lessons/trained/translation.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/file.hpp"
 
@@ -125,9 +126,13 @@ bool is_punctuation(const std::string& token) {
 }
 
 /// Contractions are cut. A model with a vocabulary has no words for punctuation, and reads none.
-attn::TokenBatch tokens_cut(const Trained& trained, const std::vector<std::string>& texts) {
+attn::TokenBatch tokens_cut(const Trained& trained, const std::vector<std::string>& texts, Side side) {
   auto batch = attn::tokenize(texts);
   for (auto& tokens : batch.tokens) {
+    if (side == Side::target) {
+      tokens = with_elisions_cut(tokens);
+      continue;
+    }
     tokens = english::with_contractions_cut(tokens);
     if (trained.reads == Reads::alike && !std::all_of(tokens.begin(), tokens.end(), is_punctuation))
       std::erase_if(tokens, is_punctuation);
@@ -144,11 +149,22 @@ Options with_own_texts(const Lesson& lesson, Options options) {
   return options;
 }
 
+/// Of a translation model; nothing of one that has no stand-ins for words that it lacks.
+std::optional<std::map<std::string, std::string>> readings(const Trained& trained, const Model& model,
+                                                           const Options& run) {
+  return readings_of_pairs(tokens_cut(trained, run.source, Side::source).tokens,
+                           tokens_cut(trained, run.target, Side::target).tokens,
+                           vocabulary_of(model, trained.words), vocabulary_of(model, trained.target_words));
+}
+
 /// `run` has the texts that the lesson will run on, and gets what the model reads in the place of words that
 /// its vocabulary lacks.
 std::optional<std::string> first_unknown(const Trained& trained, const Model& model, Options& run) {
-  if (trained.reads != Reads::vocabulary) {
-    for (const auto& tokens : tokens_cut(trained, run.sentence).tokens) {
+  const bool is_pair = trained.reads == Reads::pairs;
+  auto of_pair = is_pair ? readings(trained, model, run) : std::nullopt;
+  if (of_pair) run.read_as = std::move(*of_pair);
+  if (is_pair ? of_pair.has_value() : trained.reads != Reads::vocabulary) {
+    for (const auto& tokens : tokens_cut(trained, is_pair ? run.source : run.sentence, Side::source).tokens) {
       if (auto reason = not_english(tokens)) return reason;
       if (trained.reads == Reads::alike)
         for (const auto& token : tokens) {
@@ -174,9 +190,9 @@ bool has_pairs(const Lesson& lesson, const Options& run) {
 }  // namespace
 
 attn::TokenBatch tokens_for(const Lesson& lesson, const Options& options,
-                            const std::vector<std::string>& texts) {
+                            const std::vector<std::string>& texts, Side side) {
   const bool is_cut = options.model && lesson.trained && lesson.trained->reads != Reads::vocabulary;
-  return is_cut ? tokens_cut(*lesson.trained, texts) : attn::tokenize(texts);
+  return is_cut ? tokens_cut(*lesson.trained, texts, side) : attn::tokenize(texts);
 }
 
 ModelInputs::ModelInputs(const Lesson& lesson, const Model& model, Options& options, const Options& texts)
@@ -184,8 +200,8 @@ ModelInputs::ModelInputs(const Lesson& lesson, const Model& model, Options& opti
       model_(model),
       options_(options),
       sentence_(tokens_for(lesson, options, texts.sentence)),
-      source_(attn::tokenize(texts.source)),
-      target_(attn::tokenize(texts.target)) {}
+      source_(tokens_for(lesson, options, texts.source)),
+      target_(tokens_for(lesson, options, texts.target, Side::target)) {}
 
 const std::vector<std::string>& ModelInputs::vocabulary(const std::string& name) const {
   return vocabulary_of(model_, name);
@@ -208,7 +224,8 @@ attn::Tensor<3> ModelInputs::rows(const std::string& table, const std::string& v
   result.fill(0.0);
   for (std::size_t sample = 0; sample < tokens.size(); ++sample)
     for (std::size_t position = 0; position < tokens.lengths()[sample]; ++position) {
-      const auto row = row_of(options_.as_read(tokens.tokens[sample][position]), vocabulary);
+      const auto& words = vocabulary_of(model_, vocabulary);
+      const auto row = row_of(options_.as_read(tokens.tokens[sample][position], words), vocabulary);
       if (row >= weights.shape(0))
         throw Error(fmt::format("{} of the model has {} rows for {} words", table, weights.shape(0),
                                 vocabulary_of(model_, vocabulary).size()));
@@ -276,13 +293,13 @@ std::optional<std::vector<SetInput>> beside(const std::vector<SetInput>& set, st
 }  // namespace
 
 std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const std::vector<SetInput>& set) {
-  if (!lesson.trained) return {};
-  const auto& trained = *lesson.trained;
-  const bool is_typed = options.typed.count("model") > 0;
   if (options.model == "none") {
     options.model.reset();
     return {};
   }
+  if (!lesson.trained) return {};
+  const auto& trained = *lesson.trained;
+  const bool is_typed = options.typed.count("model") > 0;
   if (const auto flag = typed_instead(trained, options, set)) {
     if (is_typed)
       throw Error(

@@ -85,6 +85,7 @@ class ModelInputs {
 enum class Reads {
   vocabulary,  ///< those of its words
   alike,       ///< English: of a word that it lacks it reads the one that is most alike
+  pairs,       ///< English and French: a word that it lacks is carried over from one to the other
   english      ///< English, by what the lexicon knows of each word
 };
 
@@ -105,9 +106,12 @@ struct Trained {
   std::string_view default_model() const { return name.empty() ? task : name; }
 };
 
-/// The tokens of the texts. Those for a model that reads any English have their contractions cut.
+enum class Side { source, target };
+
+/// The tokens of the texts. Those for a model that reads any English have their contractions cut, and the
+/// elisions of its French.
 attn::TokenBatch tokens_for(const Lesson& lesson, const Options& options,
-                            const std::vector<std::string>& texts);
+                            const std::vector<std::string>& texts, Side side = Side::source);
 
 /// The inputs that the lesson's model gives: that of `--model`; else the shipped one where it knows all words
 /// and nothing was typed that decides dimensions, draws or inputs. `set` are the inputs of --set: one that

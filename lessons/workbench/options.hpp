@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -78,6 +79,13 @@ struct Options {
   const std::string& as_read(const std::string& word) const {
     const auto found = read_as.find(word);
     return found == read_as.end() ? word : found->second;
+  }
+
+  /// The same in a vocabulary: what is read in the place of a word may have another read in its place.
+  const std::string& as_read(const std::string& word, const std::vector<std::string>& words) const {
+    const bool is_there = std::find(words.begin(), words.end(), word) != words.end();
+    const auto found = read_as.find(word);
+    return is_there || found == read_as.end() ? word : as_read(found->second, words);
   }
 
   std::vector<std::string> input{};    ///< the files of --input, which every lesson takes

@@ -332,7 +332,8 @@ const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, O
   visit_options(options, [&](const OptionInfo& info, const auto&) {
     const bool is_typed = options.typed.count(info.key) > 0;
     const bool is_default =
-        config_of(options, {info.key}) == config_of(lesson.defaults, {info.key});  // as a config has it
+        config_of(options, {info.key}) == config_of(lesson.defaults, {info.key}) ||  // as a config has it
+        (info.key == "model" && options.model == "none");
     if (is_typed && !is_default && lesson.uses(info.key) && !part.uses(info.key))
       throw Error(fmt::format("--{} does not go with --through {}; valid: --through {}, or no --{}",
                               info.flag, part.through, parts_with(lesson, info.key), info.flag));
@@ -366,8 +367,8 @@ Plan make_plan(const Lesson& whole, const Options& typed, const attn::StoredTrac
   check_ranges(options);
   settle_draws(options);
   plan.sentence = tokens_for(lesson, options, options.sentence);
-  plan.source = attn::tokenize(options.source);
-  plan.target = attn::tokenize(options.target);
+  plan.source = tokens_for(lesson, options, options.source);
+  plan.target = tokens_for(lesson, options, options.target, Side::target);
   if (options.memory) plan.memory = attn::tokenize(std::vector(options.sentence.size(), *options.memory));
   if (options.embeddings) {
     plan.vectors = attn::WordVectors::load(*options.embeddings);

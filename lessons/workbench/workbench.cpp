@@ -75,10 +75,15 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
   if (!options.read_as.empty()) {
     std::vector<std::string> said;
     for (const auto& [word, other] : options.read_as)
-      if (attn::lower_case(word) != other) said.push_back(fmt::format("“{}” is read as “{}”", word, other));
+      if (attn::lower_case(word) != other && word.front() != '[')
+        said.push_back(
+            fmt::format("“{}” is read as {}", word, other.front() == '[' ? other : "“" + other + "”"));
+    const bool carries_over = plan.lesson->trained->reads == Reads::pairs;
     if (!said.empty())
       trace.note("lexicon", "Words that the model lacks",
-                 fmt::format("{}: {}.", "It reads the word that is most alike by the lexicon",
+                 fmt::format("{}: {}.",
+                             carries_over ? "It reads their kind and carries them over"
+                                          : "It reads the word that is most alike by the lexicon",
                              fmt::join(said, ", ")));
   }
   if (options.model && plan.lesson->trained->reads == Reads::english)

@@ -40,6 +40,10 @@ Texts tokens_of(std::string_view text) {
   return tokens;
 }
 
+std::size_t indent_of(const std::string& line) {
+  return line.find_first_not_of(" \t");
+}
+
 void continue_line(Line& line, const Line& rest) {
   line.text += rest.text;
   line.tokens.insert(line.tokens.end(), rest.tokens.begin(), rest.tokens.end());
@@ -74,7 +78,7 @@ Texts words_of(std::string_view text) {
 
 std::vector<Section> read_sections(const std::string& text, const GrammarText& grammar) {
   std::vector<Section> sections;
-  std::size_t number = 0;
+  std::size_t number = 0, indent = 0;
   for (auto content : cut(text, '\n')) {
     ++number;
     content = content.substr(0, content.find('#'));
@@ -85,10 +89,12 @@ std::vector<Section> read_sections(const std::string& text, const GrammarText& g
       sections.push_back({std::move(line), {}});
     else if (sections.empty())
       grammar.fail(line.number, "an indented line comes before the first section", valid_headers);
-    else if (line.tokens[0] == "=" && !sections.back().lines.empty())
+    else if (!sections.back().lines.empty() && (line.tokens[0] == "=" || indent_of(content) > indent))
       continue_line(sections.back().lines.back(), line);
-    else
+    else {
+      indent = indent_of(content);
       sections.back().lines.push_back(std::move(line));
+    }
   }
   if (sections.empty())
     throw attn::Error(

@@ -120,7 +120,7 @@ std::vector<Word> GrammarParser::parse_target_words(const Line& line, const std:
     if (is_barred) part.erase(0, 1);
     const auto forms = cut(part, '/');
     if (forms.size() > 2 || std::find(forms.begin(), forms.end(), "") != forms.end() ||
-        part.find_first_of("<>()?*:=") != part.npos)
+        part.find_first_of("<>()*:=") != part.npos)
       fail(line, fmt::format("{} is no word", in_quotes(text)),
            "word, two_words, before/before' a vowel, or *word where it begins with none by its sound");
     const auto first = attn::code_points(forms[0]).front();

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "corpora/surface.hpp"
+
 namespace corpora {
 
 std::string source_text(const SentencePair& pair) {
@@ -15,7 +17,16 @@ std::string source_text(const SentencePair& pair) {
 }
 
 std::string target_text(const SentencePair& pair) {
-  return fmt::format("{}", fmt::join(pair.target, " "));
+  return in_writing(pair.target);
+}
+
+std::string in_writing(const std::vector<std::string>& words) {
+  std::string text;
+  for (const auto& word : words) {
+    const bool stands_alone = !text.empty() && !is_joined(text) && word != "." && word != ",";
+    text += (stands_alone ? " " : "") + word;
+  }
+  return text;
 }
 
 }  // namespace corpora

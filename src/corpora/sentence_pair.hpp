@@ -49,7 +49,10 @@ struct SentencePair {
 /// The source words with a space between each two.
 std::string source_text(const SentencePair& pair);
 
-/// The target words with a space between each two.
+/// The target words as they are written.
 std::string target_text(const SentencePair& pair);
+
+/// Words with a space between each two, but for "l'" before a word, and for "." and "," behind one.
+std::string in_writing(const std::vector<std::string>& words);
 
 }  // namespace corpora

@@ -37,19 +37,15 @@ void put_together(const TargetWords& target, const Contractions& contractions, S
   places.reserve(words.size());
   pair.target.clear();
   pair.target.reserve(words.size());
-  bool is_open = false;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto& form = form_before(*words[i], i + 1 < words.size() ? words[i + 1] : nullptr);
-    const bool contracts = !is_open && !pair.target.empty() && !is_joined(form);
-    const auto contraction = contracts ? contractions.find({pair.target.back(), form}) : contractions.end();
+    const auto contraction =
+        pair.target.empty() ? contractions.end() : contractions.find({pair.target.back(), form});
     if (contraction != contractions.end())
       pair.target.back() = contraction->second;
-    else if (is_open)
-      pair.target.back() += form;
     else
       pair.target.push_back(form);
     places.push_back(pair.target.size() - 1);
-    is_open = is_joined(form);
   }
   pair.links = target.links;
   for (auto& link : pair.links) link.target = places[link.target];

@@ -29,10 +29,10 @@ using Contractions = std::map<std::pair<std::string, std::string>, std::string>;
 /// The form of `word` that stands before `next`, which may be null at the end of a sentence.
 const std::string& form_before(const Word& word, const Word* next);
 
-/// Whether a form is written in one with the word after it, as "l'" in "l'homme".
+/// Whether a word is written without a blank before the next one, as "l'" in "l'homme".
 bool is_joined(const std::string& form);
 
-/// Puts the words of a target sentence next to each other: elision, joining and contraction. Fills in
+/// Puts the words of a target sentence next to each other: elision and contraction. Fills in
 /// `pair.target` and `pair.links`; a word made of several has the links of them all.
 void put_together(const TargetWords& target, const Contractions& contractions, SentencePair& pair);
 

@@ -59,13 +59,12 @@ class EdgeFinder {
 
 void add_forms(const Word& word, std::set<std::string>& vocabulary) {
   vocabulary.insert(word.text);
-  if (!word.before_vowel.empty() && !is_joined(word.before_vowel)) vocabulary.insert(word.before_vowel);
+  if (!word.before_vowel.empty()) vocabulary.insert(word.before_vowel);
 }
 
 void add_meeting(const Word& word, const Word& next, const Contractions& contractions,
                  std::set<std::string>& vocabulary) {
   const auto& form = form_before(word, &next);
-  if (is_joined(form)) vocabulary.insert(form + next.text);
   const auto contraction = contractions.find({form, next.text});
   if (contraction != contractions.end()) vocabulary.insert(contraction->second);
 }
@@ -88,8 +87,7 @@ std::set<std::string> target_vocabulary(const GrammarText& text, const CompiledG
         if (i == 0) continue;
         const auto following = edges.first(alternative, target[i]);
         for (const auto* word : edges.last(alternative, target[i - 1]))
-          if (!word->before_vowel.empty() || !text.contractions.empty())
-            for (const auto* next : following) add_meeting(*word, *next, text.contractions, vocabulary);
+          for (const auto* next : following) add_meeting(*word, *next, text.contractions, vocabulary);
       }
     }
   }

@@ -131,12 +131,15 @@ std::optional<std::string> read_as(const Lexicon& lexicon, const std::string& wo
   return nearest;
 }
 
+std::string with_plain_apostrophes(std::string word) {
+  for (auto at = word.find("\u2019"); at != word.npos; at = word.find("\u2019")) word.replace(at, 3, "'");
+  return word;
+}
+
 std::vector<std::string> with_contractions_cut(const std::vector<std::string>& tokens) {
   std::vector<std::string> cut;
   for (const auto& token : tokens) {
-    auto plain = token;
-    for (auto at = plain.find("\u2019"); at != plain.npos; at = plain.find("\u2019"))
-      plain.replace(at, 3, "'");
+    const auto plain = with_plain_apostrophes(token);
     const auto apostrophe = plain.rfind('\'');
     const auto begin = apostrophe == plain.npos || apostrophe == 0 ? plain.npos
                        : plain.substr(apostrophe - 1) == "n't"     ? apostrophe - 1

@@ -34,4 +34,7 @@ std::optional<std::string> read_as(const Lexicon& lexicon, const std::string& wo
 /// "'s" (Marcus et al. 1993).
 std::vector<std::string> with_contractions_cut(const std::vector<std::string>& tokens);
 
+/// "didn't" for "didn’t".
+std::string with_plain_apostrophes(std::string word);
+
 }  // namespace english

@@ -14,7 +14,7 @@ using Strings = std::vector<std::string>;
 namespace {}  // namespace
 
 TEST_CASE("with a target the decoder reads <s> and the target, and writes the target and </s>") {
-  const auto trace = trace_of("seq2seq --source 'I love cats' --target \"J'aime les chats\"");
+  const auto trace = trace_of("seq2seq --model none --source 'I love cats' --target \"J'aime les chats\"");
   CHECK(event_of(trace, "X_target")["kind"] == "input");
   CHECK(event_of(trace, "X_target")["labels"][0] == json({"<s>", "J'aime", "les", "chats"}));
   const auto weights = event_of(trace, "decoder/weights");
@@ -122,8 +122,36 @@ TEST_CASE("with trained weights the decoder looks where the languages cross, and
   const auto free = trace_of("seq2seq --source 'the black cat never arrived'");
   CHECK(event_of(free, "target/embedding")["kind"] == "input");
   CHECK(event_of(free, "decoder/weights")["labels"][0] ==
-        json({"le", "chat", "noir", "n'arrivait", "jamais", "</s>"}));
+        json({"le", "chat", "noir", "n'", "arrivait", "jamais", "</s>"}));
   CHECK(trace_of("seq2seq --attention bahdanau")["config"]["model"].is_null());
+}
+
+TEST_CASE("the sentences of the tutorials are translated as there, and every other one keeps the model") {
+  const auto written = [](const std::string& source, const std::string& command = "seq2seq") {
+    return event_of(trace_of(command + " --source '" + source + "'"), "decoder/weights")["labels"][0];
+  };
+  CHECK(written("The cat sat on the mat") ==
+        json({"le", "chat", "s'", "est", "assis", "sur", "le", "tapis", "</s>"}));
+  CHECK(written("I love cats.") == json({"j'", "aime", "les", "chats", ".", "</s>"}));
+  CHECK(written("The wolves chased an elephant") ==
+        json({"les", "wolves", "chassaient", "un", "elephant", "</s>"}));
+  CHECK(written("We are tired") == json({"nous", "sommes", "fatigués", "</s>"}));
+  CHECK(written("She does not like him") == json({"elle", "ne", "l'", "aime", "pas", "</s>"}));
+  const auto trace = trace_of("seq2seq --source 'The wolves sat on the mat'");
+  CHECK(contains(event_of(trace, "lexicon")["note"], "“wolves” is read as [animals]"));
+  CHECK(contains(event_of(trace, "greedy-decoding")["note"], "“Les wolves se sont assis sur le tapis </s>”"));
+  for (const std::string lesson : {"seq2seq", "cross-attention"}) {
+    const auto weights = event_of(trace_of(lesson + " --source 'The cat sat on the mat' --target "
+                                                    "\"Le chat s'est assis sur le tapis\""),
+                                  lesson == "seq2seq" ? "decoder/weights" : "weights")["data"];
+    CHECK(weights[4][2] > 0.5);  // assis, sat
+    CHECK(weights[7][5] > 0.5);  // tapis, mat
+    const auto love = event_of(trace_of(lesson + " --source 'I love cats' --target \"J'aime les chats\""),
+                               lesson == "seq2seq" ? "decoder/weights" : "weights")["data"];
+    CHECK(love[1][1] > 0.5);  // aime, love
+    CHECK(love[3][2] > 0.5);  // chats, cats
+  }
+  CHECK(trace_of("seq2seq --source 'le chat dormait'")["config"]["model"].is_null());
 }
 
 TEST_CASE("beside the alignment stands the gold one, and that of a model with the other query") {
@@ -141,13 +169,11 @@ TEST_CASE("beside the alignment stands the gold one, and that of a model with th
     for (std::size_t t = 0; t < own.size(); ++t)
       for (std::size_t j = 0; j < own[t].size(); ++j) CHECK(std::abs(beside[t][j] - own[t][j]) < 1e-12);
   }
-  CHECK(weights_of(with_word, "decoder/weights")[4][3] > 0.5);  // jamais, never
-  CHECK(weights_of(of_state, "decoder/weights")[4][4] > 0.5);   // jamais, arrived
+  CHECK(weights_of(with_word, "decoder/weights")[5][3] > 0.5);  // jamais, never
+  CHECK(weights_of(of_state, "decoder/weights")[4][4] > 0.5);   // arrivait, arrived
   for (const auto& trace : {with_word, of_state}) {
     const auto gold = event_of(trace, "gold");
-    CHECK(says(gold, "note", "To write “jamais” old h looks at “arrived”: it has not read “n'arrivait”."));
-    CHECK(says(gold, "formula", "5 of 5"));
-    CHECK(says(gold, "formula", "4 of 5"));
+    CHECK(says(gold, "formula", "6 of 6"));
     CHECK(says(event_of(trace, "links"), "formula", "(*)"));
   }
   CHECK(says(event_of(trace_of("seq2seq --source 'the cat does not sleep'"), "gold"), "note",
@@ -171,7 +197,7 @@ TEST_CASE("the figures by length are those in the shipped models, and the note t
       CHECK(figures["labels"][1][i] == std::to_string(scores[i].most));
     }
   }
-  const double without = figures["data"][1][6];
+  const double without = figures["data"][1][7];
   const auto note = event_of(trace, "by-length")["note"].get<std::string>();
   CHECK(note.find(" and " + std::to_string(std::lround(100 * without)) + " % without") != note.npos);
   CHECK(event_of(trace_of("seq2seq --model none"), "exact_by_length").is_null());

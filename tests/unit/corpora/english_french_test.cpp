@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 #include <set>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -11,6 +13,7 @@
 #include "attn/random/generator.hpp"
 #include "attn/text/tokens.hpp"
 #include "corpora/draw_distinct.hpp"
+#include "lessons/trained/translation.hpp"
 
 using corpora::Link;
 using corpora::SentencePair;
@@ -20,7 +23,8 @@ namespace {
 
 SentencePair translate(const std::string& sentence) {
   INFO(sentence);
-  const auto pair = english_french().translate(attn::tokenize(sentence));
+  std::istringstream words(sentence);
+  const auto pair = english_french().translate({std::istream_iterator<std::string>(words), {}});
   REQUIRE(pair);
   CHECK(source_text(*pair) == sentence);
   return *pair;
@@ -66,7 +70,12 @@ TEST_CASE("sentences of the lessons have their translations") {
   CHECK(french("the cat did not love the apple because it was rotten") ==
         "le chat n'aimait pas la pomme parce qu'elle était pourrie");
   CHECK(french("the girl who saw the cats slept") == "la fille qui voyait les chats dormait");
-  CHECK(french("the cat sat on the mat") == "le chat s'asseyait sur le tapis");
+  CHECK(french("the cat sat on the mat") == "le chat s'est assis sur le tapis");
+  CHECK(french("the cat did not sit") == "le chat ne s'est pas assis");
+  CHECK(french("i love cats .") == "j'aime les chats.");
+  CHECK(french("she does n't love him") == "elle ne l'aime pas");
+  CHECK(french("we ca n't see you") == "nous ne pouvons pas vous voir");
+  CHECK(french("the [animals] [verbed] an [vowel-animal]") == "les [noun] [verb] un [noun]");
   CHECK(french("some dogs chased these mice in the garden yesterday") ==
         "des chiens chassaient ces souris dans le jardin hier");
   CHECK(french("a boy ate the red apples and the king loved the book") ==
@@ -109,7 +118,6 @@ TEST_CASE("a gloss is the form of a word's own, and its controller decides it") 
   CHECK(controller(pair, 10) == "apples");
   CHECK(controller(pair, 11) == "apples");
   CHECK(pair.source[9].needs_controller);
-  CHECK_FALSE(pair.source[10].needs_controller);
   CHECK(pair.source[4].category == "infinitive");
   CHECK(pair.source[10].category == "copula");
 
@@ -125,22 +133,17 @@ TEST_CASE("links are sure, but possible only for what French does not say") {
   CHECK(target_text(pair) == "le hibou n'entendait pas le petit écureuil noir");
   CHECK(pair.links == std::vector<Link>{{0, 0, true},
                                         {1, 1, true},
-                                        {2, 2, false},
+                                        {2, 3, false},
                                         {3, 2, true},
-                                        {3, 3, true},
-                                        {4, 2, true},
-                                        {5, 4, true},
-                                        {6, 5, true},
-                                        {7, 7, true},
-                                        {8, 6, true}});
-  CHECK(translate("the man did not see the uncle").links == std::vector<Link>{{0, 0, true},
-                                                                              {1, 0, true},
-                                                                              {2, 2, false},
-                                                                              {3, 1, true},
-                                                                              {3, 3, true},
-                                                                              {4, 2, true},
-                                                                              {5, 4, true},
-                                                                              {6, 4, true}});
+                                        {3, 4, true},
+                                        {4, 3, true},
+                                        {5, 5, true},
+                                        {6, 6, true},
+                                        {7, 8, true},
+                                        {8, 7, true}});
+  CHECK(
+      translate("the man goes to the castle").links ==
+      std::vector<Link>{{0, 0, true}, {1, 1, true}, {2, 2, true}, {3, 3, true}, {4, 3, true}, {5, 4, true}});
 }
 
 TEST_CASE("the words of a sentence alone are enough to translate it") {
@@ -203,12 +206,13 @@ TEST_CASE("drawn sentences have words of the vocabularies, and links that reach 
     for (const auto& word : pair.source) {
       REQUIRE(source_words.count(word.text) == 1);
       REQUIRE(gloss_words.count(word.gloss) == 1);
-      REQUIRE((!word.controller || pair.source.at(*word.controller).category == "noun"));
+      REQUIRE((!word.controller || pair.source.at(*word.controller).category == "noun" ||
+               pair.source.at(*word.controller).category == "pronoun"));
       REQUIRE((!word.needs_controller || word.controller));
     }
     for (const auto& word : pair.target) REQUIRE(target_words.count(word) == 1);
-    REQUIRE(attn::tokenize(source_text(pair)).size() == pair.source.size());
-    REQUIRE(attn::tokenize(target_text(pair)) == pair.target);
+    if (target_text(pair).find('[') == std::string::npos)
+      REQUIRE(lessons::with_elisions_cut(attn::tokenize(target_text(pair))) == pair.target);
   }
 }
 

@@ -191,6 +191,7 @@ lessons::Options usual(const std::string& through, const std::string& dtype = "f
   auto options = lessons::part_of(lesson_called("backward"), through).defaults;
   options.through = through;
   options.dtype = dtype;
+  options.model = "none";
   return options;
 }
 

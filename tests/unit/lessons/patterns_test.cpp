@@ -293,9 +293,10 @@ TEST_CASE("the heads of the shipped models are of the kinds that their tasks ask
       {"block.0", HeadKind::ahead},           {"block.1", HeadKind::one_word},
       {"reverse", HeadKind::mirror},          {"one layer", HeadKind::back},
       {"induction 1", HeadKind::just_before}, {"induction 2", HeadKind::repeat},
-      {"decoder 1.2", HeadKind::back},        {"decoder 2.1", HeadKind::itself},
-      {"encoder 1.3", HeadKind::ahead},       {"encoder 2.2", HeadKind::other},
-      {"cross 1.1", HeadKind::other},         {"cross 2.1", HeadKind::translation}};
+      {"decoder 1.3", HeadKind::back},        {"decoder 2.0", HeadKind::itself},
+      {"encoder 1.2", HeadKind::ahead},       {"encoder 2.1", HeadKind::other},
+      {"encoder 2.0", HeadKind::alike},       {"decoder 1.0", HeadKind::just_before},
+      {"cross 1.0", HeadKind::one_word},      {"cross 2.3", HeadKind::translation}};
   for (const auto& [label, kind] : expected) {
     CAPTURE(label);
     CHECK(heads.at(label).kind == kind);

@@ -17,9 +17,22 @@ const std::map<std::string, std::string>& other_number() {
   return forms;
 }
 
-std::vector<std::string> with_end(std::vector<std::string> words) {
+/// Words as "[animal]" stand for those that the translators lack. A writer has no use for them.
+bool is_stand_in(const std::string& word) {
+  return word.front() == '[';
+}
+
+std::vector<std::string> words_to_write(std::vector<std::string> words) {
+  std::erase_if(words, is_stand_in);
   words.emplace_back("</s>");
   return words;
+}
+
+void erase_stand_ins(std::vector<corpora::SentencePair>& pairs) {
+  std::erase_if(pairs, [](const corpora::SentencePair& pair) {
+    return std::any_of(pair.source.begin(), pair.source.end(),
+                       [](const corpora::SourceWord& word) { return is_stand_in(word.text); });
+  });
 }
 
 /// Guesses each next word of an English sentence from the words before it.
@@ -36,9 +49,11 @@ class Language final : public LabelledTask {
                       .is_causal = true,
                       .has_norm = false,
                       .has_output_bias = false},
-                     options, with_end(grammar.source_words()), with_end(grammar.source_words())) {
+                     options, words_to_write(grammar.source_words()),
+                     words_to_write(grammar.source_words())) {
     Generator generator(options.seed, drawing_examples);
-    auto pairs = corpora::draw_pairs(grammar, generator, 250000, 2000, 0);
+    auto pairs = corpora::draw_pairs(grammar, generator, 400000, 4000, 0);
+    for (auto* some : {&pairs.training, &pairs.validation, &pairs.held_out}) erase_stand_ins(*some);
     held_out_ = std::move(pairs.held_out);
     set_examples(labelled(pairs.training), labelled(pairs.validation), labelled(held_out_));
   }

@@ -6,9 +6,9 @@ const std::vector<TaskEntry>& tasks() {
   static const std::vector<TaskEntry> all = {
       {"translation",
        "English sentences into French, by two LSTMs with attention or by a transformer",
-       {.steps = 4000, .batch = 64, .rate = 8e-3, .warm_up = 200, .table_deviation = 0.3},
+       {.steps = 12000, .batch = 64, .rate = 8e-3, .warm_up = 200, .table_deviation = 0.3},
        make_translation,
-       Settings{.steps = 5000, .batch = 64, .rate = 4e-3, .warm_up = 250, .table_deviation = 0.3}},
+       Settings{.steps = 12000, .batch = 64, .rate = 4e-3, .warm_up = 250, .table_deviation = 0.3}},
       {"about",
        "for each word of any English sentence the one that it is about",
        {.steps = 30000, .batch = 64, .rate = 3e-3, .warm_up = 500, .table_deviation = 0.3},

@@ -30,7 +30,7 @@ class GrammarTranslation final : public TranslationTask {
       : TranslationTask({.source_words = 0, .target_words = 0}, options, grammar.source_words(),
                         grammar.target_words()) {
     Generator generator(options.seed, drawing_examples);
-    auto pairs = corpora::draw_pairs(grammar, generator, 160000, 1000, 500);
+    auto pairs = corpora::draw_pairs(grammar, generator, 240000, 1000, 500);
     held_out_ = std::move(pairs.held_out);
     set(model()->table(), examples(pairs.training), examples(pairs.validation), examples(held_out_));
     longer_ = std::move(pairs.longer);
