@@ -20,7 +20,7 @@ std::vector<std::string> seq2seq_flow(const Workbench& bench) {
   };
   const auto encoder =
       fmt::format("encoder         X_source [{}×{}] → {} → states [{}×{}]", n, d,
-                  bench.options.bidirectional ? "LSTM forward, LSTM backward" : "LSTM", n, width);
+                  bench.options.bidirectional ? "LSTMs forward, backward" : "LSTM", n, width);
   if (attends_before_the_cell(bench.options))
     return {encoder, first + attend(asks_with_word(bench) ? "old h, y" : "old h"),
             second + fmt::format("y, context and old h → LSTM → new h [{}]", width),
