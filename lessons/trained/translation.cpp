@@ -1,5 +1,8 @@
 #include "lessons/trained/translation.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 
@@ -147,6 +150,19 @@ std::optional<std::map<std::string, std::string>> readings_of_pairs(
       has_stand_ins = has_stand_ins && has(target_words, other);
     }
   return has_stand_ins ? std::optional(readings) : std::nullopt;
+}
+
+std::optional<std::string> not_french(const std::vector<std::vector<std::string>>& targets,
+                                      const Options& options) {
+  for (const auto& sentence : targets) {
+    Words unknown;
+    for (const auto& word : sentence)
+      if (options.as_read(word) == "[noun]") unknown.push_back("“" + word + "”");
+    if (2 * unknown.size() <= sentence.size()) continue;
+    if (unknown.size() > 3) unknown.resize(3), unknown.push_back("…");
+    return fmt::format("most of the words ({}): it writes French", fmt::join(unknown, ", "));
+  }
+  return std::nullopt;
 }
 
 std::string carried_over(const std::string& written, const std::vector<std::string>& source,

@@ -24,6 +24,11 @@ std::optional<std::map<std::string, std::string>> readings_of_pairs(
     const std::vector<std::vector<std::string>>& targets, const std::vector<std::string>& source_words,
     const std::vector<std::string>& target_words);
 
+/// "most of the words (“gustan”, …): it writes French": why the model cannot write a target of which it knows
+/// fewer than half of the words, those that are carried over among them. Nothing where it can.
+std::optional<std::string> not_french(const std::vector<std::vector<std::string>>& targets,
+                                      const Options& options);
+
 /// The word of `source` that is carried over where the decoder writes `written` with those weights on each of
 /// them: of those that it reads as such stand-ins the one with the largest weight. `written` itself where it
 /// is no stand-in or the source has none.

@@ -173,7 +173,7 @@ std::optional<std::string> first_unknown(const Trained& trained, const Model& mo
           if (*other != token) run.read_as[token] = *other;
         }
     }
-    return std::nullopt;
+    return is_pair ? not_french(tokens_cut(trained, run.target, Side::target).tokens, run) : std::nullopt;
   }
   for (const auto* texts : {&run.sentence, &run.source})
     if (auto word = unknown_word(model, trained.words, *texts)) return word;

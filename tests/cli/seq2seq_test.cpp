@@ -152,6 +152,8 @@ TEST_CASE("the sentences of the tutorials are translated as there, and every oth
     CHECK(love[3][2] > 0.5);  // chats, cats
   }
   CHECK(trace_of("seq2seq --source 'le chat dormait'")["config"]["model"].is_null());
+  CHECK(
+      trace_of("seq2seq --source 'I love cats' --target 'me gustan los gatos'")["config"]["model"].is_null());
 }
 
 TEST_CASE("beside the alignment stands the gold one, and that of a model with the other query") {
