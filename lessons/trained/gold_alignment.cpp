@@ -10,7 +10,6 @@
 #include "attn/text/width.hpp"
 #include "corpora/grammar.hpp"
 #include "lessons/workbench/columns.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/wording.hpp"
 
@@ -84,58 +83,6 @@ bool fits(const std::string& table) {
 std::string looks_beside_gold(const corpora::SentencePair& pair, const std::vector<Looks>& all) {
   auto side_by_side = in_columns(transposed(rows_of_looks(pair, all, "")));
   return fits(side_by_side) ? side_by_side : in_columns(rows_of_looks(pair, all, "  "));
-}
-
-namespace {
-
-/// A word whose French form depends on another one, and where it looks.
-struct DecidedForm {
-  std::size_t query;
-  std::size_t controller;
-  std::size_t looks_at;
-  double share;  ///< that the controller gets
-
-  std::size_t distance() const { return std::max(query, controller) - std::min(query, controller); }
-};
-
-/// The farthest first; of a word that comes twice the first.
-std::vector<DecidedForm> decided_forms(const attn::Event& weights, const corpora::SentencePair& pair) {
-  const auto keys = weights.tensor->shape.back();
-  std::vector<DecidedForm> forms;
-  std::set<std::string> seen;
-  for (std::size_t query = 0; query < pair.source.size(); ++query)
-    if (const auto& word = pair.source[query];
-        word.needs_controller && word.controller && seen.insert(word.text).second)
-      forms.push_back({query, *word.controller, strongest_in_row(weights, query),
-                       weights.tensor->at(query * keys + *word.controller)});
-  std::stable_sort(forms.begin(), forms.end(),
-                   [](const DecidedForm& a, const DecidedForm& b) { return a.distance() > b.distance(); });
-  return forms;
-}
-
-}  // namespace
-
-std::string who_decides_forms(const attn::Event& weights) {
-  constexpr std::size_t most = 3;
-  const auto axis = weights.tensor->shape.size() - 2;
-  const auto name = [&](std::size_t word) { return name_along(weights, axis, word); };
-  const auto pair = gold_pair(weights.labels[axis].of(0));
-  if (!pair)
-    return fmt::format("The model learned to look at what decides a word's French form. {}",
-                       decided_pairs(weights));
-  std::vector<std::string> looks;
-  std::string exception;
-  for (const auto& form : decided_forms(weights, *pair)) {
-    if (form.looks_at == form.controller && looks.size() < most)
-      looks.push_back(
-          fmt::format("\"{}\" at \"{}\" ({:.2f})", name(form.query), name(form.controller), form.share));
-    else if (form.looks_at != form.controller && exception.empty())
-      exception = fmt::format(" But \"{}\" looks at \"{}\" instead of \"{}\".", name(form.query),
-                              name(form.looks_at), name(form.controller));
-  }
-  if (looks.empty()) return decided_pairs(weights) + exception;
-  return fmt::format("A word looks at the one that decides its French form: {}.{}", fmt::join(looks, ", "),
-                     exception);
 }
 
 }  // namespace lessons

@@ -37,10 +37,4 @@ std::size_t links_found(const corpora::SentencePair& pair, const corpora::Alignm
 /// else one below the other.
 std::string looks_beside_gold(const corpora::SentencePair& pair, const std::vector<Looks>& all);
 
-/// `A word looks at the one that decides its French form: "rotten" at "apple" (0.99). But "was" looks at
-/// "cat" instead of "apple".`: of a table [query×key] of the words whose form the grammar of the corpus lets
-/// depend on another one, the farthest first, three at most. `strongest_pair` where it does not know the
-/// sentence.
-std::string who_decides_forms(const attn::Event& weights);
-
 }  // namespace lessons

@@ -75,25 +75,6 @@ std::string strongest_pair(const attn::Event& weights) {
                      name_along(weights, rank - 1, strongest % keys), weights.tensor->at(strongest));
 }
 
-std::string decided_pairs(const attn::Event& weights) {
-  constexpr std::size_t most_pairs = 3;
-  const auto& shape = weights.tensor->shape;
-  const std::size_t rank = shape.size(), keys = shape.back(), queries = shape[rank - 2];
-  const auto share = [&](std::size_t pair) { return weights.tensor->at(pair); };
-  std::vector<std::size_t> pairs;
-  for (std::size_t pair = 0; pair < queries * keys; ++pair)
-    if (share(pair) > 0.5 && pair / keys != pair % keys) pairs.push_back(pair);
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [&](std::size_t a, std::size_t b) { return share(a) > share(b); });
-  if (pairs.empty()) return "Here no word gives more than half of its attention to another.";
-  std::string text;
-  for (std::size_t i = 0; i < std::min(pairs.size(), most_pairs); ++i)
-    text += fmt::format("{}\"{}\" {}at \"{}\" ({:.2f})", i == 0 ? "Here " : ", ",
-                        name_along(weights, rank - 2, pairs[i] / keys), i == 0 ? "looks " : "",
-                        name_along(weights, rank - 1, pairs[i] % keys), share(pairs[i]));
-  return text + ".";
-}
-
 std::string heads_look_at(const attn::Event& weights) {
   const auto axis = weights.tensor->shape.size() - 1;
   const auto heads = weights.tensor->shape[axis - 2];

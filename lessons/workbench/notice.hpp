@@ -10,10 +10,6 @@ namespace lessons {
 /// [(batch×head×)query×key]. Of equal shares it names the first. Empty where no query sees a key.
 std::string strongest_pair(const attn::Event& weights);
 
-/// `Here "small" looks at "cat" (0.99), "slept" at "cat" (0.87).`: whom the words of a table [query×key] look
-/// at that give more than half of their attention to another one, the most decided first, three at most.
-std::string decided_pairs(const attn::Event& weights);
-
 /// `In head 0 every word looks most at "good". In head 1 the words look at different ones.`: of a table of
 /// weights [(batch×)head×query×key].
 std::string heads_look_at(const attn::Event& weights);

@@ -220,9 +220,7 @@ class Compiler {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (!entries[i] || !others[i]) continue;
       const bool has_same_source = others[i]->source->text == entries[i]->source->text;
-      const bool has_same_gloss = others[i]->gloss == entries[i]->gloss;
-      if (!has_same_source || !has_same_gloss) entries[i]->agrees = true;
-      if (has_same_source && !has_same_gloss) entries[i]->needs_controller = true;
+      if (!has_same_source || others[i]->gloss != entries[i]->gloss) entries[i]->agrees = true;
     }
   }
 

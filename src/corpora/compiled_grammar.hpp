@@ -19,8 +19,7 @@ struct LexicalEntry {
   const std::vector<Word>* target;
   const std::string* category;
   std::string gloss;
-  bool agrees = false;            ///< whether another value of its decided variable says something else
-  bool needs_controller = false;  ///< whether the same source word would have another gloss then
+  bool agrees = false;  ///< whether another value of its decided variable says something else
 };
 
 /// Weights of what has 0, 1, … words.

@@ -65,8 +65,7 @@ SentencePair Derivation::pair() const {
   for (std::size_t i = 0; i < words_.size(); ++i) {
     const auto& entry = *words_[i].entry;
     const auto* next = i + 1 < words_.size() ? words_[i + 1].entry->source : nullptr;
-    SourceWord word{form_before(*entry.source, next), *entry.category, entry.gloss, std::nullopt,
-                    entry.needs_controller};
+    SourceWord word{form_before(*entry.source, next), *entry.category, entry.gloss, std::nullopt};
     if (words_[i].referent) {
       word.controller = deciders_[*words_[i].referent];
       word.nouns_between = nouns_between(i, *word.controller);

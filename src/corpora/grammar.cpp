@@ -145,13 +145,6 @@ std::vector<std::string> Grammar::target_words() const {
   return sorted(target_vocabulary(*text_, *compiled_));
 }
 
-std::vector<std::string> Grammar::glosses() const {
-  std::set<std::string> glosses;
-  for (const auto& state : compiled_->states)
-    for (const auto& entry : state.entries) glosses.insert(entry.gloss);
-  return sorted(glosses);
-}
-
 GrammarFile::GrammarFile(const std::string& path)
     : text_(std::make_unique<const GrammarText>(parse_grammar(text_of_file(path), path))) {}
 

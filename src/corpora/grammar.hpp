@@ -52,9 +52,6 @@ class Grammar {
   /// meet in it); sorted by its bytes.
   std::vector<std::string> target_words() const;
 
-  /// Every gloss of a source word, sorted by its bytes.
-  std::vector<std::string> glosses() const;
-
  private:
   friend class GrammarFile;
   Grammar(GrammarText text, CompiledGrammar (*compile)(const GrammarText&));
