@@ -96,8 +96,7 @@ std::string what_the_mask_takes_away(const attn::Event& weights, const Tensor<3>
   const auto key_name = [&](std::size_t key) { return name_along(weights, weights.axes.size() - 1, key); };
   return fmt::format(
       "\nWithout the mask \"{1}\" looks at \"{0}\" ({2:.2f}), which is now hidden. The model was trained "
-      "under "
-      "this mask, too: a word whose answer is hidden is to look at itself.",
+      "under this mask, too: a word whose answer is hidden is to look at itself.",
       key_name(most), name_along(weights, weights.axes.size() - 2, row), taken);
 }
 

@@ -22,7 +22,7 @@ struct Seq2SeqRun {
   Decoder decoder{};
   std::optional<Tensor<2>> embedding{};             ///< of a model that writes by itself [word×d_model]
   std::vector<std::vector<std::size_t>> written{};  ///< the words by number, without a target only
-  std::vector<std::vector<std::string>> words{};    ///< the same as words
+  std::vector<std::vector<std::string>> words{};    ///< the same, with the words that are carried over
   Tensor<3> kept{};                                 ///< `bottleneck/kept` [batch×source×width]
 };
 

@@ -21,9 +21,7 @@ bool has(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool is_stand_in(const std::string& word) {
-  return word.size() > 2 && word.front() == '[' && word.back() == ']';
-}
+using corpora::is_stand_in;
 
 std::string named_in_brackets(const std::string& kind, bool begins_with_vowel) {
   return (begins_with_vowel ? "[vowel-" : "[") + kind + "]";
@@ -131,10 +129,12 @@ std::optional<std::map<std::string, std::string>> readings_of_pairs(
   bool has_stand_ins = true;
   for (const auto& sentence : sources)
     for (std::size_t t = 0; t < sentence.size(); ++t) {
-      const auto small = attn::lower_case(sentence[t]);
+      const auto& word = sentence[t];
+      if (has(source_words, word)) continue;
+      const auto small = attn::lower_case(word);
       const auto read = has(source_words, small) ? small : stand_in(sentence, t);
       has_stand_ins = has_stand_ins && has(source_words, read);
-      if (read != sentence[t]) readings.emplace(sentence[t], read);
+      readings.emplace(word, read);
       if (is_stand_in(read)) readings.emplace(read, carried_as(read));
     }
   for (const auto& sentence : targets)

@@ -11,6 +11,7 @@
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/spelling.hpp"
+#include "corpora/sentence_pair.hpp"
 #include "english/word_features.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
@@ -149,36 +150,55 @@ Options with_own_texts(const Lesson& lesson, Options options) {
   return options;
 }
 
-/// Of a translation model; nothing of one that has no stand-ins for words that it lacks.
-std::optional<std::map<std::string, std::string>> readings(const Trained& trained, const Model& model,
-                                                           const Options& run) {
-  return readings_of_pairs(tokens_cut(trained, run.source, Side::source).tokens,
-                           tokens_cut(trained, run.target, Side::target).tokens,
-                           vocabulary_of(model, trained.words), vocabulary_of(model, trained.target_words));
+/// What keeps a model from reading one text or two by its vocabularies alone.
+std::optional<std::string> unknown_in_vocabularies(const Trained& trained, const Model& model,
+                                                   const Options& run) {
+  for (const auto* texts : {&run.sentence, &run.source})
+    if (auto word = unknown_word(model, trained.words, *texts)) return word;
+  if (trained.target_words.empty()) return std::nullopt;
+  return unknown_word(model, trained.target_words, run.target);
+}
+
+/// The same of English, with what is read in the place of words that the vocabulary lacks.
+std::optional<std::string> unknown_in_english(const Trained& trained, const Model& model, Options& run) {
+  for (const auto& tokens : tokens_cut(trained, run.sentence, Side::source).tokens) {
+    if (auto reason = not_english(tokens)) return reason;
+    if (trained.reads == Reads::english) continue;
+    for (const auto& token : tokens) {
+      const auto other = english::read_as(lexicon(), token, vocabulary_of(model, trained.words));
+      if (!other) return fmt::format("“{}”, nor any word like it", token);
+      if (*other != token) run.read_as[token] = *other;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The same of English and French. A model of another grammar may have no stand-ins, or other languages.
+std::optional<std::string> unknown_in_pair(const Trained& trained, const Model& model, Options& run) {
+  const auto sources = tokens_cut(trained, run.source, Side::source).tokens,
+             targets = tokens_cut(trained, run.target, Side::target).tokens;
+  auto readings = readings_of_pairs(sources, targets, vocabulary_of(model, trained.words),
+                                    vocabulary_of(model, trained.target_words));
+  if (!readings) return unknown_in_vocabularies(trained, model, run);
+  run.read_as = std::move(*readings);
+  for (const auto& tokens : sources)
+    if (std::any_of(tokens.begin(), tokens.end(),
+                    [&](const auto& token) { return corpora::is_stand_in(run.as_read(token)); }))
+      if (auto reason = not_english(tokens)) return reason;
+  return not_french(targets, run);
 }
 
 /// `run` has the texts that the lesson will run on, and gets what the model reads in the place of words that
 /// its vocabulary lacks.
 std::optional<std::string> first_unknown(const Trained& trained, const Model& model, Options& run) {
-  const bool is_pair = trained.reads == Reads::pairs;
-  auto of_pair = is_pair ? readings(trained, model, run) : std::nullopt;
-  if (of_pair) run.read_as = std::move(*of_pair);
-  if (is_pair ? of_pair.has_value() : trained.reads != Reads::vocabulary) {
-    for (const auto& tokens : tokens_cut(trained, is_pair ? run.source : run.sentence, Side::source).tokens) {
-      if (auto reason = not_english(tokens)) return reason;
-      if (trained.reads == Reads::alike)
-        for (const auto& token : tokens) {
-          const auto other = english::read_as(lexicon(), token, vocabulary_of(model, trained.words));
-          if (!other) return fmt::format("“{}”, nor any word like it", token);
-          if (*other != token) run.read_as[token] = *other;
-        }
-    }
-    return is_pair ? not_french(tokens_cut(trained, run.target, Side::target).tokens, run) : std::nullopt;
+  switch (trained.reads) {
+    case Reads::vocabulary:
+      return unknown_in_vocabularies(trained, model, run);
+    case Reads::pairs:
+      return unknown_in_pair(trained, model, run);
+    default:
+      return unknown_in_english(trained, model, run);
   }
-  for (const auto* texts : {&run.sentence, &run.source})
-    if (auto word = unknown_word(model, trained.words, *texts)) return word;
-  if (trained.target_words.empty()) return std::nullopt;
-  return unknown_word(model, trained.target_words, run.target);
 }
 
 /// Whether a lesson of two sequences has a source for each target: `make_plan` refuses the others.

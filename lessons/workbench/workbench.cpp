@@ -13,6 +13,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
+#include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/weight_scale.hpp"
@@ -75,9 +76,9 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
   if (!options.read_as.empty()) {
     std::vector<std::string> said;
     for (const auto& [word, other] : options.read_as)
-      if (attn::lower_case(word) != other && word.front() != '[')
+      if (attn::lower_case(word) != other && !corpora::is_stand_in(word))
         said.push_back(
-            fmt::format("“{}” is read as {}", word, other.front() == '[' ? other : "“" + other + "”"));
+            fmt::format("“{}” is read as {}", word, corpora::is_stand_in(other) ? other : "“" + other + "”"));
     const bool carries_over = plan.lesson->trained->reads == Reads::pairs;
     if (!said.empty())
       trace.note("lexicon", "Words that the model lacks",

@@ -7,6 +7,10 @@
 
 namespace corpora {
 
+bool is_stand_in(const std::string& word) {
+  return word.size() > 2 && word.front() == '[' && word.back() == ']';
+}
+
 std::string source_text(const SentencePair& pair) {
   std::string text;
   for (const auto& word : pair.source) {

@@ -32,10 +32,6 @@ struct SourceWord {
   /// the noun of the subject for a verb, the noun that it stands for for a pronoun.
   std::optional<std::size_t> controller;
 
-  /// Whether the gloss cannot be known without the controller: true for "the" (le, la, les) and "slept"
-  /// (dormait, dormaient), false for "sleeps", whose own form shows its number.
-  bool needs_controller = false;
-
   /// How many nouns (words with which others can agree) stand between this word and its controller.
   std::size_t nouns_between = 0;
 };
@@ -45,6 +41,9 @@ struct SentencePair {
   std::vector<std::string> target;
   std::vector<Link> links;  ///< by source, then by target; none twice
 };
+
+/// Whether a word stands in for those of its kind that a grammar lacks: "[animal]", "[noun]".
+bool is_stand_in(const std::string& word);
 
 /// The source words with a space between each two.
 std::string source_text(const SentencePair& pair);

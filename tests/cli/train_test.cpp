@@ -157,6 +157,37 @@ TEST_CASE("train refuses an option of another task", "[thorough]") {
         Contains(flag.substr(0, flag.find(' '))) && Contains("does not concern --attention transformer"));
 }
 
+TEST_CASE("a translator of another grammar reads its words as they are, and refuses others") {
+  const Folder folder;
+  const auto grammar = folder.write("german.grammar",
+                                    "shape word\n  category word\n"
+                                    "word <the>\n  Der = le\n"
+                                    "word <noun>\n  Hund = chien\n  Kater = chat\n"
+                                    "word <slept>\n  schläft = dort\n  rennt = court\n"
+                                    "<sentence>\n  <the> <noun> <slept>\n");
+  const auto path = folder.file("german.safetensors");
+  trained_with("train translation --steps 1 --batch 2 --d-model 4 --hidden 2 --d-a 2 --grammar " +
+               as_argument(grammar) + " --output " + as_argument(path));
+  const auto of_model = " --model " + as_argument(path);
+  const auto trace = nlohmann::json::parse(
+      output_of("seq2seq --source 'Der Hund schläft' --target 'le chien dort' --format json" + of_model));
+  CHECK(trace["config"]["model"] == path);
+  CHECK_FALSE(trace["config"].contains("read_as"));
+  CHECK_THAT(refusal("seq2seq --source 'Der Vogel schläft'" + of_model),
+             Contains("it does not know “Vogel”"));
+}
+
+TEST_CASE("the task language has no word that stands in for others") {
+  const Folder folder;
+  const auto path = folder.file("language.safetensors");
+  trained_with("train language --steps 1 --batch 2 --output " + as_argument(path));
+  const auto model = attn::read_model(path);
+  for (const auto& [name, words] : model.vocabularies) {
+    CHECK(words.size() > 300);
+    for (const auto& word : words) CHECK(word.front() != '[');
+  }
+}
+
 TEST_CASE("train refuses a grammar that is not there, and names the line of what is wrong with one") {
   const Folder folder;
   CHECK_THAT(refusal("train language --grammar nowhere.grammar"),

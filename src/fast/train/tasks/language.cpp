@@ -17,13 +17,9 @@ const std::map<std::string, std::string>& other_number() {
   return forms;
 }
 
-/// Words as "[animal]" stand for those that the translators lack. A writer has no use for them.
-bool is_stand_in(const std::string& word) {
-  return word.front() == '[';
-}
-
+/// Stand-ins are for translators, and a writer has no use for them.
 std::vector<std::string> words_to_write(std::vector<std::string> words) {
-  std::erase_if(words, is_stand_in);
+  std::erase_if(words, corpora::is_stand_in);
   words.emplace_back("</s>");
   return words;
 }
@@ -31,7 +27,7 @@ std::vector<std::string> words_to_write(std::vector<std::string> words) {
 void erase_stand_ins(std::vector<corpora::SentencePair>& pairs) {
   std::erase_if(pairs, [](const corpora::SentencePair& pair) {
     return std::any_of(pair.source.begin(), pair.source.end(),
-                       [](const corpora::SourceWord& word) { return is_stand_in(word.text); });
+                       [](const corpora::SourceWord& word) { return corpora::is_stand_in(word.text); });
   });
 }
 
