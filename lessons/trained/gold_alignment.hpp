@@ -8,7 +8,6 @@
 #include "attn/tensor.hpp"
 #include "corpora/alignment_errors.hpp"
 #include "corpora/sentence_pair.hpp"
-#include "trace/trace.hpp"
 
 namespace lessons {
 
