@@ -63,6 +63,10 @@ std::size_t matrix_count(const std::array<std::size_t, N>& shape) {
 
 }  // namespace
 
+void multiply(const double* a, const double* b, double* product, std::size_t m, std::size_t k, std::size_t n) {
+  multiply(a, b, product, {m, k, n});
+}
+
 template <std::size_t N>
 Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) {
   const Size size = {a.shape(N - 2), a.shape(N - 1), b.shape(N - 1)};

@@ -29,16 +29,20 @@ void softmax_row(std::span<double> row) {
 
 }  // namespace
 
-template <std::size_t N>
-Tensor<N> softmax(Tensor<N> scores) {
-  const std::size_t length = scores.shape().back();
-  for (std::size_t begin = 0; begin < scores.size(); begin += length) {
-    const std::span row(scores.data() + begin, length);
+void softmax_rows(double* scores, std::size_t rows, std::size_t length) {
+  for (std::size_t i = 0; i < rows; ++i) {
+    const std::span row(scores + i * length, length);
     if (is_masked(row))
       std::fill(row.begin(), row.end(), 0.0);
     else
       softmax_row(row);
   }
+}
+
+template <std::size_t N>
+Tensor<N> softmax(Tensor<N> scores) {
+  const std::size_t length = scores.shape().back();
+  if (length > 0) softmax_rows(scores.data(), scores.size() / length, length);
   return scores;
 }
 

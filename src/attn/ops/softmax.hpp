@@ -10,6 +10,9 @@ namespace attn {
 template <std::size_t N>
 Tensor<N> softmax(Tensor<N> scores);
 
+/// The same of `rows` rows of `length` scores that lie one after the other, in place.
+void softmax_rows(double* scores, std::size_t rows, std::size_t length);
+
 /// ln Σₖ exp(xₖ) along the last axis, as max x + ln Σₖ exp(xₖ − max x); ranks 3 and 4. −∞ where every score
 /// is.
 template <std::size_t N>

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "formula/expression.hpp"
+
+/// A lesson as a document: headings, prose and formulas.
+namespace document {
+
+/// Where something stands in a file, both from 1 on.
+struct Place {
+  std::string file;
+  std::size_t line = 1, column = 1;
+};
+
+/// What is wrong with a document: "lessons/sdpa.md, line 12, column 5: …".
+class Error : public attn::Error {
+ public:
+  Error(const Place& place, const std::string& message);
+};
+
+struct Piece;
+
+/// Text with values and conditions in it.
+using Prose = std::vector<Piece>;
+
+/// `{if a} … {else if b} … {else} … {end}`: the first part whose condition holds.
+template <class Content>
+struct Choice {
+  struct Branch {
+    std::optional<formula::Expr> condition;  ///< none of `{else}`
+    Content content;
+  };
+  std::vector<Branch> branches;
+};
+
+/// `{NAME rest}`: a function of the program, `{flow attention}`, or a list over an axis, `{list(key)
+/// weights}`.
+struct Call {
+  std::string name;
+  std::vector<std::string> arguments;  ///< cut at commas outside of parentheses
+};
+
+/// One part of a line of prose: exactly one of them is there.
+struct Piece {
+  std::string text{};                    ///< as it stands
+  std::optional<formula::Expr> value{};  ///< `{max(key) weights:.2f}`
+  std::string format{};                  ///< ".2f"
+  std::optional<Call> call{};            ///< `{token(query)}`
+  std::optional<Choice<Prose>> choice{};
+  Place place{};
+};
+
+/// What stands in braces behind a heading, a paragraph or a claim: `{#id}`, `{if masked}`, and words of which
+/// each may have a condition: `{all}`: not on the short page; `{one line if trained}`: the formula and the
+/// shape alone; `{no table}`: the formula and the worked entry alone; `{hidden}`: computed, and shown
+/// nowhere;
+/// `{shares}`: rows of shares; `{spare}`: of a proposal, for one that was just run.
+struct Marks {
+  std::string id{};
+  std::optional<formula::Expr> condition{};
+  std::map<std::string, std::optional<formula::Expr>> words{};
+};
+
+struct Block {
+  enum class Kind {
+    heading,    ///< prose: the title; level; marks
+    formula,    ///< definition, or an input's declaration
+    paragraph,  ///< prose
+    fence,      ///< prose, line by line as it stands
+    item,       ///< of a list: prose, and its formula between backticks
+    call,       ///< `{flow attention}`
+    use,        ///< `{use scores.md, Q = Q_heads, under causal/}`
+    remark,     ///< `{at weights}` and the paragraph after it
+    choice,
+  };
+
+  Kind kind = Kind::paragraph;
+  Place place{};
+  std::size_t level = 0;
+  Prose prose{};
+  Marks marks{};
+  std::optional<formula::Definition> definition{};
+  bool is_input = false;
+  std::string code{};  ///< of an item: what stands between its first backticks
+  Call call{};
+  std::optional<Choice<std::vector<Block>>> choice{};
+};
+
+struct Document {
+  std::string file;
+  std::vector<std::pair<std::string, std::string>> front_matter;  ///< in order; a key may come twice
+  std::vector<Place> front_places;                                ///< of each of them
+  std::vector<Block> blocks;
+
+  /// The first value of a key, valid as long as the document; empty where there is none.
+  std::string_view front(std::string_view key) const;
+  std::vector<std::string_view> all_front(std::string_view key) const;
+
+  /// Where the first value of a key stands; the first line where there is none.
+  Place place_of(std::string_view key) const;
+};
+
+/// Reads a document. Throws Error with file, line and column for what cannot be read.
+Document read(const std::string& file, std::string_view text);
+
+}  // namespace document

@@ -1,0 +1,186 @@
+#include "document/prose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "formula/parse.hpp"
+
+namespace document {
+
+namespace {
+
+constexpr std::size_t most_choices = 32;
+
+/// Reads text with braces in it. What a choice holds is read up to its `{else}` or `{end}`.
+class ProseReader {
+ public:
+  ProseReader(const Place& place, std::string_view text) : place_(place), text_(text) {}
+
+  Prose whole() {
+    auto prose = until_mark();
+    if (!mark_.empty()) throw Error(here(mark_at_), fmt::format("{{{}}} without {{if …}}", mark_));
+    return prose;
+  }
+
+ private:
+  Place here(std::size_t byte) const {
+    const auto within = formula::place_of(text_, byte);
+    auto place = place_;
+    place.line += within.line - 1;
+    place.column = within.line == 1 ? place.column + within.column - 1 : within.column;
+    return place;
+  }
+
+  /// Up to `{else …}`, `{end}` or the end of the text; `mark_` says which.
+  Prose until_mark() {
+    Prose prose;
+    mark_ = {};
+    while (at_ < text_.size()) {
+      const auto brace = std::min(text_.find_first_of("{}\\", at_), text_.size());
+      add_text(prose, text_.substr(at_, brace - at_));
+      at_ = brace;
+      if (at_ == text_.size()) break;
+      if (text_[at_] == '\\' && at_ + 1 < text_.size()) {
+        add_text(prose, text_.substr(at_ + 1, 1));
+        at_ += 2;
+        continue;
+      }
+      if (text_[at_] != '{') throw Error(here(at_), "a } without its {; valid: \\} for one that is printed");
+      const auto begin = at_;
+      const auto inside = in_braces();
+      if (inside == "end" || inside == "else" || inside.starts_with("else if ")) {
+        mark_ = inside;
+        mark_at_ = begin;
+        return prose;
+      }
+      prose.push_back(piece(begin, inside));
+    }
+    return prose;
+  }
+
+  static void add_text(Prose& prose, std::string_view text) {
+    if (text.empty()) return;
+    if (prose.empty() || prose.back().text.empty()) prose.emplace_back();
+    prose.back().text += text;
+  }
+
+  /// What stands between `{` and its `}`, which are left behind.
+  std::string_view in_braces() {
+    const auto begin = ++at_;
+    const auto end = text_.find('}', begin);
+    if (end == std::string_view::npos) throw Error(here(begin - 1), "a { without its }");
+    at_ = end + 1;
+    return without_blanks(text_.substr(begin, end - begin));
+  }
+
+  Piece piece(std::size_t begin, std::string_view inside) {
+    Piece piece;
+    piece.place = here(begin);
+    if (inside.starts_with("if ")) {
+      piece.choice = choice(piece.place, inside.substr(3));
+    } else if (const auto name = inside.substr(0, inside.find_first_of(" (")); is_call(name)) {
+      piece.call = call(name, without_blanks(inside.substr(name.size())));
+    } else {
+      const auto colon = inside.rfind(':');
+      if (colon != std::string_view::npos) piece.format = inside.substr(colon + 1);
+      piece.value = read_formula(piece.place, inside.substr(0, colon));
+    }
+    return piece;
+  }
+
+  /// Of the one with which the text begins; its last byte where none closes it.
+  static std::size_t closing_parenthesis(std::string_view text) {
+    int depth = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '(') ++depth;
+      if (text[i] == ')' && --depth == 0) return i;
+    }
+    return text.size() - 1;
+  }
+
+  static Call call(std::string_view name, std::string_view rest) {
+    Call call{.name = std::string(name), .arguments = {}};
+    if (rest.starts_with('(')) {
+      const auto end = closing_parenthesis(rest);
+      const bool is_all = end + 1 == rest.size();
+      call.arguments = cut_at_commas(rest.substr(1, end - 1));
+      if (!is_all) call.arguments.emplace_back(without_blanks(rest.substr(std::min(end + 1, rest.size()))));
+    } else if (!rest.empty()) {
+      call.arguments = cut_at_commas(rest);
+    }
+    return call;
+  }
+
+  Choice<Prose> choice(const Place& place, std::string_view condition) {
+    if (++levels_ > most_choices)
+      throw Error(place, fmt::format("more than {} choices in one another", most_choices));
+    Choice<Prose> choice;
+    choice.branches.push_back({read_formula(place, condition), until_mark()});
+    while (mark_ != "end") {
+      if (mark_.empty()) throw Error(place, "{if …} without its {end}");
+      if (mark_ == "else")
+        choice.branches.push_back({std::nullopt, until_mark()});
+      else {
+        const auto other = read_formula(place, mark_.substr(std::string_view("else if ").size()));
+        choice.branches.push_back({other, until_mark()});
+      }
+    }
+    mark_ = {};
+    --levels_;
+    return choice;
+  }
+
+  Place place_;
+  std::string_view text_, mark_;
+  std::size_t at_ = 0, mark_at_ = 0, levels_ = 0;
+};
+
+}  // namespace
+
+Error::Error(const Place& place, const std::string& message)
+    : attn::Error(fmt::format("{}, line {}, column {}: {}", place.file, place.line, place.column, message)) {}
+
+std::string_view without_blanks(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+std::vector<std::string> cut_at_commas(std::string_view text) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ',';
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (c != ',' || (depth > 0 && i < text.size())) continue;
+    if (const auto part = without_blanks(text.substr(begin, i - begin)); !part.empty())
+      parts.emplace_back(part);
+    begin = i + 1;
+  }
+  return parts;
+}
+
+bool is_call(std::string_view name) {
+  constexpr std::array names = {"token", "list", "shape", "row", "call"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+formula::Expr read_formula(const Place& place, std::string_view text) {
+  try {
+    return formula::parse(text);
+  } catch (const formula::Error& error) {
+    auto there = place;
+    there.column += formula::place_of(text, error.at()).column;
+    throw Error(there, error.what());
+  }
+}
+
+Prose read_prose(const Place& place, std::string_view text) {
+  return ProseReader(place, text).whole();
+}
+
+}  // namespace document

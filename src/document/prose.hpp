@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+
+#include "document/document.hpp"
+
+namespace document {
+
+/// Reads prose that begins at `place`. Throws Error.
+Prose read_prose(const Place& place, std::string_view text);
+
+/// Reads a condition, a formula that is not 0 where it holds. Throws Error.
+formula::Expr read_formula(const Place& place, std::string_view text);
+
+/// The names of functions that prose calls; all else in braces is a formula.
+bool is_call(std::string_view name);
+
+/// Cuts at commas outside of parentheses and brackets, without the blanks around.
+std::vector<std::string> cut_at_commas(std::string_view text);
+
+std::string_view without_blanks(std::string_view text);
+
+}  // namespace document

@@ -1,0 +1,429 @@
+#include "formula/edits.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "formula/functions.hpp"
+
+namespace formula {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// The whole formula with something else in the place of one part.
+using Put = std::function<Expr(const Expr& other)>;
+
+Expr with_part(const Expr& x, std::size_t i, const Expr& part) {
+  Node node = *x;
+  node.parts[i] = part;
+  return Expr(std::move(node));
+}
+
+Expr with_function(const Expr& x, const std::string& name) {
+  Node node = *x;
+  node.name = name;
+  return Expr(std::move(node));
+}
+
+Expr over_axis(const Expr& x, const std::string& axis) {
+  Node node = *x;
+  node.axis = axis;
+  return Expr(std::move(node));
+}
+
+/// Whether each position in it is of an axis that the result has or a sum goes over.
+bool is_in_scope(const Expr& x, Axes axes) {
+  if (x->op == Op::position) return has(axes, x->name);
+  if (x->op == Op::over) {
+    if (!reduces(x->name) && !has(axes, x->axis)) return false;
+    axes.push_back(x->axis);
+  }
+  return std::all_of(x->parts.begin(), x->parts.end(),
+                     [&](const Expr& part) { return is_in_scope(part, axes); });
+}
+
+/// Each way to write one part of a formula anew, put into the whole.
+class Editor {
+ public:
+  Editor(const Sheet& sheet, const Definition& definition) : sheet_(sheet), definition_(definition) {
+    Axes later;  // what is computed from it, and itself
+    for (const auto& step : sheet.definitions())
+      if (!later.empty() || step.name == definition.name) later.push_back(step.name);
+    for (const auto& [name, tensor] : sheet.tensors())
+      if (name != definition.name && !has(later, name)) known_.push_back(name);
+  }
+
+  std::vector<Definition> all() {
+    const Put whole = [](const Expr& x) { return x; };
+    walk(definition_.expr, definition_.axes, whole);
+    add_to_whole();
+    return std::move(edits_);
+  }
+
+ private:
+  void add(const Put& put, const Expr& other) {
+    auto edited = put(other);
+    const auto is_same = [&](const Definition& edit) { return same(edit.expr, edited); };
+    if (!is_in_scope(edited, definition_.axes)) return;
+    if (same(edited, definition_.expr) || std::any_of(edits_.begin(), edits_.end(), is_same)) return;
+    edits_.push_back({definition_.name, definition_.axes, std::move(edited)});
+  }
+
+  void walk(const Expr& x, const Axes& bound, const Put& put) {
+    edit(x, bound, put);
+    auto inner = bound;
+    if (x->op == Op::over && reduces(x->name) && !has(inner, x->axis)) inner.push_back(x->axis);
+    if (x->op == Op::again) return;
+    for (std::size_t i = 0; i < x->parts.size(); ++i)
+      walk(x->parts[i], inner, [x, i, put](const Expr& part) { return put(with_part(x, i, part)); });
+  }
+
+  void edit(const Expr& x, const Axes& bound, const Put& put) {
+    switch (x->op) {
+      case Op::number:
+        return number(x, put);
+      case Op::size:
+        return length(x, put);
+      case Op::position:
+        return place(x, bound, put);
+      case Op::entry:
+        return tensor(x, bound, put);
+      case Op::over:
+        return reduction(x, bound, put);
+      case Op::call:
+        return function(x, put);
+      default:
+        return;
+    }
+  }
+
+  void number(const Expr& x, const Put& put) {
+    const double n = x->number;
+    const std::vector<double> others =
+        std::isinf(n) ? std::vector<double>{0.0, -1e9, 1e-9, -n}
+                      : std::vector<double>{0.0, 1.0, -n, 2.0 * n, n / 2.0, n + 1.0, n - 1.0};
+    for (const double other : others)
+      if (other != n) add(put, other);
+  }
+
+  void length(const Expr& x, const Put& put) {
+    for (const auto& [axis, length] : sheet_.axes())
+      if (length != sheet_.size_of(x->name)) add(put, size(axis));
+    add(put, x - 1.0);
+  }
+
+  void place(const Expr& x, const Axes& bound, const Put& put) {
+    for (const double shift : {1.0, -1.0}) {
+      add(put, x + shift);
+      add(put, call("mod", {x + shift, size(x->name)}));  // what leaves at one end comes back at the other
+    }
+    for (const auto& axis : bound)
+      if (axis != x->name) add(put, position(axis));
+  }
+
+  void tensor(const Expr& x, const Axes& bound, const Put& put) {
+    const auto& shape = sheet_.tensor(x->name).shape;
+    for (const auto& name : known_)  // another in its place
+      if (name != x->name && sheet_.tensor(name).shape == shape) add(put, entry(name, x->parts));
+    for (std::size_t i = 0; i < x->parts.size(); ++i) {
+      for (std::size_t j = i + 1; j < x->parts.size(); ++j)  // transposed
+        if (shape[i] == shape[j]) {
+          auto indices = x->parts;
+          std::swap(indices[i], indices[j]);
+          add(put, entry(x->name, indices));
+        }
+      for (const auto& axis : bound)
+        if (sheet_.size_of(axis) == shape[i]) add(put, with_part(x, i, position(axis)));
+      add(put, with_part(x, i, Expr(static_cast<double>(shape[i]) - 1.0) - x->parts[i]));  // backwards
+      add(put, with_part(x, i, 0.0));
+    }
+    for (const auto& f : {"abs", "exp", "tanh"}) add(put, call(f, {x}));
+    add(put, call("^", {x, 2.0}));
+  }
+
+  void reduction(const Expr& x, const Axes& bound, const Put& put) {
+    const auto& part = x->parts[0];
+    if (x->name == "layer_norm") walk(*expanded(x), bound, put);
+    if (!reduces(x->name)) {
+      for (const auto& axis : bound)
+        if (axis != x->axis && axis != "batch") add(put, over_axis(x, axis));
+      for (const auto& axis : bound)
+        if (axis == "batch") add(put, over_axis(x, axis));
+      add(put, part);
+      add(put, call("exp", {part}));
+      add(put, call("sigmoid", {part}));
+      if (part->op == Op::call)  // before what it comes after
+        for (std::size_t i = 0; i < part->parts.size(); ++i)
+          if (part->parts[i]->op != Op::number && !free_axes(part->parts[i]).empty())
+            add(put, hidden_as_0(with_part(part, i, with_part(x, 0, part->parts[i]))));
+      return;
+    }
+    if (x->name == "sum") {
+      add(put, x / size(x->axis));
+      add(put, with_function(x, "max"));
+      add(put, at_positions(part, {{x->axis, Expr(0.0)}}));
+    }
+    if (x->name == "mean") add(put, with_function(x, "sum"));
+    if (x->name == "max") add(put, with_function(x, "min"));
+  }
+
+  static Expr hidden_as_0(const Expr& x) {
+    return with_parts(x, [](const Expr& part) -> Expr {
+      return part->op == Op::number && std::isinf(part->number) ? Expr(0.0) : part;
+    });
+  }
+
+  void function(const Expr& x, const Put& put) {
+    const auto& f = x->name;
+    const auto& p = x->parts;
+    if (f == "+" || f == "-") {
+      add(put, p[0]);
+      add(put, f == "-" ? -p[1] : p[1]);
+      add(put, with_function(x, f == "+" ? "-" : "+"));
+      add(put, p[0] * p[1]);
+    } else if (f == "*" || f == "/") {
+      add(put, p[0]);
+      if (f == "*") add(put, p[1]);
+      add(put, call(f, {x, p[1]}));
+      add(put, with_function(x, f == "*" ? "/" : "*"));
+      add(put, p[0] + p[1]);
+      if (f == "/") add(put, p[1] / p[0]);
+    } else if (f == "where") {
+      add(put, p[1]);
+      add(put, call("where", {p[0], p[2], p[1]}));
+      add(put, p[1] + p[0]);
+      add(put, p[1] * p[0]);
+    } else if (f == "<" || f == "<=") {
+      add(put, with_function(x, f == "<" ? "<=" : "<"));
+      add(put, call(f, {p[1], p[0]}));
+      for (const double shift : {1.0, -1.0}) add(put, call(f, {p[0], p[1] + shift}));
+      add(put, call("<=", {0.0, 0.0}));
+    } else if (f == "and" || f == "or") {
+      add(put, p[0]);
+      add(put, p[1]);
+      add(put, with_function(x, f == "and" ? "or" : "and"));
+    } else if (f == "^") {
+      add(put, p[0]);
+      add(put, call("^", {p[0], -p[1]}));
+    } else if (p.size() == 1) {
+      add(put, p[0]);
+      add(put, call(f, {x}));
+      if (f == "sin" || f == "cos") add(put, with_function(x, f == "sin" ? "cos" : "sin"));
+    }
+  }
+
+  void add_to_whole() {
+    const Put whole = [](const Expr& x) { return x; };
+    const auto& right = definition_.expr;
+    std::vector<Expr> own;
+    for (const auto& axis : definition_.axes) own.push_back(position(axis));
+    for (const auto& name : known_) {
+      const auto& tensor = sheet_.tensor(name);
+      if (tensor.shape != sheet_.tensor(definition_.name).shape) continue;
+      add(whole, right + entry(name, own));
+      add(whole, right - entry(name, own));
+      add(whole, right * entry(name, own));
+    }
+    add(whole, -right);
+    for (const auto& f : {"abs", "exp", "tanh", "sigmoid", "relu"}) add(whole, call(f, {right}));
+    for (std::size_t i = 0; i < definition_.axes.size(); ++i) {  // rows the other way round, or exchanged
+      const auto& axis = definition_.axes[i];
+      const auto last = size(axis) - 1.0;
+      add(whole, at_positions(right, {{axis, last - position(axis)}}));
+      for (std::size_t j = i + 1; j < definition_.axes.size(); ++j)
+        if (const auto& other = definition_.axes[j]; sheet_.size_of(axis) == sheet_.size_of(other))
+          add(whole, at_positions(right, {{axis, position(other)}, {other, position(axis)}}));
+    }
+  }
+
+  const Sheet& sheet_;
+  const Definition& definition_;
+  std::vector<std::string> known_;
+  std::vector<Definition> edits_;
+};
+
+/// Finds formulas by somebody's numbers.
+class Detective {
+ public:
+  Detective(const Sheet& sheet, const Definition& definition, const View& theirs, double tolerance)
+      : sheet_(sheet), definition_(definition), theirs_(theirs), tolerance_(tolerance) {
+    const auto right = numbers_of(sheet_.tensor(definition_.name)), numbers = numbers_of(theirs_);
+    for (std::size_t i = 0; i < right.size(); ++i)
+      if (std::isfinite(right[i]) && std::isfinite(numbers[i]))
+        largest_ = std::max(largest_, std::abs(numbers[i]));
+    choose_entries();
+  }
+
+  bool is_right() const { return asked_.empty(); }
+
+  /// Whether the formula gives their numbers: a few entries first, as most formulas fail at one of them.
+  bool gives(const Definition& edit) const {
+    for (const auto& at : asked_)
+      if (!agree(sheet_.worked(edit, at).value(), theirs_.at(at))) return false;
+    const auto theirs = numbers_of(theirs_), ours = numbers_of(sheet_.value(edit));
+    return std::equal(theirs.begin(), theirs.end(), ours.begin(),
+                      [this](double x, double y) { return agree(y, x); });
+  }
+
+  /// The formula with the constant for which it gives their numbers, where there is one.
+  std::optional<Definition> with_constant(const std::function<Expr(double)>& formula) const {
+    const auto& at = asked_.front();
+    const double wanted = theirs_.at(at);
+    const auto error = [&](double c) {
+      return sheet_.worked({definition_.name, definition_.axes, formula(c)}, at).value() - wanted;
+    };
+    const double step = wanted == 0.0 ? 1.0 : wanted;
+    const double at_0 = error(0.0), slope = (error(step) - at_0) / step;
+    if (const double c = -at_0 / slope; std::isfinite(c))
+      if (Definition edit{definition_.name, definition_.axes, formula(c)}; gives(edit)) return edit;
+    for (const double sign : {1.0, -1.0})
+      for (double power = -12.0; power < 6.0; power += 0.25)
+        if (const auto root =
+                root_between(error, sign * std::pow(10.0, power), sign * std::pow(10.0, power + 0.25)))
+          if (Definition edit{definition_.name, definition_.axes, formula(*root)}; gives(edit)) return edit;
+    return std::nullopt;
+  }
+
+ private:
+  static std::vector<double> numbers_of(const View& view) {
+    std::vector<double> numbers;
+    attn::Index at(view.shape.size());
+    for (std::size_t i = attn::element_count(view.shape); i-- > 0;) {
+      numbers.push_back(view.at(at));
+      for (std::size_t axis = at.size(); axis-- > 0 && ++at[axis] == view.shape[axis];) at[axis] = 0;
+    }
+    return numbers;
+  }
+
+  bool agree(double ours, double theirs) const {
+    if (std::isnan(theirs) || std::isnan(ours)) return std::isnan(theirs) && std::isnan(ours);
+    if (std::isinf(theirs) || std::isinf(ours)) return ours == theirs;
+    return ours == theirs || std::abs(ours - theirs) <= tolerance_ * std::max(largest_, std::abs(theirs));
+  }
+
+  /// The first, the middle and the last of the entries that differ, and one more.
+  void choose_entries() {
+    const auto& right = sheet_.tensor(definition_.name);
+    std::vector<attn::Index> differ;
+    attn::Index at(theirs_.shape.size());
+    for (std::size_t i = attn::element_count(theirs_.shape); i-- > 0;) {
+      if (!agree(right.at(at), theirs_.at(at))) differ.push_back(at);
+      for (std::size_t axis = at.size(); axis-- > 0 && ++at[axis] == theirs_.shape[axis];) at[axis] = 0;
+    }
+    if (differ.empty()) return;
+    asked_ = {differ[differ.size() / 2], differ.front(), differ.back(), attn::Index(theirs_.shape.size())};
+  }
+
+  static std::optional<double> root_between(const std::function<double(double)>& f, double low, double high) {
+    double at_low = f(low), at_high = f(high);
+    if (!(at_low * at_high <= 0.0)) return std::nullopt;
+    for (int i = 0; i < 80; ++i) {
+      const double middle = (low + high) / 2.0, at_middle = f(middle);
+      (at_low * at_middle <= 0.0 ? high : low) = middle;
+      if (at_low * at_middle > 0.0) at_low = at_middle;
+    }
+    return (low + high) / 2.0;
+  }
+
+  const Sheet& sheet_;
+  const Definition& definition_;
+  const View& theirs_;
+  double tolerance_;
+  double largest_ = 0.0;  ///< where the right one is finite: a fill of −1e9 excuses nothing
+  std::vector<attn::Index> asked_;
+};
+
+/// Each formula with one constant of it open, as a function of that constant: those that stand in it, lengths
+/// and their roots too, and a factor and a term of the whole.
+void for_each_constant(const Expr& x, const Put& put,
+                       const std::function<void(std::function<Expr(double)>)>& see) {
+  const bool is_constant = x->op == Op::size || x->op == Op::number ||
+                           (x->op == Op::call && x->name == "sqrt" && x->parts[0]->op == Op::size);
+  if (is_constant) return see([put](double c) { return put(c); });
+  if (x->name == "layer_norm") return for_each_constant(*expanded(x), put, see);
+  for (std::size_t i = 0; i < x->parts.size(); ++i)
+    if (x->op != Op::entry && x->op != Op::again)
+      for_each_constant(
+          x->parts[i], [x, i, put](const Expr& part) { return put(with_part(x, i, part)); }, see);
+}
+
+std::size_t length_of(const Expr& x) {
+  std::size_t length = 1;
+  for (const auto& part : x->parts) length += length_of(part);
+  return length;
+}
+
+/// The shortest first: `scores / d_k` before `scores / √d_k / √d_k`.
+std::vector<Definition> simplest_first(std::vector<Definition> found) {
+  std::stable_sort(found.begin(), found.end(), [](const Definition& x, const Definition& y) {
+    return length_of(x.expr) < length_of(y.expr);
+  });
+  return found;
+}
+
+Expr written_out(const Expr& x, const Definition& step) {
+  const auto inner = with_parts(x, [&](const Expr& part) { return written_out(part, step); });
+  if (x->op != Op::entry || x->name != step.name) return inner;
+  std::map<std::string, Expr> indices;
+  for (std::size_t i = 0; i < step.axes.size(); ++i) indices.insert({step.axes[i], inner->parts[i]});
+  return at_positions(step.expr, indices);
+}
+
+}  // namespace
+
+Definition with_written_out(const Sheet& sheet, const Definition& definition, const std::string& step) {
+  const auto* its = sheet.definition_of(step);
+  return its == nullptr ? definition
+                        : Definition{definition.name, definition.axes, written_out(definition.expr, *its)};
+}
+
+std::vector<Definition> edits_of(const Sheet& sheet, const Definition& definition) {
+  return Editor(sheet, definition).all();
+}
+
+std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& definition, const View& theirs,
+                                    double tolerance, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  const auto is_over = [&] { return std::chrono::steady_clock::now() > end; };
+  const Detective detective(sheet, definition, theirs, tolerance);
+  std::vector<Definition> found;
+  if (detective.is_right()) return found;
+  const auto first = edits_of(sheet, definition);
+  for (const auto& edit : first)
+    if (!is_over() && detective.gives(edit)) found.push_back(edit);
+  if (!found.empty()) return simplest_first(std::move(found));
+
+  const auto solve = [&](const std::function<Expr(double)>& formula) {
+    if (is_over()) return;
+    if (auto solved = detective.with_constant(formula)) found.push_back(std::move(*solved));
+  };
+  for_each_constant(
+      definition.expr, [](const Expr& x) { return x; }, solve);
+  solve([&](double c) { return definition.expr * c; });
+  solve([&](double c) { return definition.expr + c; });
+  if (!found.empty()) return found;
+
+  for (const auto& operand : operands(definition.expr)) {
+    const auto joint = with_written_out(sheet, definition, operand);
+    if (same(joint.expr, definition.expr)) continue;
+    for (const auto& edit : edits_of(sheet, joint))
+      if (!is_over() && detective.gives(edit)) found.push_back(edit);
+  }
+  if (!found.empty()) return found;
+
+  for (const auto& edit : first)
+    for (const auto& second : edits_of(sheet, edit)) {
+      if (is_over()) return found;
+      if (detective.gives(second)) return {second};
+    }
+  return found;
+}
+
+}  // namespace formula

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "formula/sheet.hpp"
+
+namespace formula {
+
+/// All formulas that differ from a resolved one in one place, each once, simplest first: a factor or term
+/// left out or doubled, another operand of that shape, another axis, an index shifted, reversed or exchanged,
+/// another constant, a condition turned round, a function before or after another or not at all, a tensor of
+/// the result's shape added. Each is resolved.
+std::vector<Definition> edits_of(const Sheet& sheet, const Definition& definition);
+
+/// Those that reproduce `theirs` to within `tolerance` of its largest number, simplest first: single ones,
+/// those with one constant that is solved for; where there are none, single ones of the formula with one
+/// operand written out; then pairs. None where `theirs` is what
+/// the formula gives. Gives up after `seconds`.
+std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& definition, const View& theirs,
+                                    double tolerance, double seconds = 2.0);
+
+/// The formula with that step's own in place of its entries: `softmax(key) where(mask, scaled, -inf)` for
+/// `softmax(key) masked`. The same formula where the sheet has no definition of the step.
+Definition with_written_out(const Sheet& sheet, const Definition& definition, const std::string& step);
+
+}  // namespace formula

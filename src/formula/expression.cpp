@@ -1,0 +1,128 @@
+#include "formula/expression.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace formula {
+
+std::size_t place_in(const Axes& axes, const std::string& axis) {
+  return static_cast<std::size_t>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
+}
+
+bool has(const Axes& axes, const std::string& axis) {
+  return place_in(axes, axis) < axes.size();
+}
+
+Expr::Expr(double number) : node_(std::make_shared<const Node>(Node{.op = Op::number, .number = number})) {}
+Expr::Expr(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
+
+Expr name(std::string name) {
+  return Expr(Node{.op = Op::name, .name = std::move(name)});
+}
+
+Expr position(std::string axis) {
+  return Expr(Node{.op = Op::position, .name = std::move(axis)});
+}
+
+Expr size(std::string axis) {
+  return Expr(Node{.op = Op::size, .name = std::move(axis)});
+}
+
+Expr entry(std::string tensor, std::vector<Expr> indices) {
+  return Expr(Node{.op = Op::entry, .name = std::move(tensor), .parts = std::move(indices)});
+}
+
+Expr call(std::string function, std::vector<Expr> parts) {
+  return Expr(Node{.op = Op::call, .name = std::move(function), .parts = std::move(parts)});
+}
+
+Expr over(std::string function, std::string axis, Expr part) {
+  return Expr(
+      Node{.op = Op::over, .name = std::move(function), .axis = std::move(axis), .parts = {std::move(part)}});
+}
+
+Expr operator+(Expr x, Expr y) {
+  return call("+", {std::move(x), std::move(y)});
+}
+
+Expr operator-(Expr x, Expr y) {
+  return call("-", {std::move(x), std::move(y)});
+}
+
+Expr operator*(Expr x, Expr y) {
+  return call("*", {std::move(x), std::move(y)});
+}
+
+Expr operator/(Expr x, Expr y) {
+  return call("/", {std::move(x), std::move(y)});
+}
+
+Expr operator-(Expr x) {
+  return call("neg", {std::move(x)});
+}
+
+bool same(const Expr& x, const Expr& y) {
+  if (&*x == &*y) return true;
+  return x->op == y->op && x->number == y->number && x->name == y->name && x->axis == y->axis &&
+         x->changed == y->changed &&
+         std::equal(x->parts.begin(), x->parts.end(), y->parts.begin(), y->parts.end(), same);
+}
+
+Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& change) {
+  if (x->parts.empty()) return x;
+  Node node = *x;
+  for (auto& part : node.parts) part = change(part);
+  return Expr(std::move(node));
+}
+
+Expr at_positions(const Expr& x, const std::map<std::string, Expr>& positions) {
+  if (positions.empty()) return x;
+  if (x->op == Op::position) {
+    const auto found = positions.find(x->name);
+    return found == positions.end() ? x : found->second;
+  }
+  auto inner = positions;
+  if (x->op == Op::over) inner.erase(x->axis);
+  return with_parts(x, [&](const Expr& part) { return at_positions(part, inner); });
+}
+
+namespace {
+
+/// Calls `see` with each position that is free in `x`, where `bound` are summed over around it.
+void for_each_free(const Expr& x, std::vector<std::string>& bound,
+                   const std::function<void(const std::string&)>& see) {
+  if (x->op == Op::position && !has(bound, x->name)) see(x->name);
+  if (x->op == Op::over) bound.push_back(x->axis);
+  for (const auto& part : x->parts) for_each_free(part, bound, see);
+  if (x->op == Op::over) bound.pop_back();
+}
+
+}  // namespace
+
+Axes free_axes(const Expr& x) {
+  Axes axes;
+  std::vector<std::string> bound;
+  for_each_free(x, bound, [&](const std::string& axis) {
+    if (!has(axes, axis)) axes.push_back(axis);
+  });
+  return axes;
+}
+
+bool depends_on(const Expr& x, const std::string& axis) {
+  return has(free_axes(x), axis);
+}
+
+std::vector<std::string> operands(const Expr& x) {
+  std::vector<std::string> names;
+  const std::function<void(const Expr&)> see = [&](const Expr& part) {
+    const bool is_tensor = part->op == Op::entry || part->op == Op::again;
+    if (is_tensor && !has(names, part->name)) names.push_back(part->name);
+    const bool is_choice = part->op == Op::call && part->name == "where";  // its condition comes last
+    for (std::size_t i = 0; i < part->parts.size(); ++i)
+      see(part->parts[is_choice ? (i + 1) % part->parts.size() : i]);
+  };
+  see(x);
+  return names;
+}
+
+}  // namespace formula

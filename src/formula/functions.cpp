@@ -1,0 +1,134 @@
+#include "formula/functions.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "formula/parse.hpp"
+
+namespace formula {
+
+namespace {
+
+template <class Table, class Name>
+auto find_named(const Table& table, const Name& name) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const auto& one) { return one.name == name; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+constexpr std::array reductions = {"sum", "max", "min", "argmax"};
+
+bool is_one_of_reductions(std::string_view name) {
+  return std::find(reductions.begin(), reductions.end(), name) != reductions.end();
+}
+
+Composite over_axis(std::string name, const char* body) {
+  return {std::move(name), true, {"x"}, parse(body)};
+}
+
+Composite of_number(std::string name, const char* body) {
+  return {std::move(name), false, {"x"}, parse(body)};
+}
+
+}  // namespace
+
+const std::vector<Function>& functions() {
+  static const std::vector<Function> all = {
+      {"+", 2, false, [](const double* x) { return x[0] + x[1]; }},
+      {"-", 2, false, [](const double* x) { return x[0] - x[1]; }},
+      {"*", 2, false, [](const double* x) { return x[0] * x[1]; }},
+      {"/", 2, false, [](const double* x) { return x[0] / x[1]; }},
+      {"^", 2, false, [](const double* x) { return x[1] == 2.0 ? x[0] * x[0] : std::pow(x[0], x[1]); }},
+      {"neg", 1, false, [](const double* x) { return -x[0]; }},
+      {"<", 2, true, [](const double* x) { return x[0] < x[1] ? 1.0 : 0.0; }},
+      {"<=", 2, true, [](const double* x) { return x[0] <= x[1] ? 1.0 : 0.0; }},
+      {"=", 2, true, [](const double* x) { return x[0] == x[1] ? 1.0 : 0.0; }},
+      {"and", 2, true, [](const double* x) { return x[0] != 0.0 && x[1] != 0.0 ? 1.0 : 0.0; }},
+      {"or", 2, true, [](const double* x) { return x[0] != 0.0 || x[1] != 0.0 ? 1.0 : 0.0; }},
+      {"not", 1, true, [](const double* x) { return x[0] == 0.0 ? 1.0 : 0.0; }},
+      {"where", 3, false, [](const double* x) { return x[0] != 0.0 ? x[1] : x[2]; }},
+      {"exp", 1, false, [](const double* x) { return std::exp(x[0]); }},
+      {"log", 1, false, [](const double* x) { return std::log(x[0]); }},
+      {"sqrt", 1, false, [](const double* x) { return std::sqrt(x[0]); }},
+      {"tanh", 1, false, [](const double* x) { return std::tanh(x[0]); }},
+      {"erf", 1, false, [](const double* x) { return std::erf(x[0]); }},
+      {"sin", 1, false, [](const double* x) { return std::sin(x[0]); }},
+      {"cos", 1, false, [](const double* x) { return std::cos(x[0]); }},
+      {"floor", 1, false, [](const double* x) { return std::floor(x[0]); }},
+      {"abs", 1, false, [](const double* x) { return std::abs(x[0]); }},
+      {"max", 2, false, [](const double* x) { return std::max(x[0], x[1]); }},
+      {"min", 2, false, [](const double* x) { return std::min(x[0], x[1]); }},
+      {"mod", 2, false, [](const double* x) { return x[0] - x[1] * std::floor(x[0] / x[1]); }},
+  };
+  return all;
+}
+
+const Function* function_named(std::string_view name) {
+  return find_named(functions(), name);
+}
+
+const std::vector<Composite>& composites() {
+  static const std::vector<Composite> all = {
+      over_axis("softmax",
+                "where(max(axis) x = -inf, 0, exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x))"),
+      over_axis("unguarded_softmax", "exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x)"),
+      over_axis("log_sum_exp", "max(axis) x + log(sum(axis) exp(x - max(axis) x))"),
+      over_axis("mean", "sum(axis) x / size(axis)"),
+      over_axis("layer_norm", "(x - mean(axis) x) / sqrt(mean(axis) (x - mean(axis) x) ^ 2 + 1e-5)"),
+      of_number("sigmoid", "1 / (1 + exp(-x))"),
+      of_number("relu", "max(x, 0)"),
+      of_number("gelu", "x * (1 + erf(x / sqrt(2))) / 2"),
+  };
+  return all;
+}
+
+const Composite* composite_named(std::string_view name) {
+  constexpr std::array names = {"softmax",    "unguarded_softmax", "log_sum_exp", "mean",
+                                "layer_norm", "sigmoid",           "relu",        "gelu"};
+  // The parser asks while their bodies are parsed.
+  if (std::find(names.begin(), names.end(), name) == names.end()) return nullptr;
+  return find_named(composites(), name);
+}
+
+bool goes_over_axis(std::string_view name) {
+  constexpr std::array composites = {"softmax", "unguarded_softmax", "log_sum_exp", "mean", "layer_norm"};
+  return is_one_of_reductions(name) ||
+         std::find(composites.begin(), composites.end(), name) != composites.end();
+}
+
+bool reduces(std::string_view name) {
+  return is_one_of_reductions(name) || name == "log_sum_exp" || name == "mean";
+}
+
+namespace {
+
+/// `body` with what stands for its operands and its axis put in.
+Expr instantiated(const Expr& body, const Composite& composite, const Expr& x) {
+  if (body->op == Op::name)
+    for (std::size_t i = 0; i < composite.operands.size(); ++i)
+      if (body->name == composite.operands[i]) return x->parts.at(i);
+  Node node = *body;
+  if (node.op == Op::over && node.axis == "axis") node.axis = x->axis;
+  if (node.op == Op::size && node.name == "axis") node.name = x->axis;
+  for (auto& part : node.parts) part = instantiated(part, composite, x);
+  return Expr(std::move(node));
+}
+
+}  // namespace
+
+std::optional<Expr> expanded(const Expr& x) {
+  if (x->op != Op::call && x->op != Op::over) return std::nullopt;
+  const auto* composite = composite_named(x->name);
+  if (composite == nullptr || composite->goes_over_axis != (x->op == Op::over)) return std::nullopt;
+  return instantiated(composite->body, *composite, x);
+}
+
+bool is_truth(const Expr& x) {
+  if (x->op != Op::call) return false;
+  const auto* function = function_named(x->name);
+  if (function != nullptr && x->name == "where") return is_truth(x->parts[1]) && is_truth(x->parts[2]);
+  return function != nullptr && function->is_truth;
+}
+
+}  // namespace formula

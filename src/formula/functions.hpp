@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formula/expression.hpp"
+
+namespace formula {
+
+/// A function of numbers that formulas call.
+struct Function {
+  std::string_view name;  ///< "+", "exp", "where"
+  std::size_t operands;
+  bool is_truth = false;  ///< its value is true or false, written 1 or 0
+  double (*value)(const double* operands);
+};
+
+/// All of them: + - * / ^ neg < <= = and or not where exp log sqrt tanh erf sin cos floor abs max min mod.
+const std::vector<Function>& functions();
+
+/// The one of that name, or null.
+const Function* function_named(std::string_view name);
+
+/// A formula with a name: `sigmoid(x) = 1 / (1 + exp(-x))`, `mean(axis) x = sum(axis) x / size(axis)`.
+struct Composite {
+  std::string name;
+  bool goes_over_axis;
+  std::vector<std::string> operands;  ///< names in `body`
+  Expr body;                          ///< `axis` stands for the axis
+};
+
+/// All of them: softmax, unguarded_softmax, log_sum_exp, mean, layer_norm, sigmoid, relu, gelu.
+const std::vector<Composite>& composites();
+
+/// The one of that name, or null.
+const Composite* composite_named(std::string_view name);
+
+/// Whether a function of that name goes over an axis: sum, max, min, argmax and composites that do.
+bool goes_over_axis(std::string_view name);
+
+/// Whether it leaves the axis away: sum, max, min, argmax, log_sum_exp, mean.
+bool reduces(std::string_view name);
+
+/// What a composite stands for, one level deep; nothing for what is none.
+std::optional<Expr> expanded(const Expr& x);
+
+/// Whether the value is true or false.
+bool is_truth(const Expr& x);
+
+}  // namespace formula

@@ -1,0 +1,289 @@
+#include "formula/numpy.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "formula/whole_arrays.hpp"
+
+namespace formula {
+
+namespace numpy {
+
+namespace {
+
+using Kind = Array::Kind;
+using Type = Array::Type;
+
+/// How strongly the outermost operator of a text binds.
+enum Binding { comparison, disjunction, conjunction, sum, product, unary, power, primary };
+
+struct Text {
+  std::string text;
+  Binding binding = primary;
+};
+
+struct Operator {
+  const char* sign;
+  Binding binding;
+};
+
+const std::map<std::string, Operator> operators = {
+    {"+", {"+", sum}},         {"-", {"-", sum}},          {"*", {"*", product}},
+    {"/", {"/", product}},     {"//", {"//", product}},    {"mod", {"%", product}},
+    {"^", {"**", power}},      {"<", {"<", comparison}},   {"<=", {"<=", comparison}},
+    {"=", {"==", comparison}}, {"!=", {"!=", comparison}}, {"and", {"&", conjunction}},
+    {"or", {"|", disjunction}}};
+
+const std::map<std::string, std::string> renamed = {
+    {"abs", "np.abs"}, {"max", "np.maximum"}, {"min", "np.minimum"}, {"erf", "np.vectorize(math.erf)"}};
+
+std::string number_text(double number) {
+  if (std::isnan(number)) return "np.nan";
+  if (std::isinf(number)) return number < 0.0 ? "-np.inf" : "np.inf";
+  auto text = fmt::format("{}", number);
+  const bool is_too_long = std::abs(number) >= 2147483648.0 && text.find_first_of(".e") == std::string::npos;
+  return is_too_long ? text + ".0" : text;
+}
+
+std::string tuple(const std::vector<std::size_t>& numbers) {
+  return fmt::format("({}{})", fmt::join(numbers, ", "), numbers.size() == 1 ? "," : "");
+}
+
+class NumPy {
+ public:
+  explicit NumPy(const Sheet& sheet) : sheet_(sheet) {}
+
+  std::string operator()(const Array& x) const { return read(x).text; }
+
+ private:
+  Text read(const Array& x) const {
+    switch (x.kind) {
+      case Kind::number:
+        return number(x);
+      case Kind::variable:
+        return {x.name};
+      case Kind::positions:
+        return {fmt::format("np.arange({})", sheet_.size_of(x.axes[0]))};
+      case Kind::function:
+        return function(x, x.axes);
+      case Kind::reduction:
+        return reduction(x, false);
+      case Kind::product:
+        return {bound(x.parts[0], product) + " @ " + bound(x.parts[1], unary), product};
+      case Kind::sums:
+        return einsum(x);
+      case Kind::transposed:
+        return transposed(x);
+      case Kind::reshaped:
+        return {fmt::format("{}.reshape({})", bound(x.parts[0]), fmt::join(shape_of(x.axes), ", "))};
+      case Kind::taken:
+        return taken(x);
+      case Kind::broadcast:
+        return {x.parts[0].axes.empty() && x.parts[0].number
+                    ? fmt::format("np.full({}, {})", tuple(shape_of(x.axes)), read(x.parts[0]).text)
+                    : fmt::format("np.broadcast_to({}, {})", fit(x.parts[0], x.axes, comparison),
+                                  tuple(shape_of(x.axes)))};
+    }
+    return {};
+  }
+
+  static Text number(const Array& x) {
+    if (!x.name.empty()) return {fmt::format("{}.shape[{}]", identifier(x.name), x.place)};
+    if (x.type == Type::truth) return {*x.number != 0.0 ? "True" : "False"};
+    return {number_text(*x.number), std::signbit(*x.number) ? unary : primary};
+  }
+
+  std::vector<std::size_t> shape_of(const Axes& axes) const {
+    std::vector<std::size_t> shape;
+    for (const auto& axis : axes) shape.push_back(sheet_.size_of(axis));
+    return shape;
+  }
+
+  /// In parentheses where it binds less than `least`.
+  std::string bound(const Array& x, Binding least = primary) const { return bound(read(x), least); }
+  static std::string bound(const Text& text, Binding least) {
+    return text.binding < least ? "(" + text.text + ")" : text.text;
+  }
+
+  /// So that it broadcasts to `target`.
+  std::string fit(const Array& x, const Axes& target, Binding least) const {
+    if (x.axes.empty() || std::equal(x.axes.rbegin(), x.axes.rend(), target.rbegin())) return bound(x, least);
+    if (x.kind == Kind::reduction) {
+      const auto& whole = x.parts[0].axes;
+      if (whole.size() <= target.size() && std::equal(whole.rbegin(), whole.rend(), target.rbegin()))
+        return bound(reduction(x, true), least);
+    }
+    const auto has_axes = [](const Array& part) { return !part.axes.empty(); };
+    if (x.kind == Kind::function && std::count_if(x.parts.begin(), x.parts.end(), has_axes) == 1)
+      return bound(function(x, target), least);
+    std::vector<const char*> index;
+    for (auto axis = std::find(target.begin(), target.end(), x.axes[0]); axis != target.end(); ++axis)
+      index.push_back(has(x.axes, *axis) ? ":" : "None");
+    return fmt::format("{}[{}]", bound(x), fmt::join(index, ", "));
+  }
+
+  Text function(const Array& x, const Axes& axes) const {
+    const auto& p = x.parts;
+    if (x.name == "neg") return {"-" + fit(p[0], axes, unary), unary};
+    if (x.name == "not") return {"~" + fit(p[0], axes, unary), unary};
+    if (x.name == "numbers") return {fit(p[0], axes, primary) + ".astype(float)"};
+    if (x.name == "whole") return {fit(p[0], axes, primary) + ".astype(int)"};
+    if (x.name == "^") return raised(x, axes);
+    if (x.name == "mod" && !p[1].number)  // of a whole number by 0 is no number
+      return {fit(p[0], axes, product) + " % (1.0 * " + fit(p[1], axes, unary) + ")", product};
+    if (const auto found = operators.find(x.name); found != operators.end()) {
+      const auto [sign, binding] = found->second;
+      const bool repeats = x.name == "+" || x.name == "and" || x.name == "or";
+      const auto next = static_cast<Binding>(binding + 1);
+      return {fmt::format("{} {} {}", fit(p[0], axes, binding == comparison ? next : binding), sign,
+                          fit(p[1], axes, repeats && p[1].name == x.name ? binding : next)),
+              binding};
+    }
+    std::vector<std::string> parts;
+    for (const auto& part : p) parts.push_back(fit(part, axes, comparison));
+    const auto found = renamed.find(x.name);
+    return {fmt::format("{}({})", found == renamed.end() ? "np." + x.name : found->second,
+                        fmt::join(parts, ", "))};
+  }
+
+  /// NumPy refuses negative powers of whole numbers, and theirs may be too large.
+  Text raised(const Array& x, const Axes& axes) const {
+    const auto as_real = [&](const Array& part, const std::string& text) {
+      if (part.type == Type::real) return text;
+      return part.number ? number_text(*part.number) + ".0" : text + ".astype(float)";
+    };
+    auto base = fit(x.parts[0], axes, primary), exponent = fit(x.parts[1], axes, unary);
+    if (x.type == Type::real && x.parts[0].number) base = as_real(x.parts[0], base);
+    if (x.type == Type::real && !x.parts[0].number && (!x.parts[1].number || *x.parts[1].number < 0.0))
+      exponent = as_real(x.parts[1], x.parts[1].number ? exponent : fit(x.parts[1], axes, primary));
+    if (*base.begin() == '-') base = "(" + base + ")";
+    return {base + " ** " + exponent, power};
+  }
+
+  static std::string axis_argument(const Array& x) {
+    const auto& axes = x.parts[0].axes;
+    std::vector<std::size_t> places;
+    for (const auto& axis : x.over) places.push_back(place_in(axes, axis));
+    if (places.size() == axes.size()) return "";
+    if (places.size() > 1) return "axis=" + tuple(places);
+    return places[0] + 1 == axes.size() ? "axis=-1" : fmt::format("axis={}", places[0]);
+  }
+
+  Text reduction(const Array& x, bool keeps) const {
+    std::vector<std::string> arguments;
+    if (const auto axis = axis_argument(x); !axis.empty()) arguments.push_back(axis);
+    if (keeps) arguments.push_back("keepdims=True");
+    return {fmt::format("{}.{}({})", bound(x.parts[0]), x.name, fmt::join(arguments, ", "))};
+  }
+
+  Text einsum(const Array& x) const {
+    std::map<std::string, char> letters;
+    std::set<char> used;
+    std::vector<std::string> specifications, operands;
+    const auto letter_of = [&](const std::string& axis) {
+      if (letters.count(axis) > 0) return letters[axis];
+      for (const char c : axis + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+        if (std::isalpha(static_cast<unsigned char>(c)) != 0 && used.insert(c).second)
+          return letters[axis] = c;
+      return ' ';
+    };
+    const auto letters_of = [&](const Axes& axes) {
+      std::string all;
+      for (const auto& axis : axes) all += letter_of(axis);
+      return all;
+    };
+    for (const auto& part : x.parts) {
+      specifications.push_back(letters_of(part.axes));
+      operands.push_back(bound(part, comparison));
+    }
+    return {fmt::format("np.einsum(\"{}->{}\", {})", fmt::join(specifications, ","), letters_of(x.axes),
+                        fmt::join(operands, ", "))};
+  }
+
+  Text transposed(const Array& x) const {
+    const auto& axes = x.parts[0].axes;
+    const auto text = bound(x.parts[0]);
+    std::vector<std::size_t> places, moved;
+    for (const auto& axis : x.axes) places.push_back(place_in(axes, axis));
+    if (places.size() == 2) return {text + ".T"};
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (places[i] != i) moved.push_back(i);
+    if (moved.size() == 2) return {fmt::format("{}.swapaxes({}, {})", text, moved[0], moved[1])};
+    return {fmt::format("{}.transpose({})", text, fmt::join(places, ", "))};
+  }
+
+  Text taken(const Array& x) const {
+    std::vector<std::string> index;
+    bool is_grid = true;
+    for (const auto& one : x.indices)
+      is_grid = is_grid && (one.kind == Array::Index::Kind::array || one.kind == Array::Index::Kind::one);
+    for (const auto& one : x.indices) index.push_back(index_text(x, one, is_grid));
+    while (index.back() == ":") index.pop_back();
+    return {fmt::format("{}[{}]", bound(x.parts[0]), fmt::join(index, ", "))};
+  }
+
+  std::string index_text(const Array& x, const Array::Index& index, bool is_grid) const {
+    switch (index.kind) {
+      case Array::Index::Kind::all:
+        return ":";
+      case Array::Index::Kind::one:
+        return fmt::format("{}", index.begin);
+      case Array::Index::Kind::slice:
+        return slice(index);
+      case Array::Index::Kind::array:
+        break;
+    }
+    const auto& part = x.parts[index.part];
+    return is_grid ? fit(part, x.axes, comparison) : bound(part, comparison);
+  }
+
+  static std::string slice(const Array::Index& index) {
+    const auto end = index.begin + index.step * static_cast<std::ptrdiff_t>(index.count);
+    const auto stop = end < 0 ? "" : fmt::format("{}", end);
+    const auto start = index.begin == 0 ? "" : fmt::format("{}", index.begin);
+    return start + ":" + stop + (index.step == 1 ? "" : fmt::format(":{}", index.step));
+  }
+
+  const Sheet& sheet_;
+};
+
+const std::set<std::string> keywords = {
+    // of Python
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
+    "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
+    "math", "nonlocal", "not", "np", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+    // of C++
+    "alignas", "alignof", "asm", "auto", "bool", "case", "catch", "char", "concept", "const", "constexpr",
+    "decltype", "default", "delete", "do", "double", "enum", "explicit", "export", "extern", "false", "float",
+    "friend", "goto", "inline", "int", "lab", "long", "main", "mutable", "namespace", "new", "noexcept",
+    "nullptr", "operator", "private", "protected", "public", "register", "requires", "short", "signed",
+    "sizeof", "static", "std", "struct", "switch", "template", "this", "throw", "true", "typedef", "typeid",
+    "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "xt"};
+
+}  // namespace
+
+}  // namespace numpy
+
+std::string identifier(const std::string& name) {
+  std::string result;
+  for (const char c : name) result += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
+  if (std::isdigit(static_cast<unsigned char>(result.front())) != 0) result.insert(0, "_");
+  return numpy::keywords.count(result) > 0 ? result + "_" : result;
+}
+
+std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& definition, bool drops_batch) {
+  Scope scope(sheet, drops_batch);
+  const numpy::NumPy text(sheet);
+  std::vector<std::string> lines;
+  for (const auto& line : in_whole_arrays(scope, definition))
+    lines.push_back(fmt::format("{} = {}", line.name, text(line.value)));
+  return lines;
+}
+
+}  // namespace formula

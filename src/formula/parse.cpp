@@ -1,0 +1,340 @@
+#include "formula/parse.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+
+#include "attn/text/spelling.hpp"
+#include "formula/functions.hpp"
+
+namespace formula {
+
+namespace {
+
+constexpr std::size_t most_levels = 64, most_bytes = 10'000, most_nodes = 2'000;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Letters of other scripts among them.
+bool begins_word(char c) {
+  const char lower = static_cast<char>(c | 0x20);
+  return (lower >= 'a' && lower <= 'z') || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool continues_word(char c) {
+  return begins_word(c) || c == '/' || c == '.' || c == '=' || c == '-';
+}
+
+bool is_operator(std::string_view word) {
+  return word == "and" || word == "or" || word == "not" || word == "neg";
+}
+
+/// The number that a word is; nothing for a name.
+std::optional<double> number_in(std::string_view word) {
+  if (word == "inf") return std::numeric_limits<double>::infinity();
+  if (!is_digit(word.front()) || word.find_first_of("xXpP") != word.npos) return std::nullopt;
+  const std::string text(word);  // libc++ has no from_chars for double
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  return end == text.data() + text.size() && std::isfinite(number) ? std::optional(number) : std::nullopt;
+}
+
+/// The words of functions that stand before what they take.
+std::vector<std::string> function_names() {
+  std::vector<std::string> names = {"sum", "argmax", "size", "again"};
+  for (const auto& one : functions())
+    if (begins_word(one.name[0]) && !is_operator(one.name)) names.emplace_back(one.name);
+  for (const auto& one : composites()) names.push_back(one.name);
+  return names;
+}
+
+/// Recursive descent: a level of precedence a function, the weakest first.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {
+    if (text.size() > most_bytes)
+      throw Error(most_bytes,
+                  fmt::format("a formula of {} bytes; valid: at most {}", text.size(), most_bytes));
+    advance();
+  }
+
+  Expr expression() { return binary({"or"}, &Parser::conjunction); }
+
+  Definition definition(bool has_expression) {
+    Definition result{word("a name"), {}, 0.0};
+    if (take("[")) {
+      do result.axes.push_back(word("an axis"));
+      while (take(","));
+      expect("]");
+    }
+    if (has_expression) {
+      expect("=");
+      result.expr = expression();
+    }
+    return result;
+  }
+
+  void end() const {
+    if (!token_.empty()) wrong("an operator or the end", "+ - * / ^ < <= = and or, each between blanks");
+  }
+
+ private:
+  /// One level deeper in the formula for as long as it lives.
+  class Level {
+   public:
+    explicit Level(Parser& parser) : parser_(parser) {
+      if (parser.depth_ == most_levels)
+        throw Error(
+            parser.at_,
+            fmt::format("a formula of more than {} levels; valid: fewer, one inside the other", most_levels));
+      ++parser.depth_;
+    }
+    ~Level() { --parser_.depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Parser& parser_;
+  };
+
+  [[noreturn]] void wrong(std::string_view expected, std::string_view valid) const {
+    const auto found = token_.empty() ? "the end" : fmt::format("'{}'", token_);
+    const bool is_glued = last_.find_first_of("/=-") != last_.npos && begins_word(last_.front());
+    const auto hint =
+        is_glued ? fmt::format(" ('{}' is one name: operators stand between blanks)", last_) : "";
+    throw Error(at_, fmt::format("expected {}, found {}{}; valid: {}", expected, found, hint, valid));
+  }
+
+  [[noreturn]] void expected_operand() const { wrong("an operand", "a number, a name, a function, ("); }
+
+  /// Goes on to the next word or sign; to nothing at the end.
+  void advance() {
+    last_ = token_;
+    at_ = std::min(text_.find_first_not_of(" \t\r\n", at_ + token_.size()), text_.size());
+    auto end = at_;
+    if (at_ < text_.size() && begins_word(text_[at_]))
+      while (end < text_.size() && continues_word(text_[end])) ++end;
+    else
+      end += text_.substr(at_, 2) == "<=" ? 2 : 1;
+    token_ = text_.substr(at_, end - at_);
+  }
+
+  bool take(std::string_view token) {
+    if (token_ != token) return false;
+    advance();
+    return true;
+  }
+
+  void expect(std::string_view token) {
+    if (!take(token))
+      wrong(fmt::format("'{}'", token), fmt::format("{}{}", token, token == "=" ? "" : ", an operator"));
+  }
+
+  bool is_word() const { return !token_.empty() && begins_word(token_.front()) && !is_operator(token_); }
+
+  bool begins_operand() const { return is_word() || token_ == "("; }
+
+  std::string word(std::string_view expected) {
+    if (!is_word() || number_in(token_)) wrong(expected, "letters, digits and _ / . = -");
+    std::string result(token_);
+    advance();
+    return result;
+  }
+
+  Expr node(std::size_t at, Node node) {
+    if (++nodes_ > most_nodes)
+      throw Error(at_,
+                  fmt::format("a formula of more than {} operands and operations; valid: fewer", most_nodes));
+    node.at = at;
+    return Expr(std::move(node));
+  }
+
+  Expr called(std::string_view function, std::vector<Expr> parts) {
+    const auto at = parts[0]->at;
+    return node(at, {.op = Op::call, .name = std::string(function), .parts = std::move(parts)});
+  }
+
+  /// Operands with these operators between them, from left to right.
+  Expr binary(std::initializer_list<std::string_view> operators, Expr (Parser::*operand)()) {
+    auto left = (this->*operand)();
+    while (std::find(operators.begin(), operators.end(), token_) != operators.end()) {
+      const auto function = token_;
+      advance();
+      left = called(function, {left, (this->*operand)()});
+    }
+    return left;
+  }
+
+  Expr conjunction() { return binary({"and"}, &Parser::negation); }
+
+  Expr negation() {
+    const auto at = at_;
+    if (!take("not")) return comparison();
+    const Level level(*this);
+    return node(at, {.op = Op::call, .name = "not", .parts = {negation()}});
+  }
+
+  Expr comparison() {
+    auto left = sum();
+    const auto function = token_;
+    if (function != "<" && function != "<=" && function != "=") return left;
+    advance();
+    return called(function, {left, sum()});
+  }
+
+  Expr sum() { return binary({"+", "-"}, &Parser::quotient); }
+
+  Expr quotient() {
+    auto left = product();
+    while (token_ == "/") {
+      const auto at = at_;
+      advance();
+      auto divisor = signed_power();
+      if (token_ == "*") throw Error(at, "a / b * c may mean two things; valid: (a / b) * c, a / (b * c)");
+      left = called("/", {left, divisor});
+    }
+    return left;
+  }
+
+  Expr product() { return binary({"*"}, &Parser::signed_power); }
+
+  Expr signed_power() {
+    const auto at = at_;
+    if (!take("-")) return power();
+    const Level level(*this);
+    const bool touches = at_ == at + 1;
+    const auto x = signed_power();
+    if (touches && x->op == Op::number && !std::signbit(x->number))
+      return node(at, {.op = Op::number, .number = -x->number});
+    return node(at, {.op = Op::call, .name = "neg", .parts = {x}});
+  }
+
+  Expr power() {
+    auto base = operand();
+    if (!take("^")) return base;
+    const Level level(*this);
+    return called("^", {base, signed_power()});
+  }
+
+  Expr operand() {
+    const Level level(*this);
+    const auto at = at_;
+    if (take("(")) {
+      auto inner = expression();
+      expect(")");
+      return inner;
+    }
+    if (!is_word()) expected_operand();
+    const std::string name(token_);
+    const auto number = number_in(name);
+    if (!number && is_digit(name[0]))
+      throw Error(at, fmt::format("{} is no number; valid: 2, 0.5, 1e-9", name));
+    advance();
+    if (number) return node(at, {.op = Op::number, .number = *number});
+    if (take("[")) return node(at, {.op = Op::entry, .name = name, .parts = list("]")});
+    return take("(") ? function(name, at) : node(at, {.op = Op::name, .name = name});
+  }
+
+  std::vector<Expr> list(std::string_view end) {
+    std::vector<Expr> all;
+    do all.push_back(expression());
+    while (take(","));
+    expect(end);
+    return all;
+  }
+
+  /// What follows `name(`.
+  Expr function(const std::string& name, std::size_t at) {
+    if (name == "size") {
+      auto axis = word("an axis");
+      expect(")");
+      return node(at, {.op = Op::size, .name = std::move(axis)});
+    }
+    if (name == "again") return again(at);
+    auto parts = list(")");
+    if (goes_over_axis(name) && begins_operand()) return over_axes(name, parts, at);
+    const auto* const function = function_named(name);
+    const bool is_over = function == nullptr && goes_over_axis(name);
+    if (is_over) expected_operand();
+    if (function == nullptr && composite_named(name) == nullptr)
+      throw Error(at,
+                  fmt::format("{} is no function; {}", name, attn::valid_instead_of(name, function_names())));
+    const std::size_t count = function == nullptr ? 1 : function->operands;
+    if (parts.size() != count)
+      throw Error(at, fmt::format("{} of {} operands; valid: {}", name, parts.size(), count));
+    return node(at, {.op = Op::call, .name = name, .parts = std::move(parts)});
+  }
+
+  /// `sum(a, b) x` is `sum(a) sum(b) x`.
+  Expr over_axes(const std::string& name, const std::vector<Expr>& axes, std::size_t at) {
+    for (const auto& axis : axes)
+      if (axis->op != Op::name)
+        throw Error(axis->at, fmt::format("{} goes over axes; valid: the name of one", name));
+    const bool may_go_over_two = name == "sum" || name == "max" || name == "min" || name == "mean";
+    if (axes.size() > 1 && !may_go_over_two)
+      throw Error(axes[1]->at,
+                  fmt::format("{} goes over one axis; valid: {}({})", name, name, axes[0]->name));
+    auto result = reduces(name) ? product() : operand();
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
+      result = node(at, {.op = Op::over, .name = name, .axis = (*axis)->name, .parts = {result}});
+    return result;
+  }
+
+  Expr again(std::size_t at) {
+    Node result{.op = Op::again, .name = word("a step")};
+    while (take(",")) {
+      result.changed.push_back(word("a name"));
+      expect("=");
+      result.parts.push_back(expression());
+    }
+    expect(")");
+    return node(at, std::move(result));
+  }
+
+  std::string_view text_, token_, last_;
+  std::size_t at_ = 0, depth_ = 0, nodes_ = 0;
+};
+
+}  // namespace
+
+Expr parse(std::string_view text) {
+  Parser parser(text);
+  auto result = parser.expression();
+  parser.end();
+  return result;
+}
+
+Definition parse_definition(std::string_view text) {
+  Parser parser(text);
+  auto result = parser.definition(true);
+  parser.end();
+  return result;
+}
+
+Definition parse_declaration(std::string_view text) {
+  Parser parser(text);
+  auto result = parser.definition(false);
+  parser.end();
+  return result;
+}
+
+Place place_of(std::string_view text, std::size_t byte) {
+  Place place{1, 1};
+  for (std::size_t i = 0; i < std::min(byte, text.size()); ++i) {
+    if (text[i] == '\n') {
+      ++place.line;
+      place.column = 1;
+    } else if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
+      ++place.column;
+    }
+  }
+  return place;
+}
+
+}  // namespace formula

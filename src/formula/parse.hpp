@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "formula/expression.hpp"
+
+namespace formula {
+
+/// Reads an expression: `sum(d_k) Q[query, d_k] * K[key, d_k] / sqrt(d_k)`. Operators stand between blanks,
+/// since names may have `/ . = -` in them. `or` binds weakest, then `and`, `not`, comparisons, `+ -`, `/`,
+/// `*`, `^`. A minus before an operand binds between `*` and `^`, and belongs to a number that it
+/// touches. Functions that leave their axis away (sum, mean, max, min, argmax, log_sum_exp) take the whole
+/// product that follows; other functions over an axis take one operand. `sum(a, b) x` is `sum(a) sum(b) x`.
+/// `a / b * c` is refused: it asks for parentheses. Throws Error with the byte and what would be valid; at
+/// most 64 levels deep, 2,000 operands and operations, and 10,000 bytes long.
+Expr parse(std::string_view text);
+
+/// Reads `NAME[axes] = expression` or `NAME = expression`.
+Definition parse_definition(std::string_view text);
+
+/// Reads an input's declaration, `NAME[axes]`.
+Definition parse_declaration(std::string_view text);
+
+/// The line and the column, both from 1 on, of a byte; columns count characters.
+struct Place {
+  std::size_t line, column;
+};
+Place place_of(std::string_view text, std::size_t byte);
+
+}  // namespace formula

@@ -1,0 +1,246 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "formula/functions.hpp"
+#include "formula/sheet.hpp"
+
+namespace formula {
+
+namespace {
+
+void add(Axes& axes, const std::string& axis) {
+  if (!has(axes, axis)) axes.push_back(axis);
+}
+
+template <class Map>
+std::string names_of(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& one : map) names.push_back(one.first);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Tells names apart, in two passes over a formula: which axes the entry has, and then what each name is.
+class Resolver {
+ public:
+  explicit Resolver(Sheet& sheet) : sheet_(sheet) {}
+
+  Definition operator()(const Definition& definition) {
+    named_ = definition.axes;
+    bound_.clear();
+    collect(definition.expr);
+    Axes axes = carried_;
+    for (const auto& axis : definition.axes) {
+      if (!sheet_.has_axis(axis)) throw unknown_axis(axis, definition.expr->at);
+      axes.push_back(axis);
+    }
+    bound_ = axes;
+    return {definition.name, axes, resolve(definition.expr)};
+  }
+
+ private:
+  Error unknown_axis(const std::string& axis, std::size_t at) const {
+    return Error(at, fmt::format("the axis {} is unknown; valid: {}", axis, names_of(sheet_.axes())));
+  }
+
+  /// Notes which axes of operands the result carries along: where it names none, all that are free; else
+  /// those that stand in front of what it names.
+  void collect(const Expr& x) {
+    if (x->op == Op::name || x->op == Op::entry || x->op == Op::again) {
+      const auto* tensor = sheet_.find(x->name);
+      if (tensor != nullptr) collect_axes(*tensor, x->op == Op::again ? std::vector<Expr>{} : x->parts);
+      return;
+    }
+    const bool binds = x->op == Op::over && reduces(x->name);
+    if (x->op == Op::over && !sheet_.has_axis(x->axis)) throw unknown_axis(x->axis, x->at);
+    if (binds) bound_.push_back(x->axis);
+    for (const auto& part : x->parts) collect(part);
+    if (binds) bound_.pop_back();
+  }
+
+  void collect_axes(const View& tensor, const std::vector<Expr>& indices) {
+    if (indices.size() > tensor.axes.size()) return;  // refused in the second pass
+    const std::size_t implied = tensor.axes.size() - indices.size();
+    bool is_in_front = true;
+    for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
+      const auto* index = i < implied ? nullptr : &*indices[i - implied];
+      const bool is_plain = index == nullptr || index->op == Op::position ||
+                            (index->op == Op::name && sheet_.find(index->name) == nullptr);
+      if (!is_plain) {
+        is_in_front = false;
+        continue;
+      }
+      const auto& axis = index == nullptr ? tensor.axes[i] : index->name;
+      if (!sheet_.has_axis(axis)) sheet_.axis(axis, tensor.shape[i]);
+      const bool is_known = has(named_, axis) || has(bound_, axis);
+      if (!is_known && (is_in_front || named_.empty())) add(carried_, axis);
+      if (is_known) is_in_front = false;
+    }
+  }
+
+  Expr resolve(const Expr& x) {
+    switch (x->op) {
+      case Op::number:
+        return x;
+      case Op::size:
+        if (!sheet_.has_axis(x->name)) throw unknown_axis(x->name, x->at);
+        return x;
+      case Op::position:
+        return position_of(x);
+      case Op::name:
+      case Op::entry:
+        return sheet_.find(x->name) != nullptr ? entry_of(x) : axis_of(x);
+      case Op::call:
+        return with_parts(x, [this](const Expr& part) { return resolve(part); });
+      case Op::over:
+        return over_axis(x);
+      case Op::again:
+        return again_of(x);
+    }
+    return x;
+  }
+
+  Expr position_of(const Expr& x) const {
+    if (!has(bound_, x->name))
+      throw Error(x->at, fmt::format("the axis {} is neither of the result [{}] nor summed over", x->name,
+                                     fmt::join(bound_, ", ")));
+    return Expr(Node{.op = Op::position, .name = x->name, .at = x->at});
+  }
+
+  Expr axis_of(const Expr& x) const {
+    if (x->op == Op::entry || !sheet_.has_axis(x->name))
+      throw Error(x->at, fmt::format("{} is unknown; valid: the tensors {} and the axes {}", x->name,
+                                     names_of(sheet_.tensors()), names_of(sheet_.axes())));
+    if (is_in_index_ || has(bound_, x->name)) return position_of(x);
+    return Expr(Node{.op = Op::size, .name = x->name, .at = x->at});
+  }
+
+  Expr over_axis(const Expr& x) {
+    if (!reduces(x->name)) {
+      if (!has(bound_, x->axis))
+        throw Error(x->at, fmt::format("{} goes over {}, which the result [{}] does not have", x->name,
+                                       x->axis, fmt::join(bound_, ", ")));
+      return with_parts(x, [this](const Expr& part) { return resolve(part); });
+    }
+    bound_.push_back(x->axis);
+    const auto result = with_parts(x, [this](const Expr& part) { return resolve(part); });
+    bound_.pop_back();
+    return result;
+  }
+
+  Expr entry_of(const Expr& x) {
+    const auto& name = sheet_.stands_for(x->name);
+    const auto& tensor = *sheet_.find(name);
+    if (x->parts.size() > tensor.axes.size())
+      throw Error(x->at, fmt::format("{} has {} indices; valid: the {} axes {}", x->name, x->parts.size(),
+                                     tensor.axes.size(), fmt::join(tensor.axes, ", ")));
+    const std::size_t implied = tensor.axes.size() - x->parts.size();
+    std::vector<Expr> indices;
+    for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
+      indices.push_back(i < implied ? own_position(x, tensor.axes[i]) : index_of(x->parts[i - implied]));
+      if (indices.back()->op == Op::position) require_length(x, tensor, i, indices.back()->name);
+    }
+    return Expr(Node{.op = Op::entry, .name = name, .parts = std::move(indices), .at = x->at});
+  }
+
+  Expr own_position(const Expr& x, const std::string& axis) const {
+    if (!has(bound_, axis))
+      throw Error(x->at, fmt::format("the axis {0} of {1} is neither of the result [{2}] nor summed over; "
+                                     "valid: sum({0}) …, {1}[…] with an index, or a result with {0}",
+                                     axis, x->name, fmt::join(bound_, ", ")));
+    return position(axis);
+  }
+
+  Expr index_of(const Expr& x) {
+    const bool was_in_index = std::exchange(is_in_index_, true);
+    auto index = resolve(x);
+    is_in_index_ = was_in_index;
+    return index;
+  }
+
+  void require_length(const Expr& x, const View& tensor, std::size_t i, const std::string& axis) const {
+    if (sheet_.size_of(axis) != tensor.shape[i])
+      throw Error(x->at, fmt::format("the axis {} has {} positions, and {} of {} has {}", axis,
+                                     sheet_.size_of(axis), tensor.axes[i], x->name, tensor.shape[i]));
+  }
+
+  Expr again_of(const Expr& x) {
+    const auto& step = sheet_.stands_for(x->name);
+    if (sheet_.definition_of(step) == nullptr)
+      throw Error(x->at, fmt::format("{} is no step that can be computed again", x->name));
+    Node node = *x;
+    node.name = step;
+    for (std::size_t i = 0; i < node.parts.size(); ++i) {
+      node.changed[i] = sheet_.stands_for(node.changed[i]);
+      const auto* tensor = sheet_.find(node.changed[i]);
+      if (tensor == nullptr)
+        throw Error(x->at,
+                    fmt::format("{} is unknown; valid: {}", node.changed[i], names_of(sheet_.tensors())));
+      Resolver inner(sheet_);
+      node.parts[i] = inner({node.changed[i], tensor->axes, node.parts[i]}).expr;
+    }
+    return Expr(std::move(node));
+  }
+
+  Sheet& sheet_;
+  Axes named_, carried_, bound_;
+  bool is_in_index_ = false;
+};
+
+}  // namespace
+
+Definition Sheet::resolved(const Definition& definition) {
+  return Resolver(*this)(definition);
+}
+
+void Sheet::axis(const std::string& name, std::size_t size) {
+  const auto [known, is_new] = sizes_.emplace(name, size);
+  if (!is_new && known->second != size)
+    throw Error(
+        0, fmt::format("the axis {} has {} positions, and now it should have {}", name, known->second, size));
+}
+
+std::size_t Sheet::size_of(const std::string& axis) const {
+  const auto found = sizes_.find(axis);
+  if (found == sizes_.end())
+    throw Error(0, fmt::format("the axis {} is unknown; valid: {}", axis, names_of(sizes_)));
+  return found->second;
+}
+
+void Sheet::set(const std::string& name, View tensor) {
+  for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
+    const auto& length = sizes_.emplace(tensor.axes[i], tensor.shape[i]).first->second;
+    if (length != tensor.shape[i])
+      throw Error(
+          0, fmt::format("{} is [{}], [{}] long; the axis {} has {} positions elsewhere", name,
+                         fmt::join(tensor.axes, "×"), attn::to_string(tensor.shape), tensor.axes[i], length));
+  }
+  tensors_.insert_or_assign(name, std::move(tensor));
+}
+
+const std::string& Sheet::stands_for(const std::string& name) const {
+  const auto found = aliases_.find(name);
+  return found == aliases_.end() ? name : stands_for(found->second);
+}
+
+const View* Sheet::find(const std::string& name) const {
+  const auto found = tensors_.find(stands_for(name));
+  return found == tensors_.end() ? nullptr : &found->second;
+}
+
+const View& Sheet::tensor(const std::string& name) const {
+  const auto* tensor = find(name);
+  if (tensor == nullptr)
+    throw Error(0, fmt::format("the tensor {} is unknown; valid: {}", name, names_of(tensors_)));
+  return *tensor;
+}
+
+const Definition* Sheet::definition_of(const std::string& name) const {
+  const auto found = std::find_if(definitions_.begin(), definitions_.end(),
+                                  [&](const auto& definition) { return definition.name == name; });
+  return found == definitions_.end() ? nullptr : &*found;
+}
+
+}  // namespace formula

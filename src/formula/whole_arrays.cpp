@@ -1,0 +1,688 @@
+#include "formula/whole_arrays.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "formula/functions.hpp"
+#include "formula/numpy.hpp"
+
+namespace formula {
+
+namespace whole_arrays {
+
+namespace {
+
+using Kind = Array::Kind;
+using Type = Array::Type;
+
+constexpr double largest_whole = 2147483648.0;
+
+Axes joined(Axes axes, std::initializer_list<Axes> more) {
+  for (const auto& some : more) axes.insert(axes.end(), some.begin(), some.end());
+  return axes;
+}
+
+Axes without(Axes axes, const Axes& others) {
+  axes.erase(std::remove_if(axes.begin(), axes.end(), [&](const auto& axis) { return has(others, axis); }),
+             axes.end());
+  return axes;
+}
+
+Axes common(Axes axes, const Axes& others) {
+  return without(axes, without(axes, others));
+}
+
+/// `axes`, and those of `more` that it lacks, each before what follows it in `more`.
+Axes merged(Axes axes, const Axes& more) {
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    if (has(axes, more[i])) continue;
+    auto before = axes.end();
+    for (std::size_t j = i + 1; j < more.size() && before == axes.end(); ++j)
+      before = std::find(axes.begin(), axes.end(), more[j]);
+    axes.insert(before, more[i]);
+  }
+  return axes;
+}
+
+Axes sorted(Axes axes, const Axes& order) {
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](const auto& a, const auto& b) { return place_in(order, a) < place_in(order, b); });
+  return axes;
+}
+
+Array number(double value) {
+  const bool is_whole = value == std::floor(value) && std::abs(value) < largest_whole;
+  return {.type = is_whole ? Type::whole : Type::real, .number = value};
+}
+
+bool is_number(const Array& x) {
+  return x.kind == Kind::number;
+}
+
+bool is_simple(const Array& x) {
+  return x.kind == Kind::number || x.kind == Kind::variable;
+}
+
+bool is(const Array& x, double value) {
+  return x.number && *x.number == value;
+}
+
+/// In this order of its axes, which `order` has all.
+Array in_order(Array x, const Axes& order) {
+  auto axes = sorted(x.axes, order);
+  if (axes == x.axes) return x;
+  const auto type = x.type;
+  if (x.kind == Kind::transposed) return in_order(std::move(x.parts[0]), order);
+  return {.kind = Kind::transposed, .axes = std::move(axes), .type = type, .parts = {std::move(x)}};
+}
+
+Array function(std::string name, std::vector<Array> parts, const Axes& order, Type type = Type::real) {
+  Axes axes;
+  for (const auto& part : parts) axes = merged(std::move(axes), part.axes);
+  axes = sorted(std::move(axes), order);
+  for (auto& part : parts) part = in_order(std::move(part), axes);
+  return {.kind = Kind::function,
+          .axes = std::move(axes),
+          .type = type,
+          .name = std::move(name),
+          .parts = std::move(parts)};
+}
+
+/// Truth values as numbers, where arithmetic on them is not that of numbers.
+Array as_numbers(Array x) {
+  if (x.type != Type::truth) return x;
+  if (is_number(x)) return number(*x.number);
+  const auto axes = x.axes;
+  return function("numbers", {std::move(x)}, axes);
+}
+
+Array as_truths(Array x) {
+  if (x.type == Type::truth) return x;
+  const auto axes = x.axes;
+  if (is_number(x)) return {.type = Type::truth, .number = *x.number != 0.0 ? 1.0 : 0.0};
+  return function("!=", {std::move(x), number(0.0)}, axes, Type::truth);
+}
+
+Array reduction(std::string name, Array x, const Axes& over) {
+  auto axes = without(x.axes, over);
+  const bool stays = name == "max" || name == "min";
+  const auto type = name == "argmax" || (x.type != Type::real && name == "sum") ? Type::whole
+                    : stays                                                     ? x.type
+                                                                                : Type::real;
+  return {.kind = Kind::reduction,
+          .axes = std::move(axes),
+          .type = type,
+          .name = std::move(name),
+          .parts = {std::move(x)},
+          .over = over};
+}
+
+/// The numbers in row-major order, with 1 more at each place of the last axis that moves.
+bool counts_up(const std::vector<double>& places) {
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (places[i] != static_cast<double>(i)) return false;
+  return true;
+}
+
+bool has_operands(const Expr& x) {
+  return !operands(x).empty();
+}
+
+class Analysis {
+ public:
+  explicit Analysis(Scope& scope) : scope_(scope), sheet_(scope.sheet()) {}
+
+  std::vector<Assignment> operator()(const Definition& definition) {
+    const auto axes = scope_.kept(definition.axes);
+    for (const auto& name : operands(definition.expr))
+      for (const auto& axis : scope_.axes_of(name)) lengths_.emplace(axis, name);
+    auto value = in_order(read(definition.expr, axes), axes);
+    if (value.axes != axes)
+      value = {.kind = Kind::broadcast, .axes = axes, .type = value.type, .parts = {value}};
+    lines_.push_back({identifier(definition.name), std::move(value), definition});
+    return std::move(lines_);
+  }
+
+ private:
+  /// What the order of a formula's operands suggests.
+  Axes natural(const Expr& x) const {
+    Axes axes;
+    if (x->op == Op::position && !scope_.drops(x->name)) return {x->name};
+    for (const auto& part : x->parts) axes = merged(std::move(axes), natural(part));
+    return x->op == Op::over && reduces(x->name) ? without(axes, {x->axis}) : axes;
+  }
+
+  Array read(const Expr& x, const Axes& order) {
+    switch (x->op) {
+      case Op::number:
+        return number(x->number);
+      case Op::size:
+        return length_of(x->name);
+      case Op::position:
+        if (scope_.drops(x->name)) return number(0.0);
+        return {.kind = Kind::positions, .axes = {x->name}, .type = Type::whole};
+      case Op::entry:
+        return entry(x, order);
+      case Op::call:
+        return called(x, order);
+      default:
+        return over_axis(x, order);
+    }
+  }
+
+  Array length_of(const std::string& axis) const {
+    auto length = number(static_cast<double>(sheet_.size_of(axis)));
+    if (const auto found = lengths_.find(axis); found != lengths_.end()) {
+      length.name = found->second;
+      length.place = place_in(scope_.axes_of(found->second), axis);
+    }
+    return length;
+  }
+
+  /// A line of its own for what is needed twice.
+  Array line(Array x, const std::string& wish) {
+    if (is_simple(x)) return x;
+    Array variable{.kind = Kind::variable, .axes = x.axes, .type = x.type, .name = scope_.fresh(wish)};
+    lines_.push_back({variable.name, std::move(x), {"", {}, 0.0}});
+    return variable;
+  }
+
+  // Functions of entries.
+
+  Array called(const Expr& x, const Axes& order) {
+    const auto& f = x->name;
+    if (f == "relu") return combined("max", {read(x->parts[0], order), number(0.0)}, order);
+    if (const auto whole = expanded(x)) return read(*whole, order);
+    std::vector<Array> parts;
+    for (std::size_t i = 0; i < x->parts.size(); ++i) {
+      const auto outer = conditions_;
+      if (f == "where" && i > 0) conditions_.push_back(i == 1 ? x->parts[0] : call("not", {x->parts[0]}));
+      parts.push_back(read(x->parts[i], order));
+      conditions_ = outer;
+    }
+    return combined(f, std::move(parts), order);
+  }
+
+  Array combined(const std::string& f, std::vector<Array> parts, const Axes& order) const {
+    if (const auto constant = folded(f, parts)) return *constant;
+    if (f == "where") return chosen(std::move(parts), order);
+    if (f == "and" || f == "or" || f == "not") {
+      for (auto& part : parts) part = as_truths(std::move(part));
+      return function(f, std::move(parts), order, Type::truth);
+    }
+    if (function_named(f)->is_truth) return function(f, std::move(parts), order, Type::truth);
+    return arithmetic(f, std::move(parts), order);
+  }
+
+  /// The number that a function of numbers is; nothing where the text of it says more.
+  static std::optional<Array> folded(const std::string& f, const std::vector<Array>& parts) {
+    std::vector<double> numbers;
+    for (const auto& part : parts) {
+      if (!part.number) return std::nullopt;
+      numbers.push_back(*part.number);
+    }
+    auto result = number(function_named(f)->value(numbers.data()));
+    if (function_named(f)->is_truth) result.type = Type::truth;
+    const bool says_more = f == "sqrt" || (f == "/" && result.type == Type::real);
+    if (!says_more || !std::isfinite(*result.number)) return result;
+    auto written = function(f, parts, {});
+    written.number = result.number;
+    return written;
+  }
+
+  static Array chosen(std::vector<Array> parts, const Axes& order) {
+    parts[0] = as_truths(std::move(parts[0]));
+    if (parts[0].number) return std::move(parts[*parts[0].number != 0.0 ? 1 : 2]);
+    const auto type = std::max(parts[1].type, parts[2].type) == std::min(parts[1].type, parts[2].type)
+                          ? parts[1].type
+                          : Type::real;
+    for (std::size_t i = 1; i < 3 && type != Type::truth; ++i) parts[i] = as_numbers(std::move(parts[i]));
+    return function("where", std::move(parts), order, type);
+  }
+
+  static Array arithmetic(const std::string& f, std::vector<Array> parts, const Axes& order) {
+    const bool are_truths =
+        std::all_of(parts.begin(), parts.end(), [](const Array& part) { return part.type == Type::truth; });
+    const bool mixes = f == "+" || f == "-" || f == "*" || f == "max" || f == "min";
+    for (auto& part : parts)
+      if (are_truths || !mixes) part = as_numbers(std::move(part));
+    const bool are_whole =
+        std::all_of(parts.begin(), parts.end(), [](const Array& part) { return part.type != Type::real; });
+    if (f == "floor" && parts[0].name == "/" && parts[0].kind == Kind::function) {
+      const auto& [x, y] = std::pair(parts[0].parts[0], parts[0].parts[1]);
+      if (x.type == Type::whole && y.type == Type::whole && y.number && *y.number != 0.0)
+        return function("//", {x, y}, order, Type::whole);
+    }
+    if (f == "floor" && are_whole) return std::move(parts[0]);
+    const bool is_power = f == "^" && parts[1].number && *parts[1].number >= 0.0;
+    const bool is_rest = f == "mod" && parts[1].number && *parts[1].number != 0.0;
+    const bool stays_whole = mixes || f == "neg" || f == "abs" || is_rest || is_power;
+    return function(f, std::move(parts), order, are_whole && stays_whole ? Type::whole : Type::real);
+  }
+
+  // Functions over an axis.
+
+  Array over_axis(const Expr& x, const Axes& order) {
+    const auto outer = conditions_;
+    drop_conditions_on(x->axis);
+    auto result = over_axis_alone(x, order);
+    conditions_ = outer;
+    return result;
+  }
+
+  void drop_conditions_on(const std::string& axis) {
+    conditions_.erase(std::remove_if(conditions_.begin(), conditions_.end(),
+                                     [&](const Expr& condition) { return has(natural(condition), axis); }),
+                      conditions_.end());
+  }
+
+  Array over_axis_alone(const Expr& x, const Axes& order) {
+    const auto& f = x->name;
+    const auto& axis = x->axis;
+    if (f == "sum") return sum(x, order);
+    if (scope_.drops(axis) && composite_named(f) != nullptr) return read(*expanded(x), order);
+    const auto inner = has(order, axis) ? order : merged(order, natural(x->parts[0]));
+    auto part = read(x->parts[0], has(inner, axis) ? inner : joined(inner, {{axis}}));
+    if (f == "max" || f == "min") return has(part.axes, axis) ? reduction(f, std::move(part), {axis}) : part;
+    if (f == "argmax") return has(part.axes, axis) ? reduction(f, std::move(part), {axis}) : number(0.0);
+    if (f == "mean" && has(part.axes, axis)) return reduction(f, std::move(part), {axis});
+    if (!has(part.axes, axis)) return read(*expanded(x), order);
+    if (f == "layer_norm") return normed(line(as_numbers(std::move(part)), "x"), axis);
+    if (f == "softmax" || f == "unguarded_softmax") return softmax(x, std::move(part));
+    return read(*expanded(x), order);
+  }
+
+  Array softmax(const Expr& x, Array part) {
+    const auto scores = line(as_numbers(std::move(part)), "logits");
+    const auto& axes = scores.axes;
+    const auto shares =
+        line(combined("exp", {combined("-", {scores, reduction("max", scores, {x->axis})}, axes)}, axes),
+             "shares");
+    auto weights = combined("/", {shares, reduction("sum", shares, {x->axis})}, axes);
+    return x->name == "softmax" && may_be_hidden(x) ? function("nan_to_num", {std::move(weights)}, axes)
+                                                    : weights;
+  }
+
+  /// Whether there are rows of −∞ alone.
+  bool may_be_hidden(const Expr& x) const {
+    const auto from = operands(x);
+    if (std::any_of(from.begin(), from.end(), [this](const auto& name) { return scope_.is_again(name); }))
+      return true;
+    const auto scores = value_of(x->parts[0], joined(without(natural(x), {x->axis}), {{x->axis}}));
+    if (scores.is_truth) return false;
+    const auto length = static_cast<std::ptrdiff_t>(sheet_.size_of(x->axis));
+    const auto is_hidden = [](double score) { return score == -std::numeric_limits<double>::infinity(); };
+    const auto* row = static_cast<const double*>(scores.data);
+    const auto* end = row + attn::element_count(scores.shape);
+    for (; row != end; row += length)
+      if (std::all_of(row, row + length, is_hidden)) return true;
+    return false;
+  }
+
+  static Array normed(const Array& x, const std::string& axis) {
+    const auto variance = function("+", {reduction("var", x, {axis}), number(1e-5)}, x.axes);
+    return function(
+        "/", {function("-", {x, reduction("mean", x, {axis})}, x.axes), function("sqrt", {variance}, x.axes)},
+        x.axes);
+  }
+
+  // Sums.
+
+  Array sum(const Expr& x, const Axes& order) {
+    Axes over;
+    auto inner = x;
+    for (; inner->op == Op::over && inner->name == "sum" && !has(over, inner->axis);
+         inner = inner->parts[0]) {
+      over.push_back(inner->axis);
+      drop_conditions_on(inner->axis);
+    }
+    const auto inner_order = merged(merged(order, natural(inner)), over);
+    std::vector<Array> factors;
+    Array times = number(1.0);
+    for (const auto& factor : factors_of(inner)) {
+      auto array = read(factor, inner_order);
+      if (array.number && std::isfinite(*array.number))
+        times = times_of(times, array);
+      else
+        factors.push_back(std::move(array));
+    }
+    over = scope_.kept(over);
+    for (const auto& axis : over) {
+      const bool is_there = std::any_of(factors.begin(), factors.end(),
+                                        [&](const Array& factor) { return has(factor.axes, axis); });
+      if (!is_there) times = times_of(times, length_of(axis));
+    }
+    if (factors.empty()) return times;
+    auto result = sum_of(std::move(factors), over, inner_order);
+    if (is(times, 1.0)) return result;
+    return combined("*", {std::move(result), std::move(times)}, order);
+  }
+
+  static Array times_of(const Array& x, const Array& y) {
+    return is(x, 1.0) ? y : is(y, 1.0) ? x : number(*x.number * *y.number);
+  }
+
+  static std::vector<Expr> factors_of(const Expr& x) {
+    if (x->op != Op::call || x->name != "*") return {x};
+    auto factors = factors_of(x->parts[0]);
+    for (const auto& more : factors_of(x->parts[1])) factors.push_back(more);
+    return factors;
+  }
+
+  Array sum_of(std::vector<Array> factors, const Axes& summed, const Axes& order) const {
+    Axes all;
+    for (const auto& factor : factors) all = merged(std::move(all), factor.axes);
+    const auto over = common(sorted(all, order), summed);
+    if (factors.size() > 1 && over.size() > 0) {
+      const bool are_truths = std::all_of(factors.begin(), factors.end(),
+                                          [](const Array& factor) { return factor.type == Type::truth; });
+      if (are_truths) factors[0] = as_numbers(std::move(factors[0]));
+      if (factors.size() == 2 && over.size() == 1)
+        if (auto matrices = product(factors[0], factors[1], over[0], order)) return *matrices;
+      const bool is_one_of_them = std::any_of(factors.begin(), factors.end(), [&](const Array& factor) {
+        return factor.axes.size() == all.size();
+      });
+      if (!is_one_of_them)
+        return {.kind = Kind::sums,
+                .axes = without(sorted(all, order), over),
+                .parts = std::move(factors),
+                .over = over};
+    }
+    auto elementwise = std::move(factors[0]);
+    for (std::size_t i = 1; i < factors.size(); ++i)
+      elementwise = arithmetic("*", {std::move(elementwise), std::move(factors[i])}, order);
+    return over.empty() ? elementwise : reduction("sum", std::move(elementwise), over);
+  }
+
+  /// x[…, m, k] @ y[…, k, n], where that is what the sum over `k` is.
+  static std::optional<Array> product(Array x, Array y, const std::string& k, const Axes& order) {
+    if (!has(x.axes, k) || !has(y.axes, k)) return std::nullopt;
+    const auto both = without(sorted(common(x.axes, y.axes), order), {k});
+    auto rows = sorted(without(x.axes, y.axes), order), columns = sorted(without(y.axes, x.axes), order);
+    const bool is_swapped = rows.empty() ? y.axes.back() == k
+                            : columns.empty()
+                                ? x.axes.back() != k
+                                : place_in(order, rows.back()) > place_in(order, columns.back());
+    if (is_swapped) {
+      std::swap(x, y);
+      std::swap(rows, columns);
+    }
+    if (rows.size() > 1 && columns.size() > 1) return std::nullopt;
+    if (!both.empty() && (rows.empty() || columns.empty())) return std::nullopt;
+    const auto leading = [](const Axes& axes) {
+      return axes.empty() ? Axes{} : Axes(axes.begin(), axes.end() - 1);
+    };
+    const auto last = [](const Axes& axes) { return axes.empty() ? Axes{} : Axes{axes.back()}; };
+    const auto axes = joined(leading(rows), {leading(columns), both, last(rows), last(columns)});
+    return Array{.kind = Kind::product,
+                 .axes = axes,
+                 .parts = {in_order(std::move(x), joined(leading(rows), {both, last(rows), {k}})),
+                           in_order(std::move(y), joined(leading(columns), {both, {k}, last(columns)}))}};
+  }
+
+  // Entries.
+
+  bool drops_batch() const { return sheet_.has_axis("batch") && scope_.drops("batch"); }
+
+  /// Its value along these axes, of all samples.
+  View value_of(const Expr& x, Axes axes) const {
+    if (drops_batch()) axes.insert(axes.begin(), "batch");
+    return sheet_.value({"", std::move(axes), x});
+  }
+
+  std::vector<double> values_of(const Expr& x, const Axes& axes) const {
+    const auto view = value_of(x, axes);
+    const auto count = attn::element_count(view.shape);
+    const auto* numbers = static_cast<const double*>(view.data);
+    const auto* truths = static_cast<const bool*>(view.data);
+    return view.is_truth ? std::vector<double>(truths, truths + count)
+                         : std::vector<double>(numbers, numbers + count);
+  }
+
+  /// The same of what no tensor is in, and all samples have.
+  std::vector<double> places_along(const Expr& index, const Axes& axes) const {
+    auto places = values_of(index, axes);
+    if (drops_batch()) places.resize(places.size() / sheet_.size_of("batch"));
+    return places;
+  }
+
+  struct Place {
+    Expr expr;
+    Axes axes;                   ///< in the order of `values`
+    std::vector<double> values;  ///< none where they are not known
+    std::size_t length;
+  };
+
+  bool is_known(const Expr& x) const {
+    const auto from = operands(x);
+    return std::none_of(from.begin(), from.end(), [this](const auto& name) { return scope_.is_again(name); });
+  }
+
+  std::vector<Place> places_of(const Expr& x) const {
+    const auto& tensor = scope_.tensor(x->name);
+    std::vector<Place> places;
+    for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
+      if (scope_.drops(tensor.axes[i])) continue;
+      const auto& index = x->parts[i];
+      const auto axes = natural(index);
+      places.push_back({index, axes, {}, tensor.shape[i]});
+      if (!has_operands(index))
+        places.back().values = places_along(index, axes);
+      else if (is_known(index))
+        places.back().values = values_of(index, axes);
+    }
+    return places;
+  }
+
+  static bool is_plain(const Place& place) { return place.expr->op == Op::position && !place.axes.empty(); }
+
+  /// Whether these places, and no other ones, have the axes of the place.
+  static bool has_own_axes(const std::vector<Place>& places, const std::vector<std::size_t>& some) {
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (std::find(some.begin(), some.end(), i) == some.end() &&
+          !common(places[i].axes, places[some[0]].axes).empty())
+        return false;
+    return true;
+  }
+
+  Array entry(const Expr& x, const Axes& order) {
+    const auto places = places_of(x);
+    Array variable{.kind = Kind::variable, .type = scope_.type_of(x->name), .name = identifier(x->name)};
+    for (std::size_t i = 0; i < places.size(); ++i) variable.axes.push_back("#" + std::to_string(i));
+    if (auto merged_axes = merge(variable, places)) return *merged_axes;
+    if (auto split_axes = split(variable, places)) return *split_axes;
+    return taken(std::move(variable), places, order);
+  }
+
+  /// An axis cut into several: `Q[query, head * size(d_k) + d_k]`. Others keep theirs.
+  std::optional<Array> split(Array& variable, const std::vector<Place>& places) const {
+    Axes axes;
+    bool is_split = false;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      auto own = places[i].axes;
+      if (own.empty() || !has_own_axes(places, {i})) return std::nullopt;
+      if (!is_plain(places[i])) {
+        if (has_operands(places[i].expr) || own.size() < 2 || places[i].values.size() != places[i].length)
+          return std::nullopt;
+        std::sort(own.begin(), own.end());
+        while (!counts_up(places_along(places[i].expr, own)))
+          if (!std::next_permutation(own.begin(), own.end())) return std::nullopt;
+        is_split = true;
+      }
+      axes = joined(std::move(axes), {own});
+    }
+    if (!is_split) return std::nullopt;
+    return Array{.kind = Kind::reshaped, .axes = axes, .type = variable.type, .parts = {std::move(variable)}};
+  }
+
+  /// Several axes as one: `heads[floor(feature / size(d_v)), query, mod(feature, size(d_v))]`.
+  static std::optional<Array> merge(const Array& variable, const std::vector<Place>& places) {
+    std::vector<std::size_t> some;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (is_plain(places[i])) continue;
+      if (places[i].axes.size() != 1 || has_operands(places[i].expr)) return std::nullopt;
+      some.push_back(i);
+    }
+    if (some.size() < 2) return std::nullopt;
+    const auto& axis = places[some[0]].axes;
+    std::vector<double> all(places[some[0]].values.size(), 0.0);
+    std::size_t count = 1;
+    for (const std::size_t i : some) {
+      if (places[i].axes != axis) return std::nullopt;
+      count *= places[i].length;
+      for (std::size_t j = 0; j < all.size(); ++j) {
+        const double place = std::floor(places[i].values[j]);
+        if (!(place >= 0.0 && place < static_cast<double>(places[i].length))) return std::nullopt;
+        all[j] = all[j] * static_cast<double>(places[i].length) + place;
+      }
+    }
+    if (all.size() != count || !counts_up(all) || !has_own_axes(places, some)) return std::nullopt;
+    Axes before, after;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const bool is_merged = std::find(some.begin(), some.end(), i) != some.end();
+      if (!is_merged && has(after, places[i].axes[0])) return std::nullopt;
+      if (!is_merged || i == some.back()) after.push_back(places[i].axes[0]);
+      if (i == some.back())
+        for (const std::size_t j : some) before.push_back(variable.axes[j]);
+      else if (!is_merged)
+        before.push_back(variable.axes[i]);
+    }
+    return Array{.kind = Kind::reshaped,
+                 .axes = std::move(after),
+                 .type = variable.type,
+                 .parts = {in_order(variable, before)}};
+  }
+
+  /// Each index for itself where no two have an axis in common, else all as arrays that broadcast.
+  Array taken(Array variable, const std::vector<Place>& places, const Axes& order) {
+    const auto type = variable.type;
+    Array result{.kind = Kind::taken, .type = type, .parts = {std::move(variable)}};
+    std::vector<Array> valid;
+    std::size_t arrays = 0, others = 0;
+    bool is_grid = false;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      result.indices.push_back(index_of(places[i]));
+      arrays += result.indices[i].kind == Array::Index::Kind::array;
+      others += result.indices[i].kind == Array::Index::Kind::one;
+      is_grid = is_grid || !has_own_axes(places, {i});
+    }
+    is_grid = is_grid || arrays > 1 || (arrays == 1 && others > 0);
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      auto& index = result.indices[i];
+      const bool is_one = index.kind == Array::Index::Kind::one;
+      if (index.kind == Array::Index::Kind::array || (is_grid && !is_one)) {
+        index.kind = Array::Index::Kind::array;
+        index.part = result.parts.size();
+        result.parts.push_back(index_array(places[i], order, valid));
+        result.axes = joined(std::move(result.axes), {without(result.parts.back().axes, result.axes)});
+      } else {
+        result.axes = joined(std::move(result.axes), {places[i].axes});
+      }
+    }
+    if (is_grid) {
+      result.axes = sorted(result.axes, order);
+      for (std::size_t i = 1; i < result.parts.size(); ++i)
+        result.parts[i] = in_order(std::move(result.parts[i]), result.axes);
+    }
+    const bool is_whole = std::all_of(result.indices.begin(), result.indices.end(), [](const auto& index) {
+      return index.kind == Array::Index::Kind::all;
+    });
+    if (is_whole) {
+      result.parts[0].axes = result.axes;
+      return std::move(result.parts[0]);
+    }
+    if (valid.empty()) return result;
+    auto condition = std::move(valid[0]);
+    for (std::size_t i = 1; i < valid.size(); ++i)
+      condition = combined("and", {std::move(condition), std::move(valid[i])}, order);
+    return chosen({std::move(condition), as_numbers(std::move(result)),
+                   number(std::numeric_limits<double>::quiet_NaN())},
+                  order);
+  }
+
+  static bool leaves(const Place& place) {
+    return place.values.empty() || std::any_of(place.values.begin(), place.values.end(), [&](double value) {
+             return !(std::floor(value) >= 0.0 && std::floor(value) < static_cast<double>(place.length));
+           });
+  }
+
+  /// Whether a `where` around it makes nothing of the places that leave.
+  bool counts_only_inside(const Place& place) const {
+    auto inside = place.expr;
+    for (const auto& condition : conditions_)
+      if (is_known(condition)) inside = call("where", {condition, inside, 0.0});
+    return !place.values.empty() &&
+           !leaves({place.expr, {}, values_of(inside, natural(inside)), place.length});
+  }
+
+  static double least_of(const Place& place) {
+    return std::floor(*std::min_element(place.values.begin(), place.values.end()));
+  }
+  static double most_of(const Place& place) {
+    return std::floor(*std::max_element(place.values.begin(), place.values.end()));
+  }
+
+  /// As a range of places where it is one.
+  static Array::Index index_of(const Place& place) {
+    using Index = Array::Index;
+    if (is_plain(place)) return {};
+    if (leaves(place) || has_operands(place.expr) || place.axes.size() > 1)
+      return {.kind = Index::Kind::array};
+    const auto& at = place.values;
+    const auto first = static_cast<std::ptrdiff_t>(std::floor(at[0]));
+    if (place.axes.empty()) return {.kind = Index::Kind::one, .begin = first};
+    const double step = at.size() > 1 ? at[1] - at[0] : 1.0;
+    for (std::size_t i = 0; i < at.size(); ++i)
+      if (step == 0.0 || at[i] != at[0] + step * static_cast<double>(i) || at[i] != std::floor(at[i]))
+        return {.kind = Index::Kind::array, .places = {at.begin(), at.end()}};
+    if (step == 1.0 && at.size() == place.length) return {};
+    return {.kind = Index::Kind::slice,
+            .begin = first,
+            .step = static_cast<std::ptrdiff_t>(step),
+            .count = at.size()};
+  }
+
+  Array index_array(const Place& place, const Axes& order, std::vector<Array>& valid) {
+    auto at = read(place.expr, order);
+    const auto length = static_cast<double>(place.length);
+    if (!leaves(place)) return whole(std::move(at), order);
+    if (counts_only_inside(place)) {
+      if (least_of(place) < -length || most_of(place) >= length)
+        at = combined("mod", {std::move(at), number(length)}, order);
+      return whole(std::move(at), order);
+    }
+    at = line(std::move(at), "places");
+    valid.push_back(combined(
+        "and", {combined("<=", {number(0.0), at}, order), combined("<", {at, number(length)}, order)},
+        order));
+    return whole(function("clip", {at, number(0.0), number(length - 1.0)}, order, at.type), order);
+  }
+
+  /// As numbers that index.
+  static Array whole(Array at, const Axes& order) {
+    if (at.type == Type::whole) return at;
+    if (at.type == Type::real && at.name != "floor") at = function("floor", {std::move(at)}, order);
+    return function("whole", {std::move(at)}, order, Type::whole);
+  }
+
+  Scope& scope_;
+  const Sheet& sheet_;
+  std::vector<Expr> conditions_;                ///< under which the value counts
+  std::map<std::string, std::string> lengths_;  ///< of an axis: the operand that has it
+  std::vector<Assignment> lines_;
+};
+
+}  // namespace
+
+}  // namespace whole_arrays
+
+std::vector<Assignment> in_whole_arrays(Scope& scope, const Definition& definition) {
+  std::vector<Assignment> lines;
+  for (const auto& one : scope.without_again(definition))
+    for (auto& line : whole_arrays::Analysis(scope)(one)) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace formula

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "attn/ops/softmax.hpp"
+#include "formula/functions.hpp"
+#include "formula/sheet.hpp"
+
+namespace formula {
+
+namespace {
+
+using attn::Index;
+using attn::Worked;
+
+/// A place along each axis.
+using Places = std::map<std::string, std::size_t>;
+
+/// How an entry of a formula comes about.
+class Working {
+ public:
+  explicit Working(const Sheet& sheet) : sheet_(sheet) {}
+
+  Worked operator()(const Expr& x, const Places& at) const {
+    switch (x->op) {
+      case Op::number:
+        return x->number;
+      case Op::size:
+        return static_cast<double>(sheet_.size_of(x->name));
+      case Op::position:
+        return static_cast<double>(at.at(x->name));
+      case Op::entry:
+        return entry(x, at);
+      case Op::call:
+        return called(x, at);
+      case Op::over:
+        return over_axis(x, at);
+      default:
+        return value_alone(x, at);
+    }
+  }
+
+ private:
+  Worked entry(const Expr& x, const Places& at) const {
+    const auto& tensor = sheet_.tensor(x->name);
+    Index index;
+    for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
+      const double place = std::floor((*this)(x->parts[i], at).value());
+      if (!(place >= 0.0 && place < static_cast<double>(tensor.shape[i])))
+        return std::numeric_limits<double>::quiet_NaN();
+      index.push_back(static_cast<std::size_t>(place));
+    }
+    return Worked({x->name, index, tensor.is_truth || tensor.is_whole}, tensor.at(index));
+  }
+
+  Worked called(const Expr& x, const Places& at) const {
+    const auto& f = x->name;
+    if (f == "where") return (*this)(x->parts[(*this)(x->parts[0], at).value() != 0.0 ? 1 : 2], at);
+    if (f == "*") return Worked::product(terms_of("*", x, at));
+    if (f == "+") return Worked::sum(terms_of("+", x, at));
+    std::vector<Worked> parts;
+    for (const auto& part : x->parts) parts.push_back((*this)(part, at));
+    return applied(x, parts, at);
+  }
+
+  Worked applied(const Expr& x, std::vector<Worked>& p, const Places& at) const {
+    const auto& f = x->name;
+    if (f == "-") return p[0] - p[1];
+    if (f == "/") return p[0] / p[1];
+    if (f == "^") return pow(p[0], p[1]);
+    if (f == "neg") return -p[0];
+    if (f == "<") return Worked::less(p[0], p[1]);
+    if (f == "<=") return Worked::at_most(p[0], p[1]);
+    if (f == "=") return attn::equals(p[0], p[1]);
+    if (f == "and") return Worked::product(std::move(p));
+    if (f == "or") return max(p[0], p[1]);
+    if (f == "not") return Worked(1.0) - p[0];
+    if (f == "exp") return exp(p[0]);
+    if (f == "log") return log(p[0]);
+    if (f == "sqrt") return sqrt(p[0]);
+    if (f == "tanh") return tanh(p[0]);
+    if (f == "erf") return erf(p[0]);
+    if (f == "sin") return sin(p[0]);
+    if (f == "cos") return cos(p[0]);
+    if (f == "floor") return floor(p[0]);
+    if (f == "abs") return attn::absolute(p[0]);
+    if (f == "max") return max(p[0], p[1]);
+    if (f == "min") return min(p[0], p[1]);
+    if (f == "mod") return p[0] - Worked::product({p[1], floor(p[0] / p[1])});
+    return (*this)(expanded(x).value(), at);
+  }
+
+  /// x + y + z and x · y · z as one sum or product.
+  std::vector<Worked> terms_of(const std::string& f, const Expr& x, const Places& at) const {
+    if (x->op != Op::call || x->name != f) return {(*this)(x, at)};
+    auto terms = terms_of(f, x->parts[0], at);
+    terms.push_back((*this)(x->parts[1], at));
+    return terms;
+  }
+
+  Worked over_axis(const Expr& x, const Places& at) const {
+    const auto length = sheet_.size_of(x->axis);
+    if (x->name == "softmax" || x->name == "unguarded_softmax") {
+      const auto score = [&](const Index& place) {
+        return (*this)(x->parts[0], with(at, x->axis, place[0]));
+      };
+      if (x->name == "unguarded_softmax" && sees_nothing(score, length))
+        return std::numeric_limits<double>::quiet_NaN();
+      return attn::worked_softmax(attn::WorkedOut(score), length)({at.at(x->axis)});
+    }
+    if (x->name == "mean") return attn::mean_of(along(x, at));
+    if (x->name == "sum") return Worked::sum(along(x, at));
+    if (x->name == "max") return attn::largest(along(x, at));
+    if (x->name == "min") return Worked::call("min", along(x, at));
+    if (x->name == "argmax") return attn::argmax(along(x, at));
+    return (*this)(expanded(x).value(), at);
+  }
+
+  static bool sees_nothing(const attn::WorkedOut& score, std::size_t length) {
+    for (std::size_t i = 0; i < length; ++i)
+      if (score({i}).value() != -std::numeric_limits<double>::infinity()) return false;
+    return true;
+  }
+
+  std::vector<Worked> along(const Expr& x, const Places& at) const {
+    std::vector<Worked> all;
+    for (std::size_t i = 0; i < sheet_.size_of(x->axis); ++i)
+      all.push_back((*this)(x->parts[0], with(at, x->axis, i)));
+    return all;
+  }
+
+  static Places with(Places at, const std::string& axis, std::size_t place) {
+    at[axis] = place;
+    return at;
+  }
+
+  /// A step that was computed again has no tensor whose entries could be named.
+  Worked value_alone(const Expr& x, const Places& at) const {
+    const auto axes = sheet_.tensor(x->name).axes;
+    Index index;
+    for (const auto& axis : axes) index.push_back(at.at(axis));
+    return sheet_.value({x->name, axes, x}).at(index);
+  }
+
+  const Sheet& sheet_;
+};
+
+}  // namespace
+
+Worked Sheet::worked(const Definition& definition, const Index& at) const {
+  Places places;
+  for (std::size_t i = 0; i < definition.axes.size(); ++i) places[definition.axes[i]] = at[i];
+  return Working(*this)(definition.expr, places);
+}
+
+}  // namespace formula

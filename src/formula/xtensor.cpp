@@ -1,0 +1,518 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "formula/functions.hpp"
+#include "formula/numpy.hpp"
+#include "formula/whole_arrays.hpp"
+
+namespace formula {
+
+namespace xtensor {
+
+namespace {
+
+using Kind = Array::Kind;
+using Type = Array::Type;
+
+/// How strongly the outermost operator of a text binds.
+enum Binding { choice, disjunction, conjunction, equality, comparison, sum, product, unary, primary };
+
+struct Text {
+  std::string text;
+  Binding binding = primary;
+};
+
+struct Operator {
+  const char* sign;
+  Binding binding;
+};
+
+const std::map<std::string, Operator> operators = {{"+", {"+", sum}},
+                                                   {"-", {"-", sum}},
+                                                   {"*", {"*", product}},
+                                                   {"/", {"/", product}},
+                                                   {"<", {"<", comparison}},
+                                                   {"<=", {"<=", comparison}},
+                                                   {"and", {"&&", conjunction}},
+                                                   {"or", {"||", disjunction}}};
+
+Text number_text(double number) {
+  if (std::isnan(number)) return {"lab::nan"};
+  if (std::isinf(number)) return number < 0.0 ? Text{"-lab::inf", unary} : Text{"lab::inf"};
+  auto text = fmt::format("{}", number);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return {text, std::signbit(number) ? unary : primary};
+}
+
+std::string bound(const Text& text, Binding least) {
+  return text.binding < least ? "(" + text.text + ")" : text.text;
+}
+
+Text infix(const Operator& sign, const Text& x, const Text& y) {
+  const auto next = static_cast<Binding>(sign.binding + 1);
+  return {fmt::format("{} {} {}", bound(x, sign.binding), sign.sign, bound(y, next)), sign.binding};
+}
+
+const char* element_of(Type type) {
+  return type == Type::truth ? "bool" : "double";
+}
+
+std::string declaration(const std::string& name, Type type) {
+  return fmt::format("const xt::xarray<{}> {} = ", element_of(type), name);
+}
+
+/// A formula in whole arrays. Nothing comes of what xtensor has no word for.
+class WholeArrays {
+ public:
+  WholeArrays(Scope& scope, std::vector<std::string>& lines)
+      : sheet_(scope.sheet()), scope_(scope), lines_(lines) {}
+
+  bool write(const Assignment& line) {
+    const auto text = read_alone(line.value);
+    if (!is_possible_ || line.value.number) return false;
+    lines_.push_back(declaration(line.name, line.value.type) + text.text + ";");
+    return true;
+  }
+
+ private:
+  Text beyond() {
+    is_possible_ = false;
+    return {};
+  }
+
+  Text read(const Array& x) {
+    switch (x.kind) {
+      case Kind::number:
+        return number_text(*x.number);
+      case Kind::variable:
+        return {x.name};
+      case Kind::positions:
+        return {fmt::format("xt::arange<double>({})", sheet_.size_of(x.axes[0]))};
+      case Kind::function:
+        return function(x, x.axes);
+      case Kind::reduction:
+        return reduced(x, false);
+      case Kind::product:
+        return matrix_product(x);
+      case Kind::transposed:
+        return transposed(x);
+      case Kind::reshaped:
+      case Kind::taken:
+        return {named(read_alone(x), x.type)};
+      case Kind::broadcast:
+        return broadcast(x);
+      case Kind::sums:
+        break;
+    }
+    return beyond();
+  }
+
+  std::vector<std::size_t> shape_of(const Axes& axes) const {
+    std::vector<std::size_t> shape;
+    for (const auto& axis : axes) shape.push_back(sheet_.size_of(axis));
+    return shape;
+  }
+
+  /// The name of it, on a line of its own where it has none.
+  std::string variable(const Array& x) {
+    const auto text = read(x).text;
+    return has_line(x) || x.kind == Kind::variable ? text : named({text}, x.type);
+  }
+
+  /// Whether it has a line of its own wherever it stands: in an expression that broadcasts it, xtensor reads
+  /// the wrong entries, or crashes.
+  static bool has_line(const Array& x) {
+    return x.kind == Kind::reduction || x.kind == Kind::taken || x.kind == Kind::reshaped;
+  }
+
+  /// What stands for a whole line.
+  Text read_alone(const Array& x) {
+    if (x.kind == Kind::reduction) return reduction(x, false);
+    if (x.kind == Kind::taken) return taken(x);
+    if (x.kind != Kind::reshaped) return read(x);
+    return {
+        fmt::format("xt::reshape_view({}, {{{}}})", variable(x.parts[0]), fmt::join(shape_of(x.axes), ", "))};
+  }
+
+  std::string named(const Text& text, Type type, const std::string& wish = "part") {
+    const auto name = scope_.fresh(wish);
+    lines_.push_back(declaration(name, type) + text.text + ";");
+    return name;
+  }
+
+  static bool fits(const Array& x, const Axes& target) {
+    return x.axes.size() <= target.size() && std::equal(x.axes.rbegin(), x.axes.rend(), target.rbegin());
+  }
+
+  /// Whether xtensor may reduce or broadcast it as an expression: with views or reductions in it the result
+  /// is wrong, or it crashes.
+  static bool is_flat(const Array& x) {
+    return x.kind == Kind::number || x.kind == Kind::variable || x.kind == Kind::positions ||
+           (x.kind == Kind::function && std::all_of(x.parts.begin(), x.parts.end(), [&](const Array& part) {
+              return is_flat(part) && fits(part, x.axes);
+            }));
+  }
+
+  Text flat(const Array& x) { return is_flat(x) ? read(x) : Text{variable(x)}; }
+
+  Text as_numbers(const Array& x, Text text) {
+    if (x.type != Type::truth || x.number) return text;
+    return {"xt::cast<double>(" + text.text + ")"};
+  }
+
+  /// So that it broadcasts to `target`.
+  Text fit(const Array& x, const Axes& target) {
+    if (fits(x, target)) return read(x);
+    if (x.kind == Kind::reduction && x.name != "argmax" && fits(x.parts[0], target)) return reduced(x, true);
+    const auto has_axes = [](const Array& part) { return !part.axes.empty(); };
+    if (x.kind == Kind::function && std::count_if(x.parts.begin(), x.parts.end(), has_axes) == 1)
+      return function(x, target);
+    std::vector<const char*> index;
+    for (auto axis = std::find(target.begin(), target.end(), x.axes[0]); axis != target.end(); ++axis)
+      index.push_back(has(x.axes, *axis) ? "xt::all()" : "xt::newaxis()");
+    // A view of xt::arange has the wrong entries, too.
+    const auto whole = x.kind == Kind::positions ? named(read(x), x.type, x.axes[0]) : variable(x);
+    return {fmt::format("xt::view({}, {})", whole, fmt::join(index, ", "))};
+  }
+
+  Text function(const Array& x, const Axes& axes) {
+    if (x.number)
+      return x.name == "sqrt" ? Text{fmt::format("std::sqrt({})", read(x.parts[0]).text)}
+                              : number_text(*x.number);
+    const auto& f = x.name;
+    if (f == "mod" || f == "clip" || f == "whole") return beyond();
+    std::vector<Text> p;
+    const bool is_logic = f == "and" || f == "or" || f == "not" || f == "!=";
+    for (std::size_t i = 0; i < x.parts.size(); ++i) {
+      const auto& part = x.parts[i];
+      const bool stays = is_logic || (f == "where" && (i == 0 || x.type == Type::truth));
+      p.push_back(stays ? fit(part, axes) : as_numbers(part, fit(part, axes)));
+      if (part.type == Type::truth && part.number) return beyond();
+    }
+    if (f == "numbers") return p[0];
+    if (f == "neg") return {"-" + bound(p[0], primary), unary};
+    if (f == "not") return {"!" + bound(p[0], unary), unary};
+    if (f == "=") return {fmt::format("xt::equal({}, {})", p[0].text, p[1].text)};
+    if (f == "!=") return {fmt::format("xt::not_equal({}, {})", p[0].text, p[1].text)};
+    if (f == "//") return {fmt::format("xt::floor({})", infix(operators.at("/"), p[0], p[1]).text)};
+    if (f == "^" && x.parts[1].number && *x.parts[1].number == 2.0)
+      return {fmt::format("xt::square({})", p[0].text)};
+    if (const auto found = operators.find(f); found != operators.end())
+      return infix(found->second, p[0], p[1]);
+    static const std::map<std::string, const char*> renamed = {
+        {"max", "maximum"}, {"min", "minimum"}, {"^", "pow"}};
+    const auto found = renamed.find(f);
+    std::vector<std::string> parts;
+    for (const auto& part : p) parts.push_back(part.text);
+    return {fmt::format("xt::{}({})", found == renamed.end() ? f : found->second, fmt::join(parts, ", "))};
+  }
+
+  Text reduced(const Array& x, bool keeps) {
+    static const std::map<std::string, const char*> wishes = {
+        {"max", "largest"}, {"min", "smallest"}, {"argmax", "place"}, {"sum", "total"}};
+    const auto found = wishes.find(x.name);
+    return {named(reduction(x, keeps), Type::real, found == wishes.end() ? x.name : found->second)};
+  }
+
+  Text reduction(const Array& x, bool keeps) {
+    const auto& part = x.parts[0];
+    const auto inner = as_numbers(part, flat(part));
+    std::vector<std::size_t> places;
+    for (const auto& axis : x.over) places.push_back(place_in(part.axes, axis));
+    const bool is_whole = places.size() == part.axes.size() && !keeps;
+    if (x.name == "argmax")
+      return {fmt::format("xt::cast<double>(xt::argmax({}{}))", inner.text,
+                          is_whole ? "" : fmt::format(", {}", places[0]))};
+    const auto along = is_whole ? "" : fmt::format(", {{{}}}", fmt::join(places, ", "));
+    const auto* kept = keeps ? ", xt::keep_dims" : "";
+    if (x.name == "var") {
+      const auto name = variable(part);
+      const auto mean =
+          named({fmt::format("xt::mean({}, {{{}}}, xt::keep_dims)", name, fmt::join(places, ", "))},
+                Type::real, "mean");
+      return {fmt::format("xt::mean(xt::square({} - {}){}{})", name, mean, along, kept)};
+    }
+    static const std::map<std::string, const char*> names = {
+        {"max", "amax"}, {"min", "amin"}, {"sum", "sum"}, {"mean", "mean"}};
+    return {fmt::format("xt::{}({}{}{})", names.at(x.name), inner.text, along, kept)};
+  }
+
+  Text matrix_product(const Array& x) {
+    const auto& a = x.parts[0];
+    const auto& b = x.parts[1];
+    const bool is_flat = a.axes.size() <= 2 && b.axes.size() <= 2;
+    if (!is_flat && (a.axes.size() == 1 || b.axes.size() == 1)) return beyond();
+    if (a.axes.size() + b.axes.size() == 2)  // dot makes an axis of length 1 of it
+      return {fmt::format("xt::sum({} * {})", matrix(a), matrix(b))};
+    return {fmt::format("{}({}, {})", is_flat ? "xt::linalg::dot" : "lab::matmul", matrix(a), matrix(b))};
+  }
+
+  /// BLAS wants numbers in memory.
+  std::string matrix(const Array& x) {
+    if (x.type == Type::truth) return as_numbers(x, read(x)).text;
+    return x.kind == Kind::transposed ? transposed(x).text : variable(x);
+  }
+
+  Text transposed(const Array& x) {
+    const auto& part = x.parts[0];
+    std::vector<std::size_t> places;
+    for (const auto& axis : x.axes) places.push_back(place_in(part.axes, axis));
+    if (places.size() == 2) return {fmt::format("xt::transpose({})", variable(part))};
+    return {fmt::format("xt::transpose({}, {{{}}})", variable(part), fmt::join(places, ", "))};
+  }
+
+  Text taken(const Array& x) {
+    std::vector<std::string> index;
+    for (const auto& one : x.indices) {
+      const bool is_array = one.kind == Array::Index::Kind::array;
+      if ((is_array && (one.places.empty() || one.places.size() > 64)) || is_grid(x) || one.step < 0)
+        return beyond();
+      const auto end = one.begin + one.step * static_cast<std::ptrdiff_t>(one.count);
+      index.push_back(one.kind == Array::Index::Kind::all ? "xt::all()"
+                      : is_array ? fmt::format("xt::keep({})", fmt::join(one.places, ", "))
+                      : one.kind == Array::Index::Kind::one ? fmt::format("{}", one.begin)
+                      : one.step == 1                       ? fmt::format("xt::range({}, {})", one.begin, end)
+                                      : fmt::format("xt::range({}, {}, {})", one.begin, end, one.step));
+    }
+    return {fmt::format("xt::view({}, {})", variable(x.parts[0]), fmt::join(index, ", "))};
+  }
+
+  /// Whether indices share axes, and do not stand for themselves.
+  static bool is_grid(const Array& x) {
+    const auto has_axes = [](const Array::Index& index) { return index.kind != Array::Index::Kind::one; };
+    return static_cast<std::size_t>(std::count_if(x.indices.begin(), x.indices.end(), has_axes)) !=
+               x.axes.size() ||
+           (x.parts.size() > 2);
+  }
+
+  Text broadcast(const Array& x) {
+    const auto& part = x.parts[0];
+    const auto shape = shape_of(x.axes);
+    if (part.number)
+      return {
+          fmt::format("{} * xt::ones<double>({{{}}})", bound(read(part), product), fmt::join(shape, ", ")),
+          product};
+    const auto whole =
+        is_flat(part) && fits(part, x.axes) ? read(part).text : named(fit(part, x.axes), part.type);
+    return {fmt::format("xt::broadcast({}, {{{}}})", whole, fmt::join(shape, ", "))};
+  }
+
+  const Sheet& sheet_;
+  Scope& scope_;
+  std::vector<std::string>& lines_;
+  bool is_possible_ = true;
+};
+
+/// A formula as loops over the indices of its entries.
+class Loops {
+ public:
+  explicit Loops(const Scope& scope) : scope_(scope), sheet_(scope.sheet()) {}
+
+  std::vector<std::string> operator()(const Definition& definition) {
+    const auto name = identifier(definition.name);
+    const auto* element = is_truth(definition.expr) ? "bool" : "double";
+    const auto text = read(definition.expr).text;
+    if (scope_.kept(definition.axes).empty())
+      return {fmt::format("const xt::xarray<{}> {}({});", element, name, text)};
+    std::vector<std::size_t> shape;
+    std::vector<std::string> places;
+    for (const auto& axis : scope_.kept(definition.axes)) {
+      shape.push_back(sheet_.size_of(axis));
+      places.push_back(place_of(axis));
+    }
+    std::vector<std::string> lines = {
+        fmt::format("xt::xarray<{0}> {1} = xt::zeros<{0}>({{{2}}});", element, name, fmt::join(shape, ", "))};
+    std::string margin;
+    for (std::size_t i = 0; i < shape.size(); ++i, margin += "  ")
+      lines.push_back(fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1})", margin, places[i], shape[i]));
+    lines.push_back(fmt::format("{}{}({}) = {};", margin, name, fmt::join(places, ", "), text));
+    return lines;
+  }
+
+ private:
+  /// The variable that counts along an axis; no tensor has its name.
+  std::string place_of(const std::string& axis) const {
+    auto name = identifier(axis);
+    const auto is_tensor = [&](const auto& tensor) { return identifier(tensor.first) == name; };
+    while (std::any_of(sheet_.tensors().begin(), sheet_.tensors().end(), is_tensor)) name += "_";
+    return name;
+  }
+
+  Text read(const Expr& x) const {
+    switch (x->op) {
+      case Op::number:
+        return number_text(x->number);
+      case Op::size:
+        return number_text(static_cast<double>(sheet_.size_of(x->name)));
+      case Op::position:
+        return {scope_.drops(x->name) ? "0.0" : place_of(x->name)};
+      case Op::entry:
+        return entry(x);
+      case Op::call:
+        return called(x);
+      default:
+        return over_axis(x);
+    }
+  }
+
+  Text entry(const Expr& x) const {
+    std::vector<std::string> places;
+    bool is_plain = true;
+    const auto& axes = scope_.tensor(x->name).axes;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      if (scope_.drops(axes[i])) continue;
+      is_plain = is_plain && x->parts[i]->op == Op::position && !scope_.drops(x->parts[i]->name);
+      places.push_back(read(x->parts[i]).text);
+    }
+    const auto name = identifier(x->name);
+    if (is_plain) return {fmt::format("{}({})", name, fmt::join(places, ", "))};
+    return {fmt::format("lab::at({}, {})", name, fmt::join(places, ", "))};
+  }
+
+  /// Whether C++ may take it for a whole number, which it divides without a rest.
+  bool may_be_whole(const Expr& x) const {
+    if (x->op == Op::position || is_truth(x)) return true;
+    if (x->op == Op::entry) return scope_.type_of(x->name) == Type::truth;
+    return x->op == Op::call && std::any_of(x->parts.begin(), x->parts.end(),
+                                            [this](const Expr& part) { return may_be_whole(part); });
+  }
+
+  Text called(const Expr& x) const {
+    if (const auto whole = expanded(x)) return read(*whole);
+    std::vector<Text> p;
+    for (const auto& part : x->parts) p.push_back(read(part));
+    const auto& f = x->name;
+    if (f == "where")
+      return {fmt::format("{} ? {} : {}", bound(p[0], disjunction), bound(p[1], disjunction),
+                          bound(p[2], disjunction)),
+              choice};
+    if (f == "neg") return {"-" + bound(p[0], primary), unary};
+    if (f == "not") return {"!" + bound(p[0], primary), unary};
+    if (f == "=") return infix({"==", equality}, p[0], p[1]);
+    if (f == "/" && may_be_whole(x->parts[0])) p[0] = {"1.0 * " + bound(p[0], unary), product};
+    if (const auto found = operators.find(f); found != operators.end())
+      return infix(found->second, p[0], p[1]);
+    static const std::map<std::string, const char*> renamed = {{"max", "std::max<double>"},
+                                                               {"min", "std::min<double>"},
+                                                               {"^", "std::pow"},
+                                                               {"mod", "lab::mod"},
+                                                               {"abs", "std::abs<double>"}};
+    const auto found = renamed.find(f);
+    std::vector<std::string> parts;
+    for (const auto& part : p) parts.push_back(part.text);
+    return {
+        fmt::format("{}({})", found == renamed.end() ? "std::" + f : found->second, fmt::join(parts, ", "))};
+  }
+
+  Text over_axis(const Expr& x) const {
+    if (const auto whole = expanded(x)) return read(*whole);
+    return {fmt::format("lab::{}({}, [&](long {}) -> double {{ return {}; }})", x->name,
+                        sheet_.size_of(x->axis), place_of(x->axis), read(x->parts[0]).text)};
+  }
+
+  const Scope& scope_;
+  const Sheet& sheet_;
+};
+
+}  // namespace
+
+}  // namespace xtensor
+
+std::vector<std::string> xtensor_lines(const Sheet& sheet, const Definition& definition, bool drops_batch) {
+  Scope scope(sheet, drops_batch, definition.name + "_");
+  std::vector<std::string> all;
+  for (const auto& one : scope.without_again(definition)) {
+    std::vector<std::string> lines;
+    xtensor::WholeArrays text(scope, lines);
+    bool is_written = true;
+    for (const auto& line : in_whole_arrays(scope, one)) is_written = is_written && text.write(line);
+    if (!is_written) lines = xtensor::Loops(scope)(one);
+    all.insert(all.end(), lines.begin(), lines.end());
+  }
+  return all;
+}
+
+std::string xtensor_head() {
+  return R"(#include <xtensor/xarray.hpp>
+#include <xtensor/xmanipulation.hpp>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xsort.hpp>
+#include <xtensor/xview.hpp>
+#include <xtensor-blas/xlinalg.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace lab {
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+// The matrix product over the last two axes, for each place along the axes before them.
+inline xt::xarray<double> matmul(xt::xarray<double> x, xt::xarray<double> y) {
+  auto shape = x.dimension() < y.dimension() ? y.shape() : x.shape();
+  const std::size_t m = x.shape(x.dimension() - 2), k = x.shape().back(), n = y.shape().back();
+  const std::size_t xs = x.size() / (m * k), ys = y.size() / (k * n), count = std::max(xs, ys);
+  shape[shape.size() - 2] = m;
+  shape[shape.size() - 1] = n;
+  x.reshape({xs, m, k});
+  y.reshape({ys, k, n});
+  xt::xarray<double> products = xt::zeros<double>({count, m, n});
+  for (std::size_t i = 0; i < count; ++i) {
+    const xt::xarray<double> a = xt::view(x, i % xs), b = xt::view(y, i % ys);
+    xt::view(products, i) = xt::linalg::dot(a, b);
+  }
+  products.reshape(shape);
+  return products;
+}
+
+// The entry at that place, rounded down; NaN where there is none.
+template <class Tensor, class... Place>
+double at(const Tensor& x, Place... place) {
+  const std::vector<double> places = {std::floor(static_cast<double>(place))...};
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (!(places[i] >= 0.0 && places[i] < static_cast<double>(x.shape(i)))) return nan;
+  return x(static_cast<std::size_t>(place)...);
+}
+
+template <class Term>
+double sum(long count, const Term& term) {
+  double total = 0.0;
+  for (long i = 0; i < count; ++i) total += term(i);
+  return total;
+}
+
+// The first of several.
+template <class Term>
+double argmax(long count, const Term& term) {
+  long place = 0;
+  for (long i = 1; i < count; ++i)
+    if (term(place) < term(i)) place = i;
+  return static_cast<double>(place);
+}
+
+template <class Term>
+double max(long count, const Term& term) {
+  return term(static_cast<long>(argmax(count, term)));
+}
+
+template <class Term>
+double min(long count, const Term& term) {
+  return -max(count, [&](long i) { return -term(i); });
+}
+
+inline double mod(double x, double y) {
+  return x - y * std::floor(x / y);
+}
+
+}  // namespace lab
+)";
+}
+
+}  // namespace formula

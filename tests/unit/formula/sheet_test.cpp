@@ -1,0 +1,121 @@
+#include "formula/sheet.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+
+#include "attn/error.hpp"
+#include "formula/parse.hpp"
+#include "formula/text.hpp"
+#include "tests/unit/formula/random_formula.hpp"
+
+namespace formula {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+View matrix(const Axes& axes, const attn::Shape& shape, const std::vector<double>& numbers) {
+  auto owned = std::make_shared<Numbers>(Numbers::shape_type(shape.begin(), shape.end()));
+  std::copy(numbers.begin(), numbers.end(), owned->begin());
+  return view_of(axes, std::shared_ptr<const Numbers>(owned));
+}
+
+Sheet two_matrices() {
+  Sheet sheet;
+  sheet.set("Q", matrix({"batch", "query", "d_k"}, {1, 2, 2}, {1, 2, 3, 4}));
+  sheet.set("K", matrix({"batch", "key", "d_k"}, {1, 3, 2}, {1, 0, 0, 1, 1, 1}));
+  return sheet;
+}
+
+std::vector<double> computed(Sheet& sheet, const char* formula) {
+  const auto& view = sheet.compute(parse_definition(formula));
+  const auto* numbers = static_cast<const double*>(view.data);
+  return {numbers, numbers + attn::element_count(view.shape)};
+}
+
+std::string refusal(Sheet& sheet, const char* formula) {
+  try {
+    sheet.compute(parse_definition(formula));
+  } catch (const attn::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("A formula's value has the axes that it names, and carries those in front of them", "[formula]") {
+  auto sheet = two_matrices();
+  CHECK(computed(sheet, "scores[query, key] = sum(d_k) Q * K") == std::vector<double>{1, 2, 3, 3, 4, 7});
+  CHECK(sheet.tensor("scores").axes == Axes{"batch", "query", "key"});
+  CHECK(computed(sheet, "scaled[query, key] = scores / d_k")[5] == 3.5);
+  CHECK(computed(sheet, "mask[query, key] = where(key <= query, 1, 0)") ==
+        std::vector<double>{1, 0, 0, 1, 1, 0});
+  CHECK(computed(sheet, "masked[query, key] = where(mask, scaled, -inf)")[1] == -infinity);
+  const auto weights = computed(sheet, "weights[query, key] = softmax(key) masked");
+  CHECK(weights[0] == 1.0);
+  CHECK(weights[3] == Approx(1.0 / (1.0 + std::exp(0.5))));
+  CHECK(computed(sheet, "most[query] = argmax(key) scores") == std::vector<double>{2, 2});
+  CHECK(computed(sheet, "backwards[query, d_k] = Q[query, size(d_k) - 1 - d_k]") ==
+        std::vector<double>{2, 1, 4, 3});
+  CHECK(computed(sheet, "halves[key, d_k] = K[floor(key / 2), d_k]") ==
+        std::vector<double>{1, 0, 1, 0, 0, 1});
+}
+
+TEST_CASE("A row that may see nothing gets no share, and NaN without the guard", "[formula]") {
+  Sheet sheet;
+  sheet.set("x", matrix({"row", "key"}, {2, 2}, {-infinity, -infinity, 0, -infinity}));
+  CHECK(computed(sheet, "guarded = softmax(key) x") == std::vector<double>{0, 0, 1, 0});
+  const auto unguarded = computed(sheet, "unguarded = unguarded_softmax(key) x");
+  CHECK(std::isnan(unguarded[0]));
+  CHECK(unguarded[2] == 1.0);
+  CHECK(computed(sheet, "largest[row] = max(key) x") == std::vector<double>{-infinity, 0});
+}
+
+TEST_CASE("A step is computed again from another tensor, and what lies between follows", "[formula]") {
+  auto sheet = two_matrices();
+  computed(sheet, "scores[query, key] = sum(d_k) Q * K");
+  computed(sheet, "weights[query, key] = softmax(key) scores");
+  const auto weights = computed(sheet, "same[query, key] = again(weights, scores = scores + 10) - weights");
+  for (const double change : weights) CHECK(std::abs(change) < 1e-15);
+  CHECK(computed(sheet, "other[query, key] = again(scores, Q = 2 * Q)") ==
+        std::vector<double>{2, 4, 6, 6, 8, 14});
+}
+
+TEST_CASE("What is unknown or does not fit is refused, and what would be valid is said", "[formula]") {
+  auto sheet = two_matrices();
+  using Catch::Matchers::Contains;
+  CHECK_THAT(refusal(sheet, "a = Q + M"), Contains("M is unknown") && Contains("K, Q"));
+  CHECK_THAT(refusal(sheet, "a[query, key] = Q * K"), Contains("d_k") && Contains("sum(d_k)"));
+  CHECK_THAT(refusal(sheet, "a[query, time] = Q"), Contains("the axis time is unknown"));
+  CHECK_THAT(refusal(sheet, "a = Q[key, d_k]"), Contains("key has 3 positions, and query of Q has 2"));
+  CHECK_THAT(refusal(sheet, "a = Q[0, 0, 0, 0]"), Contains("4 indices"));
+  CHECK_THAT(refusal(sheet, "a = again(Q, K = K)"), Contains("no step"));
+}
+
+TEST_CASE("Each entry of a random formula is its worked entry", "[formula]") {
+  const char* wanted = std::getenv("ATTNLAB_FORMULAS");
+  const std::size_t count = wanted == nullptr ? 500 : std::strtoul(wanted, nullptr, 10);
+  const auto seed = std::random_device()();
+  CAPTURE(seed);
+  RandomFormulas formulas(seed);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto [sheet, definition] = formulas();
+    CAPTURE(i, text(definition));
+    const auto view = sheet.value(definition);
+    attn::Index at(view.axes.size());
+    for (std::size_t axis = 0; axis < view.shape.size(); ++axis) at[axis] = i % view.shape[axis];
+    const double value = view.at(at), worked = sheet.worked(definition, at).value();
+    const bool is_equal = value == worked || (std::isnan(value) && std::isnan(worked)) ||
+                          std::abs(value - worked) <= 1e-9 * std::max(1.0, std::abs(value));
+    CAPTURE(value, worked);
+    REQUIRE(is_equal);
+  }
+}
+
+}  // namespace formula
