@@ -21,7 +21,7 @@
 
 namespace lab {
 
-enum class Format { text, json, npz, safetensors, svg, html, python };
+enum class Format { text, json, npz, safetensors, svg, html, python, cpp };
 enum class Color { automatic, always, never };
 
 /// How and where the trace of a run is shown.

@@ -116,17 +116,17 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
 namespace {
 
 const std::vector<std::pair<std::string, Format>> formats = {
-    {"text", Format::text},    {"json", Format::json},
-    {"npz", Format::npz},      {"safetensors", Format::safetensors},
-    {"svg", Format::svg},      {"html", Format::html},
-    {"python", Format::python}};
+    {"text", Format::text},     {"json", Format::json},
+    {"npz", Format::npz},       {"safetensors", Format::safetensors},
+    {"svg", Format::svg},       {"html", Format::html},
+    {"python", Format::python}, {"cpp", Format::cpp}};
 
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
   const auto add = [&](std::string_view flag, std::string_view value, std::string_view help,
                        auto assign_text) {
     add_text_option(app, flag, value, Values::one, help_of_option(help), assign_text)->group(shown);
   };
-  add("format", "text|json|npz|safetensors|svg|html|python",
+  add("format", "text|json|npz|safetensors|svg|html|python|cpp",
       "default text, or what the ending of --output says",
       [&](const std::string& text) { presentation.format = parse_choice("format", text, formats); });
   add("output", "FILE", "write to a file, whole or not at all; default standard output",

@@ -1,6 +1,7 @@
 #include "lab/run_lesson.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "lab/progress_bar.hpp"
 #include "lab/ranks.hpp"
 #include "lab/screen.hpp"
+#include "lessons/documents/cpp_program.hpp"
 #include "trace/explanation.hpp"
 #include "trace/filter.hpp"
 #include "trace/html/html.hpp"
@@ -37,7 +39,8 @@ Format format_of(const Presentation& presentation) {
                                                                      {".safetensors", Format::safetensors},
                                                                      {".svg", Format::svg},
                                                                      {".html", Format::html},
-                                                                     {".py", Format::python}});
+                                                                     {".py", Format::python},
+                                                                     {".cpp", Format::cpp}});
 }
 
 /// Archives hold numbers, and are no text for a terminal.
@@ -52,10 +55,16 @@ void check_archive(const Presentation& presentation, Format format) {
         fmt::format("--format {0} is no text for a terminal; valid: --output FILE.{0}, or a pipe", name));
 }
 
+/// Whether it holds the inputs and code that computes all else.
+bool is_script(Format format) {
+  return format == Format::python || format == Format::cpp;
+}
+
 void check_script(const Presentation& presentation, Format format) {
-  if (format == Format::python && presentation.shapes)
+  if (is_script(format) && presentation.shapes)
     throw attn::Error(
-        "--shapes leaves out what the script of --format python computes with; valid: without --shapes");
+        fmt::format("--shapes leaves out what the {} of --format {} computes with; valid: without --shapes",
+                    format == Format::cpp ? "program" : "script", format == Format::cpp ? "cpp" : "python"));
 }
 
 void check_brief(const Presentation& presentation, Format format) {
@@ -123,10 +132,9 @@ attn::HtmlStyle html_style_of(const Presentation& presentation, const lessons::P
 /// input and all code, whatever it asserts. Returns whether every claim held.
 bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
   using Always = attn::Filter::Always;
-  const bool is_script = format_of(run.presentation) == Format::python;
   ProgressOfRun progress(sink, run.lesson->name);
   attn::Filter filter(progress, run.presentation.steps, run.presentation.shapes,
-                      is_script ? Always::all_but_steps : Always::nothing);
+                      is_script(format_of(run.presentation)) ? Always::all_but_steps : Always::nothing);
   const bool all_claims_hold = lessons::run(*run.lesson, plan, filter);
   filter.require_all_seen();
   return all_claims_hold;
@@ -147,11 +155,28 @@ Page explain(const RunLesson& run, const lessons::Plan& plan) {
   return page;
 }
 
+/// The options of the run; a script or a program has its own language, whatever the page shows.
+lessons::Options options_of(const RunLesson& run) {
+  auto options = run.options;
+  if (format_of(run.presentation) == Format::python) options.code = "numpy";
+  if (format_of(run.presentation) != Format::cpp) return options;
+  if (!run.lesson->uses("code")) {
+    std::vector<std::string_view> valid;
+    for (const auto* lesson : lessons::all_lessons())
+      if (lesson->uses("code")) valid.push_back(lesson->name);
+    throw attn::Error(
+        fmt::format("--format cpp: {} has no code in xtensor yet; valid: --format python, or the lessons {}",
+                    run.lesson->name, fmt::join(valid, ", ")));
+  }
+  options.code = "xtensor";
+  return options;
+}
+
 /// Under mpirun there are as many ranks as it started.
 lessons::Plan plan_of(const RunLesson& run) {
   auto* const others = network();
-  if (others == nullptr) return lessons::make_plan(*run.lesson, run.options);
-  auto options = run.options;
+  auto options = options_of(run);
+  if (others == nullptr) return lessons::make_plan(*run.lesson, options);
   if (options.typed.count("ranks") > 0 && options.ranks != others->ranks())
     throw attn::Error(fmt::format("--ranks {}, but mpirun started {}; valid: --ranks {}, or without it",
                                   *options.ranks, others->ranks(), others->ranks()));
@@ -199,6 +224,8 @@ Page run_lesson(const RunLesson& run) {
       return render(run, plan, attn::SafetensorsWriter(header));
     case Format::python:
       return render(run, plan, attn::PythonScript(header));
+    case Format::cpp:
+      return render(run, plan, lessons::CppProgram(header));
     case Format::html:
       return render(run, plan, attn::HtmlRenderer(header, html_style_of(run.presentation, plan)));
     case Format::svg:

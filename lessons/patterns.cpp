@@ -24,6 +24,7 @@
 #include "lessons/patterns/heads_of_models.hpp"
 #include "lessons/patterns/kinds.hpp"
 #include "lessons/patterns/verdict.hpp"
+#include "lessons/sdpa.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/head_axis.hpp"

@@ -20,6 +20,8 @@
 #include "attn/ops/softmax.hpp"
 #include "attn/text/width.hpp"
 #include "fast/attention.hpp"
+#include "lessons/documents/document_run.hpp"
+#include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa/mistakes.hpp"
 #include "lessons/trained/about.hpp"
@@ -40,80 +42,9 @@ template <std::size_t N>
 constexpr bool has_heads = N == 4;
 
 template <std::size_t N>
-std::string suffix() {
-  return has_heads<N> ? "_heads" : "";
-}
-
-template <std::size_t N>
-std::vector<std::string> axes_of_query_by(const std::string& last) {
-  if constexpr (has_heads<N>) return {"head", "query", last};
-  return {"query", last};
-}
-
-/// "scores / √d_k = scores / √4 = scores / 2", and with the temperature where there is one.
-std::string scaling_formula(std::size_t d_k, double temperature) {
-  const double divisor = divisor_of(d_k, temperature);
-  if (temperature == 1.0) return fmt::format("scores / √d_k = scores / √{} = scores / {:.6g}", d_k, divisor);
-  return fmt::format("scores / (√d_k · T) = scores / (√{} · {:g}) = scores / {:.6g}", d_k, temperature,
-                     divisor);
-}
-
-attn::Worked worked_divisor(std::size_t d_k, double temperature) {
-  const auto root = sqrt(attn::Worked(static_cast<double>(d_k)));
-  return temperature == 1.0 ? root : attn::Worked::product({root, attn::Worked(temperature)});
-}
-
-/// Query heads that share a key and value head read the same entries: K_heads and V_heads are shown once for
-/// each head of their own.
-template <std::size_t N>
-attn::WorkedOut with_shared_heads(const Workbench& bench, const attn::WorkedOut& worked) {
-  if (!has_heads<N> || bench.kv_heads() == bench.heads()) return worked;
-  return [=, &bench](const attn::Index& at) {
-    auto result = worked(at);
-    result.for_each_operand([&bench](attn::Operand& operand) {
-      if (operand.tensor == "K_heads" || operand.tensor == "V_heads")
-        operand.index[1] = operand.index[1] * bench.kv_heads() / bench.heads();
-    });
-    return result;
-  };
-}
-
-template <std::size_t N>
-Integers<N> draw_dropout_mask(Workbench& bench, const Tensor<N>& weights) {
-  const double p = bench.options.dropout;
-  auto mask = bench.trace.input({.id = "dropout_mask",
-                                 .title = "Which weights survive dropout",
-                                 .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
-                                 .axes = axes_of_query_by<N>("key"),
-                                 .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
-                                attn::dropout_mask<N>(bench.random("dropout_mask"), p, weights.shape()));
-  if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
-    throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
-                                  bench.trace.given_name("dropout_mask")));
-  return mask;
-}
-
-template <std::size_t N>
-Tensor<N> drop(Workbench& bench, const Tensor<N>& weights, const Integers<N>& mask) {
-  const double p = bench.options.dropout;
-  const auto dropped = bench.trace.step(
-      {.id = "dropped",
-       .title = "Weights after dropout",
-       .formula = fmt::format("weights · dropout_mask / (1 − p) = weights · dropout_mask / {:g}", 1.0 - p),
-       .from = {"weights", "dropout_mask"},
-       .axes = axes_of_query_by<N>("key"),
-       .note = "The survivors grow by 1 / (1 − p), so that a weight keeps its expected value.",
-       .distribution = true,
-       .worked = attn::worked_dropout(attn::Known{"weights", weights}, "dropout_mask", mask, p)},
-      attn::dropout(weights, mask, p));
-  bench.trace.note(
-      "dropout-at-inference", "These rows are no longer shares",
-      fmt::format("With dropout a row need not sum to 1: the sums here are off by up to {:.4f}. That is "
-                  "right in training, where it keeps the model from leaning on single tokens. Left on when a "
-                  "model is used or looked at, it is a mistake: what you read as attention is partly chance. "
-                  "Run again with --dropout 0 for the weights themselves.",
-                  attn::row_sum_deviation(dropped)));
-  return dropped;
+formula::Axes axes_of(const std::string& row, const std::string& column) {
+  if constexpr (has_heads<N>) return {"batch", "head", row, column};
+  return {"batch", row, column};
 }
 
 /// max |softmax(scores + amount) − weights|, a row at a time: scores may fill a good part of the memory.
@@ -131,160 +62,192 @@ double change_by_shift(const Tensor<N>& scores, const Tensor<N>& weights, double
   return largest;
 }
 
-}  // namespace
-
-std::size_t followed_row(std::size_t queries) {
-  return std::min<std::size_t>(1, queries - 1);
+/// The steps that a run has so far, as copies.
+template <std::size_t N>
+Attention<N> steps_of(const DocumentRun& run) {
+  const auto& sheet = run.sheet();
+  const auto step = [&](const std::string& name) { return run.copy_of<double, N>(name); };
+  Attention<N> steps;
+  steps.scores = step("scores");
+  if (sheet.find("scaled") != nullptr) steps.scaled = step("scaled");
+  if (sheet.definition_of("masked") != nullptr) steps.masked = step("masked");
+  if (sheet.find("weights") != nullptr) steps.weights = step("weights");
+  if (sheet.definition_of("dropped") != nullptr) steps.dropped = step("dropped");
+  const auto* output = has_heads<N> ? "heads" : "output";
+  if (sheet.find(output) != nullptr) steps.output = step(output);
+  return steps;
 }
 
-namespace {
-
-/// With trained weights the entry to work out is where the second query looks: the first head's largest
-/// score.
+/// What the parts scores.md and mixture.md leave to C++: dropout, and the classic mistakes in each step.
 template <std::size_t N>
-std::optional<attn::Index> where_it_looks(const Workbench& bench, const Tensor<N>& scores) {
-  if (!bench.options.model) return std::nullopt;
-  const std::size_t keys = scores.shape(N - 1), query = followed_row(scores.shape(N - 2));
-  const double* row = scores.data() + query * keys;
-  attn::Index index(N - 1, 0);
-  index[N - 3] = query;
-  index[N - 2] = attn::argmax(row, keys);
-  return index;
-}
-
-/// The first number that the same query takes home.
-template <std::size_t N>
-std::optional<attn::Index> first_of_where_it_looks(const Workbench& bench, const Tensor<N>& scores) {
-  auto index = where_it_looks<N>(bench, scores);
-  if (index) index->back() = 0;
-  return index;
-}
-
-/// Of `scaled`: divided by something else than √d_k, or elsewhere. Where the queries were divided before, a
-/// mistake may divide the scores once more.
-template <std::size_t N>
-attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k) {
-  const double T = bench.options.temperature, root = std::sqrt(static_cast<double>(d_k));
-  attn::Mistakes mistakes;
-  const auto divided_before = [&](const char* id) {
-    mistakes.emplace_back(id, [&scores] { return scores; });
-  };
-  if (bench.plan.lesson->uses("d-model") && bench.trace.speaks_of("Q")) {  // where Q shows it, too
-    divided_before("scale-in-weights");
-    divided_before("scale-in-weights:split");
+class AttentionParts {
+ public:
+  AttentionParts(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V,
+                 const std::optional<Mask<3>>& mask)
+      : Q_(Q), K_(K), V_(V), mask_(mask) {
+    functions_.actions["dropout_mask"] = [this](DocumentRun& run) { draw_dropout_mask(run); };
+    functions_.actions["dropout-at-inference"] = [](DocumentRun& run) { warn_of_dropout(run); };
+    add_mistakes("scores", [this](Workbench& bench) {
+      return mistakes_of_scores(bench, Q_, K_, at_.scores, divisor(bench));
+    });
+    add_mistakes("scaled", [this](Workbench& bench) {
+      return mistakes_of_scaled(bench, at_.scores, Q_.shape().back());
+    });
+    add_mistakes("masked",
+                 [this](Workbench& bench) { return mistakes_of_masked(bench, at_.scaled, *mask_); });
+    add_mistakes("weights", [this](Workbench& bench) {
+      return mistakes_of_weights(bench, mask_ ? *at_.masked : at_.scaled, at_.scaled, mask_, divisor(bench));
+    });
+    add_mistakes("output", [this](Workbench& bench) {
+      return mistakes_of_mixture(bench, at_.used_weights(), K_, V_, at_.output);
+    });
   }
-  if (has_heads<N> && bench.trace.speaks_of("Q_heads")) {
-    divided_before("scale-in-weights:heads");
-    divided_before("scale-in-weights:split-heads");
+  AttentionParts(AttentionParts&&) = delete;
+
+  Functions& functions() { return functions_; }
+
+  /// With dropout, once the weights were there.
+  const std::optional<Integers<N>>& dropout_mask() const { return at_.dropout_mask; }
+
+ private:
+  double divisor(const Workbench& bench) const {
+    return divisor_of(Q_.shape().back(), bench.options.temperature);
   }
-  const auto of_divisor = mistakes_of_divisor(bench, scores, d_k);
-  mistakes.insert(mistakes.end(), of_divisor.begin(), of_divisor.end());
-  mistakes.emplace_back("scale-after-softmax", [=, &scores] { return attn::divide(scores, T); });
-  mistakes.emplace_back("scores-already-scaled", [&scores] { return scores; });
-  mistakes.emplace_back("scale-by-layer", [=, &scores](const Tensor<N>& theirs) {
-    return divided_by_a_layer(theirs, attn::divide(scores, root * T));
-  });
-  mistakes.emplace_back("dropout-before-softmax", [=, &scores](const Tensor<N>& theirs) {
-    return with_dropout_of(theirs, attn::divide(scores, root * T));
-  });
-  mistakes.emplace_back("scores-shifted", [=, &scores](const Tensor<N>& theirs) {
-    return shifted_as(theirs, attn::divide(scores, root * T));
-  });
-  return mistakes;
+
+  /// `make` is asked only where somebody watches: it needs copies of the steps.
+  void add_mistakes(const std::string& step, std::function<attn::Mistakes(Workbench&)> make) {
+    functions_.mistakes[step] = [this, make = std::move(make)](DocumentRun& run, const std::string&) {
+      if (!run.bench().trace.is_watched()) return attn::Mistakes();
+      auto mask = std::move(at_.dropout_mask);
+      at_ = steps_of<N>(run);
+      at_.dropout_mask = std::move(mask);
+      return make(run.bench());
+    };
+  }
+
+  void draw_dropout_mask(DocumentRun& run) {
+    auto& bench = run.bench();
+    const double p = bench.options.dropout;
+    if (p == 0.0) return;
+    std::array<std::size_t, N> shape;
+    const auto& weights = run.sheet().tensor("weights");
+    std::copy(weights.shape.begin(), weights.shape.end(), shape.begin());
+    const auto axes = axes_of<N>("query", "key");
+    const auto mask =
+        bench.trace.input({.id = "dropout_mask",
+                           .title = "Which weights survive dropout",
+                           .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
+                           .axes = {axes.begin() + 1, axes.end()},
+                           .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
+                          attn::dropout_mask<N>(bench.random("dropout_mask"), p, shape));
+    if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
+      throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
+                                    bench.trace.given_name("dropout_mask")));
+    run.keep_whole("dropout_mask", axes, mask);
+    at_.dropout_mask = mask;
+  }
+
+  static void warn_of_dropout(DocumentRun& run) {
+    auto& bench = run.bench();
+    if (bench.options.dropout == 0.0) return;
+    bench.trace.note(
+        "dropout-at-inference", "These rows are no longer shares",
+        fmt::format(
+            "With dropout a row need not sum to 1: the sums here are off by up to {:.4f}. That is "
+            "right in training, where it keeps the model from leaning on single tokens. Left on when a "
+            "model is used or looked at, it is a mistake: what you read as attention is partly chance. "
+            "Run again with --dropout 0 for the weights themselves.",
+            attn::row_sum_deviation(run.copy_of<double, N>("dropped"))));
+  }
+
+  const Tensor<N>&Q_, &K_, &V_;
+  const std::optional<Mask<3>>& mask_;
+  Functions functions_;
+  Attention<N> at_;  ///< the steps so far
+};
+
+/// A mask with an axis of length 1 is repeated along it.
+void set_mask(DocumentRun& run, const std::optional<Mask<3>>& mask) {
+  run.set("has_mask", mask.has_value());
+  if (!mask) return;
+  auto view = formula::view_of({"batch", "query", "key"}, attn::view_of(*mask));
+  for (std::size_t i = 2; i-- > 0;)
+    if (view.shape[i] == 1 && run.sheet().size_of(view.axes[i]) != 1) {
+      view.axes.erase(view.axes.begin() + static_cast<std::ptrdiff_t>(i));
+      view.shape.erase(view.shape.begin() + static_cast<std::ptrdiff_t>(i));
+      view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  run.set("mask", std::move(view));
+}
+
+/// Of several heads each name says so, and what they give is called `heads`.
+template <std::size_t N>
+std::vector<std::string> names_of() {
+  if constexpr (has_heads<N>) return {"Q = Q_heads", "K = K_heads", "V = V_heads", "output = heads"};
+  return {};
+}
+
+template <std::size_t N>
+void begin_attention(DocumentRun& run, const Tensor<N>& Q, const Tensor<N>& K) {
+  const std::string suffix = has_heads<N> ? "_heads" : "";
+  run.set("many_heads", has_heads<N>);
+  run.set("Q" + suffix, formula::view_of(axes_of<N>("query", "d_k"), attn::view_of(Q)));
+  run.set("K" + suffix, formula::view_of(axes_of<N>("key", "d_k"), attn::view_of(K)));
 }
 
 }  // namespace
 
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K) {
-  const auto d_k = Q.shape().back();
-  const auto temperature = bench.options.temperature;
-  const auto query_key = axes_of_query_by<N>("key");
-
-  const auto product = attn::matmul(Q, attn::transpose(K));
-  auto scores =
-      bench.trace.step({.id = "scores",
-                        .title = "How well does each query match each key?",
-                        .formula = fmt::format("Q{0} K{0}ᵀ", suffix<N>()),
-                        .from = {"Q" + suffix<N>(), "K" + suffix<N>()},
-                        .axes = query_key,
-                        .note = "A dot product is the geometric length of the query times that of the key "
-                                "times the cosine of the angle between them.",
-                        .worked = with_shared_heads<N>(
-                            bench, attn::worked_matmul_transposed(attn::Known{"Q" + suffix<N>(), Q},
-                                                                  attn::Known{"K" + suffix<N>(), K})),
-                        .worked_at = where_it_looks<N>(bench, product)},
-                       product, mistakes_of_scores(bench, Q, K, product, divisor_of(d_k, temperature)));
-
-  auto scaled = bench.trace.step(
-      {.id = "scaled",
-       .title = "Scores of one size for every d_k",
-       .formula = scaling_formula(d_k, temperature),
-       .from = {"scores"},
-       .axes = query_key,
-       .note = "The more numbers a query and a key have, the larger their dot product gets. With hundreds of "
-               "numbers and no division, softmax would give nearly everything to one key (lesson scaling).",
-       .worked = attn::worked_divide(attn::Known{"scores", scores}, worked_divisor(d_k, temperature)),
-       .worked_at = where_it_looks<N>(bench, scores)},
-      attn::divide(scores, divisor_of(d_k, temperature)), mistakes_of_scaled(bench, scores, d_k));
-  return {std::move(scores), std::move(scaled)};
+  const std::optional<Mask<3>> none;
+  AttentionParts<N> parts(Q, K, K, none);
+  DocumentRun run(bench, parts.functions());
+  begin_attention(run, Q, K);
+  run.tell_part("parts/scores.md", names_of<N>());
+  return {run.take<N>("scores"), run.take<N>("scaled")};
 }
 
 template <std::size_t N>
 Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
                                           const Tensor<N>& V, const std::optional<Mask<3>>& mask) {
-  const auto query_key = axes_of_query_by<N>("key");
-  auto& trace = bench.trace;
+  AttentionParts<N> parts(Q, K, V, mask);
+  DocumentRun run(bench, parts.functions());
+  begin_attention(run, Q, K);
+  run.set(has_heads<N> ? "V_heads" : "V", formula::view_of(axes_of<N>("key", "d_v"), attn::view_of(V)));
+  set_mask(run, mask);
+  run.tell_part("parts/scores.md", names_of<N>());
+  run.tell_part("parts/mixture.md", names_of<N>());
+
   Attention<N> attention;
-  auto& [scores, scaled, masked, weights, dropout_mask, dropped, output] = attention;
-
-  std::tie(scores, scaled) = scaled_scores(bench, Q, K);
-
-  if (mask)
-    masked = trace.step({.id = "masked",
-                         .title = "What may not be seen gets −∞",
-                         .formula = "scaled where mask, −∞ elsewhere",
-                         .from = {"scaled", "mask"},
-                         .axes = query_key,
-                         .note = "exp(−∞) is exactly 0, so a hidden key gets no weight at all.",
-                         .worked = attn::worked_mask(attn::Known<N>{"scaled", scaled}, *mask)},
-                        attn::apply_mask(scaled, *mask), mistakes_of_masked(bench, scaled, *mask));
-
-  const auto& seen = mask ? *masked : scaled;
-  weights = trace.step(
-      {.id = "weights",
-       .title = "Each row becomes shares",
-       .formula = mask ? "softmax(masked)" : "softmax(scaled)",
-       .from = {mask ? "masked" : "scaled"},
-       .axes = query_key,
-       .note =
-           "softmax(x)ⱼ = exp(xⱼ) / Σᵢ exp(xᵢ) along each row: no weight is negative, and a row sums to 1.",
-       .distribution = true,
-       .worked = attn::worked_softmax(attn::Known<N>{mask ? "masked" : "scaled", seen}),
-       .worked_at = where_it_looks<N>(bench, seen)},
-      attn::softmax(seen),
-      mistakes_of_weights(bench, seen, scaled, mask,
-                          divisor_of(Q.shape().back(), bench.options.temperature)));
-
-  if (bench.options.dropout > 0.0) {
-    dropout_mask = draw_dropout_mask(bench, weights);
-    dropped = drop(bench, weights, *dropout_mask);
-  }
-
-  const std::string used = dropped ? "dropped" : "weights";
-  const auto mixture = attn::matmul(attention.used_weights(), V);
-  output = trace.step(
-      {.id = has_heads<N> ? "heads" : "output",
-       .title = "Each query gets its mixture of values",
-       .formula = fmt::format("{} V{}", used, suffix<N>()),
-       .from = {used, "V" + suffix<N>()},
-       .axes = axes_of_query_by<N>("d_v"),
-       .note = "Row i is the average of the rows of V, weighted with row i of the weights.",
-       .worked = with_shared_heads<N>(bench, attn::worked_matmul(attn::Known{used, attention.used_weights()},
-                                                                 attn::Known{"V" + suffix<N>(), V})),
-       .worked_at = has_heads<N> ? std::nullopt : first_of_where_it_looks<N>(bench, seen)},
-      mixture, mistakes_of_mixture(bench, attention.used_weights(), K, V, mixture));
+  attention.scores = run.take<N>("scores");
+  attention.scaled = run.take<N>("scaled");
+  if (mask) attention.masked = run.take<N>("masked");
+  attention.weights = run.take<N>("weights");
+  attention.dropout_mask = parts.dropout_mask();
+  if (attention.dropout_mask) attention.dropped = run.take<N>("dropped");
+  attention.output = run.take<N>(has_heads<N> ? "heads" : "output");
   return attention;
+}
+
+std::size_t followed_row(std::size_t queries) {
+  return std::min<std::size_t>(1, queries - 1);
+}
+
+template <std::size_t N>
+void claim_equals_fused_kernel(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q,
+                               const Tensor<N>& K, const Tensor<N>& V) {
+  auto& trace = bench.trace;
+  const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
+  const auto output = attention.dropped ? attn::matmul(attention.weights, V) : attention.output;
+  claim_equals_kernel(
+      trace,
+      {.id = "equals-fused-kernel",
+       .claim = "code that stores no scores (lesson efficient) agrees",
+       .formula = "max |output − kernel {}(Q, K, V)|",
+       .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
+      attn::max_abs(V),
+      with_rule(bench, [&](const auto& visible) { return attn::fast::attention(Q, K, V, divisor, visible); }),
+      [&](const auto& fast) { return attn::max_abs_difference(trace.mute().step({}, fast.output), output); });
 }
 
 template <std::size_t N>
@@ -305,17 +268,7 @@ void claim_attention(Workbench& bench, const Attention<N>& attention, const Tens
                .value = change_by_shift(seen_scores, attention.weights, 10.0),
                .limit = attn::within_rounding(std::min(rounding(trace, magnitude + 10.0).bound, 0.1))});
 
-  const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
-  const auto output = attention.dropped ? attn::matmul(attention.weights, V) : attention.output;
-  claim_equals_kernel(
-      trace,
-      {.id = "equals-fused-kernel",
-       .claim = "code that stores no scores (lesson efficient) agrees",
-       .formula = "max |output − kernel {}(Q, K, V)|",
-       .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
-      attn::max_abs(V),
-      with_rule(bench, [&](const auto& visible) { return attn::fast::attention(Q, K, V, divisor, visible); }),
-      [&](const auto& fast) { return attn::max_abs_difference(trace.mute().step({}, fast.output), output); });
+  claim_equals_fused_kernel(bench, attention, Q, K, V);
 }
 
 #define INSTANTIATE(N)                                                                                    \
@@ -435,84 +388,45 @@ void give_head_of_about(ModelInputs& inputs) {
 }
 
 void run_sdpa(Workbench& bench) {
-  const bool is_masked = bench.options.causal || bench.options.window ||
-                         bench.plan.key_tokens().is_padded() || bench.trace.is_given("mask");
-  const bool says_no_more = is_masked || !bench.options.source.empty();
-  bench.trace.page(
-      {{"Q"},
-       {"K"},
-       {"V", nothing_to_notice},
-       {"mask"},
-       {"scores", nothing_to_notice},
-       bench.options.model ? attn::in_one_line("scaled") : attn::OnPage{"scaled"},
-       {"masked"},
-       {"weights",
-        [is_trained = bench.options.model.has_value()](const auto& weights) {
-          return is_trained ? who_is_about_whom(weights) : weights.note;
-        }},
-       {"dropped"},
-       {"dropout-at-inference"},
-       {"output", [says_no_more, is_trained = bench.options.model.has_value()](const auto& output) {
-          if (says_no_more) return output.note;
-          return output.note +
-                 " One more word at the end adds a row to every table, and a column to scores "
-                 "and weights." +
-                 (is_trained ? "" : " Old scores stay, old weights shrink.");
-        }}});
-  bench.idea(
-      "This is the lookup of the first lesson, for many queries at once.\n"
-      "The rows of Q are the queries, the rows of K are the keys, and the rows of V are the values. A query "
-      "and a key have d_k numbers. A value has d_v.\n" +
-          std::string(bench.options.model
-                          ? "Here each word has a query, a key and a value. They come from a model that "
-                            "learned to say which word each one is about: an adjective its noun, a verb its "
-                            "subject, \"it\" what it stands for. A small loss on the weights taught it to "
-                            "look there. Take them as given; the next lesson computes them."
-                          : "The numbers are random; the words only name the rows."),
-      "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
-
-  const auto [Q, K, V, mask] = attention_inputs(bench);
-  bench.flow(attention_flow(bench, Q.shape(1), K.shape(1), mask.has_value()));
-  bench.code(attention_code(bench, mask));
-  const auto attention = scaled_dot_product_attention(bench, Q, K, V, mask);
-  claim_attention(bench, attention, Q, K, V);
-  if (bench.options.model)
-    return bench.try_next(
-        {{"sdpa --sentence \"the dog chased the ball: it was hungry\"",
-          "whom does \"it\" look at? And with \"round\" in place of \"hungry\"?"},
-         {"self-attention", "where queries, keys and values come from"}},
-        {{"sdpa --sentence \"the dog chased the ball: it was round\"", "whom does \"it\" look at?"}});
-  bench.try_next({{"sdpa --causal", "which weights become 0, which ones grow?"},
-                  {"sdpa --explain 'weights[the, cat]'", "another entry, worked out"},
-                  {"self-attention", "where queries, keys and values come from"}},
-                 {{"sdpa --window 1", "each token sees its neighbours: which weights become 0?"}});
+  Tensor<3> Q, K, V;
+  std::optional<Mask<3>> mask;
+  AttentionParts<3> parts(Q, K, V, mask);
+  auto& functions = parts.functions();
+  functions.remarks["who_is_about_whom"] = who_is_about_whom;
+  functions.begin = [](DocumentRun& run) {
+    run.bench().label({"query"}, run.bench().plan.query_tokens());
+    run.bench().label({"key"}, run.bench().plan.key_tokens());
+  };
+  functions.actions["lengths"] = [](DocumentRun& run) {
+    run.bench().show_lengths(run.bench().plan.key_tokens());
+  };
+  functions.actions["mask"] = [&](DocumentRun& run) {
+    auto& plan = run.bench().plan;
+    Q = run.copy_of<double, 3>("Q");
+    K = run.copy_of<double, 3>("K");
+    V = run.copy_of<double, 3>("V");
+    mask = run.bench().mask(plan.query_tokens(), plan.key_tokens());
+    set_mask(run, mask);
+  };
+  functions.actions["flow"] = [&](DocumentRun& run) {
+    const auto& plan = run.bench().plan;
+    run.bench().flow(attention_flow(run.bench(), plan.query_tokens().length(), plan.key_tokens().length(),
+                                    mask.has_value()));
+  };
+  functions.actions["equals-fused-kernel"] = [&](DocumentRun& run) {
+    claim_equals_fused_kernel(run.bench(), steps_of<3>(run), Q, K, V);
+  };
+  DocumentRun(bench, functions).tell(document_named("sdpa.md"));
 }
 
 }  // namespace
 
-extern const Lesson sdpa;
-const Lesson sdpa = {
-    .name = "sdpa",
-    .title = "scaled dot-product attention: queries, keys, values",
-    .teaches =
-        "The formula that all the other lessons contain, on nothing but three matrices: match queries with "
-        "keys, scale, mask, turn the scores into shares, average the values. The tokens are labels only.",
-    .options = {"sentence", "source", "target", "d-k", "d-v", "causal", "window", "dropout", "temperature",
-                "seed", "rng", "draws", "model", "dtype"},
-    .defaults = {.sentence = {"girls saw the small cat"}, .d_k = 4, .d_v = 2},
-    .examples = {"sdpa --sentence \"the cat sat\" --d-k 4 --d-v 3",
-                 "sdpa --source \"one two three four\" --target \"five six\" --causal"},
-    .inputs = sdpa_inputs,
-    .trained = Trained{.task = "about", .give = give_head_of_about, .reads = Reads::english},
-    .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
-                    .target = {"q r s t u", "v w x", "y z"},
-                    .d_k = 6,
-                    .d_v = 3,
-                    .window = 3,
-                    .causal = true},
-                   sharpen_queries_and_keys},
-    .worksheet = Worksheet{{.sentence = {"the cat slept"}, .d_k = 4, .d_v = 2}},
-    .run = run_sdpa,
-};
+const Lesson& sdpa_lesson() {
+  static const auto lesson = lesson_of("sdpa", {.inputs = sdpa_inputs,
+                                                .give = give_head_of_about,
+                                                .sharpen = sharpen_queries_and_keys,
+                                                .run = run_sdpa});
+  return lesson;
+}
 
 }  // namespace lessons

@@ -83,4 +83,8 @@ template <std::size_t N>
 void claim_attention(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q, const Tensor<N>& K,
                      const Tensor<N>& V);
 
+/// Lessons that are documents: sdpa.md, masking.md.
+const Lesson& sdpa_lesson();
+const Lesson& masking_lesson();
+
 }  // namespace lessons

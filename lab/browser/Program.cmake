@@ -9,7 +9,13 @@ target_link_options(attnlab PRIVATE
   "SHELL:--js-library ${CMAKE_CURRENT_LIST_DIR}/unicode.js"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/models@/data/models"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/corpora@/data/corpora"
-  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/lexicon/english.txt@/data/lexicon/english.txt")
+  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/lexicon/english.txt@/data/lexicon/english.txt"
+  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/lessons/parts@/data/lessons/parts")
+file(GLOB documents CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/*.md)
+foreach(document IN LISTS documents)
+  cmake_path(GET document FILENAME name)
+  target_link_options(attnlab PRIVATE "SHELL:--embed-file ${document}@/data/lessons/${name}")
+endforeach()
 set_property(TARGET attnlab APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/unicode.js)
 
 # What the book holds: the code compressed, and the hash of the script that its policy lets run.

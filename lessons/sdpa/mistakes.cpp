@@ -230,9 +230,10 @@ std::optional<Tensor<N>> softmax_without_shift(const Tensor<N>& scores, double l
   return shares;
 }
 
-/// The weights where a row in which every score is −∞ becomes `value` and not 0. None where there is none.
+/// The weights where a row in which every score is −∞ is that of `others` and not 0. None where there is
+/// none.
 template <std::size_t N>
-std::optional<Tensor<N>> with_empty_rows(const Tensor<N>& seen, double value) {
+std::optional<Tensor<N>> with_empty_rows(const Tensor<N>& seen, const Tensor<N>& others) {
   auto weights = attn::softmax(seen);
   const auto length = seen.shape(N - 1);
   bool has_empty_row = false;
@@ -240,7 +241,7 @@ std::optional<Tensor<N>> with_empty_rows(const Tensor<N>& seen, double value) {
     const auto* row = seen.data() + begin;
     if (!std::all_of(row, row + length, [](double score) { return score == -infinity; })) continue;
     has_empty_row = true;
-    std::fill_n(weights.data() + begin, length, value);
+    std::copy_n(others.data() + begin, length, weights.data() + begin);
   }
   if (!has_empty_row) return std::nullopt;
   return weights;
@@ -458,6 +459,37 @@ attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& scor
 }
 
 template <std::size_t N>
+attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k) {
+  const double T = bench.options.temperature, root = std::sqrt(static_cast<double>(d_k));
+  attn::Mistakes mistakes;
+  const auto divided_before = [&](const char* id) {
+    mistakes.emplace_back(id, [&scores] { return scores; });
+  };
+  if (bench.plan.lesson->uses("d-model") && bench.trace.speaks_of("Q")) {  // where Q shows it, too
+    divided_before("scale-in-weights");
+    divided_before("scale-in-weights:split");
+  }
+  if (has_heads<N> && bench.trace.speaks_of("Q_heads")) {
+    divided_before("scale-in-weights:heads");
+    divided_before("scale-in-weights:split-heads");
+  }
+  const auto of_divisor = mistakes_of_divisor(bench, scores, d_k);
+  mistakes.insert(mistakes.end(), of_divisor.begin(), of_divisor.end());
+  mistakes.emplace_back("scale-after-softmax", [=, &scores] { return attn::divide(scores, T); });
+  mistakes.emplace_back("scores-already-scaled", [&scores] { return scores; });
+  mistakes.emplace_back("scale-by-layer", [=, &scores](const Tensor<N>& theirs) {
+    return divided_by_a_layer(theirs, attn::divide(scores, root * T));
+  });
+  mistakes.emplace_back("dropout-before-softmax", [=, &scores](const Tensor<N>& theirs) {
+    return with_dropout_of(theirs, attn::divide(scores, root * T));
+  });
+  mistakes.emplace_back("scores-shifted", [=, &scores](const Tensor<N>& theirs) {
+    return shifted_as(theirs, attn::divide(scores, root * T));
+  });
+  return mistakes;
+}
+
+template <std::size_t N>
 attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scaled, const Mask<3>& mask) {
   const auto rules = rules_of(bench, mask);
   const auto filled = [&](auto fill) { return where_seen(scaled, mask, fill); };
@@ -467,6 +499,7 @@ attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scale
       {"mask-fill-zero", [=] { return filled([](double) { return 0.0; }); }},
       {"mask-fill-zero:1e-9", [=] { return filled([](double) { return 1e-9; }); }},
       {"mask-fill-zero:multiplied", [=] { return filled([](double x) { return x * 0.0; }); }},
+      {"mask-fill-zero:-1e-9", [=] { return filled([](double) { return -1e-9; }); }},
       {"mask-fill-plus-inf", [=] { return filled([](double) { return infinity; }); }},
       {"mask-added-as-bool",
        [&] { return where_seen(attn::shift(scaled, 1.0), mask, [](double x) { return x - 1.0; }); }},
@@ -581,9 +614,12 @@ attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen
       {"softmax-no-shift:float16", [&] { return softmax_without_shift(seen, 65504.0); }},
       {"dropout-at-inference",
        [&](const Tensor<N>& theirs) { return with_dropout_of(theirs, attn::softmax(seen)); }},
-      {"empty-row-nan", [&] { return with_empty_rows(seen, not_a_number); }},
+      {"empty-row-nan",
+       [&] { return with_empty_rows(seen, each(seen, [](double) { return not_a_number; })); }},
       {"empty-row-uniform",
-       [&] { return with_empty_rows(seen, 1.0 / static_cast<double>(seen.shape(N - 1))); }},
+       [&] { return with_empty_rows(seen, attn::softmax(attn::Tensor<N>(seen.shape(), 0.0))); }},
+      {"empty-row-uniform:added",
+       [&] { return with_empty_rows(seen, attn::softmax(attn::shift(scaled, usual_fill))); }},
   };
   if (seen.shape(0) > 1) {
     mistakes.emplace_back("softmax-axis:batch", [&] { return softmax_along(seen, 0); });
@@ -645,6 +681,7 @@ attn::Mistakes mistakes_of_mixture(const Workbench& bench, const Tensor<N>& weig
   template attn::Mistakes mistakes_of_scores(const Workbench&, const Tensor<N>&, const Tensor<N>&,  \
                                              const Tensor<N>&, double);                             \
   template attn::Mistakes mistakes_of_divisor(const Workbench&, const Tensor<N>&, std::size_t);     \
+  template attn::Mistakes mistakes_of_scaled(const Workbench&, const Tensor<N>&, std::size_t);      \
   template attn::Mistakes mistakes_of_masked(const Workbench&, const Tensor<N>&, const Mask<3>&);   \
   template attn::Mistakes mistakes_of_weights(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
                                               const std::optional<Mask<3>>&, double);               \

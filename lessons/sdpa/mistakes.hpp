@@ -15,6 +15,11 @@ template <std::size_t N>
 attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
                                   const Tensor<N>& scores, double divisor);
 
+/// Of `scaled`: divided by something else than √d_k, or elsewhere. Where the queries were divided before, a
+/// mistake may divide the scores once more.
+template <std::size_t N>
+attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k);
+
 /// Of `scaled`, and of the gradient that goes back through the scale: divided by something else than √d_k.
 template <std::size_t N>
 attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k);

@@ -70,7 +70,7 @@ Tensor<3> linear_with_last_row(const Tensor<3>& X, const Tensor<2>& fused) {
   return attn::linear(X, attn::rows(fused, 0, rows), attn::row(fused, rows));
 }
 
-constexpr std::array<std::size_t, 3> right_order = {0, 1, 2};
+constexpr std::array<std::size_t, 3> queries_keys_values = {0, 1, 2};
 constexpr std::array<std::array<std::size_t, 3>, 5> wrong_orders = {
     {{0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}};
 
@@ -105,7 +105,8 @@ attn::Mistakes mistakes_of_projection(const Tensor<3>& X, const std::vector<Line
       mistakes.emplace_back("qkv-layout:" + name,
                             [=, &X] { return linear_with_last_row(X, cut(all, own, is, believed)); });
   };
-  const auto in_thirds = packed(all, right_order), by_group = packed(all, right_order, groups);
+  const auto in_thirds = packed(all, queries_keys_values),
+             by_group = packed(all, queries_keys_values, groups);
   for (const auto& order : wrong_orders) {
     std::string name;
     for (const auto part : order) name += names[part];

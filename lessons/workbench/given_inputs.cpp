@@ -350,6 +350,7 @@ attn::GivenTensors GivenInputs::read_inputs() const {
 void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options& options) {
   if (file.header().lesson != lesson.name) return;
   auto kept = options.typed;
+  kept.insert({"define", "code"});  // what a run did otherwise is no input of the next
   if (types_a_text(options)) kept.insert({"sentence", "source", "target"});
   const auto& config = file.header().config;
   restore(options, lesson.options, kept, config);

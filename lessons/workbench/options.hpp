@@ -65,6 +65,8 @@ struct Options {
   std::vector<std::size_t> lengths{};
   std::optional<std::size_t> ranks{};
   std::string order = "contiguous";
+  std::vector<std::string> define{};  ///< "scaled = scores / d_k": other formulas for steps
+  std::string code = "numpy";
   std::string way = "ring";
 
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
@@ -181,6 +183,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("ranks", options.ranks, "N", "machines, or processes, that share the work");
   option("order", options.order, "contiguous|striped|zigzag", "which tokens a rank holds");
   option("way", options.way, "ring|heads", "what the ranks share: the tokens all along, or the heads");
+  option("define", options.define, "'STEP = FORMULA'", "another formula in the place of a step; repeatable");
+  option("code", options.code, "numpy|xtensor", "the language of the code on the page");
   option("dtype", options.dtype, "float64|float32|float16|bfloat16",
          "what each tensor is rounded to; computed in float64");
 }

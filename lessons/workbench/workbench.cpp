@@ -103,7 +103,8 @@ void Workbench::code(const std::vector<std::string>& lines) const {
   if (is_mute()) return;
   const auto group = trace.full_id("");
   const auto variant = group.empty() ? "" : ": " + group.substr(0, group.size() - 1);
-  trace.note("code", with_what_it_is_of("In NumPy (import numpy as np)", plan) + variant, "",
+  const auto* language = options.code == "xtensor" ? "In xtensor" : "In NumPy (import numpy as np)";
+  trace.note("code", with_what_it_is_of(language, plan) + variant, "",
              fmt::format("{}", fmt::join(lines, "\n")));
 }
 

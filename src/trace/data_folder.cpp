@@ -22,6 +22,7 @@ std::vector<fs::path> data_folders() {
   const auto program = fs::read_symlink("/proc/self/exe", error);
   if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "attnlab");
   folders.emplace_back(ATTNLAB_SOURCE_DATA);
+  folders.push_back(folders.back().parent_path());  // of the documents, lessons/
   return folders;
 }
 

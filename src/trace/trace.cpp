@@ -68,7 +68,7 @@ void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
     if (!is_listed) events.insert(where(), {.id = id});
   };
   for (const auto* id : {"code", "flow", "idea", "missing-model", "unknown-word", "lexicon", "left-aside",
-                         "names", "overflow"})
+                         "names", "overflow", "defined"})
     add_unless_listed(id, [&] { return events.begin(); });
   add_unless_listed("next", [&] { return events.end(); });
   page_ = std::move(events);
@@ -165,7 +165,8 @@ void Trace::watch(Kind kind, const About& about, const TensorView& tensor, void*
                   const Mistakes& mistakes, std::optional<Tapped::Row> row) const {
   if (!options_.watch) return;
   const auto id = full_id(about.id);
-  options_.watch({kind, id, tensor.dtype, tensor.shape, elements, about.axes, mistakes, row});
+  options_.watch({kind, id, tensor.dtype, tensor.shape, elements, about.axes, mistakes, row,
+                  about.explain ? &about.explain : nullptr});
 }
 
 const About* Trace::words_for(const About& about) const {

@@ -29,6 +29,9 @@ struct About {
   bool linear = false;               ///< both scales of its plot, and positive values from 0 on
   WorkedOut worked{};                ///< how each entry of a step comes about: called during the step only
   std::optional<Index> worked_at{};  ///< the entry to work out, without the batch axis; none: a middle one
+  /// "scaled = scores / d_k": the formula that gives somebody's numbers of this step; empty where none is
+  /// found.
+  std::function<std::string(const AnyTensor& theirs)> explain{};
 };
 
 /// What is worth noticing in the numbers of an event, as sentences; empty where there is nothing.
@@ -86,6 +89,7 @@ struct Tapped {
   const std::vector<std::string>& axes;  ///< without the batch axis
   const Mistakes& mistakes;              ///< other ways to compute the step
   std::optional<Row> row{};
+  const std::function<std::string(const AnyTensor& theirs)>* explain = nullptr;  ///< of a step, where it can
 };
 
 /// Watches the tap: is called with each tensor, and may put other elements in its place.
@@ -159,6 +163,9 @@ class Trace {
   /// Whether anybody hears of claims: on a trace that is mute or only watched none need be measured.
   bool is_heard() const { return sink_ != nullptr; }
 
+  /// Whether somebody watches the tap, and so may ask what a mistake would be.
+  bool is_watched() const { return options_.watch != nullptr; }
+
   /// The id of the last event.
   const std::string& last_id() const { return last_id_; }
 
@@ -169,6 +176,11 @@ class Trace {
 
   /// Names the entries along every axis called `axis` of the events to come.
   void label(const std::string& axis, AxisLabels labels);
+
+  bool has_labels(const std::string& axis) const {
+    const auto found = labels_.find(axis);
+    return found != labels_.end() && !found->second.empty();
+  }
 
   /// These names. Throws std::out_of_range for an axis that was never labelled.
   const AxisLabels& labels(const std::string& axis) const { return labels_.at(axis); }
@@ -237,6 +249,14 @@ class Trace {
   Array<T, N> step(const About& about, Array<T, N> tensor, const Mistakes& mistakes = {}) {
     finish_step(about, view(tensor), tensor.data(), mistakes);
     return tensor;
+  }
+
+  /// The same of elements in row-major order, which are changed in place.
+  template <class T>
+  void step(const About& about, const Shape& shape, T* elements, const Mistakes& mistakes = {}) {
+    auto dtype = dtype_of<T>();
+    if (dtype == Dtype::float64) dtype = options_.dtype;
+    finish_step(about, {dtype, shape, elements}, elements, mistakes);
   }
 
   /// A number that the lesson computed, likewise.

@@ -299,6 +299,8 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
       {"--rng", "pcg64"},
       {"--draws", "stream"},
       {"--weight-scale", "he"},
+      {"--define", "'scaled = scores / 2'"},
+      {"--code", "xtensor"},
       {"--embeddings", "data/tutorial/cat_sat.vectors.txt"},
       {"--dtype", "float32"},
       {"--format", "json"},

@@ -70,6 +70,8 @@ TEST_CASE("no lesson is left out of the list") {
   std::vector<std::string> defined;
   for (const auto& source : files_in("lessons", ".cpp"))
     for (const auto& name : lessons_defined_in(source)) defined.push_back(name);
+  for (const auto& document : files_in("lessons", ".md"))
+    if (document.filename() != "README.md") defined.push_back(document.stem());
   std::sort(names.begin(), names.end());
   std::sort(defined.begin(), defined.end());
   CHECK(defined == names);

@@ -53,6 +53,8 @@ VALUES = {
     "residual": [["--residual"]],
     "norm": [["--norm"], "pre", "post"],
     "seed": ["0", "7", "4294967295"],
+    "define": [["--define", "scaled = scores / d_k"]],
+    "code": ["xtensor"],
     "weight-scale": ["xavier", "he", "0.02", "3", "0"],
     "embeddings": [
         ["--embeddings", VECTORS, "--sentence", "the cat sat"],

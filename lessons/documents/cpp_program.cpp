@@ -1,0 +1,111 @@
+#include "lessons/documents/cpp_program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "formula/numpy.hpp"
+
+namespace lessons {
+
+namespace {
+
+std::string number(double x) {
+  if (std::isnan(x)) return "lab::nan";
+  if (std::isinf(x)) return x < 0.0 ? "-lab::inf" : "lab::inf";
+  return fmt::format("{}", x);
+}
+
+double tolerance_of(attn::Dtype dtype) {
+  if (dtype == attn::Dtype::float32) return 1e-4;
+  if (dtype == attn::Dtype::float16) return 5e-2;
+  return dtype == attn::Dtype::bfloat16 ? 3e-1 : 1e-9;
+}
+
+constexpr const char* helpers = R"(
+#include <cstdio>
+#include <string>
+
+namespace {
+
+template <class Element>
+xt::xarray<Element> array(const std::vector<std::size_t>& shape, const std::vector<double>& numbers) {
+  xt::xarray<Element> result = xt::zeros<Element>(shape);
+  for (std::size_t i = 0; i < numbers.size(); ++i) result.flat(i) = static_cast<Element>(numbers[i]);
+  return result;
+}
+
+int agree = 0, wrong = 0;
+
+void expect(const std::string& name, const xt::xarray<double>& computed, const xt::xarray<double>& expected) {
+  double largest = 1.0;
+  for (const double x : expected)
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
+  bool is_equal = computed.shape() == expected.shape();
+  for (std::size_t i = 0; is_equal && i < expected.size(); ++i) {
+    const double x = computed.flat(i), y = expected.flat(i);
+    is_equal = x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= tolerance * largest;
+  }
+  ++(is_equal ? agree : wrong);
+  if (!is_equal) std::printf("%s differs\n", name.c_str());
+}
+
+)";
+
+}  // namespace
+
+void CppProgram::receive(const attn::Event& event) {
+  const bool is_code = event.id == "code" || event.id.ends_with("/code");
+  if (is_code) code_ += event.formula + "\n";
+  if (!event.tensor) return;
+  tolerance_ = std::max(tolerance_, tolerance_of(event.tensor->dtype));
+  const bool has_batch = !event.axes.empty() && event.axes.front() == "batch";
+  if (has_batch) samples_ = event.tensor->shape.front();
+  auto& variables = event.kind == attn::Kind::input ? inputs_ : steps_;
+  if (event.kind == attn::Kind::input || !event.after_overflow)
+    variables.push_back({formula::identifier(event.id), attn::AnyTensor(*event.tensor), has_batch});
+}
+
+std::string CppProgram::of_sample(std::size_t sample) const {
+  const auto array_of = [&](const Variable& variable) {
+    auto shape = variable.tensor.shape();
+    if (variable.has_batch) shape.erase(shape.begin());
+    const auto count = attn::element_count(shape);
+    const auto view = variable.tensor.view();
+    std::vector<std::string> numbers;
+    for (std::size_t i = 0; i < count; ++i)
+      numbers.push_back(number(view.at((variable.has_batch ? sample * count : 0) + i)));
+    return fmt::format("array<{}>({{{}}}, {{{}}})", view.dtype == attn::Dtype::boolean ? "bool" : "double",
+                       fmt::join(shape, ", "), fmt::join(numbers, ", "));
+  };
+  std::string text = fmt::format("void sample_{}() {{\n", sample);
+  for (const auto& input : inputs_)
+    text += fmt::format("  [[maybe_unused]] const auto {} = {};\n", input.name, array_of(input));
+  text += "\n";
+  for (std::size_t begin = 0; begin < code_.size();) {
+    const auto end = code_.find('\n', begin);
+    text += "  " + code_.substr(begin, end + 1 - begin);
+    begin = end + 1;
+  }
+  text += "\n";
+  for (const auto& step : steps_)
+    if (code_.find(fmt::format("> {} =", step.name)) != std::string::npos)
+      text += fmt::format("  expect(\"{0}\", {0}, {1});\n", step.name, array_of(step));
+  return text + "}\n\n";
+}
+
+std::string CppProgram::finish() {
+  auto text = fmt::format(
+      "// g++ -std=c++20 -O2 THIS_FILE.cpp -o lesson -lopenblas && ./lesson\n"
+      "// attnlab {}: {}\n// Needs xtensor and xtensor-blas.\n",
+      header_.lesson, header_.title);
+  text += formula::xtensor_head() + fmt::format("\nconstexpr double tolerance = {};\n", tolerance_) + helpers;
+  for (std::size_t sample = 0; sample < samples_; ++sample) text += of_sample(sample);
+  text += "}  // namespace\n\nint main() {\n";
+  for (std::size_t sample = 0; sample < samples_; ++sample) text += fmt::format("  sample_{}();\n", sample);
+  return text + "  std::printf(\"%d tensors agree, %d differ\\n\", agree, wrong);\n  return wrong > 0;\n}\n";
+}
+
+}  // namespace lessons

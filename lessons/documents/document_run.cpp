@@ -1,0 +1,783 @@
+#include "lessons/documents/document_run.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "attn/ops/measure.hpp"
+#include "document/prose.hpp"
+#include "formula/edits.hpp"
+#include "formula/functions.hpp"
+#include "formula/numpy.hpp"
+#include "formula/parse.hpp"
+#include "formula/text.hpp"
+#include "lessons/lesson.hpp"
+#include "lessons/workbench/claims.hpp"
+#include "lessons/workbench/notice.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr const char* batch = "batch";
+constexpr std::size_t most_parts_deep = 8;
+
+/// What `act` returns; what is wrong with a formula in it is said with its place in the document.
+template <class Act>
+auto at_place(const document::Place& place, const Act& act) {
+  try {
+    return act();
+  } catch (const formula::Error& error) {
+    throw document::Error(place, error.what());
+  }
+}
+
+/// What a document calls by a name. Throws document::Error where the lesson has none of it.
+template <class Map>
+const auto& named(const Map& functions, const std::string& name, const document::Place& place) {
+  const auto found = functions.find(name);
+  if (found != functions.end()) return found->second;
+  std::vector<std::string> valid;
+  for (const auto& one : functions) valid.push_back(one.first);
+  throw document::Error(
+      place, fmt::format("{} is no function of the lesson; valid: {}", name, fmt::join(valid, ", ")));
+}
+
+const std::string& first_of(const document::Call& call, const document::Place& place) {
+  if (call.arguments.empty())
+    throw document::Error(place, fmt::format("{} of what? It stands alone", call.name));
+  return call.arguments.front();
+}
+
+bool is_number(const formula::Expr& x, double number) {
+  return x->op == formula::Op::number && x->number == number;
+}
+
+/// x · 1 and x / 1 as x, √4 as 2 where `with_numbers`.
+formula::Expr simplified(const formula::Expr& x) {
+  const auto simple = formula::with_parts(x, simplified);
+  if (simple->op != formula::Op::call || simple->parts.size() != 2) return simple;
+  const auto& [left, right] = std::pair(simple->parts[0], simple->parts[1]);
+  if (simple->name == "*" && is_number(left, 1.0)) return right;
+  if ((simple->name == "+" || simple->name == "-") && is_number(right, 0.0)) return left;
+  if ((simple->name == "*" || simple->name == "/") && is_number(right, 1.0)) return left;
+  return simple;
+}
+
+/// The formula with its lengths as numbers.
+formula::Expr with_lengths(const formula::Expr& x, const formula::Sheet& sheet) {
+  if (x->op == formula::Op::size) return static_cast<double>(sheet.size_of(x->name));
+  if (x->op == formula::Op::number) return x->number;
+  return formula::with_parts(x, [&](const formula::Expr& part) { return with_lengths(part, sheet); });
+}
+
+/// The formula with the constants' numbers in the place of their names.
+formula::Expr without_symbols(const formula::Expr& x) {
+  if (x->op == formula::Op::number) return x->number;
+  return formula::with_parts(x, without_symbols);
+}
+
+bool is_constant(const formula::Expr& x) {
+  if (x->op == formula::Op::number) return true;
+  return x->op == formula::Op::call && std::all_of(x->parts.begin(), x->parts.end(), is_constant);
+}
+
+/// The formula with what is made of numbers alone computed.
+formula::Expr with_constants_computed(const formula::Expr& x, const formula::Sheet& sheet) {
+  if (x->op != formula::Op::number && is_constant(x)) return sheet.value({"", {}, x}).at({});
+  return formula::with_parts(x,
+                             [&](const formula::Expr& part) { return with_constants_computed(part, sheet); });
+}
+
+/// "scores / √d_k = scores / √4 = scores / 2".
+std::string formula_on_page(const formula::Expr& x, const formula::Sheet& sheet) {
+  auto text = formula::page_text(x);
+  const auto numbers = with_lengths(x, sheet);
+  const auto computed = formula::page_text(with_constants_computed(numbers, sheet));
+  const bool has_lengths = !formula::same(numbers, without_symbols(x));
+  if (has_lengths) text += " = " + formula::page_text(numbers);
+  if (!text.ends_with(computed)) text += " = " + computed;
+  return text;
+}
+
+bool is_shares(const formula::Definition& definition) {
+  return definition.expr->op == formula::Op::over && definition.expr->name == "softmax" &&
+         definition.expr->axis == definition.axes.back();
+}
+
+/// The largest finite number in size.
+double largest(const formula::Expr& x, formula::Sheet& sheet) {
+  const auto view = sheet.value(sheet.resolved({"", {}, formula::call("abs", {x})}));
+  const auto* numbers = static_cast<const double*>(view.data);
+  double most = 0.0;
+  for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
+    if (std::isfinite(numbers[i])) most = std::max(most, numbers[i]);
+  return most;
+}
+
+/// The formula with the size of each term in the place of the term: what cancels is rounded all the same.
+formula::Expr with_sizes(const formula::Expr& x) {
+  const bool is_linear =
+      x->op == formula::Op::over
+          ? x->name == "sum"
+          : x->op == formula::Op::call &&
+                (x->name == "+" || x->name == "-" || x->name == "*" || x->name == "/" || x->name == "neg");
+  if (!is_linear) return formula::call("abs", {x});
+  formula::Node node = *formula::with_parts(x, with_sizes);
+  if (node.name == "-") node.name = "+";
+  return node.name == "neg" ? node.parts[0] : formula::Expr(std::move(node));
+}
+
+/// How large the numbers are that a value is rounded at. What is computed again from other numbers is rounded
+/// at their size, too.
+double magnitude(const formula::Expr& x, formula::Sheet& sheet) {
+  constexpr double of_itself = 0.9;  // what should be 1 is, rounded to half precision, 1.01
+  double most = largest(with_sizes(x), sheet) * of_itself;
+  if (x->op == formula::Op::again)
+    for (const auto& part : x->parts) most = std::max(most, magnitude(part, sheet));
+  return most;
+}
+
+/// The two sides of `left = right` or `left ≈ right`.
+struct Sides {
+  std::string left, right;
+  bool is_exact;
+};
+
+Sides sides_of(const document::Block& item) {
+  const auto& code = item.code;
+  const std::string about = " ≈ ", equal = " = ";
+  if (const auto at = code.find(about); at != std::string::npos)
+    return {code.substr(0, at), code.substr(at + about.size()), false};
+  int depth = 0;
+  for (std::size_t i = 0; i + equal.size() <= code.size(); ++i) {
+    if (code[i] == '(' || code[i] == '[') ++depth;
+    if (code[i] == ')' || code[i] == ']') --depth;
+    if (depth == 0 && code.compare(i, equal.size(), equal) == 0)
+      return {code.substr(0, i), code.substr(i + equal.size()), true};
+  }
+  throw document::Error(item.place,
+                        fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right", code));
+}
+
+/// The tensor that a formula changes: the first operand, and of `where` what is chosen where the condition
+/// holds.
+std::string changed_by(const formula::Expr& x) {
+  if (x->op != formula::Op::call && x->op != formula::Op::over) return x->name;
+  return changed_by(x->parts[x->name == "where" ? 1 : 0]);
+}
+
+/// Names of up to eight letters are filled up with blanks, so that their equals signs stand below each other.
+std::vector<std::string> with_aligned_equals(std::vector<std::string> lines) {
+  constexpr std::size_t widest = 8;
+  std::size_t width = 0;
+  const auto name_of = [](const std::string& line) { return line.substr(0, line.find(" = ")); };
+  for (const auto& line : lines)
+    if (const auto name = name_of(line); name.size() <= widest) width = std::max(width, name.size());
+  for (auto& line : lines)
+    if (const auto name = name_of(line); name.size() < width)
+      line.insert(name.size(), width - name.size(), ' ');
+  return lines;
+}
+
+/// Whether a single entry of it takes as many steps as a table has entries, which are faster computed
+/// together.
+bool goes_through_much(const formula::Expr& x, const formula::Sheet& sheet, std::size_t times = 1) {
+  constexpr std::size_t few = 2000;
+  if (x->op == formula::Op::over) times *= sheet.size_of(x->axis);
+  return times > few || std::any_of(x->parts.begin(), x->parts.end(), [&](const formula::Expr& part) {
+           return goes_through_much(part, sheet, times);
+         });
+}
+
+std::string slug(const std::string& title) {
+  std::string id;
+  for (const char c : title)
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      id += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!id.empty() && id.back() != '-')
+      id += '-';
+  if (!id.empty() && id.back() == '-') id.pop_back();
+  return id;
+}
+
+}  // namespace
+
+/// A heading and what follows it up to the next.
+struct DocumentRun::Section {
+  Scope scope;
+  const document::Block* heading = nullptr;
+  bool is_left_out = false;
+  std::vector<const document::Block*> blocks{};
+
+  std::vector<const document::Block*> of(document::Block::Kind kind) const {
+    std::vector<const document::Block*> all;
+    std::copy_if(blocks.begin(), blocks.end(), std::back_inserter(all),
+                 [&](const auto* block) { return block->kind == kind; });
+    return all;
+  }
+};
+
+DocumentRun::DocumentRun(Workbench& bench, const Functions& functions)
+    : bench_(bench), functions_(functions), sheet_([&bench](formula::Numbers& numbers) {
+        const auto dtype = bench.trace.dtype();
+        if (dtype != attn::Dtype::float64)
+          std::transform(numbers.begin(), numbers.end(), numbers.begin(),
+                         [dtype](double number) { return attn::round_to(dtype, number); });
+      }) {
+  const auto& options = bench.options;
+  set("trained", options.model.has_value());
+  set("causal", options.causal);
+  set("window", options.window.has_value());
+  set("source", !options.source.empty());
+  set("batched", bench.plan.is_batched());
+  const auto& keys = bench.plan.key_tokens();
+  set("has_mask", options.causal || options.window || (keys.size() > 0 && keys.is_padded()) ||
+                      bench.trace.is_given("mask"));
+  set("many_heads", 0.0);
+  set("dropout", options.dropout);
+  set("temperature", options.temperature);
+}
+
+void DocumentRun::tell(const document::Document& document) {
+  const Scope scope;
+  if (functions_.begin) functions_.begin(*this);
+  follow(document);
+  tell_definitions();
+  const auto sections = sections_of(document.blocks, scope);
+  settle_page(sections);
+  std::size_t last_step = 0;
+  for (std::size_t i = 0; i < sections.size(); ++i)
+    if (!sections[i].of(document::Block::Kind::formula).empty()) last_step = i;
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    tell(sections[i]);
+    if (i == last_step) {
+      require_all_defined();
+      tell_code(std::string(document.front("code")));
+    }
+  }
+}
+
+void DocumentRun::follow(const document::Document& document) {
+  for (std::size_t i = 0; i < document.front_matter.size(); ++i)
+    at_place(document.front_places[i],
+             [&] { follow(document.front_matter[i].first, document.front_matter[i].second); });
+}
+
+void DocumentRun::follow(const std::string& key, const std::string& value) {
+  const std::string conditional = "follow if ";
+  if (key != "follow" && !key.starts_with(conditional)) return;
+  if (key != "follow" && !holds(formula::parse(key.substr(conditional.size())), {})) return;
+  for (const auto& one : document::cut_at_commas(value)) {
+    const auto definition = formula::parse_definition(one);
+    const auto found = std::find_if(follow_.begin(), follow_.end(),
+                                    [&](const auto& axis) { return axis.first == definition.name; });
+    if (found == follow_.end())
+      follow_.push_back({definition.name, {definition.expr}});
+    else
+      found->second.push_back(definition.expr);
+  }
+}
+
+void DocumentRun::tell_part(const std::string& file, const std::vector<std::string>& renamed) {
+  document::Block use;
+  use.call.arguments = renamed;
+  const auto& part = document_named(file);
+  follow(part);
+  for (const auto& section : sections_of(part.blocks, scope_of(use, {}))) tell(section);
+}
+
+std::vector<DocumentRun::Section> DocumentRun::sections_of(const std::vector<document::Block>& blocks,
+                                                           const Scope& scope) {
+  std::vector<Section> sections = {{scope}};
+  add_sections(sections, blocks, scope);
+  return sections;
+}
+
+void DocumentRun::add_sections(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
+                               const Scope& scope) {
+  for (const auto& block : blocks) at_place(block.place, [&] { add_block(sections, block, scope); });
+}
+
+void DocumentRun::add_block(std::vector<Section>& sections, const document::Block& block,
+                            const Scope& scope) {
+  switch (block.kind) {
+    case document::Block::Kind::heading:
+      sections.push_back({scope, &block, !holds(block.marks.condition, scope)});
+      break;
+    case document::Block::Kind::choice: {
+      const auto& branches = block.choice->branches;
+      const auto chosen = std::find_if(branches.begin(), branches.end(),
+                                       [&](const auto& branch) { return holds(branch.condition, scope); });
+      if (chosen != branches.end()) add_sections(sections, chosen->content, scope);
+      break;
+    }
+    case document::Block::Kind::use: {
+      const auto inner = scope_of(block, scope);
+      if (inner.depth > most_parts_deep)
+        throw document::Error(block.place,
+                              fmt::format("parts use one another more than {} deep", most_parts_deep));
+      sections.push_back({inner});
+      follow(document_named(block.call.name));
+      add_sections(sections, document_named(block.call.name).blocks, inner);
+      sections.push_back({scope});
+      break;
+    }
+    case document::Block::Kind::remark:
+      if (holds(block.marks.condition, scope)) remarks_[scope.prefix + block.call.name] = block.prose;
+      break;
+    case document::Block::Kind::formula:
+      if (sections.back().heading == nullptr)
+        throw document::Error(block.place, "a formula without a heading; valid: ## and a title above it");
+      [[fallthrough]];
+    default:
+      sections.back().blocks.push_back(&block);
+  }
+}
+
+DocumentRun::Scope DocumentRun::scope_of(const document::Block& use, const Scope& around) const {
+  Scope scope = around;
+  ++scope.depth;
+  scope.marks.words.insert(use.marks.words.begin(), use.marks.words.end());
+  for (const auto& argument : use.call.arguments) {
+    if (argument.starts_with("under ")) {
+      scope.prefix += argument.substr(6);
+      continue;
+    }
+    const auto equals = argument.find(" = ");
+    if (equals == std::string::npos)
+      throw document::Error(use.place, fmt::format("\"{}\" is neither NAME = … nor under PREFIX/", argument));
+    const auto name = argument.substr(0, equals);
+    const auto other = document::read_formula(use.place, argument.substr(equals + 3));
+    if (other->op == formula::Op::name) scope.results[name] = other->name;
+    scope.renamed.insert_or_assign(name, settled(other, around));
+  }
+  return scope;
+}
+
+void DocumentRun::settle_page(const std::vector<Section>& sections) {
+  std::vector<attn::OnPage> page;
+  std::vector<std::string> claims;
+  for (const auto& section : sections) {
+    if (section.is_left_out) continue;
+    settle_section(section, page, claims);
+    for (const auto* call : section.of(document::Block::Kind::call))
+      if (call->call.name != "flow" && !has(section, call, "all")) page.push_back({call->call.name});
+  }
+  bench_.trace.page(std::move(page), std::move(claims));
+}
+
+bool DocumentRun::has(const Section& section, const document::Block* block, const std::string& word) {
+  for (const auto* marks : {&section.scope.marks, block == nullptr ? nullptr : &block->marks}) {
+    if (marks == nullptr) continue;
+    const auto found = marks->words.find(word);
+    if (found != marks->words.end() && holds(found->second, section.scope)) return true;
+  }
+  return false;
+}
+
+void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPage>& page,
+                                 std::vector<std::string>& claims) {
+  if (section.heading == nullptr || has(section, section.heading, "all") ||
+      has(section, section.heading, "hidden"))
+    return;
+  const auto formulas = section.of(document::Block::Kind::formula);
+  for (const auto* item : section.of(document::Block::Kind::item))
+    if (!has(section, item, "all") && !item->marks.id.empty()) claims.push_back(item->marks.id);
+  const auto& id_of_note = section.heading->marks.id;
+  if (formulas.empty() && !id_of_note.empty() && id_of_note != "idea") page.push_back({id_of_note});
+  for (const auto* formula : formulas) {
+    const auto& named = formula->definition->name;
+    const auto result = section.scope.results.find(named);
+    const auto id = section.scope.prefix + (result == section.scope.results.end() ? named : result->second);
+    attn::OnPage on_page = {.id = id,
+                            .in_one_line = has(section, section.heading, "one line"),
+                            .has_table = !has(section, section.heading, "no table")};
+    if (const auto* remark = remark_on(id))
+      on_page.notice = [this, &prose = *remark, scope = section.scope](const attn::Event& event) {
+        return text_of(prose, scope, &event);
+      };
+    else if (paragraphs(section, true) != paragraphs(section, false))
+      on_page.notice = [text = paragraphs(section, true)](const attn::Event&) { return text; };
+    page.push_back(std::move(on_page));
+  }
+}
+
+void DocumentRun::tell(const Section& section) {
+  const auto formulas = section.of(document::Block::Kind::formula);
+  const auto items = section.of(document::Block::Kind::item);
+  if (section.is_left_out) {
+    for (const auto* formula : formulas) {
+      const auto& definition = *formula->definition;
+      const auto name = section.scope.prefix + definition.name;
+      const auto changed = changed_by(settled(definition.expr, section.scope));
+      if (sheet_.find(name) == nullptr && sheet_.find(changed) != nullptr) sheet_.alias(name, changed);
+    }
+    return;
+  }
+  for (const auto* formula : formulas)
+    at_place(formula->place,
+             [&] { formula->is_input ? tell_input(section, *formula) : tell_step(section, *formula); });
+  if (formulas.empty() && section.heading != nullptr && items.empty()) tell_note(section);
+  if (!items.empty() && items.front()->code.starts_with("attnlab ")) return tell_next(section);
+  for (const auto* item : items)
+    at_place(item->place, [&] {
+      if (holds(item->marks.condition, section.scope)) tell_claim(*item);
+    });
+  for (const auto* call : section.of(document::Block::Kind::call)) {
+    at_place(call->place, [&] { named(functions_.actions, call->call.name, call->place)(*this); });
+  }
+}
+
+const document::Prose* DocumentRun::remark_on(const std::string& id) const {
+  auto found = remarks_.find(id);
+  if (found == remarks_.end() && !page_prefix_.empty() && id.starts_with(page_prefix_))
+    found = remarks_.find("page/" + id.substr(page_prefix_.size()));
+  return found == remarks_.end() ? nullptr : &found->second;
+}
+
+std::string DocumentRun::paragraphs(const Section& section, bool short_page) {
+  std::string text;
+  for (const auto* block : section.of(document::Block::Kind::paragraph)) {
+    if (short_page && block->marks.words.count("all") > 0) continue;
+    text += (text.empty() ? "" : "\n") + text_of(block->prose, section.scope);
+  }
+  return text;
+}
+
+/// Throws formula::Error where a tensor of that name is there already.
+void DocumentRun::require_new(const std::string& id) const {
+  if (sheet_.find(id) != nullptr)
+    throw formula::Error(0, fmt::format("there are two tensors of the name {}", id));
+}
+
+void DocumentRun::tell_input(const Section& section, const document::Block& block) {
+  require_new(block.definition->name);
+  const auto& declaration = *block.definition;
+  const attn::About about = {.id = declaration.name,
+                             .title = text_of(section.heading->prose, section.scope),
+                             .note = paragraphs(section, false)};
+  const auto input = find_input(*bench_.plan.lesson, bench_.options, declaration.name);
+  if (!input)
+    throw document::Error(block.place,
+                          fmt::format("{} is no input of the lesson; valid: {}", declaration.name,
+                                      describe_inputs(*bench_.plan.lesson, bench_.options)));
+  if (input->draw == Draw::given && !bench_.has_given(declaration.name)) return set(declaration.name, 0.0);
+  const bool has_batch = (input->draw == Draw::normal || input->draw == Draw::embedding);
+  auto axes = declaration.axes;
+  if (has_batch) axes.insert(axes.begin(), batch);
+  if (axes.size() == 1) return keep(declaration.name, axes, bench_.input<1>(about));
+  if (axes.size() == 2) return keep(declaration.name, axes, bench_.input<2>(about));
+  keep(declaration.name, axes, bench_.input<3>(about));
+}
+
+void DocumentRun::tell_step(const Section& section, const document::Block& formula) {
+  const auto& scope = section.scope;
+  const auto& named = formula.definition->name;
+  const auto result = scope.results.find(named);
+  const auto id = scope.prefix + (result == scope.results.end() ? named : result->second);
+  require_new(id);
+  auto definition = sheet_.resolved({id, formula.definition->axes, settled(formula.definition->expr, scope)});
+  const auto in_document = formula::page_text(definition.expr);
+  const bool is_defined_anew = define_anew(definition, scope);
+  if (sheet_.has_axis(batch) && !formula::has(definition.axes, batch))
+    definition.axes.insert(definition.axes.begin(), batch);
+
+  if (has(section, section.heading, "hidden")) return sheet_.keep(definition, sheet_.value(definition));
+  auto value = formula::owned_alone(sheet_.value(definition));
+  const auto shape = value.shape;
+  auto* const elements = const_cast<void*>(value.data);
+  const bool is_truth = value.is_truth;
+  sheet_.keep(definition, std::move(value));
+
+  formula::Axes shown(definition.axes.begin() + (definition.axes.front() == batch), definition.axes.end());
+  const auto is_marked = section.heading->marks.words.count("shares") > 0;
+  const attn::About about = {
+      .id = id,
+      .title = text_of(section.heading->prose, scope),
+      .formula = formula_on_page(definition.expr, sheet_),
+      .from = formula::operands(definition.expr),
+      .axes = shown,
+      .note = is_defined_anew ? fmt::format("--define put this formula in the place of {}.", in_document)
+                              : paragraphs(section, false),
+      .distribution = is_marked || is_shares(definition),
+      .worked = [this, definition](const attn::Index& at) { return sheet_.worked(definition, at); },
+      .worked_at = has(section, section.heading, "all") ? std::nullopt : followed(shown),
+      .explain = [this,
+                  definition](const attn::AnyTensor& theirs) { return formula_behind(definition, theirs); }};
+  const auto mistakes = functions_.mistakes.find(named);
+  const auto of_step = mistakes == functions_.mistakes.end() ? attn::Mistakes{} : mistakes->second(*this, id);
+  if (is_truth)
+    bench_.trace.step(about, shape, static_cast<bool*>(elements), of_step);
+  else
+    bench_.trace.step(about, shape, static_cast<double*>(elements), of_step);
+}
+
+bool DocumentRun::define_anew(formula::Definition& definition, const Scope& scope) {
+  for (const auto& text : bench_.options.define) try {
+      const auto other = formula::parse_definition(text);
+      if (other.name != definition.name) continue;
+      const formula::Axes axes = other.axes.empty() ? definition.axes : other.axes;
+      auto anew = sheet_.resolved({definition.name, axes, settled(other.expr, scope)});
+      if (anew.axes != definition.axes)
+        throw formula::Error(0, fmt::format("{} has the axes [{}] then; valid: [{}]", other.name,
+                                            fmt::join(anew.axes, ", "), fmt::join(definition.axes, ", ")));
+      definition = std::move(anew);
+      defined_.insert(other.name);
+      return true;
+    } catch (const formula::Error& error) {
+      throw attn::Error(fmt::format("--define '{}', column {}: {}", text,
+                                    formula::place_of(text, error.at()).column, error.what()));
+    }
+  return false;
+}
+
+void DocumentRun::tell_definitions() const {
+  const auto& anew = bench_.options.define;
+  if (anew.empty() || bench_.is_mute()) return;
+  bench_.trace.note(
+      "defined", "Not as the lesson has it",
+      fmt::format("--define puts this formula in the place of the lesson's, and what follows, follows: {}.",
+                  fmt::join(anew, "; ")));
+}
+
+void DocumentRun::require_all_defined() const {
+  for (const auto& text : bench_.options.define) {
+    const auto name = formula::parse_definition(text).name;
+    if (defined_.count(name) > 0) continue;
+    std::vector<std::string> steps;
+    for (const auto& step : sheet_.definitions()) steps.push_back(step.name);
+    throw attn::Error(fmt::format("--define '{}': {} is no step of this run; valid: {}", text, name,
+                                  fmt::join(steps, ", ")));
+  }
+}
+
+std::string DocumentRun::formula_behind(const formula::Definition& definition,
+                                        const attn::AnyTensor& theirs) const {
+  const auto view = formula::view_of(definition.axes, theirs.view());
+  const bool is_exact = theirs.dtype() == attn::Dtype::float64;
+  if (!is_exact && theirs.dtype() != attn::Dtype::float32) return "";
+  const auto found = formula::formulas_of(sheet_, definition, view, is_exact ? 1e-9 : 1e-5);
+  if (found.empty()) return "";
+  const auto on_page = formula::page_text(found.front().expr);
+  const bool says_it = on_page != formula::page_text(definition.expr);
+  return fmt::format("{} = {}", definition.name, says_it ? on_page : formula::text(found.front().expr));
+}
+
+void DocumentRun::tell_note(const Section& section) {
+  const auto title = text_of(section.heading->prose, section.scope);
+  std::string drawn;
+  for (const auto* fence : section.of(document::Block::Kind::fence))
+    drawn += (drawn.empty() ? "" : "\n") + text_of(fence->prose, section.scope);
+  const auto& id = section.heading->marks.id;
+  if (id == "idea") return bench_.idea(paragraphs(section, false), drawn);
+  bench_.trace.note(id.empty() ? slug(title) : id, title, paragraphs(section, false), drawn);
+}
+
+void DocumentRun::tell_claim(const document::Block& item) {
+  if (bench_.is_mute()) return;
+  if (item.code.starts_with("do ") && !bench_.options.define.empty())
+    return bench_.trace.note(
+        item.marks.id, "Not compared: " + text_of(item.prose, {}),
+        "The other code computes the lesson's formulas, and --define put another one in their place.");
+  if (item.code.starts_with("do ")) return named(functions_.actions, item.code.substr(3), item.place)(*this);
+  const auto sides = sides_of(item);
+  const Scope scope;
+  const auto left = settled(document::read_formula(item.place, sides.left), scope);
+  const auto right = settled(document::read_formula(item.place, sides.right), scope);
+  const auto difference = sheet_.resolved({"", {}, formula::call("abs", {left - right})});
+  const auto view = sheet_.value(difference);
+  const auto* numbers = static_cast<const double*>(view.data);
+  double value = 0.0;
+  for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
+    value = attn::maximum({value, numbers[i]});
+  const auto& sides_resolved = difference.expr->parts[0]->parts;
+  bench_.trace.claim({.id = item.marks.id,
+                      .claim = text_of(item.prose, scope),
+                      .formula = fmt::format("max |{} − {}|", formula::page_text(sides_resolved[0]),
+                                             formula::page_text(sides_resolved[1])),
+                      .value = value,
+                      .limit = sides.is_exact
+                                   ? attn::exactly(0.0)
+                                   : rounding(bench_.trace, std::max(magnitude(sides_resolved[0], sheet_),
+                                                                     magnitude(sides_resolved[1], sheet_)))});
+}
+
+void DocumentRun::tell_next(const Section& section) {
+  std::vector<Proposal> proposals, spare;
+  for (const auto* item : section.of(document::Block::Kind::item)) {
+    if (!holds(item->marks.condition, section.scope)) continue;
+    auto& list = item->marks.words.count("spare") > 0 ? spare : proposals;
+    list.push_back({item->code.substr(std::string("attnlab ").size()), text_of(item->prose, section.scope)});
+  }
+  bench_.try_next(proposals, spare);
+}
+
+void DocumentRun::tell_code(const std::string& target) {
+  const auto& steps = sheet_.definitions();
+  const auto last = std::find_if(steps.rbegin(), steps.rend(),
+                                 [&](const auto& step) { return step.name == target || target.empty(); });
+  std::set<std::string> needed;
+  for (auto step = last; step != steps.rend(); ++step) {
+    const bool is_needed = step == last || needed.count(step->name) > 0;
+    if (!is_needed) continue;
+    needed.insert(step->name);
+    for (const auto& operand : formula::operands(step->expr)) needed.insert(operand);
+  }
+  std::vector<std::string> lines, others;
+  for (const auto& step : steps) {
+    auto& list = needed.count(step.name) > 0 ? lines : others;
+    const auto of_step = bench_.options.code == "xtensor" ? formula::xtensor_lines(sheet_, step, true)
+                                                          : formula::numpy_lines(sheet_, step, true);
+    list.insert(list.end(), of_step.begin(), of_step.end());
+  }
+  if (!lines.empty()) bench_.code(with_aligned_equals(std::move(lines)));
+  if (!others.empty())
+    bench_.trace.within("rest", [&] { bench_.code(with_aligned_equals(std::move(others))); });
+}
+
+formula::Expr DocumentRun::settled(const formula::Expr& x, const Scope& scope) const {
+  const auto within = [&](const std::string& name) {
+    return sheet_.find(scope.prefix + name) != nullptr ? scope.prefix + name : name;
+  };
+  const std::function<formula::Expr(const formula::Expr&)> settle =
+      [&](const formula::Expr& part) -> formula::Expr {
+    formula::Node node = *part;
+    for (auto& inner : node.parts) inner = settle(inner);
+    const bool is_named =
+        node.op == formula::Op::name || node.op == formula::Op::entry || node.op == formula::Op::again;
+    if (is_named) {
+      const auto renamed = scope.renamed.find(node.name);
+      if (renamed != scope.renamed.end() && node.op == formula::Op::name) return renamed->second;
+      if (renamed != scope.renamed.end()) node.name = renamed->second->name;
+      node.name = within(node.name);
+      if (node.op == formula::Op::name && sheet_.find(node.name) == nullptr && !sheet_.has_axis(node.name))
+        if (const auto setting = settings_.find(node.name); setting != settings_.end())
+          return formula::Expr(
+              formula::Node{.op = formula::Op::number, .number = setting->second, .name = node.name});
+    }
+    for (auto& name : node.changed) name = within(name);
+    return formula::Expr(std::move(node));
+  };
+  return simplified(settle(x));
+}
+
+bool DocumentRun::holds(const std::optional<formula::Expr>& condition, const Scope& scope) {
+  if (!condition) return true;
+  return number_at_followed(*condition, scope) != 0.0;
+}
+
+double DocumentRun::number_at_followed(const formula::Expr& x, const Scope& scope) {
+  const auto definition = sheet_.resolved({"", {}, settled(x, scope)});
+  attn::Index at;
+  for (const auto& axis : definition.axes) at.push_back(followed_place(axis).value_or(0));
+  return goes_through_much(definition.expr, sheet_) ? sheet_.value(definition).at(at)
+                                                    : sheet_.worked(definition, at).value();
+}
+
+std::vector<double> DocumentRun::numbers_along(const std::string& axis, const formula::Expr& x,
+                                               const Scope& scope) {
+  const auto definition = sheet_.resolved({"", {}, settled(x, scope)});
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < sheet_.size_of(axis); ++i) {
+    attn::Index at;
+    for (const auto& other : definition.axes)
+      at.push_back(other == axis ? i : followed_place(other).value_or(0));
+    numbers.push_back(sheet_.worked(definition, at).value());
+  }
+  return numbers;
+}
+
+std::optional<std::size_t> DocumentRun::followed_place(const std::string& axis) {
+  auto& known = followed_[axis];
+  if (known.steps == sheet_.definitions().size()) return known.place;
+  known.steps = sheet_.definitions().size();
+  for (const auto& [name, places] : follow_) {
+    if (name != axis) continue;
+    for (const auto& place : places) try {
+        return known.place = static_cast<std::size_t>(number_at_followed(place, {}));
+      } catch (const formula::Error&) {  // of a step that is not computed yet
+      }
+  }
+  return known.place = std::nullopt;
+}
+
+std::optional<attn::Index> DocumentRun::followed(const formula::Axes& axes) {
+  attn::Index at;
+  for (const auto& axis : axes) {
+    const auto place = followed_place(axis);
+    if (!place) return std::nullopt;
+    at.push_back(*place);
+  }
+  return at;
+}
+
+std::string DocumentRun::label(const std::string& axis, std::size_t place) const {
+  if (!sheet_.has_axis(axis) || place >= sheet_.size_of(axis))
+    throw formula::Error(0, fmt::format("the axis {} has no entry {}", axis, place));
+  if (!bench_.trace.has_labels(axis)) return fmt::format("{}", place);
+  const auto& labels = bench_.trace.labels(axis).of(0);
+  return place < labels.size() ? labels[place] : "<pad>";
+}
+
+std::string DocumentRun::text_of(const document::Prose& prose, const Scope& scope, const attn::Event* event) {
+  std::string text;
+  for (const auto& piece : prose) text += text_of(piece, scope, event);
+  text.erase(text.find_last_not_of('\n') + 1);  // where a last part says nothing
+  return text;
+}
+
+std::string DocumentRun::text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event) {
+  try {
+    if (piece.choice) {
+      for (const auto& branch : piece.choice->branches)
+        if (holds(branch.condition, scope)) return text_of(branch.content, scope, event);
+      return "";
+    }
+    if (piece.call) return text_of(*piece.call, piece.place, scope, event);
+    if (!piece.value) return piece.text;
+    const double number = number_at_followed(*piece.value, scope);
+    if (!piece.format.empty()) return fmt::format(fmt::runtime("{:" + piece.format + "}"), number);
+    return number == std::floor(number) && std::abs(number) < 1e15 ? fmt::format("{:.0f}", number)
+                                                                   : fmt::format("{:.4f}", number);
+  } catch (const formula::Error& error) {
+    throw document::Error(piece.place, error.what());
+  }
+}
+
+std::string DocumentRun::text_of(const document::Call& call, const document::Place& place, const Scope& scope,
+                                 const attn::Event* event) {
+  const auto argument = [&](std::size_t i) {
+    if (i >= call.arguments.size()) throw document::Error(place, fmt::format("{} of what?", call.name));
+    return document::read_formula(place, call.arguments[i]);
+  };
+  if (call.name == "call")
+    if (const auto found = functions_.texts.find(first_of(call, place)); found != functions_.texts.end())
+      return found->second(*this);
+  if (call.name == "call") {
+    const auto& remark = named(functions_.remarks, first_of(call, place), place);
+    if (event == nullptr)
+      throw document::Error(place, "a remark on a step stands in the text after {at STEP}");
+    return remark(*event);
+  }
+  if (call.name == "token") {
+    const auto& axis = first_of(call, place);
+    return label(axis, call.arguments.size() == 1
+                           ? followed_place(axis).value_or(0)
+                           : static_cast<std::size_t>(number_at_followed(argument(1), scope)));
+  }
+  if (call.name == "shape") {
+    const auto& tensor = sheet_.tensor(first_of(call, place));
+    const attn::Shape shape(tensor.shape.begin() + (tensor.axes.front() == batch), tensor.shape.end());
+    return attn::to_string(shape);
+  }
+  std::vector<std::string> numbers;
+  for (const double number : numbers_along(first_of(call, place), argument(1), scope))
+    numbers.push_back(fmt::format("{:.4f}", number));
+  return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
+}  // namespace lessons

@@ -1,0 +1,183 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "document/document.hpp"
+#include "formula/sheet.hpp"
+#include "lessons/workbench/workbench.hpp"
+
+namespace lessons {
+
+class DocumentRun;
+
+/// What a document calls by name because it is no formula.
+struct Functions {
+  /// Before all else: numbers that conditions need, lengths of axes, labels.
+  std::function<void(DocumentRun& run)> begin{};
+
+  /// `{do mask}`: shows inputs, notes or drawings.
+  std::map<std::string, std::function<void(DocumentRun& run)>> actions{};
+
+  /// `{call who_is_about_whom}` in the remark on a step: words on the step's event.
+  std::map<std::string, std::function<std::string(const attn::Event& event)>> remarks{};
+
+  /// `{call pictures}`: words on the run.
+  std::map<std::string, std::function<std::string(const DocumentRun& run)>> texts{};
+
+  /// The classic mistakes in a step, by its name without the prefix of its part; `id` has it.
+  std::map<std::string, std::function<attn::Mistakes(DocumentRun& run, const std::string& id)>> mistakes{};
+};
+
+/// A run of a document: its inputs, steps, notes, claims and proposals become events of the trace, each with
+/// the numbers of the run.
+class DocumentRun {
+ public:
+  DocumentRun(Workbench& bench, const Functions& functions);
+
+  /// The whole lesson.
+  void tell(const document::Document& document);
+
+  /// The steps of a part that several lessons use, in a lesson that says the rest itself: `renamed` is
+  /// what `{use …}` would say, `Q = Q_heads`.
+  void tell_part(const std::string& file, const std::vector<std::string>& renamed = {});
+
+  /// A tensor that formulas may speak of. With the view of a Tensor the caller keeps it alive.
+  void set(const std::string& name, formula::View tensor) { sheet_.set(name, std::move(tensor)); }
+
+  /// Says how long an axis is.
+  void axis(const std::string& name, std::size_t length) { sheet_.axis(name, length); }
+
+  /// From now on `name` stands for the tensor `other`.
+  void alias(const std::string& name, const std::string& other) { sheet_.alias(name, other); }
+
+  /// Remarks at `page/…` are about the steps under `prefix`.
+  void turn_page_to(const std::string& prefix) { page_prefix_ = prefix; }
+
+  /// The same of a number; `name` stands for it in formulas and conditions.
+  void set(const std::string& name, double number) { settings_.insert_or_assign(name, number); }
+
+  /// Keeps a tensor for as long as the run.
+  template <class T, std::size_t N>
+  void keep(const std::string& name, formula::Axes axes, Array<T, N> tensor) {
+    auto kept = std::make_shared<Array<T, N>>(std::move(tensor));
+    auto view = formula::view_of(std::move(axes), attn::view_of(*kept));
+    view.owner = kept;
+    set(name, std::move(view));
+  }
+
+  /// Counts that are 0 or more, as formulas take them.
+  template <std::size_t N>
+  void keep_whole(const std::string& name, formula::Axes axes, const Integers<N>& counts) {
+    keep(name, axes, Tensor<N>(xt::cast<double>(counts)));
+    auto view = sheet_.tensor(name);
+    view.is_whole = true;
+    set(name, std::move(view));
+  }
+
+  /// The elements of a step, which the run then has no longer.
+  template <std::size_t N>
+  Tensor<N> take(const std::string& name) {
+    auto numbers = sheet_.take(name);
+    typename Tensor<N>::shape_type shape;
+    typename Tensor<N>::strides_type strides;
+    std::copy(numbers.shape().begin(), numbers.shape().end(), shape.begin());
+    std::copy(numbers.strides().begin(), numbers.strides().end(), strides.begin());
+    return Tensor<N>(std::move(numbers.storage()), std::move(shape), std::move(strides));
+  }
+
+  /// A copy of a tensor of the run.
+  template <class T, std::size_t N>
+  Array<T, N> copy_of(const std::string& name) const {
+    const auto& view = sheet_.tensor(name);
+    std::array<std::size_t, N> shape;
+    std::copy(view.shape.begin(), view.shape.end(), shape.begin());
+    auto tensor = Array<T, N>::from_shape(shape);
+    std::copy_n(static_cast<const T*>(view.data), tensor.size(), tensor.begin());
+    return tensor;
+  }
+
+  const formula::Sheet& sheet() const { return sheet_; }
+  Workbench& bench() const { return bench_; }
+
+ private:
+  struct Section;
+
+  /// What `{use …}` puts in the place of names, around a part.
+  struct Scope {
+    std::string prefix{};                            ///< "causal/"
+    std::map<std::string, formula::Expr> renamed{};  ///< of operands
+    std::map<std::string, std::string> results{};    ///< of steps: "output" to "heads"
+    document::Marks marks{};
+    std::size_t depth = 0;  ///< of parts that use parts
+  };
+
+  std::vector<Section> sections_of(const std::vector<document::Block>& blocks, const Scope& scope);
+  void add_sections(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
+                    const Scope& scope);
+  void add_block(std::vector<Section>& sections, const document::Block& block, const Scope& scope);
+  Scope scope_of(const document::Block& use, const Scope& around) const;
+  void follow(const document::Document& document);
+  void follow(const std::string& key, const std::string& value);
+  void settle_page(const std::vector<Section>& sections);
+  void settle_section(const Section& section, std::vector<attn::OnPage>& page,
+                      std::vector<std::string>& claims);
+  bool has(const Section& section, const document::Block* block, const std::string& word);
+
+  void tell(const Section& section);
+  void require_new(const std::string& id) const;
+  void tell_input(const Section& section, const document::Block& block);
+  void tell_step(const Section& section, const document::Block& formula);
+  void tell_note(const Section& section);
+
+  /// "scaled = scores / d_k": the formula, close to that of the step, which gives somebody's numbers; empty
+  /// where none is found, or where their numbers are too coarse to tell.
+  std::string formula_behind(const formula::Definition& definition, const attn::AnyTensor& theirs) const;
+
+  /// Puts what --define says in the place of a resolved formula. Returns whether it says something of it.
+  /// Throws attn::Error, with the column.
+  bool define_anew(formula::Definition& definition, const Scope& scope);
+  void tell_definitions() const;
+  void require_all_defined() const;
+  void tell_claim(const document::Block& item);
+  void tell_next(const Section& section);
+  void tell_code(const std::string& target);
+
+  formula::Expr settled(const formula::Expr& x, const Scope& scope) const;
+  bool holds(const std::optional<formula::Expr>& condition, const Scope& scope);
+  std::string text_of(const document::Prose& prose, const Scope& scope, const attn::Event* event = nullptr);
+  std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event);
+  std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
+                      const attn::Event* event);
+  const document::Prose* remark_on(const std::string& id) const;
+  std::string paragraphs(const Section& section, bool short_page);
+  double number_at_followed(const formula::Expr& x, const Scope& scope);
+  std::vector<double> numbers_along(const std::string& axis, const formula::Expr& x, const Scope& scope);
+  std::string label(const std::string& axis, std::size_t place) const;
+  std::optional<attn::Index> followed(const formula::Axes& axes);
+  std::optional<std::size_t> followed_place(const std::string& axis);
+
+  Workbench& bench_;
+  const Functions& functions_;
+  formula::Sheet sheet_;
+  std::map<std::string, double> settings_;
+  std::vector<std::pair<std::string, std::vector<formula::Expr>>> follow_;
+  /// Where an axis is followed, as it was found when there were so many steps.
+  struct Followed {
+    std::optional<std::size_t> steps{}, place{};
+  };
+  std::map<std::string, Followed> followed_;
+  std::map<std::string, document::Prose> remarks_;
+  std::string page_prefix_;
+  std::set<std::string> defined_;  ///< steps that --define gave other formulas
+};
+
+/// The document `lessons/NAME`, read once. Throws attn::Error where there is none.
+const document::Document& document_named(const std::string& name);
+
+}  // namespace lessons

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lessons/documents/document_run.hpp"
+#include "lessons/lesson.hpp"
+
+namespace lessons {
+
+/// What a lesson's document leaves to C++.
+struct LessonCode {
+  std::vector<Input> (*inputs)(const Options& options) = nullptr;
+  void (*give)(ModelInputs& inputs) = nullptr;                               ///< of the trained model
+  void (*sharpen)(attn::Tensors& inputs, const Options& options) = nullptr;  ///< of the probe
+  void (*run)(Workbench& bench) = nullptr;
+};
+
+/// The lesson that the document `lessons/NAME.md` states in its front matter: title, teaches, options,
+/// defaults, example, model, probe, worksheet. Throws attn::Error for what it does not understand.
+Lesson lesson_of(const std::string& name, const LessonCode& code);
+
+/// `--sentence "the cat" --d-k 4` as options, of those with these keys. Throws attn::Error.
+Options options_of(std::string_view arguments, const std::vector<std::string_view>& keys);
+
+}  // namespace lessons

@@ -1,0 +1,119 @@
+#include "document/document.hpp"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "attn/error.hpp"
+#include "lessons/documents/document_run.hpp"
+#include "lessons/documents/front_matter.hpp"
+#include "lessons/sdpa.hpp"
+
+namespace {
+
+using Kind = document::Block::Kind;
+
+std::string refusal(const std::string& text) {
+  try {
+    document::read("page.md", text);
+  } catch (const attn::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string file_named(const std::string& name) {
+  std::ifstream file(std::string(ATTN_DATA) + "/../lessons/" + name, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  REQUIRE(!text.str().empty());
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("A document is front matter, headings, formulas, prose and items", "[document]") {
+  const auto page = document::read("page.md",
+                                   "---\ntitle: a title\n  goes on\nexample: one\nexample: two\n---\n"
+                                   "## Scores  {one line if trained} {#scores}\n\n"
+                                   "    scores[query, key] = sum(d_k) Q * K\n\n"
+                                   "One sentence.\nAnother one\ngoes on with {max(key) scores:.2f}.\n\n"
+                                   "{use parts/mixture.md, mask = causal, under causal/} {all}\n"
+                                   "- a claim: `scores = 0` {#zero}\n");
+  CHECK(page.front("title") == "a title goes on");
+  CHECK(page.all_front("example").size() == 2);
+  REQUIRE(page.blocks.size() == 5);
+  CHECK(page.blocks[0].kind == Kind::heading);
+  CHECK(page.blocks[0].marks.id == "scores");
+  CHECK(page.blocks[0].marks.words.at("one line").has_value());
+  CHECK(page.blocks[1].definition->name == "scores");
+  CHECK(page.blocks[2].prose[0].text == "One sentence.\nAnother one goes on with ");
+  CHECK(page.blocks[2].prose[1].format == ".2f");
+  CHECK(page.blocks[3].call.arguments == std::vector<std::string>{"mask = causal", "under causal/"});
+  CHECK(page.blocks[3].marks.words.count("all") == 1);
+  CHECK(page.blocks[4].code == "scores = 0");
+  CHECK(page.blocks[4].prose[0].text == "a claim");
+  CHECK(page.blocks[4].marks.id == "zero");
+}
+
+TEST_CASE("What is wrong with a document is said with its line and column", "[document]") {
+  using Catch::Matchers::StartsWith;
+  CHECK_THAT(refusal("One.\n\nThe {if a}rest.\n"), StartsWith("page.md, line 3, column 5: {if …} without"));
+  CHECK_THAT(refusal("One } two.\n"), StartsWith("page.md, line 1, column 5: a } without"));
+  CHECK_THAT(refusal("One { two.\n"), StartsWith("page.md, line 1, column 5: a { without"));
+  CHECK_THAT(refusal("## A\n\n    scores = sum(d_k Q\n"), StartsWith("page.md, line 3, column 22"));
+  CHECK_THAT(refusal("```\nnever ends\n"), StartsWith("page.md, line 1, column 1: ``` without"));
+  CHECK_THAT(refusal("---\ntitle: a\n"), StartsWith("page.md, line 3"));
+  CHECK_THAT(refusal("{if a}\nb\n"), StartsWith("page.md, line 1, column 1: {if …} without"));
+  CHECK_THAT(refusal("a\n\n{end}\n"), StartsWith("page.md, line 3"));
+}
+
+TEST_CASE("A mutated document is read or refused with a place in it", "[document]") {
+  const auto seed = std::random_device()();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const std::vector<std::string> files = {file_named("sdpa.md"), file_named("masking.md"),
+                                          file_named("parts/mixture.md")};
+  const std::string inserted = "{}[]()`-#:\n ,=*/^\\\"{if }{end}{else}{use }{do }";
+  const char* wanted = std::getenv("ATTNLAB_DOCUMENTS");
+  const auto count = wanted == nullptr ? 3000 : std::stoi(wanted);
+  for (int i = 0; i < count; ++i) {
+    auto text = files[random() % files.size()];
+    for (auto changes = 1 + random() % 4; changes > 0; --changes) {
+      const auto at = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text.erase(at, 1 + random() % 40);
+          break;
+        case 1:
+          text.insert(at, 1, inserted[random() % inserted.size()]);
+          break;
+        default:
+          text.insert(at, text.substr(random() % text.size(), random() % 60));
+      }
+      if (text.empty()) text = "x";
+    }
+    const auto message = refusal(text);
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 2;
+    if (message.empty()) continue;
+    CAPTURE(i, message);
+    const auto line = message.find("line ");
+    REQUIRE(line != std::string::npos);
+    REQUIRE(std::stoul(message.substr(line + 5)) <= lines);
+  }
+}
+
+TEST_CASE("A lesson's front matter gives its options, and a wrong one is named", "[document]") {
+  const auto& sdpa = lessons::sdpa_lesson();
+  CHECK(sdpa.name == "sdpa");
+  CHECK(sdpa.defaults.sentence == std::vector<std::string>{"girls saw the small cat"});
+  CHECK(sdpa.probe->options.source.size() == 3);
+  CHECK(sdpa.probe->options.window == std::size_t{3});
+  CHECK(sdpa.probe->options.causal);
+  CHECK_THROWS_WITH(lessons::options_of("--d-q 3", sdpa.options), Catch::Contains("--d-q"));
+  CHECK_THROWS_WITH(lessons::options_of("--d-k three", sdpa.options), Catch::Contains("three"));
+}
