@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -520,4 +521,46 @@ TEST_CASE("The option --like takes sinusoids in halves where the framework has t
   const auto report = json::parse(
       run(fmt::format("check positional {} --probe {} --like hf-llama --format json", mine, probe)).out);
   CHECK(report["right"] == true);
+}
+
+TEST_CASE("a fill that is added is a convention where a query sees nothing, and a mistyped one is named") {
+  const Folder folder;
+  const auto dump = folder.file("mine.npz");
+  const std::string run_of = "sdpa --source 'a b' --target 'c d e' --causal";  // c sees neither a nor b
+  const auto verdict = [&](const std::string& masked) {
+    run(fmt::format("{} --define 'masked = where(mask, scaled, {})' --output {}", run_of, masked, dump));
+    return run("check sdpa " + dump);
+  };
+  const auto added = verdict("scaled - 1e9");
+  CHECK(added.status == 0);
+  CHECK(contains(added.out, "a different convention: large-negative-fill"));
+  run(run_of + " --define 'masked = where(mask, scaled, scaled - 1e9)' --steps Q,K,V,mask,output --output " +
+      dump);
+  const auto alone = run("check sdpa " + dump);
+  CHECK(alone.status == 0);
+  CHECK(contains(alone.out, "a different convention: empty-row-uniform"));
+  for (const auto* fill : {"-1e-9", "0"}) {
+    INFO(fill);
+    CHECK(contains(verdict(fill).out, "wrong: mask-fill-zero"));
+  }
+  CHECK(contains(verdict("inf").out, "wrong: mask-fill-plus-inf"));
+  CHECK(contains(verdict("1e9").out, "your numbers are those of masked = scaled where mask, 10⁹ elsewhere"));
+}
+
+TEST_CASE("a single wrong number of a sheet is no convention, however near it is") {
+  const Folder folder;
+  const auto sheet = folder.file("sheet.txt");
+  const auto answers = output_of("worksheet sdpa --seed 1 --answers only");
+  std::ofstream(sheet) << answers;
+  REQUIRE(run("check sdpa " + sheet).status == 0);
+  for (const auto& [right, wrong] : {std::pair("-4.5 ", "-4.4 "), std::pair("0.7153", "0.7353")}) {
+    auto changed = answers;
+    const auto at = changed.find(right);
+    INFO(right << " in " << answers);
+    REQUIRE(at != std::string::npos);
+    std::ofstream(sheet) << changed.replace(at, std::string(wrong).size(), wrong);
+    const auto result = run("check sdpa " + sheet);
+    CHECK(result.status == 1);
+    CHECK(contains(result.out, "wrong in 1 of 9 entries"));
+  }
 }

@@ -31,6 +31,9 @@ struct StepVerdict {
   /// Of a wrong step: the mistake, or those that cannot be told apart on these inputs. None where no mistake
   /// of the catalogue gives this tensor.
   std::vector<std::string> mistakes{};
+  /// Of a wrong step that no mistake of the catalogue gives: a formula that gives it, "scaled = scores /
+  /// d_k".
+  std::string formula{};
   bool made_together = false;  ///< whether two of them were made at once
   bool in_part = false;        ///< whether they give but some of the numbers, the others being right
   std::vector<std::string> conventions{};  ///< ids, in the catalogue, of what is done in another right way

@@ -306,10 +306,16 @@ std::map<std::string, std::vector<double>> Replay::tolerance_by_hand(
       of_step[i] += own->second[i];
   }
   auto raised = theirs_;
+  const auto is_exact = [&](const std::string& id, std::size_t i, double written) {
+    const auto step = std::find_if(still.begin(), still.end(), [&](const auto& one) { return one.id == id; });
+    return step != still.end() && i < step->expected.size() &&
+           std::abs(written - step->expected[i]) <= rounding_by_hand * (1.0 + std::abs(written));
+  };
   for (const auto& [id, slacks] : slacks_)
     for (std::size_t i = 0; i < slacks.size(); ++i) {
       if (slacks[i] == 0.0 || std::isinf(slacks[i])) continue;
       auto* numbers = raised.at(id).elements<double>();
+      if (is_exact(id, i, numbers[i])) continue;  // a decimal that is the number itself was not rounded
       const double written = std::exchange(numbers[i], numbers[i] + slacks[i]);
       const auto moved = Replay(rerun_, raised, slacks_).predict(hypothesis);
       numbers[i] = written;

@@ -94,6 +94,8 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint, bool by_hand) {
   if (const auto entries = element_count(step.right_shape);
       by_hand && step.mistakes.empty() && step.different < entries)
     return fmt::format("wrong in {} of {} entries", step.different, entries);
+  if (step.mistakes.empty() && !step.formula.empty() && hint >= Hint::name)
+    return fmt::format("wrong: your numbers are those of {}", step.formula);
   if (step.mistakes.empty()) return "wrong: no mistake of the catalogue gives these numbers";
   if (hint == Hint::family) return "wrong: a mistake of the family " + families_of(step);
   if (step.in_part) return "wrong: perhaps " + mistakes_in_words(step);
@@ -269,9 +271,9 @@ std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_ha
   if (step.finding == Finding::form) return beneath(step.form, settings);
   if (!step.not_from.empty())
     return beneath(
-        fmt::format("It follows from the inputs, not from your {0}. What you saved as {0} is not what "
-                    "your program used.",
-                    listed(step.not_from, "and")),
+        fmt::format("It follows from the inputs, not from your {0}. What you {1} as {0} is not what {2}.",
+                    listed(step.not_from, "and"), by_hand ? "wrote" : "saved",
+                    by_hand ? "you went on with" : "your program used"),
         settings);
   const auto has_nothing_to_tell = {Finding::right, Finding::rounding, Finding::not_judged};
   if (std::find(has_nothing_to_tell.begin(), has_nothing_to_tell.end(), step.finding) !=
@@ -316,6 +318,7 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     if (settings.hint >= Hint::family && !step.mistakes.empty()) one["family"] = families_of(step);
     one["mistakes"] =
         settings.hint >= Hint::name ? ids_without_variants(step.mistakes) : std::vector<std::string>();
+    if (settings.hint >= Hint::name && !step.formula.empty()) one["formula"] = step.formula;
     if (step.made_together) one["together"] = true;
     if (step.in_part) one["in_part"] = true;
     if (!step.needs.empty()) one["needs"] = step.needs;

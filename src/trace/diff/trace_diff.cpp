@@ -133,7 +133,7 @@ std::vector<OptionDiff> options_that_count(const Header& a, const Header& b, con
   };
   if (settings.a_is_expected)
     std::erase_if(options, [&](const auto& option) { return !option.is_decisive() || !a_has(option.name); });
-  if (settings.only_common && a.lesson != b.lesson)
+  if (settings.only_common)
     std::erase_if(options, [](const auto& option) {
       return std::holds_alternative<std::monostate>(option.a) ||
              std::holds_alternative<std::monostate>(option.b);
