@@ -318,6 +318,7 @@ std::vector<Input> positional_inputs(const Options&) {
   return {{"X", {"token", "d_model"}, Draw::embedding},
           {"mask", {"query", "key"}, Draw::page},
           {"learned/table", {"position=token…", "d_model"}, Draw::weight},
+          {.id = "learned/positions", .axes = {"token"}, .draw = Draw::given, .is_multiplied = false},
           {"relative/keys", {"bucket=", "d_model"}, Draw::weight},
           {"t5/table", {"bucket=", "head"}, Draw::weight}};
 }

@@ -125,17 +125,49 @@ Sinusoidal add_sinusoidal_positions(Workbench& bench, const Tensor<3>& X) {
   return {encoding, similarity, {encoded, scores}};
 }
 
-Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const Tensor<2>& all_rows) {
-  const auto n = X.shape(1);
-  const auto table = attn::rows(all_rows, 0, n);
-  const auto encoded =
-      bench.trace.step({.id = "encoded",
-                        .title = "Word + position",
-                        .formula = all_rows.shape(0) > n ? fmt::format("X + table[:{}]", n) : "X + table",
-                        .from = {"X", "table"},
-                        .axes = {"token", "d_model"},
-                        .worked = attn::worked_add_positions({"X", X}, {"table", table})},
-                       attn::add_positions(X, table), mistakes_of_encoded(bench, X, table));
+/// The learned table, and which of its rows each token reads.
+struct LearnedTable {
+  Tensor<2> all_rows;              ///< [position×d_model]
+  std::vector<std::size_t> reads;  ///< [token]
+  std::string in_use;              ///< the rows that are read, as in NumPy
+  std::vector<std::string> sources = {"X", "table"};
+
+  Tensor<2> read_rows() const { return attn::rows(all_rows, reads); }
+};
+
+/// The rows of the input `positions`, or the first ones.
+LearnedTable rows_in_use(Workbench& bench, Tensor<2> all_rows, std::size_t n) {
+  const auto rows = all_rows.shape(0);
+  LearnedTable table{.all_rows = std::move(all_rows),
+                     .reads = {},
+                     .in_use = rows > n ? fmt::format("table[:{}]", n) : "table"};
+  if (!bench.has_given("positions")) {
+    for (std::size_t p = 0; p < n; ++p) table.reads.push_back(p);
+    return table;
+  }
+  table.in_use = "table[positions]";
+  table.sources.emplace_back("positions");
+  const auto positions = bench.trace.input(
+      {.id = "positions", .title = "The row of the table that each word reads", .axes = {"token"}},
+      Integers<1>({n}, 0));
+  for (const auto position : positions)
+    table.reads.push_back(bench.checked_index("positions", position, rows));
+  return table;
+}
+
+Added add_learned_positions(Workbench& bench, const Tensor<3>& X, const LearnedTable& table) {
+  const auto rows = table.read_rows();
+  const auto worked = [words = attn::Known<3>{"X", X}, all_rows = attn::Known<2>{"table", table.all_rows},
+                       reads = table.reads](const attn::Index& at) {
+    return attn::Worked::sum({words(at), all_rows({reads[at[1]], at[2]})});
+  };
+  const auto encoded = bench.trace.step({.id = "encoded",
+                                         .title = "Word + position",
+                                         .formula = "X + " + table.in_use,
+                                         .from = table.sources,
+                                         .axes = {"token", "d_model"},
+                                         .worked = worked},
+                                        attn::add_positions(X, rows), mistakes_of_encoded(bench, X, rows));
   const auto scores = show_scores(bench, encoded,
                                   "Before training the positions push the scores about at random. Equal "
                                   "distances have nothing in common.");
@@ -255,37 +287,42 @@ Encoding show_learned(Workbench& bench, const PositionalInputs& in) {
         "like those of the words. Nothing in the table says that position 1 comes between 0 and 2: training "
         "has to find whatever order there is.",
         "encoded = X + table");
-    const auto rows = bench.length_of_given("table", "position", n);
+    const bool by_number = bench.has_given("positions");
+    const auto rows =
+        bench.length_of_given("table", "position", by_number && bench.has_given("table") ? 1 : n);
     const auto all_rows = bench.input<2>(
         {.id = "table",
          .title = "A row for each position",
-         .note = "BERT has 512 rows and GPT-2 has 1024. " +
-                 (rows > n ? fmt::format("Here there are {}. The first {} are in use, one a word.", rows, n)
-                           : fmt::format("Here there are as many as the sentence needs: {}. For the word "
-                                         "after that there is no row, so a longer sentence cannot be read at "
-                                         "all.",
-                                         n))},
+         .note =
+             "BERT has 512 rows and GPT-2 has 1024. " +
+             (by_number
+                  ? fmt::format("Here there are {}, and positions says which one each word reads.", rows)
+              : rows > n ? fmt::format("Here there are {}. The first {} are in use, one a word.", rows, n)
+                         : fmt::format("Here there are as many as the sentence needs: {}. For the word "
+                                       "after that there is no row, so a longer sentence cannot be read at "
+                                       "all.",
+                                       n))},
         {rows, d});
-    const auto table = attn::rows(all_rows, 0, n);
-    show_code(
-        bench, "Learned", in.mask,
-        {rows > n ? "learned_encoded = X + learned_table[:len(X)]" : "learned_encoded = X + learned_table",
-         fmt::format("learned_scores  = learned_encoded @ learned_encoded.T / np.sqrt({})", d)});
-    const auto shown = add_learned_positions(bench, in.X, all_rows);
+    const auto table = rows_in_use(bench, all_rows, n);
+    const auto reads = by_number ? "[learned_positions]" : rows > n ? "[:len(X)]" : "";
+    show_code(bench, "Learned", in.mask,
+              {fmt::format("learned_encoded = X + learned_table{}", reads),
+               fmt::format("learned_scores  = learned_encoded @ learned_encoded.T / np.sqrt({})", d)});
+    const auto shown = add_learned_positions(bench, in.X, table);
     show_weights(bench, shown.scores, in.mask, "");
 
-    return Encoding{
-        .name = "learned",
-        .change = "word + a trained row for its position",
-        .parameters = static_cast<double>(all_rows.size()),
-        .scores = of_one_head(shown.scores),
-        .scores_of =
-            [&bench, table](const Tensor<3>& X) {
-              auto mute = bench.mute();
-              return of_one_head(add_learned_positions(mute, X, table).scores);
-            },
-        .certain_change = bench.options.embeddings ? 0.0 : certain_change_of(table),
-        .claim_property = [&trace, X = in.X, table, shown] { claim_lookup(trace, X, table, shown.encoded); }};
+    return Encoding{.name = "learned",
+                    .change = "word + a trained row for its position",
+                    .parameters = static_cast<double>(all_rows.size()),
+                    .scores = of_one_head(shown.scores),
+                    .scores_of =
+                        [&bench, table](const Tensor<3>& X) {
+                          auto mute = bench.mute();
+                          return of_one_head(add_learned_positions(mute, X, table).scores);
+                        },
+                    .certain_change = bench.options.embeddings ? 0.0 : certain_change_of(table.read_rows()),
+                    .claim_property = [&trace, X = in.X, table,
+                                       shown] { claim_lookup(trace, X, table.read_rows(), shown.encoded); }};
   });
 }
 

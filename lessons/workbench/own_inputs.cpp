@@ -271,8 +271,10 @@ std::string tensors_in(const attn::StoredTrace& file, const std::vector<std::str
   return tensors.empty() ? "" : fmt::format("; it has {}", fmt::join(tensors, ", "));
 }
 
-OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
+OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::StoredTrace& file,
                      attn::MaskTrue mask_true, std::optional<attn::FusedLayout> layout) {
+  auto options = typed;
+  follow_config(lesson, file, options);
   const auto id = id_of_mask(lesson, options);
   const auto fusion = fusion_of(options, layout);
   auto dump = attn::named(file, possible_ids(lesson, options), fusion);

@@ -273,6 +273,28 @@ TEST_CASE("of a table of positions that is longer than the sentence the first ro
   }
 }
 
+TEST_CASE("of a table of positions those rows are in use whose numbers are given") {
+  const Folder folder;
+  const std::string arguments = "positional --encoding learned --sentence 'a b c' --d-model 4";
+  const auto table = table_of(8, 4);
+  const auto with = [&](const json& positions) {
+    return arguments +
+           input_of(folder, {given("learned/table", table),
+                             tensor("learned/positions", {positions.size()}, positions, "int64")});
+  };
+  const auto picked = output_of(with({6, 2, 3}) + " --format json");
+  CHECK(steps_in(picked) ==
+        steps_in(output_of(arguments +
+                           input_of(folder, {given("learned/table", {table[6], table[2], table[3]})}) +
+                           " --format json")));
+  CHECK(contains(tensor_in(picked, "learned/table")["note"], "positions says which one each word reads"));
+  CHECK(contains(output_of(with({6, 2, 3}) + " --explain 'learned/encoded[1,2]'"), "learned/table[2, 2]"));
+  const auto trace = folder.file("own.npz");
+  output_of(with({6, 2, 3}) + " --output " + trace);
+  CHECK(contains(output_of("check positional " + trace), "steps are right."));
+  CHECK_THAT(refusal(with({6, 2, 8})), Catch::Contains("learned/positions in --input has 8; valid: 0 to 7"));
+}
+
 TEST_CASE("of a whole vocabulary a decoder knows the first words, or those at the places that are given") {
   const Folder folder;
   const std::string arguments = "generate --sentence 'a b a' --d-model 4 --new-tokens 2 --format json";

@@ -11,8 +11,6 @@
 using nlohmann::json;
 using Strings = std::vector<std::string>;
 
-namespace {}  // namespace
-
 TEST_CASE("with a target the decoder reads <s> and the target, and writes the target and </s>") {
   const auto trace = trace_of("seq2seq --model none --source 'I love cats' --target \"J'aime les chats\"");
   CHECK(event_of(trace, "X_target")["kind"] == "input");
@@ -124,6 +122,15 @@ TEST_CASE("with trained weights the decoder looks where the languages cross, and
   CHECK(event_of(free, "decoder/weights")["labels"][0] ==
         json({"le", "chat", "noir", "n'", "arrivait", "jamais", "</s>"}));
   CHECK(trace_of("seq2seq --attention bahdanau")["config"]["model"].is_null());
+}
+
+TEST_CASE("a trace of what a trained decoder wrote by itself is right, as the trace of a taught one") {
+  const Folder folder;
+  const auto trace = folder.file("own.npz");
+  for (const std::string run : {"seq2seq", "seq2seq --source 'The cat sat on the mat.'"}) {
+    output_of(run + " --output " + trace);
+    CHECK(contains(output_of("check seq2seq " + trace), "steps are right."));
+  }
 }
 
 TEST_CASE("the sentences of the tutorials are translated as there, and every other one keeps the model") {
