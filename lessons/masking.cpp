@@ -255,8 +255,8 @@ void run_masking(Workbench& bench) {
   functions.actions["flow"] = [](DocumentRun& run) { run.bench().flow(masking_flow(run.bench())); };
   functions.actions["page_mask"] = [](DocumentRun& run) {
     const auto& mask = run.bench().options.mask;
-    run.alias("page_mask", mask + "_mask");
-    run.alias("page_weights", mask + "/weights");
+    run.alias("page/mask", mask + "_mask");
+    run.alias("page/weights", mask + "/weights");
   };
   functions.actions["learned"] = [](DocumentRun& run) { show_learned_mask(run.bench()); };
   functions.actions["dropout_mask"] = functions.actions["dropout-at-inference"] = [](DocumentRun&) {};

@@ -35,6 +35,20 @@ auto at_place(const document::Place& place, const Act& act) {
   }
 }
 
+/// The same of a formula's text, of which the place is the beginning.
+template <class Act>
+auto at_formula(const document::Block& block, const Act& act) {
+  try {
+    return act();
+  } catch (const document::Error&) {
+    throw;
+  } catch (const formula::Error& error) {
+    auto place = block.place;
+    place.column += formula::place_of(block.code, std::min(error.at(), block.code.size())).column - 1;
+    throw document::Error(place, error.what());
+  }
+}
+
 /// What a document calls by a name. Throws document::Error where the lesson has none of it.
 template <class Map>
 const auto& named(const Map& functions, const std::string& name, const document::Place& place) {
@@ -248,6 +262,7 @@ void DocumentRun::tell(const document::Document& document) {
   follow(document);
   tell_definitions();
   const auto sections = sections_of(document.blocks, scope);
+  require_steps_of_remarks();
   settle_page(sections);
   std::size_t last_step = 0;
   for (std::size_t i = 0; i < sections.size(); ++i)
@@ -327,9 +342,11 @@ void DocumentRun::add_block(std::vector<Section>& sections, const document::Bloc
       break;
     }
     case document::Block::Kind::remark:
+      remarked_.emplace_back(scope.prefix + block.call.name, block.place);
       if (holds(block.marks.condition, scope)) remarks_[scope.prefix + block.call.name] = block.prose;
       break;
     case document::Block::Kind::formula:
+      steps_.insert(id_of(block, scope));
       if (sections.back().heading == nullptr)
         throw document::Error(block.place, "a formula without a heading; valid: ## and a title above it");
       [[fallthrough]];
@@ -390,9 +407,7 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
   const auto& id_of_note = section.heading->marks.id;
   if (formulas.empty() && !id_of_note.empty() && id_of_note != "idea") page.push_back({id_of_note});
   for (const auto* formula : formulas) {
-    const auto& named = formula->definition->name;
-    const auto result = section.scope.results.find(named);
-    const auto id = section.scope.prefix + (result == section.scope.results.end() ? named : result->second);
+    const auto id = id_of(*formula, section.scope);
     attn::OnPage on_page = {.id = id,
                             .in_one_line = has(section, section.heading, "one line"),
                             .has_table = !has(section, section.heading, "no table")};
@@ -419,8 +434,8 @@ void DocumentRun::tell(const Section& section) {
     return;
   }
   for (const auto* formula : formulas)
-    at_place(formula->place,
-             [&] { formula->is_input ? tell_input(section, *formula) : tell_step(section, *formula); });
+    at_formula(*formula,
+               [&] { formula->is_input ? tell_input(section, *formula) : tell_step(section, *formula); });
   if (formulas.empty() && section.heading != nullptr && items.empty()) tell_note(section);
   if (!items.empty() && items.front()->code.starts_with("attnlab ")) return tell_next(section);
   for (const auto* item : items)
@@ -430,6 +445,28 @@ void DocumentRun::tell(const Section& section) {
   for (const auto* call : section.of(document::Block::Kind::call)) {
     at_place(call->place, [&] { named(functions_.actions, call->call.name, call->place)(*this); });
   }
+}
+
+std::string DocumentRun::id_of(const document::Block& formula, const Scope& scope) {
+  const auto& named = formula.definition->name;
+  const auto result = scope.results.find(named);
+  return scope.prefix + (result == scope.results.end() ? named : result->second);
+}
+
+void DocumentRun::require_steps_of_remarks() const {
+  const std::string page = "page/";
+  for (const auto& [id, place] : remarked_) {
+    const auto step = id.starts_with(page) ? page_prefix_ + id.substr(page.size()) : id;
+    if (steps_.count(step) > 0) continue;
+    throw document::Error(
+        place, fmt::format("{{at {}}}: there is no such step; valid: {}", id, fmt::join(steps_, ", ")));
+  }
+}
+
+void DocumentRun::require_new_name(const std::string& name, const document::Place& place) {
+  if (name.empty()) throw document::Error(place, "a claim without a name; valid: {#rows-sum-to-1} behind it");
+  if (!told_.insert(name).second)
+    throw document::Error(place, fmt::format("{{#{}}} is the name of another claim or part", name));
 }
 
 const document::Prose* DocumentRun::remark_on(const std::string& id) const {
@@ -477,8 +514,7 @@ void DocumentRun::tell_input(const Section& section, const document::Block& bloc
 void DocumentRun::tell_step(const Section& section, const document::Block& formula) {
   const auto& scope = section.scope;
   const auto& named = formula.definition->name;
-  const auto result = scope.results.find(named);
-  const auto id = scope.prefix + (result == scope.results.end() ? named : result->second);
+  const auto id = id_of(formula, scope);
   require_new(id);
   auto definition = sheet_.resolved({id, formula.definition->axes, settled(formula.definition->expr, scope)});
   const auto in_document = formula::page_text(definition.expr);
@@ -572,12 +608,14 @@ void DocumentRun::tell_note(const Section& section) {
   std::string drawn;
   for (const auto* fence : section.of(document::Block::Kind::fence))
     drawn += (drawn.empty() ? "" : "\n") + text_of(fence->prose, section.scope);
-  const auto& id = section.heading->marks.id;
+  const auto id = section.heading->marks.id.empty() ? slug(title) : section.heading->marks.id;
+  require_new_name(id, section.heading->place);
   if (id == "idea") return bench_.idea(paragraphs(section, false), drawn);
-  bench_.trace.note(id.empty() ? slug(title) : id, title, paragraphs(section, false), drawn);
+  bench_.trace.note(id, title, paragraphs(section, false), drawn);
 }
 
 void DocumentRun::tell_claim(const document::Block& item) {
+  require_new_name(item.marks.id, item.place);
   if (bench_.is_mute()) return;
   if (item.code.starts_with("do ") && !bench_.options.define.empty())
     return bench_.trace.note(
@@ -609,6 +647,8 @@ void DocumentRun::tell_claim(const document::Block& item) {
 void DocumentRun::tell_next(const Section& section) {
   std::vector<Proposal> proposals, spare;
   for (const auto* item : section.of(document::Block::Kind::item)) {
+    if (!item->code.starts_with("attnlab "))
+      throw document::Error(item->place, fmt::format("\"{}\" is no command; valid: attnlab …", item->code));
     if (!holds(item->marks.condition, section.scope)) continue;
     auto& list = item->marks.words.count("spare") > 0 ? spare : proposals;
     list.push_back({item->code.substr(std::string("attnlab ").size()), text_of(item->prose, section.scope)});

@@ -130,6 +130,13 @@ class DocumentRun {
   bool has(const Section& section, const document::Block* block, const std::string& word);
 
   void tell(const Section& section);
+  static std::string id_of(const document::Block& formula, const Scope& scope);
+
+  /// Throws document::Error where a remark is on a step that the document does not have.
+  void require_steps_of_remarks() const;
+
+  /// Throws document::Error where a claim or a part has no name, or that of another one.
+  void require_new_name(const std::string& name, const document::Place& place);
   void require_new(const std::string& id) const;
   void tell_input(const Section& section, const document::Block& block);
   void tell_step(const Section& section, const document::Block& formula);
@@ -173,6 +180,9 @@ class DocumentRun {
   };
   std::map<std::string, Followed> followed_;
   std::map<std::string, document::Prose> remarks_;
+  std::vector<std::pair<std::string, document::Place>> remarked_;
+  std::set<std::string> steps_;  ///< of the document, those that are left out, too
+  std::set<std::string> told_;   ///< names of claims and parts
   std::string page_prefix_;
   std::set<std::string> defined_;  ///< steps that --define gave other formulas
 };

@@ -21,7 +21,7 @@ const document::Document& document_named(const std::string& name) {
     throw formula::Error(0, fmt::format("{} cannot be read; valid: a document of the lab", path.string()));
   std::ostringstream text;
   text << file.rdbuf();
-  return known.emplace(name, document::read("lessons/" + name, text.str())).first->second;
+  return known.emplace(name, document::read(path.string(), text.str())).first->second;
 }
 
 }  // namespace lessons

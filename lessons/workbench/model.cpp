@@ -12,6 +12,7 @@
 #include "attn/ops/slice.hpp"
 #include "attn/text/spelling.hpp"
 #include "corpora/sentence_pair.hpp"
+#include "document/document.hpp"
 #include "english/word_features.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
@@ -351,6 +352,8 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
   ModelInputs inputs(lesson, *model, options, run);
   try {
     trained.give(inputs);
+  } catch (const document::Error&) {
+    throw;
   } catch (const std::exception& error) {  // as std::invalid_argument where shapes do not match
     throw Error(fmt::format("--model {}: {}", name, error.what()));
   }

@@ -87,7 +87,7 @@ struct Block {
   Marks marks{};
   std::optional<formula::Definition> definition{};
   bool is_input = false;
-  std::string code{};  ///< of an item: what stands between its first backticks
+  std::string code{};  ///< of a formula: its text; of an item: what stands between its first backticks
   Call call{};
   std::optional<Choice<std::vector<Block>>> choice{};
 };

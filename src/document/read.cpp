@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_levels = 32;
+constexpr std::array words_of_marks = {"all", "one line", "no table", "hidden", "shares", "spare"};
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -111,6 +113,10 @@ class DocumentReader {
     if (line.starts_with('#')) return heading();
     if (line.starts_with("```")) return fence();
     if (line.starts_with("    ")) return formula();
+    if (const auto blanks = line.find_first_not_of(" \t"); blanks > 0)
+      throw Error(place(),
+                  fmt::format("{} blank{} before the text; valid: 4 blanks before a formula, else none",
+                              blanks, blanks == 1 ? "" : "s"));
     if (line.starts_with("- ")) return item();
     return paragraph();
   }
@@ -120,10 +126,28 @@ class DocumentReader {
     for (line = without_blanks(line); line.ends_with('}'); line = without_blanks(line)) {
       const auto brace = line.rfind('{');
       if (brace == std::string_view::npos) break;
-      if (!take_mark(line.substr(brace + 1, line.size() - brace - 2), brace, marks)) break;
+      const auto mark = line.substr(brace + 1, line.size() - brace - 2);
+      if (!take_mark(mark, brace, marks)) {
+        require_value(mark, brace);
+        break;
+      }
       line = line.substr(0, brace);
     }
     return line;
+  }
+
+  /// What stands in the last braces and is no mark has to be part of the text.
+  void require_value(std::string_view mark, std::size_t column) const {
+    if (mark == "end") return;
+    try {
+      read_prose(place(), fmt::format("{{{}}}", mark));
+    } catch (const attn::Error&) {
+      throw Error(
+          place(column + 1),
+          fmt::format("{{{}}} is neither a value nor a mark; valid marks: {{#name}}, {{if …}}, {{{}}}, "
+                      "and each of these as {{all if …}}",
+                      mark, fmt::join(words_of_marks, "}, {")));
+    }
   }
 
   bool take_mark(std::string_view mark, std::size_t column, Marks& marks) const {
@@ -132,8 +156,7 @@ class DocumentReader {
       return marks.condition = read_formula(place(column + 1), mark.substr(3)), true;
     const auto condition = std::min(mark.find(" if "), mark.size());
     const auto word = mark.substr(0, condition);
-    constexpr std::array words = {"all", "one line", "no table", "hidden", "shares", "spare"};
-    if (std::find(words.begin(), words.end(), word) == words.end()) return false;
+    if (std::find(words_of_marks.begin(), words_of_marks.end(), word) == words_of_marks.end()) return false;
     auto& when = marks.words[std::string(word)];
     if (condition < mark.size()) when = read_formula(place(column + 1), mark.substr(condition + 4));
     return true;
@@ -163,6 +186,7 @@ class DocumentReader {
   Block formula() {
     Block block{.kind = Block::Kind::formula, .place = place(5)};
     const auto line = with_marks_taken(lines_[at_], block.marks);
+    block.code = line;
     block.is_input = line.find(" = ") == std::string_view::npos;
     try {
       block.definition = block.is_input ? formula::parse_declaration(line) : formula::parse_definition(line);

@@ -109,10 +109,23 @@ class Resolver {
     return Expr(Node{.op = Op::position, .name = x->name, .at = x->at});
   }
 
+  /// Of "scores/d_k", which is a name: what was meant.
+  std::string about_blanks(const std::string& name) const {
+    const auto at = name.find_first_of("/*+-");
+    const bool has_operands =
+        at != std::string::npos && at > 0 && knows(name.substr(0, at)) && knows(name.substr(at + 1));
+    if (!has_operands) return "";
+    return fmt::format(" (operators stand between blanks: {} {} {})", name.substr(0, at), name[at],
+                       name.substr(at + 1));
+  }
+
+  bool knows(const std::string& name) const { return sheet_.find(name) != nullptr || sheet_.has_axis(name); }
+
   Expr axis_of(const Expr& x) const {
     if (x->op == Op::entry || !sheet_.has_axis(x->name))
-      throw Error(x->at, fmt::format("{} is unknown; valid: the tensors {} and the axes {}", x->name,
-                                     names_of(sheet_.tensors()), names_of(sheet_.axes())));
+      throw Error(x->at,
+                  fmt::format("{} is unknown{}; valid: the tensors {} and the axes {}", x->name,
+                              about_blanks(x->name), names_of(sheet_.tensors()), names_of(sheet_.axes())));
     if (is_in_index_ || has(bound_, x->name)) return position_of(x);
     return Expr(Node{.op = Op::size, .name = x->name, .at = x->at});
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -15,9 +17,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Throws where the folder that somebody names has none of the lab's data.
+void require_data(const fs::path& folder) {
+  constexpr std::array known = {"corpora", "lessons", "lexicon", "mistakes", "models", "tutorial"};
+  std::error_code error;
+  const bool has_some = std::any_of(known.begin(), known.end(),
+                                    [&](const char* name) { return fs::is_directory(folder / name, error); });
+  if (!has_some)
+    throw Error(
+        fmt::format("ATTNLAB_DATA={} has no data of the lab; valid: a folder in which one of these is: {}",
+                    folder.string(), fmt::join(known, ", ")));
+}
+
 std::vector<fs::path> data_folders() {
   std::vector<fs::path> folders;
-  if (const char* named = std::getenv("ATTNLAB_DATA")) folders.emplace_back(named);
+  if (const char* named = std::getenv("ATTNLAB_DATA")) {
+    require_data(named);
+    folders.emplace_back(named);
+  }
   std::error_code error;
   const auto program = fs::read_symlink("/proc/self/exe", error);
   if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "attnlab");

@@ -13,6 +13,7 @@
 
 namespace {
 
+namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
 Result with_data(const std::string& folder, const std::string& arguments) {
@@ -76,22 +77,80 @@ TEST_CASE("xtensor: --code shows the page's code in xtensor, and --format cpp is
   CHECK_THAT(refused.err, Contains("--format cpp") && Contains("sdpa, masking"));
 }
 
-TEST_CASE("a word of a page changes with its file, and what is wrong with the file is said with its place") {
-  const Folder folder;
-  namespace fs = std::filesystem;
-  const auto lessons = fs::path(ATTN_DATA).parent_path() / "lessons";
-  const fs::path data = folder.file("data");
-  fs::create_directories(data / "lessons");
-  for (const auto* name : {"sdpa.md", "masking.md"}) fs::copy(lessons / name, data / "lessons" / name);
-  fs::copy(lessons / "parts", data / "lessons" / "parts", fs::copy_options::recursive);
-  const auto append = [&](const std::string& text) {
-    std::ofstream(data / "lessons" / "sdpa.md", std::ios::app) << text;
-  };
-  append("\n# A new part  {#new}\n\nThe largest score is {max(query, key) scores:.1f}.\n");
-  CHECK_THAT(with_data(data, "sdpa --model none").out,
+namespace {
+
+/// A folder of data with the lab's documents, of which a test changes one.
+class Documents {
+ public:
+  Documents() {
+    for (const auto* name : {"sdpa.md", "masking.md", "parts"})
+      fs::copy(original() / name, lessons() / name, fs::copy_options::recursive);
+  }
+
+  /// Puts `text` in the place of `old` in a document, or behind its end.
+  void change(const std::string& name, const std::string& old, const std::string& text) const {
+    auto document = read_file(original() / name);
+    const auto at = old.empty() ? document.size() : document.find(old);
+    REQUIRE(at != document.npos);
+    std::ofstream(lessons() / name) << document.replace(at, old.size(), text);
+  }
+
+  std::string data() const { return folder_.file("data"); }
+
+ private:
+  static fs::path original() { return fs::path(ATTN_DATA).parent_path() / "lessons"; }
+
+  fs::path lessons() const {
+    const auto path = fs::path(data()) / "lessons";
+    fs::create_directories(path);
+    return path;
+  }
+
+  Folder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("a word of a page changes with its file") {
+  const Documents documents;
+  documents.change("sdpa.md", "",
+                   "\n# A new part  {#new}\n\nThe largest score is {max(query, key) scores:.1f}.\n");
+  CHECK_THAT(with_data(documents.data(), "sdpa --model none").out,
              Contains("A new part") && Contains("The largest score is"));
-  append("\n{if nonsense}\n\nnever\n\n{end}\n");
-  const auto refused = with_data(data, "sdpa --model none");
+}
+
+TEST_CASE("what is wrong with a document is said with its place") {
+  struct Fault {
+    std::string file, old, text, message;
+  };
+  const std::string scaled = "    scaled[query, key] = scores / (sqrt(d_k) * temperature)";
+  for (const auto& [file, old, text, message] :
+       {Fault{"sdpa.md", "", "\n{if nonsense}\n\nnever\n\n{end}\n", "nonsense is unknown"},
+        Fault{"sdpa.md", "# Try next", "- a claim: `sum(key) weights ≈ 1`\n\n# Try next",
+              "a claim without a name"},
+        Fault{"sdpa.md", "# Try next", "- a claim: `V = V` {#shift-invariance}\n\n# Try next",
+              "{#shift-invariance} is the name of another"},
+        Fault{"sdpa.md", "", "- a command: `rm`\n", "\"rm\" is no command"},
+        Fault{"sdpa.md", "{at output,", "{at outputs,", "{at outputs}: there is no such step; valid: K, Q"},
+        Fault{"parts/scores.md", scaled, scaled.substr(2), "2 blanks before the text; valid: 4"},
+        Fault{"parts/scores.md", scaled, "    scaled = scores/d_k",
+              "column 14: scores/d_k is unknown (operators stand between blanks: scores / d_k)"},
+        Fault{"parts/scores.md", "{one line if", "{one lin if",
+              "{one lin if trained} is neither a value nor a mark"}}) {
+    INFO(message);
+    const Documents documents;
+    documents.change(file, old, text);
+    const auto refused = with_data(documents.data(), "sdpa --model none");
+    CHECK(refused.status == 2);
+    CHECK(refused.out == "");
+    CHECK_THAT(refused.err, Contains("lessons/" + file + ", line ") && Contains(message));
+  }
+}
+
+TEST_CASE("a folder of ATTNLAB_DATA without data of the lab is refused") {
+  const Folder folder;
+  const auto refused = with_data(folder.path().string(), "sdpa");
   CHECK(refused.status == 2);
-  CHECK_THAT(refused.err, Contains("lessons/sdpa.md, line ") && Contains("nonsense is unknown"));
+  CHECK_THAT(refused.err,
+             Contains("has no data of the lab; valid: a folder in which one of these is: corpora"));
 }

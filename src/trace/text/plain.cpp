@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "attn/text/width.hpp"
+
 namespace attn {
 
 namespace {
@@ -178,7 +180,7 @@ void append_raised(std::string& text, const std::string& raised, std::string_vie
   if (moves_blank && next != " ") text += ' ';
 }
 
-std::string line_in_ascii(std::string_view line) {
+std::string cell_in_ascii(std::string_view line) {
   std::string text;
   Raised raised;
   const bool has_places = is_picture(line);
@@ -196,6 +198,22 @@ std::string line_in_ascii(std::string_view line) {
       text += sign == signs().end() ? character : sign->second.ascii;
   }
   append_raised(text, raised.take(), " ");
+  return text;
+}
+
+/// What stands in columns, behind three blanks or more, stays in its column where there is room for it.
+std::string line_in_ascii(std::string_view line) {
+  constexpr std::string_view gap = "   ";
+  const auto indent = std::min(line.find_first_not_of(' '), line.size());
+  std::string text(indent, ' ');
+  for (std::size_t begin = indent, column = indent; begin < line.size();) {
+    const auto end = std::min(line.find(gap, begin), line.size());
+    const auto next = std::min(line.find_first_not_of(' ', end), line.size());
+    text += cell_in_ascii(line.substr(begin, end - begin));
+    column += display_width(line.substr(begin, end - begin)) + (next - end);
+    if (end < line.size()) text.resize(std::max(text.size() + 2, column), ' ');
+    begin = next;
+  }
   return text;
 }
 
