@@ -16,7 +16,7 @@
 #include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/positional_rotary.hpp"
+#include "lessons/documents/document_run.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead/layout.hpp"
 #include "lessons/multihead/mistakes.hpp"
@@ -25,7 +25,6 @@
 #include "lessons/trained/about.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/workbench/sharpen.hpp"
-#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -40,33 +39,6 @@ Heads heads_of(const Workbench& bench, const MultiHeadWeights& weights) {
   if (!weights.angles) return {bench.heads(), bench.kv_heads()};
   const auto d_k = 2 * weights.angles->shape(1);
   return {weights.W_Q.shape(1) / d_k, weights.W_K.shape(1) / d_k};
-}
-
-/// The rows of each head [batch×head×n×d_k] turned by their angles.
-Tensor<4> turned(const Tensor<4>& heads, const Tensor<2>& angles) {
-  Tensor<3> rows(std::array{heads.shape(0) * heads.shape(1), heads.shape(2), heads.shape(3)});
-  std::copy(heads.begin(), heads.end(), rows.begin());
-  const auto rotated = attn::rotate_pairs(rows, angles, attn::Pairing::adjacent);
-  Tensor<4> result(heads.shape());
-  std::copy(rotated.begin(), rotated.end(), result.begin());
-  return result;
-}
-
-/// "Q: [n×h·d] → [n×h×d] → [h×n×d]" with the sizes of this run.
-std::string split_note(const std::string& id, std::size_t n, std::size_t heads, std::size_t d) {
-  return fmt::format("{}: [{}×{}] → [{}×{}×{}] → [{}×{}×{}]", id, n, heads * d, n, heads, d, heads, n, d);
-}
-
-/// An entry of Q_heads that the cut has moved: of head 1, where there is one.
-std::optional<attn::Index> in_head_1(std::size_t heads, std::size_t queries) {
-  if (heads == 1) return std::nullopt;
-  return attn::Index{1, attn::token_to_work_out(queries), 0};
-}
-
-/// The entry of concat that head 1 begins with.
-std::optional<attn::Index> first_of_head_1(std::size_t heads, std::size_t queries, std::size_t d_v) {
-  if (heads == 1) return std::nullopt;
-  return attn::Index{attn::token_to_work_out(queries), d_v};
 }
 
 }  // namespace
@@ -134,71 +106,112 @@ void explain_parameters(Workbench& bench) {
           biases);
 }
 
+namespace {
+
+using attn::Mistakes;
+
+/// The classic mistakes in a step, for somebody who watches.
+void add_mistakes(Functions& functions, const std::string& step, std::function<Mistakes(DocumentRun&)> make) {
+  functions.mistakes[step] = [make = std::move(make)](DocumentRun& run, const std::string&) {
+    return run.bench().trace.is_watched() ? make(run) : Mistakes();
+  };
+}
+
+/// The mistakes of the part heads.md, and what they are made of.
+class HeadMistakes {
+ public:
+  HeadMistakes(Functions& functions, const Named& X_query, const Named& X_key,
+               const MultiHeadWeights& weights, const Heads& heads, double divisor)
+      : maps_{weights.Q(), weights.K(), weights.V()} {
+    const auto h = heads.query, h_kv = heads.key_value;
+    add_mistakes(functions, "Q", [=, this, &X_query](auto&) {
+      return mistakes_of_queries(X_query.tensor, maps_, divisor, h_kv);
+    });
+    add_mistakes(functions, "K", [=, this, &X_query, &X_key](auto&) {
+      return mistakes_of_keys(X_query, X_key, maps_, divisor, h_kv);
+    });
+    add_mistakes(functions, "V", [=, this, &X_query, &X_key](auto&) {
+      return mistakes_of_keys_or_values(X_query, X_key, maps_, 2, h_kv);
+    });
+    if (!weights.angles) {
+      add_mistakes(functions, "Q_heads", [=, this](DocumentRun& run) {
+        return mistakes_of_query_heads(Q_ = run.copy_of<double, 3>("Q"), h, divisor);
+      });
+      add_mistakes(functions, "K_heads", [=, this](DocumentRun& run) {
+        return mistakes_of_key_heads(K_ = run.copy_of<double, 3>("K"), h_kv, divisor);
+      });
+    }
+    add_mistakes(functions, "V_heads", [=, this](DocumentRun& run) {
+      return mistakes_of_split(V_ = run.copy_of<double, 3>("V"), h_kv);
+    });
+  }
+  HeadMistakes(HeadMistakes&&) = delete;
+
+ private:
+  std::vector<LinearMap> maps_;
+  Tensor<3> Q_, K_, V_;
+};
+
+template <std::size_t N>
+void set_view(DocumentRun& run, const std::string& name, formula::Axes axes, const Tensor<N>& tensor) {
+  run.set(name, formula::view_of(std::move(axes), attn::view_of(tensor)));
+}
+
+/// A bias that may be absent.
+void set_bias(DocumentRun& run, const std::string& name, const std::string& axis,
+              const std::optional<Tensor<1>>& bias) {
+  if (bias)
+    set_view(run, name, {axis}, *bias);
+  else
+    run.set(name, 0.0);
+}
+
+void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key) {
+  const bool is_one = X_query.id == X_key.id;
+  set_view(run, X_query.id, {"batch", is_one ? "token" : "query", "d_model"}, X_query.tensor);
+  if (!is_one) set_view(run, X_key.id, {"batch", "key", "d_model"}, X_key.tensor);
+  run.axis("query", X_query.tensor.shape(1));
+  run.axis("key", X_key.tensor.shape(1));
+}
+
+void set_heads(DocumentRun& run, const Heads& heads, const MultiHeadWeights& weights) {
+  const auto kv_head = kv_head_axis(heads);
+  run.axis("head", heads.query);
+  run.axis(kv_head, heads.key_value);
+  run.axis("d_k", weights.W_Q.shape(1) / heads.query);
+  run.axis("d_v", weights.W_O.shape(0) / heads.query);
+  set_view(run, "W_Q", {"d_model", "head·d_k"}, weights.W_Q);
+  set_view(run, "W_K", {"d_model", kv_head + "·d_k"}, weights.W_K);
+  set_view(run, "W_V", {"d_model", kv_head + "·d_v"}, weights.W_V);
+  set_bias(run, "b_Q", "head·d_k", weights.b_Q);
+  set_bias(run, "b_K", kv_head + "·d_k", weights.b_K);
+  set_bias(run, "b_V", kv_head + "·d_v", weights.b_V);
+  run.set("rotary", weights.angles.has_value());
+  if (weights.angles) set_view(run, "angles", {"position", "pair"}, *weights.angles);
+}
+
+/// Where each query head has keys of its own, their axis is called `head`, too.
+std::vector<std::string> names_of_parts(const Named& X_query, const Named& X_key, const Heads& heads) {
+  std::vector<std::string> names = {"X_query = " + X_query.id, "X_key = " + X_key.id};
+  if (heads.key_value == heads.query)
+    for (const auto* const rest : {"", "·d_k", "·d_v"})
+      names.push_back(fmt::format("kv_head{0} = head{0}", rest));
+  return names;
+}
+
+}  // namespace
+
 HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const Named& X_key,
                                  const MultiHeadWeights& weights, const Heads& heads) {
-  const auto [h, h_kv] = heads;
-  const auto d_k = weights.W_Q.shape(1) / h, d_v = weights.W_O.shape(0) / h;
-  const auto n_q = X_query.tensor.shape(1), n_k = X_key.tensor.shape(1);
-  const auto kv_head = kv_head_axis(heads);
-  const auto divisor = divisor_of(d_k, bench.options.temperature);
-  const std::vector maps = {weights.Q(), weights.K(), weights.V()};
-  auto& trace = bench.trace;
-
-  const auto Q = show_linear(
-      bench, {.id = "Q", .title = "The queries of all heads, side by side", .axes = {"query", "head·d_k"}},
-      X_query, "Q", maps[0], mistakes_of_queries(X_query.tensor, maps, divisor, h_kv));
-  const auto K = show_linear(
-      bench, {.id = "K", .title = "The keys of all heads, side by side", .axes = {"key", kv_head + "·d_k"}},
-      X_key, "K", maps[1], mistakes_of_keys(X_query, X_key, maps, divisor, h_kv));
-  const auto V = show_linear(
-      bench, {.id = "V", .title = "The values of all heads, side by side", .axes = {"key", kv_head + "·d_v"}},
-      X_key, "V", maps[2], mistakes_of_keys_or_values(X_query, X_key, maps, 2, h_kv));
-
-  /// Out of the projection `id`, or where that is not shown out of what it is computed from.
-  const auto worked_heads = [&](const std::string& id, const Tensor<3>& projected, const Named& X,
-                                const LinearMap& map, std::size_t width) {
-    const attn::WorkedOut shown = attn::Known{id, projected};
-    return attn::worked_split_heads(
-        trace.speaks_of(id) ? shown : worked_linear_map(attn::Known{X.id, X.tensor}, id, map), width);
-  };
-  const auto turn = [&](attn::About& about, const Tensor<4>& cut, attn::Mistakes mistakes) {
-    if (!weights.angles) return trace.step(about, cut, std::move(mistakes));
-    about.title += ", and each pair turned by its angle φ";
-    about.formula += "; (x, y) → (x cos φ − y sin φ, x sin φ + y cos φ)";
-    about.from.push_back("angles");
-    about.note.clear();
-    about.worked =
-        attn::worked_rotate_pairs(about.worked, {"angles", *weights.angles}, attn::Pairing::adjacent);
-    return trace.step(about, turned(cut, *weights.angles));
-  };
-  attn::About of_Q = {.id = "Q_heads",
-                      .title = "Each row is cut into heads: reshape, transpose",
-                      .formula = split_note("Q", n_q, h, d_k),
-                      .from = {"Q"},
-                      .axes = {"head", "query", "d_k"},
-                      .note =
-                          "No number changes. The reshape cuts each token's row into heads; the "
-                          "transpose brings all tokens of one head together. A reshape alone has "
-                          "the same shape but hands each head a block of tokens: a mistake that "
-                          "no shape check finds.",
-                      .worked = worked_heads("Q", Q, X_query, maps[0], d_k),
-                      .worked_at = in_head_1(h, n_q)};
-  auto Q_heads = turn(of_Q, attn::split_heads(Q, h), mistakes_of_query_heads(Q, h, divisor));
-  attn::About of_K = {.id = "K_heads",
-                      .title = "The keys, cut into heads in the same way",
-                      .formula = split_note("K", n_k, h_kv, d_k),
-                      .from = {"K"},
-                      .axes = {kv_head, "key", "d_k"},
-                      .worked = worked_heads("K", K, X_key, maps[1], d_k)};
-  auto K_heads = turn(of_K, attn::split_heads(K, h_kv), mistakes_of_key_heads(K, h_kv, divisor));
-  auto V_heads = trace.step({.id = "V_heads",
-                             .title = "The values, cut into heads in the same way",
-                             .formula = split_note("V", n_k, h_kv, d_v),
-                             .from = {"V"},
-                             .axes = {kv_head, "key", "d_v"},
-                             .worked = worked_heads("V", V, X_key, maps[2], d_v)},
-                            attn::split_heads(V, h_kv), mistakes_of_split(V, h_kv));
-  return {Q, std::move(Q_heads), std::move(K_heads), std::move(V_heads)};
+  Functions functions;
+  const HeadMistakes mistakes(functions, X_query, X_key, weights, heads,
+                              divisor_of(weights.W_Q.shape(1) / heads.query, bench.options.temperature));
+  DocumentRun run(bench, functions);
+  set_tokens(run, X_query, X_key);
+  set_heads(run, heads, weights);
+  run.tell_part("parts/heads.md", names_of_parts(X_query, X_key, heads));
+  auto Q_heads = run.take<4>("Q_heads"), K_heads = run.take<4>("K_heads"), V_heads = run.take<4>("V_heads");
+  return {run.take<3>("Q"), std::move(Q_heads), std::move(K_heads), std::move(V_heads)};
 }
 
 std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
@@ -206,48 +219,39 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
                                                    const LinearMap& to_output,
                                                    const std::optional<Mask<3>>& mask,
                                                    const attn::Mistakes& of_output) {
-  const auto h = Q_heads.shape(1), n_q = Q_heads.shape(2), d_v = V_heads.shape(3);
-  auto& trace = bench.trace;
+  const auto h = Q_heads.shape(1);
   auto attention = scaled_dot_product_attention(bench, Q_heads, attn::repeat_heads(K_heads, h),
                                                 attn::repeat_heads(V_heads, h), mask);
-
-  trace.step(
-      {.id = "mean_weights",
-       .title = "The heads' average, as tutorials plot it",
-       .formula = fmt::format("Σᵢ weightsᵢ / {}", h),
-       .from = {attention.dropped ? "dropped" : "weights"},
-       .axes = {"query", "key"},
-       .note = "For looking only; nothing below is computed from it. An average hides that heads disagree.",
-       .distribution = true,
-       .worked = attn::worked_mean_over_heads(
-           attn::Known<4>{attention.dropped ? "dropped" : "weights", attention.used_weights()})},
-      attn::mean_over_heads(attention.used_weights()));
-
-  const auto concat = trace.step(
-      {.id = "concat",
-       .title = "The heads, side by side again: transpose, reshape",
-       .formula = fmt::format("heads: [{1}×{0}×{2}] → [{0}×{1}×{2}] → [{0}×{3}]", n_q, h, d_v, h * d_v),
-       .from = {"heads"},
-       .axes = {"query", "head·d_v"},
-       .note = "Each row holds what head 0 found for the token, then head 1, and so on.",
-       .worked = attn::worked_merge_heads(attn::Known<4>{"heads", attention.output}),
-       .worked_at = first_of_head_1(h, n_q, d_v)},
-      attn::merge_heads(attention.output), mistakes_of_concat(attention.output));
-  const auto shown_concat = trace.speaks_of("concat")
-                                ? attn::WorkedOut(attn::Known{"concat", concat})
-                                : attn::worked_merge_heads(attn::Known<4>{"heads", attention.output});
-  auto mistakes = mistakes_of_head_output(attention.output, concat, to_output);
-  mistakes.insert(mistakes.end(), of_output.begin(), of_output.end());
-  auto output = show_linear(bench,
-                            {.id = "output",
-                             .title = "W_O mixes the heads",
-                             .axes = {"query", "d_model"},
-                             .worked = worked_linear_map(shown_concat, "O", to_output)},
-                            {"concat", concat}, "O", to_output, mistakes);
+  Functions functions;
+  Tensor<3> concat;
+  add_mistakes(functions, "concat", [&](auto&) { return mistakes_of_concat(attention.output); });
+  add_mistakes(functions, "output", [&](DocumentRun& run) {
+    concat = run.copy_of<double, 3>("concat");
+    auto mistakes = mistakes_of_head_output(attention.output, concat, to_output);
+    mistakes.insert(mistakes.end(), of_output.begin(), of_output.end());
+    return mistakes;
+  });
+  DocumentRun run(bench, functions);
+  set_view(run, "heads", {"batch", "head", "query", "d_v"}, attention.output);
+  set_view(run, attention.dropped ? "dropped" : "weights", {"batch", "head", "query", "key"},
+           attention.used_weights());
+  if (!attention.dropped) run.alias("dropped", "weights");
+  set_view(run, "W_O", {"head·d_v", "d_model"}, to_output.W);
+  set_bias(run, "b_O", "d_model", to_output.b);
+  run.tell_part("parts/concat.md");
+  auto output = run.take<3>("output");
   return {std::move(attention), std::move(output)};
 }
 
 namespace {
+
+void tell_sharing(Workbench& bench, const Heads& heads) {
+  const Functions none;
+  DocumentRun run(bench, none);
+  run.axis("head", heads.query);
+  run.axis("kv_head", heads.key_value);
+  run.tell_part("parts/sharing.md");
+}
 
 /// The queries' tokens as keys and values, too: the tables between have another shape, the output has not.
 attn::Mistakes mistakes_of_tokens(const Workbench& bench, const Named& X_query, const Named& X_key,
@@ -268,15 +272,8 @@ attn::Mistakes mistakes_of_tokens(const Workbench& bench, const Named& X_query, 
 MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                        const MultiHeadWeights& weights, const Heads& heads,
                                        const std::optional<Mask<3>>& mask) {
-  const auto [h, h_kv] = heads;
   auto [Q, Q_heads, K_heads, V_heads] = project_to_heads(bench, X_query, X_key, weights, heads);
-  if (h_kv != h)
-    bench.trace.note(
-        "sharing", "Query heads share key and value heads",
-        fmt::format(
-            "{0} query heads read {1} key and value head{2}: query head i reads number ⌊i·{1}/{0}⌋. Keys and "
-            "values are {3} times smaller, and so is the cache that keeps them during generation.",
-            h, h_kv, h_kv == 1 ? "" : "s", h / h_kv));
+  if (heads.key_value != heads.query) tell_sharing(bench, heads);
   auto [attention, output] = attend_in_heads(bench, Q_heads, K_heads, V_heads, weights.O(), mask,
                                              mistakes_of_tokens(bench, X_query, X_key, weights, heads));
   return {std::move(Q),       std::move(Q_heads),   std::move(K_heads),

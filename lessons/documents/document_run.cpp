@@ -66,6 +66,12 @@ const std::string& first_of(const document::Call& call, const document::Place& p
   return call.arguments.front();
 }
 
+/// What a step or an axis is called where a part is used.
+const std::string& named_in(const std::map<std::string, std::string>& others, const std::string& name) {
+  const auto found = others.find(name);
+  return found == others.end() ? name : found->second;
+}
+
 bool is_number(const formula::Expr& x, double number) {
   return x->op == formula::Op::number && x->number == number;
 }
@@ -106,8 +112,13 @@ formula::Expr with_constants_computed(const formula::Expr& x, const formula::She
                              [&](const formula::Expr& part) { return with_constants_computed(part, sheet); });
 }
 
-/// "scores / √d_k = scores / √4 = scores / 2".
-std::string formula_on_page(const formula::Expr& x, const formula::Sheet& sheet) {
+/// "scores / √d_k = scores / √4 = scores / 2", "Q: [5×16] → [5×2×8] → [2×5×8]".
+std::string formula_on_page(const formula::Definition& definition, const formula::Sheet& sheet) {
+  const auto& x = definition.expr;
+  std::string shapes;
+  for (const auto& shape : formula::shapes_of_reshape(sheet, definition))
+    shapes += fmt::format("{}[{}]", shapes.empty() ? x->name + ": " : " → ", attn::to_string(shape));
+  if (!shapes.empty()) return shapes;
   auto text = formula::page_text(x);
   const auto numbers = with_lengths(x, sheet);
   const auto computed = formula::page_text(with_constants_computed(numbers, sheet));
@@ -448,9 +459,7 @@ void DocumentRun::tell(const Section& section) {
 }
 
 std::string DocumentRun::id_of(const document::Block& formula, const Scope& scope) {
-  const auto& named = formula.definition->name;
-  const auto result = scope.results.find(named);
-  return scope.prefix + (result == scope.results.end() ? named : result->second);
+  return scope.prefix + named_in(scope.results, formula.definition->name);
 }
 
 void DocumentRun::require_steps_of_remarks() const {
@@ -487,7 +496,7 @@ std::string DocumentRun::paragraphs(const Section& section, bool short_page) {
 
 /// Throws formula::Error where a tensor of that name is there already.
 void DocumentRun::require_new(const std::string& id) const {
-  if (sheet_.find(id) != nullptr)
+  if (sheet_.tensors().count(id) > 0)
     throw formula::Error(0, fmt::format("there are two tensors of the name {}", id));
 }
 
@@ -516,13 +525,18 @@ void DocumentRun::tell_step(const Section& section, const document::Block& formu
   const auto& named = formula.definition->name;
   const auto id = id_of(formula, scope);
   require_new(id);
-  auto definition = sheet_.resolved({id, formula.definition->axes, settled(formula.definition->expr, scope)});
+  auto axes = formula.definition->axes;
+  for (auto& axis : axes) axis = named_in(scope.results, axis);
+  auto definition = sheet_.resolved({id, axes, settled(formula.definition->expr, scope)});
   const auto in_document = formula::page_text(definition.expr);
   const bool is_defined_anew = define_anew(definition, scope);
   if (sheet_.has_axis(batch) && !formula::has(definition.axes, batch))
     definition.axes.insert(definition.axes.begin(), batch);
 
-  if (has(section, section.heading, "hidden")) return sheet_.keep(definition, sheet_.value(definition));
+  if (has(section, section.heading, "hidden")) {
+    hidden_.insert(id);
+    return sheet_.keep(definition, sheet_.value(definition));
+  }
   auto value = formula::owned_alone(sheet_.value(definition));
   const auto shape = value.shape;
   auto* const elements = const_cast<void*>(value.data);
@@ -534,14 +548,14 @@ void DocumentRun::tell_step(const Section& section, const document::Block& formu
   const attn::About about = {
       .id = id,
       .title = text_of(section.heading->prose, scope),
-      .formula = formula_on_page(definition.expr, sheet_),
-      .from = formula::operands(definition.expr),
+      .formula = formula_on_page(definition, sheet_),
+      .from = shown_operands(definition.expr),
       .axes = shown,
       .note = is_defined_anew ? fmt::format("--define put this formula in the place of {}.", in_document)
                               : paragraphs(section, false),
       .distribution = is_marked || is_shares(definition),
-      .worked = [this, definition](const attn::Index& at) { return sheet_.worked(definition, at); },
-      .worked_at = has(section, section.heading, "all") ? std::nullopt : followed(shown),
+      .worked = [this, definition](const attn::Index& at) { return worked(definition, at); },
+      .worked_at = has(section, section.heading, "all") ? std::nullopt : followed(section, shown),
       .explain = [this,
                   definition](const attn::AnyTensor& theirs) { return formula_behind(definition, theirs); }};
   const auto mistakes = functions_.mistakes.find(named);
@@ -679,6 +693,22 @@ void DocumentRun::tell_code(const std::string& target) {
     bench_.trace.within("rest", [&] { bench_.code(with_aligned_equals(std::move(others))); });
 }
 
+attn::Worked DocumentRun::worked(const formula::Definition& definition, const attn::Index& at) const {
+  return sheet_.worked(definition, at, [this](const std::string& name) {
+    return hidden_.count(name) == 0 && bench_.trace.speaks_of(name);
+  });
+}
+
+std::vector<std::string> DocumentRun::shown_operands(const formula::Expr& x) const {
+  std::vector<std::string> shown;
+  for (const auto& name : formula::operands(x)) {
+    const bool is_hidden = hidden_.count(name) > 0;
+    for (const auto& one : is_hidden ? shown_operands(sheet_.definition_of(name)->expr) : std::vector{name})
+      if (std::find(shown.begin(), shown.end(), one) == shown.end()) shown.push_back(one);
+  }
+  return shown;
+}
+
 formula::Expr DocumentRun::settled(const formula::Expr& x, const Scope& scope) const {
   const auto within = [&](const std::string& name) {
     return sheet_.find(scope.prefix + name) != nullptr ? scope.prefix + name : name;
@@ -699,6 +729,8 @@ formula::Expr DocumentRun::settled(const formula::Expr& x, const Scope& scope) c
           return formula::Expr(
               formula::Node{.op = formula::Op::number, .number = setting->second, .name = node.name});
     }
+    if (node.op == formula::Op::over) node.axis = named_in(scope.results, node.axis);
+    if (node.op == formula::Op::size) node.name = named_in(scope.results, node.name);
     for (auto& name : node.changed) name = within(name);
     return formula::Expr(std::move(node));
   };
@@ -745,10 +777,18 @@ std::optional<std::size_t> DocumentRun::followed_place(const std::string& axis) 
   return known.place = std::nullopt;
 }
 
-std::optional<attn::Index> DocumentRun::followed(const formula::Axes& axes) {
+std::optional<attn::Index> DocumentRun::followed(const Section& section, const formula::Axes& axes) {
+  std::map<std::string, formula::Expr> own;
+  for (const auto& one : document::cut_at_commas(section.heading->marks.follow)) {
+    const auto definition = formula::parse_definition(one);
+    own.emplace(named_in(section.scope.results, definition.name), definition.expr);
+  }
   attn::Index at;
   for (const auto& axis : axes) {
-    const auto place = followed_place(axis);
+    const auto found = own.find(axis);
+    const auto place = found == own.end()
+                           ? followed_place(axis)
+                           : static_cast<std::size_t>(number_at_followed(found->second, section.scope));
     if (!place) return std::nullopt;
     at.push_back(*place);
   }

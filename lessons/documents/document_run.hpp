@@ -112,7 +112,7 @@ class DocumentRun {
   struct Scope {
     std::string prefix{};                            ///< "causal/"
     std::map<std::string, formula::Expr> renamed{};  ///< of operands
-    std::map<std::string, std::string> results{};    ///< of steps: "output" to "heads"
+    std::map<std::string, std::string> results{};    ///< of steps and axes: "output" to "heads"
     document::Marks marks{};
     std::size_t depth = 0;  ///< of parts that use parts
   };
@@ -155,6 +155,13 @@ class DocumentRun {
   void tell_next(const Section& section);
   void tell_code(const std::string& target);
 
+  /// How the entry of a step comes about. A step that is hidden, or that the trace does not speak of, has no
+  /// entries to name: it is worked out, too.
+  attn::Worked worked(const formula::Definition& definition, const attn::Index& at) const;
+
+  /// The tensors that a formula takes, and for a hidden one those that it is made of.
+  std::vector<std::string> shown_operands(const formula::Expr& x) const;
+
   formula::Expr settled(const formula::Expr& x, const Scope& scope) const;
   bool holds(const std::optional<formula::Expr>& condition, const Scope& scope);
   std::string text_of(const document::Prose& prose, const Scope& scope, const attn::Event* event = nullptr);
@@ -166,7 +173,8 @@ class DocumentRun {
   double number_at_followed(const formula::Expr& x, const Scope& scope);
   std::vector<double> numbers_along(const std::string& axis, const formula::Expr& x, const Scope& scope);
   std::string label(const std::string& axis, std::size_t place) const;
-  std::optional<attn::Index> followed(const formula::Axes& axes);
+  /// The entry that a step works out, where the document says which one.
+  std::optional<attn::Index> followed(const Section& section, const formula::Axes& axes);
   std::optional<std::size_t> followed_place(const std::string& axis);
 
   Workbench& bench_;
@@ -182,7 +190,8 @@ class DocumentRun {
   std::map<std::string, document::Prose> remarks_;
   std::vector<std::pair<std::string, document::Place>> remarked_;
   std::set<std::string> steps_;  ///< of the document, those that are left out, too
-  std::set<std::string> told_;   ///< names of claims and parts
+  std::set<std::string> hidden_;
+  std::set<std::string> told_;  ///< names of claims and parts
   std::string page_prefix_;
   std::set<std::string> defined_;  ///< steps that --define gave other formulas
 };

@@ -56,14 +56,15 @@ struct Piece {
   Place place{};
 };
 
-/// What stands in braces behind a heading, a paragraph or a claim: `{#id}`, `{if masked}`, and words of which
-/// each may have a condition: `{all}`: not on the short page; `{one line if trained}`: the formula and the
-/// shape alone; `{no table}`: the formula and the worked entry alone; `{hidden}`: computed, and shown
-/// nowhere;
+/// What stands in braces behind a heading, a paragraph or a claim: `{#id}`, `{if masked}`, `{follow head =
+/// 1}`, and words of which each may have a condition: `{all}`: not on the short page; `{one line if
+/// trained}`: the formula and the shape alone; `{no table}`: the formula and the worked entry alone;
+/// `{hidden}`: computed, and shown nowhere;
 /// `{shares}`: rows of shares; `{spare}`: of a proposal, for one that was just run.
 struct Marks {
   std::string id{};
   std::optional<formula::Expr> condition{};
+  std::string follow{};  ///< "head = 1, query = 0": the entry of this step that is worked out
   std::map<std::string, std::optional<formula::Expr>> words{};
 };
 

@@ -152,6 +152,7 @@ class DocumentReader {
 
   bool take_mark(std::string_view mark, std::size_t column, Marks& marks) const {
     if (mark.starts_with('#')) return marks.id = mark.substr(1), true;
+    if (mark.starts_with("follow ")) return marks.follow = mark.substr(7), true;
     if (mark.starts_with("if "))
       return marks.condition = read_formula(place(column + 1), mark.substr(3)), true;
     const auto condition = std::min(mark.find(" if "), mark.size());
@@ -162,9 +163,18 @@ class DocumentReader {
     return true;
   }
 
+  /// The line with those that follow it and begin with `more`.
+  std::string with_more(std::string_view more) {
+    std::string text(lines_[at_]);
+    for (; at_ + 1 < lines_.size() && lines_[at_ + 1].starts_with(more); ++at_)
+      text += fmt::format(" {}", without_blanks(lines_[at_ + 1]));
+    return text;
+  }
+
   Block heading() {
     Block block{.kind = Block::Kind::heading, .place = place()};
-    const auto line = with_marks_taken(lines_[at_], block.marks);
+    const auto text = with_more("  {");
+    const auto line = with_marks_taken(text, block.marks);
     block.level = std::min(line.find_first_not_of('#'), line.size());
     block.prose = read_prose(place(block.level + 2), without_blanks(line.substr(block.level)));
     ++at_;
@@ -185,7 +195,8 @@ class DocumentReader {
 
   Block formula() {
     Block block{.kind = Block::Kind::formula, .place = place(5)};
-    const auto line = with_marks_taken(lines_[at_], block.marks);
+    const auto text = with_more("        ");
+    const auto line = with_marks_taken(text, block.marks);
     block.code = line;
     block.is_input = line.find(" = ") == std::string_view::npos;
     try {

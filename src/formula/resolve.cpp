@@ -230,6 +230,7 @@ void Sheet::set(const std::string& name, View tensor) {
           0, fmt::format("{} is [{}], [{}] long; the axis {} has {} positions elsewhere", name,
                          fmt::join(tensor.axes, "×"), attn::to_string(tensor.shape), tensor.axes[i], length));
   }
+  aliases_.erase(name);
   tensors_.insert_or_assign(name, std::move(tensor));
 }
 

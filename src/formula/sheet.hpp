@@ -89,8 +89,12 @@ class Sheet {
   /// The same, rounded.
   View rounded_value(const Definition& definition) const;
 
-  /// How the entry of a resolved formula at this place along its axes comes about.
-  attn::Worked worked(const Definition& definition, const attn::Index& at) const;
+  using IsNamed = std::function<bool(const std::string& name)>;
+
+  /// How the entry of a resolved formula at this place along its axes comes about. Of a step that is not
+  /// named its entries are worked out in their turn; all are named where nothing says so.
+  attn::Worked worked(const Definition& definition, const attn::Index& at,
+                      const IsNamed& is_named = {}) const;
 
   /// The tensor that `name` stands for, or null.
   const View* find(const std::string& name) const;

@@ -506,8 +506,9 @@ class Analysis {
       if (!is_plain(places[i])) {
         if (has_operands(places[i].expr) || own.size() < 2 || places[i].values.size() != places[i].length)
           return std::nullopt;
-        std::sort(own.begin(), own.end());
-        while (!counts_up(places_along(places[i].expr, own)))
+        const auto is_in_order = [&] { return counts_up(places_along(places[i].expr, own)); };
+        if (!is_in_order()) std::sort(own.begin(), own.end());
+        while (!is_in_order())
           if (!std::next_permutation(own.begin(), own.end())) return std::nullopt;
         is_split = true;
       }
@@ -683,6 +684,29 @@ std::vector<Assignment> in_whole_arrays(Scope& scope, const Definition& definiti
   for (const auto& one : scope.without_again(definition))
     for (auto& line : whole_arrays::Analysis(scope)(one)) lines.push_back(std::move(line));
   return lines;
+}
+
+std::vector<attn::Shape> shapes_of_reshape(const Sheet& sheet, const Definition& definition) {
+  if (definition.expr->op != Op::entry) return {};
+  const auto& tensor = sheet.tensor(definition.expr->name);
+  const bool has_batch = !tensor.axes.empty() && tensor.axes.front() == "batch";
+  const attn::Shape whole(tensor.shape.begin() + has_batch, tensor.shape.end());
+  const auto length_of = [&](const std::string& axis) {
+    return axis.starts_with('#') ? whole.at(std::stoul(axis.substr(1))) : sheet.size_of(axis);
+  };
+  Scope scope(sheet, true);
+  const auto lines = in_whole_arrays(scope, definition);
+  std::vector<attn::Shape> shapes;
+  bool is_reshaped = false;
+  const auto* x = &lines.back().value;
+  for (; x->kind == Array::Kind::transposed || x->kind == Array::Kind::reshaped; x = &x->parts[0]) {
+    is_reshaped = is_reshaped || x->kind == Array::Kind::reshaped;
+    std::transform(x->axes.begin(), x->axes.end(), std::back_inserter(shapes.emplace_back()), length_of);
+  }
+  if (!is_reshaped || x->kind != Array::Kind::variable || lines.size() != 1) return {};
+  shapes.push_back(whole);
+  std::reverse(shapes.begin(), shapes.end());
+  return shapes;
 }
 
 }  // namespace formula

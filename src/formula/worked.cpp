@@ -19,10 +19,16 @@ using attn::Worked;
 /// A place along each axis.
 using Places = std::map<std::string, std::size_t>;
 
+Places places_of(const Axes& axes, const Index& at) {
+  Places places;
+  for (std::size_t i = 0; i < axes.size(); ++i) places[axes[i]] = at[i];
+  return places;
+}
+
 /// How an entry of a formula comes about.
 class Working {
  public:
-  explicit Working(const Sheet& sheet) : sheet_(sheet) {}
+  Working(const Sheet& sheet, const Sheet::IsNamed& is_named) : sheet_(sheet), is_named_(is_named) {}
 
   Worked operator()(const Expr& x, const Places& at) const {
     switch (x->op) {
@@ -53,6 +59,8 @@ class Working {
         return std::numeric_limits<double>::quiet_NaN();
       index.push_back(static_cast<std::size_t>(place));
     }
+    const auto* definition = is_named_ && !is_named_(x->name) ? sheet_.definition_of(x->name) : nullptr;
+    if (definition != nullptr) return (*this)(definition->expr, places_of(definition->axes, index));
     return Worked({x->name, index, tensor.is_truth || tensor.is_whole}, tensor.at(index));
   }
 
@@ -146,14 +154,13 @@ class Working {
   }
 
   const Sheet& sheet_;
+  const Sheet::IsNamed& is_named_;
 };
 
 }  // namespace
 
-Worked Sheet::worked(const Definition& definition, const Index& at) const {
-  Places places;
-  for (std::size_t i = 0; i < definition.axes.size(); ++i) places[definition.axes[i]] = at[i];
-  return Working(*this)(definition.expr, places);
+Worked Sheet::worked(const Definition& definition, const Index& at, const IsNamed& is_named) const {
+  return Working(*this, is_named)(definition.expr, places_of(definition.axes, at));
 }
 
 }  // namespace formula
