@@ -528,7 +528,7 @@ void DocumentRun::tell_step(const Section& section, const document::Block& formu
   auto axes = formula.definition->axes;
   for (auto& axis : axes) axis = named_in(scope.results, axis);
   auto definition = sheet_.resolved({id, axes, settled(formula.definition->expr, scope)});
-  const auto in_document = formula::page_text(definition.expr);
+  const auto in_document = definition.expr;
   const bool is_defined_anew = define_anew(definition, scope);
   if (sheet_.has_axis(batch) && !formula::has(definition.axes, batch))
     definition.axes.insert(definition.axes.begin(), batch);
@@ -543,27 +543,34 @@ void DocumentRun::tell_step(const Section& section, const document::Block& formu
   const bool is_truth = value.is_truth;
   sheet_.keep(definition, std::move(value));
 
-  formula::Axes shown(definition.axes.begin() + (definition.axes.front() == batch), definition.axes.end());
-  const auto is_marked = section.heading->marks.words.count("shares") > 0;
-  const attn::About about = {
-      .id = id,
-      .title = text_of(section.heading->prose, scope),
-      .formula = formula_on_page(definition, sheet_),
-      .from = shown_operands(definition.expr),
-      .axes = shown,
-      .note = is_defined_anew ? fmt::format("--define put this formula in the place of {}.", in_document)
-                              : paragraphs(section, false),
-      .distribution = is_marked || is_shares(definition),
-      .worked = [this, definition](const attn::Index& at) { return worked(definition, at); },
-      .worked_at = has(section, section.heading, "all") ? std::nullopt : followed(section, shown),
-      .explain = [this,
-                  definition](const attn::AnyTensor& theirs) { return formula_behind(definition, theirs); }};
+  const formula::Axes shown(definition.axes.begin() + (definition.axes.front() == batch),
+                            definition.axes.end());
+  attn::About about = {.id = id, .axes = shown, .explain = [this, definition](const attn::AnyTensor& theirs) {
+                         return formula_behind(definition, theirs);
+                       }};
+  if (!bench_.is_mute()) {
+    add_words(about, section, definition);
+    if (is_defined_anew)
+      about.note =
+          fmt::format("--define put this formula in the place of {}.", formula::page_text(in_document));
+  }
   const auto mistakes = functions_.mistakes.find(named);
   const auto of_step = mistakes == functions_.mistakes.end() ? attn::Mistakes{} : mistakes->second(*this, id);
   if (is_truth)
     bench_.trace.step(about, shape, static_cast<bool*>(elements), of_step);
   else
     bench_.trace.step(about, shape, static_cast<double*>(elements), of_step);
+}
+
+void DocumentRun::add_words(attn::About& about, const Section& section,
+                            const formula::Definition& definition) {
+  about.title = text_of(section.heading->prose, section.scope);
+  about.formula = formula_on_page(definition, sheet_);
+  about.from = shown_operands(definition.expr);
+  about.note = paragraphs(section, false);
+  about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);
+  about.worked = [this, definition](const attn::Index& at) { return worked(definition, at); };
+  if (!has(section, section.heading, "all")) about.worked_at = followed(section, about.axes);
 }
 
 bool DocumentRun::define_anew(formula::Definition& definition, const Scope& scope) {
@@ -713,26 +720,29 @@ formula::Expr DocumentRun::settled(const formula::Expr& x, const Scope& scope) c
   const auto within = [&](const std::string& name) {
     return sheet_.find(scope.prefix + name) != nullptr ? scope.prefix + name : name;
   };
-  const std::function<formula::Expr(const formula::Expr&)> settle =
-      [&](const formula::Expr& part) -> formula::Expr {
-    formula::Node node = *part;
-    for (auto& inner : node.parts) inner = settle(inner);
-    const bool is_named =
-        node.op == formula::Op::name || node.op == formula::Op::entry || node.op == formula::Op::again;
-    if (is_named) {
-      const auto renamed = scope.renamed.find(node.name);
-      if (renamed != scope.renamed.end() && node.op == formula::Op::name) return renamed->second;
-      if (renamed != scope.renamed.end()) node.name = renamed->second->name;
-      node.name = within(node.name);
-      if (node.op == formula::Op::name && sheet_.find(node.name) == nullptr && !sheet_.has_axis(node.name))
-        if (const auto setting = settings_.find(node.name); setting != settings_.end())
-          return formula::Expr(
-              formula::Node{.op = formula::Op::number, .number = setting->second, .name = node.name});
-    }
+  const auto renamed = [&](const formula::Expr& named) -> formula::Expr {
+    formula::Node node = *named;
     if (node.op == formula::Op::over) node.axis = named_in(scope.results, node.axis);
     if (node.op == formula::Op::size) node.name = named_in(scope.results, node.name);
     for (auto& name : node.changed) name = within(name);
+    const bool is_named =
+        node.op == formula::Op::name || node.op == formula::Op::entry || node.op == formula::Op::again;
+    if (!is_named) return formula::Expr(std::move(node));
+    const auto found = scope.renamed.find(node.name);
+    if (found != scope.renamed.end() && node.op == formula::Op::name) return found->second;
+    if (found != scope.renamed.end()) node.name = found->second->name;
+    node.name = within(node.name);
+    if (node.op == formula::Op::name && sheet_.find(node.name) == nullptr && !sheet_.has_axis(node.name))
+      if (const auto setting = settings_.find(node.name); setting != settings_.end())
+        return formula::Expr(
+            formula::Node{.op = formula::Op::number, .number = setting->second, .name = node.name});
     return formula::Expr(std::move(node));
+  };
+  const std::function<formula::Expr(const formula::Expr&)> settle = [&](const formula::Expr& part) {
+    const auto whole = formula::with_parts(part, settle);
+    const bool has_names = whole->op != formula::Op::number && whole->op != formula::Op::call &&
+                           whole->op != formula::Op::position;
+    return has_names ? renamed(whole) : whole;
   };
   return simplified(settle(x));
 }

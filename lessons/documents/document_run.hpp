@@ -140,6 +140,7 @@ class DocumentRun {
   void require_new(const std::string& id) const;
   void tell_input(const Section& section, const document::Block& block);
   void tell_step(const Section& section, const document::Block& formula);
+  void add_words(attn::About& about, const Section& section, const formula::Definition& definition);
   void tell_note(const Section& section);
 
   /// "scaled = scores / d_k": the formula, close to that of the step, which gives somebody's numbers; empty

@@ -69,10 +69,15 @@ bool same(const Expr& x, const Expr& y) {
 }
 
 Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& change) {
-  if (x->parts.empty()) return x;
-  Node node = *x;
-  for (auto& part : node.parts) part = change(part);
-  return Expr(std::move(node));
+  std::vector<Expr> parts;
+  parts.reserve(x->parts.size());
+  bool is_changed = false;
+  for (const auto& part : x->parts) {
+    parts.push_back(change(part));
+    is_changed = is_changed || &*parts.back() != &*part;
+  }
+  if (!is_changed) return x;
+  return Expr(Node{x->op, x->number, x->name, x->axis, std::move(parts), x->changed, x->at});
 }
 
 Expr at_positions(const Expr& x, const std::map<std::string, Expr>& positions) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,14 +16,29 @@ namespace {
 using attn::Index;
 using attn::Worked;
 
-/// A place along each axis.
-using Places = std::map<std::string, std::size_t>;
+/// A place along each axis; of an axis that is there twice the last one counts.
+class Places {
+ public:
+  Places(const Axes& axes, const Index& at) {
+    for (std::size_t i = 0; i < axes.size(); ++i) places_.emplace_back(axes[i], at[i]);
+  }
 
-Places places_of(const Axes& axes, const Index& at) {
-  Places places;
-  for (std::size_t i = 0; i < axes.size(); ++i) places[axes[i]] = at[i];
-  return places;
-}
+  std::size_t at(std::string_view axis) const {
+    const auto found = std::find_if(places_.rbegin(), places_.rend(),
+                                    [axis](const auto& place) { return place.first == axis; });
+    if (found == places_.rend()) throw Error(0, "a position along an axis that the entry does not have");
+    return found->second;
+  }
+
+  Places with(std::string_view axis, std::size_t place) const {
+    auto more = *this;
+    more.places_.emplace_back(axis, place);
+    return more;
+  }
+
+ private:
+  std::vector<std::pair<std::string_view, std::size_t>> places_;
+};
 
 /// How an entry of a formula comes about.
 class Working {
@@ -60,7 +75,7 @@ class Working {
       index.push_back(static_cast<std::size_t>(place));
     }
     const auto* definition = is_named_ && !is_named_(x->name) ? sheet_.definition_of(x->name) : nullptr;
-    if (definition != nullptr) return (*this)(definition->expr, places_of(definition->axes, index));
+    if (definition != nullptr) return (*this)(definition->expr, Places(definition->axes, index));
     return Worked({x->name, index, tensor.is_truth || tensor.is_whole}, tensor.at(index));
   }
 
@@ -112,9 +127,7 @@ class Working {
   Worked over_axis(const Expr& x, const Places& at) const {
     const auto length = sheet_.size_of(x->axis);
     if (x->name == "softmax" || x->name == "unguarded_softmax") {
-      const auto score = [&](const Index& place) {
-        return (*this)(x->parts[0], with(at, x->axis, place[0]));
-      };
+      const auto score = [&](const Index& place) { return (*this)(x->parts[0], at.with(x->axis, place[0])); };
       if (x->name == "unguarded_softmax" && sees_nothing(score, length))
         return std::numeric_limits<double>::quiet_NaN();
       return attn::worked_softmax(attn::WorkedOut(score), length)({at.at(x->axis)});
@@ -136,13 +149,8 @@ class Working {
   std::vector<Worked> along(const Expr& x, const Places& at) const {
     std::vector<Worked> all;
     for (std::size_t i = 0; i < sheet_.size_of(x->axis); ++i)
-      all.push_back((*this)(x->parts[0], with(at, x->axis, i)));
+      all.push_back((*this)(x->parts[0], at.with(x->axis, i)));
     return all;
-  }
-
-  static Places with(Places at, const std::string& axis, std::size_t place) {
-    at[axis] = place;
-    return at;
   }
 
   /// A step that was computed again has no tensor whose entries could be named.
@@ -160,7 +168,7 @@ class Working {
 }  // namespace
 
 Worked Sheet::worked(const Definition& definition, const Index& at, const IsNamed& is_named) const {
-  return Working(*this, is_named)(definition.expr, places_of(definition.axes, at));
+  return Working(*this, is_named)(definition.expr, Places(definition.axes, at));
 }
 
 }  // namespace formula
