@@ -1,72 +1,56 @@
 #include "attn/ops/arithmetic.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <utility>
+#include <xtensor/xmath.hpp>
 
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
 
-namespace {
-
-/// f of each element.
-template <std::size_t N, class Function>
-Tensor<N> map(Tensor<N> x, Function f) {
-  std::transform(x.begin(), x.end(), x.begin(), f);
-  return x;
-}
-
-}  // namespace
-
 template <std::size_t N>
 Tensor<N> add(const Tensor<N>& x, const Tensor<N>& y) {
   if (x.shape() != y.shape()) throw shape_mismatch("add", "x", x, "y", y, "the shapes must be equal");
-  Tensor<N> sum(x.shape());
-  std::transform(x.begin(), x.end(), y.begin(), sum.begin(), std::plus());
-  return sum;
+  return x + y;
 }
 
 Tensor<3> multiply(const Tensor<3>& x, const Tensor<3>& y) {
   if (x.shape() != y.shape()) throw shape_mismatch("multiply", "x", x, "y", y, "the shapes must be equal");
-  Tensor<3> product(x.shape());
-  std::transform(x.begin(), x.end(), y.begin(), product.begin(), std::multiplies());
-  return product;
+  return x * y;
 }
 
 template <std::size_t N>
 Tensor<N> divide(Tensor<N> x, double divisor) {
-  return map(std::move(x), [divisor](double element) { return element / divisor; });
+  x /= divisor;
+  return x;
 }
 
 template <std::size_t N>
 Tensor<N> shift(Tensor<N> x, double amount) {
-  return map(std::move(x), [amount](double element) { return element + amount; });
+  x += amount;
+  return x;
 }
 
 template <std::size_t N>
 Tensor<N> absolute(Tensor<N> x) {
-  return map(std::move(x), [](double element) { return std::abs(element); });
+  return xt::abs(x);
 }
 
 template <std::size_t N>
 Tensor<N> tanh(Tensor<N> x) {
-  return map(std::move(x), [](double element) { return std::tanh(element); });
+  return xt::tanh(x);
 }
 
 template <std::size_t N>
 Tensor<N> exp(Tensor<N> x) {
-  return map(std::move(x), [](double element) { return std::exp(element); });
+  return xt::exp(x);
 }
 
 template <std::size_t N>
 Tensor<N> log(Tensor<N> x) {
-  return map(std::move(x), [](double element) { return std::log(element); });
+  return xt::log(x);
 }
 
 Tensor<3> sigmoid(Tensor<3> x) {
-  return map(std::move(x), [](double element) { return 1.0 / (1.0 + std::exp(-element)); });
+  return 1.0 / (1.0 + xt::exp(-x));
 }
 
 template Tensor<1> exp(Tensor<1>);
@@ -100,25 +84,13 @@ WorkedOut worked_add(Known<N> x, Known<N> y) {
 }
 
 template <std::size_t N>
-WorkedOut worked_multiply(Known<N> x, Known<N> y) {
-  return [=](const Index& at) { return Worked::product({x(at), y(at)}); };
-}
-
-template <std::size_t N>
 WorkedOut worked_divide(Known<N> x, Worked divisor) {
   return [=](const Index& at) { return x(at) / divisor; };
 }
 
-template <std::size_t N>
-WorkedOut worked_tanh(Known<N> x) {
-  return [=](const Index& at) { return tanh(x(at)); };
-}
-
-#define INSTANTIATE(N)                                    \
-  template WorkedOut worked_add(Known<N>, Known<N>);      \
-  template WorkedOut worked_multiply(Known<N>, Known<N>); \
-  template WorkedOut worked_divide(Known<N>, Worked);     \
-  template WorkedOut worked_tanh(Known<N>);
+#define INSTANTIATE(N)                               \
+  template WorkedOut worked_add(Known<N>, Known<N>); \
+  template WorkedOut worked_divide(Known<N>, Worked);
 INSTANTIATE(1)
 INSTANTIATE(2)
 INSTANTIATE(3)

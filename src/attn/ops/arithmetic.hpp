@@ -39,15 +39,11 @@ Tensor<N> log(Tensor<N> x);
 /// σ(x) = 1 / (1 + e⁻ˣ). Rank 3.
 Tensor<3> sigmoid(Tensor<3> x);
 
-/// x + y, x · y, x / divisor and tanh(x), worked out.
+/// x + y and x / divisor, worked out.
 template <std::size_t N>
 WorkedOut worked_add(Known<N> x, Known<N> y);
 template <std::size_t N>
-WorkedOut worked_multiply(Known<N> x, Known<N> y);
-template <std::size_t N>
 WorkedOut worked_divide(Known<N> x, Worked divisor);
-template <std::size_t N>
-WorkedOut worked_tanh(Known<N> x);
 
 /// e^x and ln x, worked out; ranks 1 and 2.
 template <std::size_t N>

@@ -43,7 +43,4 @@ WorkedOut worked_split_heads(Known<3> x, std::size_t heads);
 WorkedOut worked_split_heads(WorkedOut x, std::size_t width);
 WorkedOut worked_merge_heads(Known<4> heads);
 
-/// The mean over the head axis, worked out.
-WorkedOut worked_mean_over_heads(Known<4> x);
-
 }  // namespace attn

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xview.hpp>
 
 #include "attn/ops/shape_mismatch.hpp"
 
@@ -44,36 +46,35 @@ bool at(const Mask<M>& mask, std::size_t b, std::size_t h, std::size_t i, std::s
 
 }  // namespace
 
+namespace {
+
+/// 0, 1, … as a column, and as a row.
+auto query_positions(std::size_t n_q) {
+  return xt::view(xt::arange(n_q), xt::all(), xt::newaxis());
+}
+auto key_positions(std::size_t n_k) {
+  return xt::view(xt::arange(n_k), xt::newaxis());
+}
+
+}  // namespace
+
 Mask<2> causal_mask(std::size_t n_q, std::size_t n_k) {
-  Mask<2> mask({n_q, n_k});
-  for (std::size_t i = 0; i < n_q; ++i)
-    for (std::size_t j = 0; j < n_k; ++j) mask(i, j) = j + n_q <= i + n_k;
-  return mask;
+  return key_positions(n_k) + n_q <= query_positions(n_q) + n_k;
 }
 
 Mask<2> window_mask(std::size_t n_q, std::size_t n_k, std::size_t window) {
-  Mask<2> mask({n_q, n_k});
-  for (std::size_t i = 0; i < n_q; ++i)
-    for (std::size_t j = 0; j < n_k; ++j) {
-      const auto [nearer, farther] = std::minmax({i + n_k, j + n_q});
-      mask(i, j) = farther - nearer <= window;
-    }
-  return mask;
+  const Integers<2> query = query_positions(n_q) + n_k, key = key_positions(n_k) + n_q;
+  return xt::abs(query - key) <= window;
 }
 
 Mask<3> padding_mask(const std::vector<std::size_t>& lengths, std::size_t n_q, std::size_t n_k) {
   Mask<3> mask({lengths.size(), n_q, n_k});
-  for (std::size_t b = 0; b < lengths.size(); ++b)
-    for (std::size_t i = 0; i < n_q; ++i)
-      for (std::size_t j = 0; j < n_k; ++j) mask(b, i, j) = j < lengths[b];
+  for (std::size_t b = 0; b < lengths.size(); ++b) xt::view(mask, b) = xt::arange(n_k) < lengths[b];
   return mask;
 }
 
 Mask<3> repeat_mask(const Mask<2>& mask, std::size_t batch) {
-  Mask<3> repeated({batch, mask.shape(0), mask.shape(1)});
-  for (std::size_t b = 0; b < batch; ++b)
-    std::copy(mask.begin(), mask.end(), repeated.data() + b * mask.size());
-  return repeated;
+  return xt::broadcast(mask, {batch, mask.shape(0), mask.shape(1)});
 }
 
 bool has_empty_row(const Mask<3>& mask) {
@@ -86,9 +87,7 @@ bool has_empty_row(const Mask<3>& mask) {
 template <std::size_t N>
 Mask<N> both(const Mask<N>& a, const Mask<N>& b) {
   if (a.shape() != b.shape()) throw shape_mismatch("both", "a", a, "b", b, "the shapes must be equal");
-  Mask<N> result(a.shape());
-  std::transform(a.begin(), a.end(), b.begin(), result.begin(), std::logical_and<bool>());
-  return result;
+  return a && b;
 }
 
 template <std::size_t N, std::size_t M>
