@@ -1,4 +1,5 @@
-/// Multi-head attention: several attentions side by side, each with its own view of the tokens.
+/// Multi-head attention: several attentions side by side, each with its own view of the tokens. The lesson is
+/// the document multihead.md.
 /// Sources: Vaswani et al. 2017, section 3.2.2; shared key and value heads: Shazeer 2019 (multi-query) and
 /// Ainslie et al. 2023 (grouped-query).
 
@@ -17,9 +18,11 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "lessons/documents/document_run.hpp"
+#include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead/layout.hpp"
 #include "lessons/multihead/mistakes.hpp"
+#include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/self_attention.hpp"
 #include "lessons/self_attention/mistakes.hpp"
 #include "lessons/trained/about.hpp"
@@ -152,6 +155,27 @@ class HeadMistakes {
   Tensor<3> Q_, K_, V_;
 };
 
+/// Those of the part concat.md.
+class OutputMistakes {
+ public:
+  OutputMistakes(Functions& functions, const LinearMap& to_output, const Mistakes& of_output = {}) {
+    add_mistakes(functions, "concat", [this](DocumentRun& run) {
+      return mistakes_of_concat(heads_ = run.copy_of<double, 4>("heads"));
+    });
+    add_mistakes(functions, "output", [this, to_output, of_output](DocumentRun& run) {
+      concat_ = run.copy_of<double, 3>("concat");
+      auto mistakes = mistakes_of_head_output(heads_, concat_, to_output);
+      mistakes.insert(mistakes.end(), of_output.begin(), of_output.end());
+      return mistakes;
+    });
+  }
+  OutputMistakes(OutputMistakes&&) = delete;
+
+ private:
+  Tensor<4> heads_;
+  Tensor<3> concat_;
+};
+
 template <std::size_t N>
 void set_view(DocumentRun& run, const std::string& name, formula::Axes axes, const Tensor<N>& tensor) {
   run.set(name, formula::view_of(std::move(axes), attn::view_of(tensor)));
@@ -190,6 +214,11 @@ void set_heads(DocumentRun& run, const Heads& heads, const MultiHeadWeights& wei
   if (weights.angles) set_view(run, "angles", {"position", "pair"}, *weights.angles);
 }
 
+void set_output_weights(DocumentRun& run, const LinearMap& to_output) {
+  set_view(run, "W_O", {"head·d_v", "d_model"}, to_output.W);
+  set_bias(run, "b_O", "d_model", to_output.b);
+}
+
 /// Where each query head has keys of its own, their axis is called `head`, too.
 std::vector<std::string> names_of_parts(const Named& X_query, const Named& X_key, const Heads& heads) {
   std::vector<std::string> names = {"X_query = " + X_query.id, "X_key = " + X_key.id};
@@ -223,21 +252,13 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
   auto attention = scaled_dot_product_attention(bench, Q_heads, attn::repeat_heads(K_heads, h),
                                                 attn::repeat_heads(V_heads, h), mask);
   Functions functions;
-  Tensor<3> concat;
-  add_mistakes(functions, "concat", [&](auto&) { return mistakes_of_concat(attention.output); });
-  add_mistakes(functions, "output", [&](DocumentRun& run) {
-    concat = run.copy_of<double, 3>("concat");
-    auto mistakes = mistakes_of_head_output(attention.output, concat, to_output);
-    mistakes.insert(mistakes.end(), of_output.begin(), of_output.end());
-    return mistakes;
-  });
+  const OutputMistakes mistakes(functions, to_output, of_output);
   DocumentRun run(bench, functions);
   set_view(run, "heads", {"batch", "head", "query", "d_v"}, attention.output);
   set_view(run, attention.dropped ? "dropped" : "weights", {"batch", "head", "query", "key"},
            attention.used_weights());
   if (!attention.dropped) run.alias("dropped", "weights");
-  set_view(run, "W_O", {"head·d_v", "d_model"}, to_output.W);
-  set_bias(run, "b_O", "d_model", to_output.b);
+  set_output_weights(run, to_output);
   run.tell_part("parts/concat.md");
   auto output = run.take<3>("output");
   return {std::move(attention), std::move(output)};
@@ -301,32 +322,101 @@ std::vector<Input> multihead_bias_list() {
 
 namespace {
 
+/// What multihead.md leaves to C++: inputs that other lessons have too, drawings, and comparisons with other
+/// code.
+class MultiHeadCode {
+ public:
+  explicit MultiHeadCode(Workbench& bench) : bench_(bench) {
+    const auto& sentence = bench.plan.sentence;
+    const auto act = [this](const char* name, std::function<void(DocumentRun&)> action) {
+      functions_.actions[name] = std::move(action);
+    };
+    add_dropout(functions_, dropout_mask_);
+    functions_.begin = [this](DocumentRun& run) { begin(run); };
+    act("lengths", [&](auto&) { bench.show_lengths(sentence); });
+    act("weights", [this](DocumentRun& run) { draw_weights(run); });
+    act("mask", [&, this](DocumentRun& run) { set_mask(run, mask_ = bench.mask(sentence, sentence)); });
+    act("flow", [&, this](auto&) { bench.flow(multihead_flow(bench, mask_.has_value())); });
+    act("parameters", [&](auto&) { explain_parameters(bench); });
+    act("equals-fused-kernel", [&, this](DocumentRun& run) {
+      const auto shown = shown_by(run);
+      claim_equals_fused_kernel(bench, shown.attention, shown.Q_heads,
+                                attn::repeat_heads(shown.K_heads, heads_.query),
+                                attn::repeat_heads(shown.V_heads, heads_.query));
+    });
+    for (const auto& [name, claim] : {std::pair("equals-separate-heads", &claim_separate_heads),
+                                      std::pair("one-head-equals-self-attention", &claim_one_head),
+                                      std::pair("kv-heads", &claim_kv_heads)})
+      act(name, [&, this, claim = claim](DocumentRun& run) {
+        claim(bench, X_, X_, weights_, shown_by(run), mask_);
+      });
+    functions_.texts["columns_of_weights"] = [&](auto&) { return columns_of_weights(bench); };
+    functions_.texts["where_X_comes_from"] = [](auto&) { return std::string(where_X_comes_from); };
+    functions_.texts["reshape_alone"] = [&](const DocumentRun& run) {
+      return reshape_alone(bench, run.sheet().tensor("Q"));
+    };
+    functions_.remarks["what_heads_disagree_on"] = what_heads_disagree_on;
+    functions_.remarks["what_trained_heads_look_for"] = what_trained_heads_look_for;
+  }
+  MultiHeadCode(MultiHeadCode&&) = delete;
+
+  const Functions& functions() const { return functions_; }
+
+ private:
+  void begin(DocumentRun& run) const {
+    bench_.label({"token", "query", "key"}, bench_.plan.sentence);
+    for (const auto* axis : {"token", "query", "key"}) run.axis(axis, bench_.plan.sentence.length());
+    run.axis("head", heads_.query);
+    run.axis(kv_head_axis(heads_), heads_.key_value);
+    run.axis("d_k", bench_.d_k());
+    run.axis("d_v", bench_.d_v());
+    run.set("kv_heads", static_cast<double>(heads_.key_value));
+    run.set("many_heads", 1.0);
+    run.set("group", static_cast<double>(heads_.query / heads_.key_value));
+    run.set("adds_input", bench_.options.residual);
+    run.set("normalizes", bench_.options.norm);
+    run.set("rotary", 0.0);
+  }
+
+  void draw_weights(DocumentRun& run) {
+    X_.tensor = run.copy_of<double, 3>("X");
+    weights_ = draw_multihead_weights(bench_);
+    set_heads(run, heads_, weights_);
+    set_output_weights(run, weights_.O());
+    of_heads_.emplace(functions_, X_, X_, weights_, heads_,
+                      divisor_of(bench_.d_k(), bench_.options.temperature));
+    of_output_.emplace(functions_, weights_.O());
+  }
+
+  /// What the claims compare, without the large tables that they do not need.
+  static MultiHeadAttention shown_by(const DocumentRun& run) {
+    MultiHeadAttention shown{run.copy_of<double, 3>("Q"),
+                             run.copy_of<double, 4>("Q_heads"),
+                             run.copy_of<double, 4>("K_heads"),
+                             run.copy_of<double, 4>("V_heads"),
+                             {},
+                             run.copy_of<double, 3>("output")};
+    shown.attention.output = run.copy_of<double, 4>("heads");
+    if (run.sheet().definition_of("dropped") == nullptr) return shown;
+    shown.attention.weights = run.copy_of<double, 4>("weights");
+    shown.attention.dropped = run.copy_of<double, 4>("dropped");
+    return shown;
+  }
+
+  Workbench& bench_;
+  Heads heads_{bench_.heads(), bench_.kv_heads()};
+  Functions functions_;
+  Named X_{"X", {}};
+  MultiHeadWeights weights_;
+  std::optional<Mask<3>> mask_;
+  std::optional<Integers<4>> dropout_mask_;
+  std::optional<HeadMistakes> of_heads_;
+  std::optional<OutputMistakes> of_output_;
+};
+
 void run_multihead(Workbench& bench) {
-  const auto& sentence = bench.plan.sentence;
-  bench.label({"token", "query", "key"}, sentence);
-  choose_multihead_page(bench);
-  tell_multihead_idea(bench);
-
-  bench.show_lengths(sentence);
-  const auto X = bench.input<3>(
-      {.id = "X",
-       .title = "The sentence as vectors",
-       .note = bench.options.model ? where_X_comes_from
-                                   : "One row a token; the same word has the same row wherever it stands."});
-  const auto weights = draw_multihead_weights(bench);
-  const auto mask = bench.mask(sentence, sentence);
-
-  bench.flow(multihead_flow(bench, mask.has_value()));
-  bench.code(multihead_code(bench, mask));
-  explain_parameters(bench);
-  const auto attention = multihead_attention(bench, {"X", X}, {"X", X}, weights, mask);
-  show_reshape_alone(bench, attention.Q);
-  claim_multihead(bench, {"X", X}, {"X", X}, weights, attention, mask);
-
-  Named last = {"output", attention.output};
-  if (bench.options.residual) last = attention_residual(bench, {"X", X}, last);
-  if (bench.options.norm) attention_norm(bench, last, layer_norm_weights(bench, "norm"));
-  try_after_multihead(bench);
+  const MultiHeadCode code(bench);
+  DocumentRun(bench, code.functions()).tell(document_named("multihead.md"));
 }
 
 }  // namespace
@@ -352,33 +442,11 @@ std::vector<Input> multihead_inputs(const Options&) {
 
 }  // namespace
 
-extern const Lesson multihead;
-const Lesson multihead = {
-    .name = "multihead",
-    .title = "several attentions side by side, then concatenated",
-    .teaches =
-        "How one wide projection is split into heads by a reshape and a transpose, how every head attends on "
-        "its own, and how the heads are concatenated and mixed. With --kv-heads, heads share keys and values "
-        "(grouped-query attention; 1 is multi-query). With --residual and --norm, the sublayer of a "
-        "transformer as the first paper has it.",
-    .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "causal", "window", "dropout",
-                "temperature", "residual", "norm", "seed", "rng", "draws", "weight-scale", "embeddings",
-                "model", "dtype"},
-    .defaults = {.sentence = {"girls saw the small cat"}, .heads = 2},
-    .examples = {"multihead --sentence \"the cat sat on the mat\" --heads 2",
-                 "multihead --heads 4 --kv-heads 2 --causal --residual --norm"},
-    .inputs = multihead_inputs,
-    .trained = Trained{.task = "about", .give = give_about_heads, .reads = Reads::english},
-    .probe = Probe{{.sentence = {"a b c d e f g", "h i j k l", "m n o p"},
-                    .d_model = 6,
-                    .d_k = 5,
-                    .d_v = 5,
-                    .heads = 4,
-                    .kv_heads = 2,
-                    .causal = true},
-                   sharpen_token},
-    .worksheet = Worksheet{{.sentence = {"cats sleep"}, .d_model = 2, .d_k = 4, .d_v = 1, .heads = 2}},
-    .run = run_multihead,
-};
+const Lesson& multihead_lesson() {
+  static const auto lesson = lesson_of(
+      "multihead",
+      {.inputs = multihead_inputs, .give = give_about_heads, .sharpen = sharpen_token, .run = run_multihead});
+  return lesson;
+}
 
 }  // namespace lessons

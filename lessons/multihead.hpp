@@ -100,6 +100,20 @@ void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                      const MultiHeadWeights& weights, const MultiHeadAttention& shown,
                      const std::optional<Mask<3>>& mask);
 
+/// Those of several heads, one by one.
+void claim_separate_heads(Workbench& bench, const Named& X_query, const Named& X_key,
+                          const MultiHeadWeights& weights, const MultiHeadAttention& shown,
+                          const std::optional<Mask<3>>& mask);
+void claim_one_head(Workbench& bench, const Named& X_query, const Named& X_key,
+                    const MultiHeadWeights& weights, const MultiHeadAttention& shown,
+                    const std::optional<Mask<3>>& mask);
+void claim_kv_heads(Workbench& bench, const Named& X_query, const Named& X_key,
+                    const MultiHeadWeights& weights, const MultiHeadAttention& shown,
+                    const std::optional<Mask<3>>& mask);
+
+/// Lessons that are documents: multihead.md.
+const Lesson& multihead_lesson();
+
 /// Gives X and the weights of all heads of the second layer of the model about.
 void give_about_heads(ModelInputs& inputs);
 

@@ -23,6 +23,7 @@
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/sdpa/mistakes.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
@@ -36,16 +37,6 @@ double divisor_of(std::size_t d_k, double temperature) {
 }
 
 namespace {
-
-/// Several heads have an axis more, and names of their own.
-template <std::size_t N>
-constexpr bool has_heads = N == 4;
-
-template <std::size_t N>
-formula::Axes axes_of(const std::string& row, const std::string& column) {
-  if constexpr (has_heads<N>) return {"batch", "head", row, column};
-  return {"batch", row, column};
-}
 
 /// max |softmax(scores + amount) − weights|, a row at a time: scores may fill a good part of the memory.
 template <std::size_t N>
@@ -62,22 +53,6 @@ double change_by_shift(const Tensor<N>& scores, const Tensor<N>& weights, double
   return largest;
 }
 
-/// The steps that a run has so far, as copies.
-template <std::size_t N>
-Attention<N> steps_of(const DocumentRun& run) {
-  const auto& sheet = run.sheet();
-  const auto step = [&](const std::string& name) { return run.copy_of<double, N>(name); };
-  Attention<N> steps;
-  steps.scores = step("scores");
-  if (sheet.find("scaled") != nullptr) steps.scaled = step("scaled");
-  if (sheet.definition_of("masked") != nullptr) steps.masked = step("masked");
-  if (sheet.find("weights") != nullptr) steps.weights = step("weights");
-  if (sheet.definition_of("dropped") != nullptr) steps.dropped = step("dropped");
-  const auto* output = has_heads<N> ? "heads" : "output";
-  if (sheet.find(output) != nullptr) steps.output = step(output);
-  return steps;
-}
-
 /// What the parts scores.md and mixture.md leave to C++: dropout, and the classic mistakes in each step.
 template <std::size_t N>
 class AttentionParts {
@@ -85,8 +60,7 @@ class AttentionParts {
   AttentionParts(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V,
                  const std::optional<Mask<3>>& mask)
       : Q_(Q), K_(K), V_(V), mask_(mask) {
-    functions_.actions["dropout_mask"] = [this](DocumentRun& run) { draw_dropout_mask(run); };
-    functions_.actions["dropout-at-inference"] = [](DocumentRun& run) { warn_of_dropout(run); };
+    add_dropout(functions_, at_.dropout_mask);
     add_mistakes("scores", [this](Workbench& bench) {
       return mistakes_of_scores(bench, Q_, K_, at_.scores, divisor(bench));
     });
@@ -125,60 +99,11 @@ class AttentionParts {
     };
   }
 
-  void draw_dropout_mask(DocumentRun& run) {
-    auto& bench = run.bench();
-    const double p = bench.options.dropout;
-    if (p == 0.0) return;
-    std::array<std::size_t, N> shape;
-    const auto& weights = run.sheet().tensor("weights");
-    std::copy(weights.shape.begin(), weights.shape.end(), shape.begin());
-    const auto axes = axes_of<N>("query", "key");
-    const auto mask =
-        bench.trace.input({.id = "dropout_mask",
-                           .title = "Which weights survive dropout",
-                           .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
-                           .axes = {axes.begin() + 1, axes.end()},
-                           .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
-                          attn::dropout_mask<N>(bench.random("dropout_mask"), p, shape));
-    if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
-      throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
-                                    bench.trace.given_name("dropout_mask")));
-    run.keep_whole("dropout_mask", axes, mask);
-    at_.dropout_mask = mask;
-  }
-
-  static void warn_of_dropout(DocumentRun& run) {
-    auto& bench = run.bench();
-    if (bench.options.dropout == 0.0) return;
-    bench.trace.note(
-        "dropout-at-inference", "These rows are no longer shares",
-        fmt::format(
-            "With dropout a row need not sum to 1: the sums here are off by up to {:.4f}. That is "
-            "right in training, where it keeps the model from leaning on single tokens. Left on when a "
-            "model is used or looked at, it is a mistake: what you read as attention is partly chance. "
-            "Run again with --dropout 0 for the weights themselves.",
-            attn::row_sum_deviation(run.copy_of<double, N>("dropped"))));
-  }
-
   const Tensor<N>&Q_, &K_, &V_;
   const std::optional<Mask<3>>& mask_;
   Functions functions_;
   Attention<N> at_;  ///< the steps so far
 };
-
-/// A mask with an axis of length 1 is repeated along it.
-void set_mask(DocumentRun& run, const std::optional<Mask<3>>& mask) {
-  run.set("has_mask", mask.has_value());
-  if (!mask) return;
-  auto view = formula::view_of({"batch", "query", "key"}, attn::view_of(*mask));
-  for (std::size_t i = 2; i-- > 0;)
-    if (view.shape[i] == 1 && run.sheet().size_of(view.axes[i]) != 1) {
-      view.axes.erase(view.axes.begin() + static_cast<std::ptrdiff_t>(i));
-      view.shape.erase(view.shape.begin() + static_cast<std::ptrdiff_t>(i));
-      view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  run.set("mask", std::move(view));
-}
 
 /// Of several heads each name says so, and what they give is called `heads`.
 template <std::size_t N>
@@ -272,6 +197,8 @@ void claim_attention(Workbench& bench, const Attention<N>& attention, const Tens
 }
 
 #define INSTANTIATE(N)                                                                                    \
+  template void claim_equals_fused_kernel(Workbench&, const Attention<N>&, const Tensor<N>&,              \
+                                          const Tensor<N>&, const Tensor<N>&);                            \
   template std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench&, const Tensor<N>&, const Tensor<N>&); \
   template Attention<N> scaled_dot_product_attention(Workbench&, const Tensor<N>&, const Tensor<N>&,      \
                                                      const Tensor<N>&, const std::optional<Mask<3>>&);    \

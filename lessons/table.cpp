@@ -9,21 +9,38 @@
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/multihead.hpp"
 #include "lessons/sdpa.hpp"
 #include "trace/diagnosis/listed.hpp"
 
 namespace lessons {
 
-extern const Lesson lookup, scoring, scaling, self_attention, cross_attention, multihead, positional, seq2seq,
+extern const Lesson lookup, scoring, scaling, self_attention, cross_attention, positional, seq2seq,
     transformer_block, classifier, generate, efficient, ring, stability, patterns, training, backward,
     complexity;
 
 const std::vector<const Lesson*>& all_lessons() {
   static const std::vector<const Lesson*> table = {
-      &lookup,           &scoring,    &scaling,    &sdpa_lesson(), &self_attention,    &cross_attention,
-      &masking_lesson(), &multihead,  &positional, &seq2seq,       &transformer_block, &classifier,
-      &generate,         &efficient,  &ring,       &stability,     &patterns,          &training,
-      &backward,         &complexity,
+      &lookup,
+      &scoring,
+      &scaling,
+      &sdpa_lesson(),
+      &self_attention,
+      &cross_attention,
+      &masking_lesson(),
+      &multihead_lesson(),
+      &positional,
+      &seq2seq,
+      &transformer_block,
+      &classifier,
+      &generate,
+      &efficient,
+      &ring,
+      &stability,
+      &patterns,
+      &training,
+      &backward,
+      &complexity,
   };
   return table;
 }

@@ -134,13 +134,16 @@ bool is_shares(const formula::Definition& definition) {
 }
 
 /// The largest finite number in size.
-double largest(const formula::Expr& x, formula::Sheet& sheet) {
-  const auto view = sheet.value(sheet.resolved({"", {}, formula::call("abs", {x})}));
+double largest(const formula::View& view) {
   const auto* numbers = static_cast<const double*>(view.data);
   double most = 0.0;
   for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
-    if (std::isfinite(numbers[i])) most = std::max(most, numbers[i]);
+    if (std::isfinite(numbers[i])) most = std::max(most, std::abs(numbers[i]));
   return most;
+}
+
+double largest(const formula::Expr& x, formula::Sheet& sheet) {
+  return largest(sheet.value(sheet.resolved({"", {}, x})));
 }
 
 /// The formula with the size of each term in the place of the term: what cancels is rounded all the same.
@@ -353,8 +356,7 @@ void DocumentRun::add_block(std::vector<Section>& sections, const document::Bloc
       break;
     }
     case document::Block::Kind::remark:
-      remarked_.emplace_back(scope.prefix + block.call.name, block.place);
-      if (holds(block.marks.condition, scope)) remarks_[scope.prefix + block.call.name] = block.prose;
+      remarks_.push_back({scope.prefix + block.call.name, &block, scope});
       break;
     case document::Block::Kind::formula:
       steps_.insert(id_of(block, scope));
@@ -393,18 +395,33 @@ void DocumentRun::settle_page(const std::vector<Section>& sections) {
     if (section.is_left_out) continue;
     settle_section(section, page, claims);
     for (const auto* call : section.of(document::Block::Kind::call))
-      if (call->call.name != "flow" && !has(section, call, "all")) page.push_back({call->call.name});
+      if (call->call.name != "flow" && !has(section, call, "all"))
+        page.push_back({.id = call->call.name, .in_one_line = has(section, call, "one line")});
   }
   bench_.trace.page(std::move(page), std::move(claims));
 }
 
 bool DocumentRun::has(const Section& section, const document::Block* block, const std::string& word) {
-  for (const auto* marks : {&section.scope.marks, block == nullptr ? nullptr : &block->marks}) {
-    if (marks == nullptr) continue;
+  std::vector<const document::Marks*> all = {&section.scope.marks};
+  if (block != nullptr) all.push_back(&block->marks);
+  for (const auto& [id, remark, scope] : remarks_)
+    if (block != nullptr && block == section.heading && is_about(id, section)) all.push_back(&remark->marks);
+  return std::any_of(all.begin(), all.end(), [&](const auto* marks) {
     const auto found = marks->words.find(word);
-    if (found != marks->words.end() && holds(found->second, section.scope)) return true;
-  }
-  return false;
+    return found != marks->words.end() && holds(found->second, section.scope);
+  });
+}
+
+bool DocumentRun::is_about(const std::string& id_of_remark, const Section& section) const {
+  const auto formulas = section.of(document::Block::Kind::formula);
+  return std::any_of(formulas.begin(), formulas.end(), [&](const auto* formula) {
+    return id_of(*formula, section.scope) == step_of_remark(id_of_remark);
+  });
+}
+
+std::string DocumentRun::step_of_remark(const std::string& id) const {
+  const std::string page = "page/";
+  return id.starts_with(page) ? page_prefix_ + id.substr(page.size()) : id;
 }
 
 void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPage>& page,
@@ -463,13 +480,10 @@ std::string DocumentRun::id_of(const document::Block& formula, const Scope& scop
 }
 
 void DocumentRun::require_steps_of_remarks() const {
-  const std::string page = "page/";
-  for (const auto& [id, place] : remarked_) {
-    const auto step = id.starts_with(page) ? page_prefix_ + id.substr(page.size()) : id;
-    if (steps_.count(step) > 0) continue;
-    throw document::Error(
-        place, fmt::format("{{at {}}}: there is no such step; valid: {}", id, fmt::join(steps_, ", ")));
-  }
+  for (const auto& remark : remarks_)
+    if (steps_.count(step_of_remark(remark.id)) == 0)
+      throw document::Error(remark.block->place, fmt::format("{{at {}}}: there is no such step; valid: {}",
+                                                             remark.id, fmt::join(steps_, ", ")));
 }
 
 void DocumentRun::require_new_name(const std::string& name, const document::Place& place) {
@@ -478,11 +492,13 @@ void DocumentRun::require_new_name(const std::string& name, const document::Plac
     throw document::Error(place, fmt::format("{{#{}}} is the name of another claim or part", name));
 }
 
-const document::Prose* DocumentRun::remark_on(const std::string& id) const {
-  auto found = remarks_.find(id);
-  if (found == remarks_.end() && !page_prefix_.empty() && id.starts_with(page_prefix_))
-    found = remarks_.find("page/" + id.substr(page_prefix_.size()));
-  return found == remarks_.end() ? nullptr : &found->second;
+const document::Prose* DocumentRun::remark_on(const std::string& id) {
+  const document::Prose* last = nullptr;
+  for (const auto& remark : remarks_)
+    if (step_of_remark(remark.id) == id && !remark.block->prose.empty() &&
+        holds(remark.block->marks.condition, remark.scope))
+      last = &remark.block->prose;
+  return last;
 }
 
 std::string DocumentRun::paragraphs(const Section& section, bool short_page) {
@@ -654,15 +670,17 @@ void DocumentRun::tell_claim(const document::Block& item) {
   for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
     value = attn::maximum({value, numbers[i]});
   const auto& sides_resolved = difference.expr->parts[0]->parts;
-  bench_.trace.claim({.id = item.marks.id,
-                      .claim = text_of(item.prose, scope),
-                      .formula = fmt::format("max |{} − {}|", formula::page_text(sides_resolved[0]),
-                                             formula::page_text(sides_resolved[1])),
-                      .value = value,
-                      .limit = sides.is_exact
-                                   ? attn::exactly(0.0)
-                                   : rounding(bench_.trace, std::max(magnitude(sides_resolved[0], sheet_),
-                                                                     magnitude(sides_resolved[1], sheet_)))});
+  attn::Claim claim = {.id = item.marks.id,
+                       .claim = text_of(item.prose, scope),
+                       .formula = fmt::format("max |{} − {}|", formula::page_text(sides_resolved[0]),
+                                              formula::page_text(sides_resolved[1])),
+                       .value = value,
+                       .limit = attn::exactly(0.0)};
+  if (sides.is_exact) return bench_.trace.claim(claim);
+  claim.limit = rounding(
+      bench_.trace, std::max(magnitude(sides_resolved[0], sheet_), magnitude(sides_resolved[1], sheet_)));
+  const double expected = largest(sheet_.value({"", difference.axes, sides_resolved[1]}));
+  expected == 0.0 ? bench_.trace.claim(claim) : claim_unless_lost(bench_.trace, claim, expected);
 }
 
 void DocumentRun::tell_next(const Section& section) {
@@ -679,8 +697,10 @@ void DocumentRun::tell_next(const Section& section) {
 
 void DocumentRun::tell_code(const std::string& target) {
   const auto& steps = sheet_.definitions();
-  const auto last = std::find_if(steps.rbegin(), steps.rend(),
-                                 [&](const auto& step) { return step.name == target || target.empty(); });
+  const auto targets = document::cut_at_commas(target);
+  const auto last = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) {
+    return targets.empty() || std::find(targets.begin(), targets.end(), step.name) != targets.end();
+  });
   std::set<std::string> needed;
   for (auto step = last; step != steps.rend(); ++step) {
     const bool is_needed = step == last || needed.count(step->name) > 0;

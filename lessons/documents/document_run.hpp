@@ -169,7 +169,13 @@ class DocumentRun {
   std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event);
   std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
                       const attn::Event* event);
-  const document::Prose* remark_on(const std::string& id) const;
+  const document::Prose* remark_on(const std::string& id);
+
+  /// Whether a remark of that id is on a step of the section.
+  bool is_about(const std::string& id_of_remark, const Section& section) const;
+
+  /// "causal/weights" for "page/weights".
+  std::string step_of_remark(const std::string& id) const;
   std::string paragraphs(const Section& section, bool short_page);
   double number_at_followed(const formula::Expr& x, const Scope& scope);
   std::vector<double> numbers_along(const std::string& axis, const formula::Expr& x, const Scope& scope);
@@ -188,8 +194,12 @@ class DocumentRun {
     std::optional<std::size_t> steps{}, place{};
   };
   std::map<std::string, Followed> followed_;
-  std::map<std::string, document::Prose> remarks_;
-  std::vector<std::pair<std::string, document::Place>> remarked_;
+  struct Remark {
+    std::string id;
+    const document::Block* block;
+    Scope scope;
+  };
+  std::vector<Remark> remarks_;
   std::set<std::string> steps_;  ///< of the document, those that are left out, too
   std::set<std::string> hidden_;
   std::set<std::string> told_;  ///< names of claims and parts

@@ -90,42 +90,78 @@ std::string grouping_claim(std::size_t heads, std::size_t kv_heads) {
 
 }  // namespace
 
+namespace {
+
+Tensor<4> read_by_all(const Tensor<4>& kv_heads, const MultiHeadAttention& shown) {
+  return attn::repeat_heads(kv_heads, shown.Q_heads.shape(1));
+}
+
+Tensor<4> heads_without_dropout(const MultiHeadAttention& shown) {
+  const auto& attention = shown.attention;
+  return attention.dropped ? attn::matmul(attention.weights, read_by_all(shown.V_heads, shown))
+                           : attention.output;
+}
+
+/// How large the numbers are that the heads are rounded at.
+double magnitude_of_heads(const Workbench& bench, const MultiHeadAttention& shown) {
+  return magnitude_of_scores(shown.Q_heads, read_by_all(shown.K_heads, shown),
+                             divisor_of(bench.d_k(), bench.options.temperature)) *
+         attn::max_abs(shown.V_heads);
+}
+
+}  // namespace
+
+void claim_separate_heads(Workbench& bench, const Named& X_query, const Named& X_key,
+                          const MultiHeadWeights& weights, const MultiHeadAttention& shown,
+                          const std::optional<Mask<3>>& mask) {
+  auto mute = bench.mute();
+  const auto heads = heads_without_dropout(shown);
+  bench.trace.claim({.id = "equals-separate-heads",
+                     .claim = "each head is an attention with its own columns",
+                     .formula = "max |headᵢ − Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)|",
+                     .value = deviation_from_separate_heads(mute, X_query, X_key, weights, heads, mask),
+                     .limit = rounding(bench.trace, magnitude_of_heads(bench, shown))});
+}
+
+void claim_one_head(Workbench& bench, const Named& X_query, const Named& X_key,
+                    const MultiHeadWeights& weights, const MultiHeadAttention& shown,
+                    const std::optional<Mask<3>>& mask) {
+  auto mute = bench.mute();
+  bench.trace.claim(
+      {.id = "one-head-equals-self-attention",
+       .claim = "with one head it is the single attention of the lesson self-attention, times W_O",
+       .formula = "max |multihead(h = 1) − Attention(Q, K, V) W_O|, with the weights of head 0",
+       .value = deviation_of_one_head(mute, X_query, X_key, weights, mask),
+       .limit = rounding(bench.trace, magnitude_of_heads(bench, shown) * static_cast<double>(bench.d_v()) *
+                                          attn::max_abs(weights.W_O))});
+}
+
+void claim_kv_heads(Workbench& bench, const Named& X_query, const Named& X_key,
+                    const MultiHeadWeights& weights, const MultiHeadAttention& shown,
+                    const std::optional<Mask<3>>& mask) {
+  auto mute = bench.mute();
+  const auto repeated = heads_with_repeated_weights(mute, X_query, X_key, weights, mask);
+  bench.trace.claim({.id = "kv-heads",
+                     .claim = grouping_claim(bench.heads(), bench.kv_heads()),
+                     .formula = "max |heads − multihead(weights repeated)|",
+                     .value = attn::max_abs_difference(repeated, heads_without_dropout(shown)),
+                     .limit = rounding(bench.trace, magnitude_of_heads(bench, shown))});
+}
+
 void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
                      const MultiHeadWeights& weights, const MultiHeadAttention& shown,
                      const std::optional<Mask<3>>& mask) {
-  const auto h = bench.heads();
-  const auto V_shared = attn::repeat_heads(shown.V_heads, h);
-  claim_attention(bench, shown.attention, shown.Q_heads, attn::repeat_heads(shown.K_heads, h), V_shared);
-
-  auto mute = bench.mute();
-  const auto& attention = shown.attention;
-  const auto heads = attention.dropped ? attn::matmul(attention.weights, V_shared) : attention.output;
-  const double magnitude = magnitude_of_scores(shown.Q_heads, attn::repeat_heads(shown.K_heads, h),
-                                               divisor_of(bench.d_k(), bench.options.temperature)) *
-                           attn::max_abs(V_shared);
-  auto& trace = bench.trace;
-  trace.claim({.id = "merge-undoes-split",
-               .claim = "merging the heads undoes splitting them",
-               .formula = "max |merge(split(Q)) − Q|",
-               .value = attn::max_abs_difference(attn::merge_heads(attn::split_heads(shown.Q, h)), shown.Q),
-               .limit = attn::exactly(0.0)});
-  trace.claim({.id = "equals-separate-heads",
-               .claim = "each head is an attention with its own columns",
-               .formula = "max |headᵢ − Attention(X W_Qⁱ, X W_Kⁱ, X W_Vⁱ)|",
-               .value = deviation_from_separate_heads(mute, X_query, X_key, weights, heads, mask),
-               .limit = rounding(bench.trace, magnitude)});
-  trace.claim({.id = "one-head-equals-self-attention",
-               .claim = "with one head it is the single attention of the lesson self-attention, times W_O",
-               .formula = "max |multihead(h = 1) − Attention(Q, K, V) W_O|, with the weights of head 0",
-               .value = deviation_of_one_head(mute, X_query, X_key, weights, mask),
-               .limit = rounding(bench.trace,
-                                 magnitude * static_cast<double>(bench.d_v()) * attn::max_abs(weights.W_O))});
-  const auto repeated = heads_with_repeated_weights(mute, X_query, X_key, weights, mask);
-  trace.claim({.id = "kv-heads",
-               .claim = grouping_claim(bench.heads(), bench.kv_heads()),
-               .formula = "max |heads − multihead(weights repeated)|",
-               .value = attn::max_abs_difference(repeated, heads),
-               .limit = rounding(bench.trace, magnitude)});
+  claim_attention(bench, shown.attention, shown.Q_heads, read_by_all(shown.K_heads, shown),
+                  read_by_all(shown.V_heads, shown));
+  const auto again = attn::merge_heads(attn::split_heads(shown.Q, bench.heads()));
+  bench.trace.claim({.id = "merge-undoes-split",
+                     .claim = "merging the heads undoes splitting them",
+                     .formula = "max |merge(split(Q)) − Q|",
+                     .value = attn::max_abs_difference(again, shown.Q),
+                     .limit = attn::exactly(0.0)});
+  claim_separate_heads(bench, X_query, X_key, weights, shown, mask);
+  claim_one_head(bench, X_query, X_key, weights, shown, mask);
+  claim_kv_heads(bench, X_query, X_key, weights, shown, mask);
 }
 
 }  // namespace lessons

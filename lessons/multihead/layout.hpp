@@ -3,23 +3,25 @@
 #include <string>
 #include <vector>
 
+#include "formula/sheet.hpp"
 #include "lessons/workbench/workbench.hpp"
 
-/// What the page of multi-head attention says and shows.
+/// Drawings and words of the lesson multihead that are no formulas.
 namespace lessons {
 
-void choose_multihead_page(Workbench& bench);
-
-/// What heads are, how many this run has, and which columns of the weights are theirs.
-void tell_multihead_idea(Workbench& bench);
-
-/// The shapes from X to the output. A line for each of Q, K and V: reshape, then transpose.
+/// The way of the tokens through the heads, with shapes, as a diagram.
 std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked);
 
-/// The rows of head 0 where Q [batch×query×head·d_k] becomes [head×query×d_k] by a reshape alone: row r is
-/// part r mod heads of the token ⌊r / heads⌋. Of the first sample, as far as there is room.
-void show_reshape_alone(Workbench& bench, const Tensor<3>& Q);
+/// Which columns of the weights are those of head 0 and of the last head.
+std::string columns_of_weights(const Workbench& bench);
 
-void try_after_multihead(Workbench& bench);
+/// The first rows that head 0 would get by a reshape of Q [batch×query×head·d_k] without a transpose.
+std::string reshape_alone(const Workbench& bench, const formula::View& Q);
+
+/// A query that looks at one word in head 0 and at another in head 1; of one head the largest share.
+std::string what_heads_disagree_on(const attn::Event& weights);
+
+/// What head 0 of the model about looks for, and how far head 1 does the same.
+std::string what_trained_heads_look_for(const attn::Event& weights);
 
 }  // namespace lessons

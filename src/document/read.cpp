@@ -277,9 +277,11 @@ class DocumentReader {
     if (parts.empty()) throw Error(block.place, "{at …} without the id of a step");
     block.call.name = parts[0];
     for (const auto& part : parts)
-      if (part.starts_with("if ")) block.marks.condition = read_formula(block.place, part.substr(3));
+      if (&part != &parts.front() && !take_mark(part, 0, block.marks))
+        throw Error(block.place, fmt::format("{{at {}, {}}}: valid behind the step: if …, {}", parts[0], part,
+                                             fmt::join(words_of_marks, ", ")));
     ++at_;
-    const bool has_text = at_ < lines_.size() && !is_blank(lines_[at_]);
+    const bool has_text = at_ < lines_.size() && !is_blank(lines_[at_]) && directive_of(lines_[at_]) != "at";
     if (has_text) block.prose = read_prose(place(), text_of_lines(without_blanks(lines_[at_])));
     return block;
   }

@@ -321,11 +321,11 @@ class Analysis {
     return false;
   }
 
-  static Array normed(const Array& x, const std::string& axis) {
+  Array normed(const Array& x, const std::string& axis) {
+    const auto centred = line(function("-", {x, reduction("mean", x, {axis})}, x.axes), "centred");
     const auto variance = function("+", {reduction("var", x, {axis}), number(1e-5)}, x.axes);
-    return function(
-        "/", {function("-", {x, reduction("mean", x, {axis})}, x.axes), function("sqrt", {variance}, x.axes)},
-        x.axes);
+    const auto spread = line(function("sqrt", {variance}, x.axes), "spread");
+    return function("/", {centred, spread}, x.axes);
   }
 
   // Sums.

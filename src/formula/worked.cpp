@@ -133,11 +133,26 @@ class Working {
       return attn::worked_softmax(attn::WorkedOut(score), length)({at.at(x->axis)});
     }
     if (x->name == "mean") return attn::mean_of(along(x, at));
+    if (x->name == "layer_norm") return normed(x, at);
     if (x->name == "sum") return Worked::sum(along(x, at));
     if (x->name == "max") return attn::largest(along(x, at));
     if (x->name == "min") return Worked::call("min", along(x, at));
     if (x->name == "argmax") return attn::argmax(along(x, at));
     return (*this)(expanded(x).value(), at);
+  }
+
+  /// Mean and variance of the row as numbers.
+  Worked normed(const Expr& x, const Places& at) const {
+    constexpr double epsilon = 1e-5;
+    const auto row = along(x, at);
+    const auto mean_of_row = [&](const auto& term) {
+      double sum = 0.0;
+      for (const auto& one : row) sum += term(one.value());
+      return sum / static_cast<double>(row.size());
+    };
+    const double mean = mean_of_row([](double number) { return number; });
+    const double variance = mean_of_row([mean](double number) { return (number - mean) * (number - mean); });
+    return (row[at.at(x->axis)] - Worked(mean)) / sqrt(Worked::sum({Worked(variance), Worked(epsilon)}));
   }
 
   static bool sees_nothing(const attn::WorkedOut& score, std::size_t length) {
