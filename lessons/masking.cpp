@@ -6,22 +6,16 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "attn/ops/mask.hpp"
-#include "attn/ops/softmax.hpp"
-#include "attn/ops/unguarded_softmax.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/masking/learned.hpp"
-#include "lessons/masking/mistakes.hpp"
 #include "lessons/sdpa.hpp"
-#include "lessons/sdpa/mistakes.hpp"
 #include "lessons/self_attention.hpp"
 #include "lessons/self_attention/mistakes.hpp"
 #include "lessons/trained/about.hpp"
@@ -75,38 +69,11 @@ std::vector<std::string> masking_flow(const Workbench& bench) {
           fmt::format("weights V → output [{}×{}]", n, bench.d_v())};
 }
 
-/// The steps that mistakes are made of, as the reader has them.
-struct MaskingSteps {
-  Tensor<3> Q, K, V, scores, scaled, masked, weights, output;
-  Tensor<4> of_two_heads;
-  Mask<3> mask, other;
-  Mask<4> mask_of_heads;
-  std::optional<Mask<3>> visible;
-};
-
-/// The classic mistakes in each step of the document, for somebody who watches.
-class MaskingMistakes {
+/// The classic mistakes in the projections, for somebody who watches.
+class ProjectionMistakes {
  public:
-  explicit MaskingMistakes(Functions& functions) : functions_(functions) {
-    add_projections();
-    add_masks();
-    add_attention();
-    add_two_heads();
-  }
-  MaskingMistakes(MaskingMistakes&&) = delete;
-
- private:
-  using Make = std::function<attn::Mistakes(DocumentRun&, const std::string& prefix)>;
-
-  void add(const std::string& step, Make make) {
-    functions_.mistakes[step] = [make = std::move(make)](DocumentRun& run, const std::string& id) {
-      if (!run.bench().trace.is_watched()) return attn::Mistakes();
-      return make(run, id.substr(0, std::min(id.find('/'), id.size())));
-    };
-  }
-
-  void add_projections() {
-    add("Q", [this](DocumentRun& run, const std::string&) {
+  explicit ProjectionMistakes(Functions& functions) {
+    functions.mistakes["Q"] = [this](DocumentRun& run, const std::string&) {
       X_.tensor = run.copy_of<double, 3>("X");
       const auto bias = [&](const char* name) {
         return run.sheet().find(name) == nullptr ? std::nullopt : std::optional(run.copy_of<double, 1>(name));
@@ -116,103 +83,18 @@ class MaskingMistakes {
                                          bias("b_V")});
       maps_.clear();
       for (const auto& map : {weights_->Q(), weights_->K(), weights_->V()}) maps_.push_back(map);
-      return mistakes_of_queries(X_.tensor, maps_, divisor(run));
-    });
-    add("K", [this](DocumentRun& run, const std::string&) {
-      return mistakes_of_keys(X_, X_, maps_, divisor(run));
-    });
-    add("V",
-        [this](DocumentRun&, const std::string&) { return mistakes_of_keys_or_values(X_, X_, maps_, 2); });
+      return mistakes_of_queries(X_.tensor, maps_, divisor_of(run.bench().d_k(), 1.0));
+    };
+    functions.mistakes["K"] = [this](DocumentRun& run, const std::string&) {
+      return mistakes_of_keys(X_, X_, maps_, divisor_of(run.bench().d_k(), 1.0));
+    };
+    functions.mistakes["V"] = [this](DocumentRun&, const std::string&) {
+      return mistakes_of_keys_or_values(X_, X_, maps_, 2);
+    };
   }
+  ProjectionMistakes(ProjectionMistakes&&) = delete;
 
-  void add_masks() {
-    const auto copy = [this](DocumentRun& run, const char* mask) { at_.mask = run.copy_of<bool, 3>(mask); };
-    add("causal_mask", [=, this](DocumentRun& run, const std::string&) {
-      copy(run, "causal_mask");
-      return mistakes_of_causal_mask(at_.mask);
-    });
-    add("padding_mask", [=, this](DocumentRun& run, const std::string&) {
-      copy(run, "padding_mask");
-      return mistakes_of_padding_mask(at_.mask);
-    });
-    add("combined_mask", [=, this](DocumentRun& run, const std::string&) {
-      copy(run, "causal_mask");
-      at_.other = run.copy_of<bool, 3>("padding_mask");
-      return mistakes_of_combined_mask(at_.mask, at_.other);
-    });
-    add("fully_masked/mask", [=, this](DocumentRun& run, const std::string&) {
-      copy(run, "fully_masked/mask");
-      return attn::Mistakes{{"mask-true-hidden", [this] { return negated(at_.mask); }}};
-    });
-    for (const auto& [step, fill] : {std::pair("weights", -infinity), std::pair("weights_1e9", -1e9)})
-      add(fmt::format("fully_masked/{}", step), [=, this, fill = fill](DocumentRun& run, const std::string&) {
-        copy(run, "fully_masked/mask");
-        return attn::Mistakes{{"mask-true-hidden", [this, fill] {
-                                 return attn::softmax(attn::apply_mask(at_.scaled, negated(at_.mask), fill));
-                               }}};
-      });
-    add("fully_masked/weights_nan", [=, this](DocumentRun& run, const std::string&) {
-      copy(run, "fully_masked/mask");
-      return attn::Mistakes{
-          {"mask-true-hidden",
-           [this] { return attn::unguarded_softmax(attn::apply_mask(at_.scaled, negated(at_.mask))); }}};
-    });
-  }
-
-  void add_attention() {
-    add("scores", [this](DocumentRun& run, const std::string&) {
-      at_.Q = run.copy_of<double, 3>("Q");
-      at_.K = run.copy_of<double, 3>("K");
-      at_.V = run.copy_of<double, 3>("V");
-      at_.scores = run.copy_of<double, 3>("scores");
-      return mistakes_of_scores(run.bench(), at_.Q, at_.K, at_.scores, divisor(run));
-    });
-    add("scaled", [this](DocumentRun& run, const std::string&) {
-      at_.scores = run.copy_of<double, 3>("scores");
-      return mistakes_of_scaled(run.bench(), at_.scores, at_.Q.shape(2));
-    });
-    add("masked", [this](DocumentRun& run, const std::string& name) {
-      at_.mask = run.copy_of<bool, 3>(name + "_mask");
-      at_.scaled = run.copy_of<double, 3>("scaled");
-      auto mistakes = mistakes_of_masked(run.bench(), at_.scaled, at_.mask);
-      mistakes.emplace_back("mask-true-hidden",
-                            [this] { return attn::apply_mask(at_.scaled, negated(at_.mask)); });
-      return mistakes;
-    });
-    add("weights", [this](DocumentRun& run, const std::string& name) {
-      at_.masked = run.copy_of<double, 3>(name + "/masked");
-      at_.visible = at_.mask;
-      return mistakes_of_weights(run.bench(), at_.masked, at_.scaled, at_.visible, divisor(run));
-    });
-    add("output", [this](DocumentRun& run, const std::string& name) {
-      at_.weights = run.copy_of<double, 3>(name + "/weights");
-      at_.output = run.copy_of<double, 3>(name + "/output");
-      return mistakes_of_mixture(run.bench(), at_.weights, at_.K, at_.V, at_.output);
-    });
-  }
-
-  void add_two_heads() {
-    add("broadcast=3D/weights", [this](DocumentRun& run, const std::string&) {
-      at_.mask = run.copy_of<bool, 3>("causal_mask");
-      at_.of_two_heads = run.copy_of<double, 4>("broadcast/scaled");
-      return attn::Mistakes{{"mask-true-hidden", [this] {
-                               return attn::softmax(attn::apply_mask(at_.of_two_heads, negated(at_.mask)));
-                             }}};
-    });
-    add("broadcast=4D/weights", [this](DocumentRun& run, const std::string&) {
-      at_.mask_of_heads = run.copy_of<bool, 4>("broadcast=4D/mask");
-      at_.of_two_heads = run.copy_of<double, 4>("broadcast/scaled");
-      return attn::Mistakes{
-          {"mask-true-hidden",
-           [this] { return attn::softmax(attn::apply_mask(at_.of_two_heads, negated(at_.mask_of_heads))); }}};
-    });
-  }
-
-  static double divisor(const DocumentRun& run) { return divisor_of(run.bench().d_k(), 1.0); }
-
-  static constexpr double infinity = std::numeric_limits<double>::infinity();
-  Functions& functions_;
-  MaskingSteps at_;
+ private:
   Named X_{"X", {}};
   std::optional<ProjectionWeights> weights_;
   std::vector<LinearMap> maps_;
@@ -231,6 +113,7 @@ void begin_masking(DocumentRun& run) {
   std::copy(lengths.begin(), lengths.end(), counts.begin());
   run.keep_whole("lengths", {"batch"}, counts);
   run.set("has_mask", 1.0);
+  run.set("masks_are_steps", 1.0);
   run.set("padded", sentence.is_padded());
   run.set("pretended", sentence.length() > 1);
   run.set("words", static_cast<double>(lengths.front()));
@@ -247,7 +130,7 @@ std::string pictures(const DocumentRun& run) {
 
 void run_masking(Workbench& bench) {
   Functions functions;
-  const MaskingMistakes mistakes(functions);
+  const ProjectionMistakes mistakes(functions);
   functions.begin = begin_masking;
   functions.actions["lengths"] = [](DocumentRun& run) {
     run.bench().show_lengths(run.bench().plan.sentence);

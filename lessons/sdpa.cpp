@@ -24,7 +24,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa/attention_parts.hpp"
-#include "lessons/sdpa/mistakes.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -53,58 +52,6 @@ double change_by_shift(const Tensor<N>& scores, const Tensor<N>& weights, double
   return largest;
 }
 
-/// What the parts scores.md and mixture.md leave to C++: dropout, and the classic mistakes in each step.
-template <std::size_t N>
-class AttentionParts {
- public:
-  AttentionParts(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V,
-                 const std::optional<Mask<3>>& mask)
-      : Q_(Q), K_(K), V_(V), mask_(mask) {
-    add_dropout(functions_, at_.dropout_mask);
-    add_mistakes("scores", [this](Workbench& bench) {
-      return mistakes_of_scores(bench, Q_, K_, at_.scores, divisor(bench));
-    });
-    add_mistakes("scaled", [this](Workbench& bench) {
-      return mistakes_of_scaled(bench, at_.scores, Q_.shape().back());
-    });
-    add_mistakes("masked",
-                 [this](Workbench& bench) { return mistakes_of_masked(bench, at_.scaled, *mask_); });
-    add_mistakes("weights", [this](Workbench& bench) {
-      return mistakes_of_weights(bench, mask_ ? *at_.masked : at_.scaled, at_.scaled, mask_, divisor(bench));
-    });
-    add_mistakes("output", [this](Workbench& bench) {
-      return mistakes_of_mixture(bench, at_.used_weights(), K_, V_, at_.output);
-    });
-  }
-  AttentionParts(AttentionParts&&) = delete;
-
-  Functions& functions() { return functions_; }
-
-  /// With dropout, once the weights were there.
-  const std::optional<Integers<N>>& dropout_mask() const { return at_.dropout_mask; }
-
- private:
-  double divisor(const Workbench& bench) const {
-    return divisor_of(Q_.shape().back(), bench.options.temperature);
-  }
-
-  /// `make` is asked only where somebody watches: it needs copies of the steps.
-  void add_mistakes(const std::string& step, std::function<attn::Mistakes(Workbench&)> make) {
-    functions_.mistakes[step] = [this, make = std::move(make)](DocumentRun& run, const std::string&) {
-      if (!run.bench().trace.is_watched()) return attn::Mistakes();
-      auto mask = std::move(at_.dropout_mask);
-      at_ = steps_of<N>(run);
-      at_.dropout_mask = std::move(mask);
-      return make(run.bench());
-    };
-  }
-
-  const Tensor<N>&Q_, &K_, &V_;
-  const std::optional<Mask<3>>& mask_;
-  Functions functions_;
-  Attention<N> at_;  ///< the steps so far
-};
-
 /// Of several heads each name says so, and what they give is called `heads`.
 template <std::size_t N>
 std::vector<std::string> names_of() {
@@ -124,9 +71,8 @@ void begin_attention(DocumentRun& run, const Tensor<N>& Q, const Tensor<N>& K) {
 
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K) {
-  const std::optional<Mask<3>> none;
-  AttentionParts<N> parts(Q, K, K, none);
-  DocumentRun run(bench, parts.functions());
+  const Functions none;
+  DocumentRun run(bench, none);
   begin_attention(run, Q, K);
   run.tell_part("parts/scores.md", names_of<N>());
   return {run.take<N>("scores"), run.take<N>("scaled")};
@@ -135,20 +81,20 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
 template <std::size_t N>
 Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
                                           const Tensor<N>& V, const std::optional<Mask<3>>& mask) {
-  AttentionParts<N> parts(Q, K, V, mask);
-  DocumentRun run(bench, parts.functions());
+  Attention<N> attention;
+  Functions functions;
+  add_dropout(functions, attention.dropout_mask);
+  DocumentRun run(bench, functions);
   begin_attention(run, Q, K);
   run.set(has_heads<N> ? "V_heads" : "V", formula::view_of(axes_of<N>("key", "d_v"), attn::view_of(V)));
   set_mask(run, mask);
   run.tell_part("parts/scores.md", names_of<N>());
   run.tell_part("parts/mixture.md", names_of<N>());
 
-  Attention<N> attention;
   attention.scores = run.take<N>("scores");
   attention.scaled = run.take<N>("scaled");
   if (mask) attention.masked = run.take<N>("masked");
   attention.weights = run.take<N>("weights");
-  attention.dropout_mask = parts.dropout_mask();
   if (attention.dropout_mask) attention.dropped = run.take<N>("dropped");
   attention.output = run.take<N>(has_heads<N> ? "heads" : "output");
   return attention;
@@ -317,8 +263,9 @@ void give_head_of_about(ModelInputs& inputs) {
 void run_sdpa(Workbench& bench) {
   Tensor<3> Q, K, V;
   std::optional<Mask<3>> mask;
-  AttentionParts<3> parts(Q, K, V, mask);
-  auto& functions = parts.functions();
+  std::optional<Integers<3>> dropout_mask;
+  Functions functions;
+  add_dropout(functions, dropout_mask);
   functions.remarks["who_is_about_whom"] = who_is_about_whom;
   functions.begin = [](DocumentRun& run) {
     run.bench().label({"query"}, run.bench().plan.query_tokens());

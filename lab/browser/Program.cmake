@@ -9,6 +9,7 @@ target_link_options(attnlab PRIVATE
   "SHELL:--js-library ${CMAKE_CURRENT_LIST_DIR}/unicode.js"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/models@/data/models"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/corpora@/data/corpora"
+  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/mistakes@/data/mistakes"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/lexicon/english.txt@/data/lexicon/english.txt"
   "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/lessons/parts@/data/lessons/parts")
 file(GLOB documents CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/*.md)

@@ -228,8 +228,12 @@ std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
 
 /// What is known of the mistake.
 std::string known(const attn::CataloguedMistake& mistake) {
-  return fmt::format("\nWhy the usual tests pass\n{}\nWhy a model may train with it\n{}\nHow to find it\n{}",
-                     in_words(mistake.unchanged), in_words(mistake.training), in_words(mistake.teacher));
+  std::string text;
+  for (const auto& [title, words] : {std::pair("Why the usual tests pass", mistake.unchanged),
+                                     {"Why a model may train with it", mistake.training},
+                                     {"How to find it", mistake.teacher}})
+    if (!words.empty()) text += fmt::format("\n{}\n{}", title, in_words(words));
+  return text;
 }
 
 /// Passes a run on, with the tensors of other steps in the place of its own.

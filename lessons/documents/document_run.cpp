@@ -14,6 +14,7 @@
 #include "formula/numpy.hpp"
 #include "formula/parse.hpp"
 #include "formula/text.hpp"
+#include "lessons/documents/step_mistakes.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -570,8 +571,7 @@ void DocumentRun::tell_step(const Section& section, const document::Block& formu
       about.note =
           fmt::format("--define put this formula in the place of {}.", formula::page_text(in_document));
   }
-  const auto mistakes = functions_.mistakes.find(named);
-  const auto of_step = mistakes == functions_.mistakes.end() ? attn::Mistakes{} : mistakes->second(*this, id);
+  const auto of_step = bench_.trace.is_watched() ? mistakes_of(named, definition, scope) : attn::Mistakes{};
   if (is_truth)
     bench_.trace.step(about, shape, static_cast<bool*>(elements), of_step);
   else
@@ -587,6 +587,15 @@ void DocumentRun::add_words(attn::About& about, const Section& section,
   about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);
   about.worked = [this, definition](const attn::Index& at) { return worked(definition, at); };
   if (!has(section, section.heading, "all")) about.worked_at = followed(section, about.axes);
+}
+
+attn::Mistakes DocumentRun::mistakes_of(const std::string& step, const formula::Definition& definition,
+                                        const Scope& scope) {
+  auto all = mistakes_of_step(bench_, {step, definition, std::make_shared<formula::Sheet>(sheet_),
+                                       [&](const formula::Expr& x) { return settled(x, scope); }});
+  if (const auto in_code = functions_.mistakes.find(named_in(scope.results, step)); in_code != functions_.mistakes.end())
+    for (auto& mistake : in_code->second(*this, definition.name)) all.push_back(std::move(mistake));
+  return all;
 }
 
 bool DocumentRun::define_anew(formula::Definition& definition, const Scope& scope) {

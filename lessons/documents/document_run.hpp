@@ -30,7 +30,8 @@ struct Functions {
   /// `{call pictures}`: words on the run.
   std::map<std::string, std::function<std::string(const DocumentRun& run)>> texts{};
 
-  /// The classic mistakes in a step, by its name without the prefix of its part; `id` has it.
+  /// The classic mistakes in a step that are no formulas, by its name in this run without the prefix of its
+  /// part; `id` has it. They are asked for only where somebody watches.
   std::map<std::string, std::function<attn::Mistakes(DocumentRun& run, const std::string& id)>> mistakes{};
 };
 
@@ -146,6 +147,11 @@ class DocumentRun {
   /// "scaled = scores / d_k": the formula, close to that of the step, which gives somebody's numbers; empty
   /// where none is found, or where their numbers are too coarse to tell.
   std::string formula_behind(const formula::Definition& definition, const attn::AnyTensor& theirs) const;
+
+  /// Other ways to compute a step, which the data and the lesson's code have; asked only where somebody
+  /// watches.
+  attn::Mistakes mistakes_of(const std::string& step, const formula::Definition& definition,
+                             const Scope& scope);
 
   /// Puts what --define says in the place of a resolved formula. Returns whether it says something of it.
   /// Throws attn::Error, with the column.

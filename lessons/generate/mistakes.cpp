@@ -3,27 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
-#include "attn/ops/softmax.hpp"
 #include "lessons/generate.hpp"
 
 namespace lessons {
-
-namespace {
-
-constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-
-/// The softmax of rows in which only the keys `first`, …, `end` − 1 are seen.
-Tensor<4> weights_of_keys(Tensor<4> seen, std::size_t first, std::size_t end) {
-  const auto keys = seen.shape(3);
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    if (i % keys < first || i % keys >= end) seen.data()[i] = minus_infinity;
-  return attn::softmax(seen);
-}
-
-}  // namespace
 
 attn::Mistakes mistakes_of_reading(const Tensor<2>& embedding, const Tensor<2>& positions,
                                    const std::vector<std::size_t>& tokens, std::size_t known) {
@@ -68,14 +52,6 @@ attn::Mistakes mistakes_of_cache(const Tensor<4>& kept, std::size_t known) {
                std::fill_n(rows + (known - 1) * d, d, 0.0);
              });
            }}};
-}
-
-attn::Mistakes mistakes_of_new_row(const Tensor<4>& seen) {
-  const auto keys = seen.shape(3);
-  if (seen.shape(2) != 1 || keys == 1) return {};
-  return {{"cache-omits-current", [&seen, keys] { return weights_of_keys(seen, 0, keys - 1); }},
-          {"cache-offset:key", [&seen, keys] { return weights_of_keys(seen, 1, keys); }},
-          {"mask-causal-corner", [&seen] { return weights_of_keys(seen, 0, 1); }}};
 }
 
 }  // namespace lessons

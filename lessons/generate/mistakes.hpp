@@ -18,7 +18,4 @@ attn::Mistakes mistakes_of_reading(const Tensor<2>& embedding, const Tensor<2>& 
 /// Of `cache/K` and `cache/V` [batch×kv_head×key×d], the new tokens among them.
 attn::Mistakes mistakes_of_cache(const Tensor<4>& kept, std::size_t known);
 
-/// Of the weights of a single new token, from the scores that softmax takes [batch×head×1×key].
-attn::Mistakes mistakes_of_new_row(const Tensor<4>& seen);
-
 }  // namespace lessons

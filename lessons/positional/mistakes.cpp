@@ -452,8 +452,8 @@ attn::Mistakes mistakes_of_rotated_keys(const Workbench& bench, const Tensor<3>&
 }
 
 attn::Mistakes mistakes_of_rope_output(const Workbench& bench, const Tensor<3>& X, const Tensor<3>& weights,
-                                       const Tensor<3>& output, attn::Pairing pairing) {
-  auto mistakes = mistakes_of_output(bench, weights, X, output);
+                                       attn::Pairing pairing) {
+  auto mistakes = mistakes_of_output(bench, weights, X);
   mistakes.emplace_back("rope-on-values", [&X, &weights, pairing] {
     const auto angles = attn::position_angles(X.shape(1), attn::position_frequencies(X.shape(2)));
     return attn::matmul(weights, attn::rotate_pairs(X, angles, pairing));

@@ -58,7 +58,7 @@ attn::Mistakes mistakes_of_rotated_keys(const Workbench& bench, const Tensor<3>&
 
 /// Of the output of RoPE's weights [batch×query×key] and the values X, which RoPE does not turn.
 attn::Mistakes mistakes_of_rope_output(const Workbench& bench, const Tensor<3>& X, const Tensor<3>& weights,
-                                       const Tensor<3>& output, attn::Pairing pairing);
+                                       attn::Pairing pairing);
 
 /// Of the weights of scores [batch…×query×key] which were divided by √d: `seen` is what the mask leaves of
 /// them. Ranks 3 and 4.

@@ -128,7 +128,7 @@ void show_output(Workbench& bench, const Tensor<3>& X, const Tensor<3>& weights,
                     .axes = {"query", "d_model"},
                     .note = "A value meets no partner whose turn would cancel its own.",
                     .worked = attn::worked_matmul(attn::Known{"weights", weights}, attn::Known{"X", X})},
-                   output, mistakes_of_rope_output(bench, X, weights, output, pairing));
+                   output, mistakes_of_rope_output(bench, X, weights, pairing));
 }
 
 void claim_lengths(attn::Trace& trace, const Tensor<3>& X, const Rotary& rotary) {

@@ -24,8 +24,7 @@ std::optional<Tensor<3>> result_of(std::string_view id, const attn::Mistakes& mi
 
 std::optional<Tensor<3>> key_not_transposed(const Workbench& bench, const Tensor<3>& queries,
                                             const Tensor<3>& keys) {
-  const auto scores = attn::dot_scores(queries, keys);
-  return result_of("key-not-transposed", mistakes_of_scores(bench, queries, keys, scores, 1.0));
+  return result_of("key-not-transposed", mistakes_of_scores(bench, queries, keys));
 }
 
 }  // namespace

@@ -7,41 +7,31 @@
 
 namespace lessons {
 
-/// The classic mistakes in the steps of scaled dot-product attention, and other right ways to compute them.
-/// Ranks 3 and 4, as in sdpa.hpp. What is passed by reference must live as long as the mistakes.
+/// The mistakes that data/mistakes/ has formulas of, in steps of scaled dot-product attention in lessons that
+/// are no documents. Ranks 3 and 4, as in sdpa.hpp. What is passed by reference must live as long as the
+/// mistakes.
 
-/// Of `scores`. Q [batch…×query×d_k], K [batch…×key×d_k]; `divisor` is what the scores are divided by next.
+/// Of `scores`. Q [batch…×query×d_k], K [batch…×key×d_k].
 template <std::size_t N>
-attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
-                                  const Tensor<N>& scores, double divisor);
+attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);
 
-/// Of `scaled`: divided by something else than √d_k, or elsewhere. Where the queries were divided before, a
-/// mistake may divide the scores once more.
+/// Of the gradient that goes back through the scale [batch…×query×key]: divided by something else than √d_k.
 template <std::size_t N>
-attn::Mistakes mistakes_of_scaled(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k);
-
-/// Of `scaled`, and of the gradient that goes back through the scale: divided by something else than √d_k.
-template <std::size_t N>
-attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& scores, std::size_t d_k);
+attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& d_scaled, std::size_t d_k);
 
 /// Of `masked`. scaled [batch…×query×key], mask [batch×query×key].
 template <std::size_t N>
 attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scaled, const Mask<3>& mask);
 
-/// Of `weights`. `seen` is what softmax takes, `scaled` the same before the mask.
+/// Of `weights`. `seen` is what softmax takes, `scaled` the same before the mask; `divisor` is what the
+/// scores were divided by.
 template <std::size_t N>
 attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen, const Tensor<N>& scaled,
                                    const std::optional<Mask<3>>& mask, double divisor);
 
 /// Of the result. weights [batch…×query×key], V [batch…×key×d_v].
 template <std::size_t N>
-attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& V,
-                                  const Tensor<N>& output);
-
-/// The same of what is made of values V that have keys K: these may be taken for them.
-template <std::size_t N>
-attn::Mistakes mistakes_of_mixture(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& K,
-                                   const Tensor<N>& V, const Tensor<N>& output);
+attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& V);
 
 /// Dropout that was left on, found in somebody's tensor: some elements are 0, and all others are those of
 /// `right` times the same number of more than 1. None where it is not so.
@@ -52,10 +42,5 @@ std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N
 /// what a mask adds. Rank 2, too.
 template <std::size_t N>
 std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right);
-
-/// `right` divided by the number of a layer, 2 or more, as some models do besides. None where somebody's
-/// tensor is not that.
-template <std::size_t N>
-std::optional<Tensor<N>> divided_by_a_layer(const Tensor<N>& theirs, const Tensor<N>& right);
 
 }  // namespace lessons

@@ -337,7 +337,7 @@ SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, con
                                  mistakes_of_weights(bench, masked, scores, mask, 1.0));
   const auto mixture = attn::matmul(shares, source.states);
   const auto context =
-      trace.step(about_context(bench), mixture, mistakes_of_output(bench, shares, source.states, mixture));
+      trace.step(about_context(bench), mixture, mistakes_of_output(bench, shares, source.states));
   return {attn::stack_heads(std::vector{scores}), context};
 }
 

@@ -66,6 +66,7 @@ struct Marks {
   std::optional<formula::Expr> condition{};
   std::string follow{};  ///< "head = 1, query = 0": the entry of this step that is worked out
   std::map<std::string, std::optional<formula::Expr>> words{};
+  std::string solved{}, step{};  ///< `{solve fill}`, `{in masked}`: of a mistake's formula
 };
 
 struct Block {

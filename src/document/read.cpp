@@ -153,6 +153,8 @@ class DocumentReader {
   bool take_mark(std::string_view mark, std::size_t column, Marks& marks) const {
     if (mark.starts_with('#')) return marks.id = mark.substr(1), true;
     if (mark.starts_with("follow ")) return marks.follow = mark.substr(7), true;
+    if (mark.starts_with("solve ")) return marks.solved = mark.substr(6), true;
+    if (mark.starts_with("in ")) return marks.step = mark.substr(3), true;
     if (mark.starts_with("if "))
       return marks.condition = read_formula(place(column + 1), mark.substr(3)), true;
     const auto condition = std::min(mark.find(" if "), mark.size());

@@ -29,7 +29,7 @@ void require_data(const fs::path& folder) {
                     folder.string(), fmt::join(known, ", ")));
 }
 
-std::vector<fs::path> data_folders() {
+std::vector<fs::path> places_of_data() {
   std::vector<fs::path> folders;
   if (const char* named = std::getenv("ATTNLAB_DATA")) {
     require_data(named);
@@ -45,17 +45,21 @@ std::vector<fs::path> data_folders() {
 
 }  // namespace
 
-std::string data_folder(const std::string& name) {
-  std::vector<std::string> tried;
-  for (const auto& folder : data_folders()) {
-    const auto candidate = folder / name;
+std::vector<std::string> data_folders(const std::string& name) {
+  std::vector<std::string> tried, found;
+  for (const auto& folder : places_of_data()) {
     std::error_code error;
-    if (fs::is_directory(candidate, error)) return candidate.string();
-    tried.push_back(candidate.string());
+    tried.push_back((folder / name).string());
+    if (fs::is_directory(tried.back(), error)) found.push_back(tried.back());
   }
+  if (!found.empty()) return found;
   throw Error(
       fmt::format("the lab's data are not there; looked for: {}; valid: a folder with {} in ATTNLAB_DATA",
                   fmt::join(tried, ", "), name));
+}
+
+std::string data_folder(const std::string& name) {
+  return data_folders(name).front();
 }
 
 }  // namespace attn

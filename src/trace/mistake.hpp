@@ -42,6 +42,11 @@ class Mistake {
       compute_ = [compute](const AnyTensor* theirs) { return fitted(compute, &Compute::operator(), theirs); };
   }
 
+  /// The same of any element type and rank; `theirs` is null where nobody has a tensor.
+  Mistake(std::string id, bool is_fitted,
+          std::function<std::optional<AnyTensor>(const AnyTensor* theirs)> compute)
+      : id_(std::move(id)), is_fitted_(is_fitted), compute_(std::move(compute)) {}
+
   /// In the catalogue.
   const std::string& id() const { return id_; }
 

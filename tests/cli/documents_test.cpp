@@ -154,3 +154,68 @@ TEST_CASE("a folder of ATTNLAB_DATA without data of the lab is refused") {
   CHECK_THAT(refused.err,
              Contains("has no data of the lab; valid: a folder in which one of these is: corpora"));
 }
+
+namespace {
+
+/// A folder of data with these mistakes beside those of the lab.
+std::string data_with_mistakes(const Folder& folder, const std::string& text) {
+  std::filesystem::create_directories(folder.file("mistakes"));
+  std::ofstream(folder.file("mistakes/own.md")) << text;
+  return folder.path().string();
+}
+
+}  // namespace
+
+TEST_CASE("a mistake of one's own is a few lines of data, and check names it in their words") {
+  const Folder folder;
+  const auto data =
+      data_with_mistakes(folder,
+                         "# scale\n\n"
+                         "## the scores are divided by the cube root of d_k  {#scale-cube-root}\n\n"
+                         "    scaled = scores / d_k ^ (1 / 3)\n"
+                         "    masked = where(mask, scores / d_k ^ (1 / 3), fill)  {#filled} {solve fill}\n\n"
+                         "A standard deviation is a square root.\nLook at the exponent.\n\n"
+                         "source: seminar 3\n");
+  const auto probe = folder.file("probe.npz"), mine = folder.file("mine.npz");
+  output_of("probe sdpa --output " + probe);
+  CHECK_THAT(with_data(data, "break --list sdpa").out,
+             Contains("scale-cube-root") && Contains("scale-d-k") && Contains("mask-missing"));
+  CHECK(with_data(data, "break sdpa scale-cube-root --output " + mine).status == 0);
+  const auto check = [&] { return with_data(data, fmt::format("check sdpa {} --probe {}", mine, probe)); };
+  auto verdict = check();
+  CHECK(verdict.status == 1);
+  CHECK_THAT(verdict.out,
+             Contains("scaled   wrong: scale-cube-root") &&
+                 Contains("scale-cube-root: the scores are divided by the cube root of d_k. A") &&
+                 Contains("Look at the exponent."));
+  run(fmt::format(
+      "sdpa --input {} --causal --window 3 --define 'masked = where(mask, scores / d_k ^ (1 / 3), -7)' "
+      "--output {}",
+      probe, mine));
+  verdict = check();
+  CHECK(verdict.status == 1);
+  CHECK_THAT(verdict.out, Contains("masked   wrong: scale-cube-root"));
+  CHECK_THAT(run(fmt::format("check sdpa {} --probe {}", mine, probe)).out, !Contains("scale-cube-root"));
+}
+
+TEST_CASE(
+    "what is wrong with a file of mistakes is said with its place by who asks for mistakes, and by no "
+    "other") {
+  const std::string head = "# scale\n\n## of my own  {#own}\n\n";
+  for (const auto& [text, message] :
+       {std::pair(head + "    scaled = (scores\n", "own.md, line 5, column 21"),
+        std::pair(head + "    masked = where(mask, scaled, fill)  {solve fill[}\n",
+                  "own.md, line 5, column 5: {solve"),
+        std::pair(head + "It is {max(key) scaled}.\n", "own.md, line 5, column 7"),
+        std::pair(std::string("# scale\n\n## of my own\n"), "line 3, column 1: a mistake without its id"),
+        std::pair(head + "## twice  {#own}\n", "line 5, column 1: there are two mistakes of the id own")}) {
+    const Folder folder;
+    const auto data = data_with_mistakes(folder, text);
+    const auto result = with_data(data, "break sdpa no-scale");
+    INFO(text);
+    CHECK(result.status == 2);
+    CHECK(result.out == "");
+    CHECK_THAT(result.err, Contains(message));
+    CHECK(with_data(data, "sdpa").status == 0);
+  }
+}

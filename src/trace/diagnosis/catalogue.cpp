@@ -1,31 +1,179 @@
 #include "trace/diagnosis/catalogue.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "trace/diagnosis/catalogue/parts.hpp"
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "formula/parse.hpp"
+#include "trace/data_folder.hpp"
 
 namespace attn {
 
 namespace {
 
-std::vector<CataloguedMistake> joined() {
-  std::vector<CataloguedMistake> all;
-  for (const auto part :
-       {mistakes_of_scale, mistakes_of_scores, mistakes_of_softmax, mistakes_of_masks, mistakes_of_heads,
-        mistakes_of_projections, mistakes_of_positions, mistakes_of_recurrence, mistakes_of_residual,
-        mistakes_of_dropout, mistakes_of_cache, mistakes_of_efficient, mistakes_of_gradients,
-        mistakes_of_batch, mistakes_that_may_be_conventions, conventions}) {
-    const auto mistakes = part();
-    all.insert(all.end(), mistakes.begin(), mistakes.end());
+using document::Block;
+
+/// The names that a formula asks its run for.
+void add_names(const formula::Expr& x, std::vector<std::string>& names) {
+  const auto add = [&](const std::string& name) {
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  if (x->op == formula::Op::over) add(x->axis);
+  if (x->op != formula::Op::call && x->op != formula::Op::over && x->op != formula::Op::number) add(x->name);
+  for (const auto& part : x->parts) add_names(part, names);
+}
+
+std::string words_of(const document::Prose& prose) {
+  std::string words;
+  for (const auto& piece : prose) {
+    if (piece.value || piece.call || piece.choice)
+      throw document::Error(piece.place, "the words on a mistake have no values in them; valid: \\{ for a {");
+    words += piece.text;
   }
-  return all;
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  return words;
+}
+
+/// The text of data/mistakes/: a family a heading, and below it a heading a mistake.
+class Catalogue {
+ public:
+  Catalogue() {
+    std::map<std::string, std::string> paths;
+    for (const auto& folder : data_folders("mistakes"))
+      for (const auto& file : std::filesystem::directory_iterator(folder))
+        if (file.path().extension() == ".md") paths.emplace(file.path().filename(), file.path());
+    for (const auto& one : paths) read(one.second);
+  }
+
+  std::vector<CataloguedMistake> mistakes;
+  std::map<std::string, std::vector<MistakeFormula>> formulas;
+
+ private:
+  void read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    is_family_ = true;
+    for (const auto& block : document::read(path, text.str()).blocks) read(block);
+  }
+
+  void read(const Block& block) {
+    switch (block.kind) {
+      case Block::Kind::heading:
+        return block.level == 1 ? begin_family(block) : begin_mistake(block);
+      case Block::Kind::formula:
+        return is_family_ ? forms_.push_back(block) : add_formula(block);
+      case Block::Kind::paragraph:
+        if (!is_family_) return add_words(words_of(block.prose));
+        [[fallthrough]];
+      default:
+        throw document::Error(block.place,
+                              "valid: # FAMILY, ## WHAT IS DONE {#id}, formulas indented by 4, paragraphs");
+    }
+  }
+
+  void begin_family(const Block& block) {
+    family_ = words_of(block.prose);
+    forms_.clear();
+    is_family_ = true;
+  }
+
+  void begin_mistake(const Block& block) {
+    const auto& id = block.marks.id;
+    if (id.empty())
+      throw document::Error(block.place, "a mistake without its id; valid: ## WHAT IS DONE {#id}");
+    if (std::any_of(mistakes.begin(), mistakes.end(), [&](const auto& one) { return one.id == id; }))
+      throw document::Error(block.place, fmt::format("there are two mistakes of the id {}", id));
+    mistakes.push_back({.id = id, .family = family_, .name = words_of(block.prose)});
+    is_family_ = false;
+  }
+
+  void add_words(const std::string& words) {
+    auto& mistake = mistakes.back();
+    const std::array<std::pair<std::string, std::string*>, 6> all = {{{"unchanged: ", &mistake.unchanged},
+                                                                      {"training: ", &mistake.training},
+                                                                      {"source: ", &mistake.seen_in},
+                                                                      {"conversion: ", &mistake.conversion},
+                                                                      {"same as: ", &mistake.same_as},
+                                                                      {"stated: ", &mistake.stated}}};
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const auto& one) { return words.starts_with(one.first); });
+    auto& said = found == all.end() ? mistake.teacher : *found->second;
+    said += (said.empty() ? "" : " ") + words.substr(found == all.end() ? 0 : found->first.size());
+  }
+
+  /// A formula with no name for its variant is the second, third … of its step.
+  void add_formula(const Block& block) {
+    const auto& definition = *block.definition;
+    MistakeFormula formula{.id = mistakes.back().id, .step = definition.name, .definition = definition};
+    if (!block.marks.id.empty()) formula.id += ":" + block.marks.id;
+    if (block.marks.step.empty()) return add(formula, block);
+    formula.step = block.marks.step;
+    formula.definition = {formula.step, {}, formula::name(formula.step)};
+    formula.operand = definition;
+    add(formula, block);
+    for (const auto& form : forms_) {
+      if (form.definition->name != formula.step) continue;
+      auto other = formula;
+      other.id += ":" + form.marks.id;
+      other.definition = *form.definition;
+      add(std::move(other), block, form.marks.condition);
+    }
+  }
+
+  void add(MistakeFormula formula, const Block& block,
+           const std::optional<formula::Expr>& also = std::nullopt) {
+    if (std::string_view solved = block.marks.solved; !solved.empty()) try {
+        formula.is_whole = solved.starts_with("whole ");
+        if (formula.is_whole) solved.remove_prefix(6);
+        formula.constant = formula::parse_declaration(solved);
+      } catch (const formula::Error& error) {
+        throw document::Error(block.place, fmt::format("{{solve {}}}: {}", block.marks.solved, error.what()));
+      }
+    const auto is_of_theirs = [&](const std::string& name) {
+      return name == "theirs" || (formula.constant && name == formula.constant->name);
+    };
+    auto& names = formula.names;
+    names = formula.definition.axes;
+    add_names(formula.definition.expr, names);
+    if (formula.operand) add_names(formula.operand->expr, names);
+    for (const auto& condition : {block.marks.condition, also}) {
+      if (!condition) continue;
+      add_names(*condition, names);
+      formula.conditions.push_back(*condition);
+    }
+    formula.needs_theirs = std::erase_if(names, is_of_theirs) > 0;
+    auto& of_step = formulas[formula.step];
+    const auto first = formula.id;
+    for (std::size_t i = 2;
+         std::any_of(of_step.begin(), of_step.end(), [&](const auto& one) { return one.id == formula.id; });
+         ++i)
+      formula.id = fmt::format("{}:{}", first, i);
+    of_step.push_back(std::move(formula));
+  }
+
+  std::string family_;
+  std::vector<Block> forms_;  ///< of steps, for other operands in them
+  bool is_family_ = true;
+};
+
+const Catalogue& whole_catalogue() {
+  static const Catalogue catalogue;
+  return catalogue;
 }
 
 }  // namespace
 
 const std::vector<CataloguedMistake>& catalogue() {
-  static const auto all = joined();
-  return all;
+  return whole_catalogue().mistakes;
+}
+
+const std::map<std::string, std::vector<MistakeFormula>>& formulas_of_mistakes() {
+  return whole_catalogue().formulas;
 }
 
 const CataloguedMistake* find_mistake(std::string_view id) {

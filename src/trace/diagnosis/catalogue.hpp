@@ -1,30 +1,57 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "document/document.hpp"
+
 namespace attn {
 
-/// What there is to say of a mistake, or of a convention: another way that is as right.
+/// What there is to say of a mistake, or of a convention: another way that is as right. What a mistake's text
+/// in data/mistakes/ does not say is empty.
 struct CataloguedMistake {
-  std::string_view id;            ///< "scale-d-model"
-  std::string_view family;        ///< the part of attention that it belongs to: "scale", "mask", …
-  std::string_view name;          ///< what is done, in one line: "the scores are divided by √d_model"
-  std::string_view teacher;       ///< what a good teacher says to whom made it, in one or two sentences
-  std::string_view unchanged;     ///< which usual tests it passes, and on which dimensions it hides
-  std::string_view training;      ///< why a model may train with it all the same, or does not
-  std::string_view seen_in{};     ///< public reports: "cntkx #10, mlc-llm #3426"; empty where there is none
-  std::string_view conversion{};  ///< of a convention: how to convert; empty of a mistake
-  std::string_view same_as{};     ///< another id of the same numbers, whatever the dimensions
-  std::string_view stated{};  ///< of a convention: what a probe's task sheet says of it, so that it is wrong
-                              ///< there; empty where the sheet leaves it open
+  std::string id{};          ///< "scale-d-model"
+  std::string family{};      ///< the part of attention that it belongs to: "scale", "mask", …
+  std::string name{};        ///< what is done, in one line: "the scores are divided by √d_model"
+  std::string teacher{};     ///< what a good teacher says to whom made it, in one or two sentences
+  std::string unchanged{};   ///< which usual tests it passes, and on which dimensions it hides
+  std::string training{};    ///< why a model may train with it all the same, or does not
+  std::string seen_in{};     ///< public reports: "cntkx #10, mlc-llm #3426"; empty where there is none
+  std::string conversion{};  ///< of a convention: how to convert; empty of a mistake
+  std::string same_as{};     ///< another id of the same numbers, whatever the dimensions
+  std::string stated{};      ///< of a convention: what a probe's task sheet says of it, so that it is wrong
+                             ///< there; empty where the sheet leaves it open
 
   bool is_convention() const { return !conversion.empty(); }
 };
 
-/// All mistakes, then all conventions.
+/// What a step is with a mistake in it: `scaled = scores / d_k`. The step's own name stands for what the
+/// lesson computes; `theirs` for somebody's tensor.
+struct MistakeFormula {
+  std::string id;    ///< of the mistake, with its variant: "mask-fill-zero:multiplied"
+  std::string step;  ///< as documents name it
+  formula::Definition
+      definition;  ///< of the step; its axes, where there are any, are not those of the lesson
+  std::optional<formula::Definition>
+      operand{};  ///< another formula for one of the step's operands: `mask = not mask`
+  std::optional<formula::Definition> constant{};  ///< that is solved for by somebody's tensor: one for each
+                                                  ///< place along its axes and those before them
+  std::vector<formula::Expr> conditions{};        ///< that have to hold somewhere
+  bool is_whole = false;                          ///< the constant
+  std::vector<std::string> names{};               ///< that a run needs: tensors, axes, numbers
+  bool needs_theirs = false;
+};
+
+/// All mistakes and conventions, read once from the files in `mistakes` of the lab's data; a file of the same
+/// name in the folder that comes first hides the other. Throws document::Error for what cannot be read.
 const std::vector<CataloguedMistake>& catalogue();
+
+/// What has a formula among them, by the step, in the order in which they stand in the files. Throws the
+/// same.
+const std::map<std::string, std::vector<MistakeFormula>>& formulas_of_mistakes();
 
 /// Null where there is none of that id. The variant of a mistake, as in "scale-d-model:all-heads", and one
 /// that is made in one step alone, as in "residual-normed@residual_2", count as the mistake.

@@ -258,6 +258,18 @@ TEST_CASE("each mistake of the catalogue is one that a lesson can make", "[mista
   }
 }
 
+TEST_CASE("each formula of a mistake is one of a step that a probe has", "[mistakes]") {
+  Ids listed;
+  for (const auto& subject : subjects())
+    for (const auto& step : lessons::steps_with({}, Probed(subject).plan))
+      listed.insert(step.mistakes.begin(), step.mistakes.end());
+  for (const auto& [step, formulas] : attn::formulas_of_mistakes())
+    for (const auto& formula : formulas) {
+      CAPTURE(step, formula.id);
+      CHECK(listed.count(formula.id) == 1);
+    }
+}
+
 TEST_CASE("the right tensors of every probe are right", "[mistakes]") {
   for (const auto& subject : subjects()) DYNAMIC_SECTION(subject.name()) {
       const Probed probed(subject);

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "formula/sheet.hpp"
+#include "lessons/workbench/workbench.hpp"
+#include "trace/mistake.hpp"
+
+namespace lessons {
+
+/// A step of a run and all that is known when it is computed.
+struct StepOnSheet {
+  std::string name;                       ///< as documents name it: "masked"
+  formula::Definition definition;         ///< as the sheet has it: "causal/masked"
+  std::shared_ptr<formula::Sheet> sheet;  ///< a copy: numbers that mistakes need are added to it
+  /// What a formula of a document says on the sheet; none where it is the same.
+  std::function<formula::Expr(const formula::Expr&)> settled{};
+};
+
+/// The mistakes in a step that data/mistakes/ has formulas of, as far as the run has the names in them.
+/// Formulas may speak of tensors, axes and settings of the run and of these numbers: `kv_heads`,
+/// `temperature`, `many_heads`, `has_mask`, `writes` (the lesson writes word by word), `projected` and
+/// `split` (there are steps Q and Q_heads), the axes `d_model` and `batch_key` (the keys of all samples),
+/// `target_lengths[batch]`, and what a mask in a step `masked` is made of: `hides_future`, `hides_padding`,
+/// `reach` (the window; inf without one), `offset` (query i sits at position i + offset), `allowed[query,
+/// key]` by the rule on positions, `real[batch, key]`, which is no padding. The mistakes may be asked as long
+/// as `settled` and the tensors live.
+attn::Mistakes mistakes_of_step(const Workbench& bench, const StepOnSheet& step);
+
+}  // namespace lessons
