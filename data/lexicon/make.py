@@ -120,9 +120,9 @@ def words_of_sentiment():
 
 
 def alike(seeds, of_adjective, adjective_sets):
-    """The seeds and what WordNet calls similar to the first sense of one."""
+    """The seeds and what WordNet calls similar to the first sense of one, where that sense judges."""
     found = set(seeds)
-    for seed in seeds:
+    for seed in seeds - {"like", "original", "shallow"}:
         for offset in of_adjective.get(seed, ())[:1]:
             for other in [offset, *adjective_sets[offset][2]]:
                 found.update(adjective_sets[other][1])
@@ -153,7 +153,7 @@ def main():
             readings[word]["r"] = counts[word, "4"]
     total = {word: sum(of_word.values()) for word, of_word in readings.items()}
     like_good, like_bad = (alike(words, adjectives, adjective_sets) for words in words_of_sentiment())
-    good, bad = set(hand.pop("good")), set(hand.pop("bad"))
+    good, bad, neutral = (set(hand.pop(name)) for name in ("good", "bad", "neutral"))
     number_of_senses, count_of_synonyms = collections.Counter(), collections.Counter()
     for part, sets in ((nouns, noun_sets), (verbs, verb_sets), (adjectives, adjective_sets)):
         for word, offsets in part.items():
@@ -182,7 +182,7 @@ def main():
             else:
                 mine["." + name] = 10_000
     for letter, words, seeds, others in (("g", like_good, good, like_bad | bad), ("x", like_bad, bad, like_good | good)):
-        for word in ((words - others) | seeds) & set(readings):
+        for word in ((words - others - neutral) | seeds) & set(readings):
             readings[word] = {reading + letter if reading[0] in "av" else reading: count
                               for reading, count in readings[word].items()}
     for word in sorted(readings, key=str.encode):

@@ -81,19 +81,25 @@ std::vector<std::string> names_of_features(const Lexicon& lexicon) {
 
 namespace {
 
-/// The features of all readings by their shares, and whether an adjective, or else a likely verb, praises (1)
-/// or condemns (−1).
+/// The features of all readings by their shares, whether an adjective, or else a likely verb, praises (1) or
+/// condemns (−1), whether a seldom one does ("fault"), and whether the word says that the contrary follows.
 struct Kind {
   std::map<std::string, double> features;
   int praise = 0;
+  bool can_judge = false;
+  bool contrasts = false;
 };
 
 Kind kind_of(const Lexicon& lexicon, const std::string& word) {
   constexpr double likely = 0.25;
+  static const std::set<std::string> contrary = {"but", "although", "though", "yet", "however"};
   Kind kind;
+  kind.contrasts = contrary.count(attn::lower_case(word)) > 0;
   const auto readings = lexicon.guessed_readings(word);
   for (const auto& reading : readings) {
     for (const auto& name : names_of(reading)) kind.features[name] += reading.share;
+    if (reading.is_function()) kind.features["function word"] += 0.1 * reading.share;
+    kind.can_judge |= reading.polarity != 0;
     if (readings.front().is_function() || reading.polarity == 0) continue;
     if (reading.part == "adjective" || (reading.share >= likely && kind.praise == 0))
       kind.praise = reading.polarity;
@@ -101,11 +107,15 @@ Kind kind_of(const Lexicon& lexicon, const std::string& word) {
   return kind;
 }
 
+/// The cosine of the features: 1 where they are the same.
 double likeness(const Kind& a, const Kind& b) {
-  double product = 0;
-  for (const auto& [name, share] : a.features)
+  double product = 0, square_of_a = 0, square_of_b = 0;
+  for (const auto& [name, share] : a.features) {
+    square_of_a += share * share;
     if (const auto found = b.features.find(name); found != b.features.end()) product += share * found->second;
-  return product;
+  }
+  for (const auto& [name, share] : b.features) square_of_b += share * share;
+  return product / std::sqrt(square_of_a * square_of_b);
 }
 
 }  // namespace
@@ -122,7 +132,8 @@ std::optional<std::string> read_as(const Lexicon& lexicon, const std::string& wo
   double most = 0;
   for (const auto& other : vocabulary) {
     const auto its = kind_of(lexicon, other);
-    if (its.praise != kind.praise) continue;
+    if (its.praise != kind.praise || its.contrasts != kind.contrasts) continue;
+    if (its.can_judge && !kind.can_judge) continue;
     if (const auto alike = likeness(kind, its); alike > most) {
       most = alike;
       nearest = other;

@@ -25,8 +25,8 @@ std::vector<WordFeatures> features_of(const Lexicon& lexicon, const std::vector<
 std::vector<std::string> names_of_features(const Lexicon& lexicon);
 
 /// What a model reads in the place of a word that its vocabulary lacks: the word itself in lower case; else
-/// the word that is most alike by what the lexicon knows of both, and praises or condemns as it does. Nothing
-/// where no word of the vocabulary is alike in anything.
+/// the word that is most alike by what the lexicon knows of both, and praises, condemns or contrasts as it
+/// does. Nothing where no word of the vocabulary is alike in anything.
 std::optional<std::string> read_as(const Lexicon& lexicon, const std::string& word,
                                    const std::vector<std::string>& vocabulary);
 

@@ -124,7 +124,23 @@ TEST_CASE("of a word that a vocabulary lacks the one is read that is most alike 
   CHECK(read("terrible") == "dull");
   CHECK(read("n't") == "not");
   CHECK(read("wolves") == "dogs");
-  CHECK(read("because") == std::nullopt);
+  CHECK(read("is") == "was");
+  CHECK(read("because") == "the");
+  CHECK(read("although") == std::nullopt);
+  CHECK(english::read_as(lexicon(), "although", {"the", "and", "but"}) == "but");
+  CHECK(english::read_as(lexicon(), "and", {"but", "the"}) == "the");
+}
+
+TEST_CASE("what is only in another sense similar to a word that judges does not judge", "[english]") {
+  const std::vector<std::string> vocabulary = {"good", "bad", "old"};
+  for (const std::string word : {"first", "pretty", "cold", "hard", "heavy", "warm", "live", "similar", "sad",
+                                 "dramatic", "electric", "hot"})
+    CHECK(english::read_as(lexicon(), word, vocabulary) == "old");
+  for (const std::string word : {"splendid", "intriguing", "outstanding", "friendly"})
+    CHECK(english::read_as(lexicon(), word, vocabulary) == "good");
+  for (const std::string word : {"hideous", "rude", "pitiful", "worse"})
+    CHECK(english::read_as(lexicon(), word, vocabulary) == "bad");
+  CHECK(english::read_as(lexicon(), "service", {"fault", "scene"}) == "scene");
 }
 
 TEST_CASE("a word that can be an adjective of praise is not neutral, though it is more often a verb",
