@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/softmax.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/backward/attention.hpp"
 #include "lessons/backward/loss.hpp"
@@ -245,17 +248,28 @@ void introduce_backward(Workbench& bench) {
       "Q.");
 }
 
-/// The forward pass from what it starts with, a tensor moved.
+/// The forward pass from what it starts with, a tensor moved: by plain operations, for it runs some thousand
+/// times.
 Tensor<3> output_again(Workbench& mute, const BackwardStart& start, const Move& move) {
   const auto& [in, from] = start;
-  if (!from)
-    return scaled_dot_product_attention(mute, move("Q", in.Q), move("K", in.K), move("V", in.V), in.mask)
-        .output;
-  const auto moved = [&](const Named& X) { return Named{X.id, move(X.id, X.tensor)}; };
-  const ProjectionWeights weights = {move("W_Q", from->weights.W_Q), move("W_K", from->weights.W_K),
-                                     move("W_V", from->weights.W_V), move("b_Q", from->weights.b_Q),
-                                     move("b_K", from->weights.b_K), move("b_V", from->weights.b_V)};
-  return single_head_attention(mute, moved(from->X_query), moved(from->X_key), weights, in.mask).output;
+  const auto step = [&](const char* id, Tensor<3> x) { return mute.trace.step({.id = id}, std::move(x)); };
+  AttentionInputs now;
+  if (from) {
+    const auto of = [&](const Named& X) { return move(X.id, X.tensor); };
+    const auto &X = from->X_query, &Y = from->X_key;
+    const ProjectionWeights weights = {move("W_Q", from->weights.W_Q), move("W_K", from->weights.W_K),
+                                       move("W_V", from->weights.W_V), move("b_Q", from->weights.b_Q),
+                                       move("b_K", from->weights.b_K), move("b_V", from->weights.b_V)};
+    now = {step("Q", weights.Q()(of(X))), step("K", weights.K()(of(Y))), step("V", weights.V()(of(Y))),
+           in.mask};
+  } else {
+    now = {move("Q", in.Q), move("K", in.K), move("V", in.V), in.mask};
+  }
+  const auto scores = step("scores", attn::matmul(now.Q, attn::transpose(now.K)));
+  auto scaled = step("scaled", attn::divide(scores, divisor_of(now.Q.shape(2), mute.options.temperature)));
+  if (now.mask) scaled = step("masked", attn::apply_mask(std::move(scaled), *now.mask));
+  const auto weights = step("weights", attn::softmax(std::move(scaled)));
+  return step("output", attn::matmul(weights, now.V));
 }
 
 void run_backward_through_sdpa(Workbench& bench) {
