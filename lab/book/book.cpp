@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#ifndef __EMSCRIPTEN__  // where no book is written
+#include <zlib.h>
+#endif
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 
 #include "attn/error.hpp"
 #include "lab/book/assets.hpp"
@@ -137,6 +141,20 @@ std::string all_controls() {
   return in_script(fmt::format("{{{}}}", fmt::join(members, ",")));
 }
 
+/// In zlib's format (RFC 1950).
+std::string compressed([[maybe_unused]] const std::string& bytes) {
+  std::string packed;
+#ifndef __EMSCRIPTEN__
+  auto size = compressBound(bytes.size());
+  packed.resize(size);
+  if (compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
+                bytes.size(), Z_BEST_COMPRESSION) != Z_OK)
+    throw std::bad_alloc();
+  packed.resize(size);
+#endif
+  return packed;
+}
+
 std::string book_with(const std::optional<BrowserProgram>& program) {
   const auto exercises = exercises_of(book::exercises());
   const auto& all = lessons::all_lessons();
@@ -146,9 +164,12 @@ std::string book_with(const std::optional<BrowserProgram>& program) {
         in_template(lesson->name, page_of(*lesson) + exercise_list(std::string(lesson->name), exercises));
   templates += in_template("glossary", glossary());
   std::string code;
-  if (program)
+  if (program) {
+    templates = fmt::format("<script type=\"text/plain\" id=\"pages\">{}</script>\n",
+                            attn::html::base64(compressed(templates)));
     code = fmt::format("<script type=\"text/plain\" id=\"program\">{}</script>\n<script>{}</script>\n",
                        attn::html::base64(program->code), program->script);
+  }
   const auto remark =
       program ? ""
               : "<p class=\"sources\">This copy is a page to read: its numbers stay as they are printed. "

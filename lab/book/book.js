@@ -43,17 +43,23 @@
 
   const written = () => lab.FS.readFile(outputFile, { encoding: "utf8" });
 
-  async function unpacked(base64) {
+  function unpacked(base64, format) {
     const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format)));
+  }
+
+  /// Puts the pages of the lessons, where the book holds them packed, into the document.
+  async function unpackPages() {
+    const packed = document.getElementById("pages");
+    if (packed !== null) packed.outerHTML = await unpacked(packed.textContent, "deflate").text();
   }
 
   async function start() {
     const code = document.getElementById("program");
     if (code === null) return;
     const options = {
-      wasmBinary: await unpacked(code.textContent), print: () => undefined, printErr: (line) => said.push(line),
+      wasmBinary: new Uint8Array(await unpacked(code.textContent, "gzip").arrayBuffer()),
+      print: () => undefined, printErr: (line) => said.push(line),
     };
     const started = await globalThis.attnlab(options);
     started.FS.writeFile(outputFile, "");
@@ -485,7 +491,8 @@
 
   window.addEventListener("hashchange", followHash);
   fillTurn();
-  document.addEventListener("DOMContentLoaded", () => {
+  document.addEventListener("DOMContentLoaded", async () => {
+    await unpackPages();
     followHash();
     // The page is painted first.
     requestAnimationFrame(() => setTimeout(start, 0));

@@ -6,16 +6,17 @@ target_link_options(attnlab PRIVATE
   -O1  # what the compiler has optimised is optimised again from -O2 on, for minutes, and becomes a tenth smaller
   -sMODULARIZE=1 -sEXPORT_NAME=attnlab -sALLOW_MEMORY_GROWTH=1 -sINVOKE_RUN=0
   -sENVIRONMENT=web,worker,node -sEXPORTED_RUNTIME_METHODS=callMain,FS,stackSave,stackRestore
-  "SHELL:--js-library ${CMAKE_CURRENT_LIST_DIR}/unicode.js"
-  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/models@/data/models"
-  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/corpora@/data/corpora"
-  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/mistakes@/data/mistakes"
-  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/data/lexicon/english.txt@/data/lexicon/english.txt"
-  "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/lessons/parts@/data/lessons/parts")
-file(GLOB documents CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/lessons/*.md)
-foreach(document IN LISTS documents)
-  cmake_path(GET document FILENAME name)
-  target_link_options(attnlab PRIVATE "SHELL:--embed-file ${document}@/data/lessons/${name}")
+  "SHELL:--js-library ${CMAKE_CURRENT_LIST_DIR}/unicode.js")
+# data/ and lessons/ as an installed program has them.
+file(GLOB embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
+  ${PROJECT_SOURCE_DIR}/data/models/*.safetensors ${PROJECT_SOURCE_DIR}/data/corpora/* ${PROJECT_SOURCE_DIR}/data/lexicon/*.txt
+  ${PROJECT_SOURCE_DIR}/data/mistakes/*.md
+  ${PROJECT_SOURCE_DIR}/lessons/*.md ${PROJECT_SOURCE_DIR}/lessons/parts/*.md)
+list(FILTER embedded EXCLUDE REGEX "README.md|by_hand.txt")
+foreach(file IN LISTS embedded)
+  string(REPLACE /data/data/ /data/ place /data/${file})
+  target_link_options(attnlab PRIVATE "SHELL:--embed-file ${PROJECT_SOURCE_DIR}/${file}@${place}")
+  set_property(TARGET attnlab APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
 endforeach()
 set_property(TARGET attnlab APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/unicode.js)
 
