@@ -690,7 +690,7 @@ const Lesson generate = {
     .options = {"sentence", "d-model", "d-k", "d-v", "heads", "kv-heads", "layers", "layer", "new-tokens",
                 "seed", "rng", "draws", "weight-scale", "embeddings", "model", "dtype"},
     .takes_batches = false,
-    .defaults = {.sentence = {"the apples that the girl ate"},
+    .defaults = {.sentence = {"the dogs that the boy follows"},
                  .d_model = 4,
                  .heads = 2,
                  .new_tokens = 3,

@@ -218,9 +218,8 @@ void show_logits(Workbench& bench, const CausalDecoder& decoder, const Decoding&
 
 void try_after_generate(Workbench& bench) {
   if (bench.options.model)
-    return bench.try_next({{"generate --sentence \"the apple that the girl ate\"", "one apple"},
+    return bench.try_next({{"generate --sentence \"the dog that the boy follows\"", "one dog"},
                            {"generate --layer 1", "where does the first layer look?"},
-
                            {"efficient", "what to do about n² scores"}});
   bench.try_next(
       {{"generate --layers 2 --layer 2", "a second layer, a second cache"},

@@ -12,6 +12,7 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 
@@ -120,14 +121,32 @@ Look strongest_look(const Tensor<4>& weights, std::size_t query, std::size_t key
   return look;
 }
 
-/// How the last token can know of another by way of a token between them, which looked at that one in the
+/// Whether it is no noun, verb, adjective or adverb.
+bool is_function_word(const std::string& token) {
+  return lexicon().guessed_readings(token).front().is_function();
+}
+
+/// The word before it that the last token looks at most, where that is more than half.
+std::optional<Look> look_at_word(const Tensor<4>& weights, const std::vector<std::string>& tokens) {
+  const auto last = weights.shape(2) - 1;
+  Look most;
+  for (std::size_t key = 0; key < last; ++key)
+    if (const auto look = strongest_look(weights, last, key);
+        look.share > most.share && !is_function_word(tokens[key]))
+      most = look;
+  return most.share > 0.5 ? std::optional(most) : std::nullopt;
+}
+
+/// How the last token can know of a word by way of a token between them, which looked at that one in the
 /// layer before: the two looks with the largest product, where both are more than half.
-std::optional<std::pair<Look, Look>> two_looks(const Tensor<4>& before, const Tensor<4>& weights) {
+std::optional<std::pair<Look, Look>> two_looks(const Tensor<4>& before, const Tensor<4>& weights,
+                                               const std::vector<std::string>& tokens) {
   const auto last = weights.shape(2) - 1;
   std::optional<std::pair<Look, Look>> found;
   double largest = 0.0;
   for (std::size_t between = 1; between < last; ++between)
     for (std::size_t key = 0; key < between; ++key) {
+      if (is_function_word(tokens[key])) continue;
       const auto first = strongest_look(before, between, key),
                  second = strongest_look(weights, last, between);
       if (first.share < 0.5 || second.share < 0.5 || first.share * second.share <= largest) continue;
@@ -197,7 +216,7 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
       "\"{}\" has to guess the next word. A row has the attention weights of one head; → names the largest. "
       "#2 marks a word's second place.",
       tokens[last]);
-  if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights) : std::nullopt) {
+  if (const auto looks = layer > 0 ? two_looks(decoding.weights[layer - 1], weights, tokens) : std::nullopt) {
     const auto& [first, second] = *looks;
     text += fmt::format(
         "\nIn layer {0} \"{2}\" gives \"{3}\" the weight {4:.2f}. So after layer {0} the row of \"{2}\" "
@@ -208,6 +227,9 @@ void show_looks(Workbench& bench, const Decoding& decoding) {
     rows = {heading(first.query, layer - 1)};
     add_look(rows, decoding.weights[layer - 1], first.head, first.query, tokens, columns);
     rows.push_back(heading(last, layer));
+  } else if (const auto look = look_at_word(weights, tokens)) {
+    text +=
+        fmt::format("\nHead {} gives \"{}\" the weight {:.2f}.", look->head, tokens[look->key], look->share);
   }
   for (const auto& key : columns) rows[0].push_back(key ? as_row_name(tokens[*key]) : "…");
   for (std::size_t head = 0; head < weights.shape(1); ++head)

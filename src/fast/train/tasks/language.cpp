@@ -31,6 +31,17 @@ void erase_stand_ins(std::vector<corpora::SentencePair>& pairs) {
   });
 }
 
+/// Repeats the sentences in which another noun stands between a word and its subject. They are a tenth of
+/// all, from which two layers seldom learn to find it: "the dogs that the boy follows do".
+void repeat_long_ways(std::vector<corpora::SentencePair>& pairs) {
+  constexpr std::size_t times_more = 3;
+  const auto once = pairs.size();
+  for (std::size_t i = 0; i < once; ++i)
+    if (std::any_of(pairs[i].source.begin(), pairs[i].source.end(),
+                    [](const corpora::SourceWord& word) { return word.nouns_between > 0; }))
+      pairs.insert(pairs.end(), times_more, corpora::SentencePair(pairs[i]));
+}
+
 /// Guesses each next word of an English sentence from the words before it.
 class Language final : public LabelledTask {
  public:
@@ -48,8 +59,9 @@ class Language final : public LabelledTask {
                      options, words_to_write(grammar.source_words()),
                      words_to_write(grammar.source_words())) {
     Generator generator(options.seed, drawing_examples);
-    auto pairs = corpora::draw_pairs(grammar, generator, 400000, 4000, 0);
+    auto pairs = corpora::draw_pairs(grammar, generator, 700000, 4000, 0);
     for (auto* some : {&pairs.training, &pairs.validation, &pairs.held_out}) erase_stand_ins(*some);
+    repeat_long_ways(pairs.training);
     held_out_ = std::move(pairs.held_out);
     set_examples(labelled(pairs.training), labelled(pairs.validation), labelled(held_out_));
   }

@@ -15,7 +15,7 @@ const std::vector<TaskEntry>& tasks() {
        make_about},
       {"language",
        "the next word of an English sentence: verbs agree with their subjects",
-       {.steps = 4000, .batch = 64, .rate = 6e-3, .warm_up = 200},
+       {.steps = 12000, .batch = 64, .rate = 6e-3, .warm_up = 600},
        make_language},
       {"sentiment",
        "is a sentence positive or negative, with not, never, hardly and but?",

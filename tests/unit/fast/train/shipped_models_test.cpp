@@ -1,3 +1,4 @@
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "attn/ops/arithmetic.hpp"
@@ -208,6 +209,32 @@ TEST_CASE("training: the shipped language model writes what the lesson generate 
     CHECK(largest_difference(last_row(result.logits), logits) < 10 * lesson_tolerance * largest(logits));
     text.push_back(static_cast<int>(told.elements(step + "token").front()));
   }
+}
+
+TEST_CASE(
+    "training: a verb of the shipped language model agrees with its subject across the noun of a clause") {
+  Shipped language("language");
+  const std::vector<std::array<std::string, 2>> subjects = {{"dog", "dogs"},       {"apple", "apples"},
+                                                            {"woman", "women"},    {"book", "books"},
+                                                            {"rabbit", "rabbits"}, {"tree", "trees"}},
+                                                verbs = {{"is", "are"}, {"does", "do"}, {"helps", "help"}};
+  std::size_t right = 0, all = 0;
+  for (const auto& subject : subjects)
+    for (const std::string clause : {"the girl sees", "the girls see", "the boy found", "the boys found"})
+      for (const std::size_t number : {0, 1}) {
+        Tape<float> tape(false);
+        const auto text = ids_of(language.words, "the " + subject[number] + " that " + clause);
+        const auto logits = last_row(language.run(tape, {text}).logits);
+        for (const auto& verb : verbs) {
+          const auto logit_of = [&](std::size_t form) {
+            return logits[static_cast<std::size_t>(language.words.id(verb[form]))];
+          };
+          right += logit_of(number) > logit_of(1 - number) ? 1 : 0;
+          ++all;
+        }
+      }
+  INFO(right << " of " << all);
+  CHECK(static_cast<double>(right) >= 0.95 * static_cast<double>(all));
 }
 
 TEST_CASE("training: the shipped sentiment model judges as the lesson classifier does") {
