@@ -117,7 +117,7 @@ std::unique_ptr<attn::StoredTrace> with_given(const CheckDump& check, const attn
       tensors.try_emplace(one.tensors()[i].id, one.read(i));
   };
   for (const auto& path : check.options.input) {
-    const auto given = attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
+    const auto given = lessons::open_input(path);
     if (!given->header().lesson.empty()) header = given->header();
     add(*given);
   }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -185,12 +186,11 @@ void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file
       own.other_names.push_back(name);
 }
 
-std::unique_ptr<attn::StoredTrace> open_all(const std::vector<std::string>& paths) {
-  std::vector<std::unique_ptr<attn::StoredTrace>> files;
-  for (const auto& path : paths)
-    files.push_back(attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path));
-  if (files.size() == 1) return std::move(files.front());
-  return std::make_unique<attn::MergedTrace>(std::move(files));
+/// The names of a file's tensors.
+Ids names_in(const attn::StoredTrace& file) {
+  Ids names;
+  for (const auto& tensor : file.tensors()) names.push_back(tensor.id);
+  return names;
 }
 
 /// The inputs of another lesson's trace, and those of its steps that are inputs here.
@@ -221,6 +221,37 @@ std::optional<std::string> assumed_heads(const Lesson& lesson, const Options& op
         *options.heads, attn::listed(possible, "or"));
   }
   return std::nullopt;
+}
+
+bool is_separator(char c) {
+  return c == '.' || c == '/';
+}
+
+/// Where the first part of two names begins that is not the same in both: after "layers.".
+std::size_t begin_of_difference(const std::string& a, const std::string& b) {
+  const auto first =
+      static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+  const auto separator = first == 0 ? a.npos : a.find_last_of("./", first - 1);
+  return separator == a.npos ? 0 : separator + 1;
+}
+
+/// Refuses names of which each could be the same input, as those of several layers are. `names_in_files` are
+/// those in each file of --input.
+void refuse_contested(const OwnInputs& own, const Options& typed, const std::vector<Ids>& names_in_files) {
+  if (own.contested.empty()) return;
+  const auto& names = own.contested.begin()->second;
+  Ids ids, parts;
+  for (const auto& [id, of_id] : own.contested)
+    if (of_id == names) ids.push_back(id);
+  std::size_t place = 0;
+  while (!attn::contains(names_in_files[place], names.front())) ++place;
+  const auto begin = begin_of_difference(names.front(), names.back());
+  for (const auto& name : names)
+    if (const auto end = name.find_first_of("./", begin); end != name.npos)
+      add_to(parts, fmt::format("--input {}:{}", typed.input[place], name.substr(0, end)));
+  throw attn::Error(fmt::format("--input {}: {} could each be {}; valid: one of them{}", typed.input[place],
+                                attn::listed(names, "and"), attn::listed(ids, "and"),
+                                parts.size() > 1 ? ", as with " + attn::listed(parts, "or") : ""));
 }
 
 /// Whether a tensor is neither an input nor a step under its name.
@@ -279,7 +310,14 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   const auto fusion = fusion_of(options, layout);
   auto dump = attn::named(file, possible_ids(lesson, options), fusion);
   decide_by_shapes(lesson, options, file, dump);
-  OwnInputs own{.tensors = inputs_of(lesson, options, dump), .other_names = dump.unknown};
+  const auto contested_inputs = [&] {
+    auto contested = dump.contested;
+    std::erase_if(contested, [&](const auto& one) { return !find_input(lesson, options, one.first); });
+    return contested;
+  };
+  OwnInputs own{.tensors = inputs_of(lesson, options, dump),
+                .other_names = dump.unknown,
+                .contested = contested_inputs()};
   own.tensors.erase(id);
   if (own.tensors.empty()) return own;
   const auto plan_without_mask = [&] {
@@ -295,6 +333,7 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   Ids ids_of_run;
   for (const auto& one : expected) ids_of_run.push_back(one.id);
   own.other_names.clear();
+  own.contested = contested_inputs();
   keep_others(own, dump, file, plan, ids_of_run, id);
   const auto wanted = expected_mask(id, expected);
   auto mask = wanted ? mask_of(dump, *wanted, mask_true) : std::nullopt;
@@ -312,25 +351,64 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   return own;
 }
 
+std::unique_ptr<attn::StoredTrace> open_input(const std::string& path) {
+  const auto colon = path.rfind(':');
+  if (std::filesystem::exists(path) || colon == path.npos || !std::filesystem::exists(path.substr(0, colon)))
+    return attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
+  const auto whole = open_input(path.substr(0, colon));
+  const auto part = path.substr(colon + 1), siblings = part.substr(0, part.find_last_of("./") + 1);
+  const auto is_of_part = [&](const std::string& name) {
+    return name.starts_with(part) && (name.size() == part.size() || is_separator(name[part.size()]));
+  };
+  attn::Tensors tensors;
+  bool is_there = false;
+  for (std::size_t i = 0; i < whole->tensors().size(); ++i) {
+    const auto& name = whole->tensors()[i].id;
+    is_there = is_there || is_of_part(name);
+    if (is_of_part(name) || (!siblings.empty() && !name.starts_with(siblings)))
+      tensors.emplace(name, whole->read(i));
+  }
+  if (!is_there)
+    throw attn::Error(fmt::format("--input {}: the file has no tensors of {}; it has {}", path, part,
+                                  fmt::join(names_in(*whole), ", ")));
+  return std::make_unique<attn::TensorsAsTrace>(whole->header(), std::move(tensors));
+}
+
 GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
-  auto file = open_all(typed.input);
+  std::vector<std::unique_ptr<attn::StoredTrace>> files;
+  std::vector<Ids> names;
+  for (const auto& path : typed.input) {
+    files.push_back(open_input(path));
+    names.push_back(names_in(*files.back()));
+  }
+  std::unique_ptr<attn::StoredTrace> file;
+  if (files.size() == 1)
+    file = std::move(files.front());
+  else
+    file = std::make_unique<attn::MergedTrace>(std::move(files));
   auto options = typed;
   follow_config(lesson, *file, options);
-  Ids names, remarks;
-  for (const auto& tensor : file->tensors()) names.push_back(tensor.id);
-  const auto held = tensors_in(*file, names);
+  Ids remarks;
+  const auto refuse_without_inputs = [&](const std::string& paths, const std::string& held) {
+    throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}", paths, lesson.name, held,
+                                  describe_inputs(lesson, options)));
+  };
+  const auto held = tensors_in(*file, names_in(*file));
   const bool is_of_other = !file->header().lesson.empty() && file->header().lesson != lesson.name;
   if (is_of_other) file = as_inputs(lesson, options, *file);
   if (has_other_names(lesson, options, *file) || (is_of_other && file->tensors().empty())) {
     auto own = own_inputs(lesson, options, *file, attn::MaskTrue::by_name);
-    if (own.tensors.empty())
-      throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}",
-                                    fmt::join(typed.input, " and "), lesson.name, held,
-                                    describe_inputs(lesson, options)));
+    refuse_contested(own, typed, names);
+    if (own.tensors.empty()) refuse_without_inputs(fmt::format("{}", fmt::join(typed.input, " and ")), held);
     remarks = std::move(own.names);
     remarks.insert(remarks.end(), own.assumptions.begin(), own.assumptions.end());
     if (is_of_other)
       for (auto& [name, tensor] : std::exchange(own.others, {})) own.other_names.push_back(name);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (!names[i].empty() && std::all_of(names[i].begin(), names[i].end(), [&](const auto& name) {
+            return attn::contains(own.other_names, name);
+          }))
+        refuse_without_inputs(typed.input[i], tensors_in(*file, names[i]));
     if (!own.other_names.empty())
       remarks.push_back(fmt::format("Left aside, since this run has no such tensor: {}.",
                                     fmt::join(own.other_names, ", ")));

@@ -26,12 +26,18 @@ struct OwnInputs {
   std::vector<std::string> names{};        ///< what was assumed of their names, as sentences
   std::vector<std::string> assumptions{};  ///< on how they go together, as sentences
   std::vector<std::string> other_names{};  ///< of the file, which stand for nothing here and are left aside
+  /// Names of the file that could each be an input, of which none is taken, by the input's id.
+  std::map<std::string, std::vector<std::string>> contested{};
 };
 
 /// Finds the inputs under their common names. What a mask, lengths and the options hide is hidden together;
 /// the mask of a trace of ours has that in it. Throws attn::Error for inputs that contradict each other.
 OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
                      attn::MaskTrue mask_true, std::optional<attn::FusedLayout> layout = {});
+
+/// Opens a file of --input, a folder of CSV files, or "FILE:layers.0": of the tensors whose names begin with
+/// "layers." only those of "layers.0.". Throws attn::Error where there is none of these.
+std::unique_ptr<attn::StoredTrace> open_input(const std::string& path);
 
 /// The tensors of the files of --input as one file has them.
 struct GivenFile {
@@ -42,7 +48,8 @@ struct GivenFile {
 /// Opens the files of --input, of which there is one or more. Under the lesson's names tensors stay what they
 /// are; where a file has others `own_inputs` finds them. What stands for nothing is kept, so that the run
 /// refuses it, but for that of a module in a state dict, whose name has a dot: it is left aside with a
-/// remark. Throws attn::Error where nothing is an input, and for a tensor that two files have.
+/// remark. Throws attn::Error where a file has no input, where several of its tensors could each be one, as
+/// in the state dict of several layers, and for a tensor that two files have.
 GivenFile open_inputs(const Lesson& lesson, const Options& options);
 
 /// Ids of those inputs that the lesson had to draw, or to take for 0 or 1, because nobody gave them.

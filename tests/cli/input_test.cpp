@@ -475,6 +475,33 @@ TEST_CASE("a state dict is an input, with X from another file, and the page says
         "b_O\n");
 }
 
+TEST_CASE("of the weights of several layers one is chosen, and none is drawn in their place") {
+  const Folder folder;
+  const auto tensors = plain_arrays(json::parse(output_of(with_biases)));
+  const auto others = plain_arrays(json::parse(output_of(with_biases + " --seed 7")));
+  const auto by_torch = as_state_dict(tensors), others_by_torch = as_state_dict(others);
+  json both = {{"X", tensors["X"]}};
+  for (const auto& [name, tensor] : others_by_torch.items()) both["layers.0.self_attn." + name] = tensor;
+  for (const auto& [name, tensor] : by_torch.items()) both["layers.1.self_attn." + name] = tensor;
+  const auto file = folder.write("both.json", both.dump());
+  const auto refused = refusal("multihead --heads 2 --input " + file);
+  CHECK(contains(refused, "layers.0.self_attn.in_proj_weight and layers.1.self_attn.in_proj_weight"));
+  CHECK(contains(refused, fmt::format("--input {0}:layers.0 or --input {0}:layers.1", file)));
+  const auto second = "multihead --heads 2 --format json --input " + file + ":layers.1";
+  CHECK(plain_arrays(json::parse(output_of(second))) == tensors);
+  CHECK_THAT(refusal("multihead --input " + file + ":layers.7"),
+             Catch::Contains("the file has no tensors of layers.7"));
+}
+
+TEST_CASE("a file of --input of which nothing is used is refused, though another has inputs") {
+  const Folder folder;
+  const auto x = folder.write("x.json", R"({"hidden_states": [[1, 2], [3, 4]]})");
+  const auto other = folder.write("other.json", R"({"mlp.fc.weight": [[1, 2]]})");
+  CHECK_THAT(refusal(fmt::format("multihead --input {} --input {}", x, other)),
+             Catch::Contains(
+                 fmt::format("--input {} holds no input of multihead; it has mlp.fc.weight (1×2)", other)));
+}
+
 TEST_CASE("an --input of others' names is what check takes it for, masks included") {
   const std::string dumps = std::string(ATTNLAB_ROOT) + "/tests/fixtures/dumps/";
   for (const auto& [file, options] :

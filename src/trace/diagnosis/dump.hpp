@@ -48,6 +48,7 @@ struct Dump {
   bool has_drawn_absent = false;               ///< whether somebody says that theirs were drawn so, too
   std::vector<std::string> rounded_inputs{};   ///< ids of inputs that were rounded to the decimals, too
   std::vector<std::string> settled{};          ///< ids of conventions that the inputs leave no choice of
+  std::map<std::string, std::vector<std::string>> contested{};  ///< names of which none is taken, by their id
 
   std::map<std::string, std::string> forms{};  ///< of tensors that were re-expressed: how they were saved
 

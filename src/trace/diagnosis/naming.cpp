@@ -225,6 +225,7 @@ class Naming {
     } else if (is_mask(id)) {
       for (auto& claim : claims) dump_.undecided.push_back(std::move(claim.tensor));
     } else {
+      dump_.contested[id] = names;
       for (const auto& name : names)
         dump_.leave_out(name, fmt::format("{} could each be {}; none is taken.", listed(names, "and"), id));
     }
