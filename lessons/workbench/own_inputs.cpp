@@ -126,11 +126,6 @@ bool is_typed(const Options& options, std::string_view key) {
   return options.typed.count(key) > 0;
 }
 
-/// A mask of ours has what its lengths and its options hide.
-bool says_all_that_is_hidden(const Lesson& lesson, const Options& options, const attn::StoredTrace& file) {
-  return file.header().lesson == lesson.name && !is_typed(options, "causal") && !is_typed(options, "window");
-}
-
 /// Takes a tensor whose name may be an input's or a step's ("q_proj": W_Q or Q) for the input where its shape
 /// goes with the other inputs and is not the step's.
 void decide_by_shapes(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
@@ -339,10 +334,9 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   auto mask = wanted ? mask_of(dump, *wanted, mask_true) : std::nullopt;
   own.names = dump.assumptions;
   if (!mask) return own;
-  const auto rules =
-      says_all_that_is_hidden(lesson, options, file) ? std::nullopt : mask_of_rules(plan, *wanted);
-  auto combined = rules ? attn::hidden_by_either(*mask, *rules) : *mask;
-  if (rules && !attn::are_identical(combined, *mask))
+  const auto rules = mask_of_rules(plan, *wanted);
+  const auto combined = rules ? attn::hidden_by_either(*mask, *rules) : *mask;
+  if (!attn::are_identical(combined, *mask))
     own.assumptions.push_back(fmt::format("{} are combined: hidden is what one of them hides.",
                                           rules_in_words(id, plan, own.tensors)));
   const auto shape = plan.is_batched() ? wanted->shape : attn::Shape{wanted->shape[1], wanted->shape[2]};

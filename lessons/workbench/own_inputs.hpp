@@ -30,8 +30,8 @@ struct OwnInputs {
   std::map<std::string, std::vector<std::string>> contested{};
 };
 
-/// Finds the inputs under their common names. What a mask, lengths and the options hide is hidden together;
-/// the mask of a trace of ours has that in it. Throws attn::Error for inputs that contradict each other.
+/// Finds the inputs under their common names. What a mask, lengths and the options hide is hidden together.
+/// Throws attn::Error for inputs that contradict each other.
 OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
                      attn::MaskTrue mask_true, std::optional<attn::FusedLayout> layout = {});
 

@@ -32,12 +32,12 @@ void fill_padding(const std::string& id, attn::AnyTensor& samples, std::uint32_t
   }
 }
 
-/// A given mask says alone who sees whom.
+/// Beside a given mask nothing is hidden but by options that were typed.
 void let_given_mask_decide(Plan& plan) {
   const auto is_mask = [](const auto& one) { return one.first == "mask" || one.first.ends_with("/mask"); };
   if (std::none_of(plan.given.begin(), plan.given.end(), is_mask)) return;
-  plan.options.causal = false;
-  plan.options.window.reset();
+  if (plan.options.typed.count("causal") == 0) plan.options.causal = false;
+  if (plan.options.typed.count("window") == 0) plan.options.window.reset();
 }
 
 /// Adds normal(0, 1/4) to what is all 0 or all 1 before training, so that a gain or a bias that is left out,

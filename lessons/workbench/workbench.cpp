@@ -320,12 +320,16 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
   if (!mask && !trace.is_given("mask")) return mask;
   if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
   const attn::About about = {.id = "mask", .title = "Who may look at whom", .axes = {"query", "key"}};
-  const auto chosen = trace.given_or(about, *mask);
-  mask_is_given_ = chosen != *mask;
-  if (mask_is_given_) return show_mask(about, "", chosen, "It is a given one.");
+  const auto combined = attn::both(*mask, trace.given_or(about, Mask<3>(mask->shape(), true)));
+  const auto all_rules = fmt::format("{}", fmt::join(rules, " and "));
+  mask_is_given_ = combined != *mask;
+  if (mask_is_given_)
+    return show_mask(about, all_rules.empty() ? "" : "given mask and " + all_rules, combined,
+                     all_rules.empty() ? "It is a given one."
+                                       : "A key is seen where the given mask and the rules all let it.");
   const bool ends_count = n_q != n_k && (options.causal || options.window);
   return show_mask(
-      about, fmt::format("{}", fmt::join(rules, " and ")), *mask,
+      about, all_rules, *mask,
       ends_count ? "The sequences end together: the last query stands beside the last key." : "");
 }
 
@@ -354,7 +358,7 @@ Mask<3> Workbench::show_mask(attn::About about, const std::string& formula, cons
   if (!remark.empty()) about.note += ' ' + remark;
   if (attn::has_empty_row(mask))
     about.note += " A query that may look at nothing gets no weights and the output 0.";
-  return trace.input(about, mask);
+  return trace.shown_input(about, mask);
 }
 
 void Workbench::draw_vectors(const attn::TokenBatch& tokens) {

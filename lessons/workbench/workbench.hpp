@@ -149,12 +149,12 @@ class Workbench {
     return input<N>(std::move(about));
   }
 
-  /// The input `mask` [batch×query×key] for `--causal`, `--window` and the padding of the keys, or the one of
-  /// `--input`; nothing where every query may see every key.
+  /// The input `mask` [batch×query×key]: a query sees a key where `--causal`, `--window`, the padding of the
+  /// keys and the mask of `--input` all let it; nothing where every query may see every key.
   std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);
 
   /// The rule behind that mask for the queries and keys of the plan, as the fast kernels take it. None where
-  /// --input has another mask.
+  /// --input has a mask that hides more.
   std::optional<attn::fast::Visibility> visibility() const;
 
   /// The same for a lesson whose claims know of no mask but the padding's. Throws attn::Error where `--input`

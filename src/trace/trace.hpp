@@ -192,7 +192,12 @@ class Trace {
   /// Throws Error where that one has another shape, or elements that this one could not have.
   template <class T, std::size_t N>
   Array<T, N> input(const About& about, Array<T, N> tensor) {
-    tensor = given_or(about, std::move(tensor));
+    return shown_input(about, given_or(about, std::move(tensor)));
+  }
+
+  /// The same of a tensor in which the given one has been taken into account.
+  template <class T, std::size_t N>
+  Array<T, N> shown_input(const About& about, Array<T, N> tensor) {
     watch(Kind::input, about, view_of(tensor), tensor.data());
     emit(Kind::input, about, view(tensor));
     return tensor;

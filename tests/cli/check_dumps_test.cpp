@@ -146,12 +146,29 @@ TEST_CASE("a mask does not drop --causal, and lengths do not drop a mask") {
   CHECK_FALSE(desk.said_of(mine, "sdpa").assumes("combined"));
 }
 
-TEST_CASE("a trace of ours with a given mask is right, whatever its options would hide") {
+TEST_CASE("a run and check combine a given mask with --causal and the padding alike") {
   const Folder folder;
-  const auto mask = folder.write("mask.json", R"({"mask": [[true, true], [false, true]]})");
-  const auto trace = folder.file("trace.json");
-  output_of(fmt::format("sdpa --sentence 'a b' --causal --input {} --output {}", mask, trace));
+  const auto mask = folder.write("mask.json", R"({"mask": [[false, true], [true, true]]})");
+  const auto trace = folder.file("trace.json"), inputs = " --causal --input " + mask;
+  output_of("sdpa --sentence 'a b'" + inputs + " --output " + trace);
+  const auto seen = json::parse(read_file(trace));
+  for (const auto& event : seen["events"])
+    if (event["id"] == "mask") {
+      CHECK(event["data"] == json({{false, false}, {true, true}}));
+      CHECK(event["formula"] == "given mask and j ≤ i");
+    }
   CHECK(contains(output_of("check sdpa " + trace), "steps are right"));
+  CHECK_FALSE(contains(output_of("check sdpa " + trace), "are combined"));
+
+  const Desk desk;
+  auto mine = only(tensors_of("sdpa --sentence 'a b'" + inputs), {"Q", "K", "V", "weights", "output"});
+  mine["mask"] = {{false, true}, {true, true}};
+  check_all_right(desk.said_of(mine, "sdpa", "--causal"));
+
+  const auto open =
+      folder.write("open.json", R"({"mask": [[[true, true], [true, true]], [[true, true], [true, true]]]})");
+  const auto padded = tensors_of("sdpa --sentence 'a b' --sentence c --input " + open);
+  CHECK(padded["weights"][1][0][1] == 0.0);
 }
 
 TEST_CASE("an option that hides other keys than the probe does is refused") {
