@@ -171,6 +171,35 @@ TEST_CASE("a run and check combine a given mask with --causal and the padding al
   CHECK(padded["weights"][1][0][1] == 0.0);
 }
 
+TEST_CASE("scores that were masked in place are another form where all that is visible is right") {
+  const Desk desk;
+  const auto all = tensors_of("self-attention --causal --model none --sentence 'a b c d'");
+  const auto filled = [&](const std::string& id, const json& fill, double factor = 1.0) {
+    auto tensor = all[id];
+    for (std::size_t query = 0; query < 4; ++query)
+      for (std::size_t key = 0; key < 4; ++key)
+        tensor[query][key] = key > query ? fill : json(factor * tensor[query][key].get<double>());
+    return tensor;
+  };
+  auto mine = only(all, {"X", "W_Q", "W_K", "W_V", "mask", "Q", "K", "V", "scores", "scaled", "weights"});
+  for (const auto& fill : {json("-Infinity"), json(-1e9)}) {
+    mine["scores"] = filled("scores", fill);
+    mine["scaled"] = filled("scaled", fill.is_string() ? fill : json(-1e9 / std::sqrt(8.0)));
+    const auto said = desk.said_of(mine, "self-attention");
+    CHECK(said.status == 0);
+    CHECK(said.verdict_on("scores") == "form");
+    CHECK(said.verdict_on("scaled") == "form");
+    CHECK(said.verdict_on("weights") == "right");
+    CHECK(contains(in_one_line(said.text), "Your scores were saved after the mask"));
+  }
+  mine["scores"] = all["scores"];
+  mine["scaled"] = filled("scaled", -1e9, 1.01);
+  CHECK(desk.said_of(mine, "self-attention").verdict_on("scaled") == "wrong");
+  mine["scaled"] = filled("scaled", -1e9);
+  mine["scaled"][3][0] = -1e9;
+  CHECK(desk.said_of(mine, "self-attention").verdict_on("scaled") == "wrong");
+}
+
 TEST_CASE("an option that hides other keys than the probe does is refused") {
   const Folder folder;
   const auto probe = folder.file("probe.npz"), mine = folder.file("mine.npz");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <set>
@@ -130,6 +131,7 @@ class Settling {
 
   std::vector<Reexpressed> forms(const std::string& id) const {
     auto all = in_base_2(id);
+    if (auto masked = masked_in_place(id)) all.push_back(std::move(*masked));
     const auto keys = keys_of(id);
     const auto* const K = keys ? in_its_shape(*keys) : nullptr;
     if (K == nullptr) return all;
@@ -158,6 +160,32 @@ class Settling {
     const auto right = right_.find(id);
     const bool is_there = theirs != dump_.tensors.end() && right != right_.end();
     return is_there && theirs->second.shape() == right->second.shape ? &theirs->second : nullptr;
+  }
+
+  /// Scores, scaled or not, that a program has masked in place before it saved them.
+  std::optional<Reexpressed> masked_in_place(const std::string& id) const {
+    constexpr double largest_fill = -1000.0;
+    const auto name = last_of_path(id);
+    const auto hidden = right_.find(group_of(id) + "masked");
+    auto unmasked = dump_.tensors.at(id);
+    if ((name != "scores" && name != "scaled") || hidden == right_.end() ||
+        hidden->second.shape != unmasked.shape())
+      return std::nullopt;
+    const auto steps = Replay(rerun_, dump_.tensors).predict(conventions_);
+    const auto step = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == id; });
+    bool has_fill = false;
+    for (std::size_t i = 0; i < step->reference.size(); ++i) {
+      if (hidden->second.expected[i] != -std::numeric_limits<double>::infinity() ||
+          !(unmasked.view().at(i) <= largest_fill))
+        continue;
+      unmasked.elements<double>()[i] = step->reference[i];
+      has_fill = true;
+    }
+    if (!has_fill) return std::nullopt;
+    return Reexpressed{{{id, std::move(unmasked)}},
+                       fmt::format("Your {} were saved after the mask, which put −∞ or a large negative "
+                                   "number in the place of what is hidden. What is visible is right.",
+                                   name == "scaled" ? id + " scores" : id)};
   }
 
   /// The scores, scaled or masked, that the softmax of 2^x needs, which may have taken the scale in.
