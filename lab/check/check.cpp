@@ -107,19 +107,24 @@ Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const st
   return {lessons::make_plan(lesson, options, &inputs), std::move(own.assumptions)};
 }
 
-/// The tensors of the files of --input, and those of the dump under other names; null without --input.
-std::unique_ptr<attn::StoredTrace> with_given(const CheckDump& check, const attn::StoredTrace& file) {
-  if (check.options.input.empty()) return nullptr;
+/// Those of --input.
+using Files = std::vector<std::unique_ptr<attn::StoredTrace>>;
+
+/// The file beside the dump that has its inputs: the probe, or the files of --input with what the dump has
+/// under other names. Null where the dump has them itself.
+std::unique_ptr<attn::StoredTrace> inputs_beside(const CheckDump& check, const attn::StoredTrace& file,
+                                                 const Files& given) {
+  if (check.probe) return attn::open_trace(*check.probe);
+  if (given.empty()) return nullptr;
   attn::Tensors tensors;
   auto header = file.header();
   const auto add = [&](const attn::StoredTrace& one) {
     for (std::size_t i = 0; i < one.tensors().size(); ++i)
       tensors.try_emplace(one.tensors()[i].id, one.read(i));
   };
-  for (const auto& path : check.options.input) {
-    const auto given = lessons::open_input(path);
-    if (!given->header().lesson.empty()) header = given->header();
-    add(*given);
+  for (const auto& one : given) {
+    if (!one->header().lesson.empty()) header = one->header();
+    add(attn::RenamedTrace(*one, check.renames));
   }
   add(file);
   return std::make_unique<attn::TensorsAsTrace>(header, std::move(tensors));
@@ -138,16 +143,14 @@ void refuse_other_mask(const CheckDump& check, const attn::StoredTrace& probe) {
           key, *check.probe, check.lesson->name));
 }
 
-/// The lesson on the inputs of the probe, or on those of the file itself.
+/// The lesson on the inputs of `file`, which is the probe where there is one.
 Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
-  if (const auto given = with_given(check, file)) return inputs_in(*given, check, path);
   if (!check.probe) return inputs_in(file, check, path);
-  const auto probe = attn::open_trace(*check.probe);
-  const auto& lesson = probe->header().lesson;
+  const auto& lesson = file.header().lesson;
   if (!lesson.empty() && lesson != check.lesson->name)
     throw Error(fmt::format("--probe {} is of the lesson {}; valid: a probe of {}", *check.probe, lesson,
                             check.lesson->name));
-  if (!lesson.empty()) refuse_other_mask(check, *probe);
+  if (!lesson.empty()) refuse_other_mask(check, file);
   auto options = check.options;
   options.input = {*check.probe};
   return {lessons::make_plan(*check.lesson, options)};
@@ -282,10 +285,13 @@ void note_rounded_inputs(Dump& dump, const std::vector<ExpectedTensor>& expected
       dump.rounded_inputs.push_back(one.id);
 }
 
-/// The file under the names of --rename. Of a folder, not every file need have them.
-attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace& file) {
+/// The file under the names of --rename, of which it or one of `given` has each. Of a folder, not every file
+/// need have them.
+attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace& file, const Files& given) {
   std::vector<std::string> names;
   for (const auto& tensor : file.tensors()) names.push_back(tensor.id);
+  for (const auto& one : given)
+    for (const auto& tensor : one->tensors()) names.push_back(tensor.id);
   for (const auto& [from, to] : check.renames) {
     const attn::Renames alone = {{from, to}};
     const auto is_changed = [&](const std::string& name) { return attn::renamed(name, alone) != name; };
@@ -309,13 +315,15 @@ bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
          typed.count("source") > 0 || typed.count("target") > 0;
 }
 
-Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
+/// `source` is the file that has the inputs.
+Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
+                      const std::string& path) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
                     "attnlab worksheet {}",
                     path, check.lesson->name, check.lesson->name));
-  auto [plan, assumptions] = inputs_of(check, file, path);
+  auto [plan, assumptions] = inputs_of(check, source, path);
   const auto expected = expected_tensors(plan);
   auto dump = attn::named(file, ids_of(expected), fusion_of(check.options, check.fused));
   refuse_unknown_renames(check, dump, ids_of(expected));
@@ -359,16 +367,15 @@ std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis)
   return trouble;
 }
 
-/// Whether neither the file nor anybody else says how many heads there are.
-bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& file) {
-  const auto given = with_given(check, file);
-  const auto& config = (given ? given->header() : file.header()).config;
-  return check.lesson->uses("heads") && !check.probe && check.options.typed.count("heads") == 0 &&
+/// Whether neither the file that has the inputs nor anybody else says how many heads there are.
+bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& source) {
+  const auto& config = source.header().config;
+  return check.lesson->uses("heads") && check.options.typed.count("heads") == 0 &&
          std::none_of(config.begin(), config.end(), [](const auto& one) { return one.first == "heads"; });
 }
 
 /// The check with each number of heads that the shapes of the file's inputs allow, the usual one first.
-std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::StoredTrace& file,
+std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::StoredTrace& source,
                                            const std::string& path) {
   constexpr std::size_t usual = 0, most_heads = 32;
   std::vector<CheckDump> possible;
@@ -379,7 +386,7 @@ std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::S
       other.options.heads = heads;
     }
     try {
-      inputs_of(other, file, path);
+      inputs_of(other, source, path);
       possible.push_back(std::move(other));
     } catch (const Error&) {
       continue;
@@ -391,13 +398,17 @@ std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::S
 /// The file with as many heads as the options say, or, where nobody says how many, with those that leave the
 /// least trouble, the usual ones first.
 Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
-  const auto file = with_renames(check, stored);
-  if (!leaves_heads_open(check, file)) return check_as_said(check, file, path);
-  const auto possible = with_possible_heads(check, file, path);
-  auto best = check_as_said(possible.front(), file, path);
+  Files given;
+  for (const auto& input : check.options.input) given.push_back(lessons::open_input(input));
+  const auto file = with_renames(check, stored, given);
+  const auto beside = inputs_beside(check, file, given);
+  const auto& source = beside ? *beside : static_cast<const attn::StoredTrace&>(file);
+  if (!leaves_heads_open(check, source)) return check_as_said(check, file, source, path);
+  const auto possible = with_possible_heads(check, source, path);
+  auto best = check_as_said(possible.front(), file, source, path);
   for (std::size_t i = 1; i < possible.size() && !best.diagnosis.is_right() && best.dump.absent.empty();
        ++i) {
-    auto checked = check_as_said(possible[i], file, path);
+    auto checked = check_as_said(possible[i], file, source, path);
     if (trouble_in(checked.diagnosis) < trouble_in(best.diagnosis)) best = std::move(checked);
   }
   if (best.plan.options.heads)

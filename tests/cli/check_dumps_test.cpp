@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -198,6 +199,31 @@ TEST_CASE("scores that were masked in place are another form where all that is v
   mine["scaled"] = filled("scaled", -1e9);
   mine["scaled"][3][0] = -1e9;
   CHECK(desk.said_of(mine, "self-attention").verdict_on("scaled") == "wrong");
+}
+
+TEST_CASE(
+    "of inputs in a file beside the dump heads are assumed aloud, names are renamed and each is read once") {
+  const Desk desk;
+  const auto all = tensors_of("multihead --heads 4 --model none --sentence 'a b c'");
+  auto inputs = only(all, {"X", "W_Q", "W_K", "W_V", "W_O"});
+  const auto mine = only(all, {"weights", "output"});
+  const auto file = desk.folder.write("inputs.json", inputs.dump());
+  for (const std::string option : {"--probe ", "--input "}) {
+    const auto said = desk.said_of(mine, "multihead", option + file);
+    check_all_right(said);
+    CHECK(said.assumes("heads = 4 is assumed"));
+  }
+  inputs["my_queries"] = inputs["W_Q"];
+  inputs.erase("W_Q");
+  desk.folder.write("inputs.json", inputs.dump());
+  check_all_right(desk.said_of(mine, "multihead", "--heads 4 --rename my_queries=W_Q --input " + file));
+  CHECK(contains(desk.refusal_of(mine, "multihead", "--rename my=W_Q --input " + file),
+                 "did you mean my_queries?"));
+
+  const auto pipe = desk.folder.file("pipe"), dump = desk.folder.write("dump.json", mine.dump());
+  REQUIRE(std::system(fmt::format("mkfifo {0} && (cat {1} > {0} &)", pipe, file).c_str()) == 0);
+  CHECK(contains(output_of(fmt::format("check multihead {} --rename my_queries=W_Q --input {}", dump, pipe)),
+                 "All 2 steps are right."));
 }
 
 TEST_CASE("an option that hides other keys than the probe does is refused") {
