@@ -479,6 +479,28 @@ TEST_CASE("a right output of two decimals is right, and no type is stated that t
   CHECK_FALSE(contains(said.text, "The numbers are float32"));
 }
 
+TEST_CASE("a large negative fill does not excuse what is visible beside it") {
+  const Desk desk;
+  const auto all = tensors_of("self-attention --causal --model none --sentence 'a b c d'");
+  auto mine = rounded(only(all, {"X", "W_Q", "W_K", "W_V", "output"}), 2);
+  for (const auto* input : {"X", "W_Q", "W_K", "W_V"}) mine[input] = all[input];
+  for (const double off : {0.0, 0.05}) {
+    auto& entry = mine["output"][1][2];
+    entry = std::round(100.0 * (entry.get<double>() + off)) / 100.0;
+    const auto said = desk.said_of(mine, "self-attention", "--causal");
+    CHECK(said.report["decimals"] == 2);
+    CHECK(said.status == (off == 0.0 ? 0 : 1));
+    CHECK(said.verdict_on("output") == (off == 0.0 ? "right" : "wrong"));
+  }
+
+  auto single = tensors_of("sdpa --causal --dtype float32 --sentence 'a b c d'");
+  for (std::size_t query = 0; query < 4; ++query)
+    for (std::size_t key = query + 1; key < 4; ++key) single["masked"][query][key] = -1e9;
+  CHECK(desk.said_of(single, "sdpa").status == 0);
+  single["weights"][2][0] = single["weights"][2][0].get<double>() + 0.01;
+  CHECK(desk.said_of(single, "sdpa").verdict_on("weights") == "wrong");
+}
+
 TEST_CASE("what differs by a convention is not called wrong, and its nan is as it should be") {
   const Desk desk;
   const auto all = tensors_of("sdpa --causal --sentence 'a b'");

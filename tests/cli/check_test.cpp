@@ -397,7 +397,10 @@ TEST_CASE("the lines of a task sheet fit 80 columns, and state the options") {
   CHECK(contains(output_of("probe transformer-block --output " + folder.file("p.npz")), "activation=gelu"));
   const auto command = "probe sdpa --causal --sentence 'a b' --output " + folder.file("p.npz");
   CHECK(contains(output_of(command), "Causal"));
-  CHECK_FALSE(contains(output_of(command + " --set mask=[[0,1],[1,1]]"), "ausal"));
+  CHECK(contains(output_of(command + " --set mask=[[0,1],[1,1]]"), "Causal"));
+  CHECK_FALSE(contains(
+      output_of("probe sdpa --sentence 'a b' --set mask=[[0,1],[1,1]] --output " + folder.file("p.npz")),
+      "ausal"));
   CHECK(contains(output_of(command + " --dropout 0.5 --set dropout_mask=[[0,1],[1,1]]"), "Causal"));
 }
 

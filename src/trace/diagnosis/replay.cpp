@@ -223,10 +223,16 @@ class Notes {
   std::map<std::string, std::size_t> place_of_;
 };
 
-double largest_of(const double* row, std::size_t length) {
+/// Whether a number is of the size of those that stand for −∞, which loses no digits of those beside it.
+bool is_fill(double number) {
+  return number <= usual_large_negative;
+}
+
+/// The largest size of `sizes` but for those where `numbers` has what stands for −∞.
+double largest_of(const double* sizes, const double* numbers, std::size_t length) {
   double largest = 0.0;
   for (std::size_t i = 0; i < length; ++i)
-    if (std::isfinite(row[i])) largest = std::max(largest, std::abs(row[i]));
+    if (std::isfinite(sizes[i]) && !is_fill(numbers[i])) largest = std::max(largest, std::abs(sizes[i]));
   return largest;
 }
 
@@ -337,8 +343,9 @@ std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& h
   std::uniform_real_distribution<double> direction(-unit, unit);
   for (int replay = 0; replay < replays; ++replay) {
     const auto moved = run(hypothesis, [&](double* row, std::size_t length) {
-      const double largest = largest_of(row, length);
-      for (std::size_t i = 0; i < length; ++i) row[i] += largest * direction(random);
+      const double largest = largest_of(row, row, length);
+      for (std::size_t i = 0; i < length; ++i)
+        if (std::isfinite(row[i])) row[i] += (is_fill(row[i]) ? -row[i] : largest) * direction(random);
     });
     for (std::size_t step = 0; step < still.size(); ++step) {
       auto& largest = tolerance[still[step].id];
@@ -352,13 +359,18 @@ std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& h
     auto& of_step = tolerance[step.id];
     const auto length =
         step.expected_shape.empty() ? 1 : std::max<std::size_t>(step.expected_shape.back(), 1);
-    const double of_tensor = largest_of(of_step.data(), of_step.size());
+    const auto* const numbers = step.expected.data();
+    const double of_tensor = largest_of(of_step.data(), numbers, of_step.size());
     for (std::size_t begin = 0; begin < of_step.size(); begin += length) {
-      const double of_row = largest_of(of_step.data() + begin, length);
+      const double of_row = largest_of(of_step.data() + begin, numbers + begin, length);
       const double change = of_row > 0.0 ? of_row : of_tensor;  // ReLU hides what moves a row of zeros
-      const double rounding = units_of_rounding * unit * largest_of(step.expected.data() + begin, length);
-      std::fill_n(of_step.begin() + static_cast<std::ptrdiff_t>(begin), length,
-                  moves_of_rounding * change + rounding + std::numeric_limits<double>::min());
+      const double size = largest_of(numbers + begin, numbers + begin, length);
+      for (std::size_t i = begin; i < begin + length; ++i) {
+        const bool is_alone = is_fill(numbers[i]);
+        of_step[i] = moves_of_rounding * (is_alone ? of_step[i] : change) +
+                     units_of_rounding * unit * (is_alone && std::isfinite(numbers[i]) ? -numbers[i] : size) +
+                     std::numeric_limits<double>::min();
+      }
     }
   }
   return tolerance;
