@@ -20,6 +20,13 @@ namespace {
 
 constexpr std::size_t all_terms = std::numeric_limits<std::size_t>::max();
 
+/// What is to be said of a number that follows from no other, since a mask hides its key.
+std::string why_hidden(const Event& event, double element) {
+  if (element == -std::numeric_limits<double>::infinity()) return "−∞: the mask hides this key";
+  if (element != 0.0 || !event.distribution) return "";
+  return "0: the mask hides this key. Its score is −∞, and exp(−∞) = 0.";
+}
+
 }  // namespace
 
 Explanation::Explanation(const std::vector<std::string>& wanted, int precision, std::size_t width)
@@ -65,6 +72,9 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
   const auto symbols = equation(name, formula) + equation("", worked.text(entry_or_number, all_terms));
   if (worked.entry() != nullptr) return symbols + "  = " + value + "\n";
   const auto numbers = worked.text(number, all_terms);
+  if (numbers == number(worked) && symbols == equation(name, formula) + equation("", numbers))
+    if (const auto why = why_hidden(event, element); !why.empty())
+      return equation(name, formula) + equation("", why);
   return symbols + equation("", numbers) + "  " + worked_result(event, at, element, numbers, precision_) +
          "\n";
 }

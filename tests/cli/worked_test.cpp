@@ -209,6 +209,15 @@ TEST_CASE("an entry is explained by its tokens or by its place") {
                        Contains("an input of this run"));
 }
 
+TEST_CASE("of a weight and a score that a mask hides it is said that the mask hides the key") {
+  const std::string why = "  = 0: the mask hides this key. Its score is −∞, and exp(−∞) = 0.\n";
+  const auto said =
+      output_of("sdpa --causal --sentence 'a b c' --explain weights[0,1] --explain masked[0,1]");
+  CHECK(contains(said, "weights[a, b] = softmax(masked)\n" + why));
+  CHECK(contains(said, "\n  = −∞: the mask hides this key\n"));
+  CHECK(contains(output_of("multihead --causal --sentence 'a b c' --explain weights[1,0,1]"), why));
+}
+
 TEST_CASE("a token that looks like an index is explained by its place") {
   const std::string sentence = "self-attention --sentence '0 1 2 2' --explain ";
   CHECK_THAT(output_of(sentence + "weights[0,1]"), StartsWith("weights[#0, #1] = "));
