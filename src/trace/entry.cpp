@@ -38,7 +38,8 @@ bool can_be_named(const std::string& token) {
          display_width(token) <= widest;
 }
 
-bool is_hidden(const Event& event, const Index& at) {
+/// Whether there is nothing to work out: a number that is not finite, or no share.
+bool is_empty(const Event& event, const Index& at) {
   const double element = element_at(*event.tensor, at);
   return !std::isfinite(element) || (event.distribution && element == 0.0);
 }
@@ -161,8 +162,8 @@ std::optional<Index> entry_to_work_out(const Event& event) {
       if (wanted > 0) --wanted;
     }
   if (event.worked_at && is_within(*event.worked_at, shape)) at = *event.worked_at;
-  if (!at.empty() && is_hidden(event, at))
-    for (at.back() = 0; at.back() + 1 < shape.back() && is_hidden(event, at);) ++at.back();
+  if (!at.empty() && is_empty(event, at))
+    for (at.back() = 0; at.back() + 1 < shape.back() && is_empty(event, at);) ++at.back();
   if (!std::isfinite(element_at(*event.tensor, at))) return std::nullopt;
   return at;
 }
@@ -179,6 +180,20 @@ std::string with_minus(std::string text) {
 
 std::string number_in_full(const Worked& number) {
   return with_minus(shortest(number.value()));
+}
+
+Index index_at(std::size_t offset, const Shape& shape) {
+  Index at(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis]) at[axis] = offset % shape[axis];
+  return at;
+}
+
+bool is_hidden(const Event& event, const Index& at) {
+  if (!event.distribution || !event.worked || element_at(*event.tensor, at) != 0.0) return false;
+  bool is_all_zero = true;
+  event.worked(at).for_each_entry(
+      [&](const Operand&, double value) { is_all_zero = is_all_zero && value == 0.0; });
+  return is_all_zero;
 }
 
 bool is_whole(double value, double rounding) {

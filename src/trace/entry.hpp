@@ -14,6 +14,9 @@ namespace attn {
 /// The element at that place, which has an index for each axis.
 double element_at(const TensorView& tensor, const Index& at);
 
+/// The place of the element at that offset, in row-major order.
+Index index_at(std::size_t offset, const Shape& shape);
+
 /// The token, or "the#2" where it is the second of several equal ones.
 std::string numbered_token(const std::vector<std::string>& tokens, std::size_t i);
 
@@ -57,6 +60,10 @@ std::size_t token_to_work_out(std::size_t tokens);
 /// token to work out with the second one, as far as there are so many, and of hidden keys none. Nothing where
 /// the step says no entry's arithmetic, or that entry is not finite.
 std::optional<Index> entry_to_work_out(const Event& event);
+
+/// Whether a mask hides the key of a weight: it is 0 and comes from no number, or from nothing but such
+/// weights.
+bool is_hidden(const Event& event, const Index& at);
 
 /// Whether that is a whole number but for rounding, which may differ from machine to machine.
 bool is_whole(double value, double rounding = 1e-9);

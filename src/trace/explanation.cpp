@@ -20,11 +20,13 @@ namespace {
 
 constexpr std::size_t all_terms = std::numeric_limits<std::size_t>::max();
 
-/// What is to be said of a number that follows from no other, since a mask hides its key.
-std::string why_hidden(const Event& event, double element) {
-  if (element == -std::numeric_limits<double>::infinity()) return "−∞: the mask hides this key";
-  if (element != 0.0 || !event.distribution) return "";
-  return "0: the mask hides this key. Its score is −∞, and exp(−∞) = 0.";
+/// What is to be said of an entry that follows from no other, since a mask hides its key.
+std::string why_hidden(const Event& event, const Index& at, const Worked& worked) {
+  bool has_entries = false;
+  worked.for_each_entry([&](const Operand&, double) { has_entries = true; });
+  if (has_entries) return "";
+  if (worked.value() == -std::numeric_limits<double>::infinity()) return "−∞: the mask hides this key";
+  return is_hidden(event, at) ? "0: the mask hides this key. Its score is −∞, and exp(−∞) = 0." : "";
 }
 
 }  // namespace
@@ -72,9 +74,8 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
   const auto symbols = equation(name, formula) + equation("", worked.text(entry_or_number, all_terms));
   if (worked.entry() != nullptr) return symbols + "  = " + value + "\n";
   const auto numbers = worked.text(number, all_terms);
-  if (numbers == number(worked) && symbols == equation(name, formula) + equation("", numbers))
-    if (const auto why = why_hidden(event, element); !why.empty())
-      return equation(name, formula) + equation("", why);
+  if (const auto why = why_hidden(event, at, worked); !why.empty())
+    return equation(name, formula) + equation("", why);
   return symbols + equation("", numbers) + "  " + worked_result(event, at, element, numbers, precision_) +
          "\n";
 }

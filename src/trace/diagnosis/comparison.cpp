@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trace/diagnosis/decimals.hpp"
+#include "trace/entry.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -17,12 +18,6 @@ double difference(double a, double b) {
   if (is_near(a, b, 0.0)) return 0.0;
   const double size = std::abs(a - b);
   return std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
-}
-
-Index index_at(const Shape& shape, std::size_t offset) {
-  Index index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis]) index[axis] = offset % shape[axis];
-  return index;
 }
 
 /// These numbers, with somebody's large negative ones in the place of −∞ where a mask may hide: a mistake
@@ -114,7 +109,7 @@ bool Comparison::is_padding(const Prediction& step, std::size_t offset) const {
   };
   const auto axis = std::find_if(step.axes.begin(), step.axes.end(), is_query);
   if (axis == step.axes.end()) return false;
-  const auto index = index_at(step.shape, offset);
+  const auto index = index_at(offset, step.shape);
   return index[0] < dump_.lengths.size() &&
          index[static_cast<std::size_t>(axis - step.axes.begin()) + 1] >= dump_.lengths[index[0]];
 }
@@ -187,7 +182,7 @@ void Comparison::measure(const Prediction& step, const AnyTensor& theirs, StepVe
     verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
     const bool is_same = is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
     if (is_same) continue;
-    const auto index = index_at(step.shape, i);
+    const auto index = index_at(i, step.shape);
     for (std::size_t axis = 0; axis < index.size(); ++axis) verdict.differs_at[axis].insert(index[axis]);
     ++verdict.different;
     if (std::isnan(their)) ++verdict.nans;

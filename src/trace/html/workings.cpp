@@ -18,12 +18,6 @@ namespace {
 constexpr std::size_t most_entries_of_step = 300'000;  // of all its cells together
 constexpr std::size_t usual_rank = 2;
 
-Index index_at(std::size_t offset, const Shape& shape) {
-  Index at(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis]) at[axis] = offset % shape[axis];
-  return at;
-}
-
 /// The offset of the entry `at`, whose places may be any linear form of places.
 template <class Places>
 std::int64_t offset_in(const Shape& shape, const Places& at) {

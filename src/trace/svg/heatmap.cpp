@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attn/text/width.hpp"
+#include "trace/entry.hpp"
 #include "trace/svg/svg.hpp"
 
 namespace attn::svg {
@@ -33,6 +34,17 @@ Cells cells_for(std::size_t tokens) {
 
 std::string written(double weight, int digits) {
   return std::isnan(weight) ? "nan" : fmt::format("{:.{}f}", weight, digits);
+}
+
+/// Lines from the lower left to the upper right across a cell: a mask hides its key.
+std::string hatching(double x, double y, double side) {
+  std::string path;
+  for (const double part : {0.25, 0.5, 0.75, 1.0})
+    path += fmt::format("M{0:.1f} {3:.1f}L{2:.1f} {1:.1f}", x, y, x + part * side, y + part * side);
+  for (const double part : {0.25, 0.5, 0.75})
+    path +=
+        fmt::format("M{0:.1f} {3:.1f}L{2:.1f} {1:.1f}", x + part * side, y + part * side, x + side, y + side);
+  return fmt::format("<path d=\"{}\" class=\"hidden\"/>\n", path);
 }
 
 /// One query × key table of a tensor.
@@ -113,23 +125,33 @@ class Heatmap {
 
   bool is_mask() const { return event_.tensor->dtype == Dtype::boolean; }
 
+  bool hides(std::size_t offset) const {
+    return is_mask() ? event_.tensor->at(offset) == 0.0
+                     : is_hidden(event_, index_at(offset, event_.tensor->shape));
+  }
+
   std::string cell(std::size_t i, std::size_t j, double x, double y) const {
     const std::size_t all_queries = rank_ > 1 ? event_.tensor->shape[rank_ - 2] : 1;
     const std::size_t all_keys = event_.tensor->shape[rank_ - 1];
-    const double weight = event_.tensor->at((index_ * all_queries + i) * all_keys + j);
+    const auto offset = (index_ * all_queries + i) * all_keys + j;
+    const double weight = event_.tensor->at(offset);
     const double place = std::isfinite(weight) ? weight : 0.0;
-    const auto value = is_mask() ? (weight != 0.0 ? "seen" : "hidden") : written(weight, 4);
+    const bool is_hidden = hides(offset);
+    const auto value = is_hidden ? "hidden" : is_mask() ? "seen" : written(weight, 4);
     auto elements = fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:g}\" height=\"{:g}\" fill=\"{}\" class=\"cell\">"
         "<title>{} → {}: {}</title></rect>\n",
         x, y, cells_.side, cells_.side, shade(place), rank_ > 1 ? escaped(label(rank_ - 2, i)) : "query",
         escaped(label(rank_ - 1, j)), value);
-    if (cells_.font_size > 0.0 && !is_mask())
+    if (is_hidden) {
+      elements += hatching(x, y, cells_.side);
+    } else if (cells_.font_size > 0.0 && !is_mask()) {
       elements += fmt::format(
           "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" class=\"{}\" style=\"font-size: "
           "{:g}px\">{}</text>\n",
           x + cells_.side / 2, y + cells_.side / 2 + 0.36 * cells_.font_size,
           is_dark(place) ? "on-dark" : "on-light", cells_.font_size, written(weight, 2));
+    }
     return elements;
   }
 
@@ -150,8 +172,19 @@ class Heatmap {
   Cells cells_;
 };
 
+/// A framed square of that shade, or hatched, and what it means.
+Drawing legend_entry(double x, double value, bool is_hatched, std::string_view words) {
+  constexpr double side = 12.0;
+  auto elements = fmt::format(
+      "<rect x=\"{:.1f}\" y=\"0\" width=\"{:g}\" height=\"{:g}\" class=\"frame\" style=\"fill: {}\"/>\n", x,
+      side, side, shade(value));
+  if (is_hatched) elements += hatching(x, 0.0, side);
+  elements += text(x + side + 6.0, side - 1.0, words, Anchor::start, "label");
+  return {elements, x + side + 12.0 + text_width(words, label_size), side + 6.0};
+}
+
 /// From 0 to 1 for every picture, so that colours can be compared. A weight after dropout may be above 1.
-Drawing colour_bar() {
+Drawing colour_bar(bool has_hidden) {
   constexpr double length = 200.0, thickness = 12.0;
   constexpr int steps = 40;
   std::string elements;
@@ -162,22 +195,20 @@ Drawing colour_bar() {
     elements += text(place * length, thickness + 14.0, fmt::format("{:g}", place), Anchor::middle, "label");
   constexpr std::string_view legend = "weight: one scale from 0 to 1 in all pictures";
   elements += text(length + 16.0, thickness - 1.0, legend, Anchor::start, "label");
-  return {elements, length + 16.0 + text_width(legend, label_size), thickness + 18.0};
+  double width = length + 16.0 + text_width(legend, label_size);
+  if (has_hidden) {
+    const auto hidden = legend_entry(width + 20.0, 0.0, true, "hidden");
+    elements += hidden.elements;
+    width = hidden.width;
+  }
+  return {elements, width, thickness + 18.0};
 }
 
 Drawing legend_of_masks() {
-  constexpr double side = 12.0;
-  constexpr std::string_view seen = "may be seen", hidden = "hidden";
-  const double second = side + 12.0 + text_width(seen, label_size) + 20.0;
-  const auto entry = [&](double x, double value, std::string_view words) {
-    return fmt::format(
-               "<rect x=\"{:.1f}\" y=\"0\" width=\"{:g}\" height=\"{:g}\" class=\"frame\" "
-               "style=\"fill: {}\"/>\n",
-               x, side, side, shade(value)) +
-           text(x + side + 6.0, side - 1.0, words, Anchor::start, "label");
-  };
-  return {entry(0.0, 1.0, seen) + entry(second, 0.0, hidden),
-          second + side + 12.0 + text_width(hidden, label_size), side + 6.0};
+  const auto seen = legend_entry(0.0, 1.0, false, "may be seen");
+  auto hidden = legend_entry(seen.width + 20.0, 0.0, true, "hidden");
+  hidden.elements.insert(0, seen.elements);
+  return hidden;
 }
 
 /// "A heatmap of weights: a row for each query, a column for each key."
@@ -197,8 +228,10 @@ Drawing heatmaps(const Event& event) {
 
   Drawing page;
   double x = 0.0, y = 0.0, row_height = 0.0;
+  bool has_hidden = false;
   for (std::size_t index = 0; index < count; ++index) {
     const auto one = Heatmap(event, index).draw();
+    has_hidden = has_hidden || one.elements.find("class=\"hidden\"") != std::string::npos;
     if (x > 0.0 && x + one.width > page_width) {
       x = 0.0;
       y += row_height + heatmap_gap;
@@ -209,7 +242,7 @@ Drawing heatmaps(const Event& event) {
     x += one.width + heatmap_gap;
     row_height = std::max(row_height, one.height);
   }
-  const auto bar = event.tensor->dtype == Dtype::boolean ? legend_of_masks() : colour_bar();
+  const auto bar = event.tensor->dtype == Dtype::boolean ? legend_of_masks() : colour_bar(has_hidden);
   page.elements += at(20.0, y + row_height + 18.0, bar.elements);
   page.width = std::max(page.width, bar.width + 20.0);
   page.height = y + row_height + 18.0 + bar.height;

@@ -93,7 +93,9 @@ constexpr double room_for_title = 34.0;
 constexpr double widest_row = 1560.0;
 
 constexpr std::string_view about_heatmaps =
-    "Pictures of a run of attnlab. In a heatmap a darker cell is a larger weight, on one scale from 0 to 1.";
+    "Pictures of a run of attnlab. In a heatmap a darker cell is a larger weight, on one scale from 0 to 1, "
+    "and "
+    "a hatched one is hidden by a mask.";
 
 constexpr std::string_view style_sheet = R"(<style>
 svg { font-family: "DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", system-ui, sans-serif; }
@@ -105,6 +107,7 @@ text { fill: #1b1b1b; font-size: 12px; }
 .caption { font-weight: bold; }
 .axis { font-size: 12px; font-style: italic; }
 .cell { stroke: #ffffff; stroke-width: 1; }
+.hidden { fill: none; stroke: #a0a0a0; stroke-width: 1; }
 .frame { fill: none; stroke: #888888; }
 .grid { stroke: #888888; stroke-opacity: 0.25; }
 .line { fill: none; stroke-width: 2; }

@@ -45,7 +45,7 @@ bool is_dark(double value);
 /// The weights of a step [(batch×)(head×)query×key] as heatmaps side by side, with the names of both axes,
 /// token labels, values where the cells have room for them, and a colour bar from 0 to 1. Of more than a
 /// hundred tokens along an axis the first hundred are drawn, and the caption says so. A mask has dark cells
-/// where a query may see a key.
+/// where a query may see a key. What a mask hides is hatched.
 Drawing heatmaps(const Event& event);
 
 /// Curves as lines, with ticks and, for several lines, their names.

@@ -1,10 +1,12 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <regex>
 #include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/ops/softmax.hpp"
 #include "tests/documents/well_formed.hpp"
 #include "trace/svg/svg.hpp"
 #include "trace/trace.hpp"
@@ -132,6 +134,22 @@ TEST_CASE(
   CHECK(count(document, "fill=\"" + attn::svg::shade(1.0) + "\" class=\"cell\"") == 3);
   CHECK(count(document, "fill=\"" + attn::svg::shade(0.0) + "\" class=\"cell\"") == 1);
   CHECK_THAT(document, !Contains(">1.00<") && !Contains("one scale from 0 to 1 in all pictures"));
+}
+
+TEST_CASE("a weight that a mask hides is hatched, without a number, and is no 0") {
+  const auto document = drawn([](attn::Trace& trace) {
+    const Tensor<2> scores{{0.0, -std::numeric_limits<double>::infinity()}, {0.0, -800.0}};
+    trace.step({.id = "weights",
+                .axes = {"query", "key"},
+                .worked = attn::worked_softmax(attn::Known<2>{"scores", scores}),
+                .distribution = true},
+               attn::softmax(scores));
+  });
+  CHECK(is_well_formed(document));
+  CHECK(count(document, "class=\"hidden\"") == 2);  // and one of the legend
+  CHECK_THAT(document, Contains("<title>0 → 1: hidden</title>") && Contains("<title>1 → 1: 0.0000</title>") &&
+                           Contains(">hidden</text>"));
+  CHECK(count(document, ">0.00</text>") == 1);
 }
 
 TEST_CASE("truth values that are no mask are not drawn") {
