@@ -389,8 +389,15 @@ void conclude(Workbench& bench, LayerCosts& costs, std::size_t longest) {
           of_one_more("recurrence"), of_one_more("full")));
 }
 
+/// The last length, or half of a long one, so that twice as many tokens take no longer than the page did.
+std::size_t length_to_double(const Options& options) {
+  constexpr std::size_t long_length = 256;
+  const auto last = options.lengths.back();
+  return last > long_length ? last / 2 : last;
+}
+
 void claim_growth(Workbench& bench, LayerCosts& costs) {
-  const std::size_t n = bench.options.lengths.back(), d = bench.d_model();
+  const std::size_t n = length_to_double(bench.options), d = bench.d_model();
   const auto claim = [&](const std::string& id, const std::string& text, const std::string& layer,
                          const Size& from, const Size& to, double factor) {
     bench.trace.claim({.id = id,
@@ -413,7 +420,7 @@ void claim_growth(Workbench& bench, LayerCosts& costs) {
 }
 
 void claim_steps_and_memory(Workbench& bench, LayerCosts& costs, const std::optional<std::size_t>& crossing) {
-  const std::size_t n = bench.options.lengths.back(), d = bench.d_model();
+  const std::size_t n = length_to_double(bench.options), d = bench.d_model();
   auto& trace = bench.trace;
   if (crossing)
     trace.claim({.id = "full-overtakes-recurrence",

@@ -145,7 +145,7 @@ std::string legend_of_ranks() {
       {"memory",
        "allocated at one time by a rank, at most, with its part of the inputs and results; it grows with n / "
        "ranks"},
-      {"error", "of rank 0's rows against one process, in units of the largest number"}};
+      {"error", "largest difference of rank 0's rows from one process"}};
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& [word, meaning] : words) text += page_paragraph(word + ": " + meaning + ".", 2);
   return text;

@@ -149,7 +149,8 @@ std::string legend() {
       {"memory",
        "allocated at one time besides inputs and outputs, by a single run; stacks of threads and BLAS's own "
        "buffers do not count; backward includes the forward pass before it"},
-      {"error", "against plain loops in float64, in units of the largest number there"},
+      {"error",
+       "the largest difference of a number from that of plain loops in float64, not relative to its size"},
       {"ratios", "are medians of the ratios within a round"}};
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& [word, meaning] : words) {

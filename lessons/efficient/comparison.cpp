@@ -138,15 +138,22 @@ Growth growth_of(std::string_view variant, const Options& options) {
 }
 
 std::string comparison_table(const VariantBench& on) {
-  std::string table =
-      fmt::format("{:<11}{:>7}{:>12}{:>7}{:>9}{:>7}", "", "error", "mult-adds", "grow", "bytes", "grow");
+  std::int64_t most_adds = 0, most_bytes = 0;
+  for (const auto& [variant, cost, error] : on.shown) {
+    most_adds = std::max(most_adds, cost.multiply_adds);
+    most_bytes = std::max(most_bytes, cost.score_bytes);
+  }
+  const auto adds = std::max<std::size_t>(12, std::to_string(most_adds).size() + 3);
+  const auto bytes = std::max<std::size_t>(9, std::to_string(most_bytes).size() + 3);
+  std::string table = fmt::format("{:<11}{:>7}{:>{}}{:>7}{:>{}}{:>7}", "", "error", "mult-adds", adds, "grow",
+                                  "bytes", bytes, "grow");
   for (const auto& [variant, cost, error] : by_kind(on.shown)) {
     const bool is_exact = error == 0.0 && is_exact_variant(variant);
     const auto grows = growth_of(variant, on.bench.options);
-    table +=
-        fmt::format("\n{:<11}{:>7}{:>12}{}{:>9}{}", variant,
-                    is_exact ? "exact" : fmt::format("{:.4f}", error), cost.multiply_adds,
-                    attn::pad_left(grows.multiply_adds, 7), cost.score_bytes, attn::pad_left(grows.bytes, 7));
+    table += fmt::format("\n{:<11}{:>7}{:>{}}{}{:>{}}{}", variant,
+                         is_exact ? "exact" : fmt::format("{:.4f}", error), cost.multiply_adds, adds,
+                         attn::pad_left(grows.multiply_adds, 7), cost.score_bytes, bytes,
+                         attn::pad_left(grows.bytes, 7));
   }
   return table;
 }

@@ -55,6 +55,7 @@ TEST_CASE("bench prints a table for each length, growth, a chart and what its wo
     CHECK(contains(text, part));
   for (const char* kernel : {"xtensor", "plain", "blas", "tiled", "simd", "sparse-simd", "linear-simd"})
     CHECK(contains(text, std::string("\n  ") + kernel + " "));
+  CHECK(contains(text, "\n  error     the largest difference of a number from "));  // as efficient has it
   for (const auto& line : lines_of(text)) {
     INFO(line);
     CHECK(attn::display_width(line) <= 80);

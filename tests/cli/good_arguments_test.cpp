@@ -273,6 +273,16 @@ TEST_CASE("scoring runs on two sentences of 256 tokens") {
   check_widths(text);
 }
 
+TEST_CASE("long sequences leave the columns of efficient apart, and complexity doubles no long one") {
+  const auto page = output_of("efficient --variant gqa" + with_sentence("efficient", sentence_of(2520)));
+  CHECK(contains(page, "  grow       bytes   grow\n"));
+  CHECK(contains(page, " n²   101606400     n²\n"));
+  CHECK(contains(page, "error      largest difference from "));
+  const auto counts = output_of("complexity --lengths 300 --format json");
+  CHECK(contains(counts, "full/multiply_adds: n = 300, d = 8 over n = 150, d = 8"));
+  CHECK_FALSE(contains(counts, "n = 600"));
+}
+
 TEST_CASE("eight heads on 512 tokens with vectors of 512 numbers take less than a gibibyte", "[thorough]") {
   const auto result = run("multihead --d-model 512 --heads 8" + with_sentence("multihead", sentence_of(512)));
   CHECK(result.status == 0);

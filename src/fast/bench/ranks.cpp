@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -190,21 +191,21 @@ class OneProcess {
   exact::Forward<T> forward_;
 };
 
-/// The largest difference of some rows, along the third axis, from those of the whole, over the largest
-/// number.
+/// The largest difference of some rows, along the third axis, from those of the whole; infinite of NaN.
 template <class T>
 double error_of(const Array<T, 4>& rows, const Array<T, 4>& whole, const Positions& positions) {
   const auto heads = whole.shape(1), n = whole.shape(2), width = whole.shape(3);
-  double difference = 0.0, largest = 0.0;
+  double largest = 0.0;
   for (std::size_t head = 0; head < heads; ++head)
     for (std::size_t i = 0; i < positions.size(); ++i)
       for (std::size_t c = 0; c < width; ++c) {
         const double expected = whole.data()[(head * n + positions[i]) * width + c];
         const double actual = rows.data()[(head * positions.size() + i) * width + c];
-        difference = std::max(difference, std::abs(actual - expected));
-        largest = std::max(largest, std::abs(expected));
+        const double difference = std::abs(actual - expected);
+        largest =
+            std::max(largest, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
       }
-  return largest > 0.0 ? difference / largest : difference;
+  return largest;
 }
 
 template <class T>

@@ -20,7 +20,7 @@ struct RanksPass {
   std::vector<std::uint64_t> bytes{};    ///< [rank] sent, counted
   std::vector<std::uint64_t> formula{};  ///< [rank] what they should be
   std::vector<double> memory{};          ///< [rank] bytes allocated at one time, inputs and results included
-  double error = 0.0;  ///< of rank 0's rows against one process, in units of the largest number there
+  double error = 0.0;  ///< the largest difference of rank 0's rows from those of one process
 };
 
 /// What a message takes between two ranks: seconds = latency + bytes / bandwidth.

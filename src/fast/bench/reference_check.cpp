@@ -95,7 +95,7 @@ double worse(double a, double b) {
   return std::isnan(a) || a > b ? a : b;
 }
 
-/// The largest deviation and the largest number that was expected.
+/// The largest deviation from numbers that were expected.
 class Deviation {
  public:
   template <class T>
@@ -103,15 +103,13 @@ class Deviation {
     for (std::size_t i = 0; i < count; ++i) {
       const double deviation = std::abs(static_cast<double>(found[i]) - expected[i]);
       largest_ = worse(largest_, deviation);
-      scale_ = std::max(scale_, std::abs(expected[i]));
     }
   }
 
-  double relative() const { return scale_ > 0.0 ? largest_ / scale_ : largest_; }
+  double largest() const { return largest_; }
 
  private:
   double largest_ = 0.0;
-  double scale_ = 0.0;
 };
 
 /// Gradients of all keys or values, summed query by query.
@@ -129,7 +127,7 @@ class Gradients {
   double error_of(const Array<T, 4>& found) const {
     Deviation deviation;
     deviation.compare(found.data(), sums_.data(), sums_.size());
-    return deviation.relative();
+    return deviation.largest();
   }
 
  private:
@@ -154,7 +152,7 @@ double output_error(const Task& task, const Operands<T>& operands) {
   for_each_checked(task, operands, [&](const QueryReference<T>& one, std::size_t head, std::size_t query) {
     deviation.compare(row(operands.output, head, query), one.output.data(), one.output.size());
   });
-  return deviation.relative();
+  return deviation.largest();
 }
 
 template <class T>
@@ -167,7 +165,7 @@ double gradient_error(const Task& task, const Operands<T>& operands) {
     d_key.add(one.d_key, one.keys, one.kv_head * task.setting.n);
     d_value.add(one.d_value, one.keys, one.kv_head * task.setting.n);
   });
-  return worse(d_query.relative(), worse(d_key.error_of(operands.d_key), d_value.error_of(operands.d_value)));
+  return worse(d_query.largest(), worse(d_key.error_of(operands.d_key), d_value.error_of(operands.d_value)));
 }
 
 template double output_error(const Task&, const Operands<float>&);

@@ -5,8 +5,7 @@
 namespace attn::bench {
 
 /// Checks of the results of a kernel against kernel 1 of its family in float64, at the `checked_queries`. An
-/// error is the largest deviation in a tensor divided by the largest expected number. Instantiated for float
-/// and double.
+/// error is the largest deviation of a number. Instantiated for float and double.
 template <class T>
 double output_error(const Task& task, const Operands<T>& operands);
 

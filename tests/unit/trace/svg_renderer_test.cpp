@@ -141,8 +141,8 @@ TEST_CASE("a weight that a mask hides is hatched, without a number, and is no 0"
     const Tensor<2> scores{{0.0, -std::numeric_limits<double>::infinity()}, {0.0, -800.0}};
     trace.step({.id = "weights",
                 .axes = {"query", "key"},
-                .worked = attn::worked_softmax(attn::Known<2>{"scores", scores}),
-                .distribution = true},
+                .distribution = true,
+                .worked = attn::worked_softmax(attn::Known<2>{"scores", scores})},
                attn::softmax(scores));
   });
   CHECK(is_well_formed(document));
