@@ -245,7 +245,8 @@ Command parse_probe(int argc, char** argv) {
   refuse_extras(app, command);
   if (probe.last_seed && probe.is_audit)
     throw Error(fmt::format("{}: --audit is of dimensions, not of seeds; valid: no --seed", command));
-  if (probe.last_seed && probe.output && std::filesystem::is_directory(*probe.output))
+  if (probe.last_seed && probe.output &&
+      (std::filesystem::is_directory(*probe.output) || probe.output->ends_with('/')))
     probe.output = (std::filesystem::path(*probe.output) / "probe.npz").string();
   if (probe.output && !probe.output->ends_with(".npz"))
     throw Error(fmt::format("{}: --output {} does not end in .npz; valid: --output FILE.npz", command,

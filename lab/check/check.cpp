@@ -315,6 +315,25 @@ bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
          typed.count("source") > 0 || typed.count("target") > 0;
 }
 
+/// How many tokens of each sample a given mask takes for real: it hides those behind them from every query.
+/// None where it hides no such tokens.
+std::vector<std::size_t> lengths_by_mask(const Plan& plan) {
+  std::vector<std::size_t> lengths;
+  bool is_padded = false;
+  for (const auto& [id, given] : plan.given) {
+    if ((id != "mask" && id != "attention/mask") || !given.tensor) continue;
+    const auto n = given.tensor->shape().back(), numbers = attn::element_count(given.tensor->shape());
+    for (std::size_t begin = 0; begin < numbers; begin += n * n) {
+      std::size_t length = 0;
+      for (std::size_t i = 0; i < n * n; ++i)
+        if (given.tensor->view().at(begin + i) != 0.0) length = std::max(length, i % n + 1);
+      lengths.push_back(length);
+      is_padded = is_padded || length < n;
+    }
+  }
+  return is_padded ? lengths : std::vector<std::size_t>();
+}
+
 /// `source` is the file that has the inputs.
 Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
                       const std::string& path) {
@@ -334,12 +353,16 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
   if (!check.probe) note_rounded_inputs(dump, expected);
   const bool has_input_of_probe = compare_inputs(check, plan, dump, path);
   const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
-  if (queries.is_padded()) dump.lengths = queries.lengths();
+  if (queries.is_padded())
+    dump.lengths = queries.lengths();
+  else if (plan.target.size() == 0)
+    dump.lengths = lengths_by_mask(plan);
   dump.settled = settled_by(plan, check.probe.has_value());
   const auto rerun = [&plan = plan](const attn::Watch& watch) {
     lessons::run_watched(*plan.lesson, plan, watch);
   };
   attn::settle_names(dump, expected, rerun, check.conventions);
+  attn::settle_arithmetic(dump, rerun, check.conventions);
   attn::settle_forms(dump, expected, rerun, check.conventions);
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())
@@ -508,6 +531,7 @@ struct Grade {
   std::size_t steps_missing = 0;  ///< of a sheet those left empty, of a dump the results that it lacks
   std::size_t blanks = 0;         ///< places of a sheet that are empty
   std::string same_probe_as{};    ///< the first file of the folder that is of the same probe
+  std::vector<std::string> assumptions{};  ///< on what the file holds, as sentences
 
   bool is_checked() const { return status == "right" || status == "wrong" || status == "incomplete"; }
   bool is_right() const { return status == "right" || (status == "incomplete" && blanks == 0); }
@@ -556,6 +580,7 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
     grade.student = is_folder ? std::filesystem::path(checked.probe).stem().string() : checked.student;
     grade.probe = checked.probe;
     grade.blanks = checked.diagnosis.blanks;
+    grade.assumptions = checked.dump.assumptions;
     grade.steps_missing =
         is_sheet ? checked.diagnosis.missing.size() : missing_results(checked.plan, checked.dump);
     if ((is_sheet && !checked.diagnosis.is_complete()) || checked.diagnosis.leaves_open())
@@ -571,8 +596,11 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
       grade.status = "wrong";
       grade.wrong_entries +=
           step.finding == attn::Finding::shape ? attn::element_count(step.right_shape) : step.different;
-      const auto names = problem_in_table(step, checked);
-      if (check.hint < attn::Hint::name || grade.mistakes.find(names) != std::string::npos) continue;
+      if (check.hint == attn::Hint::where) continue;
+      const auto names = check.hint == attn::Hint::family && !step.mistakes.empty()
+                             ? attn::families_of(step)
+                             : problem_in_table(step, checked);
+      if (grade.mistakes.find(names) != std::string::npos) continue;
       grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
     }
   } catch (const OtherProbe& error) {
@@ -607,19 +635,21 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
                                    {"steps_wrong", one.steps_wrong},
                                    {"steps_missing", one.steps_missing},
                                    {"blanks", one.blanks},
-                                   {"same_probe_as", one.same_probe_as}});
+                                   {"same_probe_as", one.same_probe_as},
+                                   {"assumptions", one.assumptions}});
     return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   }
   if (format == CheckFormat::csv) {
     text =
         "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,"
-        "blanks,same_probe_as\n";
+        "blanks,same_probe_as,assumptions\n";
     for (const auto& one : grades)
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file), one.status,
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file), one.status,
                           one.step, quoted_for_csv(one.mistakes), one.wrong_entries,
                           one.seed ? std::to_string(*one.seed) : "", quoted_for_csv(one.student),
                           quoted_for_csv(one.probe), one.steps_right, one.steps_wrong, one.steps_missing,
-                          one.blanks, quoted_for_csv(one.same_probe_as));
+                          one.blanks, quoted_for_csv(one.same_probe_as),
+                          quoted_for_csv(fmt::format("{}", fmt::join(one.assumptions, " "))));
     return text;
   }
   std::size_t file = 0, step = 0;

@@ -199,10 +199,22 @@ Written written_probe(const MakeProbe& probe, const lessons::Options& options, c
               in_languages(name, result, sheet.shape_of(result))};
 }
 
+/// A folder that is not there yet is made.
+void make_folder_of(const std::string& file) {
+  std::error_code error;
+  const auto folder = std::filesystem::path(file).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error)
+    throw attn::Error(fmt::format(
+        "--output {}: the folder {} cannot be made: {}; valid: a file in a folder that can be written", file,
+        folder.string(), error.message()));
+}
+
 }  // namespace
 
 void run_probe(const MakeProbe& probe) {
   if (probe.is_audit) return show(audit(*probe.lesson, probe.options), probe.paging);
+  make_folder_of(*probe.output);
   if (!probe.last_seed) {
     const auto [inputs, task] = written_probe(probe, probe.options, *probe.output);
     write_to_file(*probe.output, inputs);

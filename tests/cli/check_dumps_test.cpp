@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/cli/stored_runs.hpp"
+#include "trace/number.hpp"
 
 namespace {
 
@@ -477,6 +478,35 @@ TEST_CASE("a right output of two decimals is right, and no type is stated that t
   check_all_right(said);
   CHECK(contains(said.text, "rounded to 2 decimals"));
   CHECK_FALSE(contains(said.text, "The numbers are float32"));
+}
+
+TEST_CASE("a tensor that alone was rounded to half precision is right, and a wrong one is not") {
+  const Desk desk;
+  const auto all = tensors_of("self-attention --model none --sentence 'a b'");
+  for (const auto* id : {"Q", "scores", "weights", "output"}) {
+    INFO(id);
+    auto mine = all;
+    mine[id] = changed(all[id], [](double x) { return attn::round_to(attn::Dtype::float16, x); });
+    const auto said = desk.said_of(mine, "self-attention");
+    CHECK(said.status == 0);
+    CHECK(said.report["dtype"] == "float16");
+    mine[id] = changed(all[id], [](double x) { return attn::round_to(attn::Dtype::float16, 1.01 * x); });
+    CHECK(desk.said_of(mine, "self-attention").verdict_on(id) == "wrong");
+  }
+}
+
+TEST_CASE("rows of padded queries may be 0 beside a key_padding_mask, as beside lengths") {
+  const Desk desk;
+  const auto all = tensors_of("self-attention --model none " + batch);
+  auto mine = only(all, {"X", "W_Q", "W_K", "W_V", "weights", "output"});
+  mine["key_padding_mask"] = hidden_tokens;
+  for (const int query : {3, 4})
+    for (auto& number : mine["output"][1][query]) number = 0.0;
+  const auto said = desk.said_of(mine, "self-attention");
+  CHECK(said.status == 0);
+  CHECK(said.verdict_on("output") == "convention");
+  mine["output"][0][3] = mine["output"][1][3];
+  CHECK(desk.said_of(mine, "self-attention").verdict_on("output") == "wrong");
 }
 
 TEST_CASE("a large negative fill does not excuse what is visible beside it") {

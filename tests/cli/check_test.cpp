@@ -106,9 +106,9 @@ TEST_CASE("a folder of dumps becomes a table, and one wrong file is enough for s
   CHECK(
       lines[0] ==
       "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,blanks,"
-      "same_probe_as");
+      "same_probe_as,assumptions");
   CHECK(std::regex_match(
-      lines[1], std::regex("ada.npz,wrong,scaled,no-scale,[1-9][0-9]*,42,,probe.npz,[1-9][0-9]*,1,0,0,")));
+      lines[1], std::regex("ada.npz,wrong,scaled,no-scale,[1-9][0-9]*,42,,probe.npz,[1-9][0-9]*,1,0,0,,")));
   CHECK(lines[2].rfind("eve.npz,unreadable,,", 0) == 0);
 }
 
@@ -141,16 +141,37 @@ TEST_CASE("the table of a folder counts steps, and names who handed in nothing a
     line = std::regex_replace(line, std::regex(",[0-9]+(?=,[a-z]+,[a-z]+.npz)"), ",SEED");
   CHECK(lines == std::vector<std::string>{
                      "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_"
-                     "missing,blanks,same_probe_as",
-                     "anna.json,right,,,0,SEED,anna,anna.npz,4,0,0,0,",
-                     "bert.json,right,,,0,SEED,bert,bert.npz,1,0,1,0,",
-                     "carl.json,wrong,output,nan,1,SEED,carl,carl.npz,0,1,0,0,",
-                     "eve.json,right,,,0,SEED,anna,anna.npz,2,0,0,0,anna.json",
-                     ",missing,,,0,SEED,dora,dora.npz,0,0,1,0,",
+                     "missing,blanks,same_probe_as,assumptions",
+                     "anna.json,right,,,0,SEED,anna,anna.npz,4,0,0,0,,",
+                     "bert.json,right,,,0,SEED,bert,bert.npz,1,0,1,0,,",
+                     "carl.json,wrong,output,nan,1,SEED,carl,carl.npz,0,1,0,0,,",
+                     "eve.json,right,,,0,SEED,anna,anna.npz,2,0,0,0,anna.json,",
+                     ",missing,,,0,SEED,dora,dora.npz,0,0,1,0,,",
                  });
   const auto text = run(command).out;
   CHECK(contains(in_one_line(text), "eve.json right same probe as anna.json"));
   CHECK(contains(in_one_line(text), "dora.npz missing"));
+}
+
+TEST_CASE("the table of a folder has families where no more is to be told, and what was assumed") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.file("dumps"));
+  const auto probe = folder.file("new/probes/probe.npz");  // in folders that probe makes
+  output_of("probe multihead --heads 2 --kv-heads 2 --output " + probe);
+  output_of("break multihead no-scale --heads 2 --kv-heads 2 --output " + folder.file("dumps/ada.npz"));
+  output_of(fmt::format("multihead --input {} --output {}", probe, folder.file("dumps/eve.npz")));
+  const auto command = fmt::format("check multihead --folder {} --probe {}", folder.file("dumps"), probe);
+  CHECK(contains(in_one_line(run(command + " --hint 2").out), "ada.npz wrong scaled scale"));
+  CHECK_FALSE(contains(run(command + " --hint 1").out, "scale "));
+
+  auto tensors = json::object();
+  const auto trace = json::parse(output_of("multihead --model none --format json"));
+  for (const auto& event : trace["events"])
+    if (event.contains("data")) tensors[event["id"].get<std::string>()] = event["data"];
+  std::filesystem::create_directory(folder.file("plain"));
+  folder.write("plain/eve.json", tensors.dump());
+  CHECK_THAT(run("check multihead --folder " + folder.file("plain") + " --format csv").out,
+             Catch::Contains(",\"heads = 2 is assumed"));
 }
 
 TEST_CASE("a table of dumps goes to a file, and status 2 says that none could be checked") {

@@ -146,7 +146,7 @@ std::string verdict_on_thirds(const ordered_json& weights, const ordered_json& o
 
 const std::string columns_of_grades =
     "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,blanks,"
-    "same_probe_as\n";
+    "same_probe_as,assumptions\n";
 
 }  // namespace
 
@@ -350,11 +350,10 @@ TEST_CASE("a folder of sheets is graded, a line each") {
   folder.write("carl.json", sheet.dump());
   const auto graded = run(fmt::format("check sdpa --folder {} --format csv", folder.path().string()));
   CHECK(graded.status == 1);
-  CHECK(
-      graded.out ==
-      columns_of_grades +
-          "anna.json,right,,,0,8,the answers,,4,0,0,0,\nbert.json,wrong,scaled,no-scale,7,8,the answers,,2,1,"
-          "1,6,\ncarl.json,incomplete,,,0,8,the answers,,2,0,2,15,\n");
+  const std::string assumed = ",It answers the sheet of: attnlab worksheet sdpa --seed 8\n";
+  CHECK(graded.out == columns_of_grades + "anna.json,right,,,0,8,the answers,,4,0,0,0," + assumed +
+                          "bert.json,wrong,scaled,no-scale,7,8,the answers,,2,1,1,6," + assumed +
+                          "carl.json,incomplete,,,0,8,the answers,,2,0,2,15," + assumed);
   std::filesystem::remove(folder.file("bert.json"));
   CHECK(run(fmt::format("check sdpa --folder {}", folder.path().string())).status == 1);
 }
@@ -459,7 +458,9 @@ TEST_CASE("a sheet's name is told in the table of a folder, and a head of one co
   sheet.replace(blank, 4, "9999");
   folder.write("sheet.txt", sheet);
   CHECK(run(fmt::format("check multihead --folder {} --format csv", folder.path().string())).out ==
-        columns_of_grades + "sheet.txt,wrong,Q_heads,unknown,1,42,\"Anna, Lee\",,0,1,6,51,\n");
+        columns_of_grades +
+            "sheet.txt,wrong,Q_heads,unknown,1,42,\"Anna, Lee\",,0,1,6,51,,It answers the sheet of: attnlab "
+            "worksheet multihead --seed 42\n");
 }
 
 TEST_CASE("the normaliser is told on the sheet: no exp where sums are divided by") {

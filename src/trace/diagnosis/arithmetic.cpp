@@ -92,4 +92,22 @@ Dtype arithmetic_of(const std::vector<const AnyTensor*>& computed) {
   return narrowest;
 }
 
+std::optional<Dtype> half_precision_of(const AnyTensor& tensor, const std::vector<double>& right) {
+  constexpr std::ptrdiff_t fewest_entries = 2;
+  constexpr double rounding_of_float32 = 1e-5;
+  if (!is_floating(tensor.dtype()) || element_count(tensor.shape()) != right.size()) return std::nullopt;
+  const auto* const theirs = static_cast<const double*>(tensor.view().data);
+  const auto* const end = theirs + right.size();
+  const auto is_other = [](double a, double b) {
+    return std::abs(a - b) > rounding_of_float32 * std::abs(b);
+  };
+  if (std::equal(theirs, end, right.begin(), [&](double a, double b) { return !is_other(a, b); }) ||
+      std::count_if(theirs, end, tells_its_type) < fewest_entries)
+    return std::nullopt;
+  for (const auto dtype : {Dtype::float16, Dtype::bfloat16})
+    if (std::equal(theirs, end, right.begin(), [&](double a, double b) { return a == round_to(dtype, b); }))
+      return dtype;
+  return std::nullopt;
+}
+
 }  // namespace attn

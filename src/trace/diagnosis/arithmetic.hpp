@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "trace/any_tensor.hpp"
@@ -14,5 +15,9 @@ namespace attn {
 /// the others have to tell a half-precision type, fractions of small denominators not among them. Tensors of
 /// other types say nothing; without any it is float64.
 Dtype arithmetic_of(const std::vector<const AnyTensor*>& computed);
+
+/// Float16 or bfloat16 where every number of a tensor is the one of `right` rounded to it, some are no small
+/// integers nor of few binary digits, and one is another than the right one. None otherwise.
+std::optional<Dtype> half_precision_of(const AnyTensor& tensor, const std::vector<double>& right);
 
 }  // namespace attn

@@ -20,4 +20,8 @@ void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_
 void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
                   const std::set<std::string>& conventions = {});
 
+/// Takes a dump for one of half precision where one of its steps is the right one rounded to that, however
+/// few numbers it has.
+void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions);
+
 }  // namespace attn

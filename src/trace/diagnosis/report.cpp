@@ -45,16 +45,6 @@ std::string conventions_in_words(const StepVerdict& step) {
   return fmt::format("a different convention: {}", fmt::join(ids_without_variants(step.conventions), ", "));
 }
 
-std::string families_of(const StepVerdict& step) {
-  std::vector<std::string> families;
-  for (const auto& id : ids_without_variants(step.mistakes))
-    if (const auto* mistake = find_mistake(id))
-      if (const std::string family(mistake->family);
-          std::find(families.begin(), families.end(), family) == families.end())
-        families.push_back(family);
-  return fmt::format("{}", fmt::join(families, " or "));
-}
-
 /// ", given your weights" of a step that follows from wrong ones.
 std::string given_in_words(const StepVerdict& step) {
   constexpr std::size_t most_named = 3;
@@ -249,6 +239,17 @@ bool is_stored_as(Dtype dtype, const Dump& dump) {
                      [&](const auto& tensor) { return tensor.second.dtype() == dtype; });
 }
 
+/// "The numbers have no more digits than", or some of them where others are kept wider than half precision.
+std::string_view words_before_type(const Dump& dump) {
+  if (is_stored_as(dump.arithmetic, dump)) return "The numbers are";
+  const bool is_half = dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16;
+  for (const auto& [id, tensor] : dump.tensors)
+    for (std::size_t i = 0; is_half && is_floating(tensor.dtype()) && i < element_count(tensor.shape()); ++i)
+      if (const double x = tensor.view().at(i); std::isfinite(x) && round_to(dump.arithmetic, x) != x)
+        return "Some numbers have no more digits than";
+  return "The numbers have no more digits than";
+}
+
 /// What the file is, and how it was read.
 std::string heading(const Dump& dump, const ReportSettings& settings) {
   auto text = fmt::format("check {}: {}{}\n", settings.lesson, settings.dump,
@@ -256,9 +257,7 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
   if (dump.decimals)
     text += fmt::format("  The numbers are rounded to {} decimals.\n", *dump.decimals);
   else if (dump.arithmetic != Dtype::float64)
-    text += fmt::format("  The numbers {} {}.\n",
-                        is_stored_as(dump.arithmetic, dump) ? "are" : "have no more digits than",
-                        name_of(dump.arithmetic));
+    text += fmt::format("  {} {}.\n", words_before_type(dump), name_of(dump.arithmetic));
   for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark, settings.width, 2);
   if (!dump.unknown.empty())
     text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
@@ -287,6 +286,16 @@ std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_ha
 }
 
 }  // namespace
+
+std::string families_of(const StepVerdict& step) {
+  std::vector<std::string> families;
+  for (const auto& id : ids_without_variants(step.mistakes))
+    if (const auto* mistake = find_mistake(id))
+      if (const std::string family(mistake->family);
+          std::find(families.begin(), families.end(), family) == families.end())
+        families.push_back(family);
+  return fmt::format("{}", fmt::join(families, " or "));
+}
 
 std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings) {
   auto text = heading(dump, settings) + '\n';

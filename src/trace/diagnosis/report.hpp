@@ -29,6 +29,9 @@ struct ReportSettings {
   std::map<std::string, std::vector<AxisLabels>> labels{};  ///< by step: of the axes, the batch axis first
 };
 
+/// "masks" or "softmax or masks": the parts of attention that the mistakes of a wrong step belong to.
+std::string families_of(const StepVerdict& step);
+
 /// The diagnosis as text for people.
 std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings);
 
