@@ -98,6 +98,14 @@ bool is_option_in_effect(const SaidOption& said, const Lesson& lesson, const Opt
   return is_so;
 }
 
+/// The text in the quotes that a shell needs.
+std::string as_word(const std::string& text) {
+  if (text.find_first_of("\"$`\\!") == text.npos) return fmt::format("\"{}\"", text);
+  std::string quoted;
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format("'{}'", quoted);
+}
+
 }  // namespace
 
 bool is_in_effect(const std::string& command, const Lesson& lesson, const Options& options) {
@@ -125,6 +133,40 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
     }
   }
   return kept;
+}
+
+std::string with_own_options(const std::string& command, const Options& options) {
+  const auto words = words_of_command(command);
+  const auto said = options_said(words);
+  const auto& all = all_lessons();
+  const auto lesson =
+      std::find_if(all.begin(), all.end(), [&](const auto* one) { return one->name == words.front(); });
+  const auto says = [&](std::string_view flag) {
+    return std::any_of(said.begin(), said.end(), [&](const auto& one) { return one.flag == flag; });
+  };
+  const auto has_own_start = [&] {
+    for (const auto* flag :
+         {"sentence", "source", "target", "memory", "embeddings", "explain", "input", "set"})
+      if (says(flag)) return true;
+    return false;
+  };
+  if (lesson == all.end() || has_own_start()) return command;
+  auto whole = command;
+  const auto add = [&](std::string_view flag, const std::vector<std::string>& texts) {
+    if (options.typed.count(flag) == 0 || !(*lesson)->uses(flag) ||
+        (texts.size() > 1 && !(*lesson)->takes_batches))
+      return;
+    for (const auto& text : texts) whole += fmt::format(" --{} {}", flag, as_word(text));
+  };
+  const bool takes_pair = (*lesson)->uses("source") && (*lesson)->uses("target");
+  add("sentence", options.sentence);
+  if (takes_pair) {
+    add("source", options.source);
+    add("target", options.target);
+  }
+  if (options.typed.count("seed") > 0 && (*lesson)->uses("seed") && !says("seed"))
+    whole += fmt::format(" --seed {}", options.seed);
+  return whole;
 }
 
 }  // namespace lessons

@@ -111,8 +111,10 @@ void Workbench::code(const std::vector<std::string>& lines) const {
 void Workbench::try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare) const {
   if (is_mute()) return;
   std::vector<std::string> lines;
-  for (const auto& [command, what_to_look_for] :
+  for (const auto& [proposed, what_to_look_for] :
        without_those_in_effect(commands, spare, *plan.lesson, options)) {
+    auto command = with_own_options(proposed, options);
+    if (attn::display_width("attnlab " + command) > columns_of_a_page) command = proposed;
     const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
     const bool fits = attn::display_width(whole) <= columns_of_a_page;
     lines.push_back(fits ? whole : "attnlab " + command);

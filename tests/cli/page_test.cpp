@@ -239,6 +239,21 @@ TEST_CASE("a page does not tell to run what was just run, and has another comman
   }
 }
 
+TEST_CASE("what a page tells to try next keeps the sentences and the seed that were typed, and runs") {
+  const auto commands = commands_on(output_of("sdpa --sentence \"it's \\\"new\\\"\" --seed 7"));
+  CHECK(std::count(commands.begin(), commands.end(),
+                   "self-attention --sentence 'it'\\''s \"new\"' --seed 7") == 1);
+  for (const std::string page :
+       {"cross-attention --source 'a b' --target 'c d e'", "masking --sentence 'a b' --sentence c"})
+    for (const auto& command : commands_on(output_of(page))) {
+      INFO(command);
+      CHECK(run(command).status == 0);
+    }
+  const auto pair = commands_on(output_of("cross-attention --source 'a b' --target 'c d e'"));
+  CHECK(std::count(pair.begin(), pair.end(),
+                   "cross-attention --heads 2 --source \"a b\" --target \"c d e\"") == 1);
+}
+
 TEST_CASE("commands are told from what is said of them") {
   CHECK(commands_on("demo: a lesson\n\nThe idea\n  attnlab list\n\n"
                     "Try next\n  attnlab sdpa --causal\n      what changes?\n"
