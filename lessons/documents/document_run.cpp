@@ -591,9 +591,12 @@ void DocumentRun::add_words(attn::About& about, const Section& section,
 
 attn::Mistakes DocumentRun::mistakes_of(const std::string& step, const formula::Definition& definition,
                                         const Scope& scope) {
-  auto all = mistakes_of_step(bench_, {step, definition, std::make_shared<formula::Sheet>(sheet_),
-                                       [&](const formula::Expr& x) { return settled(x, scope); }});
-  if (const auto in_code = functions_.mistakes.find(named_in(scope.results, step)); in_code != functions_.mistakes.end())
+  auto all = mistakes_of_step(
+      bench_, {step, definition, {std::shared_ptr<void>(), &sheet_}, [&](const formula::Expr& x) {
+                 return settled(x, scope);
+               }});
+  const auto in_code = functions_.mistakes.find(named_in(scope.results, step));
+  if (in_code != functions_.mistakes.end())
     for (auto& mistake : in_code->second(*this, definition.name)) all.push_back(std::move(mistake));
   return all;
 }

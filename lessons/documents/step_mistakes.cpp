@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "formula/edits.hpp"
+#include "formula/functions.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 
@@ -18,20 +22,18 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 using attn::MistakeFormula;
 
-void set_number(formula::Sheet& sheet, const char* name, double number) {
-  if (sheet.find(name) == nullptr)
-    sheet.set(name, formula::view_of({}, std::make_shared<const formula::Numbers>(
-                                             formula::Numbers::shape_type{}, number)));
-}
+/// Tensors by their names.
+using Views = std::map<std::string, formula::View>;
 
-void set_axis(formula::Sheet& sheet, const char* name, std::size_t length) {
-  if (!sheet.has_axis(name)) sheet.axis(name, length);
+formula::View number_alone(double number) {
+  return formula::view_of({},
+                          std::make_shared<const formula::Numbers>(formula::Numbers::shape_type{}, number));
 }
 
 /// What a mask is made of: the rule on positions, and the padding of the keys.
 class MaskRules {
  public:
-  MaskRules(const Workbench& bench, const formula::View& mask, formula::Sheet& sheet)
+  MaskRules(const Workbench& bench, const formula::View& mask, const formula::Sheet& sheet)
       : queries_(sheet.size_of("query")),
         keys_(sheet.size_of("key")),
         samples_(sheet.has_axis("batch") ? sheet.size_of("batch") : 1),
@@ -48,15 +50,14 @@ class MaskRules {
     add_keys_out_of_reach(plan.lesson->uses("source") ? plan.source : plan.sentence);
   }
 
-  void tell(formula::Sheet& sheet) const {
+  void add_to(Views& known) const {
     const bool pads = std::find(real_.begin(), real_.end(), false) != real_.end();
-    set_number(sheet, "hides_future", hides_future_);
-    set_number(sheet, "hides_padding", pads);
-    set_number(sheet, "reach", window_);
-    set_number(sheet, "offset", offset_);
-    sheet.set("real", formula::view_of({"batch", "key"}, std::make_shared<const formula::Truths>(real_)));
-    sheet.set("allowed",
-              formula::view_of({"query", "key"}, std::make_shared<const formula::Truths>(allowed_)));
+    known["hides_future"] = number_alone(hides_future_);
+    known["hides_padding"] = number_alone(pads);
+    known["reach"] = number_alone(window_);
+    known["offset"] = number_alone(offset_);
+    known["real"] = formula::view_of({"batch", "key"}, std::make_shared<const formula::Truths>(real_));
+    known["allowed"] = formula::view_of({"query", "key"}, std::make_shared<const formula::Truths>(allowed_));
   }
 
  private:
@@ -97,30 +98,6 @@ class MaskRules {
   formula::Truths real_, allowed_;
 };
 
-/// The numbers of a run that formulas of mistakes may speak of.
-void add_numbers(const Workbench& bench, formula::Sheet& sheet) {
-  const auto& options = bench.options;
-  const auto& lesson = *bench.plan.lesson;
-  const bool has_heads = sheet.has_axis("head"), projects = lesson.uses("d-model");
-  set_number(sheet, "temperature", options.temperature);
-  set_number(sheet, "many_heads", has_heads);
-  set_number(sheet, "has_mask", sheet.find("mask") != nullptr);
-  set_number(sheet, "writes", lesson.uses("new-tokens"));
-  set_number(sheet, "projected", projects && bench.trace.speaks_of("Q"));
-  set_number(sheet, "split", sheet.find("Q_heads") != nullptr && bench.trace.speaks_of("Q_heads"));
-  if (has_heads) set_number(sheet, "kv_heads", static_cast<double>(bench.kv_heads()));
-  if (options.d_model && projects) set_axis(sheet, "d_model", bench.d_model());
-  if (sheet.has_axis("batch") && sheet.has_axis("key"))
-    set_axis(sheet, "batch_key", sheet.size_of("batch") * sheet.size_of("key"));
-  const auto lengths = bench.plan.target.lengths();
-  if (lesson.uses("target") && sheet.has_axis("batch") && lengths.size() == sheet.size_of("batch")) {
-    auto numbers = formula::Numbers::from_shape({lengths.size()});
-    std::copy(lengths.begin(), lengths.end(), numbers.begin());
-    sheet.set("target_lengths",
-              formula::view_of({"batch"}, std::make_shared<const formula::Numbers>(std::move(numbers))));
-  }
-}
-
 std::vector<double> numbers_of(const formula::View& view) {  // row-major
   std::vector<double> numbers(attn::element_count(view.shape));
   for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -139,31 +116,59 @@ double weighted_median(std::vector<std::pair<double, double>> numbers_and_weight
   return numbers_and_weights.back().first;
 }
 
-/// A formula of the catalogue on the sheet of a run.
-class MadeOnSheet {
+/// What the formulas of mistakes in one step are computed with.
+class StepMistakes {
  public:
-  MadeOnSheet(const StepOnSheet& step, const MistakeFormula& mistake) : step_(step), mistake_(mistake) {}
+  StepMistakes(const Workbench& bench, const StepOnSheet& step) : step_(step) {
+    const auto& options = bench.options;
+    const auto& lesson = *bench.plan.lesson;
+    const auto& sheet = *step.sheet;
+    const bool has_heads = sheet.has_axis("head"), has_batch = sheet.has_axis("batch");
+    const bool has_mask = sheet.find("mask") != nullptr, projects = lesson.uses("d-model");
+    const bool has_split = sheet.find("Q_heads") != nullptr && bench.trace.speaks_of("Q_heads");
+    for (const auto& [name, number] : std::initializer_list<std::pair<const char*, double>>{
+             {"temperature", options.temperature},
+             {"many_heads", has_heads},
+             {"has_mask", has_mask},
+             {"writes", lesson.uses("new-tokens")},
+             {"projected", projects && bench.trace.speaks_of("Q")},
+             {"split", has_split}})
+      known_[name] = number_alone(number);
+    if (has_heads) known_["kv_heads"] = number_alone(static_cast<double>(bench.kv_heads()));
+    if (options.d_model && projects) axes_["d_model"] = bench.d_model();
+    if (has_batch && sheet.has_axis("key"))
+      axes_["batch_key"] = sheet.size_of("batch") * sheet.size_of("key");
+    const auto lengths = bench.plan.target.lengths();
+    if (lesson.uses("target") && has_batch && lengths.size() == sheet.size_of("batch")) {
+      auto numbers = formula::Numbers::from_shape({lengths.size()});
+      std::copy(lengths.begin(), lengths.end(), numbers.begin());
+      known_["target_lengths"] =
+          formula::view_of({"batch"}, std::make_shared<const formula::Numbers>(std::move(numbers)));
+    }
+    if (step.name != "masked") return;
+    if (const auto* mask = sheet.find(settled(formula::name("mask"))->name))
+      MaskRules(bench, *mask, sheet).add_to(known_);
+  }
 
-  /// Whether the run has all names, and its dimensions are as the condition wants them.
-  bool can_be_made() const {
-    const auto& names = mistake_.names;
-    const auto& conditions = mistake_.conditions;
-    return std::all_of(names.begin(), names.end(), [&](const auto& name) { return is_known(name); }) &&
+  /// Whether the run has all names, and its dimensions and settings are as the conditions want them.
+  bool can_make(const MistakeFormula& mistake) {
+    const auto& conditions = mistake.conditions;
+    return std::all_of(mistake.names.begin(), mistake.names.end(),
+                       [&](const auto& name) { return meaning(name).is_known; }) &&
            std::all_of(conditions.begin(), conditions.end(), [&](const auto& one) { return may_hold(one); });
   }
 
-  std::optional<attn::AnyTensor> result(const attn::AnyTensor* theirs) const try {
-    const auto& step = step_.definition;
-    if (mistake_.needs_theirs) {
-      if (theirs == nullptr || !attn::is_floating(theirs->dtype()) || shape_of(step.axes) != theirs->shape())
+  std::optional<attn::AnyTensor> result(const MistakeFormula& mistake, const attn::AnyTensor* theirs) try {
+    const auto& axes = step_.definition.axes;
+    if (mistake.needs_theirs) {
+      if (theirs == nullptr || !attn::is_floating(theirs->dtype()) || shape_of(axes) != theirs->shape())
         return std::nullopt;
-      sheet().set("theirs", formula::view_of(step.axes, theirs->view()));
+      sheet().set("theirs", formula::view_of(axes, theirs->view()));
     }
-    if (mistake_.constant && !solve()) return std::nullopt;
-    const auto& conditions = mistake_.conditions;
-    if (!std::all_of(conditions.begin(), conditions.end(), [&](const auto& one) { return holds(one); }))
-      return std::nullopt;
-    const auto view = sheet().value(formula());
+    if (mistake.constant && !solve(mistake)) return std::nullopt;
+    for (const auto& condition : mistake.conditions)
+      if (!holds(mistake, condition)) return std::nullopt;
+    const auto view = sheet().value(formula(mistake));
     return attn::AnyTensor(
         attn::TensorView{view.is_truth ? attn::Dtype::boolean : attn::Dtype::float64, view.shape, view.data});
   } catch (const formula::Error&) {  // of an index that does not fit these dimensions
@@ -171,35 +176,92 @@ class MadeOnSheet {
   }
 
  private:
-  formula::Sheet& sheet() const { return *step_.sheet; }
+  struct Meaning {
+    bool is_known;
+    std::optional<double> number;  ///< that stays the same, whoever watches
+  };
+
+  /// A copy of the run's sheet with the numbers that mistakes need.
+  formula::Sheet& sheet() {
+    if (!copy_) {
+      copy_.emplace(*step_.sheet);
+      for (const auto& [name, length] : axes_)
+        if (!copy_->has_axis(name)) copy_->axis(name, length);
+      for (const auto& [name, view] : known_)
+        if (copy_->find(name) == nullptr) copy_->set(name, view);
+    }
+    return *copy_;
+  }
 
   formula::Expr settled(const formula::Expr& x) const { return step_.settled ? step_.settled(x) : x; }
 
-  bool is_known(const std::string& name) const {
-    if (sheet().has_axis(name)) return true;
-    const auto meant = settled(formula::name(name));
-    return meant->op == formula::Op::number || sheet().find(meant->name) != nullptr;
+  const Meaning& meaning(const std::string& name) {
+    auto [found, is_new] = meanings_.try_emplace(name);
+    if (is_new) found->second = meaning_of(name);
+    return found->second;
   }
 
-  attn::Shape shape_of(const formula::Axes& axes) const {
+  Meaning meaning_of(const std::string& name) const {
+    const auto& sheet = *step_.sheet;
+    if (sheet.has_axis(name)) return {true, static_cast<double>(sheet.size_of(name))};
+    if (const auto axis = axes_.find(name); axis != axes_.end())
+      return {true, static_cast<double>(axis->second)};
+    const auto meant = settled(formula::name(name));
+    if (meant->op == formula::Op::number) return {true, meant->number};
+    const auto* tensor = sheet.find(meant->name);
+    if (const auto known = known_.find(meant->name); tensor == nullptr && known != known_.end())
+      tensor = &known->second;
+    if (tensor == nullptr || !tensor->axes.empty()) return {tensor != nullptr, std::nullopt};
+    return {true, tensor->at({})};
+  }
+
+  /// The number that a condition is on these dimensions; none where it speaks of tensors, which may change,
+  /// or of what is solved for later.
+  std::optional<double> number_of(const formula::Expr& x) {
+    if (x->op == formula::Op::number) return x->number;
+    if (x->op == formula::Op::name || x->op == formula::Op::size) return meaning(x->name).number;
+    const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
+    if (function == nullptr) return std::nullopt;
+    std::vector<double> operands;
+    for (const auto& part : x->parts) {
+      const auto number = number_of(part);
+      if (!number) return std::nullopt;
+      operands.push_back(*number);
+    }
+    return function->value(operands.data());
+  }
+
+  bool may_hold(const formula::Expr& condition) {
+    if (condition->op == formula::Op::call && condition->name == "and")
+      return may_hold(condition->parts[0]) && may_hold(condition->parts[1]);
+    return number_of(condition).value_or(1.0) != 0.0;
+  }
+
+  bool holds(const MistakeFormula& mistake, const formula::Expr& condition) {
+    const auto numbers = numbers_of(sheet().value(resolved(mistake, condition, {})));
+    return std::any_of(numbers.begin(), numbers.end(), [](double number) { return number != 0.0; });
+  }
+
+  attn::Shape shape_of(const formula::Axes& axes) {
     attn::Shape shape;
     for (const auto& axis : axes) shape.push_back(sheet().size_of(axis));
     return shape;
   }
 
-  formula::Definition formula() const {
-    const auto& axes = mistake_.definition.axes;
-    return resolved(mistake_.definition.expr, axes.empty() ? step_.definition.axes : axes);
+  formula::Definition formula(const MistakeFormula& mistake) {
+    const auto& axes = mistake.definition.axes;
+    return resolved(mistake, mistake.definition.expr, axes.empty() ? step_.definition.axes : axes);
   }
 
   /// With what the lesson computes in the place of the step's own name, and the operand that the mistake
   /// changes.
-  formula::Definition resolved(const formula::Expr& x, const formula::Axes& axes) const {
+  formula::Definition resolved(const MistakeFormula& mistake, const formula::Expr& x,
+                               const formula::Axes& axes) {
     const auto& step = step_.definition.name;
     auto result = formula::with_written_out(sheet(), sheet().resolved({step, axes, settled(x)}), step);
-    if (!mistake_.operand) return result;
-    const auto operand = settled(formula::name(mistake_.operand->name))->name;
-    const auto other = sheet().resolved({operand, step_.definition.axes, settled(mistake_.operand->expr)});
+    if (!mistake.operand) return result;
+    const auto operand = settled(formula::name(mistake.operand->name))->name;
+    const auto other = sheet().resolved({operand, step_.definition.axes, settled(mistake.operand->expr)});
     result.expr = with_operand(result.expr, sheet().stands_for(operand), other.expr);
     return result;
   }
@@ -210,33 +272,12 @@ class MadeOnSheet {
     return formula::with_parts(x, [&](const formula::Expr& part) { return with_operand(part, name, other); });
   }
 
-  /// Whether dimensions and settings leave it open: numbers of tensors may change, and some are solved for
-  /// later.
-  bool may_hold(const formula::Expr& condition) const {
-    if (condition->op == formula::Op::call && condition->name == "and")
-      return may_hold(condition->parts[0]) && may_hold(condition->parts[1]);
-    try {
-      const auto whole = sheet().resolved({"", {}, settled(condition)});
-      const auto names = formula::operands(whole.expr);
-      return std::any_of(names.begin(), names.end(),
-                         [&](const auto& name) { return !sheet().tensor(name).axes.empty(); }) ||
-             sheet().value(whole).at({}) != 0.0;
-    } catch (const formula::Error&) {  // it speaks of what is not there yet
-      return true;
-    }
-  }
-
-  bool holds(const formula::Expr& condition) const {
-    const auto numbers = numbers_of(sheet().value(resolved(condition, {})));
-    return std::any_of(numbers.begin(), numbers.end(), [](double number) { return number != 0.0; });
-  }
-
   /// Finds the constant by secants, from all numbers at once: what most of them say. Returns whether any says
   /// something.
-  bool solve() const {
+  bool solve(const MistakeFormula& mistake) {
     constexpr int most_secants = 40;
     constexpr double unit = 1e-14;
-    const auto& [name, varies, none] = *mistake_.constant;
+    const auto& [name, varies, none] = *mistake.constant;
     formula::Axes axes;
     for (const auto& axis : step_.definition.axes) {
       const bool is_last = std::none_of(varies.begin(), varies.end(),
@@ -246,7 +287,7 @@ class MadeOnSheet {
     }
     const auto constant = std::make_shared<formula::Numbers>(shape_of(axes), 1.0);
     sheet().set(name, formula::view_of(axes, std::shared_ptr<const formula::Numbers>(constant)));
-    const auto value = formula();
+    const auto value = formula(mistake);
     const auto theirs = numbers_of(sheet().tensor("theirs"));
     const auto at = [&](const std::vector<double>& numbers) {
       std::copy(numbers.begin(), numbers.end(), constant->begin());
@@ -277,14 +318,17 @@ class MadeOnSheet {
       numbers_before = std::exchange(numbers, at(now));
       if (!moves) break;
     }
-    if (mistake_.is_whole)
+    if (mistake.is_whole)
       std::transform(now.begin(), now.end(), now.begin(), [](double x) { return std::round(x); });
     std::copy(now.begin(), now.end(), constant->begin());
     return says_something;
   }
 
   StepOnSheet step_;
-  const MistakeFormula& mistake_;
+  Views known_;
+  std::map<std::string, std::size_t> axes_;
+  std::map<std::string, Meaning> meanings_;
+  std::optional<formula::Sheet> copy_;
 };
 
 }  // namespace
@@ -293,17 +337,12 @@ attn::Mistakes mistakes_of_step(const Workbench& bench, const StepOnSheet& step)
   attn::Mistakes mistakes;
   const auto formulas = attn::formulas_of_mistakes().find(step.name);
   if (formulas == attn::formulas_of_mistakes().end()) return mistakes;
-  auto& sheet = *step.sheet;
-  const auto* mask =
-      step.settled ? sheet.find(step.settled(formula::name("mask"))->name) : sheet.find("mask");
-  add_numbers(bench, sheet);
-  if (step.name == "masked" && mask != nullptr) MaskRules(bench, *mask, sheet).tell(sheet);
-  for (const auto& formula : formulas->second) {
-    const MadeOnSheet made(step, formula);
-    if (made.can_be_made())
-      mistakes.emplace_back(formula.id, formula.needs_theirs,
-                            [made](const attn::AnyTensor* theirs) { return made.result(theirs); });
-  }
+  const auto of_step = std::make_shared<StepMistakes>(bench, step);
+  for (const auto& formula : formulas->second)
+    if (of_step->can_make(formula))
+      mistakes.emplace_back(
+          formula.id, formula.needs_theirs,
+          [of_step, &formula](const attn::AnyTensor* theirs) { return of_step->result(formula, theirs); });
   return mistakes;
 }
 

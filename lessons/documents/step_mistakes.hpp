@@ -12,9 +12,9 @@ namespace lessons {
 
 /// A step of a run and all that is known when it is computed.
 struct StepOnSheet {
-  std::string name;                       ///< as documents name it: "masked"
-  formula::Definition definition;         ///< as the sheet has it: "causal/masked"
-  std::shared_ptr<formula::Sheet> sheet;  ///< a copy: numbers that mistakes need are added to it
+  std::string name;                ///< as documents name it: "masked"
+  formula::Definition definition;  ///< as the sheet has it: "causal/masked"
+  std::shared_ptr<const formula::Sheet> sheet;
   /// What a formula of a document says on the sheet; none where it is the same.
   std::function<formula::Expr(const formula::Expr&)> settled{};
 };
