@@ -92,6 +92,16 @@ std::string change_in_words(const attn::Prediction& wrong, const attn::Predictio
   return fmt::format("changes by up to {:.2g}", difference);
 }
 
+/// What a run has to have for the mistake's formulas; one of them may be misspelt.
+std::string needs_of(const std::string& id) {
+  std::string text;
+  for (const auto& [step, formulas] : attn::formulas_of_mistakes())
+    for (const auto& formula : formulas)
+      if (attn::id_without_variant(formula.id) == id)
+        text += fmt::format(" Its formula of {} needs {}.", step, fmt::join(formula.names, ", "));
+  return text;
+}
+
 /// The whole id, with the variant, that stands for the mistake in these steps.
 std::string find_variant(const std::string& name, const std::vector<std::string>& ids,
                          const lessons::Lesson& lesson) {
@@ -102,8 +112,9 @@ std::string find_variant(const std::string& name, const std::vector<std::string>
   const auto valid = attn::ids_without_variants(ids);
   if (const auto* mistake = attn::find_mistake(name))
     throw Error(
-        fmt::format("{} cannot make the mistake \"{}\" on these options; valid: {}. It hides here: {}",
-                    lesson.name, name, fmt::join(valid, ", "), mistake->unchanged));
+        fmt::format("{} cannot make the mistake \"{}\" on these options; valid: {}.{}", lesson.name, name,
+                    fmt::join(valid, ", "),
+                    mistake->unchanged.empty() ? needs_of(name) : " It hides here: " + mistake->unchanged));
   throw Error(fmt::format("{} cannot make the mistake \"{}\" on these options; did you mean {}? valid: {}",
                           lesson.name, name, attn::nearest(name, valid), fmt::join(valid, ", ")));
 }

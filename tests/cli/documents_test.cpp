@@ -198,6 +198,14 @@ TEST_CASE("a mistake of one's own is a few lines of data, and check names it in 
   CHECK_THAT(run(fmt::format("check sdpa {} --probe {}", mine, probe)).out, !Contains("scale-cube-root"));
 }
 
+TEST_CASE("a mistake whose formula has a name that no run has is told with its names") {
+  const Folder folder;
+  const auto data =
+      data_with_mistakes(folder, "# scale\n\n## misspelt  {#own}\n\n    scaled = scors / d_k\n");
+  CHECK_THAT(with_data(data, "break sdpa own").err, Contains("Its formula of scaled needs scors, d_k."));
+  CHECK_THAT(with_data(data, "break --list sdpa").out, !Contains("own"));
+}
+
 TEST_CASE(
     "what is wrong with a file of mistakes is said with its place by who asks for mistakes, and by no "
     "other") {
