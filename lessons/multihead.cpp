@@ -21,7 +21,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead/layout.hpp"
-#include "lessons/multihead/mistakes.hpp"
 #include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/self_attention.hpp"
 #include "lessons/self_attention/mistakes.hpp"
@@ -120,13 +119,13 @@ void add_mistakes(Functions& functions, const std::string& step, std::function<M
   };
 }
 
-/// The mistakes of the part heads.md, and what they are made of.
+/// The mistakes of projections in the part heads.md, and what they are made of.
 class HeadMistakes {
  public:
   HeadMistakes(Functions& functions, const Named& X_query, const Named& X_key,
                const MultiHeadWeights& weights, const Heads& heads, double divisor)
       : maps_{weights.Q(), weights.K(), weights.V()} {
-    const auto h = heads.query, h_kv = heads.key_value;
+    const auto h_kv = heads.key_value;
     add_mistakes(functions, "Q", [=, this, &X_query](auto&) {
       return mistakes_of_queries(X_query.tensor, maps_, divisor, h_kv);
     });
@@ -136,44 +135,11 @@ class HeadMistakes {
     add_mistakes(functions, "V", [=, this, &X_query, &X_key](auto&) {
       return mistakes_of_keys_or_values(X_query, X_key, maps_, 2, h_kv);
     });
-    if (!weights.angles) {
-      add_mistakes(functions, "Q_heads", [=, this](DocumentRun& run) {
-        return mistakes_of_query_heads(Q_ = run.copy_of<double, 3>("Q"), h, divisor);
-      });
-      add_mistakes(functions, "K_heads", [=, this](DocumentRun& run) {
-        return mistakes_of_key_heads(K_ = run.copy_of<double, 3>("K"), h_kv, divisor);
-      });
-    }
-    add_mistakes(functions, "V_heads", [=, this](DocumentRun& run) {
-      return mistakes_of_split(V_ = run.copy_of<double, 3>("V"), h_kv);
-    });
   }
   HeadMistakes(HeadMistakes&&) = delete;
 
  private:
   std::vector<LinearMap> maps_;
-  Tensor<3> Q_, K_, V_;
-};
-
-/// Those of the part concat.md.
-class OutputMistakes {
- public:
-  OutputMistakes(Functions& functions, const LinearMap& to_output, const Mistakes& of_output = {}) {
-    add_mistakes(functions, "concat", [this](DocumentRun& run) {
-      return mistakes_of_concat(heads_ = run.copy_of<double, 4>("heads"));
-    });
-    add_mistakes(functions, "output", [this, to_output, of_output](DocumentRun& run) {
-      concat_ = run.copy_of<double, 3>("concat");
-      auto mistakes = mistakes_of_head_output(heads_, concat_, to_output);
-      mistakes.insert(mistakes.end(), of_output.begin(), of_output.end());
-      return mistakes;
-    });
-  }
-  OutputMistakes(OutputMistakes&&) = delete;
-
- private:
-  Tensor<4> heads_;
-  Tensor<3> concat_;
 };
 
 template <std::size_t N>
@@ -252,7 +218,7 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
   auto attention = scaled_dot_product_attention(bench, Q_heads, attn::repeat_heads(K_heads, h),
                                                 attn::repeat_heads(V_heads, h), mask);
   Functions functions;
-  const OutputMistakes mistakes(functions, to_output, of_output);
+  functions.mistakes["output"] = [&](DocumentRun&, const std::string&) { return of_output; };
   DocumentRun run(bench, functions);
   set_view(run, "heads", {"batch", "head", "query", "d_v"}, attention.output);
   set_view(run, attention.dropped ? "dropped" : "weights", {"batch", "head", "query", "key"},
@@ -385,7 +351,6 @@ class MultiHeadCode {
     set_output_weights(run, weights_.O());
     of_heads_.emplace(functions_, X_, X_, weights_, heads_,
                       divisor_of(bench_.d_k(), bench_.options.temperature));
-    of_output_.emplace(functions_, weights_.O());
   }
 
   /// What the claims compare, without the large tables that they do not need.
@@ -411,7 +376,6 @@ class MultiHeadCode {
   std::optional<Mask<3>> mask_;
   std::optional<Integers<4>> dropout_mask_;
   std::optional<HeadMistakes> of_heads_;
-  std::optional<OutputMistakes> of_output_;
 };
 
 void run_multihead(Workbench& bench) {

@@ -189,11 +189,39 @@ class StepMistakes {
         if (!copy_->has_axis(name)) copy_->axis(name, length);
       for (const auto& [name, view] : known_)
         if (copy_->find(name) == nullptr) copy_->set(name, view);
+      for (const auto& [name, read] : read_) {
+        formula::Axes axes;
+        for (const auto& index : read->parts) axes.push_back(axis_in(index));
+        const auto definition = copy_->resolved({as_read(name), axes, read});
+        copy_->set(definition.name, copy_->value(definition));
+      }
     }
     return *copy_;
   }
 
-  formula::Expr settled(const formula::Expr& x) const { return step_.settled ? step_.settled(x) : x; }
+  formula::Expr settled(const formula::Expr& x) const {
+    const auto with_own_names = read_.empty() ? x : with_read(x);
+    return step_.settled ? step_.settled(with_own_names) : with_own_names;
+  }
+
+  /// An operand that the step reads through a formula, `K_heads[floor(head / group), key, d_k]`, is a tensor
+  /// of its own.
+  static std::string as_read(const std::string& name) { return name + "/read"; }
+
+  formula::Expr with_read(const formula::Expr& x) const {
+    formula::Node node =
+        *formula::with_parts(x, [this](const formula::Expr& part) { return with_read(part); });
+    if (read_.count(node.name) > 0) node.name = as_read(node.name);
+    return formula::Expr(std::move(node));
+  }
+
+  /// The axis of the run along which an index goes.
+  std::string axis_in(const formula::Expr& index) const {
+    if (index->op == formula::Op::name && copy_->has_axis(index->name)) return index->name;
+    for (const auto& part : index->parts)
+      if (auto axis = axis_in(part); !axis.empty()) return axis;
+    return "";
+  }
 
   const Meaning& meaning(const std::string& name) {
     auto [found, is_new] = meanings_.try_emplace(name);
@@ -201,14 +229,16 @@ class StepMistakes {
     return found->second;
   }
 
-  Meaning meaning_of(const std::string& name) const {
+  Meaning meaning_of(const std::string& name) {
     const auto& sheet = *step_.sheet;
     if (sheet.has_axis(name)) return {true, static_cast<double>(sheet.size_of(name))};
     if (const auto axis = axes_.find(name); axis != axes_.end())
       return {true, static_cast<double>(axis->second)};
     const auto meant = settled(formula::name(name));
     if (meant->op == formula::Op::number) return {true, meant->number};
+    if (sheet.has_axis(meant->name)) return {true, static_cast<double>(sheet.size_of(meant->name))};
     const auto* tensor = sheet.find(meant->name);
+    if (meant->op == formula::Op::entry && tensor != nullptr) read_.insert({name, meant});
     if (const auto known = known_.find(meant->name); tensor == nullptr && known != known_.end())
       tensor = &known->second;
     if (tensor == nullptr || !tensor->axes.empty()) return {tensor != nullptr, std::nullopt};
@@ -249,7 +279,8 @@ class StepMistakes {
   }
 
   formula::Definition formula(const MistakeFormula& mistake) {
-    const auto& axes = mistake.definition.axes;
+    auto axes = mistake.definition.axes;
+    for (auto& axis : axes) axis = settled(formula::name(axis))->name;
     return resolved(mistake, mistake.definition.expr, axes.empty() ? step_.definition.axes : axes);
   }
 
@@ -328,6 +359,7 @@ class StepMistakes {
   Views known_;
   std::map<std::string, std::size_t> axes_;
   std::map<std::string, Meaning> meanings_;
+  std::map<std::string, formula::Expr> read_;  ///< what operands stand for
   std::optional<formula::Sheet> copy_;
 };
 
