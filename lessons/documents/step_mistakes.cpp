@@ -132,7 +132,8 @@ class StepMistakes {
              {"has_mask", has_mask},
              {"writes", lesson.uses("new-tokens")},
              {"projected", projects && bench.trace.speaks_of("Q")},
-             {"split", has_split}})
+             {"split", has_split},
+             {"joined", sheet.find("concat") != nullptr}})
       known_[name] = number_alone(number);
     if (has_heads) known_["kv_heads"] = number_alone(static_cast<double>(bench.kv_heads()));
     if (options.d_model && projects) axes_["d_model"] = bench.d_model();
