@@ -49,24 +49,6 @@ class StepAlone {
 
 }  // namespace
 
-template <std::size_t N>
-std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N>& right) {
-  if (theirs.shape() != right.shape()) return std::nullopt;
-  constexpr double smallest_factor = 1.005;  // of 1 / (1 − p), beyond what rounding does
-  double factor = 0.0;
-  for (std::size_t i = 0; i < right.size(); ++i)
-    if (theirs.data()[i] != 0.0 && std::isfinite(theirs.data()[i]) && std::isfinite(right.data()[i]))
-      factor = std::max(factor, theirs.data()[i] / right.data()[i]);
-  const bool drops = std::any_of(right.begin(), right.end(), [&, i = std::size_t{0}](double number) mutable {
-    return theirs.data()[i++] == 0.0 && number != 0.0;
-  });
-  if (!drops || factor < smallest_factor) return std::nullopt;
-  auto dropped = right;
-  for (std::size_t i = 0; i < right.size(); ++i)
-    dropped.data()[i] = theirs.data()[i] == 0.0 ? 0.0 : right.data()[i] * factor;
-  return dropped;
-}
-
 /// The median of what finite numbers of `a` have more than those of `b`: that of a single place may be
 /// rounding.
 double median_difference(const double* a, const double* b, std::size_t length) {
@@ -134,7 +116,6 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
 
 #define INSTANTIATE(N)                                                                              \
   template std::optional<Tensor<N>> shifted_as(const Tensor<N>&, Tensor<N>);                        \
-  template std::optional<Tensor<N>> with_dropout_of(const Tensor<N>&, const Tensor<N>&);            \
   template attn::Mistakes mistakes_of_scores(const Workbench&, const Tensor<N>&, const Tensor<N>&); \
   template attn::Mistakes mistakes_of_divisor(const Workbench&, const Tensor<N>&, std::size_t);     \
   template attn::Mistakes mistakes_of_masked(const Workbench&, const Tensor<N>&, const Mask<3>&);   \

@@ -33,11 +33,6 @@ attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen
 template <std::size_t N>
 attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& V);
 
-/// Dropout that was left on, found in somebody's tensor: some elements are 0, and all others are those of
-/// `right` times the same number of more than 1. None where it is not so.
-template <std::size_t N>
-std::optional<Tensor<N>> with_dropout_of(const Tensor<N>& theirs, const Tensor<N>& right);
-
 /// `right` plus one number for each row: the number that somebody's tensor has. None where that is as low as
 /// what a mask adds. Rank 2, too.
 template <std::size_t N>
