@@ -336,6 +336,8 @@ class MultiHeadCode {
     run.axis(kv_head_axis(heads_), heads_.key_value);
     run.axis("d_k", bench_.d_k());
     run.axis("d_v", bench_.d_v());
+    run.set("one_head", heads_.query == 1);
+    run.set("shared", heads_.key_value != heads_.query);
     run.set("kv_heads", static_cast<double>(heads_.key_value));
     run.set("many_heads", 1.0);
     run.set("group", static_cast<double>(heads_.query / heads_.key_value));
