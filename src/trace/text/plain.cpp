@@ -201,9 +201,11 @@ std::string cell_in_ascii(std::string_view line) {
   return text;
 }
 
-/// What stands in columns, behind three blanks or more, stays in its column where there is room for it.
+/// What stands in columns, behind three blanks or more, stays in its column where there is room for it. The
+/// line of a claim is laid out for the words of its sign.
 std::string line_in_ascii(std::string_view line) {
   constexpr std::string_view gap = "   ";
+  if (line.find("✓") != line.npos || line.find("✗") != line.npos) return cell_in_ascii(line);
   const auto indent = std::min(line.find_first_not_of(' '), line.size());
   std::string text(indent, ' ');
   for (std::size_t begin = indent, column = indent; begin < line.size();) {

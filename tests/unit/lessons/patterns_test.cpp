@@ -288,7 +288,7 @@ TEST_CASE("the heads of the shipped models are of the kinds that their tasks ask
   for (const auto& head : lessons::heads_of_layers(lessons::layers_of_models())) heads[head.label] = head;
   CHECK(heads.size() == 46);
   const std::map<std::string, HeadKind> expected = {
-      {"language 1.0", HeadKind::itself},     {"language 2.1", HeadKind::back},
+      {"language 1.0", HeadKind::back},       {"language 2.1", HeadKind::itself},
       {"sentiment.0", HeadKind::one_word},    {"sentiment.1", HeadKind::one_word},
       {"block.0", HeadKind::ahead},           {"block.1", HeadKind::one_word},
       {"reverse", HeadKind::mirror},          {"one layer", HeadKind::back},
