@@ -135,7 +135,7 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
   return kept;
 }
 
-std::string with_own_options(const std::string& command, const Options& options) {
+std::string with_own_options(const std::string& command, const Options& options, const Options& usual) {
   const auto words = words_of_command(command);
   const auto said = options_said(words);
   const auto& all = all_lessons();
@@ -152,19 +152,19 @@ std::string with_own_options(const std::string& command, const Options& options)
   };
   if (lesson == all.end() || has_own_start()) return command;
   auto whole = command;
-  const auto add = [&](std::string_view flag, const std::vector<std::string>& texts) {
-    if (options.typed.count(flag) == 0 || !(*lesson)->uses(flag) ||
-        (texts.size() > 1 && !(*lesson)->takes_batches))
+  const auto add = [&](std::string_view flag, const std::vector<std::string>& texts,
+                       const std::vector<std::string>& usual_texts) {
+    if (texts == usual_texts || !(*lesson)->uses(flag) || (texts.size() > 1 && !(*lesson)->takes_batches))
       return;
     for (const auto& text : texts) whole += fmt::format(" --{} {}", flag, as_word(text));
   };
   const bool takes_pair = (*lesson)->uses("source") && (*lesson)->uses("target");
-  add("sentence", options.sentence);
+  add("sentence", options.sentence, usual.sentence);
   if (takes_pair) {
-    add("source", options.source);
-    add("target", options.target);
+    add("source", options.source, usual.source);
+    add("target", options.target, usual.target);
   }
-  if (options.typed.count("seed") > 0 && (*lesson)->uses("seed") && !says("seed"))
+  if (options.seed != usual.seed && (*lesson)->uses("seed") && !says("seed"))
     whole += fmt::format(" --seed {}", options.seed);
   return whole;
 }

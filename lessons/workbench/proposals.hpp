@@ -22,8 +22,8 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
                                               const std::vector<Proposal>& spare, const Lesson& lesson,
                                               const Options& options);
 
-/// The command with the sentences and the seed that were typed for this run, where its lesson takes them and
-/// it says nothing else of what the run starts from.
-std::string with_own_options(const std::string& command, const Options& options);
+/// The command with the sentences and the seed of this run where they are not the `usual` ones, its lesson
+/// takes them, and it says nothing else of what a run starts from.
+std::string with_own_options(const std::string& command, const Options& options, const Options& usual);
 
 }  // namespace lessons

@@ -113,7 +113,7 @@ void Workbench::try_next(const std::vector<Proposal>& commands, const std::vecto
   std::vector<std::string> lines;
   for (const auto& [proposed, what_to_look_for] :
        without_those_in_effect(commands, spare, *plan.lesson, options)) {
-    auto command = with_own_options(proposed, options);
+    auto command = with_own_options(proposed, options, plan.lesson->defaults);
     if (attn::display_width("attnlab " + command) > columns_of_a_page) command = proposed;
     const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
     const bool fits = attn::display_width(whole) <= columns_of_a_page;

@@ -239,7 +239,7 @@ TEST_CASE("a page does not tell to run what was just run, and has another comman
   }
 }
 
-TEST_CASE("what a page tells to try next keeps the sentences and the seed that were typed, and runs") {
+TEST_CASE("what a page tells to try next keeps the sentences and the seed of the run, and runs") {
   const auto commands = commands_on(output_of("sdpa --sentence \"it's \\\"new\\\"\" --seed 7"));
   CHECK(std::count(commands.begin(), commands.end(),
                    "self-attention --sentence 'it'\\''s \"new\"' --seed 7") == 1);
