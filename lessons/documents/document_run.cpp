@@ -199,6 +199,35 @@ std::string changed_by(const formula::Expr& x) {
   return changed_by(x->parts[x->name == "where" ? 1 : 0]);
 }
 
+/// "Q, K, V = X @ W_Q, X @ W_K, X @ W_V" for three products of the same matrix that stand one after the
+/// other.
+std::vector<std::string> with_projections_joined(const std::vector<std::string>& lines) {
+  constexpr std::size_t together = 3, widest = 60;
+  const auto at_equals = [](const std::string& line) { return line.find(" = "); };
+  const auto factor = [&](const std::string& line) {
+    const auto begin = at_equals(line) + 3, end = line.find(" @ ", begin);
+    return end == line.npos ? "" : line.substr(begin, end - begin);
+  };
+  std::vector<std::string> joined;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::string names, values;
+    for (std::size_t j = i; j < std::min(i + together, lines.size()) && factor(lines[j]) == factor(lines[i]);
+         ++j) {
+      const auto* const comma = j == i ? "" : ", ";
+      names += comma + lines[j].substr(0, at_equals(lines[j]));
+      values += comma + lines[j].substr(at_equals(lines[j]) + 3);
+    }
+    const bool are_three = std::count(names.begin(), names.end(), ',') + 1 == together;
+    if (!are_three || factor(lines[i]).empty() || names.size() + values.size() > widest) {
+      joined.push_back(lines[i]);
+      continue;
+    }
+    joined.push_back(names + " = " + values);
+    i += together - 1;
+  }
+  return joined;
+}
+
 /// Names of up to eight letters are filled up with blanks, so that their equals signs stand below each other.
 std::vector<std::string> with_aligned_equals(std::vector<std::string> lines) {
   constexpr std::size_t widest = 8;
@@ -727,6 +756,7 @@ void DocumentRun::tell_code(const std::string& target) {
                                                           : formula::numpy_lines(sheet_, step, true);
     list.insert(list.end(), of_step.begin(), of_step.end());
   }
+  if (bench_.options.code != "xtensor") lines = with_projections_joined(lines);
   if (!lines.empty()) bench_.code(with_aligned_equals(std::move(lines)));
   if (!others.empty())
     bench_.trace.within("rest", [&] { bench_.code(with_aligned_equals(std::move(others))); });

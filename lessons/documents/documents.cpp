@@ -15,7 +15,9 @@ namespace lessons {
 const document::Document& document_named(const std::string& name) {
   static std::map<std::string, document::Document> known;
   if (const auto found = known.find(name); found != known.end()) return found->second;
-  const auto path = std::filesystem::path(attn::data_folder("lessons")) / name;
+  std::filesystem::path path;
+  for (const auto& folder : attn::data_folders("lessons"))
+    if (path = std::filesystem::path(folder) / name; std::filesystem::exists(path)) break;
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw formula::Error(0, fmt::format("{} cannot be read; valid: a document of the lab", path.string()));

@@ -334,7 +334,8 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   auto mask = wanted ? mask_of(dump, *wanted, mask_true) : std::nullopt;
   own.names = dump.assumptions;
   if (!mask) return own;
-  const auto rules = mask_of_rules(plan, *wanted);
+  const bool is_trace_of_ours = file.header().lesson == lesson.name;  // whose mask has all that is hidden
+  const auto rules = is_trace_of_ours ? std::nullopt : mask_of_rules(plan, *wanted);
   const auto combined = rules ? attn::hidden_by_either(*mask, *rules) : *mask;
   if (!attn::are_identical(combined, *mask))
     own.assumptions.push_back(fmt::format("{} are combined: hidden is what one of them hides.",

@@ -318,7 +318,8 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
   if (options.window)
     restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()),
                 fmt::format("|{} − j| ≤ {}", position, *options.window));
-  if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
+  if (keys.is_padded() && !trace.is_given("mask"))  // a given mask says what is padding
+    restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
   if (!mask && !trace.is_given("mask")) return mask;
   if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
   const attn::About about = {.id = "mask", .title = "Who may look at whom", .axes = {"query", "key"}};

@@ -225,9 +225,12 @@ class WholeArrays {
     std::vector<std::size_t> places;
     for (const auto& axis : x.over) places.push_back(place_in(part.axes, axis));
     const bool is_whole = places.size() == part.axes.size() && !keeps;
-    if (x.name == "argmax")
-      return {fmt::format("xt::cast<double>(xt::argmax({}{}))", inner.text,
+    if (x.name == "argmax") {  // xtensor 0.24.3 fails on what has no name
+      const bool has_name = part.kind == Kind::variable && part.type != Type::truth;
+      return {fmt::format("xt::cast<double>(xt::argmax({}{}))",
+                          has_name ? inner.text : named(inner, Type::real, "entries"),
                           is_whole ? "" : fmt::format(", {}", places[0]))};
+    }
     const auto along = is_whole ? "" : fmt::format(", {{{}}}", fmt::join(places, ", "));
     const auto* kept = keeps ? ", xt::keep_dims" : "";
     if (x.name == "var") {
