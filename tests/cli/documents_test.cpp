@@ -79,33 +79,22 @@ TEST_CASE("xtensor: --code shows the page's code in xtensor, and --format cpp is
 
 namespace {
 
-/// A folder of data with the lab's documents, of which a test changes one.
+/// A folder of data with one of the lab's documents, changed.
 class Documents {
  public:
-  Documents() {
-    for (const auto* name : {"sdpa.md", "masking.md", "parts"})
-      fs::copy(original() / name, lessons() / name, fs::copy_options::recursive);
-  }
-
   /// Puts `text` in the place of `old` in a document, or behind its end.
   void change(const std::string& name, const std::string& old, const std::string& text) const {
-    auto document = read_file(original() / name);
+    auto document = read_file(fs::path(ATTN_DATA).parent_path() / "lessons" / name);
     const auto at = old.empty() ? document.size() : document.find(old);
     REQUIRE(at != document.npos);
-    std::ofstream(lessons() / name) << document.replace(at, old.size(), text);
+    const auto changed = fs::path(data()) / "lessons" / name;
+    fs::create_directories(changed.parent_path());
+    std::ofstream(changed) << document.replace(at, old.size(), text);
   }
 
   std::string data() const { return folder_.file("data"); }
 
  private:
-  static fs::path original() { return fs::path(ATTN_DATA).parent_path() / "lessons"; }
-
-  fs::path lessons() const {
-    const auto path = fs::path(data()) / "lessons";
-    fs::create_directories(path);
-    return path;
-  }
-
   Folder folder_;
 };
 
