@@ -318,18 +318,20 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
   if (options.window)
     restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()),
                 fmt::format("|{} − j| ≤ {}", position, *options.window));
-  if (keys.is_padded() && !trace.is_given("mask"))  // a given mask says what is padding
-    restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
+  const auto by_position = mask;
+  const auto rules_of_position = fmt::format("{}", fmt::join(rules, " and "));
+  if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
   if (!mask && !trace.is_given("mask")) return mask;
   if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
   const attn::About about = {.id = "mask", .title = "Who may look at whom", .axes = {"query", "key"}};
-  const auto combined = attn::both(*mask, trace.given_or(about, Mask<3>(mask->shape(), true)));
-  const auto all_rules = fmt::format("{}", fmt::join(rules, " and "));
-  mask_is_given_ = combined != *mask;
+  auto given = trace.given_or(about, *mask);  // which says what is padding
+  if (by_position) given = attn::both(given, *by_position);
+  mask_is_given_ = given != *mask;
   if (mask_is_given_)
-    return show_mask(about, all_rules.empty() ? "" : "given mask and " + all_rules, combined,
-                     all_rules.empty() ? "It is a given one."
-                                       : "A key is seen where the given mask and the rules all let it.");
+    return show_mask(
+        about, by_position ? "given mask and " + rules_of_position : "", given,
+        by_position ? "A key is seen where the given mask and the rules all let it." : "It is a given one.");
+  const auto all_rules = fmt::format("{}", fmt::join(rules, " and "));
   const bool ends_count = n_q != n_k && (options.causal || options.window);
   return show_mask(
       about, all_rules, *mask,
