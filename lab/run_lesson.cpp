@@ -13,16 +13,16 @@
 #include "lab/ranks.hpp"
 #include "lab/screen.hpp"
 #include "lessons/documents/cpp_program.hpp"
-#include "trace/explanation.hpp"
+#include "page/explanation.hpp"
+#include "page/html/html.hpp"
+#include "page/svg/svg.hpp"
+#include "page/text/plain.hpp"
+#include "page/text/text.hpp"
 #include "trace/filter.hpp"
-#include "trace/html/html.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/python/python.hpp"
 #include "trace/safetensors.hpp"
-#include "trace/svg/svg.hpp"
-#include "trace/text/plain.hpp"
-#include "trace/text/text.hpp"
 
 namespace lab {
 

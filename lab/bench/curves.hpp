@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fast/bench/benchmark.hpp"
-#include "trace/text/curve.hpp"
+#include "page/curve.hpp"
 
 namespace lab {
 

@@ -1,4 +1,4 @@
-#include "trace/svg/svg.hpp"
+#include "page/svg/svg.hpp"
 
 #include <fmt/format.h>
 

@@ -12,7 +12,7 @@
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"
 #include "lab/bench/table.hpp"
-#include "trace/text/plot.hpp"
+#include "page/text/plot.hpp"
 
 namespace lab {
 

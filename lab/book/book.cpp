@@ -16,11 +16,11 @@
 #include "lab/book/texts.hpp"
 #include "lab/output.hpp"
 #include "lab/run_lesson.hpp"
+#include "page/html/assets.hpp"
+#include "page/html/base64.hpp"
+#include "page/html/escape.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/file.hpp"
-#include "trace/html/assets.hpp"
-#include "trace/html/base64.hpp"
-#include "trace/html/escape.hpp"
 
 namespace lab {
 

@@ -10,11 +10,11 @@
 #include "attn/error.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
+#include "page/text/table.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/diff/report.hpp"
 #include "trace/diff/text_page.hpp"
 #include "trace/stored_trace.hpp"
-#include "trace/text/table.hpp"
 
 namespace lab {
 

@@ -16,8 +16,8 @@
 #include "lab/output.hpp"
 #include "lab/progress_bar.hpp"
 #include "lab/train/checkpoint.hpp"
+#include "page/text/plot.hpp"
 #include "trace/model.hpp"
-#include "trace/text/plot.hpp"
 
 namespace lab {
 

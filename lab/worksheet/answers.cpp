@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "attn/error.hpp"
+#include "page/worksheet/written.hpp"
 #include "trace/wording.hpp"
-#include "trace/worksheet/written.hpp"
 
 namespace lab {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "lab/worksheet/worksheet.hpp"
+#include "page/worksheet/answers.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
-#include "trace/worksheet/answers.hpp"
 
 namespace lab {
 

@@ -6,7 +6,7 @@
 
 #include "lab/pager.hpp"
 #include "lessons/workbench/worksheet.hpp"
-#include "trace/worksheet/render.hpp"
+#include "page/worksheet/render.hpp"
 
 namespace lab {
 

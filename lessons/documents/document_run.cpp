@@ -113,20 +113,35 @@ formula::Expr with_constants_computed(const formula::Expr& x, const formula::She
                              [&](const formula::Expr& part) { return with_constants_computed(part, sheet); });
 }
 
-/// "scores / √d_k = scores / √4 = scores / 2", "Q: [5×16] → [5×2×8] → [2×5×8]".
-std::string formula_on_page(const formula::Definition& definition, const formula::Sheet& sheet) {
-  const auto& x = definition.expr;
+/// "[5×16] → [5×2×8] → [2×5×8]" of a formula that cuts into heads or puts them together; else empty.
+std::string shapes_on_page(const formula::Definition& definition, const formula::Sheet& sheet) {
   std::string shapes;
   for (const auto& shape : formula::shapes_of_reshape(sheet, definition))
-    shapes += fmt::format("{}[{}]", shapes.empty() ? x->name + ": " : " → ", attn::to_string(shape));
-  if (!shapes.empty()) return shapes;
-  auto text = formula::page_text(x);
+    shapes +=
+        fmt::format("{}[{}]", shapes.empty() ? definition.expr->name + ": " : " → ", attn::to_string(shape));
+  return shapes;
+}
+
+/// `scores / √d_k`, `scores / √4` and `scores / 2`: a formula, with its lengths as numbers, and with what is
+/// made of numbers alone computed, as far as these differ.
+std::vector<formula::Expr> forms_on_page(const formula::Expr& x, const formula::Sheet& sheet) {
+  std::vector<formula::Expr> forms = {x};
   const auto numbers = with_lengths(x, sheet);
-  const auto computed = formula::page_text(with_constants_computed(numbers, sheet));
-  const bool has_lengths = !formula::same(numbers, without_symbols(x));
-  if (has_lengths) text += " = " + formula::page_text(numbers);
-  if (!text.ends_with(computed)) text += " = " + computed;
-  return text;
+  if (!formula::same(numbers, without_symbols(x))) forms.push_back(numbers);
+  const auto computed = with_constants_computed(numbers, sheet);
+  if (!formula::page_text(forms.back()).ends_with(formula::page_text(computed))) forms.push_back(computed);
+  return forms;
+}
+
+/// "scores / √d_k = scores / √4 = scores / 2", "Q: [5×16] → [5×2×8] → [2×5×8]".
+void add_formula(attn::About& about, const formula::Definition& definition, const formula::Sheet& sheet) {
+  about.formula = shapes_on_page(definition, sheet);
+  if (!about.formula.empty()) return;
+  for (const auto& form : forms_on_page(definition.expr, sheet)) {
+    if (!about.formula.empty()) about.formula += " = ", about.mathml += "<mo>=</mo>";
+    about.formula += formula::page_text(form);
+    about.mathml += formula::mathml(form);
+  }
 }
 
 bool is_shares(const formula::Definition& definition) {
@@ -610,7 +625,7 @@ void DocumentRun::tell_step(const Section& section, const document::Block& formu
 void DocumentRun::add_words(attn::About& about, const Section& section,
                             const formula::Definition& definition) {
   about.title = text_of(section.heading->prose, section.scope);
-  about.formula = formula_on_page(definition, sheet_);
+  add_formula(about, definition, sheet_);
   about.from = shown_operands(definition.expr);
   about.note = paragraphs(section, false);
   about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);

@@ -61,6 +61,7 @@ struct Event {
   std::string id{};
   std::string title{};
   std::string formula{};
+  std::string mathml{};  ///< the formula's, where it is known as a formula
   std::string note{};
   std::vector<std::string> inputs{};         ///< ids of the tensors that a step was computed from
   std::optional<TensorView> tensor{};        ///< of an input or step

@@ -225,6 +225,7 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
               .id = about.id,
               .title = about.title,
               .formula = about.formula,
+              .mathml = about.mathml,
               .note = about.note,
               .axes = about.axes,
               .distribution = about.distribution,

@@ -21,6 +21,7 @@ struct About {
   std::string id{};
   std::string title{};
   std::string formula{};
+  std::string mathml{};
   std::vector<std::string> from{};
   std::vector<std::string> axes{};
   std::string note{};

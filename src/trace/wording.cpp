@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "trace/text/table.hpp"
+#include "attn/text/printable.hpp"
 
 namespace attn {
 

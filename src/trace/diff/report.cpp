@@ -8,10 +8,11 @@
 #include <set>
 #include <utility>
 
+#include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
+#include "page/text/table.hpp"
 #include "trace/diff/text_page.hpp"
 #include "trace/number.hpp"
-#include "trace/text/table.hpp"
 
 namespace attn {
 

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "lessons/lesson.hpp"
+#include "page/text/text.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/lessons/page.hpp"
-#include "trace/text/text.hpp"
 
 using lessons::Options;
 

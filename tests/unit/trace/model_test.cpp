@@ -44,7 +44,7 @@ std::string why_refused(const std::string& bytes) {
   return "none";
 }
 
-std::string replaced(std::string bytes, const std::string& before, const std::string& after) {
+std::string with_replaced(std::string bytes, const std::string& before, const std::string& after) {
   REQUIRE(before.size() == after.size());  // the header's length stays
   const auto at = bytes.find(before);
   REQUIRE(at != bytes.npos);
@@ -113,7 +113,7 @@ TEST_CASE("a model that ends too early is refused at every length") {
 TEST_CASE("a file of another schema, and one that is no model, is refused by name") {
   const auto bytes = attn::model_file(small_model(), attn::ElementType::float16);
   CHECK_THAT(
-      why_refused(replaced(bytes, "attnlab.model/1", "attnlab.model/2")),
+      why_refused(with_replaced(bytes, "attnlab.model/1", "attnlab.model/2")),
       Contains("it is no model of this lab; valid: a .safetensors file of the schema attnlab.model/1"));
   CHECK_THAT(why_refused(safetensors_of(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", "abcd")),
              Contains("it is no model of this lab"));
@@ -126,12 +126,12 @@ TEST_CASE("a model whose metadata are missing or say nonsense is refused by what
   for (const std::string name : {"task", "command", "configuration", "vocabularies", "scores"}) {
     auto other = name;
     other.back() = '_';
-    CHECK_THAT(why_refused(replaced(bytes, '"' + name + '"', '"' + other + '"')),
+    CHECK_THAT(why_refused(with_replaced(bytes, '"' + name + '"', '"' + other + '"')),
                Contains("its metadata has no \"" + name + "\""));
   }
-  CHECK_THAT(why_refused(replaced(bytes, R"({\"heads\":\"2\")", R"([\"heads\",\"2\")")),
+  CHECK_THAT(why_refused(with_replaced(bytes, R"({\"heads\":\"2\")", R"([\"heads\",\"2\")")),
              Contains("configuration"));
-  CHECK_THAT(why_refused(replaced(bytes, R"(symbols right\":0.25)", R"(symbols right\":null)")),
+  CHECK_THAT(why_refused(with_replaced(bytes, R"(symbols right\":0.25)", R"(symbols right\":null)")),
              Contains("scores"));
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("a model's file has its scores by length, in order; others are refused
   REQUIRE(read.size() == 2);
   CHECK((read[1].fewest == 5 && read[1].most == 6 && read[1].examples == 120));
   CHECK(read[1].value == 1.0 / 3);
-  CHECK_THAT(why_refused(replaced(bytes, R"(\"words\":[3,4])", R"(\"words\":[3.4])")),
+  CHECK_THAT(why_refused(with_replaced(bytes, R"(\"words\":[3,4])", R"(\"words\":[3.4])")),
              Contains("its \"scores_by_length\" is no list of lengths and scores"));
 }
 

@@ -1,0 +1,104 @@
+#include "page/curve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "trace/number.hpp"
+
+namespace attn {
+
+namespace {
+
+std::vector<double> positions_of(const AxisLabels& labels, std::size_t count) {
+  std::vector<double> positions;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto number = labels.empty() ? std::nullopt : number_in(labels.of(0)[i]);
+    if (!number) break;
+    positions.push_back(*number);
+  }
+  if (positions.size() == count) return positions;
+  positions.resize(count);
+  for (std::size_t i = 0; i < count; ++i) positions[i] = static_cast<double>(i);
+  return positions;
+}
+
+}  // namespace
+
+double Scale::place(double value) const {
+  if (!(low < high)) return 0.5;
+  if (is_logarithmic) return std::log(value / low) / std::log(high / low);
+  return (value - low) / (high - low);
+}
+
+double Scale::value_at(double place) const {
+  if (is_logarithmic) return low * std::pow(high / low, place);
+  return low + place * (high - low);
+}
+
+Scale scale_of(const std::vector<double>& values) {
+  std::vector<double> finite;
+  std::copy_if(values.begin(), values.end(), std::back_inserter(finite),
+               [](double v) { return std::isfinite(v); });
+  if (finite.empty()) return {};
+  const auto [low, high] = std::minmax_element(finite.begin(), finite.end());
+  return {*low, *high, *low > 0.0 && *high > 100.0 * *low};
+}
+
+std::vector<double> ticks_of(const Scale& scale) {
+  std::vector<double> ticks;
+  if (scale.is_logarithmic) {
+    const double rounding = 1e-9;  // of the logarithm of an end that is a power of ten
+    const double last = std::floor(std::log10(scale.high) + rounding);
+    for (double power = std::ceil(std::log10(scale.low) - rounding); power <= last; ++power)
+      ticks.push_back(std::pow(10.0, power));
+  }
+  if (ticks.size() == 2) {
+    if (scale.low < ticks.front()) ticks.insert(ticks.begin(), scale.low);
+    if (scale.high > ticks.back()) ticks.push_back(scale.high);
+  }
+  if (ticks.size() >= 3) return ticks;
+  ticks.clear();
+  for (const double place : {0.0, 0.25, 0.5, 0.75, 1.0}) ticks.push_back(scale.value_at(place));
+  return ticks;
+}
+
+std::string tick(double value) {
+  const bool is_long = std::abs(value) >= 1e4 && std::abs(value) < 1e9;
+  return is_long ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+}
+
+Curves curves_of(const Event& event) {
+  const auto& tensor = *event.tensor;
+  const std::size_t points = tensor.shape.back();
+  const std::size_t lines = element_count(tensor.shape) / std::max<std::size_t>(points, 1);
+  const bool has_names = tensor.shape.size() == 2 && !event.labels[0].empty();
+
+  Curves curves;
+  curves.axis = event.axes.back();
+  curves.positions = positions_of(event.labels.back(), points);
+  std::vector<double> all;
+  for (std::size_t i = 0; i < lines; ++i) {
+    Curves::Line line;
+    if (tensor.shape.size() > 1)
+      line.name = event.axes[0] + " " + (has_names ? event.labels[0].of(0)[i] : fmt::format("{}", i));
+    for (std::size_t j = 0; j < points; ++j) line.values.push_back(tensor.at(i * points + j));
+    all.insert(all.end(), line.values.begin(), line.values.end());
+    curves.lines.push_back(std::move(line));
+  }
+  curves.horizontal = scale_of(curves.positions);
+  curves.vertical = scale_of(all);
+  if (event.linear) {
+    curves.vertical = {std::min(0.0, curves.vertical.low), curves.vertical.high, false};
+    curves.horizontal.is_logarithmic = false;
+    return curves;
+  }
+  const auto& [first, last, is_logarithmic] = curves.horizontal;
+  curves.horizontal.is_logarithmic =
+      is_logarithmic || (curves.vertical.is_logarithmic && first > 0.0 && last >= 8.0 * first);
+  return curves;
+}
+
+}  // namespace attn

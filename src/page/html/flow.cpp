@@ -1,0 +1,224 @@
+#include "page/html/flow.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "page/html/columns.hpp"
+#include "page/html/escape.hpp"
+#include "trace/wording.hpp"
+
+namespace attn::html {
+
+namespace {
+
+constexpr double column_width = 8.4, line_height = 32.0;
+constexpr double half_box = 12.0, box_padding = 6.0;  // of a box: half its height, and beside its words
+constexpr double gap = 3.0;                           // between a line and the words that it reaches
+constexpr double arrow_length = 6.0, arrow_half_width = 3.5;
+
+/// The sides on which a box-drawing character goes on.
+struct Sides {
+  bool left = false, right = false, up = false, down = false;
+};
+
+std::optional<Sides> sides_of(std::string_view character) {
+  static const std::map<std::string_view, Sides> sides = {
+      {"─", {true, true, false, false}}, {"│", {false, false, true, true}}, {"┌", {false, true, false, true}},
+      {"┐", {true, false, false, true}}, {"└", {false, true, true, false}}, {"┘", {true, false, true, false}},
+      {"├", {false, true, true, true}},  {"┤", {true, false, true, true}},  {"┬", {true, true, false, true}},
+      {"┴", {true, true, true, false}},  {"┼", {true, true, true, true}}};
+  const auto found = sides.find(character);
+  if (found == sides.end()) return std::nullopt;
+  return found->second;
+}
+
+bool is_arrow(std::string_view character) {
+  return character == "→" || character == "←";
+}
+
+bool is_vertical_arrow(std::string_view character) {
+  return character == "↑" || character == "↓";
+}
+
+bool is_line(const std::string& cell) {
+  return sides_of(cell) || is_arrow(cell) || is_vertical_arrow(cell);
+}
+
+/// Words of the diagram from one column to before another.
+struct Words {
+  std::size_t first, last;
+  std::string text;
+  std::string address{};   ///< empty where they lead nowhere
+  bool has_shape = false;  ///< "name [shape]", which is a box where it leads somewhere
+
+  bool is_box() const { return has_shape && !address.empty(); }
+};
+
+/// Words end at a line, an arrow or two spaces.
+std::vector<Words> words_of(const Columns& cells) {
+  std::vector<Words> all;
+  for (std::size_t i = 0; i < cells.size();) {
+    if (cells[i] == " " || is_line(cells[i])) {
+      ++i;
+      continue;
+    }
+    Words words{i, i, ""};
+    for (; i < cells.size() && !is_line(cells[i]); ++i) {
+      const bool ends =
+          cells[i] == " " && (i + 1 == cells.size() || cells[i + 1] == " " || is_line(cells[i + 1]));
+      if (ends) break;
+      words.text += cells[i];
+      words.last = i + 1;
+    }
+    all.push_back(std::move(words));
+  }
+  return all;
+}
+
+double x_of(std::size_t column) {
+  return static_cast<double>(column) * column_width;
+}
+
+double middle_of(std::size_t column) {
+  return x_of(column) + column_width / 2;
+}
+
+double y_of(std::size_t line) {
+  return (static_cast<double>(line) + 0.5) * line_height;
+}
+
+std::string segment(double x1, double y1, double x2, double y2) {
+  return fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", x1, y1, x2, y2);
+}
+
+/// Draws one diagram.
+class FlowDrawing {
+ public:
+  FlowDrawing(const std::string& diagram, const Target& target) {
+    for (const auto& line : lines_of(diagram)) {
+      lines_.push_back(columns_of(line));
+      words_.push_back(words_of(lines_.back()));
+      for (auto& words : words_.back()) find_target(words, target);
+      columns_ = std::max(columns_, lines_.back().size());
+    }
+  }
+
+  std::string draw() {
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+      for (std::size_t column = 0; column < lines_[line].size(); ++column) draw_line(line, column);
+      for (const auto& words : words_[line]) draw_words(line, words);
+    }
+    const double width = x_of(columns_) + 2 * box_padding + 2;
+    const double height = line_height * static_cast<double>(lines_.size());
+    return fmt::format(
+        "<svg class=\"flow\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"{2:g} 0 {0:.0f} {1:.0f}\" "
+        "role=\"group\" aria-label=\"Diagram of the computation\">\n<path class=\"lines\" d=\"{3}\"/>\n"
+        "<path class=\"arrows\" d=\"{4}\"/>\n{5}</svg>\n",
+        width, height, -box_padding - 1, path_, arrows_, elements_);
+  }
+
+ private:
+  /// Of "name [shape]", but not of "with W_Q, W_K [shape]", which has several names. The step of "new h [96]"
+  /// may be called h.
+  static void find_target(Words& words, const Target& target) {
+    const auto& text = words.text;
+    const auto open = text.find(" [");
+    words.has_shape =
+        text.ends_with(']') && open != text.npos && text.find(", ") > open && !text.starts_with("with ");
+    const auto name = words.has_shape ? text.substr(0, open) : text;
+    const auto shape = words.has_shape ? text.substr(open + 2, text.size() - open - 3) : "";
+    words.address = target(name, shape);
+    if (words.address.empty() && words.has_shape)
+      words.address = target(name.substr(name.rfind(' ') + 1), shape);
+  }
+
+  /// Where a line that leaves a column to the left ends: at the words there or in the middle of the line
+  /// there.
+  double left_end(std::size_t line, std::size_t column) const {
+    const auto& cells = lines_[line];
+    for (auto i = column; i-- > 0;)
+      if (cells[i] != " ") return is_line(cells[i]) ? x_of(i + 1) : edge_of(line, i).second;
+    return x_of(column) - column_width / 2;
+  }
+
+  double right_end(std::size_t line, std::size_t column) const {
+    const auto& cells = lines_[line];
+    for (auto i = column + 1; i < cells.size(); ++i)
+      if (cells[i] != " ") return is_line(cells[i]) ? x_of(i) : edge_of(line, i).first;
+    return x_of(column + 1);
+  }
+
+  /// Both edges of the words or the box at a column.
+  std::pair<double, double> edge_of(std::size_t line, std::size_t column) const {
+    for (const auto& words : words_[line]) {
+      if (column < words.first || column >= words.last) continue;
+      const double room = words.is_box() ? box_padding : gap;
+      return {x_of(words.first) - room, x_of(words.last) + room};
+    }
+    return {x_of(column), x_of(column + 1)};
+  }
+
+  void draw_line(std::size_t line, std::size_t column) {
+    const auto& cell = lines_[line][column];
+    const double x = middle_of(column), y = y_of(line);
+    if (is_arrow(cell)) {
+      const double start = left_end(line, column), end = right_end(line, column);
+      path_ += segment(start, y, end, y);
+      const bool is_right = cell == "→";
+      const double tip = is_right ? end : start, back = is_right ? tip - arrow_length : tip + arrow_length;
+      arrows_ += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}Z", tip, y, back,
+                             y - arrow_half_width, back, y + arrow_half_width);
+      return;
+    }
+    if (is_vertical_arrow(cell)) {
+      const double up = y - line_height / 2, down = y + line_height / 2;
+      path_ += segment(x, up, x, down);
+      const bool is_up = cell == "↑";
+      const double tip = is_up ? up : down, back = is_up ? tip + arrow_length : tip - arrow_length;
+      arrows_ += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}Z", x, tip, x - arrow_half_width,
+                             back, x + arrow_half_width, back);
+      return;
+    }
+    const auto sides = sides_of(cell);
+    if (!sides) return;
+    if (sides->left) path_ += segment(left_end(line, column), y, x, y);
+    if (sides->right) path_ += segment(x, y, right_end(line, column), y);
+    if (sides->up) path_ += segment(x, y - line_height / 2, x, y);
+    if (sides->down) path_ += segment(x, y, x, y + line_height / 2);
+  }
+
+  void draw_words(std::size_t line, const Words& words) {
+    const double y = y_of(line), length = x_of(words.last) - x_of(words.first);
+    const auto text = fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
+        x_of(words.first), y + 4.5, length, escaped(words.text));
+    const auto box =
+        words.is_box()
+            ? fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:g}\" rx=\"5\"/>",
+                          x_of(words.first) - box_padding, y - half_box, length + 2 * box_padding,
+                          2 * half_box)
+            : "";
+    elements_ += words.address.empty()
+                     ? fmt::format("<g class=\"words\">{}</g>\n", text)
+                     : fmt::format("<a href=\"{}\" class=\"{}\">{}{}</a>\n", escaped(words.address),
+                                   words.is_box() ? "box" : "words", box, text);
+  }
+
+  std::vector<Columns> lines_;
+  std::vector<std::vector<Words>> words_;
+  std::size_t columns_ = 0;
+  std::string path_, arrows_, elements_;
+};
+
+}  // namespace
+
+std::string flow_drawing(const std::string& diagram, const Target& target) {
+  return FlowDrawing(diagram, target).draw();
+}
+
+}  // namespace attn::html

@@ -1,0 +1,367 @@
+#include "page/html/note_table.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attn/text/width.hpp"
+#include "page/html/columns.hpp"
+#include "page/html/escape.hpp"
+#include "page/text/plain.hpp"
+#include "trace/wording.hpp"
+
+namespace attn::html {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// From one column of a terminal to before another.
+struct Range {
+  std::size_t first = 0, last = 0;
+};
+
+/// What a row has in one column of its table, where it stood, and what further lines add to it.
+struct Cell {
+  std::string text;
+  Range place;
+  std::string further;
+};
+
+using Row = std::vector<Cell>;
+
+bool is_blank(const Columns& line, std::size_t column) {
+  return column >= line.size() || line[column] == " ";
+}
+
+bool has_text(const Columns& line, std::size_t first, std::size_t last) {
+  for (auto i = first; i < std::min(last, line.size()); ++i)
+    if (!is_blank(line, i)) return true;
+  return false;
+}
+
+/// Whether a line has a word before the gap and the next right behind it.
+bool is_crossed(const Columns& line, const Range& gap) {
+  return gap.last - gap.first == 1 && !is_blank(line, gap.first - 1) && !is_blank(line, gap.last);
+}
+
+/// Whether a gap parts columns. A word may reach up to it in a few lines, but then most lines have text on
+/// both sides of it.
+bool parts_columns(const std::vector<Columns>& lines, std::size_t begin, const Range& gap, std::size_t end) {
+  const auto count = [&](const auto& condition) {
+    return 2 * static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), condition));
+  };
+  const auto crossed = count([&](const Columns& line) { return is_crossed(line, gap); });
+  if (crossed == 0) return true;
+  const auto before = count([&](const Columns& line) { return has_text(line, begin, gap.first); });
+  const auto behind = count([&](const Columns& line) { return has_text(line, gap.last, end); });
+  return crossed <= behind / 2 && before > lines.size() && behind > lines.size();
+}
+
+std::size_t width_of(const std::vector<Columns>& lines) {
+  std::size_t width = 0;
+  for (const auto& line : lines) width = std::max(width, line.size());
+  return width;
+}
+
+/// Columns of a terminal that are blank in all lines, after the first column that is not.
+std::vector<Range> blank_columns(const std::vector<Columns>& lines) {
+  std::vector<Range> blanks;
+  bool is_after_text = false, is_in_blank = false;
+  for (std::size_t i = 0; i < width_of(lines); ++i) {
+    const bool is_empty =
+        std::all_of(lines.begin(), lines.end(), [&](const auto& line) { return is_blank(line, i); });
+    if (is_empty && is_after_text && !is_in_blank) blanks.push_back({i, i});
+    if (is_empty && is_after_text) blanks.back().last = i + 1;
+    is_in_blank = is_empty;
+    is_after_text = is_after_text || !is_empty;
+  }
+  return blanks;
+}
+
+/// Those of them that part columns of a table.
+std::vector<Range> gaps_between(const std::vector<Columns>& lines) {
+  const auto blanks = blank_columns(lines);
+  std::vector<Range> gaps;
+  for (std::size_t i = 0; i < blanks.size(); ++i) {
+    const auto begin = gaps.empty() ? 0 : gaps.back().last;
+    const auto end = i + 1 == blanks.size() ? width_of(lines) : blanks[i + 1].first;
+    if (parts_columns(lines, begin, blanks[i], end)) gaps.push_back(blanks[i]);
+  }
+  return gaps;
+}
+
+Cell cell_at(const Columns& line, Range place) {
+  place.last = std::min(place.last, line.size());
+  while (place.first < place.last && is_blank(line, place.first)) ++place.first;
+  while (place.last > place.first && is_blank(line, place.last - 1)) --place.last;
+  Cell cell{"", place, ""};
+  for (auto i = place.first; i < place.last; ++i) cell.text += line[i];
+  return cell;
+}
+
+Row row_of(const Columns& line, const std::vector<Range>& gaps) {
+  Row row;
+  std::size_t first = 0;
+  for (const auto& gap : gaps) {
+    row.push_back(cell_at(line, {first, gap.first}));
+    first = gap.last;
+  }
+  row.push_back(cell_at(line, {first, line.size()}));
+  return row;
+}
+
+bool is_number(const std::string& text) {
+  static const auto signs = std::string_view("0123456789.,+-e% ");
+  if (text == "inf" || text == "nan" || text == "–" || text == "·") return true;
+  const auto digits = text.starts_with("−") ? text.substr(std::string_view("−").size()) : text;
+  return digits.find_first_of("0123456789") != digits.npos && digits.find_first_not_of(signs) == digits.npos;
+}
+
+/// Whether each cell of a column that has text satisfies the condition, from that row on, and one has text.
+template <typename Condition>
+bool is_column_of(const std::vector<Row>& rows, std::size_t column, std::size_t first_row,
+                  const Condition& condition) {
+  bool is_empty = true;
+  for (auto i = first_row; i < rows.size(); ++i) {
+    const auto& cell = rows[i][column];
+    if (cell.text.empty()) continue;
+    if (!condition(cell)) return false;
+    is_empty = false;
+  }
+  return !is_empty;
+}
+
+bool is_column_of_numbers(const std::vector<Row>& rows, std::size_t column, std::size_t first_row) {
+  return is_column_of(rows, column, first_row, [](const Cell& cell) { return is_number(cell.text); });
+}
+
+/// Equations one below the other, with their signs aligned, or conclusions.
+bool are_equations(const std::vector<Row>& rows) {
+  const auto is_right_side = [](const Cell& cell) { return cell.text.starts_with("="); };
+  const auto is_sign = [](const Cell& cell) { return cell.text == "⇒"; };
+  for (std::size_t column = 1; column < rows[0].size(); ++column)
+    if (is_column_of(rows, column, 0, is_right_side)) return true;
+  return std::any_of(rows.begin(), rows.end(),
+                     [&](const Row& row) { return std::any_of(row.begin(), row.end(), is_sign); });
+}
+
+bool has_header(const std::vector<Row>& rows) {
+  const auto& first = rows[0];
+  if (std::any_of(first.begin(), first.end(), [](const Cell& cell) { return is_number(cell.text); }))
+    return false;
+  if (first[0].text.empty()) return true;
+  for (std::size_t column = 0; column < first.size(); ++column)
+    if (!first[column].text.empty() && is_column_of_numbers(rows, column, 1)) return true;
+  return false;
+}
+
+/// Of numbers, or of what ends in one column of the terminal without beginning in one.
+bool is_aligned_right(const std::vector<Row>& rows, std::size_t column, std::size_t first_row) {
+  if (is_column_of_numbers(rows, column, first_row)) return true;
+  std::optional<Range> first;
+  bool do_starts_differ = false;
+  const bool do_ends_agree = is_column_of(rows, column, first_row, [&](const Cell& cell) {
+    if (!first) first = cell.place;
+    do_starts_differ = do_starts_differ || cell.place.first != first->first;
+    return cell.place.last == first->last;
+  });
+  return do_ends_agree && do_starts_differ;
+}
+
+/// What stands between a line and the next: nothing but a space where words go on and the next one had no
+/// room on the line.
+const char* joint(const Columns& line, const std::string& next, std::size_t most_columns) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const char last = line.back().size() == 1 ? line.back()[0] : '\0';
+  const bool do_words_go_on =
+      (is_letter(last) || std::string_view(",.:)").find(last) != std::string_view::npos) &&
+      (is_letter(next[0]) || next[0] == '[');
+  const bool is_full = line.size() + 1 + display_width(next.substr(0, next.find(' '))) > most_columns;
+  return do_words_go_on && is_full ? " " : "<br/>";
+}
+
+/// The only cell of a row that has text, if it is not the first.
+const Cell* continuation(const Row& row) {
+  const Cell* found = nullptr;
+  for (const auto& cell : row) {
+    if (cell.text.empty()) continue;
+    if (found != nullptr) return nullptr;
+    found = &cell;
+  }
+  return row[0].text.empty() ? found : nullptr;
+}
+
+std::vector<Columns> columns_of_all(const Lines& lines) {
+  std::vector<Columns> all;
+  for (const auto& line : lines) all.push_back(columns_of(line));
+  return all;
+}
+
+/// The rows of lines, with their further lines.
+std::vector<Row> rows_between(const std::vector<Columns>& lines, const std::vector<Range>& gaps,
+                              std::size_t most_columns) {
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    auto row = row_of(lines[i], gaps);
+    const auto* further = continuation(row);
+    if (further == nullptr || rows.empty()) {
+      rows.push_back(std::move(row));
+      continue;
+    }
+    auto& above = rows.back()[static_cast<std::size_t>(further - row.data())];
+    above.further += joint(lines[i - 1], further->text, most_columns) + escaped(further->text);
+  }
+  return rows;
+}
+
+using Rows = std::vector<std::vector<Row>>;  // of each part
+
+/// The rows of lines that are laid out in the same columns, those of each part; none where they are not.
+Rows rows_of(const std::vector<Lines>& parts) {
+  std::vector<Columns> all;
+  for (const auto& part : parts)
+    for (const auto& line : part) all.push_back(columns_of(line));
+  const auto gaps = gaps_between(all);
+  if (gaps.empty()) return {};
+  Rows rows;
+  std::vector<Row> together;
+  for (const auto& part : parts) {
+    rows.push_back(rows_between(columns_of_all(part), gaps, width_of(all)));
+    together.insert(together.end(), rows.back().begin(), rows.back().end());
+  }
+  return together.size() < 2 || are_equations(together) ? Rows() : rows;
+}
+
+std::string row_markup(const Row& row, bool is_header, const std::vector<bool>& is_right) {
+  std::string markup;
+  for (std::size_t column = 0; column < row.size(); ++column) {
+    const auto& cell = row[column];
+    const bool is_head = !cell.text.empty() && (is_header || column == 0);
+    markup += fmt::format("<{0}{1}{2}>{3}{4}</{0}>", is_head ? "th" : "td",
+                          !is_head    ? ""
+                          : is_header ? " scope=\"col\""
+                                      : " scope=\"row\"",
+                          is_right[column] ? " class=\"right\"" : "", escaped(cell.text), cell.further);
+  }
+  return "<tr>" + markup + "</tr>";
+}
+
+/// Several parts have the same columns, of which the first may name them.
+std::string table_markup(const Rows& parts, const std::string& name) {
+  std::vector<Row> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  const std::size_t first_row = has_header(all) ? 1 : 0;
+  std::vector<bool> is_right;
+  for (std::size_t column = 0; column < all[0].size(); ++column)
+    is_right.push_back(column > 0 && is_aligned_right(all, column, first_row));
+  std::string markup;
+  if (first_row == 1) markup = fmt::format("<thead>{}</thead>\n", row_markup(all[0], true, is_right));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    markup += "<tbody>\n";
+    for (auto row = i == 0 ? first_row : 0; row < parts[i].size(); ++row)
+      markup += row_markup(parts[i][row], false, is_right) + "\n";
+    markup += "</tbody>";
+  }
+  return fmt::format(
+      "<div class=\"sheet\" tabindex=\"0\" role=\"group\" aria-label=\"{}\"><table class=\"words\">\n"
+      "{}</table></div>\n",
+      escaped(name), markup);
+}
+
+/// Sentences that were broken for the width of a terminal.
+std::string paragraph_markup(const Lines& texts) {
+  const auto lines = columns_of_all(texts);
+  std::string markup = escaped(texts[0]);
+  for (std::size_t i = 1; i < texts.size(); ++i)
+    markup += joint(lines[i - 1], texts[i], width_of(lines)) + escaped(texts[i]);
+  return "<p>" + markup + "</p>\n";
+}
+
+/// Lines between two empty ones.
+struct Part {
+  Lines lines;
+  std::string heading{};  ///< a line above a table
+  Rows rows{};            ///< none where it is no table
+};
+
+std::size_t column_count(const Rows& rows) {
+  return rows.empty() ? 0 : rows[0][0].size();
+}
+
+/// A first line without columns heads the table where the lines below it have more columns than with it.
+Part part_of(const Lines& lines) {
+  auto rows = rows_of({lines});
+  if (lines.size() < 3 || lines[0].find("  ") != lines[0].npos) return {lines, "", std::move(rows)};
+  auto rows_below = rows_of({Lines(lines.begin() + 1, lines.end())});
+  if (column_count(rows_below) <= column_count(rows)) return {lines, "", std::move(rows)};
+  return {lines, lines[0], std::move(rows_below)};
+}
+
+std::vector<Part> parts_of(const Lines& lines) {
+  std::vector<Part> parts;
+  Lines part;
+  for (const auto& line : lines) {
+    if (!line.empty()) {
+      part.push_back(line);
+    } else if (!part.empty()) {
+      parts.push_back(part_of(part));
+      part.clear();
+    }
+  }
+  if (!part.empty()) parts.push_back(part_of(part));
+  return parts;
+}
+
+/// The rows of all parts, where an empty line only parts the rows of one table.
+Rows rows_of_one_table(const std::vector<Part>& parts) {
+  std::vector<Lines> lines;
+  for (const auto& part : parts) lines.push_back(part.lines);
+  auto rows = rows_of(lines);
+  const bool is_one = !rows.empty() && std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+    return part.heading.empty() && (part.lines.size() == 1 || column_count(part.rows) == column_count(rows));
+  });
+  return is_one ? rows : Rows();
+}
+
+std::string markup_of(const Part& part, const std::string& name) {
+  if (!part.rows.empty())
+    return (part.heading.empty() ? "" : paragraph_markup({part.heading})) + table_markup(part.rows, name);
+  const auto is_laid_out = [](const std::string& line) { return line.find("  ") != line.npos; };
+  return std::any_of(part.lines.begin(), part.lines.end(), is_laid_out)
+             ? preformatted(fmt::format("{}", fmt::join(part.lines, "\n")), name)
+             : paragraph_markup(part.lines);
+}
+
+bool is_picture(const std::string& text) {
+  return is_drawing(text) || text.find("█") != text.npos || text.find("■") != text.npos;
+}
+
+}  // namespace
+
+std::string preformatted(const std::string& text, const std::string& name) {
+  std::vector<std::string> lines;
+  for (const auto& line : lines_of(text)) lines.push_back(escaped(line));
+  return fmt::format("<pre tabindex=\"0\" role=\"group\" aria-label=\"{}\"><code>{}</code></pre>\n",
+                     escaped(name), fmt::join(lines, "\n"));
+}
+
+std::string note_markup(const std::string& text, const std::string& name) {
+  const auto lines = lines_of(text);
+  const auto parts = is_picture(text) ? std::vector<Part>() : parts_of(lines);
+  if (std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.rows.empty(); }))
+    return preformatted(text, name);
+  if (const auto rows = rows_of_one_table(parts); !rows.empty()) return table_markup(rows, name);
+  std::string markup;
+  for (const auto& part : parts) markup += markup_of(part, name);
+  return markup;
+}
+
+}  // namespace attn::html

@@ -1,0 +1,338 @@
+#include "page/html/workings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "page/html/escape.hpp"
+#include "trace/entry.hpp"
+#include "trace/number.hpp"
+
+namespace attn::html {
+
+namespace {
+
+constexpr std::size_t most_entries_of_step = 300'000;  // of all its cells together
+constexpr std::size_t usual_rank = 2;
+
+/// The offset of the entry `at`, whose places may be any linear form of places.
+template <class Places>
+std::int64_t offset_in(const Shape& shape, const Places& at) {
+  std::int64_t offset = 0;
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    offset = offset * static_cast<std::int64_t>(shape[axis]) + static_cast<std::int64_t>(at[axis]);
+  return offset;
+}
+
+/// Whether every number that agrees with this one in nine digits has the same digits after the point on the
+/// page: it is small enough for that, and neither nearly whole in steps of the last digit nor halfway
+/// between.
+bool is_rounded_alike(double value, double steps_to_one) {
+  constexpr double largest = 1e7, near = 0.01;
+  const double steps = std::abs(value) * steps_to_one;
+  const double part = std::abs(steps - std::round(steps));
+  return steps > 11.0 && steps < largest && part > near && part < 0.5 - near;
+}
+
+/// A number with the fewest digits, at least nine, that the page rounds as it does the number itself.
+std::string number_for_script(double value, int precision) {
+  if (std::isnan(value)) return "\"NaN\"";
+  if (std::isinf(value)) return value > 0.0 ? "\"Infinity\"" : "\"-Infinity\"";
+  constexpr int enough = 17;
+  const Operand operand{.tensor = "", .index = {}};
+  const auto on_page = worked_number(Worked(operand, value), precision);
+  for (int digits = 9; digits < enough; ++digits) {
+    const auto text = fmt::format("{:.{}g}", value, digits);
+    const double read = *number_in(text);
+    if (worked_number(Worked(operand, read), precision) == on_page) return shortest(read);
+  }
+  return shortest(value);
+}
+
+template <class Numbers>
+std::string list_of(const Numbers& numbers) {
+  return fmt::format("[{}]", fmt::join(numbers, ","));
+}
+
+std::vector<std::pair<const Operand*, double>> entries_of(const Worked& worked) {
+  std::vector<std::pair<const Operand*, double>> entries;
+  worked.for_each_entry([&](const Operand& operand, double value) { entries.emplace_back(&operand, value); });
+  return entries;
+}
+
+/// A row of strides for each of `components`, such that each is linear in the place of the cell; nothing
+/// where they are not.
+std::optional<std::vector<std::vector<std::int64_t>>> fitted_strides(
+    const std::vector<Index>& cells, const std::vector<std::vector<std::int64_t>>& operands) {
+  const std::size_t rank = cells[0].size(), count = operands[0].size();
+  std::vector<std::vector<std::int64_t>> strides(rank, std::vector<std::int64_t>(count, 0));
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    std::map<Index, std::size_t> first;  // of the cells that differ along this axis only
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      auto others = cells[i];
+      others[axis] = 0;
+      const auto [found, is_new] = first.emplace(std::move(others), i);
+      if (is_new) continue;
+      const auto steps = static_cast<std::int64_t>(cells[i][axis] - cells[found->second][axis]);
+      for (std::size_t k = 0; k < count; ++k)
+        strides[axis][k] = (operands[i][k] - operands[found->second][k]) / steps;
+      break;
+    }
+  }
+  for (std::size_t i = 1; i < cells.size(); ++i)
+    for (std::size_t k = 0; k < count; ++k) {
+      std::int64_t expected = operands[0][k];
+      for (std::size_t axis = 0; axis < rank; ++axis)
+        expected += strides[axis][k] *
+                    (static_cast<std::int64_t>(cells[i][axis]) - static_cast<std::int64_t>(cells[0][axis]));
+      if (expected != operands[i][k]) return std::nullopt;
+    }
+  return strides;
+}
+
+}  // namespace
+
+std::size_t Workings::number_of(const std::string& id) {
+  const auto [found, is_new] = numbers_.try_emplace(id, tensors_.size());
+  if (is_new) tensors_.push_back({.id = id});
+  return found->second;
+}
+
+std::size_t Workings::number_of_text(std::string text) {
+  const auto [found, is_new] = text_numbers_.try_emplace(text, texts_.size());
+  if (is_new) texts_.push_back(std::move(text));
+  return found->second;
+}
+
+std::vector<std::size_t> Workings::names_along(const AxisLabels& labels) {
+  std::vector<std::size_t> numbers;
+  for (const auto& tokens : labels.lists) {
+    const auto [found, is_new] = name_numbers_.try_emplace(tokens, names_.size());
+    if (is_new) {
+      std::vector<std::string> names;
+      for (std::size_t i = 0; i < tokens.size(); ++i) names.push_back(json_string(token_name(tokens, i)));
+      names_.push_back(list_of(names));
+    }
+    numbers.push_back(found->second);
+  }
+  return numbers;
+}
+
+/// The text with a $ for each entry and, in braces, each constant that the page rounds.
+std::string Workings::text_of(const Worked& worked) const {
+  const auto number = [this](const Worked& part) {
+    if (part.entry() != nullptr) return std::string("$");
+    auto on_page = worked_number(part, precision_);
+    if (on_page == number_in_full(part) || !std::isfinite(part.value())) return on_page;
+    return "{" + shortest(part.value()) + "}";
+  };
+  return worked.text(number, std::numeric_limits<std::size_t>::max());
+}
+
+void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bool is_core) {
+  const auto number = number_of(event.id);
+  const auto& shape = event.tensor->shape;
+  std::vector<std::vector<std::size_t>> axes;
+  for (const auto& labels : event.labels) axes.push_back(names_along(labels));
+  auto& known = tensors_[number];
+  known.shape = shape;
+  known.axes = std::move(axes);
+  known.is_whole = !is_floating(event.tensor->dtype);
+  known.is_core = is_core;
+  known.origin = event.kind == Kind::input ? "input" : event.worked ? "worked" : "none";
+  if (!event.worked || cells.empty()) return;
+
+  std::map<std::pair<std::size_t, std::vector<std::size_t>>, Alike> alike;
+  std::vector<std::size_t> before;  // the tensors of the cell before, which mostly has the same
+  std::size_t entry_count = 0;
+  for (const auto cell : cells) {
+    auto at = index_at(cell, shape);
+    const auto worked = event.worked(at);
+    const auto entries = entries_of(worked);
+    entry_count += entries.size();
+    if (entry_count > most_entries_of_step || entries.size() * cells.size() > 2 * most_entries_of_step)
+      return;
+    std::vector<std::size_t> tensors, ranks;
+    std::vector<std::int64_t> places;
+    tensors.reserve(entries.size());
+    ranks.reserve(entries.size());
+    places.reserve(entries.size() * usual_rank);
+    for (const auto& [operand, value] : entries) {
+      const auto k = tensors.size();
+      const bool is_as_before = k < before.size() && tensors_[before[k]].id == operand->tensor;
+      tensors.push_back(is_as_before ? before[k] : number_of(operand->tensor));
+      ranks.push_back(operand->index.size());
+      places.insert(places.end(), operand->index.begin(), operand->index.end());
+      auto& source = tensors_[tensors.back()];
+      source.values[operand->index] = value;
+      source.is_whole = source.is_whole || operand->is_whole;
+    }
+    before = tensors;
+    const std::pair key(number_of_text(text_of(worked)), std::move(tensors));
+    auto& group = alike[key];
+    if (group.cells.empty()) {
+      group.tensors = key.second;
+      group.ranks = std::move(ranks);
+    }
+    group.cells.push_back(std::move(at));
+    group.operands.push_back(std::move(places));
+  }
+  for (const auto& [key, group] : alike) add_groups(tensors_[number], key.first, group, 0);
+}
+
+/// As one group where the places are linear in that of the cell, else those with one place along `axis`
+/// apart.
+void Workings::add_groups(Known& step, std::size_t text, const Alike& alike, std::size_t axis) {
+  if (const auto strides = fitted_strides(alike.cells, alike.operands)) {
+    const auto& reference = alike.cells[0];
+    Group group{.text = text, .cells = {}, .terms = {}};
+    for (const auto& cell : alike.cells)
+      group.cells.push_back(static_cast<std::size_t>(offset_in(*step.shape, cell)));
+    std::size_t k = 0;
+    for (std::size_t i = 0; i < alike.tensors.size(); ++i) {
+      Term term{.tensor = alike.tensors[i], .base = {}, .strides = {}};
+      for (const auto end = k + alike.ranks[i]; k < end; ++k) {
+        auto base = alike.operands[0][k];
+        std::vector<std::int64_t> row;
+        for (std::size_t a = 0; a < reference.size(); ++a) {
+          row.push_back((*strides)[a][k]);
+          base -= row.back() * static_cast<std::int64_t>(reference[a]);
+        }
+        term.base.push_back(base);
+        term.strides.push_back(std::move(row));
+      }
+      group.terms.push_back(std::move(term));
+    }
+    step.groups.push_back(std::move(group));
+    return;
+  }
+  std::map<std::size_t, Alike> parts;
+  for (std::size_t i = 0; i < alike.cells.size(); ++i) {
+    auto& part = parts[alike.cells[i][axis]];
+    part.tensors = alike.tensors;
+    part.ranks = alike.ranks;
+    part.cells.push_back(alike.cells[i]);
+    part.operands.push_back(alike.operands[i]);
+  }
+  for (const auto& [place, part] : parts) add_groups(step, text, part, axis + 1);
+}
+
+/// As the trace has it, or, of a tensor that was not shown, as large as the entries need.
+Shape Workings::shape_of(const Known& tensor) const {
+  if (tensor.shape) return *tensor.shape;
+  Shape shape;
+  for (const auto& [at, value] : tensor.values) {
+    shape.resize(at.size(), 1);
+    for (std::size_t axis = 0; axis < at.size(); ++axis) shape[axis] = std::max(shape[axis], at[axis] + 1);
+  }
+  return shape;
+}
+
+Workings::Piece Workings::piece(const Known& step, const std::vector<Shape>& shapes) const {
+  Piece piece;
+  std::vector<std::string> groups;
+  for (const auto& group : step.groups) {
+    std::vector<Index> cells;
+    for (const auto cell : group.cells) cells.push_back(index_at(cell, *step.shape));
+    std::map<std::vector<std::int64_t>, std::size_t> numbers;
+    std::vector<std::string> places;
+    std::vector<std::int64_t> terms;
+    for (const auto& term : group.terms) {
+      const auto& shape = shapes[term.tensor];
+      std::vector<std::int64_t> row = {static_cast<std::int64_t>(term.tensor)};
+      for (std::size_t axis = 0; axis < step.shape->size(); ++axis) {
+        std::vector<std::int64_t> along;
+        for (const auto& strides : term.strides) along.push_back(strides[axis]);
+        row.push_back(offset_in(shape, along));
+      }
+      const auto [found, is_new] = numbers.emplace(row, places.size());
+      if (is_new) places.push_back(list_of(row));
+      const auto base = offset_in(shape, term.base);
+      terms.insert(terms.end(), {static_cast<std::int64_t>(found->second), base});
+      auto& needed = piece.needed[term.tensor];
+      for (const auto& at : cells) {
+        auto offset = base;
+        for (std::size_t axis = 0; axis < at.size(); ++axis)
+          offset += row[axis + 1] * static_cast<std::int64_t>(at[axis]);
+        needed.push_back(static_cast<std::size_t>(offset));
+      }
+    }
+    const bool is_all = group.cells.size() == element_count(*step.shape);
+    groups.push_back(fmt::format("[{},{},{},{}]", group.text, is_all ? "0" : list_of(group.cells),
+                                 list_of(places), list_of(terms)));
+  }
+  piece.text = list_of(groups);
+  return piece;
+}
+
+std::string Workings::values_of(const Known& tensor, const std::vector<bool>& needed,
+                                const Shape& shape) const {
+  const auto count = static_cast<std::size_t>(std::count(needed.begin(), needed.end(), true));
+  const bool is_sparse = 2 * count < needed.size();
+  const double steps_to_one = std::pow(10.0, std::max(precision_, 2));
+  std::vector<std::string> list;
+  for (std::size_t offset = 0; offset < needed.size(); ++offset)
+    if (needed[offset]) {
+      const double value = tensor.values.at(index_at(offset, shape));
+      auto number = is_rounded_alike(value, steps_to_one) ? fmt::format("{:.9g}", value)
+                                                          : number_for_script(value, precision_);
+      list.push_back(is_sparse ? fmt::format("\"{}\":{}", offset, number) : std::move(number));
+    } else if (!is_sparse) {
+      list.emplace_back("null");
+    }
+  return is_sparse ? fmt::format("{{{}}}", fmt::join(list, ",")) : list_of(list);
+}
+
+std::string Workings::json(std::size_t most_bytes) const {
+  constexpr std::size_t bytes_of_value = 13;
+  std::vector<Shape> shapes;
+  std::vector<std::vector<bool>> needed;
+  for (const auto& tensor : tensors_) {
+    shapes.push_back(shape_of(tensor));
+    needed.emplace_back(element_count(shapes.back()), false);
+  }
+  std::vector<std::string> steps(tensors_.size(), "[]");
+  std::vector<bool> text_used(texts_.size(), false);
+  std::size_t bytes = 0;
+  for (const bool is_core : {true, false})
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].groups.empty() || tensors_[i].is_core != is_core) continue;
+      const auto step = piece(tensors_[i], shapes);
+      auto more = step.text.size();
+      for (const auto& group : tensors_[i].groups)
+        if (!text_used[group.text]) more += texts_[group.text].size();
+      std::vector<std::pair<std::size_t, std::size_t>> added;
+      for (const auto& [tensor, offsets] : step.needed)
+        for (const auto offset : offsets)
+          if (!needed[tensor][offset]) {
+            needed[tensor][offset] = true;
+            added.emplace_back(tensor, offset);
+          }
+      more += bytes_of_value * added.size();
+      if (bytes + more > most_bytes) {
+        for (const auto& [tensor, offset] : added) needed[tensor][offset] = false;
+        continue;
+      }
+      bytes += more;
+      steps[i] = step.text;
+      for (const auto& group : tensors_[i].groups) text_used[group.text] = true;
+    }
+  std::vector<std::string> texts, tensors;
+  for (std::size_t i = 0; i < texts_.size(); ++i) texts.push_back(json_string(text_used[i] ? texts_[i] : ""));
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const auto& tensor = tensors_[i];
+    std::vector<std::string> axes;
+    for (const auto& lists : tensor.axes) axes.push_back(list_of(lists));
+    tensors.push_back(fmt::format(
+        "{{\"id\":{},\"shape\":{},\"axes\":{},\"origin\":\"{}\",\"whole\":{},\"values\":{},\"steps\":{}}}",
+        json_string(tensor.id), list_of(shapes[i]), list_of(axes), tensor.origin, tensor.is_whole,
+        values_of(tensor, needed[i], shapes[i]), steps[i]));
+  }
+  return fmt::format("{{\"precision\":{},\"texts\":{},\n\"names\":{},\n\"tensors\":[{}]}}", precision_,
+                     list_of(texts), list_of(names_), fmt::join(tensors, ",\n"));
+}
+
+}  // namespace attn::html

@@ -1,0 +1,333 @@
+#include "page/text/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "attn/text/printable.hpp"
+#include "attn/text/width.hpp"
+#include "page/table.hpp"
+#include "page/text/ansi.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr int black = 16, white = 231;
+
+/// Blues of the 6×6×6 colour cube whose lightness (CIE L*) falls in even steps.
+constexpr std::array<CellColor, 7> ramp = {
+    {{195, black}, {153, black}, {111, black}, {69, black}, {27, white}, {20, white}, {18, white}}};
+
+/// Shares such as 1/7 fall on the edge between two colours: rounding noise must not choose between them.
+constexpr double noise = 1e-6;
+
+constexpr std::size_t indent = 2;
+constexpr std::size_t longest_label = 12;
+constexpr std::size_t shortest_label = 6;  // a column is not made narrower at the cost of its label
+
+/// Lengths of `count` blocks as even as possible.
+std::vector<std::size_t> even_blocks(std::size_t columns, std::size_t count) {
+  std::vector<std::size_t> blocks(count, columns / count);
+  for (std::size_t i = 0; i < columns % count; ++i) ++blocks[i];
+  return blocks;
+}
+
+/// The fewest blocks of columns such that each fits, and the last one beside what stands at its right.
+std::vector<std::size_t> split_columns(std::size_t columns, std::size_t capacity, std::size_t last_capacity) {
+  for (std::size_t count = 1; count < columns; ++count) {
+    const auto blocks = even_blocks(columns, count);
+    if (blocks.front() <= capacity && blocks.back() <= last_capacity) return blocks;
+  }
+  return even_blocks(columns, std::max<std::size_t>(columns, 1));
+}
+
+std::string trimmed_line(const std::string& line) {
+  return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+}
+
+/// Measures one table's text, then draws it.
+class TableLayout {
+ public:
+  TableLayout(const std::string& id, const page::Table& table, const TextStyle& style)
+      : id_(id), table_(table), style_(style) {
+    for (const auto& grid : table_.grids)
+      if (grid) measure(*grid);
+    if (share_width_ > 0)
+      strongest_width_ =
+          1 + std::max(display_width("   strongest"), display_width("   →   ") + key_width_ + share_width_);
+    choose_widths();
+  }
+
+  std::string draw() const;
+
+  /// A line for each row, in words.
+  std::string sentences() const;
+
+ private:
+  /// Columns of a table that stand side by side.
+  struct Block {
+    std::size_t first = 0;
+    std::size_t last = 0;
+    bool is_last = false;
+  };
+
+  bool has_rows() const { return !table_.row_axis.empty(); }
+  bool are_shares() const { return table_.kind == page::Table::Kind::shares; }
+  const std::string& corner() const { return has_rows() ? table_.row_axis : table_.column_axis; }
+
+  void measure(const page::Grid& grid);
+  std::size_t columns_that_fit(std::size_t column_width, std::size_t reserved) const;
+  bool fits_beside(std::size_t row_label_width);
+  void choose_widths();
+
+  std::string sentence(const page::Grid& grid, const page::Row& row) const;
+  std::string draw(const page::Grid& grid) const;
+  std::string draw_largest_shares(const page::Grid& grid) const;
+  std::string largest_shares(const page::Grid& grid, const page::Row& row) const;
+  std::string draw(const page::Grid& grid, const Block& block) const;
+  std::string draw_head(const page::Grid& grid, const Block& block) const;
+  std::string draw_row(const page::Grid& grid, const Block& block, const page::Row& row) const;
+  std::string draw_cell(const page::Cell& cell) const;
+  std::string strongest(const page::Row& row) const;
+  std::string start_of_line(const std::string& label) const;
+
+  const std::string& id_;
+  const page::Table& table_;
+  TextStyle style_;
+  bool all_columns_fit_ = true;
+
+  std::size_t column_count_ = 0;
+  std::size_t row_label_width_ = 0;
+  std::size_t column_label_width_ = 0;
+  std::size_t number_width_ = 0;
+  std::size_t column_width_ = 0;
+  std::size_t key_width_ = 0;        ///< of the names of the strongest keys
+  std::size_t share_width_ = 0;      ///< of their shares
+  std::size_t strongest_width_ = 0;  ///< of the column of both, 0 where no row has one
+};
+
+/// The label of a place of at most so many columns; "…" for what is left out.
+std::string label_of(const std::optional<page::Place>& place, std::size_t width) {
+  return place ? shorten(printable(place->label), width) : "…";
+}
+
+std::string name_of_strongest(const page::Row& row) {
+  std::vector<std::string> names;
+  for (const auto& share : row.strongest) names.push_back(label_of(share.key, longest_label));
+  return page::name_of_tied(names);
+}
+
+void TableLayout::measure(const page::Grid& grid) {
+  const auto widen = [](std::size_t& width, const std::string& text) {
+    width = std::max(width, display_width(text));
+  };
+  column_count_ = grid.columns.size();
+  for (const auto& column : grid.columns) widen(column_label_width_, label_of(column, longest_label));
+  for (const auto& row : grid.rows) {
+    if (!row.place) continue;
+    if (has_rows()) widen(row_label_width_, label_of(row.place, longest_label));
+    for (const auto& cell : row.cells) widen(number_width_, cell.number);
+    if (row.strongest.empty()) continue;
+    widen(key_width_, name_of_strongest(row));
+    widen(share_width_, row.strongest.front().number);
+  }
+}
+
+std::size_t TableLayout::columns_that_fit(std::size_t column_width, std::size_t reserved) const {
+  const std::size_t taken = indent + row_label_width_ + reserved;
+  return taken < style_.width ? (style_.width - taken) / (column_width + 2) : 0;
+}
+
+/// Takes columns as wide as their labels where all of them then fit side by side, otherwise shortens labels.
+/// Whether all columns fit.
+bool TableLayout::fits_beside(std::size_t row_label_width) {
+  row_label_width_ = row_label_width;
+  column_width_ = std::max(number_width_, column_label_width_);
+  if (columns_that_fit(column_width_, strongest_width_) >= column_count_) return true;
+  column_width_ = std::max(number_width_, std::min(column_label_width_, shortest_label));
+  return columns_that_fit(column_width_, strongest_width_) >= column_count_;
+}
+
+/// The name of the row axis stands above the row labels, unless the table fits only without it.
+void TableLayout::choose_widths() {
+  const std::size_t labels = row_label_width_;
+  const std::size_t named = std::max(labels, display_width(corner()));
+  all_columns_fit_ = fits_beside(named) || fits_beside(labels);
+  if (!all_columns_fit_) fits_beside(named);
+}
+
+std::string TableLayout::draw() const {
+  std::string text;
+  for (const auto& grid : table_.grids) {
+    if (!text.empty()) text += '\n';
+    const auto caption = grid ? shorten(printable(grid->caption), style_.width - indent) : "…";
+    if (!caption.empty())
+      text += std::string(indent, ' ') + (style_.color ? ansi::styled(caption, ansi::bold) : caption) + '\n';
+    if (grid) text += draw(*grid);
+  }
+  return text;
+}
+
+std::string TableLayout::sentences() const {
+  std::string text;
+  for (const auto& grid : table_.grids) {
+    if (!grid) text += "  ...\n";
+    for (const auto& row : grid ? grid->rows : std::vector<page::Row>()) {
+      auto margin = std::string(indent, ' ');
+      for (const auto& line : wrap(row.place ? sentence(*grid, row) : "...", style_.width - 2 * indent)) {
+        text += margin + line + '\n';
+        margin = std::string(2 * indent, ' ');
+      }
+    }
+  }
+  return text;
+}
+
+/// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
+std::string TableLayout::sentence(const page::Grid& grid, const page::Row& row) const {
+  using Kind = page::Table::Kind;
+  auto text = id_ + (grid.caption.empty() ? "" : ", " + printable(grid.caption)) + ":";
+  if (has_rows())
+    text += fmt::format(" {} {}",
+                        row.place->name.empty() ? fmt::format("{} {}", table_.row_axis, row.place->index)
+                                                : printable(row.place->name),
+                        are_shares()                ? "looks at"
+                        : table_.kind == Kind::mask ? "sees"
+                                                    : "has");
+  std::string separator = " ";
+  auto cell = row.cells.begin();
+  for (const auto& column : grid.columns) {
+    const auto token = column ? printable(column->name) : "";
+    text += separator + token + (token.empty() ? "" : " ");
+    if (!column)
+      text += "...";
+    else if (table_.kind == Kind::mask)
+      text += (cell++)->value != 0.0 ? "yes" : "no";
+    else
+      text += (cell++)->number;
+    separator = ", ";
+  }
+  return text;
+}
+
+/// Those that a row of the page shows, the largest first; equal ones in the order of the keys.
+std::vector<page::Share> shares_of(const page::Grid& grid, const page::Row& row) {
+  if (!row.largest.empty()) return row.largest;
+  std::vector<page::Share> shares;
+  auto cell = row.cells.begin();
+  for (const auto& column : grid.columns) {
+    if (!column) continue;
+    if (cell->value > 0.0 && std::stod(cell->number) > 0.0) shares.push_back({*column, cell->number});
+    ++cell;
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return std::stod(a.number) > std::stod(b.number); });
+  return shares;
+}
+
+/// "cat 0.5312, the#2 0.2020, …": as many as fit.
+std::string TableLayout::largest_shares(const page::Grid& grid, const page::Row& row) const {
+  const auto room = style_.width - std::min(style_.width, indent + row_label_width_ + 4);
+  std::string text;
+  for (const auto& [key, number] : shares_of(grid, row)) {
+    const auto share = fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                                   key.name.empty() ? key.label : printable(key.name), number);
+    if (!text.empty() && display_width(text + share) > room) return text + " …";
+    text += share;
+  }
+  return text;
+}
+
+std::string TableLayout::draw_largest_shares(const page::Grid& grid) const {
+  auto text = trimmed_line(start_of_line(table_.row_axis) + " the largest shares (--full shows all)");
+  for (const auto& row : grid.rows) {
+    const auto name = !row.place                ? "…"
+                      : row.place->name.empty() ? row.place->label
+                                                : printable(row.place->name);
+    text += trimmed_line(start_of_line(shorten(name, row_label_width_)) + ' ' +
+                         (row.place ? largest_shares(grid, row) : ""));
+  }
+  return text;
+}
+
+std::string TableLayout::draw(const page::Grid& grid) const {
+  if (are_shares() && has_rows() && (table_.is_elided || !all_columns_fit_) && !style_.full && !style_.all)
+    return draw_largest_shares(grid);
+  const auto blocks = split_columns(column_count_, columns_that_fit(column_width_, 0),
+                                    columns_that_fit(column_width_, strongest_width_));
+  std::string text;
+  Block block;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    block = {block.last, block.last + blocks[i], i + 1 == blocks.size()};
+    if (i > 0) text += '\n';
+    text += draw(grid, block);
+  }
+  return text;
+}
+
+std::string TableLayout::draw(const page::Grid& grid, const Block& block) const {
+  std::string text = draw_head(grid, block);
+  for (const auto& row : grid.rows) text += trimmed_line(draw_row(grid, block, row));
+  return text;
+}
+
+std::string TableLayout::start_of_line(const std::string& label) const {
+  return std::string(indent, ' ') + pad_right(label, row_label_width_) + ' ';
+}
+
+std::string TableLayout::draw_head(const page::Grid& grid, const Block& block) const {
+  const bool corner_fits = display_width(corner()) <= row_label_width_;
+  std::string line = start_of_line(corner_fits ? corner() : "");
+  for (std::size_t i = block.first; i < block.last; ++i)
+    line += ' ' + pad_left(label_of(grid.columns[i], column_width_), column_width_) + ' ';
+  if (block.is_last && strongest_width_ > 0) line += "  strongest";
+  return trimmed_line(line);
+}
+
+std::string TableLayout::draw_row(const page::Grid& grid, const Block& block, const page::Row& row) const {
+  std::string line = start_of_line(has_rows() ? label_of(row.place, longest_label) : "");
+  const auto are_there = [](const auto& column) { return column.has_value(); };
+  const auto begin = grid.columns.begin();
+  auto cell = static_cast<std::size_t>(
+      std::count_if(begin, begin + static_cast<std::ptrdiff_t>(block.first), are_there));
+  for (std::size_t i = block.first; i < block.last; ++i)
+    line += row.place && grid.columns[i] ? draw_cell(row.cells[cell++])
+                                         : ' ' + pad_left("…", column_width_) + ' ';
+  if (row.place && block.is_last && strongest_width_ > 0) line += strongest(row);
+  return line;
+}
+
+std::string TableLayout::strongest(const page::Row& row) const {
+  if (row.strongest.empty()) return "";
+  return fmt::format("  → {}  {}", pad_right(name_of_strongest(row), key_width_),
+                     row.strongest.front().number);
+}
+
+std::string TableLayout::draw_cell(const page::Cell& cell) const {
+  const auto number = are_shares() && cell.value == 0.0 ? "·" : cell.number;
+  const auto text = ' ' + pad_left(number, column_width_) + ' ';
+  const auto color = style_.color && are_shares() ? cell_color(cell.value) : std::nullopt;
+  if (!color) return text;
+  return ansi::styled(text, fmt::format("48;5;{};38;5;{}", color->background, color->foreground));
+}
+
+}  // namespace
+
+std::optional<CellColor> cell_color(double share) {
+  if (!(share > 0.0)) return std::nullopt;
+  const double steps = std::ceil(std::min(share, 1.0) * static_cast<double>(ramp.size()) - noise);
+  return ramp[static_cast<std::size_t>(std::max(steps, 1.0)) - 1];
+}
+
+std::string format_table(const std::string& id, const page::Table& table, const TextStyle& style) {
+  const TableLayout layout(id, table, style);
+  return style.plain ? layout.sentences() : layout.draw();
+}
+
+}  // namespace attn

@@ -1,0 +1,399 @@
+#include "page/text/text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "attn/text/printable.hpp"
+#include "attn/text/width.hpp"
+#include "page/text/ansi.hpp"
+#include "page/text/lines.hpp"
+#include "page/text/plain.hpp"
+#include "page/text/plot.hpp"
+#include "trace/wording.hpp"
+
+namespace attn {
+
+namespace {
+
+constexpr std::size_t body_indent = 2;
+constexpr std::size_t formula_indent = 6;       // less where a formula would be too wide
+constexpr std::size_t narrowest = 20;           // columns that a text needs at least
+constexpr std::size_t columns_of_command = 76;  // with its remark on the same line
+
+/// A line no wider than that; the parts below the first are indented.
+std::vector<std::string> wrapped(const std::string& line, std::size_t width, std::size_t indent) {
+  if (display_width(line) <= width) return {line};
+  const auto start = line.find_first_not_of(' ');
+  auto parts = wrap(line.substr(start), width - std::max(indent, start));
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i] = std::string(i == 0 ? start : std::max(indent, start), ' ') + parts[i];
+  return parts;
+}
+
+/// "scores = Q Kᵀ", "entropy = −Σ w ln w = 1.2500": the further lines of a formula stand below its first one.
+std::string definition_of(const page::Step& step) {
+  const std::string_view equals = step.id.find('=') == step.id.npos ? " = " : ": ";
+  auto lines = step.formula.lines;
+  lines.front() = step.id + (lines.front().empty() ? "" : std::string(equals) + lines.front());
+  const std::string margin(display_width(step.id) + equals.size(), ' ');
+  for (std::size_t i = 1; i < lines.size(); ++i) lines[i] = margin + lines[i];
+  if (!step.scalar.empty()) lines.back() += " = " + step.scalar;
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+/// Where the last part of an id begins: "scores" of "additive/scores", whose "/" would read as a division.
+std::size_t without_groups(const std::string& id) {
+  const auto slash = id.rfind('/');
+  return slash == id.npos ? 0 : slash + 1;
+}
+
+/// Writes one page.
+class TextWriter {
+ public:
+  TextWriter(const page::Page& page, const TextStyle& style) : page_(page), style_(style) {
+    style_.width = std::max(style.width, narrowest);
+    for (const auto& section : page.sections)
+      if (const auto* step = std::get_if<page::Step>(&section.content);
+          step != nullptr && section.form != page::Form::line)
+        ids_.insert(step->id);
+  }
+
+  std::string write() {
+    write_header();
+    write_outline();
+    write_sections();
+    write_what_is_left_out();
+    if (!page_.claims.empty()) write_claims();
+    if (page_.next) write(*page_.next);
+    return style_.plain ? in_ascii(text_) : std::move(text_);
+  }
+
+ private:
+  void write_header();
+  void write_rule();
+  void write_sections();
+  void write(const page::Note& note);
+  void write(const page::Step& step, bool has_title);
+  void write_definition(const page::Step& step, const std::string& title);
+  void write_origins(const page::Step& step);
+  void write_worked(const page::Step& step);
+  void write_legends(const page::Table& table, bool has_hidden_cell);
+  void write_outline();
+  void write_claims();
+  void write_claim(const page::Claim& claim);
+  void write_verdict();
+  void write_what_is_left_out();
+
+  void write_heading(const std::string& heading);
+  void write_prose(const std::string& prose, std::size_t indent);
+  void write_block(const page::Block& block, std::size_t most_indent);
+  void write_legend(const std::string& legend);
+  void write_line(const std::string& line, std::size_t indent = 0);
+  std::string styled(const std::string& text, std::string_view style) const;
+
+  const page::Page& page_;
+  TextStyle style_;
+  std::string text_;
+  std::size_t step_count_ = 0;
+  std::set<std::string> ids_;        ///< of the steps that the page works out
+  std::set<std::string> explained_;  ///< legends that stand in the text already
+};
+
+void TextWriter::write_header() {
+  const auto& header = page_.header;
+  write_heading(fmt::format("{}: {}", header.lesson, header.title));
+  if (!style_.plain) write_rule();
+  std::vector<std::string> options;
+  for (const auto& [name, value] : header.config)
+    if (style_.all || header.usual.count(name) == 0) options.push_back(option_text(name, value));
+  for (const auto& line : pack(options, "  ", style_.width - body_indent)) write_line(line, body_indent);
+}
+
+void TextWriter::write_rule() {
+  std::string rule;
+  for (std::size_t i = 0; i < style_.width; ++i) rule += "─";
+  write_line(rule);
+}
+
+/// "K = X W_K [6×8]": a step that an earlier lesson taught.
+std::string line_of(const page::Step& step) {
+  return definition_of(step) + (step.shape.empty() ? "" : fmt::format(" [{}]", to_string(step.shape)));
+}
+
+/// Lines of earlier lessons' steps stand side by side.
+void TextWriter::write_sections() {
+  std::vector<std::string> lines;
+  const auto write_lines = [&] {
+    if (lines.empty()) return;
+    write_line("");
+    for (const auto& line : pack(lines, ", ", style_.width - body_indent)) write_line(line, body_indent);
+    lines.clear();
+  };
+  for (const auto& section : page_.sections) {
+    const auto* step = std::get_if<page::Step>(&section.content);
+    if (section.form == page::Form::line && step != nullptr) {
+      lines.push_back(line_of(*step));
+      continue;
+    }
+    write_lines();
+    if (step != nullptr)
+      write(*step, section.form == page::Form::whole);
+    else
+      write(std::get<page::Note>(section.content));
+  }
+  write_lines();
+}
+
+/// "attnlab sdpa --causal   hide the words to come", or the remark on a line of its own.
+std::vector<std::string> text_lines(const page::Commands& commands) {
+  std::vector<std::string> lines;
+  for (const auto& [command, remark] : commands.list) {
+    const auto whole = command + "   " + remark;
+    const bool fits = remark.empty() || display_width(whole) <= columns_of_command;
+    lines.push_back(remark.empty() || !fits ? command : whole);
+    if (!fits) lines.push_back("    " + remark);
+  }
+  return lines;
+}
+
+template <class Lines>
+std::vector<std::string> text_lines(const Lines& block) {
+  return block.lines;
+}
+
+std::vector<std::string> text_lines(const page::Block& block) {
+  return std::visit([](const auto& one) { return text_lines(one); }, block);
+}
+
+/// A plain page has no drawings.
+bool has_drawing(const page::Note& note) {
+  return std::any_of(note.blocks.begin(), note.blocks.end(), [](const page::Block& block) {
+    return is_drawing(fmt::format("{}", fmt::join(text_lines(block), "\n")));
+  });
+}
+
+void TextWriter::write(const page::Note& note) {
+  if (style_.plain && has_drawing(note)) return;
+  write_line("");
+  write_heading(note.title);
+  write_prose(fmt::format("{}", fmt::join(note.paragraphs, "\n")), body_indent);
+  for (const auto& block : note.blocks) {
+    if (!note.paragraphs.empty()) write_line("");
+    write_block(block, note.paragraphs.empty() ? body_indent : formula_indent);
+  }
+}
+
+void TextWriter::write_block(const page::Block& block, std::size_t most_indent) {
+  const auto lines = text_lines(block);
+  std::size_t widest = 0;
+  for (const auto& line : lines) widest = std::max(widest, display_width(line));
+  const auto room = style_.width - std::min(style_.width, widest);
+  for (const auto& line : lines) write_line(line, std::clamp(room, body_indent, most_indent));
+}
+
+void TextWriter::write(const page::Step& step, bool has_title) {
+  write_line("");
+  write_definition(step, has_title ? step.title : "");
+  if (style_.all || style_.plain) write_origins(step);
+  write_worked(step);
+  if (step.table) {
+    const auto table = format_table(step.id, *step.table, style_);
+    text_ += table;
+    write_legends(*step.table, table.find("  ·") != table.npos);
+  }
+  if (step.curves && !style_.plain) text_ += '\n' + format_plot(*step.curves, style_.width);
+  write_prose(step.notice, body_indent);
+  write_prose(step.note, body_indent);
+}
+
+/// "3  weights = softmax(scaled)   each row becomes shares          [query 6 × key 6]": on one line if
+/// possible, else the title below.
+void TextWriter::write_definition(const page::Step& step, const std::string& title) {
+  const auto number = fmt::format("{}  ", ++step_count_);
+  const std::string margin(display_width(number), ' ');
+  const auto& shape = step.named_shape;
+  const auto with_shape = [&](const std::string& line) {
+    const auto room = style_.width - std::min(style_.width, display_width(line) + display_width(shape));
+    return shape.empty() ? line : line + std::string(std::max<std::size_t>(room, 2), ' ') + shape;
+  };
+  const auto fits = [&](const std::string& line) {
+    return display_width(line) + (shape.empty() ? 0 : 2 + display_width(shape)) <= style_.width;
+  };
+  std::vector<std::string> heading;
+  for (const auto& line : lines_of(definition_of(step)))
+    heading.push_back((heading.empty() ? number : margin) + line);
+  const auto whole = heading.back() + (title.empty() ? "" : "   " + title);
+  if (fits(whole)) {
+    heading.back() = with_shape(whole);
+  } else {
+    const bool shape_fits = fits(heading.back());
+    if (shape_fits) heading.back() = with_shape(heading.back());
+    if (!title.empty())
+      for (const auto& line : wrap(title, style_.width - margin.size())) heading.push_back(margin + line);
+    if (!shape_fits) heading.push_back(margin + shape);
+  }
+  for (const auto& line : heading)
+    for (const auto& part : wrapped(line, style_.width, margin.size())) write_line(styled(part, ansi::bold));
+}
+
+/// "from Q [6×4], K [6×4]": the inputs of a step with the shapes that they had.
+void TextWriter::write_origins(const page::Step& step) {
+  if (step.is_input) return write_line("input", body_indent);
+  std::vector<std::string> origins;
+  for (const auto& [id, shape] : step.origins)
+    origins.push_back(id + (shape && !shape->empty() ? " [" + to_string(*shape) + "]" : ""));
+  if (origins.empty()) return;
+  origins.front() = "from " + origins.front();
+  for (const auto& line : pack(origins, ", ", style_.width - body_indent)) write_line(line, body_indent);
+}
+
+/// "weights[sat, cat] = exp(0.33) / (exp(0.12) + exp(0.33)) ≈ 0.5525", or where an entry is that of another
+/// tensor "heads[0, sat, 1] = Q[sat, 1]". The groups of the id are left out unless the rest is the name of
+/// another step.
+void TextWriter::write_worked(const page::Step& step) {
+  if (!step.worked) return;
+  const auto& [full_name, expression, result] = *step.worked;
+  const auto last_part = without_groups(step.id);
+  const bool is_name_of_another = last_part > 0 && ids_.count(step.id.substr(last_part)) > 0;
+  const auto name = full_name.substr(is_name_of_another ? 0 : last_part);
+  auto pieces = before_operators("= " + expression);
+  if (!result.empty()) pieces.push_back(result);
+  const bool has_room = display_width(name) + 30 < style_.width;
+  const std::size_t indent = has_room ? display_width(name) + 1 : 2;
+  if (!has_room) write_line(name, body_indent);
+  auto start = has_room ? name + " " : std::string(indent, ' ');
+  for (const auto& line : pack(pieces, " ", style_.width - body_indent - indent)) {
+    write_line(start + line, body_indent);
+    start = std::string(indent, ' ');
+  }
+}
+
+void TextWriter::write_legends(const page::Table& table, bool has_hidden_cell) {
+  if (style_.plain) return;
+  if (table.kind == page::Table::Kind::mask) write_legend("1 = may be seen, · = hidden");
+  if (table.has_hidden && has_hidden_cell) write_legend("· = exactly 0");
+  if (table.is_elided) write_legend("… = left out, shown with --full");
+}
+
+void TextWriter::write_legend(const std::string& legend) {
+  if (explained_.insert(legend).second) write_line(legend, body_indent);
+}
+
+void TextWriter::write_outline() {
+  if (page_.outline.empty()) return;
+  write_line("");
+  std::size_t id_width = 0, shape_width = 0;
+  for (const auto& row : page_.outline) {
+    id_width = std::max(id_width, display_width(row.id));
+    shape_width = std::max(shape_width, display_width(row.named_shape));
+  }
+  const auto number_width = fmt::format("{}", page_.outline.size()).size();
+  for (const auto& [id, shape, formula] : page_.outline) {
+    const bool has_formula = !formula.front().empty();
+    auto line = fmt::format("{:>{}}  {}  {}", ++step_count_, number_width, pad_right(id, id_width),
+                            has_formula ? pad_right(shape, shape_width) : shape);
+    const auto left = style_.width - std::min(style_.width, display_width(line) + 2);
+    if (has_formula) line += "  " + shorten(fmt::format("{}", fmt::join(formula, "; ")), left);
+    write_line(line);
+  }
+}
+
+void TextWriter::write_what_is_left_out() {
+  std::vector<std::string> left_out;
+  for (const auto& section : page_.more)
+    if (const auto* step = std::get_if<page::Step>(&section.content)) left_out.push_back(step->id);
+  if (left_out.empty()) return;
+  const auto count = left_out.size();
+  const auto line = [&](const std::string& names) {
+    return fmt::format("{} more table{} of this run{}: --all shows {}.", count, count == 1 ? "" : "s", names,
+                       count == 1 ? "it" : "them");
+  };
+  const auto with_names = line(fmt::format(" ({})", fmt::join(left_out, ", ")));
+  write_line("");
+  write_line(display_width(with_names) <= style_.width ? with_names : line(""));
+}
+
+void TextWriter::write_claims() {
+  write_line("");
+  write_heading("What holds on this run");
+  for (const auto& claim : page_.claims) write_claim(claim);
+  write_verdict();
+}
+
+/// "✓ each row of weights sums to 1                                off by less than 1e-12"
+void TextWriter::write_claim(const page::Claim& claim) {
+  const auto& measurement = claim.measurement;
+  const std::string sign = measurement.holds() ? "✓" : "✗";
+  const auto mark = styled(sign, measurement.holds() ? ansi::green : ansi::red);
+  const auto indent = body_indent + display_width(style_.plain ? in_ascii(sign) : sign) + 1;
+  const auto result = measured(measurement, style_.precision);
+  auto lines = wrap(measurement.claim, style_.width - indent);
+  const auto room = style_.width - indent - display_width(lines.back());
+  if (room >= display_width(result) + 2)
+    lines.back() += std::string(room - display_width(result), ' ') + result;
+  else
+    lines.push_back(pad_left(result, style_.width - indent));
+  std::string start = std::string(body_indent, ' ') + mark + ' ';
+  for (const auto& line : lines) {
+    write_line(start + printable(line));
+    start = std::string(indent, ' ');
+  }
+  if (!style_.all && measurement.holds()) return;
+  for (const auto& line : claim.formula) write_line(line, indent);
+  write_prose(claim.note, indent);
+}
+
+void TextWriter::write_verdict() {
+  std::vector<std::string> broken;
+  for (const auto& claim : page_.claims)
+    if (!claim.measurement.holds()) broken.push_back(quoted(claim.measurement.claim));
+  const std::size_t total = page_.claims.size(), holding = total - broken.size();
+  auto verdict = fmt::format("{} of {} claim{} hold{}.", holding, total,
+                             total == 1 && holding == 1 ? "" : "s", holding == 1 ? "s" : "");
+  const auto left_out = page_.more_claims.size();
+  if (left_out > 0)
+    verdict += fmt::format(" So {} {} more, which --all shows.", left_out == 1 ? "does" : "do", left_out);
+  if (!broken.empty())
+    verdict += fmt::format(" {} not: {}.", broken.size() == 1 ? "This one does" : "These do",
+                           fmt::join(broken, ", "));
+  for (const auto& line : wrap(verdict, style_.width))
+    write_line(styled(printable(line), broken.empty() ? ansi::green : ansi::red));
+}
+
+void TextWriter::write_heading(const std::string& heading) {
+  if (heading.empty()) return;
+  for (const auto& line : wrap(heading, style_.width)) write_line(styled(printable(line), ansi::bold));
+}
+
+void TextWriter::write_prose(const std::string& prose, std::size_t indent) {
+  if (prose.empty()) return;
+  for (const auto& line : wrap(prose, style_.width - 2 * indent)) write_line(printable(line), indent);
+}
+
+void TextWriter::write_line(const std::string& line, std::size_t indent) {
+  if (!line.empty()) text_.append(indent, ' ');
+  text_ += line + '\n';
+}
+
+std::string TextWriter::styled(const std::string& text, std::string_view style) const {
+  return style_.color ? ansi::styled(text, style) : text;
+}
+
+page::PageStyle page_style_of(const TextStyle& style) {
+  return {.precision = style.precision, .full = style.full, .all = style.all, .plots_as_tables = style.plain};
+}
+
+}  // namespace
+
+TextRenderer::TextRenderer(const Header& header, const TextStyle& style)
+    : style_(style), builder_(header, page_style_of(style)) {}
+
+std::string text_of(const page::Page& page, const TextStyle& style) {
+  return TextWriter(page, style).write();
+}
+
+}  // namespace attn
