@@ -2,37 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <span>
+#include <utility>
+#include <xtensor/xmath.hpp>
 
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
 
-std::size_t argmax(const double* numbers, std::size_t count) {
-  return static_cast<std::size_t>(std::max_element(numbers, numbers + count) - numbers);
-}
-
 namespace {
 
-double sum_of(std::span<const double> row) {
-  return std::accumulate(row.begin(), row.end(), 0.0);
+/// The larger of two numbers; NaN where one is NaN.
+struct Larger {
+  double operator()(double a, double b) const { return std::isnan(a) || a > b ? a : b; }
+};
+
+/// The largest along the axis; NaN where one is NaN.
+template <class X>
+auto largest_along(X&& x, std::size_t axis) {
+  return xt::reduce(xt::make_xreducer_functor(Larger(), xt::const_value<double>(0.0)), std::forward<X>(x),
+                    {axis});
 }
 
-double entropy_of(std::span<const double> row) {
-  double entropy = 0.0;
-  for (const double element : row) {
-    const auto weight = static_cast<double>(element);
-    if (weight != 0.0) entropy -= weight * std::log(weight);
-  }
-  return entropy;
+/// The largest of numbers that are 0 or more; NaN where one is NaN, 0 where there is none.
+template <class Rows>
+double largest_of(const Rows& rows) {
+  return std::accumulate(rows.begin(), rows.end(), 0.0, Larger());
 }
 
-double max_of(std::span<const double> row) {
-  auto largest = static_cast<double>(row.front());
-  for (const double weight : row) largest = maximum({largest, static_cast<double>(weight)});
-  return largest;
+double size_of(double number) {
+  return std::abs(number);
+}
+
+/// The mean of the numbers of all rows; 0 where there is none.
+template <class Rows>
+double mean_of(const Rows& rows) {
+  return rows.size() == 0 ? 0.0 : xt::sum(rows)() / static_cast<double>(rows.size());
 }
 
 /// Element by element: the closed form Σ w² − 2 Σ w³ + (Σ w²)² cancels when one weight is close to 1.
@@ -50,116 +56,80 @@ double jacobian_norm_of(std::span<const double> row) {
   return std::sqrt(sum_of_squares);
 }
 
-/// Calls `visit` with each row along the last axis.
-template <std::size_t N, class Visit>
-void for_each_row(const Tensor<N>& x, Visit visit) {
-  const std::size_t length = x.shape().back();
-  for (std::size_t begin = 0; begin < x.size(); begin += length) visit(std::span(x.data() + begin, length));
-}
-
-/// The mean of what `measure` says of each row; 0 for a tensor without rows.
-template <std::size_t N, class Measure>
-double mean_over_rows(const Tensor<N>& x, Measure measure) {
-  double sum = 0.0, count = 0.0;
-  for_each_row(x, [&](std::span<const double> row) {
-    sum += measure(row);
-    count += 1.0;
-  });
-  return count == 0.0 ? 0.0 : sum / count;
-}
-
 }  // namespace
 
+std::size_t argmax(const double* numbers, std::size_t count) {
+  return static_cast<std::size_t>(std::max_element(numbers, numbers + count) - numbers);
+}
+
 double maximum(std::initializer_list<double> measurements) {
-  double largest = *measurements.begin();
-  for (const double measurement : measurements)
-    if (std::isnan(measurement) || measurement > largest) largest = measurement;
-  return largest;
+  return std::accumulate(measurements.begin(), measurements.end(), *measurements.begin(), Larger());
 }
 
 template <std::size_t N>
 double max_abs(const Tensor<N>& x) {
-  double largest = 0.0;
-  for (const double element : x) largest = maximum({largest, std::abs(static_cast<double>(element))});
-  return largest;
+  return std::transform_reduce(x.begin(), x.end(), 0.0, Larger(), size_of);
 }
 
 template <std::size_t N>
 double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y) {
   if (x.shape() != y.shape())
     throw shape_mismatch("max_abs_difference", "x", x, "y", y, "the shapes must be equal");
-  double largest = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto a = static_cast<double>(x.data()[i]), b = static_cast<double>(y.data()[i]);
-    largest = maximum({largest, a == b ? 0.0 : std::abs(a - b)});
-  }
-  return largest;
+  const auto difference = [](double a, double b) { return a == b ? 0.0 : std::abs(a - b); };
+  return std::transform_reduce(x.begin(), x.end(), y.begin(), 0.0, Larger(), difference);
 }
 
 template <std::size_t N>
 double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) {
   if (x.shape() != y.shape())
     throw shape_mismatch("sum_of_products", "x", x, "y", y, "the shapes must be equal");
-  double sum = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    sum += static_cast<double>(x.data()[i]) * static_cast<double>(y.data()[i]);
-  return sum;
+  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
 }
 
 template <std::size_t N>
 double row_sum_deviation(const Tensor<N>& weights) {
-  double largest = 0.0;
-  for_each_row(weights, [&](std::span<const double> row) {
-    const bool is_zero =
-        std::all_of(row.begin(), row.end(), [](double weight) { return weight == double{0}; });
-    if (!is_zero) largest = maximum({largest, std::abs(sum_of(row) - 1.0)});
-  });
-  return largest;
+  const auto is_zero = xt::equal(xt::sum(xt::not_equal(weights, 0.0), {N - 1}), 0);
+  return largest_of(xt::where(is_zero, 0.0, xt::abs(xt::sum(weights, {N - 1}) - 1.0)));
 }
 
 double row_sum_deviation(const Tensor<3>& weights, const Mask<3>& mask) {
   if (weights.shape() != mask.shape())
     throw shape_mismatch("row_sum_deviation", "weights", weights, "mask", mask, "the shapes must be equal");
-  double largest = 0.0;
-  const bool* visible = mask.data();
-  for_each_row(weights, [&](std::span<const double> row) {
-    const bool sees_a_key = std::any_of(visible, visible + row.size(), std::identity());
-    if (sees_a_key) largest = maximum({largest, std::abs(sum_of(row) - 1.0)});
-    visible += row.size();
-  });
-  return largest;
+  const auto sees_nothing = xt::equal(xt::sum(xt::cast<std::size_t>(mask), {2}), 0);
+  return largest_of(xt::where(sees_nothing, 0.0, xt::abs(xt::sum(weights, {2}) - 1.0)));
 }
 
 double largest_hidden_weight(const Tensor<3>& weights, const Mask<3>& mask) {
   if (weights.shape() != mask.shape())
     throw shape_mismatch("largest_hidden_weight", "weights", weights, "mask", mask,
                          "the shapes must be equal");
-  double largest = 0.0;
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    if (!mask.data()[i]) largest = maximum({largest, std::abs(static_cast<double>(weights.data()[i]))});
-  return largest;
+  const auto hidden = [](double weight, bool is_visible) { return is_visible ? 0.0 : std::abs(weight); };
+  return std::transform_reduce(weights.begin(), weights.end(), mask.begin(), 0.0, Larger(), hidden);
 }
 
 template <std::size_t N>
 double max_abs_row_sum(const Tensor<N>& x) {
-  double largest = 0.0;
-  for_each_row(x, [&](std::span<const double> row) { largest = maximum({largest, std::abs(sum_of(row))}); });
-  return largest;
+  return largest_of(xt::abs(xt::sum(x, {N - 1})));
 }
 
 template <std::size_t N>
 double mean_entropy(const Tensor<N>& weights) {
-  return mean_over_rows(weights, entropy_of);
+  const auto terms = xt::where(xt::equal(weights, 0.0), 0.0, -weights * xt::log(weights));
+  return mean_of(xt::sum(terms, {N - 1}));
 }
 
 template <std::size_t N>
 double mean_max_weight(const Tensor<N>& weights) {
-  return mean_over_rows(weights, max_of);
+  return mean_of(largest_along(weights, N - 1));
 }
 
 template <std::size_t N>
 double mean_jacobian_norm(const Tensor<N>& weights) {
-  return mean_over_rows(weights, jacobian_norm_of);
+  const std::size_t length = weights.shape().back();
+  double sum = 0.0;
+  for (std::size_t begin = 0; begin < weights.size(); begin += length)
+    sum += jacobian_norm_of(std::span(weights.data() + begin, length));
+  return weights.size() == 0 ? 0.0 : sum * static_cast<double>(length) / static_cast<double>(weights.size());
 }
 
 template double max_abs(const Tensor<1>&);

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <span>
 #include <vector>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xnoalias.hpp>
 
 #include "attn/ops/shape_mismatch.hpp"
 
@@ -41,8 +43,11 @@ void softmax_rows(double* scores, std::size_t rows, std::size_t length) {
 
 template <std::size_t N>
 Tensor<N> softmax(Tensor<N> scores) {
-  const std::size_t length = scores.shape().back();
-  if (length > 0) softmax_rows(scores.data(), scores.size() / length, length);
+  constexpr double hidden = -std::numeric_limits<double>::infinity();
+  const Tensor<N> largest = xt::amax(scores, {N - 1}, xt::keep_dims);
+  xt::noalias(scores) = xt::exp(scores - xt::where(xt::equal(largest, hidden), 0.0, largest));
+  const Tensor<N> sums = xt::sum(scores, {N - 1}, xt::keep_dims);
+  scores /= xt::where(xt::equal(sums, 0.0), 1.0, sums);
   return scores;
 }
 
