@@ -59,16 +59,6 @@ std::string picture_of(const Masks& masks, const attn::TokenBatch& sentence) {
   return in_columns(rows);
 }
 
-std::vector<std::string> masking_flow(const Workbench& bench) {
-  const auto n = bench.plan.sentence.length();
-  const auto start = fmt::format("X [{0}×{1}] → scaled [{0}×{0}] ┐", n, bench.d_model());
-  const auto mask = fmt::format("{}_mask [{}×{}] ", bench.options.mask, n, n);
-  const auto width = std::max(attn::display_width(start), attn::display_width(mask) + 1);
-  return {attn::pad_left(start, width),
-          attn::pad_left(mask, width - 1) + fmt::format("┴ −∞ where hidden → softmax → weights [{0}×{0}]", n),
-          fmt::format("weights V → output [{}×{}]", n, bench.d_v())};
-}
-
 /// The classic mistakes in the projections, for somebody who watches.
 class ProjectionMistakes {
  public:
@@ -135,7 +125,6 @@ void run_masking(Workbench& bench) {
   functions.actions["lengths"] = [](DocumentRun& run) {
     run.bench().show_lengths(run.bench().plan.sentence);
   };
-  functions.actions["flow"] = [](DocumentRun& run) { run.bench().flow(masking_flow(run.bench())); };
   functions.actions["page_mask"] = [](DocumentRun& run) {
     const auto& mask = run.bench().options.mask;
     run.alias("page/mask", mask + "_mask");

@@ -288,7 +288,7 @@ std::vector<Input> multihead_bias_list() {
 
 namespace {
 
-/// What multihead.md leaves to C++: inputs that other lessons have too, drawings, and comparisons with other
+/// What multihead.md leaves to C++: inputs that other lessons have too, and comparisons with other
 /// code.
 class MultiHeadCode {
  public:
@@ -302,7 +302,6 @@ class MultiHeadCode {
     act("lengths", [&](auto&) { bench.show_lengths(sentence); });
     act("weights", [this](DocumentRun& run) { draw_weights(run); });
     act("mask", [&, this](DocumentRun& run) { set_mask(run, mask_ = bench.mask(sentence, sentence)); });
-    act("flow", [&, this](auto&) { bench.flow(multihead_flow(bench, mask_.has_value())); });
     act("parameters", [&](auto&) { explain_parameters(bench); });
     act("equals-fused-kernel", [&, this](DocumentRun& run) {
       const auto shown = shown_by(run);

@@ -282,11 +282,6 @@ void run_sdpa(Workbench& bench) {
     mask = run.bench().mask(plan.query_tokens(), plan.key_tokens());
     set_mask(run, mask);
   };
-  functions.actions["flow"] = [&](DocumentRun& run) {
-    const auto& plan = run.bench().plan;
-    run.bench().flow(attention_flow(run.bench(), plan.query_tokens().length(), plan.key_tokens().length(),
-                                    mask.has_value()));
-  };
   functions.actions["equals-fused-kernel"] = [&](DocumentRun& run) {
     claim_equals_fused_kernel(run.bench(), steps_of<3>(run), Q, K, V);
   };

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "attn/ops/measure.hpp"
+#include "document/flow.hpp"
 #include "document/prose.hpp"
 #include "formula/edits.hpp"
 #include "formula/functions.hpp"
@@ -88,13 +89,6 @@ formula::Expr simplified(const formula::Expr& x) {
   return simple;
 }
 
-/// The formula with its lengths as numbers.
-formula::Expr with_lengths(const formula::Expr& x, const formula::Sheet& sheet) {
-  if (x->op == formula::Op::size) return static_cast<double>(sheet.size_of(x->name));
-  if (x->op == formula::Op::number) return x->number;
-  return formula::with_parts(x, [&](const formula::Expr& part) { return with_lengths(part, sheet); });
-}
-
 /// The formula with the constants' numbers in the place of their names.
 formula::Expr without_symbols(const formula::Expr& x) {
   if (x->op == formula::Op::number) return x->number;
@@ -126,7 +120,7 @@ std::string shapes_on_page(const formula::Definition& definition, const formula:
 /// made of numbers alone computed, as far as these differ.
 std::vector<formula::Expr> forms_on_page(const formula::Expr& x, const formula::Sheet& sheet) {
   std::vector<formula::Expr> forms = {x};
-  const auto numbers = with_lengths(x, sheet);
+  const auto numbers = formula::with_lengths(x, sheet);
   if (!formula::same(numbers, without_symbols(x))) forms.push_back(numbers);
   const auto computed = with_constants_computed(numbers, sheet);
   if (!formula::page_text(forms.back()).ends_with(formula::page_text(computed))) forms.push_back(computed);
@@ -266,6 +260,18 @@ bool goes_through_much(const formula::Expr& x, const formula::Sheet& sheet, std:
          });
 }
 
+bool is_of_each_sample(Draw draw) {
+  return draw == Draw::normal || draw == Draw::embedding;
+}
+
+/// A tensor of these axes whose elements are nothing yet: one 0, again and again.
+formula::View foreseen_view(const formula::Axes& axes, const formula::Sheet& sheet) {
+  static constexpr double nothing = 0.0;
+  formula::View view{.axes = axes, .strides = std::vector<std::ptrdiff_t>(axes.size()), .data = &nothing};
+  for (const auto& axis : axes) view.shape.push_back(sheet.size_of(axis));
+  return view;
+}
+
 std::string slug(const std::string& title) {
   std::string id;
   for (const char c : title)
@@ -319,6 +325,7 @@ void DocumentRun::tell(const document::Document& document) {
   const Scope scope;
   if (functions_.begin) functions_.begin(*this);
   follow(document);
+  results_ = document.front("code");
   tell_definitions();
   const auto sections = sections_of(document.blocks, scope);
   require_steps_of_remarks();
@@ -327,10 +334,10 @@ void DocumentRun::tell(const document::Document& document) {
   for (std::size_t i = 0; i < sections.size(); ++i)
     if (!sections[i].of(document::Block::Kind::formula).empty()) last_step = i;
   for (std::size_t i = 0; i < sections.size(); ++i) {
-    tell(sections[i]);
+    tell(sections[i], std::span(sections).subspan(i + 1));
     if (i == last_step) {
       require_all_defined();
-      tell_code(std::string(document.front("code")));
+      tell_code(results_);
     }
   }
 }
@@ -407,6 +414,8 @@ void DocumentRun::add_block(std::vector<Section>& sections, const document::Bloc
       steps_.insert(id_of(block, scope));
       if (sections.back().heading == nullptr)
         throw document::Error(block.place, "a formula without a heading; valid: ## and a title above it");
+      if (const auto& word = sections.back().heading->marks.drawn_as; !word.empty())
+        drawn_as_[id_of(block, scope)] = word;
       [[fallthrough]];
     default:
       sections.back().blocks.push_back(&block);
@@ -440,7 +449,7 @@ void DocumentRun::settle_page(const std::vector<Section>& sections) {
     if (section.is_left_out) continue;
     settle_section(section, page, claims);
     for (const auto* call : section.of(document::Block::Kind::call))
-      if (call->call.name != "flow" && !has(section, call, "all"))
+      if (!has(section, call, "all"))
         page.push_back({.id = call->call.name, .in_one_line = has(section, call, "one line")});
   }
   bench_.trace.page(std::move(page), std::move(claims));
@@ -494,16 +503,18 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
   }
 }
 
-void DocumentRun::tell(const Section& section) {
+void DocumentRun::stand_in(const document::Block& formula, const Scope& scope) {
+  const auto& definition = *formula.definition;
+  const auto name = scope.prefix + definition.name;
+  const auto changed = changed_by(settled(definition.expr, scope));
+  if (sheet_.find(name) == nullptr && sheet_.find(changed) != nullptr) sheet_.alias(name, changed);
+}
+
+void DocumentRun::tell(const Section& section, std::span<const Section> to_come) {
   const auto formulas = section.of(document::Block::Kind::formula);
   const auto items = section.of(document::Block::Kind::item);
   if (section.is_left_out) {
-    for (const auto* formula : formulas) {
-      const auto& definition = *formula->definition;
-      const auto name = section.scope.prefix + definition.name;
-      const auto changed = changed_by(settled(definition.expr, section.scope));
-      if (sheet_.find(name) == nullptr && sheet_.find(changed) != nullptr) sheet_.alias(name, changed);
-    }
+    for (const auto* formula : formulas) stand_in(*formula, section.scope);
     return;
   }
   for (const auto* formula : formulas)
@@ -518,6 +529,8 @@ void DocumentRun::tell(const Section& section) {
   for (const auto* call : section.of(document::Block::Kind::call)) {
     at_place(call->place, [&] { named(functions_.actions, call->call.name, call->place)(*this); });
   }
+  for (const auto* flow : section.of(document::Block::Kind::flow))
+    at_place(flow->place, [&] { tell_flow(*flow, to_come); });
 }
 
 std::string DocumentRun::id_of(const document::Block& formula, const Scope& scope) {
@@ -573,12 +586,22 @@ void DocumentRun::tell_input(const Section& section, const document::Block& bloc
                           fmt::format("{} is no input of the lesson; valid: {}", declaration.name,
                                       describe_inputs(*bench_.plan.lesson, bench_.options)));
   if (input->draw == Draw::given && !bench_.has_given(declaration.name)) return set(declaration.name, 0.0);
-  const bool has_batch = (input->draw == Draw::normal || input->draw == Draw::embedding);
   auto axes = declaration.axes;
-  if (has_batch) axes.insert(axes.begin(), batch);
+  if (is_of_each_sample(input->draw)) axes.insert(axes.begin(), batch);
   if (axes.size() == 1) return keep(declaration.name, axes, bench_.input<1>(about));
   if (axes.size() == 2) return keep(declaration.name, axes, bench_.input<2>(about));
   keep(declaration.name, axes, bench_.input<3>(about));
+}
+
+formula::Definition DocumentRun::definition_of(const document::Block& formula, const Scope& scope) {
+  auto axes = formula.definition->axes;
+  for (auto& axis : axes) axis = named_in(scope.results, axis);
+  return sheet_.resolved({id_of(formula, scope), axes, settled(formula.definition->expr, scope)});
+}
+
+void DocumentRun::carry_batch(formula::Definition& definition) const {
+  if (sheet_.has_axis(batch) && !formula::has(definition.axes, batch))
+    definition.axes.insert(definition.axes.begin(), batch);
 }
 
 void DocumentRun::tell_step(const Section& section, const document::Block& formula) {
@@ -586,13 +609,10 @@ void DocumentRun::tell_step(const Section& section, const document::Block& formu
   const auto& named = formula.definition->name;
   const auto id = id_of(formula, scope);
   require_new(id);
-  auto axes = formula.definition->axes;
-  for (auto& axis : axes) axis = named_in(scope.results, axis);
-  auto definition = sheet_.resolved({id, axes, settled(formula.definition->expr, scope)});
+  auto definition = definition_of(formula, scope);
   const auto in_document = definition.expr;
   const bool is_defined_anew = define_anew(definition, scope);
-  if (sheet_.has_axis(batch) && !formula::has(definition.axes, batch))
-    definition.axes.insert(definition.axes.begin(), batch);
+  carry_batch(definition);
 
   if (has(section, section.heading, "hidden")) {
     hidden_.insert(id);
@@ -682,6 +702,77 @@ void DocumentRun::require_all_defined() const {
     throw attn::Error(fmt::format("--define '{}': {} is no step of this run; valid: {}", text, name,
                                   fmt::join(steps, ", ")));
   }
+}
+
+void DocumentRun::tell_flow(const document::Block& block, std::span<const Section> to_come) {
+  if (bench_.is_mute()) return;
+  document::Flow flow = {.words = drawn_as_, .hidden = hidden_};
+  for (const auto& section : to_come)
+    if (has(section, section.heading, "hidden"))
+      for (const auto* formula : section.of(document::Block::Kind::formula))
+        flow.hidden.insert(id_of(*formula, section.scope));
+  const auto sheet = foreseen(to_come);
+  for (const auto& name : defined_) flow.words.erase(name);
+  const std::string from = "from ";
+  bool is_source = false;
+  for (const auto& argument : block.call.arguments) {
+    is_source = is_source || argument.starts_with(from);
+    const auto name = step_of_remark(argument.starts_with(from) ? argument.substr(from.size()) : argument);
+    sheet.tensor(name);
+    (is_source ? flow.sources : flow.results).push_back(name);
+  }
+  for (const auto& name : document::cut_at_commas(results_))
+    if (block.call.arguments.empty() && sheet.definition_of(name) != nullptr) flow.results.push_back(name);
+  if (sheet.definitions().empty()) throw formula::Error(0, "a flow of no step");
+  if (flow.results.empty()) flow.results = {sheet.definitions().back().name};
+  bench_.flow(document::drawn(document::layout_of(document::graph_of(sheet, flow))));
+}
+
+formula::Sheet DocumentRun::foreseen(std::span<const Section> to_come) {
+  auto sheet = sheet_;
+  for (const auto& section : to_come)
+    for (const auto* formula : section.of(document::Block::Kind::formula)) try {
+        section.is_left_out ? stand_in(*formula, section.scope) : foresee(*formula, section.scope);
+      } catch (const attn::Error&) {  // which is told where the step is
+      }
+  std::swap(sheet, sheet_);
+  return sheet;
+}
+
+void DocumentRun::foresee(const document::Block& block, const Scope& scope) {
+  if (block.is_input) return foresee_input(*block.definition);
+  foresee_inputs_in(settled(block.definition->expr, scope));
+  auto definition = definition_of(block, scope);
+  define_anew(definition, scope);
+  carry_batch(definition);
+  auto view = foreseen_view(definition.axes, sheet_);
+  view.is_truth = formula::is_truth(definition.expr);
+  sheet_.keep(std::move(definition), std::move(view));
+}
+
+void DocumentRun::foresee_inputs_in(const formula::Expr& x) {
+  const bool is_unknown = (x->op == formula::Op::name || x->op == formula::Op::entry) &&
+                          sheet_.find(x->name) == nullptr && !sheet_.has_axis(x->name);
+  if (is_unknown) foresee_input({x->name, {}, 0.0});
+  for (const auto& part : x->parts) foresee_inputs_in(part);
+}
+
+void DocumentRun::foresee_input(const formula::Definition& declaration) {
+  const auto& lesson = *bench_.plan.lesson;
+  const auto input = find_input(lesson, bench_.options, declaration.name);
+  if (!input) return;
+  if (input->draw == Draw::given && !bench_.has_given(declaration.name)) return set(declaration.name, 0.0);
+  const auto extents = extents_of(lesson, *input, bench_.options);
+  auto axes = declaration.axes;
+  if (axes.empty())
+    for (const auto& extent : extents) axes.push_back(extent.name);
+  for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)
+    if (const auto length = length_of(extents[i], bench_.plan); length && !sheet_.has_axis(axes[i]))
+      sheet_.axis(axes[i], *length);
+  if (is_of_each_sample(input->draw)) axes.insert(axes.begin(), batch);
+  auto view = foreseen_view(axes, sheet_);
+  view.is_whole = input->draw == Draw::page;  // a mask, which the page makes itself
+  sheet_.set(declaration.name, std::move(view));
 }
 
 std::string DocumentRun::formula_behind(const formula::Definition& definition,

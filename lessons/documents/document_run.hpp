@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct Functions {
   /// Before all else: numbers that conditions need, lengths of axes, labels.
   std::function<void(DocumentRun& run)> begin{};
 
-  /// `{do mask}`: shows inputs, notes or drawings.
+  /// `{do mask}`: shows inputs or notes.
   std::map<std::string, std::function<void(DocumentRun& run)>> actions{};
 
   /// `{call who_is_about_whom}` in the remark on a step: words on the step's event.
@@ -130,7 +131,7 @@ class DocumentRun {
                       std::vector<std::string>& claims);
   bool has(const Section& section, const document::Block* block, const std::string& word);
 
-  void tell(const Section& section);
+  void tell(const Section& section, std::span<const Section> to_come = {});
   static std::string id_of(const document::Block& formula, const Scope& scope);
 
   /// Throws document::Error where a remark is on a step that the document does not have.
@@ -141,6 +142,25 @@ class DocumentRun {
   void require_new(const std::string& id) const;
   void tell_input(const Section& section, const document::Block& block);
   void tell_step(const Section& section, const document::Block& formula);
+
+  /// The formula of a step as the document has it.
+  formula::Definition definition_of(const document::Block& formula, const Scope& scope);
+
+  /// Every step is one of each sample where there are samples.
+  void carry_batch(formula::Definition& definition) const;
+
+  /// The name of a step that is left out stands for what it would change.
+  void stand_in(const document::Block& formula, const Scope& scope);
+
+  /// The way to the steps that `flow` names, to those of the page's code or to the last one.
+  void tell_flow(const document::Block& flow, std::span<const Section> to_come);
+
+  /// The tensors of the run with those of the sections to come, of which nothing is computed: axes and
+  /// lengths alone.
+  formula::Sheet foreseen(std::span<const Section> to_come);
+  void foresee(const document::Block& formula, const Scope& scope);
+  void foresee_input(const formula::Definition& declaration);
+  void foresee_inputs_in(const formula::Expr& x);
   void add_words(attn::About& about, const Section& section, const formula::Definition& definition);
   void tell_note(const Section& section);
 
@@ -208,7 +228,9 @@ class DocumentRun {
   std::vector<Remark> remarks_;
   std::set<std::string> steps_;  ///< of the document, those that are left out, too
   std::set<std::string> hidden_;
-  std::set<std::string> told_;  ///< names of claims and parts
+  std::map<std::string, std::string> drawn_as_;  ///< what a flow calls steps
+  std::string results_;                          ///< the steps that the page's code computes
+  std::set<std::string> told_;                   ///< names of claims and parts
   std::string page_prefix_;
   std::set<std::string> defined_;  ///< steps that --define gave other formulas
 };

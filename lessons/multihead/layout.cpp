@@ -4,8 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <initializer_list>
 
 #include "attn/text/width.hpp"
 #include "lessons/trained/about.hpp"
@@ -15,10 +13,6 @@
 namespace lessons {
 
 namespace {
-
-std::string shape_of(std::initializer_list<std::size_t> extents) {
-  return fmt::format("[{}]", fmt::join(extents, "×"));
-}
 
 /// "columns 4 to 7", "column 1": those of one of the parts that stand side by side.
 std::string columns_of_part(std::size_t part, std::size_t width) {
@@ -80,44 +74,6 @@ std::string what_trained_heads_look_for(const attn::Event& weights) {
 std::string columns_of_weights(const Workbench& bench) {
   const auto h = bench.heads();
   return columns_of_head(bench, 0) + (h == 1 ? "" : "\n" + columns_of_head(bench, h - 1));
-}
-
-std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked) {
-  const auto n = bench.plan.sentence.length(), h = bench.heads();
-  struct Split {
-    std::string whole, cut, heads;
-  };
-  const auto split = [n](std::size_t heads, std::size_t d) {
-    return Split{shape_of({n, heads * d}), shape_of({n, heads, d}), shape_of({heads, n, d})};
-  };
-  const std::array splits = {split(h, bench.d_k()), split(bench.kv_heads(), bench.d_k()),
-                             split(bench.kv_heads(), bench.d_v())};
-  const auto widest = [&](std::string Split::*shape) {
-    std::size_t width = 0;
-    for (const auto& one : splits) width = std::max(width, attn::display_width(one.*shape));
-    return width;
-  };
-  const auto whole = widest(&Split::whole), cut = widest(&Split::cut), heads = widest(&Split::heads);
-  const std::array starts = {"├ W_Q → Q ", "├ W_K → K ", "└ W_V → V "};
-  const std::array ends = {
-      std::string("┐"),
-      fmt::format("┼ {}softmax → weights {}", is_masked ? "mask → " : "", shape_of({h, n, n})),
-      fmt::format("┴ heads {}", shape_of({h, n, bench.d_v()}))};
-
-  auto lines = std::vector{attn::pad_right("X " + shape_of({n, bench.d_model()}), whole + 13) +
-                           attn::pad_right("reshape", cut + 3) + "transpose"};
-  for (std::size_t i = 0; i < splits.size(); ++i)
-    lines.push_back(fmt::format("{}{} → {} → {} {}", starts[i], attn::pad_right(splits[i].whole, whole),
-                                attn::pad_right(splits[i].cut, cut), attn::pad_right(splits[i].heads, heads),
-                                ends[i]));
-  lines.push_back(fmt::format("heads → transpose {} → reshape {} → W_O → output {}",
-                              shape_of({n, h, bench.d_v()}), shape_of({n, h * bench.d_v()}),
-                              shape_of({n, bench.d_model()})));
-  const auto d_model = bench.d_model(), kv = bench.kv_heads();
-  lines.push_back(fmt::format("with W_Q {}, W_K {}, W_V {}, W_O {}", shape_of({d_model, h * bench.d_k()}),
-                              shape_of({d_model, kv * bench.d_k()}), shape_of({d_model, kv * bench.d_v()}),
-                              shape_of({h * bench.d_v(), d_model})));
-  return lines;
 }
 
 std::string reshape_alone(const Workbench& bench, const formula::View& Q) {

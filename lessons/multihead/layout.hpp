@@ -6,11 +6,8 @@
 #include "formula/sheet.hpp"
 #include "lessons/workbench/workbench.hpp"
 
-/// Drawings and words of the lesson multihead that are no formulas.
+/// Words and pictures of the lesson multihead that are no formulas.
 namespace lessons {
-
-/// The way of the tokens through the heads, with shapes, as a diagram.
-std::vector<std::string> multihead_flow(const Workbench& bench, bool is_masked);
 
 /// Which columns of the weights are those of head 0 and of the last head.
 std::string columns_of_weights(const Workbench& bench);

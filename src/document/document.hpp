@@ -39,7 +39,7 @@ struct Choice {
   std::vector<Branch> branches;
 };
 
-/// `{NAME rest}`: a function of the program, `{flow attention}`, or a list over an axis, `{list(key)
+/// `{NAME rest}`: a function of the program, `{call pictures}`, or a list over an axis, `{list(key)
 /// weights}`.
 struct Call {
   std::string name;
@@ -66,6 +66,7 @@ struct Marks {
   std::optional<formula::Expr> condition{};
   std::string follow{};  ///< "head = 1, query = 0": the entry of this step that is worked out
   std::map<std::string, std::optional<formula::Expr>> words{};
+  std::string drawn_as{};        ///< `{drawn as mask}`: what a flow calls the step
   std::string solved{}, step{};  ///< `{solve fill}`, `{in masked}`: of a mistake's formula
 };
 
@@ -76,7 +77,8 @@ struct Block {
     paragraph,  ///< prose
     fence,      ///< prose, line by line as it stands
     item,       ///< of a list: prose, and its formula between backticks
-    call,       ///< `{flow attention}`
+    call,       ///< `{do mask}`
+    flow,       ///< `{flow output, from scores, V}`: its call has the names
     use,        ///< `{use scores.md, Q = Q_heads, under causal/}`
     remark,     ///< `{at weights}` and the paragraph after it
     choice,

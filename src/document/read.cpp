@@ -40,7 +40,7 @@ std::string_view directive_of(std::string_view line) {
   line = without_blanks(line);
   if (!line.starts_with('{')) return {};
   const auto word = line.substr(1, line.find_first_of(" }") - 1);
-  constexpr std::array words = {"use", "at", "if", "else", "end", "do"};
+  constexpr std::array words = {"use", "at", "if", "else", "end", "do", "flow"};
   if (std::find(words.begin(), words.end(), word) == words.end()) return {};
   const bool is_whole_line = line.find('}') + 1 == line.size();
   const bool opens_text = word == "at" || word == "if" || word == "else" || word == "end";
@@ -109,7 +109,7 @@ class DocumentReader {
   Block block(std::string_view line, std::string_view word) {
     if (word == "if") return choice();
     if (word == "at") return remark();
-    if (word == "use" || word == "do") return call(word);
+    if (word == "use" || word == "do" || word == "flow") return call(word);
     if (line.starts_with('#')) return heading();
     if (line.starts_with("```")) return fence();
     if (line.starts_with("    ")) return formula();
@@ -153,6 +153,7 @@ class DocumentReader {
   bool take_mark(std::string_view mark, std::size_t column, Marks& marks) const {
     if (mark.starts_with('#')) return marks.id = mark.substr(1), true;
     if (mark.starts_with("follow ")) return marks.follow = mark.substr(7), true;
+    if (mark.starts_with("drawn as ")) return marks.drawn_as = mark.substr(9), true;
     if (mark.starts_with("solve ")) return marks.solved = mark.substr(6), true;
     if (mark.starts_with("in ")) return marks.step = mark.substr(3), true;
     if (mark.starts_with("if "))
@@ -254,13 +255,17 @@ class DocumentReader {
   }
 
   Block call(std::string_view word) {
-    Block block{.kind = word == "use" ? Block::Kind::use : Block::Kind::call, .place = place()};
+    Block block{.kind = word == "use"    ? Block::Kind::use
+                        : word == "flow" ? Block::Kind::flow
+                                         : Block::Kind::call,
+                .place = place()};
     const auto line = without_blanks(with_marks_after_braces(block.marks));
     const auto rest = rest_of(line, word);
+    ++at_;
+    if (block.kind == Block::Kind::flow) return block.call = {"flow", cut_at_commas(rest)}, block;
     const auto space = std::min(rest.find_first_of(" ,"), rest.size());
     block.call.name = rest.substr(0, space);
     block.call.arguments = cut_at_commas(rest.substr(space));
-    ++at_;
     return block;
   }
 

@@ -204,6 +204,12 @@ class Resolver {
 
 }  // namespace
 
+Expr with_lengths(const Expr& x, const Sheet& sheet) {
+  if (x->op == Op::size) return static_cast<double>(sheet.size_of(x->name));
+  if (x->op == Op::number) return x->number;
+  return with_parts(x, [&](const Expr& part) { return with_lengths(part, sheet); });
+}
+
 Definition Sheet::resolved(const Definition& definition) {
   return Resolver(*this)(definition);
 }

@@ -118,4 +118,7 @@ class Sheet {
   std::vector<Definition> definitions_;
 };
 
+/// The formula with the lengths of axes, and constants that have a name, as numbers.
+Expr with_lengths(const Expr& x, const Sheet& sheet);
+
 }  // namespace formula

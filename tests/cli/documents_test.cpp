@@ -108,6 +108,20 @@ TEST_CASE("a word of a page changes with its file") {
              Contains("A new part") && Contains("The largest score is"));
 }
 
+TEST_CASE("a flow follows from the formulas of the document and of the run") {
+  CHECK_THAT(output_of("sdpa --model none --causal"), Contains("├ Q Kᵀ → / √4 → mask → softmax → weights"));
+  CHECK_THAT(output_of("sdpa --model none --define 'scaled = tanh(scores)'"),
+             Contains("├ Q Kᵀ → tanh → softmax → weights"));
+  CHECK_THAT(output_of("multihead --model none --residual --norm"),
+             Contains("output → + X → residual [5×8] → layer norm → normalized [5×8]"));
+  const Documents documents;
+  documents.change("parts/scores.md", "",
+                   "\n## No score is larger than 5\n\n    capped[query, key] = 5 * tanh(scaled / 5)\n");
+  documents.change("parts/mixture.md", "scaled, -inf", "capped, -inf");
+  CHECK_THAT(with_data(documents.data(), "sdpa --model none --causal").out,
+             Contains("├ Q Kᵀ → / √4 → 5 · tanh(scaled / 5) → mask → softmax → weights"));
+}
+
 TEST_CASE("what is wrong with a document is said with its place") {
   struct Fault {
     std::string file, old, text, message;
@@ -121,6 +135,7 @@ TEST_CASE("what is wrong with a document is said with its place") {
               "{#shift-invariance} is the name of another"},
         Fault{"sdpa.md", "", "- a command: `rm`\n", "\"rm\" is no command"},
         Fault{"sdpa.md", "{at output,", "{at outputs,", "{at outputs}: there is no such step; valid: K, Q"},
+        Fault{"sdpa.md", "{flow}", "{flow outputs}", "the tensor outputs is unknown; valid: K, Q"},
         Fault{"parts/scores.md", scaled, scaled.substr(2), "2 blanks before the text; valid: 4"},
         Fault{"parts/scores.md", scaled, "    scaled = scores/d_k",
               "column 14: scores/d_k is unknown (operators stand between blanks: scores / d_k)"},

@@ -39,25 +39,29 @@ std::string file_named(const std::string& name) {
 TEST_CASE("A document is front matter, headings, formulas, prose and items", "[document]") {
   const auto page = document::read("page.md",
                                    "---\ntitle: a title\n  goes on\nexample: one\nexample: two\n---\n"
-                                   "## Scores  {one line if trained} {#scores}\n\n"
+                                   "## Scores  {one line if trained} {#scores} {drawn as Q Kᵀ}\n\n"
                                    "    scores[query, key] = sum(d_k) Q * K\n\n"
                                    "One sentence.\nAnother one\ngoes on with {max(key) scores:.2f}.\n\n"
                                    "{use parts/mixture.md, mask = causal, under causal/} {all}\n"
+                                   "{flow output, from scaled, V}\n"
                                    "- a claim: `scores = 0` {#zero}\n");
   CHECK(page.front("title") == "a title goes on");
   CHECK(page.all_front("example").size() == 2);
-  REQUIRE(page.blocks.size() == 5);
+  REQUIRE(page.blocks.size() == 6);
   CHECK(page.blocks[0].kind == Kind::heading);
   CHECK(page.blocks[0].marks.id == "scores");
   CHECK(page.blocks[0].marks.words.at("one line").has_value());
+  CHECK(page.blocks[0].marks.drawn_as == "Q Kᵀ");
   CHECK(page.blocks[1].definition->name == "scores");
   CHECK(page.blocks[2].prose[0].text == "One sentence.\nAnother one goes on with ");
   CHECK(page.blocks[2].prose[1].format == ".2f");
   CHECK(page.blocks[3].call.arguments == std::vector<std::string>{"mask = causal", "under causal/"});
   CHECK(page.blocks[3].marks.words.count("all") == 1);
-  CHECK(page.blocks[4].code == "scores = 0");
-  CHECK(page.blocks[4].prose[0].text == "a claim");
-  CHECK(page.blocks[4].marks.id == "zero");
+  CHECK(page.blocks[4].kind == Kind::flow);
+  CHECK(page.blocks[4].call.arguments == std::vector<std::string>{"output", "from scaled", "V"});
+  CHECK(page.blocks[5].code == "scores = 0");
+  CHECK(page.blocks[5].prose[0].text == "a claim");
+  CHECK(page.blocks[5].marks.id == "zero");
 }
 
 TEST_CASE("What is wrong with a document is said with its line and column", "[document]") {

@@ -146,14 +146,16 @@ TEST_CASE("the flow is no wider than a page of 80 columns, however long the sent
     options.causal = true;
     return told_by(lesson, options).formulas.at("flow");
   };
-  for (const std::string lesson : {"sdpa", "self-attention"})
+  for (const std::string lesson : {"sdpa", "self-attention", "multihead"})
     for (const auto& [words, d_model] : {std::pair<std::size_t, std::size_t>{4, 4}, {30, 16}, {120, 256}}) {
       const auto flow = flow_of(lesson.c_str(), words, d_model);
       CAPTURE(flow);
       std::istringstream lines(flow);
       for (std::string line; std::getline(lines, line);) CHECK(2 + attn::display_width(line) <= 80);
-      for (const auto& part : {fmt::format("weights [{0}×{0}] ┐", words), std::string("→ mask → softmax"),
-                               fmt::format("output [{}×", words)})
+      const bool has_heads = lesson == "multihead";
+      for (const auto& part :
+           {has_heads ? fmt::format("weights [2×{0}×{0}]", words) : fmt::format("weights [{0}×{0}] ┐", words),
+            std::string("→ mask → softmax"), fmt::format("output [{}×", words)})
         CHECK_THAT(flow, Contains(part));
     }
 }
