@@ -66,11 +66,19 @@ bool is_row_major(const View& view) {
   return view.strides == row_major_strides(view.shape);
 }
 
-/// One value of a formula, or of formulas that other ones were put in the place of.
+/// A part of an axis; of none where it has no name.
+struct Slice {
+  std::string axis{};
+  std::size_t begin = 0, length = 0;
+};
+
+/// One value of a formula, or of formulas that other ones were put in the place of, or a slice of it. A
+/// changed tensor with the axis of the slice has that part alone (see Sliceable).
 class Evaluator {
  public:
-  Evaluator(const Sheet& sheet, const Sheet::Round& round, const std::map<std::string, View>& changed)
-      : sheet_(sheet), round_(round), changed_(changed) {}
+  Evaluator(const Sheet& sheet, const Sheet::Round& round, const std::map<std::string, View>& changed,
+            const Slice& slice = {})
+      : sheet_(sheet), round_(round), changed_(changed), slice_(slice) {}
 
   View rounded(const Definition& definition) {
     auto result = (*this)(definition);
@@ -113,19 +121,42 @@ class Evaluator {
     }
   }
 
+  std::size_t begin_of(const std::string& axis) const { return axis == slice_.axis ? slice_.begin : 0; }
+  std::size_t length_of(const std::string& axis) const {
+    return axis == slice_.axis ? slice_.length : sheet_.size_of(axis);
+  }
+
   View positions(const std::string& axis) const {
-    return owned({axis}, Numbers(xt::arange<double>(static_cast<double>(sheet_.size_of(axis)))));
+    const auto begin = static_cast<double>(begin_of(axis));
+    return owned({axis}, Numbers(xt::arange<double>(begin, begin + static_cast<double>(length_of(axis)))));
+  }
+
+  /// Of a tensor that has all of its axes the entries in the slice.
+  View sliced(View view) const {
+    const auto at = place_in(view.axes, slice_.axis);
+    if (at == view.axes.size()) return view;
+    view.shape[at] = slice_.length;
+    view.data = at_offset(view, static_cast<std::ptrdiff_t>(slice_.begin) * view.strides[at]);
+    return view;
   }
 
   View entry(const Expr& x) {
     const auto& tensor = this->tensor(x->name);
-    const auto places = linear_indices(x->parts, sheet_, tensor.shape);
-    return places ? strided(tensor, *places) : gathered(x, tensor);
+    const bool is_slice = changed_.count(x->name) > 0 && has(tensor.axes, slice_.axis);
+    auto shape = tensor.shape;
+    if (is_slice) shape[place_in(tensor.axes, slice_.axis)] = sheet_.size_of(slice_.axis);
+    const auto places = linear_indices(x->parts, sheet_, shape);
+    return places ? strided(tensor, *places, is_slice) : gathered(x, tensor);
+  }
+
+  static const void* at_offset(const View& view, std::ptrdiff_t offset) {
+    if (view.is_truth) return static_cast<const bool*>(view.data) + offset;
+    return static_cast<const double*>(view.data) + offset;
   }
 
   /// The entries at places that grow by equal steps along each axis: another way to look at the same
   /// elements.
-  View strided(const View& tensor, const std::vector<LinearIndex>& places) const {
+  View strided(const View& tensor, const std::vector<LinearIndex>& places, bool is_slice) const {
     View view = tensor;
     view.axes.clear();
     view.shape.clear();
@@ -134,17 +165,17 @@ class Evaluator {
     for (std::size_t i = 0; i < places.size(); ++i) {
       offset += places[i].first * tensor.strides[i];
       for (const auto& [axis, step] : places[i].steps) {
+        if (!is_slice) offset += static_cast<std::ptrdiff_t>(begin_of(axis)) * step * tensor.strides[i];
         const auto at = place_in(view.axes, axis);
         if (at == view.axes.size()) {
           view.axes.push_back(axis);
-          view.shape.push_back(sheet_.size_of(axis));
+          view.shape.push_back(length_of(axis));
           view.strides.push_back(0);
         }
         if (view.shape[at] > 1) view.strides[at] += step * tensor.strides[i];
       }
     }
-    view.data = tensor.is_truth ? static_cast<const void*>(static_cast<const bool*>(tensor.data) + offset)
-                                : static_cast<const void*>(static_cast<const double*>(tensor.data) + offset);
+    view.data = at_offset(tensor, offset);
     return view;
   }
 
@@ -352,18 +383,19 @@ class Evaluator {
     auto changed = changed_;
     for (std::size_t i = 0; i < x->parts.size(); ++i) {
       const auto& name = x->changed[i];
-      changed[name] = Evaluator(sheet_, round_, changed_)({name, sheet_.tensor(name).axes, x->parts[i]});
+      changed[name] =
+          Evaluator(sheet_, round_, changed_, slice_)({name, sheet_.tensor(name).axes, x->parts[i]});
     }
     for (const auto& definition : sheet_.definitions()) {
       const auto from = operands(definition.expr);
       const bool follows =
           std::any_of(from.begin(), from.end(), [&](const auto& name) { return changed.count(name) > 0; });
       if (follows && changed.count(definition.name) == 0)
-        changed[definition.name] = Evaluator(sheet_, round_, changed).rounded(definition);
+        changed[definition.name] = Evaluator(sheet_, round_, changed, slice_).rounded(definition);
       if (definition.name == x->name) break;
     }
     const auto found = changed.find(x->name);
-    return found == changed.end() ? sheet_.tensor(x->name) : found->second;
+    return found == changed.end() ? sliced(sheet_.tensor(x->name)) : found->second;
   }
 
   /// The axes of several, in the order of the result's.
@@ -380,7 +412,7 @@ class Evaluator {
 
   attn::Shape shape_of(const Axes& axes) const {
     attn::Shape shape;
-    for (const auto& axis : axes) shape.push_back(sheet_.size_of(axis));
+    for (const auto& axis : axes) shape.push_back(length_of(axis));
     return shape;
   }
 
@@ -413,8 +445,52 @@ class Evaluator {
   const Sheet& sheet_;
   const Sheet::Round& round_;
   const std::map<std::string, View>& changed_;
+  const Slice slice_;
   Axes order_;  ///< of the result, then those that are summed over
 };
+
+/// Whether a formula can be computed a slice along `axis` at a time: nothing goes over the axis, and of
+/// tensors that are computed anew each entry needs no others along it.
+class Sliceable {
+ public:
+  Sliceable(const Sheet& sheet, std::string axis) : sheet_(sheet), axis_(std::move(axis)) {}
+
+  bool operator()(const Expr& x, const std::set<std::string>& anew = {}) const {
+    if (x->op == Op::over && x->axis == axis_) return false;
+    if (x->op == Op::entry && anew.count(x->name) > 0 && !is_taken_along(x)) return false;
+    if (x->op == Op::again && !follows_in_slices(x, anew)) return false;
+    return std::all_of(x->parts.begin(), x->parts.end(),
+                       [&](const Expr& part) { return (*this)(part, anew); });
+  }
+
+ private:
+  bool is_taken_along(const Expr& entry) const {
+    const auto at = place_in(sheet_.tensor(entry->name).axes, axis_);
+    return at == entry->parts.size() || same(entry->parts[at], position(axis_));
+  }
+
+  bool follows_in_slices(const Expr& again, std::set<std::string> anew) const {
+    anew.insert(again->changed.begin(), again->changed.end());
+    for (const auto& definition : sheet_.definitions()) {
+      const auto from = operands(definition.expr);
+      if (std::any_of(from.begin(), from.end(), [&](const auto& name) { return anew.count(name) > 0; })) {
+        if (!(*this)(definition.expr, anew)) return false;
+        anew.insert(definition.name);
+      }
+      if (definition.name == again->name) break;
+    }
+    return true;
+  }
+
+  const Sheet& sheet_;
+  std::string axis_;
+};
+
+/// The axes that functions go over.
+void add_axes_gone_over(Axes& axes, const Expr& x) {
+  if (x->op == Op::over && !has(axes, x->axis)) axes.push_back(x->axis);
+  for (const auto& part : x->parts) add_axes_gone_over(axes, part);
+}
 
 template <class Container>
 View view_of_container(Axes axes, std::shared_ptr<const Container> container, bool is_truth) {
@@ -452,6 +528,22 @@ View owned_alone(View view) {
 
 View Sheet::value(const Definition& definition) const {
   return Evaluator(*this, round_, {})(definition);
+}
+
+void Sheet::in_slices(const Definition& definition, const std::function<void(const View& slice)>& see) const {
+  constexpr std::size_t most_at_once = std::size_t{1} << 20;
+  auto axes = definition.axes;
+  add_axes_gone_over(axes, definition.expr);
+  std::size_t all = 1;
+  for (const auto& axis : axes) all *= size_of(axis);
+  const auto axis = std::find_if(definition.axes.begin(), definition.axes.end(),
+                                 [&](const auto& one) { return size_of(one) > 1; });
+  const bool fits = all <= most_at_once || axis == definition.axes.end();
+  if (fits || !Sliceable(*this, *axis)(definition.expr)) return see(value(definition));
+  const auto whole = size_of(*axis);
+  const auto at_once = std::max<std::size_t>(1, most_at_once / (all / whole));
+  for (std::size_t begin = 0; begin < whole; begin += at_once)
+    see(Evaluator(*this, round_, {}, {*axis, begin, std::min(at_once, whole - begin)})(definition));
 }
 
 View Sheet::rounded_value(const Definition& definition) const {

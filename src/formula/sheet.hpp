@@ -86,6 +86,10 @@ class Sheet {
   /// tensor's.
   View value(const Definition& definition) const;
 
+  /// The same, for who can see it in slices along its first axis, one after the other: tables that would be
+  /// large are computed so. A formula that needs all entries at once comes whole.
+  void in_slices(const Definition& definition, const std::function<void(const View& slice)>& see) const;
+
   /// The same, rounded.
   View rounded_value(const Definition& definition) const;
 

@@ -87,6 +87,46 @@ TEST_CASE("A step is computed again from another tensor, and what lies between f
         std::vector<double>{2, 4, 6, 6, 8, 14});
 }
 
+TEST_CASE("What is seen in slices is what is computed whole", "[formula]") {
+  constexpr std::size_t queries = 1900, keys = 2300;  // a table is more than what is computed at once
+  Sheet sheet;
+  const auto numbers = [](std::size_t count) {
+    std::vector<double> all(count);
+    for (std::size_t i = 0; i < count; ++i) all[i] = std::sin(static_cast<double>(i));
+    return all;
+  };
+  sheet.set("Q", matrix({"batch", "query", "d_k"}, {1, queries, 2}, numbers(queries * 2)));
+  sheet.set("K", matrix({"batch", "key", "d_k"}, {1, keys, 2}, numbers(keys * 2)));
+  sheet.compute(parse_definition("scores[query, key] = sum(d_k) Q * K"));
+  sheet.compute(parse_definition("masked[query, key] = where(key <= query, scores, -inf)"));
+  sheet.compute(parse_definition("weights[query, key] = softmax(key) masked"));
+  const auto [formula, is_cut] =
+      GENERATE(std::pair("sum(key) weights * (query + key)", true),
+               std::pair("again(weights, masked = masked + 10) - weights", true),
+               std::pair("again(weights, Q = Q * (1 + query))", true),
+               std::pair("again(weights, K = K + key)", true), std::pair("weights * size(query)", true),
+               std::pair("again(weights, scores = scores[0, query, 0])", true),
+               std::pair("weights - sum(query) weights", false),
+               std::pair("again(weights, scores = Q[0, 0, 0]) - "
+                         "again(weights, scores = scores)",
+                         true));
+  INFO(formula);
+  const auto definition = sheet.resolved({"", {}, parse(formula)});
+  const auto whole = sheet.value(definition);
+  std::size_t slices = 0, at = 0, differ = 0;
+  sheet.in_slices(definition, [&](const View& slice) {
+    ++slices;
+    for (std::size_t i = 0; i < attn::element_count(slice.shape); ++i, ++at) {
+      const double expected = static_cast<const double*>(whole.data)[at];
+      const double error = std::abs(static_cast<const double*>(slice.data)[i] - expected);
+      differ += error > 1e-12 * std::max(1.0, std::abs(expected));
+    }
+  });
+  CHECK(at == attn::element_count(whole.shape));
+  CHECK(differ == 0);
+  CHECK((slices > 1) == is_cut);
+}
+
 TEST_CASE("What is unknown or does not fit is refused, and what would be valid is said", "[formula]") {
   auto sheet = two_matrices();
   using Catch::Matchers::Contains;
