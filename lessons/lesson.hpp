@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -40,9 +41,9 @@ struct Lesson {
   bool splits_heads = true;                   ///< whether d_model is divided among the heads
   std::vector<std::string_view> of_detail{};  ///< options that the page names only where they are not usual
   Options defaults;
-  std::vector<std::string_view> examples;                ///< arguments that work as pasted
-  std::vector<Input> (*inputs)(const Options& options);  ///< in the order in which they are drawn
-  std::optional<Trained> trained{};                      ///< the model that it uses, where it has one
+  std::vector<std::string_view> examples;                    ///< arguments that work as pasted
+  std::function<std::vector<Input>(const Options&)> inputs;  ///< in the order in which they are drawn
+  std::optional<Trained> trained{};                          ///< the model that it uses, where it has one
   std::optional<Probe> probe{};          ///< where somebody's tensors can be checked; each part has its own
   std::optional<Worksheet> worksheet{};  ///< where it can be worked by hand
   std::vector<const Lesson*> parts{};    ///< where it has --through: one for each value, of the same name

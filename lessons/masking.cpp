@@ -15,9 +15,7 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/masking/learned.hpp"
-#include "lessons/sdpa.hpp"
-#include "lessons/self_attention.hpp"
-#include "lessons/self_attention/mistakes.hpp"
+#include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -59,59 +57,6 @@ std::string picture_of(const Masks& masks, const attn::TokenBatch& sentence) {
   return in_columns(rows);
 }
 
-/// The classic mistakes in the projections, for somebody who watches.
-class ProjectionMistakes {
- public:
-  explicit ProjectionMistakes(Functions& functions) {
-    functions.mistakes["Q"] = [this](DocumentRun& run, const std::string&) {
-      X_.tensor = run.copy_of<double, 3>("X");
-      const auto bias = [&](const char* name) {
-        return run.sheet().find(name) == nullptr ? std::nullopt : std::optional(run.copy_of<double, 1>(name));
-      };
-      weights_.emplace(ProjectionWeights{run.copy_of<double, 2>("W_Q"), run.copy_of<double, 2>("W_K"),
-                                         run.copy_of<double, 2>("W_V"), bias("b_Q"), bias("b_K"),
-                                         bias("b_V")});
-      maps_.clear();
-      for (const auto& map : {weights_->Q(), weights_->K(), weights_->V()}) maps_.push_back(map);
-      return mistakes_of_queries(X_.tensor, maps_, divisor_of(run.bench().d_k(), 1.0));
-    };
-    functions.mistakes["K"] = [this](DocumentRun& run, const std::string&) {
-      return mistakes_of_keys(X_, X_, maps_, divisor_of(run.bench().d_k(), 1.0));
-    };
-    functions.mistakes["V"] = [this](DocumentRun&, const std::string&) {
-      return mistakes_of_keys_or_values(X_, X_, maps_, 2);
-    };
-  }
-  ProjectionMistakes(ProjectionMistakes&&) = delete;
-
- private:
-  Named X_{"X", {}};
-  std::optional<ProjectionWeights> weights_;
-  std::vector<LinearMap> maps_;
-};
-
-/// Labels, lengths, and which mask the page goes into.
-void begin_masking(DocumentRun& run) {
-  auto& bench = run.bench();
-  const auto& sentence = bench.plan.sentence;
-  bench.label({"token", "query", "key"}, sentence);
-  for (const auto* axis : {"token", "query", "key"}) run.axis(axis, sentence.length());
-  run.axis("batch", sentence.size());
-  run.axis("head", 2);
-  const auto lengths = sentence.lengths();
-  auto counts = Integers<1>::from_shape({lengths.size()});
-  std::copy(lengths.begin(), lengths.end(), counts.begin());
-  run.keep_whole("lengths", {"batch"}, counts);
-  run.set("has_mask", 1.0);
-  run.set("masks_are_steps", 1.0);
-  run.set("padded", sentence.is_padded());
-  run.set("pretended", sentence.length() > 1);
-  run.set("words", static_cast<double>(lengths.front()));
-  for (const std::string mask : {"causal", "padding", "combined"})
-    run.set(mask + "_page", mask == bench.options.mask);
-  run.turn_page_to(bench.options.mask + "/");
-}
-
 std::string pictures(const DocumentRun& run) {
   const auto mask = [&](const char* name) { return run.copy_of<bool, 3>(name); };
   return picture_of({mask("causal_mask"), mask("padding_mask"), mask("combined_mask")},
@@ -120,33 +65,18 @@ std::string pictures(const DocumentRun& run) {
 
 void run_masking(Workbench& bench) {
   Functions functions;
-  const ProjectionMistakes mistakes(functions);
-  functions.begin = begin_masking;
-  functions.actions["lengths"] = [](DocumentRun& run) {
-    run.bench().show_lengths(run.bench().plan.sentence);
-  };
-  functions.actions["page_mask"] = [](DocumentRun& run) {
-    const auto& mask = run.bench().options.mask;
-    run.alias("page/mask", mask + "_mask");
-    run.alias("page/weights", mask + "/weights");
-  };
+  const ProjectionMistakes mistakes(functions, bench.kv_heads(),
+                                    divisor_of(bench.d_k(), bench.options.temperature));
   functions.actions["learned"] = [](DocumentRun& run) { show_learned_mask(run.bench()); };
-  functions.actions["dropout_mask"] = functions.actions["dropout-at-inference"] = [](DocumentRun&) {};
   functions.texts["pictures"] = pictures;
   DocumentRun(bench, functions).tell(document_named("masking.md"));
-}
-
-std::vector<Input> masking_inputs(const Options&) {
-  return joined(
-      {{{"X", {"token", "d_model"}, Draw::embedding}}, projection_input_list(), projection_bias_list()});
 }
 
 }  // namespace
 
 const Lesson& masking_lesson() {
   static const auto lesson =
-      lesson_of("masking",
-                {.inputs = masking_inputs, .give = give_about, .sharpen = sharpen_token, .run = run_masking});
+      lesson_of("masking", {.give = give_about, .sharpen = sharpen_token, .run = run_masking});
   return lesson;
 }
 

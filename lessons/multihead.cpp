@@ -110,38 +110,6 @@ void explain_parameters(Workbench& bench) {
 
 namespace {
 
-using attn::Mistakes;
-
-/// The classic mistakes in a step, for somebody who watches.
-void add_mistakes(Functions& functions, const std::string& step, std::function<Mistakes(DocumentRun&)> make) {
-  functions.mistakes[step] = [make = std::move(make)](DocumentRun& run, const std::string&) {
-    return make(run);
-  };
-}
-
-/// The mistakes of projections in the part heads.md, and what they are made of.
-class HeadMistakes {
- public:
-  HeadMistakes(Functions& functions, const Named& X_query, const Named& X_key,
-               const MultiHeadWeights& weights, const Heads& heads, double divisor)
-      : maps_{weights.Q(), weights.K(), weights.V()} {
-    const auto h_kv = heads.key_value;
-    add_mistakes(functions, "Q", [=, this, &X_query](auto&) {
-      return mistakes_of_queries(X_query.tensor, maps_, divisor, h_kv);
-    });
-    add_mistakes(functions, "K", [=, this, &X_query, &X_key](auto&) {
-      return mistakes_of_keys(X_query, X_key, maps_, divisor, h_kv);
-    });
-    add_mistakes(functions, "V", [=, this, &X_query, &X_key](auto&) {
-      return mistakes_of_keys_or_values(X_query, X_key, maps_, 2, h_kv);
-    });
-  }
-  HeadMistakes(HeadMistakes&&) = delete;
-
- private:
-  std::vector<LinearMap> maps_;
-};
-
 template <std::size_t N>
 void set_view(DocumentRun& run, const std::string& name, formula::Axes axes, const Tensor<N>& tensor) {
   run.set(name, formula::view_of(std::move(axes), attn::view_of(tensor)));
@@ -199,8 +167,9 @@ std::vector<std::string> names_of_parts(const Named& X_query, const Named& X_key
 HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const Named& X_key,
                                  const MultiHeadWeights& weights, const Heads& heads) {
   Functions functions;
-  const HeadMistakes mistakes(functions, X_query, X_key, weights, heads,
-                              divisor_of(weights.W_Q.shape(1) / heads.query, bench.options.temperature));
+  const ProjectionMistakes mistakes(functions, heads.key_value,
+                                    divisor_of(weights.W_Q.shape(1) / heads.query, bench.options.temperature),
+                                    X_query.id, X_key.id);
   DocumentRun run(bench, functions);
   set_tokens(run, X_query, X_key);
   set_heads(run, heads, weights);
@@ -288,100 +257,50 @@ std::vector<Input> multihead_bias_list() {
 
 namespace {
 
-/// What multihead.md leaves to C++: inputs that other lessons have too, and comparisons with other
-/// code.
-class MultiHeadCode {
- public:
-  explicit MultiHeadCode(Workbench& bench) : bench_(bench) {
-    const auto& sentence = bench.plan.sentence;
-    const auto act = [this](const char* name, std::function<void(DocumentRun&)> action) {
-      functions_.actions[name] = std::move(action);
-    };
-    add_dropout(functions_, dropout_mask_);
-    functions_.begin = [this](DocumentRun& run) { begin(run); };
-    act("lengths", [&](auto&) { bench.show_lengths(sentence); });
-    act("weights", [this](DocumentRun& run) { draw_weights(run); });
-    act("mask", [&, this](DocumentRun& run) { set_mask(run, mask_ = bench.mask(sentence, sentence)); });
-    act("parameters", [&](auto&) { explain_parameters(bench); });
-    act("equals-fused-kernel", [&, this](DocumentRun& run) {
-      const auto shown = shown_by(run);
-      claim_equals_fused_kernel(bench, shown.attention, shown.Q_heads,
-                                attn::repeat_heads(shown.K_heads, heads_.query),
-                                attn::repeat_heads(shown.V_heads, heads_.query));
-    });
-    for (const auto& [name, claim] : {std::pair("equals-separate-heads", &claim_separate_heads),
-                                      std::pair("one-head-equals-self-attention", &claim_one_head),
-                                      std::pair("kv-heads", &claim_kv_heads)})
-      act(name, [&, this, claim = claim](DocumentRun& run) {
-        claim(bench, X_, X_, weights_, shown_by(run), mask_);
-      });
-    functions_.texts["columns_of_weights"] = [&](auto&) { return columns_of_weights(bench); };
-    functions_.texts["where_X_comes_from"] = [](auto&) { return std::string(where_X_comes_from); };
-    functions_.texts["reshape_alone"] = [&](const DocumentRun& run) {
-      return reshape_alone(bench, run.sheet().tensor("Q"));
-    };
-    functions_.remarks["what_heads_disagree_on"] = what_heads_disagree_on;
-    functions_.remarks["what_trained_heads_look_for"] = what_trained_heads_look_for;
-  }
-  MultiHeadCode(MultiHeadCode&&) = delete;
+MultiHeadWeights weights_of(const DocumentRun& run) {
+  const auto weight = [&](const char* name) { return run.copy_of<double, 2>(name); };
+  const auto bias = [&](const char* name) {
+    return run.sheet().find(name) == nullptr ? std::nullopt : std::optional(run.copy_of<double, 1>(name));
+  };
+  return {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O"),
+          bias("b_Q"),   bias("b_K"),   bias("b_V"),   bias("b_O")};
+}
 
-  const Functions& functions() const { return functions_; }
-
- private:
-  void begin(DocumentRun& run) const {
-    bench_.label({"token", "query", "key"}, bench_.plan.sentence);
-    for (const auto* axis : {"token", "query", "key"}) run.axis(axis, bench_.plan.sentence.length());
-    run.axis("head", heads_.query);
-    run.axis(kv_head_axis(heads_), heads_.key_value);
-    run.axis("d_k", bench_.d_k());
-    run.axis("d_v", bench_.d_v());
-    run.set("one_head", heads_.query == 1);
-    run.set("shared", heads_.key_value != heads_.query);
-    run.set("kv_heads", static_cast<double>(heads_.key_value));
-    run.set("many_heads", 1.0);
-    run.set("group", static_cast<double>(heads_.query / heads_.key_value));
-    run.set("adds_input", bench_.options.residual);
-    run.set("normalizes", bench_.options.norm);
-    run.set("rotary", 0.0);
-  }
-
-  void draw_weights(DocumentRun& run) {
-    X_.tensor = run.copy_of<double, 3>("X");
-    weights_ = draw_multihead_weights(bench_);
-    set_heads(run, heads_, weights_);
-    set_output_weights(run, weights_.O());
-    of_heads_.emplace(functions_, X_, X_, weights_, heads_,
-                      divisor_of(bench_.d_k(), bench_.options.temperature));
-  }
-
-  /// What the claims compare, without the large tables that they do not need.
-  static MultiHeadAttention shown_by(const DocumentRun& run) {
-    MultiHeadAttention shown{run.copy_of<double, 3>("Q"),
-                             run.copy_of<double, 4>("Q_heads"),
-                             run.copy_of<double, 4>("K_heads"),
-                             run.copy_of<double, 4>("V_heads"),
-                             {},
-                             run.copy_of<double, 3>("output")};
-    shown.attention.output = run.copy_of<double, 4>("heads");
-    if (run.sheet().definition_of("dropped") == nullptr) return shown;
-    shown.attention.weights = run.copy_of<double, 4>("weights");
-    shown.attention.dropped = run.copy_of<double, 4>("dropped");
-    return shown;
-  }
-
-  Workbench& bench_;
-  Heads heads_{bench_.heads(), bench_.kv_heads()};
-  Functions functions_;
-  Named X_{"X", {}};
-  MultiHeadWeights weights_;
-  std::optional<Mask<3>> mask_;
-  std::optional<Integers<4>> dropout_mask_;
-  std::optional<HeadMistakes> of_heads_;
-};
+/// What the claims compare, without the large tables that they do not need.
+MultiHeadAttention shown_by(const DocumentRun& run) {
+  const auto of_heads = [&](const char* name) { return run.copy_of<double, 4>(name); };
+  MultiHeadAttention shown{
+      run.copy_of<double, 3>("Q"),     of_heads("Q_heads"), of_heads("K_heads"), of_heads("V_heads"), {},
+      run.copy_of<double, 3>("output")};
+  shown.attention.output = of_heads("heads");
+  if (run.sheet().definition_of("dropped") == nullptr) return shown;
+  shown.attention.weights = of_heads("weights");
+  shown.attention.dropped = of_heads("dropped");
+  return shown;
+}
 
 void run_multihead(Workbench& bench) {
-  const MultiHeadCode code(bench);
-  DocumentRun(bench, code.functions()).tell(document_named("multihead.md"));
+  Functions functions;
+  const ProjectionMistakes mistakes(functions, bench.kv_heads(),
+                                    divisor_of(bench.d_k(), bench.options.temperature));
+  add_fused_kernel<4>(functions);
+  functions.actions["parameters"] = [](DocumentRun& run) { explain_parameters(run.bench()); };
+  for (const auto& [name, claim] :
+       {std::pair("equals-separate-heads", &claim_separate_heads),
+        std::pair("one-head-equals-self-attention", &claim_one_head), std::pair("kv-heads", &claim_kv_heads)})
+    functions.actions[name] = [claim = claim](DocumentRun& run) {
+      const Named X{"X", run.copy_of<double, 3>("X")};
+      claim(run.bench(), X, X, weights_of(run), shown_by(run), run.mask());
+    };
+  functions.texts["columns_of_weights"] = [](const DocumentRun& run) {
+    return columns_of_weights(run.bench());
+  };
+  functions.texts["reshape_alone"] = [](const DocumentRun& run) {
+    return reshape_alone(run.bench(), run.sheet().tensor("Q"));
+  };
+  functions.remarks["what_heads_disagree_on"] = what_heads_disagree_on;
+  functions.remarks["what_trained_heads_look_for"] = what_trained_heads_look_for;
+  DocumentRun(bench, functions).tell(document_named("multihead.md"));
 }
 
 }  // namespace
@@ -393,24 +312,9 @@ void give_about_heads(ModelInputs& inputs) {
     inputs.give(id, inputs.matrix("layer=2/attention/" + id));
 }
 
-namespace {
-
-std::vector<Input> multihead_inputs(const Options&) {
-  return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
-                 multihead_input_list(),
-                 multihead_bias_list(),
-                 {{"mask", {"query", "key"}, Draw::page},
-                  {"dropout_mask", {"head", "query", "key"}, Draw::page},
-                  {"norm/gain", {"d_model"}, Draw::ones},
-                  {"norm/bias", {"d_model"}, Draw::zeros}}});
-}
-
-}  // namespace
-
 const Lesson& multihead_lesson() {
-  static const auto lesson = lesson_of(
-      "multihead",
-      {.inputs = multihead_inputs, .give = give_about_heads, .sharpen = sharpen_token, .run = run_multihead});
+  static const auto lesson =
+      lesson_of("multihead", {.give = give_about_heads, .sharpen = sharpen_token, .run = run_multihead});
   return lesson;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "attn/ops/dropout.hpp"
 #include "attn/ops/measure.hpp"
 #include "document/flow.hpp"
 #include "document/prose.hpp"
@@ -152,8 +153,14 @@ double largest(const formula::View& view) {
   return most;
 }
 
+double largest(const formula::Definition& resolved, const formula::Sheet& sheet) {
+  double most = 0.0;
+  sheet.in_slices(resolved, [&](const formula::View& slice) { most = std::max(most, largest(slice)); });
+  return most;
+}
+
 double largest(const formula::Expr& x, formula::Sheet& sheet) {
-  return largest(sheet.value(sheet.resolved({"", {}, x})));
+  return largest(sheet.resolved({"", {}, x}), sheet);
 }
 
 /// The formula with the size of each term in the place of the term: what cancels is rounded all the same.
@@ -308,23 +315,38 @@ DocumentRun::DocumentRun(Workbench& bench, const Functions& functions)
                          [dtype](double number) { return attn::round_to(dtype, number); });
       }) {
   const auto& options = bench.options;
-  set("trained", options.model.has_value());
-  set("causal", options.causal);
-  set("window", options.window.has_value());
-  set("source", !options.source.empty());
-  set("batched", bench.plan.is_batched());
   const auto& keys = bench.plan.key_tokens();
-  set("has_mask", options.causal || options.window || (keys.size() > 0 && keys.is_padded()) ||
-                      bench.trace.is_given("mask"));
+  const bool is_padded = keys.size() > 0 && keys.is_padded();
+  set("trained", options.model.has_value());
+  set("batched", bench.plan.is_batched());
+  set("padded", is_padded);
+  set("words", keys.size() > 0 ? static_cast<double>(keys.lengths().front()) : 0.0);
+  set("has_mask", options.causal || options.window || is_padded || bench.trace.is_given("mask"));
   set("many_heads", 0.0);
-  set("dropout", options.dropout);
-  set("temperature", options.temperature);
+}
+
+void DocumentRun::set_mask(const std::optional<Mask<3>>& mask) {
+  set("has_mask", mask.has_value());
+  if (!mask) return;
+  auto view = formula::view_of({batch, "query", "key"}, attn::view_of(*mask));
+  for (std::size_t i = 2; i-- > 0;)
+    if (view.shape[i] == 1 && sheet_.size_of(view.axes[i]) != 1) {
+      view.axes.erase(view.axes.begin() + static_cast<std::ptrdiff_t>(i));
+      view.shape.erase(view.shape.begin() + static_cast<std::ptrdiff_t>(i));
+      view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  set("mask", std::move(view));
+}
+
+std::optional<double> DocumentRun::setting(const std::string& name) const {
+  const auto found = settings_.find(name);
+  return found != settings_.end() ? found->second : option_in_formulas(bench_.options, name);
 }
 
 void DocumentRun::tell(const document::Document& document) {
   const Scope scope;
-  if (functions_.begin) functions_.begin(*this);
-  follow(document);
+  settle_axes(document);
+  settle_front(document);
   results_ = document.front("code");
   tell_definitions();
   const auto sections = sections_of(document.blocks, scope);
@@ -342,32 +364,62 @@ void DocumentRun::tell(const document::Document& document) {
   }
 }
 
-void DocumentRun::follow(const document::Document& document) {
-  for (std::size_t i = 0; i < document.front_matter.size(); ++i)
-    at_place(document.front_places[i],
-             [&] { follow(document.front_matter[i].first, document.front_matter[i].second); });
+void DocumentRun::settle_axes(const document::Document& document) {
+  const auto& plan = bench_.plan;
+  const auto lengths = plan.key_tokens().lengths();
+  axis(batch, std::max<std::size_t>(1, lengths.size()));
+  if (!lengths.empty()) {
+    auto counts = Integers<1>::from_shape({lengths.size()});
+    std::copy(lengths.begin(), lengths.end(), counts.begin());
+    keep_whole("lengths", {batch}, counts);
+  }
+  for (const auto& declared : declared_in(document))
+    for (const auto& name : declared.block->definition->axes) {
+      const auto extent = extent_of(name, *plan.lesson, bench_.options);
+      const auto length = length_of(extent, plan).value_or(0);
+      if (length == 0) continue;
+      axis(name, length);
+      if (const auto* tokens = lessons::text_of(extent.dimension, plan)) bench_.label({name}, *tokens);
+    }
 }
 
-void DocumentRun::follow(const std::string& key, const std::string& value) {
-  const std::string conditional = "follow if ";
-  if (key != "follow" && !key.starts_with(conditional)) return;
-  if (key != "follow" && !holds(formula::parse(key.substr(conditional.size())), {})) return;
+void DocumentRun::settle_front(const document::Document& document) {
+  for (std::size_t i = 0; i < document.front_matter.size(); ++i)
+    at_place(document.front_places[i],
+             [&] { settle_front(document.front_matter[i].first, document.front_matter[i].second); });
+}
+
+void DocumentRun::settle_front(const std::string& key, const std::string& value) {
+  const std::string condition = " if ";
+  const auto end = std::min(key.find(condition), key.size());
+  const auto word = key.substr(0, end);
+  const bool is_known = word == "follow" || word == "axes" || word == "set" || word == "page";
+  if (!is_known || (end < key.size() && !holds(formula::parse(key.substr(end + condition.size())), {})))
+    return;
   for (const auto& one : document::cut_at_commas(value)) {
     const auto definition = formula::parse_definition(one);
-    const auto found = std::find_if(follow_.begin(), follow_.end(),
-                                    [&](const auto& axis) { return axis.first == definition.name; });
-    if (found == follow_.end())
-      follow_.push_back({definition.name, {definition.expr}});
-    else
-      found->second.push_back(definition.expr);
+    if (word == "follow") follow(definition);
+    if (word == "axes")
+      axis(definition.name, static_cast<std::size_t>(number_at_followed(definition.expr, {})));
+    if (word == "set") set(definition.name, number_at_followed(definition.expr, {}));
+    if (word == "page") alias(definition.name, of_page_[definition.name] = definition.expr->name);
   }
+}
+
+void DocumentRun::follow(const formula::Definition& axis) {
+  const auto found = std::find_if(follow_.begin(), follow_.end(),
+                                  [&](const auto& known) { return known.first == axis.name; });
+  if (found == follow_.end())
+    follow_.push_back({axis.name, {axis.expr}});
+  else
+    found->second.push_back(axis.expr);
 }
 
 void DocumentRun::tell_part(const std::string& file, const std::vector<std::string>& renamed) {
   document::Block use;
   use.call.arguments = renamed;
   const auto& part = document_named(file);
-  follow(part);
+  settle_front(part);
   for (const auto& section : sections_of(part.blocks, scope_of(use, {}))) tell(section);
 }
 
@@ -402,11 +454,15 @@ void DocumentRun::add_block(std::vector<Section>& sections, const document::Bloc
         throw document::Error(block.place,
                               fmt::format("parts use one another more than {} deep", most_parts_deep));
       sections.push_back({inner});
-      follow(document_named(block.call.name));
+      settle_front(document_named(block.call.name));
       add_sections(sections, document_named(block.call.name).blocks, inner);
       sections.push_back({scope});
       break;
     }
+    case document::Block::Kind::call:
+      sections.push_back({scope});
+      sections.back().blocks.push_back(&block);
+      break;
     case document::Block::Kind::remark:
       remarks_.push_back({scope.prefix + block.call.name, &block, scope});
       break;
@@ -474,8 +530,7 @@ bool DocumentRun::is_about(const std::string& id_of_remark, const Section& secti
 }
 
 std::string DocumentRun::step_of_remark(const std::string& id) const {
-  const std::string page = "page/";
-  return id.starts_with(page) ? page_prefix_ + id.substr(page.size()) : id;
+  return named_in(of_page_, id);
 }
 
 void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPage>& page,
@@ -575,22 +630,62 @@ void DocumentRun::require_new(const std::string& id) const {
 }
 
 void DocumentRun::tell_input(const Section& section, const document::Block& block) {
-  require_new(block.definition->name);
-  const auto& declaration = *block.definition;
-  const attn::About about = {.id = declaration.name,
-                             .title = text_of(section.heading->prose, section.scope),
-                             .note = paragraphs(section, false)};
-  const auto input = find_input(*bench_.plan.lesson, bench_.options, declaration.name);
+  const auto id = id_of(block, section.scope);
+  const attn::About about = {
+      .id = id, .title = text_of(section.heading->prose, section.scope), .note = paragraphs(section, false)};
+  if (block.draw == "lengths") return tell_lengths(about);
+  require_new(id);
+  if (block.draw == "mask") return tell_mask(about);
+  if (block.draw == "dropout") return tell_dropout_mask(about, section.scope.prefix + "weights");
+  const auto& lesson = *bench_.plan.lesson;
+  const auto input = find_input(lesson, bench_.options, id);
   if (!input)
-    throw document::Error(block.place,
-                          fmt::format("{} is no input of the lesson; valid: {}", declaration.name,
-                                      describe_inputs(*bench_.plan.lesson, bench_.options)));
-  if (input->draw == Draw::given && !bench_.has_given(declaration.name)) return set(declaration.name, 0.0);
-  auto axes = declaration.axes;
-  if (is_of_each_sample(input->draw)) axes.insert(axes.begin(), batch);
-  if (axes.size() == 1) return keep(declaration.name, axes, bench_.input<1>(about));
-  if (axes.size() == 2) return keep(declaration.name, axes, bench_.input<2>(about));
-  keep(declaration.name, axes, bench_.input<3>(about));
+    throw document::Error(block.place, fmt::format("{} is no input of the lesson; valid: {}", id,
+                                                   describe_inputs(lesson, bench_.options)));
+  if (input->draw == Draw::given && !bench_.has_given(id)) return set(id, 0.0);
+  formula::Axes axes;
+  if (has_batch(input->draw)) axes.emplace_back(batch);
+  for (const auto& extent : extents_of(lesson, *input, bench_.options)) axes.push_back(extent.name);
+  if (axes.size() == 1) return keep(id, axes, bench_.input<1>(about));
+  if (axes.size() == 2) return keep(id, axes, bench_.input<2>(about));
+  keep(id, axes, bench_.input<3>(about));
+}
+
+void DocumentRun::tell_lengths(attn::About about) {
+  about.axes = {batch};
+  bench_.trace.settled_input(about, Integers<1>(xt::cast<std::int64_t>(copy_of<double, 1>("lengths"))));
+}
+
+void DocumentRun::tell_mask(const attn::About& about) {
+  const auto& plan = bench_.plan;
+  mask_ = bench_.mask(plan.query_tokens(), plan.key_tokens(), about.title);
+  set_mask(mask_);
+}
+
+namespace {
+
+/// Which weights of that shape survive: 1 for those that are kept.
+template <std::size_t N>
+Integers<N> draw_dropout_mask(Workbench& bench, const attn::About& about, const attn::Shape& of_weights) {
+  std::array<std::size_t, N> shape;
+  std::copy(of_weights.begin(), of_weights.end(), shape.begin());
+  auto mask =
+      bench.trace.input(about, attn::dropout_mask<N>(bench.random(about.id), bench.options.dropout, shape));
+  if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
+    throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
+                                  bench.trace.given_name(about.id)));
+  return mask;
+}
+
+}  // namespace
+
+void DocumentRun::tell_dropout_mask(const attn::About& words, const std::string& weights) {
+  const auto [axes, shape] = std::pair(sheet_.tensor(weights).axes, sheet_.tensor(weights).shape);
+  auto about = words;
+  about.axes.assign(axes.begin() + 1, axes.end());
+  about.formula = fmt::format("binomial(1, 1 − p), p = {:g}", bench_.options.dropout);
+  if (axes.size() == 3) keep_whole(about.id, axes, draw_dropout_mask<3>(bench_, about, shape));
+  if (axes.size() == 4) keep_whole(about.id, axes, draw_dropout_mask<4>(bench_, about, shape));
 }
 
 formula::Definition DocumentRun::definition_of(const document::Block& formula, const Scope& scope) {
@@ -788,6 +883,7 @@ std::string DocumentRun::formula_behind(const formula::Definition& definition,
 }
 
 void DocumentRun::tell_note(const Section& section) {
+  if (bench_.is_mute()) return;
   const auto title = text_of(section.heading->prose, section.scope);
   std::string drawn;
   for (const auto* fence : section.of(document::Block::Kind::fence))
@@ -811,11 +907,12 @@ void DocumentRun::tell_claim(const document::Block& item) {
   const auto left = settled(document::read_formula(item.place, sides.left), scope);
   const auto right = settled(document::read_formula(item.place, sides.right), scope);
   const auto difference = sheet_.resolved({"", {}, formula::call("abs", {left - right})});
-  const auto view = sheet_.value(difference);
-  const auto* numbers = static_cast<const double*>(view.data);
   double value = 0.0;
-  for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
-    value = attn::maximum({value, numbers[i]});
+  sheet_.in_slices(difference, [&](const formula::View& slice) {
+    const auto* numbers = static_cast<const double*>(slice.data);
+    for (std::size_t i = 0; i < attn::element_count(slice.shape); ++i)
+      value = attn::maximum({value, numbers[i]});
+  });
   const auto& sides_resolved = difference.expr->parts[0]->parts;
   attn::Claim claim = {.id = item.marks.id,
                        .claim = text_of(item.prose, scope),
@@ -826,7 +923,7 @@ void DocumentRun::tell_claim(const document::Block& item) {
   if (sides.is_exact) return bench_.trace.claim(claim);
   claim.limit = rounding(
       bench_.trace, std::max(magnitude(sides_resolved[0], sheet_), magnitude(sides_resolved[1], sheet_)));
-  const double expected = largest(sheet_.value({"", difference.axes, sides_resolved[1]}));
+  const double expected = largest({"", difference.axes, sides_resolved[1]}, sheet_);
   expected == 0.0 ? bench_.trace.claim(claim) : claim_unless_lost(bench_.trace, claim, expected);
 }
 
@@ -901,9 +998,8 @@ formula::Expr DocumentRun::settled(const formula::Expr& x, const Scope& scope) c
     if (found != scope.renamed.end()) node.name = found->second->name;
     node.name = within(node.name);
     if (node.op == formula::Op::name && sheet_.find(node.name) == nullptr && !sheet_.has_axis(node.name))
-      if (const auto setting = settings_.find(node.name); setting != settings_.end())
-        return formula::Expr(
-            formula::Node{.op = formula::Op::number, .number = setting->second, .name = node.name});
+      if (const auto number = setting(node.name))
+        return formula::Expr(formula::Node{.op = formula::Op::number, .number = *number, .name = node.name});
     return formula::Expr(std::move(node));
   };
   const std::function<formula::Expr(const formula::Expr&)> settle = [&](const formula::Expr& part) {

@@ -19,10 +19,7 @@ class DocumentRun;
 
 /// What a document calls by name because it is no formula.
 struct Functions {
-  /// Before all else: numbers that conditions need, lengths of axes, labels.
-  std::function<void(DocumentRun& run)> begin{};
-
-  /// `{do mask}`: shows inputs or notes.
+  /// `{do parameters}`: shows notes or claims.
   std::map<std::string, std::function<void(DocumentRun& run)>> actions{};
 
   /// `{call who_is_about_whom}` in the remark on a step: words on the step's event.
@@ -58,8 +55,12 @@ class DocumentRun {
   /// From now on `name` stands for the tensor `other`.
   void alias(const std::string& name, const std::string& other) { sheet_.alias(name, other); }
 
-  /// Remarks at `page/…` are about the steps under `prefix`.
-  void turn_page_to(const std::string& prefix) { page_prefix_ = prefix; }
+  /// A mask [batch×query×key] as `mask`, which the caller keeps alive, and whether there is one. An axis of
+  /// length 1 is repeated.
+  void set_mask(const std::optional<Mask<3>>& mask);
+
+  /// The mask that the document declares, once it was shown.
+  const std::optional<Mask<3>>& mask() const { return mask_; }
 
   /// The same of a number; `name` stands for it in formulas and conditions.
   void set(const std::string& name, double number) { settings_.insert_or_assign(name, number); }
@@ -124,8 +125,13 @@ class DocumentRun {
                     const Scope& scope);
   void add_block(std::vector<Section>& sections, const document::Block& block, const Scope& scope);
   Scope scope_of(const document::Block& use, const Scope& around) const;
-  void follow(const document::Document& document);
-  void follow(const std::string& key, const std::string& value);
+  /// How long the axes of the document are, and the tokens along them.
+  void settle_axes(const document::Document& document);
+
+  /// What the front matter says of entries to follow, axes and names.
+  void settle_front(const document::Document& document);
+  void settle_front(const std::string& key, const std::string& value);
+  void follow(const formula::Definition& axis);
   void settle_page(const std::vector<Section>& sections);
   void settle_section(const Section& section, std::vector<attn::OnPage>& page,
                       std::vector<std::string>& claims);
@@ -141,6 +147,12 @@ class DocumentRun {
   void require_new_name(const std::string& name, const document::Place& place);
   void require_new(const std::string& id) const;
   void tell_input(const Section& section, const document::Block& block);
+  void tell_lengths(attn::About about);
+  void tell_mask(const attn::About& about);
+  void tell_dropout_mask(const attn::About& about, const std::string& weights);
+
+  /// What stands for the name in conditions and formulas where it is neither a tensor nor an axis.
+  std::optional<double> setting(const std::string& name) const;
   void tell_step(const Section& section, const document::Block& formula);
 
   /// The formula of a step as the document has it.
@@ -231,9 +243,24 @@ class DocumentRun {
   std::map<std::string, std::string> drawn_as_;  ///< what a flow calls steps
   std::string results_;                          ///< the steps that the page's code computes
   std::set<std::string> told_;                   ///< names of claims and parts
-  std::string page_prefix_;
+  std::map<std::string, std::string> of_page_;   ///< steps that the front matter gave other names
+  std::optional<Mask<3>> mask_;
   std::set<std::string> defined_;  ///< steps that --define gave other formulas
 };
+
+/// A formula or an input of a document or of its parts.
+struct Declared {
+  const document::Block* block;
+  std::string id;
+  std::optional<formula::Expr> condition;  ///< of its heading
+};
+
+/// All of them, in their order; those that a condition leaves out, too. Throws document::Error.
+std::vector<Declared> declared_in(const document::Document& document);
+
+/// The inputs that a document and its parts declare, for a lesson with these keys of options. Throws
+/// document::Error for an unknown way to come by its numbers.
+std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys);
 
 /// The document `lessons/NAME`, read once. Throws attn::Error where there is none.
 const document::Document& document_named(const std::string& name);

@@ -143,7 +143,7 @@ Lesson lesson_of(const std::string& name, const LessonCode& code) {
   const auto options = [&](std::string_view arguments) { return options_of(arguments, lesson.options); };
   lesson.defaults = from_front(document, "defaults", options);
   lesson.examples = document.all_front("example");
-  lesson.inputs = code.inputs;
+  lesson.inputs = [&document, keys = lesson.options](const Options&) { return inputs_of(document, keys); };
   lesson.run = code.run;
   const auto has = [&](std::string_view key) { return !document.front(key).empty(); };
   if (has("model"))

@@ -11,14 +11,14 @@ namespace lessons {
 
 /// What a lesson's document leaves to C++.
 struct LessonCode {
-  std::vector<Input> (*inputs)(const Options& options) = nullptr;
   void (*give)(ModelInputs& inputs) = nullptr;                               ///< of the trained model
   void (*sharpen)(attn::Tensors& inputs, const Options& options) = nullptr;  ///< of the probe
   void (*run)(Workbench& bench) = nullptr;
 };
 
 /// The lesson that the document `lessons/NAME.md` states in its front matter: title, teaches, options,
-/// defaults, example, model, probe, worksheet. Throws attn::Error for what it does not understand.
+/// defaults, example, model, probe, worksheet, and whose inputs it declares. Throws attn::Error for what it
+/// does not understand.
 Lesson lesson_of(const std::string& name, const LessonCode& code);
 
 /// `--sentence "the cat" --d-k 4` as options, of those with these keys. Throws attn::Error.

@@ -1,94 +1,60 @@
 #include "lessons/sdpa/attention_parts.hpp"
 
-#include <fmt/format.h>
+#include <utility>
 
-#include <algorithm>
-
-#include "attn/error.hpp"
-#include "attn/ops/dropout.hpp"
-#include "attn/ops/measure.hpp"
+#include "attn/ops/heads.hpp"
+#include "lessons/self_attention/mistakes.hpp"
 
 namespace lessons {
 
-void set_mask(DocumentRun& run, const std::optional<Mask<3>>& mask) {
-  run.set("has_mask", mask.has_value());
-  if (!mask) return;
-  auto view = formula::view_of({"batch", "query", "key"}, attn::view_of(*mask));
-  for (std::size_t i = 2; i-- > 0;)
-    if (view.shape[i] == 1 && run.sheet().size_of(view.axes[i]) != 1) {
-      view.axes.erase(view.axes.begin() + static_cast<std::ptrdiff_t>(i));
-      view.shape.erase(view.shape.begin() + static_cast<std::ptrdiff_t>(i));
-      view.strides.erase(view.strides.begin() + static_cast<std::ptrdiff_t>(i));
+template <std::size_t N>
+void add_fused_kernel(Functions& functions) {
+  functions.actions["equals-fused-kernel"] = [](DocumentRun& run) {
+    const std::string suffix = has_heads<N> ? "_heads" : "";
+    const auto of_all_heads = [&](const std::string& name) {
+      auto tensor = run.copy_of<double, N>(name + suffix);
+      if constexpr (has_heads<N>) return attn::repeat_heads(tensor, run.bench().heads());
+      return tensor;
+    };
+    Attention<N> steps;
+    steps.output = run.copy_of<double, N>(has_heads<N> ? "heads" : "output");
+    if (run.sheet().definition_of("dropped") != nullptr) {
+      steps.weights = run.copy_of<double, N>("weights");
+      steps.dropped = run.copy_of<double, N>("dropped");
     }
-  run.set("mask", std::move(view));
-}
-
-template <std::size_t N>
-Attention<N> steps_of(const DocumentRun& run) {
-  const auto& sheet = run.sheet();
-  const auto step = [&](const std::string& name) { return run.copy_of<double, N>(name); };
-  Attention<N> steps;
-  steps.scores = step("scores");
-  if (sheet.find("scaled") != nullptr) steps.scaled = step("scaled");
-  if (sheet.definition_of("masked") != nullptr) steps.masked = step("masked");
-  if (sheet.find("weights") != nullptr) steps.weights = step("weights");
-  if (sheet.definition_of("dropped") != nullptr) steps.dropped = step("dropped");
-  const auto* output = has_heads<N> ? "heads" : "output";
-  if (sheet.find(output) != nullptr) steps.output = step(output);
-  return steps;
-}
-
-namespace {
-
-template <std::size_t N>
-Integers<N> draw_dropout_mask(DocumentRun& run) {
-  auto& bench = run.bench();
-  const double p = bench.options.dropout;
-  std::array<std::size_t, N> shape;
-  const auto& weights = run.sheet().tensor("weights");
-  std::copy(weights.shape.begin(), weights.shape.end(), shape.begin());
-  const auto axes = axes_of<N>("query", "key");
-  auto mask = bench.trace.input({.id = "dropout_mask",
-                                 .title = "Which weights survive dropout",
-                                 .formula = fmt::format("binomial(1, 1 − p), p = {:g}", p),
-                                 .axes = {axes.begin() + 1, axes.end()},
-                                 .note = "Each weight is kept (1) or dropped (0) by a draw of its own."},
-                                attn::dropout_mask<N>(bench.random("dropout_mask"), p, shape));
-  if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
-    throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
-                                  bench.trace.given_name("dropout_mask")));
-  run.keep_whole("dropout_mask", axes, mask);
-  return mask;
-}
-
-template <std::size_t N>
-void warn_of_dropout(DocumentRun& run) {
-  run.bench().trace.note(
-      "dropout-at-inference", "These rows are no longer shares",
-      fmt::format("With dropout a row need not sum to 1: the sums here are off by up to {:.4f}. That is "
-                  "right in training, where it keeps the model from leaning on single tokens. Left on when a "
-                  "model is used or looked at, it is a mistake: what you read as attention is partly chance. "
-                  "Run again with --dropout 0 for the weights themselves.",
-                  attn::row_sum_deviation(run.copy_of<double, N>("dropped"))));
-}
-
-}  // namespace
-
-template <std::size_t N>
-void add_dropout(Functions& functions, std::optional<Integers<N>>& mask) {
-  functions.actions["dropout_mask"] = [&mask](DocumentRun& run) {
-    if (run.bench().options.dropout > 0.0) mask = draw_dropout_mask<N>(run);
-  };
-  functions.actions["dropout-at-inference"] = [](DocumentRun& run) {
-    if (run.bench().options.dropout > 0.0) warn_of_dropout<N>(run);
+    claim_equals_fused_kernel(run.bench(), steps, of_all_heads("Q"), of_all_heads("K"), of_all_heads("V"));
   };
 }
 
-#define INSTANTIATE(N)                                                \
-  template void add_dropout(Functions&, std::optional<Integers<N>>&); \
-  template Attention<N> steps_of(const DocumentRun&);
-INSTANTIATE(3)
-INSTANTIATE(4)
-#undef INSTANTIATE
+ProjectionMistakes::ProjectionMistakes(Functions& functions, std::size_t groups, double divisor,
+                                       std::string X_query, std::string X_key)
+    : X_query_{std::move(X_query), {}}, X_key_{std::move(X_key), {}} {
+  const auto add = [this, &functions](const std::string& step, std::function<attn::Mistakes()> make) {
+    functions.mistakes[step] = [this, make = std::move(make)](DocumentRun& run, const std::string&) {
+      if (run_ != &run) read(run);
+      return make();
+    };
+  };
+  add("Q", [=, this] { return mistakes_of_queries(X_query_.tensor, maps_, divisor, groups); });
+  add("K", [=, this] { return mistakes_of_keys(X_query_, X_key_, maps_, divisor, groups); });
+  add("V", [=, this] { return mistakes_of_keys_or_values(X_query_, X_key_, maps_, 2, groups); });
+}
+
+void ProjectionMistakes::read(const DocumentRun& run) {
+  const auto bias = [&](const char* name) {
+    return run.sheet().find(name) == nullptr ? std::nullopt : std::optional(run.copy_of<double, 1>(name));
+  };
+  const auto weight = [&](const char* name) { return run.copy_of<double, 2>(name); };
+  X_query_.tensor = run.copy_of<double, 3>(X_query_.id);
+  X_key_.tensor = run.copy_of<double, 3>(X_key_.id);
+  weights_.emplace(
+      ProjectionWeights{weight("W_Q"), weight("W_K"), weight("W_V"), bias("b_Q"), bias("b_K"), bias("b_V")});
+  maps_.clear();
+  for (const auto& map : {weights_->Q(), weights_->K(), weights_->V()}) maps_.push_back(map);
+  run_ = &run;
+}
+
+template void add_fused_kernel<3>(Functions&);
+template void add_fused_kernel<4>(Functions&);
 
 }  // namespace lessons

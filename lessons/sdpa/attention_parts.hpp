@@ -2,9 +2,11 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lessons/documents/document_run.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/self_attention.hpp"
 
 /// What the parts scores.md and mixture.md leave to C++. Ranks 3 and 4, as in sdpa.hpp.
 namespace lessons {
@@ -19,17 +21,27 @@ formula::Axes axes_of(const std::string& row, const std::string& column) {
   return {"batch", row, column};
 }
 
-/// A mask [batch×query×key], and whether there is one. An axis of length 1 is repeated.
-void set_mask(DocumentRun& run, const std::optional<Mask<3>>& mask);
-
-/// Which weights survive, drawn once the weights are there and told to `mask`, and what to think of the rows
-/// that are left. `mask` lives as long as the functions.
+/// The action `equals-fused-kernel`: the claim of that name about the heads, or about the output.
 template <std::size_t N>
-void add_dropout(Functions& functions, std::optional<Integers<N>>& mask);
+void add_fused_kernel(Functions& functions);
 
-/// The steps that a run has so far, as copies.
-template <std::size_t N>
-Attention<N> steps_of(const DocumentRun& run);
+/// The classic mistakes in the projections `Q`, `K`, `V` of tokens `X` that are no formulas, for somebody who
+/// watches. `groups` is how many key and value heads there are, and scores are divided by `divisor`. It lives
+/// as long as the run.
+class ProjectionMistakes {
+ public:
+  ProjectionMistakes(Functions& functions, std::size_t groups, double divisor, std::string X_query = "X",
+                     std::string X_key = "X");
+  ProjectionMistakes(ProjectionMistakes&&) = delete;
+
+ private:
+  void read(const DocumentRun& run);
+
+  const DocumentRun* run_ = nullptr;  ///< whose tensors these are
+  Named X_query_, X_key_;
+  std::optional<ProjectionWeights> weights_;
+  std::vector<LinearMap> maps_;
+};
 
 /// The claim that the fastest kernel that fits gives the same output; about attention without dropout.
 template <std::size_t N>

@@ -30,7 +30,7 @@ std::size_t count_of(std::string_view factor, const Options& options) {
 
 /// A query is a token of the target and a key one of the source where there are two texts, else both are of
 /// the sentence.
-std::string_view text_of(std::string_view axis, const Lesson& lesson, const Options& options) {
+std::string_view text_along(std::string_view axis, const Lesson& lesson, const Options& options) {
   const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
   if (axis == "query") return is_pair ? "target" : "sentence";
   return is_pair ? "source" : "sentence";
@@ -42,8 +42,8 @@ std::string_view dimension_of(std::string_view axis, const Lesson& lesson, const
       {"token", "sentence"},   {"source", "source"}, {"target", "target"}, {"memory", "memory"},
       {"d_model", "d-model"},  {"d_k", "d-k"},       {"d_v", "d-v"},       {"d_a", "d-a"},
       {"d_ff", "d-ff"},        {"hidden", "hidden"}, {"class", "classes"}, {"rank", "rank"},
-      {"feature", "features"}, {"layer", "layers"},  {"head", "heads"}};
-  if (axis == "query" || axis == "key") return text_of(axis, lesson, options);
+      {"feature", "features"}, {"layer", "layers"},  {"head", "heads"},    {"kv_head", "kv-heads"}};
+  if (axis == "query" || axis == "key") return text_along(axis, lesson, options);
   const auto* const found = std::find_if(std::begin(dimensions), std::end(dimensions),
                                          [&](const auto& dimension) { return dimension.first == axis; });
   return found == std::end(dimensions) ? std::string_view() : found->second;
@@ -74,6 +74,8 @@ std::string shown_name(std::string_view axis, const Options& options) {
   return std::string(axis);
 }
 
+}  // namespace
+
 Extent extent_of(std::string_view axis, const Lesson& lesson, const Options& options) {
   constexpr std::string_view one_more = "1+";
   const auto equals = axis.find('=');
@@ -98,12 +100,6 @@ Extent extent_of(std::string_view axis, const Lesson& lesson, const Options& opt
   return extent;
 }
 
-bool has_batch(Draw draw) {
-  return draw == Draw::embedding || draw == Draw::normal;
-}
-
-}  // namespace
-
 bool is_text(std::string_view dimension) {
   return dimension == "sentence" || dimension == "source" || dimension == "target" || dimension == "memory";
 }
@@ -123,14 +119,16 @@ std::optional<Input> find_input(const Lesson& lesson, const Options& options, st
   return std::nullopt;
 }
 
+const attn::TokenBatch* text_of(std::string_view dimension, const Plan& plan) {
+  if (dimension == "sentence") return &plan.sentence;
+  if (dimension == "source") return &plan.source;
+  if (dimension == "target") return &plan.target;
+  return dimension == "memory" ? &plan.memory : nullptr;
+}
+
 std::optional<std::size_t> length_of(const Extent& extent, const Plan& plan) {
   const auto scaled = [&](std::size_t length) { return extent.multiplier * length + extent.offset; };
-  const std::pair<std::string_view, const attn::TokenBatch*> texts[] = {{"sentence", &plan.sentence},
-                                                                        {"source", &plan.source},
-                                                                        {"target", &plan.target},
-                                                                        {"memory", &plan.memory}};
-  for (const auto& [name, tokens] : texts)
-    if (extent.dimension == name) return scaled(tokens->length());
+  if (const auto* text = text_of(extent.dimension, plan)) return scaled(text->length());
   std::optional<std::size_t> length;
   visit_options(plan.options, [&](const OptionInfo& info, const auto& field) {
     if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::optional<std::size_t>>)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
+#include "attn/text/tokens.hpp"
 #include "lessons/workbench/options.hpp"
 
 namespace lessons {
@@ -30,6 +31,11 @@ enum class Draw {
 /// Whether the seed decides the numbers.
 inline bool is_drawn(Draw draw) {
   return draw == Draw::embedding || draw == Draw::normal || draw == Draw::weight || draw == Draw::left_weight;
+}
+
+/// Whether there are such numbers for each sample of a batch.
+inline bool has_batch(Draw draw) {
+  return draw == Draw::embedding || draw == Draw::normal;
 }
 
 /// An input of a lesson, declared once: its dimensions under --input, its draw, its line in the help and the
@@ -67,6 +73,13 @@ std::vector<Extent> extents_of(const Lesson& lesson, const Input& input, const O
 
 /// The declaration of the input `id`. None where the lesson has no such input.
 std::optional<Input> find_input(const Lesson& lesson, const Options& options, std::string_view id);
+
+/// The tokens that a dimension stands for, or null.
+const attn::TokenBatch* text_of(std::string_view dimension, const Plan& plan);
+
+/// The axis of a step as inputs have it: how long it is, and which tokens stand along it, follow from its
+/// name.
+Extent extent_of(std::string_view axis, const Lesson& lesson, const Options& options);
 
 /// How long the axis is in a planned run, or nothing where its length follows from something else.
 std::optional<std::size_t> length_of(const Extent& extent, const Plan& plan);

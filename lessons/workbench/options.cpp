@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "attn/error.hpp"
@@ -110,7 +111,60 @@ bool set(std::vector<std::string>& field, const attn::ConfigValue& value) {
   return texts != nullptr;
 }
 
+/// Whether `name` is that of an option in formulas.
+bool is_named(const OptionInfo& info, std::string_view name) {
+  return std::equal(info.key.begin(), info.key.end(), name.begin(), name.end(),
+                    [](char c, char of_name) { return (c == '-' ? '_' : c) == of_name; });
+}
+
+template <class Value>
+double number_in_formulas(const Value& field) {
+  if constexpr (std::is_arithmetic_v<Value>) return static_cast<double>(field);
+  return 0.0;
+}
+
+double number_in_formulas(const std::optional<double>& field) {
+  return field.value_or(0.0);
+}
+
+template <class Value>
+double number_in_formulas(const std::optional<Value>& field) {
+  return field.has_value();
+}
+
+template <class Value>
+double number_in_formulas(const std::vector<Value>& field) {
+  return !field.empty();
+}
+
 }  // namespace
+
+const std::vector<OptionInfo>& numbers_of_formulas() {
+  static const std::vector<OptionInfo> rows = {};
+  return rows;
+}
+
+std::string given_numbers_of_formulas(const Options& options) {
+  std::string given;
+  for (const auto& info : numbers_of_formulas())
+    if (const auto number = number_of_formulas(options, info.flag))
+      given += fmt::format("{}--{} {}", given.empty() ? "" : " ", info.flag, *number);
+  return given;
+}
+
+std::optional<double> option_in_formulas(const Options& options, std::string_view name) {
+  const auto equals = std::min(name.find('='), name.size());
+  std::optional<double> number;
+  visit_options(options, [&](const OptionInfo& info, const auto& field) {
+    constexpr bool is_choice = std::is_same_v<std::decay_t<decltype(field)>, std::string>;
+    if (is_choice != (equals < name.size()) || !is_named(info, name.substr(0, equals))) return;
+    if constexpr (is_choice)
+      number = field == name.substr(equals + 1);
+    else
+      number = number_in_formulas(field);
+  });
+  return number;
+}
 
 std::size_t smallest_count(const OptionInfo& info) {
   return info.key == "window" ? 0 : 1;

@@ -68,6 +68,7 @@ struct Options {
   std::vector<std::string> define{};  ///< "scaled = scores / d_k": other formulas for steps
   std::string code = "numpy";
   std::string way = "ring";
+  std::map<std::string_view, std::optional<double>> of_formulas{};  ///< see numbers_of_formulas
 
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
@@ -107,6 +108,23 @@ struct OptionInfo {
   std::string_view help;
   std::string_view otherwise = "";  ///< what an option that is not given follows from
 };
+
+/// Options that are nothing but a positive number in formulas of documents, which know it by its name, and as
+/// 0 where it is not given. Such an option is a row in options.cpp, and a word in the `options:` of
+/// documents.
+const std::vector<OptionInfo>& numbers_of_formulas();
+
+/// Those that are given, as they were typed: "--softcap 30". What is no formula does not know of them.
+std::string given_numbers_of_formulas(const Options& options);
+
+/// The number of such an option.
+inline std::optional<double>& number_of_formulas(Options& options, std::string_view flag) {
+  return options.of_formulas[flag];
+}
+inline std::optional<double> number_of_formulas(const Options& options, std::string_view flag) {
+  const auto found = options.of_formulas.find(flag);
+  return found == options.of_formulas.end() ? std::nullopt : found->second;
+}
 
 /// The smallest number that an option which counts something may have: 0 for the window, which then is the
 /// token itself, and 1 for all others.
@@ -187,7 +205,15 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("code", options.code, "numpy|xtensor", "the language of the code on the page");
   option("dtype", options.dtype, "float64|float32|float16|bfloat16",
          "what each tensor is rounded to; computed in float64");
+  for (const auto& info : numbers_of_formulas()) {
+    auto&& number = number_of_formulas(options, info.flag);
+    visit(info, number);
+  }
 }
+
+/// What a condition or a formula of a document knows an option by: `causal`, `dropout`, `window` (whether it
+/// is given), `mask=padding` (whether it is the one that was picked). None where no option has that name.
+std::optional<double> option_in_formulas(const Options& options, std::string_view name);
 
 /// The options with these keys as they go into a trace's header, by their long names with `_` for `-`.
 std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,

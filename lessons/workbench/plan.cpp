@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "attn/error.hpp"
@@ -99,6 +100,11 @@ void check_range(const OptionInfo& info, const std::optional<std::size_t>& count
   if (count && *count < smallest_count(info))
     throw Error(fmt::format("--{} {} leaves nothing to compute; valid: {} or more", info.flag, *count,
                             smallest_count(info)));
+}
+
+void check_range(const OptionInfo& info, const std::optional<double>& number) {
+  if (number && !(*number > 0.0 && std::isfinite(*number)))
+    throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", info.flag, *number));
 }
 
 void check_range(const OptionInfo& info, const std::vector<std::size_t>& counts) {

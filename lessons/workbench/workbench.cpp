@@ -191,13 +191,6 @@ const Input& Workbench::declaration(const std::string& id) {
       fmt::format("[workbench] the lesson {} declares no input {}", plan.lesson->name, full_id));
 }
 
-const attn::TokenBatch& Workbench::tokens_of(std::string_view text) const {
-  if (text == "source") return plan.source;
-  if (text == "target") return plan.target;
-  if (text == "memory") return plan.memory;
-  return plan.sentence;
-}
-
 Slices Workbench::slices_of(const Input& input, std::size_t rank) const {
   const auto extents = extents_of(*plan.lesson, input, options);
   Slices slices{.batched = rank == extents.size() + 1};
@@ -251,7 +244,7 @@ Tensor<N> Workbench::input(attn::About about, const std::array<std::size_t, N>& 
   for (const auto& extent : extents_of(*plan.lesson, declared, options)) about.axes.push_back(extent.name);
   if constexpr (N == 3)
     if (declared.draw == Draw::embedding)
-      return embed(about, tokens_of(extents_of(*plan.lesson, declared, options).front().dimension));
+      return embed(about, *text_of(extents_of(*plan.lesson, declared, options).front().dimension, plan));
   return trace.input(about, is_given_without_draws(about.id) ? Tensor<N>(shape, 0.0) : draw(declared, shape));
 }
 
@@ -304,7 +297,8 @@ std::size_t Workbench::checked_index(const std::string& id, std::int64_t index, 
   return static_cast<std::size_t>(index);
 }
 
-std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys) {
+std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys,
+                                       const std::string& title) {
   const auto n_q = queries.length(), n_k = keys.length();
   const auto position = n_q == n_k ? std::string("i") : fmt::format("i + {} − {}", n_k, n_q);
   std::optional<Mask<3>> mask;
@@ -323,7 +317,7 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
   if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
   if (!mask && !trace.is_given("mask")) return mask;
   if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
-  const attn::About about = {.id = "mask", .title = "Who may look at whom", .axes = {"query", "key"}};
+  const attn::About about = {.id = "mask", .title = title, .axes = {"query", "key"}};
   auto given = trace.given_or(about, *mask);  // which says what is padding
   if (by_position) given = attn::both(given, *by_position);
   mask_is_given_ = given != *mask;

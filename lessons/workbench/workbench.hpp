@@ -151,7 +151,8 @@ class Workbench {
 
   /// The input `mask` [batch×query×key]: a query sees a key where `--causal`, `--window`, the padding of the
   /// keys and the mask of `--input` all let it; nothing where every query may see every key.
-  std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys);
+  std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys,
+                              const std::string& title = "Who may look at whom");
 
   /// The rule behind that mask for the queries and keys of the plan, as the fast kernels take it. None where
   /// --input has a mask that hides more.
@@ -169,7 +170,6 @@ class Workbench {
   /// Whether the input `id` of this group is given and its numbers are nobody else's, so that none need be
   /// drawn: under --draws stream a given input uses up its draws all the same.
   bool is_given_without_draws(const std::string& id) const;
-  const attn::TokenBatch& tokens_of(std::string_view text) const;
   template <std::size_t N>
   Tensor<N> draw(const Input& input, const std::array<std::size_t, N>& shape);
   template <std::size_t N>

@@ -91,6 +91,7 @@ struct Block {
   Marks marks{};
   std::optional<formula::Definition> definition{};
   bool is_input = false;
+  std::string draw{};  ///< of an input, `Q[query, d_k]: normal`: how its numbers come about
   std::string code{};  ///< of a formula: its text; of an item: what stands between its first backticks
   Call call{};
   std::optional<Choice<std::vector<Block>>> choice{};

@@ -199,9 +199,13 @@ class DocumentReader {
   Block formula() {
     Block block{.kind = Block::Kind::formula, .place = place(5)};
     const auto text = with_more("        ");
-    const auto line = with_marks_taken(text, block.marks);
+    auto line = with_marks_taken(text, block.marks);
     block.code = line;
     block.is_input = line.find(" = ") == std::string_view::npos;
+    if (const auto colon = line.find(": "); block.is_input && colon != std::string_view::npos) {
+      block.draw = without_blanks(line.substr(colon + 2));
+      line = line.substr(0, colon);
+    }
     try {
       block.definition = block.is_input ? formula::parse_declaration(line) : formula::parse_definition(line);
     } catch (const formula::Error& error) {

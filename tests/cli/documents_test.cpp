@@ -122,6 +122,18 @@ TEST_CASE("a flow follows from the formulas of the document and of the run") {
              Contains("├ Q Kᵀ → / √4 → 5 · tanh(scaled / 5) → mask → softmax → weights"));
 }
 
+TEST_CASE("an input that a document declares is drawn, given, refused and told like any other") {
+  const Documents documents;
+  documents.change("sdpa.md", "## What each entry has to give",
+                   "## What each key is worth\n\n    worth[key]: normal\n\n## What each entry has to give");
+  const auto run_it = [&](const std::string& arguments) { return with_data(documents.data(), arguments); };
+  CHECK_THAT(run_it("sdpa --help").out, Contains("K [key×d_k], worth [key], V [key×d_v]"));
+  CHECK_THAT(run_it("sdpa --sentence 'a b' --model none --steps worth").out,
+             Contains("worth   What each key is worth") && Contains("[key 2]"));
+  CHECK_THAT(run_it("sdpa --set worth=[1,2,3] --steps worth").out, Contains("[key 3]"));
+  CHECK_THAT(run_it("sdpa --sentence 'a b' --set worth=[1,2,3] --steps worth").err, Contains("worth"));
+}
+
 TEST_CASE("what is wrong with a document is said with its place") {
   struct Fault {
     std::string file, old, text, message;
@@ -134,6 +146,9 @@ TEST_CASE("what is wrong with a document is said with its place") {
         Fault{"sdpa.md", "# Try next", "- a claim: `V = V` {#shift-invariance}\n\n# Try next",
               "{#shift-invariance} is the name of another"},
         Fault{"sdpa.md", "", "- a command: `rm`\n", "\"rm\" is no command"},
+        Fault{"sdpa.md", "K[key, d_k]: normal", "K[key, d_k]",
+              "the input K does not say how its numbers come about; valid: K[…]: and one of normal"},
+        Fault{"sdpa.md", "K[key, d_k]: normal", "K[key, d_k]: drawn", "the input K is drawn as \"drawn\""},
         Fault{"sdpa.md", "{at output,", "{at outputs,", "{at outputs}: there is no such step; valid: K, Q"},
         Fault{"sdpa.md", "{flow}", "{flow outputs}", "the tensor outputs is unknown; valid: K, Q"},
         Fault{"parts/scores.md", scaled, scaled.substr(2), "2 blanks before the text; valid: 4"},
