@@ -156,7 +156,10 @@ std::optional<double> option_in_formulas(const Options& options, std::string_vie
   const auto equals = std::min(name.find('='), name.size());
   std::optional<double> number;
   visit_options(options, [&](const OptionInfo& info, const auto& field) {
-    constexpr bool is_choice = std::is_same_v<std::decay_t<decltype(field)>, std::string>;
+    using Field = std::decay_t<decltype(field)>;
+    constexpr bool is_choice = std::is_same_v<Field, std::string>;
+    constexpr bool is_count = std::is_same_v<Field, std::optional<std::size_t>>;
+    if (is_count && smallest_count(info) > 0) return;  // the length of an axis
     if (is_choice != (equals < name.size()) || !is_named(info, name.substr(0, equals))) return;
     if constexpr (is_choice)
       number = field == name.substr(equals + 1);
