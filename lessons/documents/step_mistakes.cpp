@@ -146,6 +146,7 @@ class StepMistakes {
       known_["target_lengths"] =
           formula::view_of({"batch"}, std::make_shared<const formula::Numbers>(std::move(numbers)));
     }
+    find_unmasked();
     if (step.name != "masked") return;
     if (const auto* mask = sheet.find(settled(formula::name("mask"))->name))
       MaskRules(bench, *mask, sheet).add_to(known_);
@@ -200,7 +201,25 @@ class StepMistakes {
     return *copy_;
   }
 
-  formula::Expr settled(const formula::Expr& x) const {
+  /// What is masked, or what softmax takes where nothing is.
+  void find_unmasked() {
+    const auto* masked = step_.name == "masked"
+                             ? &step_.definition
+                             : step_.sheet->definition_of(settled(formula::name("masked"))->name);
+    const auto& x = masked != nullptr ? masked->expr : step_.definition.expr;
+    const bool is_alone = step_.sheet->find("unmasked") != nullptr;
+    if (is_alone || x->parts.empty()) return;
+    const auto& operand = x->parts[masked != nullptr && x->parts.size() > 1 ? 1 : 0];
+    if (operand->op == formula::Op::entry) unmasked_ = operand->name;
+  }
+
+  formula::Expr with_unmasked(const formula::Expr& x) const {
+    if (x->op == formula::Op::name && x->name == "unmasked") return formula::name(unmasked_);
+    return formula::with_parts(x, [this](const formula::Expr& part) { return with_unmasked(part); });
+  }
+
+  formula::Expr settled(const formula::Expr& y) const {
+    const auto x = unmasked_.empty() ? y : with_unmasked(y);
     const auto with_own_names = read_.empty() ? x : with_read(x);
     return step_.settled ? step_.settled(with_own_names) : with_own_names;
   }
@@ -360,6 +379,7 @@ class StepMistakes {
   Views known_;
   std::map<std::string, std::size_t> axes_;
   std::map<std::string, Meaning> meanings_;
+  std::string unmasked_;                       ///< the tensor that mistakes speak of so
   std::map<std::string, formula::Expr> read_;  ///< what operands stand for
   std::optional<formula::Sheet> copy_;
 };

@@ -100,7 +100,7 @@ template <std::size_t N>
 attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen, const Tensor<N>& scaled,
                                    const std::optional<Mask<3>>& mask, double divisor) {
   StepAlone step(bench, "weights");
-  step.with("masked", "query", "key", seen).with("scaled", "query", "key", scaled);
+  step.with("masked", "query", "key", seen).with("unmasked", "query", "key", scaled);
   step.with("temperature", 1.0).with("d_k", divisor * divisor);
   if (mask) step.with("mask", "query", "key", *mask);
   return step.mistakes("weights[query, key] = softmax(key) masked");
