@@ -165,6 +165,17 @@ TEST_CASE("hostile sentences stay text") {
     }
 }
 
+TEST_CASE("the formulas of a document are MathML made of the formulas, not of their text") {
+  const auto page = output_of("sdpa --model none --format html");
+  CHECK_THAT(page,
+             Contains("<mfrac><mi>scores</mi><msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt></mfrac></mrow>"
+                      "<mo>=</mo>") ||
+                 Contains("<mfrac><mi>scores</mi><msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt></mfrac>"
+                          "<mo>=</mo>"));
+  CHECK_THAT(output_of("sdpa --model none --format html --define 'scaled = scores / d_k'"),
+             Contains("<mfrac><mi>scores</mi><msub><mi>d</mi><mi>k</mi></msub></mfrac>"));
+}
+
 TEST_CASE("a page of HTML takes its form from the options") {
   const std::string lesson = "self-attention --model none --d-model 4 --sentence 'a b c' --format html ";
   CHECK_THAT(output_of(lesson), Contains("seed <b>42</b>") && !Contains("were trained"));
