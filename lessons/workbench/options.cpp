@@ -140,7 +140,7 @@ double number_in_formulas(const std::vector<Value>& field) {
 }  // namespace
 
 const std::vector<OptionInfo>& numbers_of_formulas() {
-  static const std::vector<OptionInfo> rows = {};
+  static const std::vector<OptionInfo> rows = {{"softcap", "softcap", "C", "bend scores to within ±C"}};
   return rows;
 }
 

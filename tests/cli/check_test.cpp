@@ -292,6 +292,7 @@ TEST_CASE("break shows what changes, what stays and why tests pass") {
     CHECK(contains(text, part));
   CHECK(contains(in_one_line(output_of("break sdpa no-scale")), "query a b c d e f g q "));
   CHECK(contains(output_of("break sdpa softmax-no-shift"), "changes to numbers that are not finite"));
+  CHECK(contains(output_of("break sdpa softcap-twice --softcap 2"), "capped   changes by up to"));
   CHECK(contains(output_of("break --list sdpa"), "softmax-axis"));
   CHECK(contains(output_of("break --list"), "multihead"));
 }

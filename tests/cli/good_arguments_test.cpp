@@ -342,6 +342,7 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
       {"--ranks", "2"},
       {"--order", "zigzag"},
       {"--way", "heads --heads 4"},
+      {"--softcap", "0.5"},
   };
   for (const auto& lesson : lessons()) {
     const auto sentence = with_sentence(lesson, "the cat sat");
