@@ -28,6 +28,7 @@ using attn::Finding;
 struct Subject {
   const lessons::Lesson* lesson;
   std::string_view through;
+  std::string_view number{};  ///< an option that is a number in formulas, and given
 
   std::string name() const {
     return through.empty() ? std::string(lesson->name)
@@ -35,9 +36,11 @@ struct Subject {
   }
 };
 
-/// What somebody types who says no more than --through.
-lessons::Options options_of(const lessons::Lesson& lesson, std::string_view through) {
+/// What somebody types who says no more than --through, and that number.
+lessons::Options options_of(const lessons::Lesson& lesson, std::string_view through,
+                            std::string_view number) {
   auto options = lesson.defaults;
+  if (!number.empty()) lessons::number_of_formulas(options, number) = 2.0;
   if (through.empty()) return options;
   options.sentence.clear();
   options.through = through;
@@ -50,7 +53,7 @@ struct Probed {
   explicit Probed(const Subject& of)
       : name(of.name()),
         lesson(lessons::lesson_of_probe(*of.lesson)),
-        plan(lessons::plan_of_probe(*lesson, options_of(*lesson, of.through))) {}
+        plan(lessons::plan_of_probe(*lesson, options_of(*lesson, of.through, of.number))) {}
 
   void run(const attn::Watch& watch) const { lessons::run_watched(*plan.lesson, plan, watch); }
 
@@ -217,6 +220,15 @@ std::vector<Subject> subjects() {
   return all;
 }
 
+/// Those, and lessons with each option that is a number in formulas.
+std::vector<Subject> subjects_with_numbers() {
+  auto all = subjects();
+  for (const auto& subject : subjects())
+    for (const auto& info : lessons::numbers_of_formulas())
+      if (subject.lesson->uses(info.key)) all.push_back({subject.lesson, subject.through, info.key});
+  return all;
+}
+
 Subject subject_called(std::string_view name) {
   const auto all = subjects();
   return *std::find_if(all.begin(), all.end(), [&](const Subject& one) { return one.name() == name; });
@@ -248,7 +260,7 @@ TEST_CASE("each mistake of a backward pass in the catalogue is one that backward
 
 TEST_CASE("each mistake of the catalogue is one that a lesson can make", "[mistakes]") {
   Ids made;
-  for (const auto& subject : subjects())
+  for (const auto& subject : subjects_with_numbers())
     for (const auto& step : lessons::steps_with({}, Probed(subject).plan))
       for (const auto& id : step.mistakes) made.insert(attn::id_without_variant(id));
   for (const auto& mistake : attn::catalogue()) {
@@ -260,7 +272,7 @@ TEST_CASE("each mistake of the catalogue is one that a lesson can make", "[mista
 
 TEST_CASE("each formula of a mistake is one of a step that a probe has", "[mistakes]") {
   Ids listed;
-  for (const auto& subject : subjects())
+  for (const auto& subject : subjects_with_numbers())
     for (const auto& step : lessons::steps_with({}, Probed(subject).plan))
       listed.insert(step.mistakes.begin(), step.mistakes.end());
   for (const auto& [step, formulas] : attn::formulas_of_mistakes())
