@@ -45,6 +45,14 @@ std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repea
   return help_of_option(text);
 }
 
+/// Whether a mask of somebody's can be given; of all lessons that a command knows some take one.
+bool takes_mask(const Lesson& lesson) {
+  const auto inputs = lesson.inputs(lesson.defaults);
+  return lesson.name == "LESSON" || std::any_of(inputs.begin(), inputs.end(), [](const auto& input) {
+           return attn::last_of_path(input.id) == "mask";
+         });
+}
+
 template <class Field>
 constexpr bool is_list = false;
 template <class Item>
@@ -58,7 +66,8 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
     if (!lesson.uses(info.key)) return;
     using Field = std::decay_t<decltype(field)>;
     constexpr bool is_text_list = std::is_same_v<Field, std::vector<std::string>>;
-    const auto help = option_help(info, lesson, is_text_list && lesson.takes_batches, text_of(field));
+    const bool is_of_batch = is_text_list && lesson.takes_batches && info.value == "TEXT";
+    const auto help = option_help(info, lesson, is_of_batch, text_of(field));
     if constexpr (std::is_same_v<Field, bool>) {
       const auto add_flag = [&](const std::string& name, const std::string& text, bool value) {
         return app
@@ -109,6 +118,16 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
       [&options](const std::string& text) {
         options.set.push_back(text);
         options.typed.insert("set");
+      })
+      ->group(computed);
+  if (!takes_mask(lesson)) return;
+  add_text_option(
+      app, "mask-true", "seen|hidden", Values::one,
+      help_of_option("what true means in masks of yours; default seen, but hidden beside a key_padding_mask "
+                     "and in the attn_mask of an nn.MultiheadAttention"),
+      [&options](const std::string& text) {
+        options.mask_true = parse_choice<attn::MaskTrue>(
+            "mask-true", text, {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
       })
       ->group(computed);
 }

@@ -131,14 +131,6 @@ void add_formats(CLI::App& app, CheckDump& check) {
             {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
       })
       ->group(of_command);
-  add_text_option(
-      app, "mask-true", "seen|hidden", Values::one,
-      help_of_option("what true means in your masks; default seen, but hidden beside a key_padding_mask"),
-      [&](const std::string& text) {
-        check.mask_true = parse_choice<attn::MaskTrue>(
-            "mask-true", text, {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
-      })
-      ->group(of_command);
 }
 
 void add_renames(CLI::App& app, CheckDump& check) {
@@ -161,7 +153,7 @@ void add_framework(CLI::App& app, CheckDump& check) {
         if (framework == nullptr)
           throw Error(fmt::format("--like {} is unknown; valid: {}", text, fmt::join(names, ", ")));
         check.conventions = framework->conventions;
-        check.mask_true = framework->mask_true;
+        check.options.mask_true = framework->mask_true;
         check.fused = framework->fused;
       })
       ->group(of_command);

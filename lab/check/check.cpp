@@ -17,6 +17,7 @@
 #include "lab/check/probes.hpp"
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
+#include "lab/progress_bar.hpp"
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "lessons/workbench/own_inputs.hpp"
@@ -27,6 +28,7 @@
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/forms.hpp"
 #include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/synonyms.hpp"
 
 namespace lab {
 
@@ -96,7 +98,7 @@ Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const st
     options.typed.insert("model");
   }
   const auto& lesson = *check.lesson;
-  auto own = own_inputs(lesson, options, file, check.mask_true, check.fused);
+  auto own = own_inputs(lesson, options, file, check.fused);
   if (own.tensors.empty())
     throw Error(
         fmt::format("{} holds no input of {}{}; valid: the probe that it was computed from beside it, "
@@ -109,6 +111,15 @@ Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const st
 
 /// Those of --input.
 using Files = std::vector<std::unique_ptr<attn::StoredTrace>>;
+
+/// Those of --rename, where the weight of a layer remains one: nn.Linear has it as [out×in].
+attn::Renames renames_of(const CheckDump& check) {
+  auto renames = check.renames;
+  for (auto& [from, to] : renames)
+    if (from.ends_with(".weight") && attn::synonym_of(attn::folded(to + ".weight")) != nullptr)
+      to += ".weight";
+  return renames;
+}
 
 /// The file beside the dump that has its inputs: the probe, or the files of --input with what the dump has
 /// under other names. Null where the dump has them itself.
@@ -124,7 +135,7 @@ std::unique_ptr<attn::StoredTrace> inputs_beside(const CheckDump& check, const a
   };
   for (const auto& one : given) {
     if (!one->header().lesson.empty()) header = one->header();
-    add(attn::RenamedTrace(*one, check.renames));
+    add(attn::RenamedTrace(*one, renames_of(check)));
   }
   add(file);
   return std::make_unique<attn::TensorsAsTrace>(header, std::move(tensors));
@@ -249,17 +260,21 @@ std::string options_of_dimensions(const Lesson& lesson) {
 }
 
 /// Refuses a file of which no step can be judged, or whose dimensions are unknown, because inputs are absent.
-void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const std::string& path) {
+/// `unknown` says what else the file has.
+void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const std::string& path,
+                    const std::string& unknown) {
   bool judges_one = false;
   for (const auto& step : diagnosis.steps) {
     if (step.finding != attn::Finding::not_judged) {
       judges_one = true;
     } else if (step.shape != step.right_shape) {
-      throw Error(fmt::format(
-          "{}: {} is ({}) and not ({}), and {}, which would say who is right, is not there; valid: that too, "
-          "the probe, --probe FILE, or the options of dimensions: {}",
-          path, step.id, attn::to_string(step.shape), attn::to_string(step.right_shape),
-          attn::listed(step.needs, "and"), options_of_dimensions(*plan.lesson)));
+      throw Error(
+          fmt::format("{}: {} is ({}) and not ({}), and {}, which would say who is right, is not there{}; "
+                      "valid: that too, "
+                      "--rename NAME=ID for one of another name, the probe, --probe FILE, or the options of "
+                      "dimensions: {}",
+                      path, step.id, attn::to_string(step.shape), attn::to_string(step.right_shape),
+                      attn::listed(step.needs, "and"), unknown, options_of_dimensions(*plan.lesson)));
     }
   }
   if (judges_one) return;
@@ -269,10 +284,11 @@ void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const st
     for (const auto& id : step.needs)
       if (!attn::contains(needs, id)) needs.push_back(id);
   }
-  throw Error(fmt::format(
-      "{} lacks {}, without which nobody can judge {}; valid: these inputs too, the probe, --probe FILE, or "
-      "--seed {} where that drew them",
-      path, attn::listed(needs, "and"), attn::listed(steps, "and"), plan.options.seed));
+  throw Error(
+      fmt::format("{} lacks {}, without which nobody can judge {}{}; valid: these inputs too, --rename "
+                  "NAME=ID for one of "
+                  "another name, the probe, --probe FILE, or --seed {} where that drew them",
+                  path, attn::listed(needs, "and"), attn::listed(steps, "and"), unknown, plan.options.seed));
 }
 
 /// Inputs may have been rounded as steps were.
@@ -299,12 +315,12 @@ attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace&
       throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, *check.dump, from,
                               attn::valid_instead_of(from, names)));
   }
-  return {file, check.renames};
+  return {file, renames_of(check)};
 }
 
 void refuse_unknown_renames(const CheckDump& check, const Dump& dump, const std::vector<std::string>& ids) {
   for (const auto& [from, to] : check.renames)
-    if (attn::contains(dump.unknown, to))
+    if (attn::contains(dump.unknown, to) || attn::contains(dump.unknown, to + ".weight"))
       throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, check.lesson->name, to,
                               attn::valid_instead_of(to, ids)));
 }
@@ -334,19 +350,52 @@ std::vector<std::size_t> lengths_by_mask(const Plan& plan) {
   return is_padded ? lengths : std::vector<std::size_t>();
 }
 
+/// Names that stand for nothing here and are nearly those of steps that the file lacks, with these.
+attn::Renames misspelt(const Dump& dump, const attn::StoredTrace& file,
+                       const std::vector<ExpectedTensor>& expected) {
+  constexpr std::size_t shortest = 5;  // of a shorter word another one is not far
+  attn::Renames meant;
+  for (const auto& one : expected) {
+    if (one.kind != attn::Kind::step || one.id.size() < shortest || dump.tensors.count(one.id) > 0) continue;
+    for (const auto& name : dump.unknown)
+      if (attn::edit_distance(name, one.id) == 1 && file.find(name) != nullptr)
+        meant.emplace_back(name, one.id);
+  }
+  return meant;
+}
+
+/// A file beside the lesson on the inputs that it is of.
+struct Read {
+  Plan plan;
+  std::vector<ExpectedTensor> expected;
+  Dump dump;
+  bool has_input_of_probe = false;
+
+  attn::Rerun rerun() const {
+    return [this](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
+  }
+};
+
 /// `source` is the file that has the inputs.
-Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
-                      const std::string& path) {
+Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
+                  const std::string& path) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
                     "attnlab worksheet {}",
                     path, check.lesson->name, check.lesson->name));
   auto [plan, assumptions] = inputs_of(check, source, path);
-  const auto expected = expected_tensors(plan);
+  auto expected = expected_tensors(plan);
   auto dump = attn::named(file, ids_of(expected), fusion_of(check.options, check.fused));
   refuse_unknown_renames(check, dump, ids_of(expected));
-  attn::fit(dump, expected, check.mask_true);
+  if (const auto meant = misspelt(dump, file, expected); !meant.empty()) {
+    dump =
+        attn::named(attn::RenamedTrace(file, meant), ids_of(expected), fusion_of(check.options, check.fused));
+    for (const auto& [name, id] : meant)
+      dump.assume(fmt::format("{} is taken for {}, whose name is nearly that.", name, id));
+  }
+  dump.has_module_of_torch = attn::has_module_of_torch(source);
+  attn::fit(dump, expected, check.options.mask_true);
   for (auto& assumption : assumptions) dump.assume(std::move(assumption));
   dump.absent = absent_inputs(plan);
   dump.has_drawn_absent = check.options.typed.count("seed") > 0;
@@ -358,9 +407,14 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
   else if (plan.target.size() == 0)
     dump.lengths = lengths_by_mask(plan);
   dump.settled = settled_by(plan, check.probe.has_value());
-  const auto rerun = [&plan = plan](const attn::Watch& watch) {
-    lessons::run_watched(*plan.lesson, plan, watch);
-  };
+  return {std::move(plan), std::move(expected), std::move(dump), has_input_of_probe};
+}
+
+Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
+                      const std::string& path) {
+  auto read = read_as_said(check, file, source, path);
+  auto& [plan, expected, dump, has_input_of_probe] = read;
+  const auto rerun = read.rerun();
   attn::settle_names(dump, expected, rerun, check.conventions);
   attn::settle_arithmetic(dump, rerun, check.conventions);
   attn::settle_forms(dump, expected, rerun, check.conventions);
@@ -369,7 +423,7 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
     throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,
                             lessons::tensors_in(file, dump.unknown), fmt::join(diagnosis.missing, ", "),
                             guesses(file, dump.unknown, expected)));
-  require_judged(diagnosis, plan, path);
+  require_judged(diagnosis, plan, path, lessons::tensors_in(file, dump.unknown));
   tell_absent(diagnosis, plan, dump);
   return {.lesson = nullptr,
           .plan = std::move(plan),
@@ -403,6 +457,7 @@ std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::S
   constexpr std::size_t usual = 0, most_heads = 32;
   std::vector<CheckDump> possible;
   for (std::size_t heads = usual; heads <= most_heads; ++heads) {
+    if (heads != usual && heads == check.options.heads) continue;
     auto other = check;
     if (heads != usual) {
       other.options.typed.insert("heads");
@@ -418,8 +473,24 @@ std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::S
   return possible.empty() ? std::vector{check} : possible;
 }
 
+/// How little goes with some number of heads before any mistake is looked for: how many tensors have another
+/// shape, then how many differ.
+std::pair<std::size_t, std::size_t> misfit_of(const CheckDump& check, const attn::StoredTrace& file,
+                                              const attn::StoredTrace& source, const std::string& path) {
+  auto read = read_as_said(check, file, source, path);
+  attn::settle_names(read.dump, read.expected, read.rerun(), check.conventions, false);
+  attn::settle_arithmetic(read.dump, read.rerun(), check.conventions);
+  const auto has_other_shape = [&](const ExpectedTensor& one) {
+    const auto theirs = read.dump.tensors.find(one.id);
+    return theirs != read.dump.tensors.end() && theirs->second.shape() != one.shape;
+  };
+  return {std::count_if(read.expected.begin(), read.expected.end(), has_other_shape),
+          attn::differing_steps(read.dump, read.rerun(), check.conventions, {}).size()};
+}
+
 /// The file with as many heads as the options say, or, where nobody says how many, with those that leave the
-/// least trouble, the usual ones first.
+/// least trouble, the usual ones first: of those that go with the shapes the ones that leave least to
+/// explain.
 Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
   Files given;
   for (const auto& input : check.options.input) given.push_back(lessons::open_input(input));
@@ -427,17 +498,41 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, c
   const auto beside = inputs_beside(check, file, given);
   const auto& source = beside ? *beside : static_cast<const attn::StoredTrace&>(file);
   if (!leaves_heads_open(check, source)) return check_as_said(check, file, source, path);
-  const auto possible = with_possible_heads(check, source, path);
+  auto possible = with_possible_heads(check, source, path);
+  std::map<std::size_t, std::pair<std::size_t, std::size_t>> misfits;
+  const auto misfit = [&](const CheckDump& one) { return misfits.at(one.options.heads.value_or(0)); };
+  for (const auto& one : possible)
+    misfits[one.options.heads.value_or(0)] = misfit_of(one, file, source, path);
+  std::stable_sort(possible.begin(), possible.end(),
+                   [&](const auto& a, const auto& b) { return misfit(a) < misfit(b); });
+  const auto least = misfit(possible.front()).first;
   auto best = check_as_said(possible.front(), file, source, path);
-  for (std::size_t i = 1; i < possible.size() && !best.diagnosis.is_right() && best.dump.absent.empty();
+  ProgressBar progress;
+  for (std::size_t i = 1; i < possible.size() && misfit(possible[i]).first == least &&
+                          trouble_in(best.diagnosis).first > 0 && best.dump.absent.empty();
        ++i) {
+    progress.show(static_cast<double>(i) / static_cast<double>(possible.size()),
+                  fmt::format("--heads is not given: trying {}", possible[i].options.heads.value_or(0)));
     auto checked = check_as_said(possible[i], file, source, path);
     if (trouble_in(checked.diagnosis) < trouble_in(best.diagnosis)) best = std::move(checked);
   }
-  if (best.plan.options.heads)
-    best.dump.assume(
-        fmt::format("heads = {0} is assumed: nobody says how many there are, as --heads {0} would.",
-                    *best.plan.options.heads));
+  if (best.plan.options.heads) {
+    std::vector<std::string> tried;
+    for (const auto& one : possible)
+      if (misfit(one).first == least) tried.push_back(std::to_string(one.options.heads.value_or(0)));
+    std::sort(tried.begin(), tried.end(),
+              [](const auto& a, const auto& b) { return std::stoul(a) < std::stoul(b); });
+    const auto heads = *best.plan.options.heads;
+    best.dump.assumptions.insert(
+        best.dump.assumptions.begin(),
+        trouble_in(best.diagnosis).first == 0 || tried.size() == 1
+            ? fmt::format("heads = {0} is assumed: nobody says how many there are, as --heads {0} would.",
+                          heads)
+            : fmt::format(
+                  "heads = {} is a guess: nobody says how many there are, with none of {} all is right "
+                  "or explained, and what follows may be of another number than yours; --heads N says it.",
+                  heads, attn::listed(tried, "and")));
+  }
   return best;
 }
 
@@ -448,7 +543,10 @@ Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::st
   check.probe = probe_of(*check.probe, file, path);
   auto checked = check_tensors(check, file, path);
   checked.shows_its_probe = checked.shows_its_probe || is_folder;
-  if (!checked.shows_its_probe && trouble_in(checked.diagnosis).first > 0)
+  const auto& steps = checked.diagnosis.steps;
+  const bool is_first_right =  // nothing of theirs is before it
+      steps.front().finding != attn::Finding::wrong && steps.front().finding != attn::Finding::shape;
+  if (!checked.shows_its_probe && !is_first_right && trouble_in(checked.diagnosis).first > 0)
     checked.dump.assume(
         "Nothing in the file shows that it is of this probe; config or an input, saved beside, would.");
   checked.probe = std::filesystem::path(*check.probe).filename().string();

@@ -668,11 +668,11 @@ std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
 namespace {
 
 /// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
-/// before it.
+/// before it. Any formula gives NaN from NaN.
 void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
   std::map<std::string, StepVerdict*> unnamed;
   for (auto& step : diagnosis.steps)
-    if (step.finding == Finding::wrong && step.mistakes.empty()) unnamed[step.id] = &step;
+    if (step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0) unnamed[step.id] = &step;
   if (unnamed.empty()) return;
   rerun([&](const Tapped& tapped) {
     const auto theirs = dump.tensors.find(tapped.id);
