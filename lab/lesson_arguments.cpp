@@ -40,7 +40,10 @@ std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repea
   if (value_name(info.value) != info.value)
     text += fmt::format(": {}", fmt::join(split(info.value, '|'), ", "));
   if (repeatable) text += "; repeat it for a batch, shorter ones are padded";
-  const auto otherwise = default_value.empty() ? std::string(otherwise_of(info, lesson)) : default_value;
+  auto otherwise = default_value.empty() ? std::string(otherwise_of(info, lesson)) : default_value;
+  const bool may_be_of_model = lesson.trained && lesson.defaults.model != "none" &&
+                               lessons::is_dimension_of_model(info.key) && !otherwise.empty();
+  if (may_be_of_model) otherwise = "the model's, " + otherwise + " without one";
   if (!otherwise.empty()) text += "; default " + otherwise;
   return help_of_option(text);
 }
@@ -57,6 +60,19 @@ template <class Field>
 constexpr bool is_list = false;
 template <class Item>
 constexpr bool is_list<std::vector<Item>> = true;
+
+/// Where there is a window by default.
+void add_no_window(CLI::App& app, Options& options, std::optional<std::size_t>& window) {
+  app.add_flag_callback(
+         "--no-window",
+         [&] {
+           if (!options.typed.insert("window").second && window)
+             throw Error("--window contradicts --no-window; valid: one of them");
+           window.reset();
+         },
+         "without --window")
+      ->group(computed);
+}
 
 }  // namespace
 
@@ -87,6 +103,8 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
                true);
       if (field) add_flag(opposite, "without " + name, false);
     } else {
+      if constexpr (std::is_same_v<Field, std::optional<std::size_t>>)
+        if (info.key == "window" && field) add_no_window(app, options, field);
       auto is_first = std::make_shared<bool>(true);
       add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,
                       [info, &field, &options, is_first](const std::string& text) {
@@ -197,6 +215,10 @@ void add_expectation_options(CLI::App& app, RunLesson& run) {
       [&run](const std::string& text) { run.expected = text; })
       ->group(compared);
   add_tolerance_options(app, run.comparison, compared);
+  app.add_flag_callback(
+         "--quiet", [&] { run.is_quiet = true; },
+         help_of_option("print nothing of the comparison: the exit status tells"))
+      ->group(compared);
 }
 
 /// With --expect it is the report that has a format.
@@ -206,9 +228,13 @@ void settle_expectation(RunLesson& run) {
   if (!run.expected && (comparison.absolute || comparison.relative))
     throw Error(fmt::format("--{} is the tolerance of a comparison; valid: with --expect FILE",
                             comparison.absolute ? "atol" : "rtol"));
-  if (!run.expected && (comparison.only_common || !comparison.renames.empty()))
-    throw Error(fmt::format("--{} is of a comparison; valid: with --expect FILE",
-                            comparison.only_common ? "only-common" : "rename"));
+  const auto* of_comparison = comparison.only_common        ? "only-common"
+                              : comparison.ignores_config   ? "ignore-config"
+                              : !comparison.renames.empty() ? "rename"
+                              : run.is_quiet                ? "quiet"
+                                                            : nullptr;
+  if (!run.expected && of_comparison != nullptr)
+    throw Error(fmt::format("--{} is of a comparison; valid: with --expect FILE", of_comparison));
   if (!run.expected) return;
   if (output)
     throw Error(fmt::format("--output {} beside --expect, which shows only what differs; valid: one of them",

@@ -536,11 +536,43 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, c
   return best;
 }
 
+/// The dump with the only probe of the folder that explains all its numbers, or nothing.
+std::optional<Checked> check_with_fitting(CheckDump check, const attn::StoredTrace& file,
+                                          const std::string& path) {
+  std::optional<Checked> fitting;
+  for (const auto& probe : probes_in(*check.probe)) {
+    auto with_probe = check;
+    with_probe.probe = probe.string();
+    try {
+      auto checked = check_tensors(with_probe, file, path);
+      const bool fits = trouble_in(checked.diagnosis).first == 0 && !checked.diagnosis.leaves_open();
+      if (!fits) continue;
+      if (fitting) return std::nullopt;
+      checked.probe = probe.filename().string();
+      checked.shows_its_probe = true;
+      fitting.emplace(std::move(checked));
+    } catch (const Error&) {  // of other shapes, or another lesson's
+      continue;
+    }
+  }
+  if (fitting)
+    fitting->dump.assume(fmt::format(
+        "Nothing in the file says which probe it is of. It is taken for that of {}, the only one in {} that "
+        "explains its numbers.",
+        fitting->probe, *check.probe));
+  return fitting;
+}
+
 /// A dump, with the probe that is its own.
 Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::string& path) {
   if (!check.probe) return check_tensors(check, file, path);
   const bool is_folder = std::filesystem::is_directory(*check.probe);
-  check.probe = probe_of(*check.probe, file, path);
+  try {
+    check.probe = probe_of(*check.probe, file, path);
+  } catch (const UnknownProbe&) {
+    if (auto fitting = check_with_fitting(check, file, path)) return std::move(*fitting);
+    throw;
+  }
   auto checked = check_tensors(check, file, path);
   checked.shows_its_probe = checked.shows_its_probe || is_folder;
   const auto& steps = checked.diagnosis.steps;
@@ -556,6 +588,11 @@ Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::st
 /// A filled-in worksheet, a file of tensors, or a folder with a CSV file for each.
 Checked check_file(const CheckDump& check, const std::string& path) {
   if (attn::has_csv_files(path)) return check_dump(check, *attn::open_csv_folder(path), path);
+  if (std::filesystem::is_directory(path))
+    throw Error(
+        fmt::format("{0} is a folder without NAME.csv of a tensor; valid: a file of tensors, a folder of "
+                    "CSV files, or --folder {0} for each file in it",
+                    path));
   attn::File tensors(path);
   if (const auto answers = attn::read_answers(tensors)) return check_sheet(check, *answers, path);
   return check_dump(check, *attn::open_trace(std::move(tensors)), path);
@@ -587,8 +624,7 @@ std::string names_of_given(const CheckDump& check) {
   return names.empty() ? "" : attn::listed(names, "and");
 }
 
-std::string report(const CheckDump& check, const Checked& checked) {
-  const std::filesystem::path path(*check.dump);
+std::string report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path) {
   attn::ReportSettings settings{
       .lesson = std::string(check.lesson->name),
       .dump = is_regular_file(path) || is_directory(path) ? name_of(path) : "standard input",
@@ -605,12 +641,47 @@ std::string report(const CheckDump& check, const Checked& checked) {
   return attn::report_as_text(checked.diagnosis, checked.dump, settings);
 }
 
-/// The files of a folder, and the folders in it that hold CSV files, by name.
-std::vector<std::filesystem::path> files_in(const std::string& folder) {
+/// The groups of the lesson's ids: "encoder" of encoder/h.
+std::set<std::string> groups_of(const Lesson& lesson) {
+  std::set<std::string> groups;
+  if (!lesson.probe) return groups;
+  const auto probed = lessons::lesson_of_probe(lesson);
+  const auto plan = lessons::plan_of_probe(*probed, probed->defaults);
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    groups.insert(tapped.id.substr(0, tapped.id.find('/')));
+  });
+  return groups;
+}
+
+/// Whether the folder is a dump itself: a CSV file stands in it, or in a folder that is a group of tensors.
+bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {
+  if (!attn::has_csv_files(folder.string())) return false;
+  std::vector<std::string> inside;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".csv") return true;
+    if (entry.is_directory()) inside.push_back(entry.path().filename().string());
+  }
+  const auto groups = groups_of(lesson);
+  return std::any_of(inside.begin(), inside.end(), [&](const auto& name) { return groups.count(name) > 0; });
+}
+
+/// Adds the files of a folder and of those inside it, as a folder for each student has them. A folder of CSV
+/// files is one dump. One that holds nothing is added itself.
+void add_files_in(const std::filesystem::path& folder, const Lesson& lesson,
+                  std::vector<std::filesystem::path>& files, std::error_code& error) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const auto before = files.size();
+    if (entry.is_directory() && !is_csv_dump(entry.path(), lesson))
+      add_files_in(entry.path(), lesson, files, error);
+    if (files.size() == before && (entry.is_directory() || entry.is_regular_file()))
+      files.push_back(entry.path());
+  }
+}
+
+std::vector<std::filesystem::path> files_in(const std::string& folder, const Lesson& lesson) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.is_regular_file() || attn::has_csv_files(entry.path().string())) files.push_back(entry.path());
+  add_files_in(folder, lesson, files, error);
   if (error)
     throw Error(
         fmt::format("--folder {} cannot be read: {}; valid: a folder of dumps", folder, error.message()));
@@ -630,6 +701,8 @@ struct Grade {
   std::size_t blanks = 0;         ///< places of a sheet that are empty
   std::string same_probe_as{};    ///< the first file of the folder that is of the same probe
   std::vector<std::string> assumptions{};  ///< on what the file holds, as sentences
+  std::size_t right_entries = 0;
+  std::string message{};  ///< why it was not checked
 
   bool is_checked() const { return status == "right" || status == "wrong" || status == "incomplete"; }
   bool is_right() const { return status == "right" || (status == "incomplete" && blanks == 0); }
@@ -666,12 +739,36 @@ std::string problem_in_table(const attn::StepVerdict& step, const Checked& check
   return checked.probe.empty() || checked.shows_its_probe ? "unknown" : "unknown, or of another probe";
 }
 
-/// "right", "wrong", "unreadable", "other probe" or, of a worksheet with blanks and of a file that lacks
-/// inputs, "incomplete"; the first wrong step, and what is said of it.
+/// The seed and the name on a sheet that is not filled in.
+Grade grade_of_blank(const std::string& file, const std::filesystem::path& path, const BlankSheet& blank) {
+  Grade grade{file, "incomplete"};
+  grade.blanks = blank.blanks;
+  grade.steps_missing = blank.steps;
+  grade.message = blank.what();
+  if (const auto answers = attn::read_answers(attn::File(path.string()))) {
+    grade.student = answers->student;
+    grade.seed = worksheet_of_command(answers->command).options.seed;
+  }
+  return grade;
+}
+
+/// With --output DIR/ the report of a file goes into that folder, under its own name.
+void write_report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path,
+                  std::string file) {
+  std::replace(file.begin(), file.end(), '/', '-');
+  const auto* ending = check.format == CheckFormat::json ? ".json" : ".txt";
+  const auto name = (std::filesystem::path(*check.reports) / (file + ending)).string();
+  make_folder_of(name);
+  write_to_file(name, report(check, checked, path));
+}
+
+/// "right", "wrong", "unreadable", "other probe", "unknown probe" or, of a worksheet with blanks and of a
+/// file that lacks inputs, "incomplete"; the first wrong step, and what is said of it.
 Grade grade(const CheckDump& check, const std::filesystem::path& path) {
-  Grade grade{path.filename().string(), "right"};
+  Grade grade{path.lexically_relative(*check.folder).string(), "right"};
   try {
     const auto checked = check_file(check, path.string());
+    if (check.reports) write_report(check, checked, path, grade.file);
     if (!checked.probe.empty() || !checked.dump.slacks.empty()) grade.seed = checked.plan.options.seed;
     const bool is_sheet = !checked.dump.slacks.empty();
     const bool is_folder = check.probe && std::filesystem::is_directory(*check.probe);
@@ -685,6 +782,13 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
       grade.status = "incomplete";
     for (const auto& step : checked.diagnosis.steps) {
       if (step.finding == attn::Finding::not_judged) continue;
+      if (step.finding != attn::Finding::shape)
+        grade.right_entries += attn::element_count(step.right_shape) - step.different - step.blanks;
+      const bool has_blanks = step.blanks > 0 && step.finding != attn::Finding::wrong;
+      if (has_blanks) {
+        ++grade.steps_missing;
+        continue;
+      }
       if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) {
         ++grade.steps_right;
         continue;
@@ -701,10 +805,14 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
       if (grade.mistakes.find(names) != std::string::npos) continue;
       grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
     }
+  } catch (const BlankSheet& blank) {
+    return grade_of_blank(grade.file, path, blank);
   } catch (const OtherProbe& error) {
-    return {grade.file, "other probe", "", error.what()};
+    return {.file = grade.file, .status = "other probe", .message = error.what()};
+  } catch (const UnknownProbe& error) {
+    return {.file = grade.file, .status = "unknown probe", .message = error.what()};
   } catch (const Error& error) {
-    return {grade.file, "unreadable", "", error.what()};
+    return {.file = grade.file, .status = "unreadable", .message = error.what()};
   }
   return grade;
 }
@@ -734,20 +842,23 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
                                    {"steps_missing", one.steps_missing},
                                    {"blanks", one.blanks},
                                    {"same_probe_as", one.same_probe_as},
-                                   {"assumptions", one.assumptions}});
+                                   {"assumptions", one.assumptions},
+                                   {"right_entries", one.right_entries},
+                                   {"message", one.message}});
     return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   }
   if (format == CheckFormat::csv) {
     text =
         "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,"
-        "blanks,same_probe_as,assumptions\n";
+        "blanks,same_probe_as,assumptions,right_entries,message\n";
     for (const auto& one : grades)
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file), one.status,
-                          one.step, quoted_for_csv(one.mistakes), one.wrong_entries,
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file),
+                          one.status, one.step, quoted_for_csv(one.mistakes), one.wrong_entries,
                           one.seed ? std::to_string(*one.seed) : "", quoted_for_csv(one.student),
                           quoted_for_csv(one.probe), one.steps_right, one.steps_wrong, one.steps_missing,
                           one.blanks, quoted_for_csv(one.same_probe_as),
-                          quoted_for_csv(fmt::format("{}", fmt::join(one.assumptions, " "))));
+                          quoted_for_csv(fmt::format("{}", fmt::join(one.assumptions, " "))),
+                          one.right_entries, quoted_for_csv(one.message));
     return text;
   }
   std::size_t file = 0, step = 0;
@@ -757,8 +868,8 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
     step = std::max(step, attn::display_width(one.step));
   }
   for (const auto& one : grades) {
-    auto line = fmt::format("{}  {:<11}  {}  {}{}", attn::pad_right(name_of(one), file), one.status,
-                            attn::pad_right(one.step, step), one.mistakes,
+    auto line = fmt::format("{}  {:<13}  {}  {}{}", attn::pad_right(name_of(one), file), one.status,
+                            attn::pad_right(one.step, step), one.mistakes + one.message,
                             one.same_probe_as.empty() ? "" : "  same probe as " + one.same_probe_as);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
@@ -774,7 +885,8 @@ void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
   std::map<std::string, std::string> first_of;
   std::set<std::string> handed_in;
   for (auto& one : grades) {
-    handed_in.insert(std::filesystem::path(one.file).stem().string());
+    const std::filesystem::path file(one.file);
+    handed_in.insert({file.stem().string(), file.parent_path().filename().string()});
     if (one.probe.empty()) continue;
     handed_in.insert(one.student);
     const auto [first, is_first] = first_of.try_emplace(one.probe, one.file);
@@ -800,7 +912,7 @@ void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
 
 int check_folder(const CheckDump& check) {
   std::vector<Grade> grades;
-  for (const auto& path : files_in(*check.folder)) grades.push_back(grade(check, path));
+  for (const auto& path : files_in(*check.folder, *check.lesson)) grades.push_back(grade(check, path));
   compare_with_probes(check, grades);
   give(table_of(grades, format_of(check)), check);
   if (std::none_of(grades.begin(), grades.end(), [](const Grade& one) { return one.is_checked(); })) return 2;
@@ -815,7 +927,7 @@ int run_check(const CheckDump& check) {
     throw Error(
         fmt::format("check {}: csv is a table of many files; valid: with --folder DIR", check.lesson->name));
   const auto checked = check_file(check, *check.dump);
-  give(report(check, checked), check);
+  give(report(check, checked, *check.dump), check);
   return checked.diagnosis.is_right() && checked.diagnosis.blanks == 0 ? 0 : 1;
 }
 

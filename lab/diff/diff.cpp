@@ -30,6 +30,7 @@ DiffSettings settings_of(const Comparison& comparison) {
   return {.absolute = comparison.absolute,
           .relative = comparison.relative,
           .only_common = comparison.only_common,
+          .ignores_config = comparison.ignores_config,
           .renames = comparison.renames};
 }
 

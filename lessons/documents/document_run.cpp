@@ -323,6 +323,7 @@ DocumentRun::DocumentRun(Workbench& bench, const Functions& functions)
   set("words", keys.size() > 0 ? static_cast<double>(keys.lengths().front()) : 0.0);
   set("has_mask", options.causal || options.window || is_padded || bench.trace.is_given("mask"));
   set("many_heads", 0.0);
+  set("defined", !options.define.empty());
 }
 
 void DocumentRun::set_mask(const std::optional<Mask<3>>& mask) {
@@ -347,7 +348,8 @@ void DocumentRun::tell(const document::Document& document) {
   const Scope scope;
   settle_axes(document);
   settle_front(document);
-  results_ = document.front("code");
+  for (const auto& name : document::cut_at_commas(document.front("code")))
+    results_.push_back(step_of_remark(name));
   tell_definitions();
   const auto sections = sections_of(document.blocks, scope);
   require_steps_of_remarks();
@@ -359,7 +361,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell(sections[i], std::span(sections).subspan(i + 1));
     if (i == last_step) {
       require_all_defined();
-      tell_code(results_);
+      tell_code();
     }
   }
 }
@@ -816,7 +818,7 @@ void DocumentRun::tell_flow(const document::Block& block, std::span<const Sectio
     sheet.tensor(name);
     (is_source ? flow.sources : flow.results).push_back(name);
   }
-  for (const auto& name : document::cut_at_commas(results_))
+  for (const auto& name : results_)
     if (block.call.arguments.empty() && sheet.definition_of(name) != nullptr) flow.results.push_back(name);
   if (sheet.definitions().empty()) throw formula::Error(0, "a flow of no step");
   if (flow.results.empty()) flow.results = {sheet.definitions().back().name};
@@ -939,11 +941,10 @@ void DocumentRun::tell_next(const Section& section) {
   bench_.try_next(proposals, spare);
 }
 
-void DocumentRun::tell_code(const std::string& target) {
+void DocumentRun::tell_code() {
   const auto& steps = sheet_.definitions();
-  const auto targets = document::cut_at_commas(target);
   const auto last = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) {
-    return targets.empty() || std::find(targets.begin(), targets.end(), step.name) != targets.end();
+    return results_.empty() || std::find(results_.begin(), results_.end(), step.name) != results_.end();
   });
   std::set<std::string> needed;
   for (auto step = last; step != steps.rend(); ++step) {

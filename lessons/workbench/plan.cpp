@@ -313,6 +313,10 @@ attn::Header Plan::header() const {
     header.config.emplace_back("unknown_word", *options.unknown_word);
     header.usual.insert("unknown_word");
   }
+  if (!options.in_place_of_model.empty()) {
+    header.config.emplace_back("in_place_of_model", options.in_place_of_model);
+    header.usual.insert("in_place_of_model");
+  }
   if (!options.read_as.empty()) {
     std::vector<std::vector<std::string>> pairs;
     for (const auto& [word, other] : options.read_as) pairs.push_back({word, other});

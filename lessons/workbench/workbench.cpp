@@ -73,6 +73,10 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
     trace.note("unknown-word", "Drawn weights",
                fmt::format("The model {} does not know {}, so all numbers of this page are drawn.",
                            plan.lesson->trained->default_model(), *options.unknown_word));
+  if (!options.in_place_of_model.empty() && plan.lesson->trained)
+    trace.note("without-model", "Drawn weights",
+               fmt::format("--{} decides what the model {} would, so what is not given is drawn.",
+                           options.in_place_of_model, plan.lesson->trained->default_model()));
   if (!options.read_as.empty()) {
     std::vector<std::string> said;
     for (const auto& [word, other] : options.read_as)
@@ -113,8 +117,11 @@ void Workbench::try_next(const std::vector<Proposal>& commands, const std::vecto
   std::vector<std::string> lines;
   for (const auto& [proposed, what_to_look_for] :
        without_those_in_effect(commands, spare, *plan.lesson, options)) {
-    auto command = with_own_options(proposed, options, plan.lesson->defaults);
-    if (attn::display_width("attnlab " + command) > columns_of_a_page) command = proposed;
+    auto command = with_own_options(with_own_tokens(proposed, plan), options, *plan.lesson);
+    if (attn::display_width("attnlab " + command) > columns_of_a_page) {
+      if (proposed.find("--explain") != proposed.npos) continue;  // of an entry that only this run has
+      command = proposed;
+    }
     const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
     const bool fits = attn::display_width(whole) <= columns_of_a_page;
     lines.push_back(fits ? whole : "attnlab " + command);
@@ -327,9 +334,11 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
         by_position ? "A key is seen where the given mask and the rules all let it." : "It is a given one.");
   const auto all_rules = fmt::format("{}", fmt::join(rules, " and "));
   const bool ends_count = n_q != n_k && (options.causal || options.window);
-  return show_mask(
-      about, all_rules, *mask,
-      ends_count ? "The sequences end together: the last query stands beside the last key." : "");
+  std::string remark =
+      ends_count ? "The sequences end together: the last query stands beside the last key." : "";
+  if (queries.is_padded())
+    remark += std::string(ends_count ? " " : "") + "What <pad> looks at is filling: nobody reads its rows.";
+  return show_mask(about, all_rules, *mask, remark);
 }
 
 std::optional<attn::fast::Visibility> Workbench::visibility() const {

@@ -251,7 +251,8 @@ class Search {
     return found->second[index];
   }
 
-  /// Notes of a step the wrong ones that it follows from, at once or by others that are right given these.
+  /// Notes of a step the wrong ones that it follows from, at once or by others that are right given these:
+  /// none where it is what follows from the inputs all the same.
   void note_what_it_rests_on(std::size_t index) {
     auto& given = given_[steps_[index].id];
     for (std::size_t earlier = 0; earlier < index; ++earlier) {
@@ -262,6 +263,7 @@ class Search {
       for (const auto& root : roots)
         if (std::find(given.begin(), given.end(), root) == given.end()) given.push_back(root);
     }
+    if (!given.empty() && own().agrees(index, find(steps_[index].id)->view())) given.clear();
   }
 
   /// The step at `index`, and those from which it follows and which the dump lacks.
