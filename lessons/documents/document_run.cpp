@@ -815,12 +815,13 @@ void DocumentRun::tell_flow(const document::Block& block, std::span<const Sectio
   for (const auto& argument : block.call.arguments) {
     is_source = is_source || argument.starts_with(from);
     const auto name = step_of_remark(argument.starts_with(from) ? argument.substr(from.size()) : argument);
+    if (sheet.find(name) == nullptr && steps_.count(name) > 0) return;  // its own place tells what is wrong
     sheet.tensor(name);
     (is_source ? flow.sources : flow.results).push_back(name);
   }
   for (const auto& name : results_)
     if (block.call.arguments.empty() && sheet.definition_of(name) != nullptr) flow.results.push_back(name);
-  if (sheet.definitions().empty()) throw formula::Error(0, "a flow of no step");
+  if (sheet.definitions().empty()) return;
   if (flow.results.empty()) flow.results = {sheet.definitions().back().name};
   bench_.flow(document::drawn(document::layout_of(document::graph_of(sheet, flow))));
 }

@@ -160,8 +160,14 @@ class GraphMaker {
 /// Places the steps one after the other, in bands of lines that are no wider than the columns.
 class Placer {
  public:
-  Placer(const Graph& graph, std::size_t columns, bool leaves_out)
-      : graph_(graph), columns_(columns), leaves_out_(leaves_out), uses_(graph.tensors.size()), user_(uses_) {
+  /// How a drawing gives way to the columns.
+  struct Way {
+    bool is_close;    ///< with no row between two that join
+    bool leaves_out;  ///< with words alone for tensors that need no name
+  };
+
+  Placer(const Graph& graph, std::size_t columns, const Way& way)
+      : graph_(graph), columns_(columns), way_(way), uses_(graph.tensors.size()), user_(uses_) {
     for (std::size_t i = 0; i < uses_.size(); ++i)
       for (const auto from : graph.tensors[i].from) ++uses_[from], user_[from] = i;
   }
@@ -172,6 +178,8 @@ class Placer {
     place_given();
     return std::move(layout_);
   }
+
+  std::size_t bands() const { return bands_; }
 
  private:
   static constexpr auto none = static_cast<std::size_t>(-1);
@@ -188,7 +196,7 @@ class Placer {
 
   bool is_left_out(std::size_t i) const {
     const auto& tensor = graph_.tensors[i];
-    if (!leaves_out_ || tensor.is_result || tensor.words.empty() || uses_[i] != 1) return false;
+    if (!way_.leaves_out || tensor.is_result || tensor.words.empty() || uses_[i] != 1) return false;
     const auto& next = graph_.tensors[user_[i]];
     return next.from.size() == 1 && (tensor.is_hidden || next.axes == tensor.axes);
   }
@@ -236,6 +244,7 @@ class Placer {
 
   void begin_band() {
     band_.clear();
+    ++bands_;
     first_ = open_;
     for (std::size_t i = 0; i < open_.size(); ++i) {
       auto& strand = strands_[open_[i]];
@@ -290,7 +299,7 @@ class Placer {
       const auto join = join_of(first_[i]);
       const bool are_a_pair =
           i > 0 && join != none && join == join_of(first_[i - 1]) && strands_[join].parts.size() == 2;
-      layout_.rows += are_a_pair ? 1 : 0;  // the row between them is that of what they make
+      layout_.rows += are_a_pair && !way_.is_close ? 1 : 0;  // the row between them is that of what they make
       strands_[first_[i]].row = layout_.rows++;
     }
     for (std::size_t i = 0; i < first_.size();) i = place_names(i);
@@ -325,7 +334,7 @@ class Placer {
     const auto& parts = strand.parts;
     const auto row_of = [&](std::size_t part) { return strands_[parts[part]].row; };
     const bool joins = parts.size() > 1;
-    strand.row = parts.size() == 2 ? (row_of(0) + row_of(1)) / 2 : row_of(parts.size() / 2);
+    strand.row = parts.size() == 2 ? (row_of(0) + row_of(1) + 1) / 2 : row_of(parts.size() / 2);
     std::size_t end = joins ? strand.join - 1 : strands_[parts[0]].end;
     if (joins) {
       for (const auto part : parts)
@@ -355,7 +364,8 @@ class Placer {
 
   const Graph& graph_;
   std::size_t columns_;
-  bool leaves_out_;
+  Way way_;
+  std::size_t bands_ = 0;
   std::vector<std::size_t> uses_, user_;  ///< of each tensor: how many take it, and the last that does
   std::vector<Strand> strands_;
   std::vector<std::size_t> open_;   ///< strands that lead to no other one yet, from top to bottom
@@ -380,9 +390,13 @@ Graph graph_of(const formula::Sheet& sheet, const Flow& flow) {
 }
 
 Layout layout_of(const Graph& graph, std::size_t columns) {
-  auto layout = Placer(graph, columns, true)();
-  if (layout.columns <= columns) return layout;
-  return Placer(graph, columns, false)();
+  Layout layout;
+  for (const auto& way : {Placer::Way{false, true}, Placer::Way{true, true}, Placer::Way{true, false}}) {
+    Placer placer(graph, columns, way);
+    layout = placer();
+    if (layout.columns <= columns && (way.is_close || placer.bands() == 1)) break;
+  }
+  return layout;
 }
 
 std::vector<std::string> drawn(const Layout& layout) {

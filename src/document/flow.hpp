@@ -59,7 +59,8 @@ struct Layout {
 
 /// From left to right: a tensor of which several are made branches, and those that make one join. A tensor
 /// stands there as its words alone where it leads to one of the same axes and to nothing else. Where there
-/// are more steps than columns they go on below, from the names that were reached.
+/// are more steps than columns they go on below, from the names that were reached, and no row is left
+/// between.
 Layout layout_of(const Graph& graph, std::size_t columns = 78);
 
 /// The lines of the layout in box-drawing characters.

@@ -119,7 +119,7 @@ TEST_CASE("a flow follows from the formulas of the document and of the run") {
                    "\n## No score is larger than 5\n\n    capped[query, key] = 5 * tanh(scaled / 5)\n");
   documents.change("parts/mixture.md", "scaled, -inf", "capped, -inf");
   CHECK_THAT(with_data(documents.data(), "sdpa --model none --causal").out,
-             Contains("├ Q Kᵀ → / √4 → 5 · tanh(scaled / 5) → mask → softmax → weights"));
+             Contains("┴ Q Kᵀ → / √4 → 5 · tanh(scaled / 5) → mask → softmax → weights"));
 }
 
 TEST_CASE("an input that a document declares is drawn, given, refused and told like any other") {

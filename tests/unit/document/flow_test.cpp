@@ -119,12 +119,10 @@ TEST_CASE("Three tensors join in the row of the second", "[flow]") {
 
 TEST_CASE("Steps that are wider than the columns go on below from the names that were reached", "[flow]") {
   CHECK(attention().flow({.results = {"output"}}, 70) ==
-        Lines{"X [5×8] ┬ W_Q → Q [5×4] ┐", "        │               ├ Q Kᵀ → / √4 → softmax → weights [5×5]",
-              "        ├ W_K → K [5×4] ┘",  //
-              "        └ W_V → V [5×4]",    //
-              "weights ┐",                  //
-              "        ├ output [5×4]",     //
-              "V ──────┘",                  //
+        Lines{"X [5×8] ┬ W_Q → Q [5×4] ┐", "        ├ W_K → K [5×4] ┴ Q Kᵀ → / √4 → softmax → weights [5×5]",
+              "        └ W_V → V [5×4]",  //
+              "weights ┐",                //
+              "V ──────┴ output [5×4]",   //
               "with W_Q [8×4], W_K [8×4], W_V [8×4]"});
   for (std::size_t columns = 45; columns <= 90; ++columns)
     for (const auto& line : attention().flow({.results = {"output"}}, columns)) {
@@ -156,11 +154,9 @@ TEST_CASE("A tensor that several steps need is drawn once", "[flow]") {
       .step("roots[token, d] = sqrt(sum)")
       .step("output[token, d] = squares - roots");
   CHECK(steps.flow({.results = {"output"}}) == Lines{"X [5×8] ┐",            //
-                                                     "        ├ sum [5×8]",  //
-                                                     "P [5×8] ┘",            //
+                                                     "P [5×8] ┴ sum [5×8]",  //
                                                      "sum ┬ sum² → squares [5×8] ┐",
-                                                     "    │                      ├ output [5×8]",
-                                                     "    └ √sum → roots [5×8] ──┘"});
+                                                     "    └ √sum → roots [5×8] ──┴ output [5×8]"});
 }
 
 TEST_CASE("A mask that somebody gives is a word, one that is computed a tensor", "[flow]") {
