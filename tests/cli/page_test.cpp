@@ -279,8 +279,8 @@ TEST_CASE("a page tells what this run does: its mask, its temperature, why no mo
     CHECK_FALSE(contains(page_of(lesson + " --causal"), "all tokens of its sentence"));
   }
   CHECK(contains(page_of("sdpa --define 'scaled = scores / d_k'"), "V as the lesson has it"));
-  CHECK(contains(page_of("self-attention --d-k 3"), "--d-k decides what the model about would"));
-  CHECK_FALSE(contains(page_of("self-attention --model none --temperature 2"), "decides what the model"));
+  CHECK(contains(page_of("self-attention --d-k 3"), "--d-k and the model about exclude each other"));
+  CHECK_FALSE(contains(page_of("self-attention --model none --temperature 2"), "exclude each other"));
   for (const std::string mask : {"padding", "combined"})
     CHECK(contains(output_of("masking --mask " + mask), "np.where(" + mask + "_mask, scaled, -np.inf)"));
   CHECK(contains(page_of("masking"), "gets 7.9218e-05 / 7.9457e-05 ≈ 0.9970"));
