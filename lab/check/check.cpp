@@ -106,7 +106,9 @@ Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const st
                     path, lesson.name, lessons::tensors_in(file, own.other_names),
                     lessons::describe_inputs(lesson, options)));
   const attn::TensorsAsTrace inputs(file.header(), std::move(own.tensors));
-  return {lessons::make_plan(lesson, options, &inputs), std::move(own.assumptions)};
+  auto assumptions = check.options.input.empty() ? std::vector<std::string>() : std::move(own.names);
+  assumptions.insert(assumptions.end(), own.assumptions.begin(), own.assumptions.end());
+  return {lessons::make_plan(lesson, options, &inputs), std::move(assumptions)};
 }
 
 /// Those of --input.

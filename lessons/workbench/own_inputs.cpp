@@ -120,7 +120,7 @@ std::optional<AnyTensor> mask_of(Dump& dump, const ExpectedTensor& mask, attn::M
 }
 
 /// The mask behind somebody's masked scores, which are −∞ or a large negative number where it hides.
-std::optional<AnyTensor> mask_behind(Dump& dump, const ExpectedTensor& mask) {
+std::optional<AnyTensor> mask_behind(const Dump& dump, const ExpectedTensor& mask) {
   constexpr double largest_hidden = -1e4;
   const auto masked = dump.tensors.find(mask.id + "ed");
   if (masked == dump.tensors.end()) return std::nullopt;
@@ -132,8 +132,6 @@ std::optional<AnyTensor> mask_behind(Dump& dump, const ExpectedTensor& mask) {
   }
   auto fitted = hides ? attn::as_mask(seen, mask.id, mask, attn::MaskTrue::seen) : std::nullopt;
   if (!fitted) return std::nullopt;
-  dump.assume(fmt::format(
-      "Nobody gives {0}: it is taken to hide what {0}ed has −∞ or a large negative number for.", mask.id));
   return std::move(fitted->tensor);
 }
 
@@ -427,7 +425,9 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   keep_others(own, dump, file, plan, ids_of_run, id, wanted.has_value());
   auto mask = wanted ? mask_of(dump, *wanted, options.mask_true) : std::nullopt;
   const bool is_known = plan.options.causal || plan.options.window || own.tensors.contains("lengths");
-  if (wanted && !mask && !is_known) mask = mask_behind(dump, *wanted);
+  if (wanted && !mask && !is_known && (mask = mask_behind(dump, *wanted)))
+    own.assumptions.push_back(fmt::format(
+        "Nobody gives {0}: it is taken to hide what {0}ed has −∞ or a large negative number for.", id));
   own.names = dump.assumptions;
   if (!mask) return own;
   const bool is_trace_of_ours = file.header().lesson == lesson.name;  // whose mask has all that is hidden
