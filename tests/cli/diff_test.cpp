@@ -304,7 +304,7 @@ TEST_CASE("steps that one file lacks are named with the options that help") {
   folder.write("other.json", R"({"att": [[1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5],
     [1, 2, 3, 4, 5]]})");
   CHECK(contains(diff(folder, "golden.npz", "other.json").out,
-                 "\nIf att in B is scores: --rename att=scores.\n"));
+                 "\nIf att in B is weights: --rename att=weights.\n"));
   CHECK(
       nlohmann::json::parse(diff(folder, "golden.npz", "mine.json", "--format json").out)["tensors"].size() ==
       6);
