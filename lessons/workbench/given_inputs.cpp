@@ -315,8 +315,9 @@ void part_queries_from_keys(const Lesson& lesson, const GivenInputs& given, Opti
 void follow_heads(const Lesson& lesson, const GivenInputs& given, Options& options) {
   if (options.heads || !lesson.uses("heads") || options.typed.count("heads") > 0) return;
   for (const auto& input : lesson.inputs(options)) {
+    if (input.axes.empty() || input.axes.front() != "[head]") continue;
     const auto* tensor = given.find(input.id);
-    if (tensor == nullptr || !is_input(*tensor) || input.axes.front() != "[head]") continue;
+    if (tensor == nullptr || !is_input(*tensor)) continue;
     const auto rank = tensor->shape.size();
     if (rank != input.axes.size() + 1 && rank != input.axes.size()) continue;
     const auto heads = tensor->shape[rank - input.axes.size()];
