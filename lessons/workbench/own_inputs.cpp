@@ -15,6 +15,7 @@
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/strided.hpp"
+#include "trace/diagnosis/synonyms.hpp"
 #include "trace/event.hpp"
 #include "trace/filter.hpp"
 
@@ -206,8 +207,11 @@ void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file
     const bool may_be_input = std::any_of(tensor.ids.begin(), tensor.ids.end(), is_input);
     own.others.emplace(may_be_input ? tensor.name : tensor.ids[0], tensor.tensor);
   }
+  const auto is_common = [](const std::string& name) {  // of a step that other lessons have
+    return name == "output" || attn::synonym_of(attn::folded(name)) != nullptr;
+  };
   for (const auto& name : dump.unknown)
-    if (const auto* stored = file.find(name); name.find('.') == name.npos)
+    if (const auto* stored = file.find(name); name.find('.') == name.npos && !is_common(name))
       own.others.emplace(name, file.read(static_cast<std::size_t>(stored - file.tensors().data())));
     else
       own.other_names.push_back(name);
@@ -252,6 +256,7 @@ std::optional<std::string> assumed_heads(const Lesson& lesson, const Options& op
 
 /// That X [12×1×64] is 12 texts of one token each, though PyTorch has one of 12 so.
 std::optional<std::string> read_as_batch(const attn::StoredTrace& file) {
+  if (!file.header().lesson.empty()) return std::nullopt;
   for (const std::string_view id : {"X", "X_target"}) {
     const auto* X = file.find(id);
     if (X == nullptr || X->shape.size() != 3 || X->shape[0] == 1 || X->shape[1] != 1) continue;
