@@ -314,9 +314,9 @@ void run_self_attention(Workbench& bench) {
   if (is_trained)
     return bench.try_next({{"self-attention --sentence \"the animal left the street: it was tired\"",
                             "whom does \"it\" look at? And with \"wide\" in place of \"tired\"?"},
-                           {"self-attention --temperature 5", "a mixture that one can see"},
                            {"cross-attention", "two sentences: one asks, the other answers"}},
-                          {{"self-attention --sentence \"the animal left the street: it was wide\"",
+                          {{"self-attention --temperature 5", "a mixture that one can see"},
+                           {"self-attention --sentence \"the animal left the street: it was wide\"",
                             "whom does \"it\" look at?"}});
   bench.try_next({{"self-attention --model none --sentence \"girls saw the dog\"", "what stays?"},
                   {"self-attention --explain 'weights[saw, girls]'", "another entry"},

@@ -35,6 +35,9 @@ constexpr std::array<std::string_view, 18> decided_by_a_model = {
     "hidden",     "d-ff", "layers",    "classes",    "draws",      "weight-scale",
     "embeddings", "rng",  "attention", "norm-order", "activation", "memory"};
 
+/// As a trace's config has it.
+constexpr const char* left_out = "an option";
+
 constexpr std::size_t count_of_dimensions = 10;  // which come first
 
 bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
@@ -333,7 +336,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     if (is_typed)
       throw Error(
           fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model, *flag));
-    if (*flag != "input") options.in_place_of_model = *flag;
+    if (*flag != "input") options.in_place_of_model = left_out;
     return {};
   }
   auto run = with_own_texts(lesson, options);
@@ -342,7 +345,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     if (is_typed)
       throw Error(
           fmt::format("--model {} reads one sentence; valid: --sentence, or --model none", *options.model));
-    options.in_place_of_model = "source";
+    options.in_place_of_model = left_out;
     return {};
   }
   const auto name = options.model.value_or(std::string(trained.default_model()));
@@ -373,7 +376,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     throw Error(
         fmt::format("--model {} gives tensors of another shape than --set; valid: one of the two", name));
   options.model.reset();
-  options.in_place_of_model = "set";
+  options.in_place_of_model = left_out;
   return {};
 }
 

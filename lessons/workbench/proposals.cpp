@@ -225,6 +225,10 @@ std::string with_own_options(const std::string& command, const Options& options,
   if (options.seed != usual.seed && (*lesson)->uses("seed") && !says("seed"))
     whole += fmt::format(" --seed {}", options.seed);
   if ((*lesson)->name != own_lesson.name || !(*lesson)->parts.empty()) return whole;
+  const bool wants_no_model = own_lesson.trained && !options.model && !options.unknown_word &&
+                              options.missing_model.empty() && options.in_place_of_model.empty() &&
+                              options.input.empty();
+  if (wants_no_model && (*lesson)->uses("model") && !says("model")) whole += " --model none";
   bool is_of_dimensions = says("model");
   for (const auto* flag : {"d-model", "heads", "kv-heads", "d-k", "d-v"})
     is_of_dimensions = is_of_dimensions || says(flag);

@@ -75,8 +75,8 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
                            plan.lesson->trained->default_model(), *options.unknown_word));
   if (!options.in_place_of_model.empty() && plan.lesson->trained)
     trace.note("without-model", "Drawn weights",
-               fmt::format("--{} and the model {} exclude each other, so what is not given is drawn.",
-                           options.in_place_of_model, plan.lesson->trained->default_model()));
+               fmt::format("The model {} does not fit the options of this run, so what is not given is drawn.",
+                           plan.lesson->trained->default_model()));
   if (!options.read_as.empty()) {
     std::vector<std::string> said;
     for (const auto& [word, other] : options.read_as)

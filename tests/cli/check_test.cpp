@@ -254,9 +254,12 @@ TEST_CASE("the lines of the task sheet that save, save what tells the probe") {
   const Folder folder;
   const auto task = output_of("probe sdpa --output " + folder.file("probe.npz"));
   const auto lines = task.substr(task.find("How to read and to save"));
-  for (const std::string language : {"NumPy", "PyTorch", "JAX", "Julia", "Rust", "C++", "JSON"}) {
-    const auto start = lines.find("  " + language);
-    CHECK(contains(lines.substr(start, lines.find("\n  ", lines.find(')', start)) - start), "config"));
+  const std::vector<std::string> languages = {"NumPy", "PyTorch", "JAX",  "Julia",
+                                              "Rust",  "C++",     "JSON", "CSV"};
+  for (std::size_t i = 0; i + 1 < languages.size(); ++i) {
+    INFO(languages[i]);
+    const auto start = lines.find("\n  " + languages[i]), end = lines.find("\n  " + languages[i + 1]);
+    CHECK(contains(lines.substr(start, end - start), "config"));
   }
 }
 
