@@ -188,9 +188,9 @@ lessons::Plan plan_of(const RunLesson& run) {
   return plan;
 }
 
-/// A picture, data and scripts do not say that the number of heads is assumed; somebody has to.
+/// A picture does not say that the number of heads is assumed; somebody has to.
 void tell_assumed_heads(const lessons::Plan& plan, Format format) {
-  if (format == Format::text || format == Format::html) return;
+  if (format != Format::svg) return;
   for (const auto& remark : plan.remarks)
     if (remark.starts_with("heads = ")) fmt::print(stderr, "attnlab: {}\n", remark);
 }

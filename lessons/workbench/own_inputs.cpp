@@ -14,6 +14,7 @@
 #include "trace/csv.hpp"
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/names.hpp"
 #include "trace/diagnosis/strided.hpp"
 #include "trace/diagnosis/synonyms.hpp"
 #include "trace/event.hpp"
@@ -207,8 +208,10 @@ void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file
     const bool may_be_input = std::any_of(tensor.ids.begin(), tensor.ids.end(), is_input);
     own.others.emplace(may_be_input ? tensor.name : tensor.ids[0], tensor.tensor);
   }
-  const auto is_common = [](const std::string& name) {  // of a step that other lessons have
-    return name == "output" || attn::synonym_of(attn::folded(name)) != nullptr;
+  const auto known = possible_ids(*plan.lesson, plan.options);
+  const auto is_common = [&](const std::string& name) {  // of a step that only other lessons have
+    return attn::meaning_of(name, known).ids.empty() &&
+           (name == "output" || attn::synonym_of(attn::folded(name)) != nullptr);
   };
   for (const auto& name : dump.unknown)
     if (const auto* stored = file.find(name); name.find('.') == name.npos && !is_common(name))
