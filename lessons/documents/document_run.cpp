@@ -462,6 +462,7 @@ void DocumentRun::add_block(std::vector<Section>& sections, const document::Bloc
       break;
     }
     case document::Block::Kind::call:
+    case document::Block::Kind::flow:
       sections.push_back({scope});
       sections.back().blocks.push_back(&block);
       break;

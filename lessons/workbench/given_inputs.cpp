@@ -380,8 +380,7 @@ void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options&
   for (const auto& [name, value] : config) {
     if (name == "unknown_word")
       if (const auto* text = std::get_if<std::string>(&value)) options.unknown_word = *text;
-    if (name == "in_place_of_model")
-      if (const auto* text = std::get_if<std::string>(&value)) options.in_place_of_model = *text;
+    if (name == "model_left_out") options.in_place_of_model = "an option";
     if (name == attn::origin_of_numbers)
       if (const auto* text = std::get_if<std::string>(&value)) options.numbers = *text;
     if (name == "read_as")

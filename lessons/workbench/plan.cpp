@@ -314,8 +314,8 @@ attn::Header Plan::header() const {
     header.usual.insert("unknown_word");
   }
   if (!options.in_place_of_model.empty()) {
-    header.config.emplace_back("in_place_of_model", options.in_place_of_model);
-    header.usual.insert("in_place_of_model");
+    header.config.emplace_back("model_left_out", true);
+    header.usual.insert("model_left_out");
   }
   if (!options.read_as.empty()) {
     std::vector<std::vector<std::string>> pairs;

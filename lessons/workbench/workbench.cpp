@@ -30,6 +30,17 @@ std::string with_what_it_is_of(const std::string& heading, const Plan& plan) {
   return heading + (plan.sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences");
 }
 
+/// The lesson's options with the sentences and the seed of the run.
+Options texts_of(const Plan& plan) {
+  auto options = plan.lesson->defaults;
+  options.sentence = plan.options.sentence;
+  options.source = plan.options.source;
+  options.target = plan.options.target;
+  options.seed = plan.options.seed;
+  options.model = "none";  // is not to be said
+  return options;
+}
+
 }  // namespace
 
 std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words) {
@@ -117,11 +128,14 @@ void Workbench::try_next(const std::vector<Proposal>& commands, const std::vecto
   std::vector<std::string> lines;
   for (const auto& [proposed, what_to_look_for] :
        without_those_in_effect(commands, spare, *plan.lesson, options)) {
+    const auto is_long = [](const std::string& one) {
+      return attn::display_width("attnlab " + one) > columns_of_a_page;
+    };
+    const bool is_of_entry = proposed.find("--explain") != proposed.npos;  // that only this run has
     auto command = with_own_options(with_own_tokens(proposed, plan), options, *plan.lesson);
-    if (attn::display_width("attnlab " + command) > columns_of_a_page) {
-      if (proposed.find("--explain") != proposed.npos) continue;  // of an entry that only this run has
-      command = proposed;
-    }
+    if (is_long(command) && is_of_entry) continue;
+    if (is_long(command)) command = with_own_options(proposed, texts_of(plan), *plan.lesson);
+    if (is_long(command)) command = proposed;
     const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
     const bool fits = attn::display_width(whole) <= columns_of_a_page;
     lines.push_back(fits ? whole : "attnlab " + command);

@@ -109,11 +109,11 @@ std::string arguments_from(const ordered_json& trace) {
   auto arguments = trace["lesson"].get<std::string>();
   for (const auto& [name, value] : trace["config"].items()) {
     if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
-        name == "unknown_word" || name == "in_place_of_model" || name == "numbers" || name == "read_as" ||
+        name == "unknown_word" || name == "model_left_out" || name == "numbers" || name == "read_as" ||
         is_brought_by_model(trace["config"], name))
       continue;
     const bool has_none = name == "model" && value.is_null() && !trace["config"].contains("unknown_word") &&
-                          !trace["config"].contains("in_place_of_model");
+                          !trace["config"].contains("model_left_out");
     if (has_none) arguments += " --model none";
     if (value.is_null() || value == false || value == ordered_json::array()) continue;
     auto option = " --" + name;
@@ -167,7 +167,7 @@ TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
     }
     for (const auto& [name, value] : config.items()) {
       if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
-          name == "unknown_word" || name == "in_place_of_model" || name == "numbers" || name == "read_as")
+          name == "unknown_word" || name == "model_left_out" || name == "numbers" || name == "read_as")
         continue;
       auto option = "--" + name;
       std::replace(option.begin(), option.end(), '_', '-');
