@@ -323,7 +323,6 @@ DocumentRun::DocumentRun(Workbench& bench, const Functions& functions)
   set("words", keys.size() > 0 ? static_cast<double>(keys.lengths().front()) : 0.0);
   set("has_mask", options.causal || options.window || is_padded || bench.trace.is_given("mask"));
   set("many_heads", 0.0);
-  set("defined", !options.define.empty());
 }
 
 void DocumentRun::set_mask(const std::optional<Mask<3>>& mask) {
@@ -348,8 +347,7 @@ void DocumentRun::tell(const document::Document& document) {
   const Scope scope;
   settle_axes(document);
   settle_front(document);
-  for (const auto& name : document::cut_at_commas(document.front("code")))
-    results_.push_back(step_of_remark(name));
+  results_ = document.front("code");
   tell_definitions();
   const auto sections = sections_of(document.blocks, scope);
   require_steps_of_remarks();
@@ -361,7 +359,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell(sections[i], std::span(sections).subspan(i + 1));
     if (i == last_step) {
       require_all_defined();
-      tell_code();
+      tell_code(results_);
     }
   }
 }
@@ -820,7 +818,7 @@ void DocumentRun::tell_flow(const document::Block& block, std::span<const Sectio
     sheet.tensor(name);
     (is_source ? flow.sources : flow.results).push_back(name);
   }
-  for (const auto& name : results_)
+  for (const auto& name : document::cut_at_commas(results_))
     if (block.call.arguments.empty() && sheet.definition_of(name) != nullptr) flow.results.push_back(name);
   if (sheet.definitions().empty()) return;
   if (flow.results.empty()) flow.results = {sheet.definitions().back().name};
@@ -943,10 +941,11 @@ void DocumentRun::tell_next(const Section& section) {
   bench_.try_next(proposals, spare);
 }
 
-void DocumentRun::tell_code() {
+void DocumentRun::tell_code(const std::string& target) {
   const auto& steps = sheet_.definitions();
+  const auto targets = document::cut_at_commas(target);
   const auto last = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) {
-    return results_.empty() || std::find(results_.begin(), results_.end(), step.name) != results_.end();
+    return targets.empty() || std::find(targets.begin(), targets.end(), step.name) != targets.end();
   });
   std::set<std::string> needed;
   for (auto step = last; step != steps.rend(); ++step) {

@@ -35,11 +35,6 @@ constexpr std::array<std::string_view, 18> decided_by_a_model = {
     "hidden",     "d-ff", "layers",    "classes",    "draws",      "weight-scale",
     "embeddings", "rng",  "attention", "norm-order", "activation", "memory"};
 
-/// As a trace's config has it.
-constexpr const char* left_out = "an option";
-
-constexpr std::size_t count_of_dimensions = 10;  // which come first
-
 bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
   const auto& ids = trained.replaceable;
   return std::all_of(set.begin(), set.end(), [&](const SetInput& input) {
@@ -215,11 +210,6 @@ bool has_pairs(const Lesson& lesson, const Options& run) {
 
 }  // namespace
 
-bool is_dimension_of_model(std::string_view key) {
-  const auto* end = decided_by_a_model.begin() + count_of_dimensions;
-  return std::find(decided_by_a_model.begin(), end, key) != end;
-}
-
 attn::TokenBatch tokens_for(const Lesson& lesson, const Options& options,
                             const std::vector<std::string>& texts, Side side) {
   const bool is_cut = options.model && lesson.trained && lesson.trained->reads != Reads::vocabulary;
@@ -326,7 +316,6 @@ std::optional<std::vector<SetInput>> beside(const std::vector<SetInput>& set, st
 std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const std::vector<SetInput>& set) {
   if (options.model == "none") {
     options.model.reset();
-    options.in_place_of_model.clear();
     return {};
   }
   if (!lesson.trained) return {};
@@ -336,7 +325,6 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     if (is_typed)
       throw Error(
           fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model, *flag));
-    if (*flag != "input") options.in_place_of_model = left_out;
     return {};
   }
   auto run = with_own_texts(lesson, options);
@@ -345,7 +333,6 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     if (is_typed)
       throw Error(
           fmt::format("--model {} reads one sentence; valid: --sentence, or --model none", *options.model));
-    options.in_place_of_model = left_out;
     return {};
   }
   const auto name = options.model.value_or(std::string(trained.default_model()));
@@ -376,7 +363,6 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     throw Error(
         fmt::format("--model {} gives tensors of another shape than --set; valid: one of the two", name));
   options.model.reset();
-  options.in_place_of_model = left_out;
   return {};
 }
 

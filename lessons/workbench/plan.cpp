@@ -258,19 +258,10 @@ const Lesson& whole_of(const Lesson& lesson) {
 bool Plan::draws_inputs() const {
   if (!lesson->uses("seed") || lesson->inputs == nullptr) return false;
   const auto inputs = lesson->inputs(options);
-  std::set<std::string> drawn;
-  for (const auto& input : inputs)
-    if (is_drawn(input.draw) && given.count(input.id) == 0) drawn.insert(input.id);
-  if (given.empty() || drawn.empty()) return !drawn.empty();
-  struct Found {};
-  try {  // what is given decides what is there at all
-    run_watched(*lesson, *this, [&](const attn::Tapped& tapped) {
-      if (tapped.kind == attn::Kind::input && drawn.count(tapped.id) > 0) throw Found();
-    });
-  } catch (const Found&) {
-    return true;
-  }
-  return false;
+  return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+    const bool is_absent = !input.axes.empty() && input.axes.front() == "source=memory" && !options.memory;
+    return is_drawn(input.draw) && !is_absent && given.count(input.id) == 0;
+  });
 }
 
 std::string Plan::drawn_beside_model() const {
@@ -312,10 +303,6 @@ attn::Header Plan::header() const {
   if (options.unknown_word) {
     header.config.emplace_back("unknown_word", *options.unknown_word);
     header.usual.insert("unknown_word");
-  }
-  if (!options.in_place_of_model.empty()) {
-    header.config.emplace_back("model_left_out", true);
-    header.usual.insert("model_left_out");
   }
   if (!options.read_as.empty()) {
     std::vector<std::vector<std::string>> pairs;

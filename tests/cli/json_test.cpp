@@ -109,12 +109,9 @@ std::string arguments_from(const ordered_json& trace) {
   auto arguments = trace["lesson"].get<std::string>();
   for (const auto& [name, value] : trace["config"].items()) {
     if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
-        name == "unknown_word" || name == "model_left_out" || name == "numbers" || name == "read_as" ||
+        name == "unknown_word" || name == "numbers" || name == "read_as" ||
         is_brought_by_model(trace["config"], name))
       continue;
-    const bool has_none = name == "model" && value.is_null() && !trace["config"].contains("unknown_word") &&
-                          !trace["config"].contains("model_left_out");
-    if (has_none) arguments += " --model none";
     if (value.is_null() || value == false || value == ordered_json::array()) continue;
     auto option = " --" + name;
     std::replace(option.begin(), option.end(), '_', '-');
@@ -153,9 +150,9 @@ TEST_CASE("a trace can be run again from its config", "[thorough]") {
 }
 
 TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
-  const std::set<std::string> not_in_config = {
-      "brief", "help",   "format", "output", "color",       "plain",  "width", "no_pager",
-      "input", "expect", "atol",   "rtol",   "only_common", "rename", "quiet", "ignore_config"};
+  const std::set<std::string> not_in_config = {"brief", "help",  "format",      "output", "color",
+                                               "plain", "width", "no_pager",    "input",  "expect",
+                                               "atol",  "rtol",  "only_common", "rename"};
   for (const auto& lesson : lessons()) {
     const auto config = ordered_json::parse(output_of(lesson + " --format json"))["config"];
     for (const auto& line : lines_of(output_of(lesson + " --help"))) {
@@ -167,7 +164,7 @@ TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
     }
     for (const auto& [name, value] : config.items()) {
       if (name == "tokens" || name == "source_tokens" || name == "target_tokens" || name == "vocabulary" ||
-          name == "unknown_word" || name == "model_left_out" || name == "numbers" || name == "read_as")
+          name == "unknown_word" || name == "numbers" || name == "read_as")
         continue;
       auto option = "--" + name;
       std::replace(option.begin(), option.end(), '_', '-');

@@ -116,12 +116,8 @@ class HtmlWriter {
  public:
   HtmlWriter(const page::Page& page, const HtmlStyle& style, html::Workings& workings)
       : page_(page), style_(style), workings_(workings) {
-    for (const auto* sections : {&page.sections, &page.more})
-      for (const auto& section : *sections)
-        if (const auto* step = std::get_if<page::Step>(&section.content)) {
-          steps_.push_back(step);
-          if (section.form == page::Form::whole) whole_.insert(step->id);
-        }
+    add_steps(page.sections);
+    if (!style.brief) add_steps(page.more);
   }
 
   std::string write() {
@@ -143,6 +139,14 @@ class HtmlWriter {
   }
 
  private:
+  void add_steps(const std::vector<page::Section>& sections) {
+    for (const auto& section : sections)
+      if (const auto* step = std::get_if<page::Step>(&section.content)) {
+        steps_.push_back(step);
+        if (section.form == page::Form::whole) whole_.insert(step->id);
+      }
+  }
+
   std::string header() const;
   void write_outline();
   void write_sections();
@@ -164,8 +168,9 @@ class HtmlWriter {
   const HtmlStyle& style_;
   html::Workings& workings_;
   std::string text_;
-  std::vector<const page::Step*> steps_;  ///< of the page, then those that are folded below it
-  std::set<std::string> whole_;           ///< ids of those that the page shows with their numbers
+  std::vector<const page::Step*>
+      steps_;                    ///< of the page, then those that are folded below it, if they are there
+  std::set<std::string> whole_;  ///< ids of those that the page shows with their numbers
   std::size_t step_count_ = 0;
 };
 
