@@ -35,10 +35,10 @@ double size_of(double number) {
   return std::abs(number);
 }
 
-/// The mean of the numbers of all rows; 0 where there is none.
+/// The mean of the numbers of all rows.
 template <class Rows>
 double mean_of(const Rows& rows) {
-  return rows.size() == 0 ? 0.0 : xt::sum(rows)() / static_cast<double>(rows.size());
+  return xt::sum(rows)() / static_cast<double>(rows.size());
 }
 
 /// Element by element: the closed form Σ w² − 2 Σ w³ + (Σ w²)² cancels when one weight is close to 1.
@@ -88,6 +88,7 @@ double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) {
 
 template <std::size_t N>
 double row_sum_deviation(const Tensor<N>& weights) {
+  if (weights.size() == 0) return 0.0;
   const auto is_zero = xt::equal(xt::sum(xt::not_equal(weights, 0.0), {N - 1}), 0);
   return largest_of(xt::where(is_zero, 0.0, xt::abs(xt::sum(weights, {N - 1}) - 1.0)));
 }
@@ -95,6 +96,7 @@ double row_sum_deviation(const Tensor<N>& weights) {
 double row_sum_deviation(const Tensor<3>& weights, const Mask<3>& mask) {
   if (weights.shape() != mask.shape())
     throw shape_mismatch("row_sum_deviation", "weights", weights, "mask", mask, "the shapes must be equal");
+  if (weights.size() == 0) return 0.0;
   const auto sees_nothing = xt::equal(xt::sum(xt::cast<std::size_t>(mask), {2}), 0);
   return largest_of(xt::where(sees_nothing, 0.0, xt::abs(xt::sum(weights, {2}) - 1.0)));
 }
@@ -109,17 +111,20 @@ double largest_hidden_weight(const Tensor<3>& weights, const Mask<3>& mask) {
 
 template <std::size_t N>
 double max_abs_row_sum(const Tensor<N>& x) {
+  if (x.size() == 0) return 0.0;
   return largest_of(xt::abs(xt::sum(x, {N - 1})));
 }
 
 template <std::size_t N>
 double mean_entropy(const Tensor<N>& weights) {
+  if (weights.size() == 0) return 0.0;
   const auto terms = xt::where(xt::equal(weights, 0.0), 0.0, -weights * xt::log(weights));
   return mean_of(xt::sum(terms, {N - 1}));
 }
 
 template <std::size_t N>
 double mean_max_weight(const Tensor<N>& weights) {
+  if (weights.size() == 0) return 0.0;
   return mean_of(largest_along(weights, N - 1));
 }
 

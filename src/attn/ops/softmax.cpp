@@ -43,6 +43,7 @@ void softmax_rows(double* scores, std::size_t rows, std::size_t length) {
 
 template <std::size_t N>
 Tensor<N> softmax(Tensor<N> scores) {
+  if (scores.size() == 0) return scores;
   constexpr double hidden = -std::numeric_limits<double>::infinity();
   const Tensor<N> largest = xt::amax(scores, {N - 1}, xt::keep_dims);
   xt::noalias(scores) = xt::exp(scores - xt::where(xt::equal(largest, hidden), 0.0, largest));
