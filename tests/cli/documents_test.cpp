@@ -116,8 +116,8 @@ TEST_CASE("a flow follows from the formulas of the document and of the run") {
              Contains("output → + X → residual [5×8] → layer norm → normalized [5×8]"));
   const Documents documents;
   documents.change("parts/scores.md", "",
-                   "\n## No score is larger than 5\n\n    capped[query, key] = 5 * tanh(scaled / 5)\n");
-  documents.change("parts/mixture.md", "scaled, -inf", "capped, -inf");
+                   "\n## No score is larger than 5\n\n    bounded[query, key] = 5 * tanh(capped / 5)\n");
+  documents.change("parts/mixture.md", "capped, -inf", "bounded, -inf");
   CHECK_THAT(with_data(documents.data(), "sdpa --model none --causal").out,
              Contains("┴ Q Kᵀ → / √4 → 5 · tanh(scaled / 5) → mask → softmax → weights"));
 }
