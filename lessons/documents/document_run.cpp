@@ -267,10 +267,6 @@ bool goes_through_much(const formula::Expr& x, const formula::Sheet& sheet, std:
          });
 }
 
-bool is_of_each_sample(Draw draw) {
-  return draw == Draw::normal || draw == Draw::embedding;
-}
-
 /// A tensor of these axes whose elements are nothing yet: one 0, again and again.
 formula::View foreseen_view(const formula::Axes& axes, const formula::Sheet& sheet) {
   static constexpr double nothing = 0.0;
@@ -866,7 +862,7 @@ void DocumentRun::foresee_input(const formula::Definition& declaration) {
   for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)
     if (const auto length = length_of(extents[i], bench_.plan); length && !sheet_.has_axis(axes[i]))
       sheet_.axis(axes[i], *length);
-  if (is_of_each_sample(input->draw)) axes.insert(axes.begin(), batch);
+  if (has_batch(input->draw)) axes.insert(axes.begin(), batch);
   auto view = foreseen_view(axes, sheet_);
   view.is_whole = input->draw == Draw::page;  // a mask, which the page makes itself
   sheet_.set(declaration.name, std::move(view));

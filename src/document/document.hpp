@@ -77,7 +77,7 @@ struct Block {
     paragraph,  ///< prose
     fence,      ///< prose, line by line as it stands
     item,       ///< of a list: prose, and its formula between backticks
-    call,       ///< `{do mask}`
+    call,       ///< `{do parameters}`
     flow,       ///< `{flow output, from scores, V}`: its call has the names
     use,        ///< `{use scores.md, Q = Q_heads, under causal/}`
     remark,     ///< `{at weights}` and the paragraph after it

@@ -21,10 +21,6 @@ constexpr std::size_t most_cells_of_late_detail = 60;
 constexpr std::size_t most_cells_of_details = 1900;  // from which on a detail has no table
 constexpr std::size_t cells_beside_a_table = 20;     // that its formula and its words take the room of
 
-bool is_detail(Form form) {
-  return form != Form::whole;
-}
-
 }  // namespace
 
 Builder::Builder(const Header& header, const PageStyle& style, Seen seen)
@@ -123,7 +119,7 @@ std::optional<Table> Builder::table(const Event& event, Form form) {
   const bool has_numbers = form == Form::whole || style_.has_details;
   if (tensor.shape.empty() || !has_numbers) return std::nullopt;
   if (style_.full) return table_of(event, style_.precision, std::numeric_limits<std::size_t>::max());
-  if (!is_detail(form)) return table_of(event, style_.precision, style_.most_cells);
+  if (form == Form::whole) return table_of(event, style_.precision, style_.most_cells);
   cells_of_details_ += cells_beside_a_table;
   if (cells_of_details_ > most_cells_of_details) return std::nullopt;
   const bool is_late = cells_of_details_ > many_cells_of_details;

@@ -10,11 +10,6 @@ namespace attn::page {
 
 namespace {
 
-/// The id itself, or of "decoder/weights" the last part.
-bool is_called(const std::string& id, std::string_view name) {
-  return last_of_path(id) == name;
-}
-
 /// Whether lines have words or their numbers in their first column: "m   the largest score".
 bool is_table_of_words(const std::vector<std::string>& lines) {
   const auto is_word = [](char c) {
@@ -45,10 +40,11 @@ Commands commands_of(const std::vector<std::string>& lines) {
 
 Block block_of(const Event& event) {
   auto lines = lines_of(event.formula);
-  if (is_called(event.id, "flow")) return Diagram{std::move(lines)};
-  if (is_called(event.id, "next")) return commands_of(lines);
-  if (is_called(event.id, "code")) return Code{std::move(lines)};
-  if (is_called(event.id, "idea") && !is_table_of_words(lines)) return Formulas{std::move(lines)};
+  const auto name = last_of_path(event.id);
+  if (name == "flow") return Diagram{std::move(lines)};
+  if (name == "next") return commands_of(lines);
+  if (name == "code") return Code{std::move(lines)};
+  if (name == "idea" && !is_table_of_words(lines)) return Formulas{std::move(lines)};
   return Layout{std::move(lines)};
 }
 

@@ -9,8 +9,8 @@
 #include "page/curve.hpp"
 #include "trace/event.hpp"
 
-/// What people read of a run, as a tree. Text, HTML and the worksheet are renderings of it: none of them
-/// reads another's text, and none computes.
+/// What people read of a run, as a tree. Text and HTML are renderings of it, worksheets take its tables: none
+/// of them computes.
 namespace attn::page {
 
 /// One place along an axis of a table.
@@ -36,7 +36,7 @@ struct Share {
 };
 
 struct Row {
-  std::optional<Place> place{};    ///< of a vector's row some one; none stands for rows that are left out
+  std::optional<Place> place{};    ///< none of rows that are left out; of no meaning in a vector
   std::vector<Cell> cells{};       ///< one for each place along the columns that is there
   std::vector<Share> strongest{};  ///< of shares: the largest one, several where they tie
   std::vector<Share> largest{};    ///< of shares that are elided: those above 0, the largest first

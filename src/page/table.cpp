@@ -152,35 +152,10 @@ class TableMaker {
   Table table_;
 };
 
-/// Without what stands in the middle.
-template <class Item>
-void keep_ends(std::vector<Item>& items, const Item& left_out) {
-  if (!is_long(items.size())) return;
-  items.erase(items.begin() + edge, items.end() - edge);
-  items.insert(items.begin() + edge, left_out);
-}
-
-void keep_ends(Grid& grid) {
-  const bool are_long = is_long(grid.columns.size());
-  for (auto& row : grid.rows)
-    if (row.place && are_long) row.cells.erase(row.cells.begin() + edge, row.cells.end() - edge);
-  keep_ends(grid.columns, {});
-  keep_ends(grid.rows, {});
-}
-
 }  // namespace
 
 Table table_of(const Event& event, int precision, std::size_t most_cells) {
   return TableMaker(event, precision, most_cells).make();
-}
-
-Table at_its_ends(Table table) {
-  if (table.is_elided) return table;
-  const auto cells = offsets_of(table).size();
-  for (auto& grid : table.grids) keep_ends(*grid);
-  keep_ends(table.grids, {});
-  table.is_elided = offsets_of(table).size() < cells;
-  return table;
 }
 
 std::vector<std::size_t> offsets_of(const Table& table) {

@@ -14,9 +14,6 @@ namespace attn::page {
 /// `precision` is the digits after the point.
 Table table_of(const Event& event, int precision, std::size_t most_cells);
 
-/// The same table with both ends of its long axes alone.
-Table at_its_ends(Table table);
-
 /// Offsets of the elements that a table shows.
 std::vector<std::size_t> offsets_of(const Table& table);
 
