@@ -108,7 +108,7 @@ std::set<std::string> ids_of(const std::string& command) {
 /// The lines of the headers of the library and of the lessons, without comments, by path.
 std::map<std::string, Strings> headers() {
   std::map<std::string, Strings> headers;
-  for (const auto* folder : {"src/attn", "src/trace", "src/fast", "lessons"})
+  for (const auto* folder : {"src", "lessons"})
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       if (entry.path().extension() != ".hpp") continue;
       auto& code = headers[entry.path()];
