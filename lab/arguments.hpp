@@ -47,6 +47,7 @@ struct Comparison {
   std::optional<double> relative;
   bool all = false;              ///< what agrees is listed too
   bool only_common = false;      ///< what only one trace has is left out
+  bool ignores_config = false;   ///< options and words are left out
   attn::Renames renames;         ///< ids that count as others
   Format format = Format::text;  ///< or json
 };
@@ -64,6 +65,7 @@ struct RunLesson {
   Presentation presentation;
   std::optional<std::string> expected{};  ///< a stored trace to compare the run with, instead of showing it
   Comparison comparison{};
+  bool is_quiet = false;  ///< of a comparison: nothing is printed, the exit status tells
 };
 
 struct ListLessons {};

@@ -11,18 +11,17 @@ namespace lab {
 
 namespace {
 
-int print(const DiffReport& report, Paging paging) {
-  show(report.text, paging);
+int print(const DiffReport& report, bool is_quiet, Paging paging) {
+  if (!is_quiet) show(report.text, paging);
   return report.is_equal ? 0 : 1;
 }
 
 int carry_out(const DiffTraces& diff) {
-  const auto report = compare_files(diff);
-  return diff.is_quiet ? (report.is_equal ? 0 : 1) : print(report, diff.paging);
+  return print(compare_files(diff), diff.is_quiet, diff.paging);
 }
 
 int carry_out(const RunLesson& run) {
-  if (run.expected) return print(compare_with_expected(run), run.presentation.paging);
+  if (run.expected) return print(compare_with_expected(run), run.is_quiet, run.presentation.paging);
   const auto page = run_lesson(run);
   if (run.presentation.output)
     write_to_file(*run.presentation.output, page.text);

@@ -40,15 +40,39 @@ std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repea
   if (value_name(info.value) != info.value)
     text += fmt::format(": {}", fmt::join(split(info.value, '|'), ", "));
   if (repeatable) text += "; repeat it for a batch, shorter ones are padded";
-  const auto otherwise = default_value.empty() ? std::string(otherwise_of(info, lesson)) : default_value;
+  auto otherwise = default_value.empty() ? std::string(otherwise_of(info, lesson)) : default_value;
+  const bool may_be_of_model = lesson.trained && lesson.defaults.model != "none" &&
+                               lessons::is_dimension_of_model(info.key) && !otherwise.empty();
+  if (may_be_of_model) otherwise = "the model's, " + otherwise + " without one";
   if (!otherwise.empty()) text += "; default " + otherwise;
   return help_of_option(text);
+}
+
+/// Whether a mask of somebody's can be given; of all lessons that a command knows some take one.
+bool takes_mask(const Lesson& lesson) {
+  const auto inputs = lesson.inputs(lesson.defaults);
+  return lesson.name == "LESSON" || std::any_of(inputs.begin(), inputs.end(), [](const auto& input) {
+           return attn::last_of_path(input.id) == "mask";
+         });
 }
 
 template <class Field>
 constexpr bool is_list = false;
 template <class Item>
 constexpr bool is_list<std::vector<Item>> = true;
+
+/// Where there is a window by default.
+void add_no_window(CLI::App& app, Options& options, std::optional<std::size_t>& window) {
+  app.add_flag_callback(
+         "--no-window",
+         [&] {
+           if (!options.typed.insert("window").second && window)
+             throw Error("--window contradicts --no-window; valid: one of them");
+           window.reset();
+         },
+         "without --window")
+      ->group(computed);
+}
 
 }  // namespace
 
@@ -58,7 +82,8 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
     if (!lesson.uses(info.key)) return;
     using Field = std::decay_t<decltype(field)>;
     constexpr bool is_text_list = std::is_same_v<Field, std::vector<std::string>>;
-    const auto help = option_help(info, lesson, is_text_list && lesson.takes_batches, text_of(field));
+    const bool is_of_batch = is_text_list && lesson.takes_batches && info.value == "TEXT";
+    const auto help = option_help(info, lesson, is_of_batch, text_of(field));
     if constexpr (std::is_same_v<Field, bool>) {
       const auto add_flag = [&](const std::string& name, const std::string& text, bool value) {
         return app
@@ -78,6 +103,8 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
                true);
       if (field) add_flag(opposite, "without " + name, false);
     } else {
+      if constexpr (std::is_same_v<Field, std::optional<std::size_t>>)
+        if (info.key == "window" && field) add_no_window(app, options, field);
       auto is_first = std::make_shared<bool>(true);
       add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,
                       [info, &field, &options, is_first](const std::string& text) {
@@ -109,6 +136,16 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
       [&options](const std::string& text) {
         options.set.push_back(text);
         options.typed.insert("set");
+      })
+      ->group(computed);
+  if (!takes_mask(lesson)) return;
+  add_text_option(
+      app, "mask-true", "seen|hidden", Values::one,
+      help_of_option("what true means in masks of yours; default seen, but hidden beside a key_padding_mask "
+                     "and in the attn_mask of an nn.MultiheadAttention"),
+      [&options](const std::string& text) {
+        options.mask_true = parse_choice<attn::MaskTrue>(
+            "mask-true", text, {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
       })
       ->group(computed);
 }
@@ -178,6 +215,10 @@ void add_expectation_options(CLI::App& app, RunLesson& run) {
       [&run](const std::string& text) { run.expected = text; })
       ->group(compared);
   add_tolerance_options(app, run.comparison, compared);
+  app.add_flag_callback(
+         "--quiet", [&] { run.is_quiet = true; },
+         help_of_option("print nothing of the comparison: the exit status tells"))
+      ->group(compared);
 }
 
 /// With --expect it is the report that has a format.
@@ -187,9 +228,13 @@ void settle_expectation(RunLesson& run) {
   if (!run.expected && (comparison.absolute || comparison.relative))
     throw Error(fmt::format("--{} is the tolerance of a comparison; valid: with --expect FILE",
                             comparison.absolute ? "atol" : "rtol"));
-  if (!run.expected && (comparison.only_common || !comparison.renames.empty()))
-    throw Error(fmt::format("--{} is of a comparison; valid: with --expect FILE",
-                            comparison.only_common ? "only-common" : "rename"));
+  const auto* of_comparison = comparison.only_common        ? "only-common"
+                              : comparison.ignores_config   ? "ignore-config"
+                              : !comparison.renames.empty() ? "rename"
+                              : run.is_quiet                ? "quiet"
+                                                            : nullptr;
+  if (!run.expected && of_comparison != nullptr)
+    throw Error(fmt::format("--{} is of a comparison; valid: with --expect FILE", of_comparison));
   if (!run.expected) return;
   if (output)
     throw Error(fmt::format("--output {} beside --expect, which shows only what differs; valid: one of them",

@@ -108,4 +108,14 @@ void write_to_file(const std::string& path, const std::string& text) {
   write_beside_and_rename(followed(path), mode, text);
 }
 
+void make_folder_of(const std::string& file) {
+  std::error_code error;
+  const auto folder = fs::path(file).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error)
+    throw attn::Error(fmt::format(
+        "--output {}: the folder {} cannot be made: {}; valid: a file in a folder that can be written", file,
+        folder.string(), error.message()));
+}
+
 }  // namespace lab

@@ -12,6 +12,9 @@ void write_to_stdout(const std::string& text);
 /// Throws attn::Error where `write_to_file` would: to be asked ahead of what takes long.
 void require_writable(const std::string& path);
 
+/// Makes the folder of a file where it is not there yet. Throws attn::Error where the system refuses.
+void make_folder_of(const std::string& file);
+
 /// Writes a file whole or not at all: beside it under another name, then renamed. A file that is there keeps
 /// its permissions, a symbolic link stays and is followed, and what is no regular file (a device, a pipe) is
 /// written to directly. Throws attn::Error where the system refuses.

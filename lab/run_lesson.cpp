@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 
 #include "attn/error.hpp"
@@ -13,6 +14,7 @@
 #include "lab/ranks.hpp"
 #include "lab/screen.hpp"
 #include "lessons/documents/cpp_program.hpp"
+#include "lessons/workbench/own_inputs.hpp"
 #include "page/explanation.hpp"
 #include "page/html/html.hpp"
 #include "page/svg/svg.hpp"
@@ -186,6 +188,13 @@ lessons::Plan plan_of(const RunLesson& run) {
   return plan;
 }
 
+/// A picture does not say that the number of heads is assumed; somebody has to.
+void tell_assumed_heads(const lessons::Plan& plan, Format format) {
+  if (format != Format::svg) return;
+  for (const auto& remark : plan.remarks)
+    if (remark.starts_with("heads = ")) fmt::print(stderr, "attnlab: {}\n", remark);
+}
+
 void check_explanation(const Presentation& presentation, Format format) {
   if (presentation.explain.empty()) return;
   if (format != Format::text || presentation.shapes || !presentation.steps.empty())
@@ -213,7 +222,10 @@ Page run_lesson(const RunLesson& run) {
   check_script(run.presentation, format);
   check_brief(run.presentation, format);
   check_explanation(run.presentation, format);
+  if (!run.options.input.empty())
+    lessons::require_possible_ids(*run.lesson, run.options, run.presentation.steps);
   const auto plan = plan_of(run);
+  tell_assumed_heads(plan, format);
   const auto header = header_of(run, plan);
   switch (format) {
     case Format::json:

@@ -16,6 +16,8 @@ namespace {
 void parse_seeds(const std::string& text, lessons::Options& options, std::optional<std::uint32_t>& last) {
   constexpr std::uint32_t most_seeds = 1000;
   const lessons::OptionInfo seed{.key = "seed", .flag = "seed", .value = "N", .help = ""};
+  if (text.find(',') != text.npos)
+    throw attn::Error(fmt::format("--seed {}: valid: a whole number, or FIRST-LAST, as 1-3", text));
   const auto dash = text.find('-', 1);
   assign(seed, options.seed, text.substr(0, dash));
   options.typed.insert(seed.key);

@@ -304,9 +304,11 @@ void run_cross_attention(Workbench& bench) {
       "source.\n" +
           std::string(is_trained ? about_the_transformer(*heads, target)
                                  : "Trained weights tell which words belong together: chat looks at cat. "
-                                   "Here they are random."),
+                                   "Here they are random.") +
+          temperature_in_words(bench.options),
       "Q = X_target W_Q,   K = X_source W_K,   V = X_source W_V\n"
-      "Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V");
+      "Attention(Q, K, V) = " +
+          attention_formula(bench.options, source.is_padded() || bench.trace.is_given("mask")));
 
   bench.show_lengths(source);
   if (is_trained) show_error_rates(bench);

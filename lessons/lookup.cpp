@@ -148,7 +148,7 @@ void claim_shares(Workbench& bench, const std::vector<SoftLookup>& lookups, cons
                      .limit = rounding(bench.trace)});
   bench.trace.claim(
       {.id = "colder-is-harder",
-       .claim = "share that the best key loses as T falls",
+       .claim = "the best key never loses share as T falls",
        .formula = "max(0, share at T=1 − share at T=0.1, share at T=0.1 − share at T=0.01)",
        .value = loss,
        .limit = rounding(bench.trace, attn::max_abs(scores)),

@@ -25,6 +25,7 @@
 #include "lessons/patterns/kinds.hpp"
 #include "lessons/patterns/verdict.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/self_attention.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/head_axis.hpp"
@@ -52,8 +53,10 @@ Tensor<4> draw_scaled_scores(Workbench& bench) {
   const auto X = bench.input<3>({.id = "X", .title = "The sentence as vectors"});
   const auto W_Q = bench.input<2>({.id = "W_Q", .title = "Makes queries"});
   const auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"});
-  const auto Q = attn::split_heads(attn::linear(X, W_Q), bench.heads());
-  const auto K = attn::split_heads(attn::linear(X, W_K), bench.heads());
+  const auto b_Q = bench.input_if_given<1>({.id = "b_Q", .title = "Added to every query"});
+  const auto b_K = bench.input_if_given<1>({.id = "b_K", .title = "Added to every key"});
+  const auto Q = attn::split_heads(LinearMap{W_Q, b_Q}(X), bench.heads());
+  const auto K = attn::split_heads(LinearMap{W_K, b_K}(X), bench.heads());
   return attn::divide(attn::matmul(Q, attn::transpose(K)),
                       divisor_of(bench.d_k(), bench.options.temperature));
 }
@@ -111,8 +114,10 @@ std::pair<Tensor<4>, std::optional<Mask<3>>> weights_and_mask(Workbench& bench) 
   }
   const auto scaled = draw_scaled_scores(bench);
   const auto mask = bench.mask(sentence, sentence);
-  const auto formula = fmt::format("softmax(X W_Q (X W_K)ᵀ / {}{}){}", divisor_in_words(bench),
-                                   mask ? " where mask" : "", bench.options.heads ? " for each head" : "");
+  const auto formula =
+      fmt::format("softmax({} {}ᵀ / {}{}){}", bench.trace.is_given("b_Q") ? "(X W_Q + b_Q)" : "X W_Q",
+                  bench.trace.is_given("b_K") ? "(X W_K + b_K)" : "(X W_K)", divisor_in_words(bench),
+                  mask ? " where mask" : "", bench.options.heads ? " for each head" : "");
   const auto weights = attn::softmax(mask ? attn::apply_mask(scaled, *mask) : scaled);
   return {show_weights(bench, weights, formula), mask};
 }
@@ -536,6 +541,8 @@ std::vector<Input> patterns_inputs(const Options&) {
   return {{"X", {"token", "d_model"}, Draw::embedding},
           {"W_Q", {"d_model", "head·d_k"}, Draw::weight},
           {"W_K", {"d_model", "head·d_k"}, Draw::weight},
+          {"b_Q", {"head·d_k"}, Draw::given},
+          {"b_K", {"head·d_k"}, Draw::given},
           {"mask", {"query", "key"}, Draw::page},
           {"weights", {"[head]", "query", "key"}, Draw::page}};
 }

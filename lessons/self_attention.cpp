@@ -72,6 +72,17 @@ std::string bias_code(const Workbench& bench, const std::string& name, const std
   return bench.plan.given.count(group + "b_" + name) > 0 ? fmt::format(" + {}b_{}", prefix, name) : "";
 }
 
+std::string attention_formula(const Options& options, bool is_masked) {
+  return fmt::format("softmax(Q Kᵀ / {}{}) V", options.temperature == 1.0 ? "√d_k" : "(√d_k · T)",
+                     is_masked ? " where mask, −∞ elsewhere" : "");
+}
+
+std::string temperature_in_words(const Options& options) {
+  if (options.temperature == 1.0) return "";
+  return fmt::format(" The scores are divided by T = {:g} besides, which makes {}.", options.temperature,
+                     options.temperature > 1.0 ? "the shares more alike" : "the largest share larger");
+}
+
 std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
                                          const std::string& X_key) {
   const auto product = [&](const std::string& X, const char* name) {
@@ -276,12 +287,15 @@ void run_self_attention(Workbench& bench) {
                                             : what_a_word_more_would_do}},
                    {"rows-sum-to-1", "equals-fused-kernel", "permutation-equivariance"});
   bench.idea(
-      "Each token, here a word, becomes a mixture of the values of all tokens of its sentence, itself "
-      "included. Its query says what it looks for. Its key says what it can be found by. Its value is what "
-      "it has to give.\n" +
-          about_X_and_the_three(bench),
+      fmt::format(
+          "Each token, here a word, becomes a mixture of the values of {}. Its query says what it looks for. "
+          "Its key says what it can be found by. Its value is what it has to give.{}\n{}",
+          is_masked ? "those tokens of its sentence that the mask lets it see"
+                    : "all tokens of its sentence, itself included",
+          temperature_in_words(bench.options), about_X_and_the_three(bench)),
       "Q = X W_Q,   K = X W_K,   V = X W_V\n"
-      "output = softmax(Q Kᵀ / √d_k) V");
+      "output = " +
+          attention_formula(bench.options, is_masked));
 
   bench.show_lengths(sentence);
   const auto X = bench.input<3>(
@@ -301,7 +315,8 @@ void run_self_attention(Workbench& bench) {
     return bench.try_next({{"self-attention --sentence \"the animal left the street: it was tired\"",
                             "whom does \"it\" look at? And with \"wide\" in place of \"tired\"?"},
                            {"cross-attention", "two sentences: one asks, the other answers"}},
-                          {{"self-attention --sentence \"the animal left the street: it was wide\"",
+                          {{"self-attention --temperature 5", "a mixture that one can see"},
+                           {"self-attention --sentence \"the animal left the street: it was wide\"",
                             "whom does \"it\" look at?"}});
   bench.try_next({{"self-attention --model none --sentence \"girls saw the dog\"", "what stays?"},
                   {"self-attention --explain 'weights[saw, girls]'", "another entry"},

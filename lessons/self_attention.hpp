@@ -71,6 +71,12 @@ std::vector<std::string> projection_code(const Workbench& bench, const std::stri
 /// "W_Q [64×4] → " and so on, of one width, for a drawing; without the shapes where they are long.
 std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has_shapes = true);
 
+/// "softmax(Q Kᵀ / √d_k) V", with the temperature and the mask of the run.
+std::string attention_formula(const Options& options, bool is_masked);
+
+/// " The scores are divided by T = 5 besides, …", or nothing at a temperature of 1.
+std::string temperature_in_words(const Options& options);
+
 /// " + b_Q", with `prefix` before the name, where that bias of the group is given, for `name` "Q".
 std::string bias_code(const Workbench& bench, const std::string& name, const std::string& group = "",
                       const std::string& prefix = "");
@@ -79,6 +85,5 @@ std::string bias_code(const Workbench& bench, const std::string& name, const std
 /// [batch×key×d_model] with one head.
 Attention<3> single_head_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                    const ProjectionWeights& weights, const std::optional<Mask<3>>& mask);
-
 
 }  // namespace lessons

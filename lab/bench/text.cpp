@@ -52,7 +52,7 @@ std::string heading(const BenchReport& report) {
 
 const std::vector<Row> column_names = {
     {"", "", "", "GFLOP", "of", "of", "speed-", "", ""},
-    {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "error"}};
+    {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "rounding"}};
 
 Row row_of(const Statistics& statistics) {
   return {statistics.kernel,
@@ -149,8 +149,10 @@ std::string legend() {
       {"memory",
        "allocated at one time besides inputs and outputs, by a single run; stacks of threads and BLAS's own "
        "buffers do not count; backward includes the forward pass before it"},
-      {"error",
-       "the largest difference of a number from that of plain loops in float64, not relative to its size"},
+      {"rounding",
+       "the largest difference of a number from the same attention in plain loops in float64, not relative "
+       "to "
+       "its size; how far sparse and linear attention are from full attention attnlab efficient says"},
       {"ratios", "are medians of the ratios within a round"}};
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& [word, meaning] : words) {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
@@ -32,8 +33,8 @@ const char* const about_check =
     "A filled-in worksheet (attnlab worksheet LESSON) is checked as well: it says itself what it is a sheet "
     "of.\n"
     "\n"
-    "Exit status: 0 where all is right, but for rounding and other conventions, 1 where a step is wrong, 2 "
-    "for trouble.";
+    "Exit status: 0 where all is right, but for rounding and other conventions, 1 where a step is wrong, "
+    "could not be judged or is blank on a worksheet, 2 for trouble.";
 
 const char* const about_probe =
     "probe: inputs whose dimensions expose mistakes, and what to compute from them\n"
@@ -80,6 +81,15 @@ bool asks_for_help(int argc, char** argv) {
 std::optional<Command> read_after_lesson(CLI::App& app, const std::string& command, int argc, char** argv) {
   const int lessons = asks_for_help(argc, argv) ? 0 : 1;
   return read_arguments(app, command, argc - lessons, argv + lessons);
+}
+
+/// What shows mistakes are numbers that are drawn.
+void refuse_model(const std::string& command, const lessons::Options& options) {
+  if (options.typed.count("model") > 0 && options.model != "none")
+    throw Error(
+        fmt::format("{}: --model {}: its numbers are drawn, so that mistakes show; valid: --model none, "
+                    "or no --model",
+                    command, *options.model));
 }
 
 /// What all lessons that the command knows have in common, for the help without a lesson.
@@ -131,14 +141,6 @@ void add_formats(CLI::App& app, CheckDump& check) {
             {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
       })
       ->group(of_command);
-  add_text_option(
-      app, "mask-true", "seen|hidden", Values::one,
-      help_of_option("what true means in your masks; default seen, but hidden beside a key_padding_mask"),
-      [&](const std::string& text) {
-        check.mask_true = parse_choice<attn::MaskTrue>(
-            "mask-true", text, {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
-      })
-      ->group(of_command);
 }
 
 void add_renames(CLI::App& app, CheckDump& check) {
@@ -161,7 +163,7 @@ void add_framework(CLI::App& app, CheckDump& check) {
         if (framework == nullptr)
           throw Error(fmt::format("--like {} is unknown; valid: {}", text, fmt::join(names, ", ")));
         check.conventions = framework->conventions;
-        check.mask_true = framework->mask_true;
+        check.options.mask_true = framework->mask_true;
         check.fused = framework->fused;
       })
       ->group(of_command);
@@ -197,7 +199,11 @@ Command parse_check(int argc, char** argv) {
                  help_of_option("write the report to a file, whole or not at all; default standard output"))
       ->type_name("FILE")
       ->group(of_command);
-  add_path("folder", "DIR", "check every file in it, a line each", check.folder);
+  add_path(
+      "folder", "DIR",
+      "check every file in it and in folders inside it, a line each; with --output DIR/ a report for each "
+      "besides",
+      check.folder);
   add_hint(app, check);
   add_renames(app, check);
   add_framework(app, check);
@@ -210,6 +216,9 @@ Command parse_check(int argc, char** argv) {
   if (dump.empty() == !check.folder)
     throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
                             dump.empty() ? "no file is given" : "a file is given beside --folder", command));
+  if (check.folder && check.output &&
+      (check.output->ends_with('/') || std::filesystem::is_directory(*check.output)))
+    check.reports = std::exchange(check.output, std::nullopt);
   if (check.probe && !check.options.input.empty())
     throw Error(fmt::format("{}: --probe and --input both have the inputs; valid: one of the two", command));
   if (!dump.empty()) check.dump = dump;
@@ -223,9 +232,10 @@ Command parse_probe(int argc, char** argv) {
   const auto command = fmt::format("probe {}", probe.lesson->name);
   CLI::App app(help_paragraph(about_probe) + "\n", "attnlab " + command);
   prepare(app,
-          help_examples({"probe multihead --output probe.npz --seed 7",
-                         "probe multihead --seed 1-30 --output probes/probe.npz",
-                         "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}) +
+          help_examples(
+              {"probe multihead --output probe.npz --seed 7", "probe multihead --seed 1-30 --output probes/",
+               "probe self-attention --sentence \"the cat sat\" --no-causal --no-window -o first.npz",
+               "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}) +
               lessons_in_help("probe", is_on_any));
   app.add_option("-o,--output", probe.output, "the file, .npz; of several seeds a folder will do")
       ->type_name("FILE")
@@ -240,14 +250,27 @@ Command parse_probe(int argc, char** argv) {
                    "other numbers, or a probe for each of these seeds, in a file each with its task beside "
                    "it; default 42",
                    probe.options, probe.last_seed);
+  add_text_option(
+      app, "names", "FILE", Values::one,
+      help_of_option("a probe and its task for each line of FILE, named after it, of seeds from --seed "
+                     "on; --output is their folder"),
+      [&](const std::string& text) { probe.names = text; })
+      ->group(of_command);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_extras(app, command);
-  if (probe.last_seed && probe.is_audit)
-    throw Error(fmt::format("{}: --audit is of dimensions, not of seeds; valid: no --seed", command));
-  if (probe.last_seed && probe.output &&
+  refuse_model(command, probe.options);
+  const bool are_several = probe.last_seed || probe.names;
+  if (probe.last_seed && probe.names)
+    throw Error(fmt::format("{}: --names has a seed for each name; valid: one --seed, the first", command));
+  if (are_several && probe.is_audit)
+    throw Error(fmt::format("{}: --audit is of dimensions, not of seeds; valid: no --{}", command,
+                            probe.names ? "names" : "seed"));
+  if (are_several && probe.output &&
       (std::filesystem::is_directory(*probe.output) || probe.output->ends_with('/')))
     probe.output = (std::filesystem::path(*probe.output) / "probe.npz").string();
+  if (are_several && probe.output && !std::filesystem::path(*probe.output).has_extension())
+    *probe.output += ".npz";
   if (probe.output && !probe.output->ends_with(".npz"))
     throw Error(fmt::format("{}: --output {} does not end in .npz; valid: --output FILE.npz", command,
                             *probe.output));
@@ -273,7 +296,7 @@ Command parse_break(int argc, char** argv) {
                    lessons_in_help("break", is_on_any));
   app.add_option("MISTAKE", broken.mistake, "of attnlab break --list")->type_name("ID");
   app.add_option("-o,--output", broken.output,
-                 "write the tensors with the mistake: .npz, .safetensors, .json")
+                 "write the tensors with the mistake, .npz, .safetensors, .json, or this page, .txt, .html")
       ->type_name("FILE")
       ->group(of_command);
   add_paging_option(app, broken.paging)->group(of_command);
@@ -281,6 +304,7 @@ Command parse_break(int argc, char** argv) {
   app.set_help_flag("--help,-h", "this page")->group(of_command);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_extras(app, command);
+  refuse_model(command, broken.options);
   if (broken.mistake.empty())
     throw Error(fmt::format("{}: no mistake is given; valid: one of attnlab break --list {}", command,
                             broken.lesson->name));

@@ -43,7 +43,7 @@ class Claims : public attn::Sink {
  public:
   void receive(const attn::Event& event) override {
     if (!event.measurement) return;
-    std::string start = event.measurement->holds() ? "  holds   " : "  broken  ";
+    std::string start = event.measurement->holds() ? "  passes   " : "  notices  ";
     for (const auto& line : attn::wrap(event.measurement->claim, break_width - start.size())) {
       text_ += start + line + '\n';
       start.assign(start.size(), ' ');
@@ -234,7 +234,7 @@ Labels labels_of(const lessons::Plan& plan) {
 std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
   Claims claims;
   lessons::run(*plan.lesson, plan, claims, attn::made_on_purpose({id}));
-  return "\nWhat the lesson claims of these numbers, beside its right computation\n" + claims.text();
+  return "\nWhich of the lesson's checks notice it (what a check computes again is right)\n" + claims.text();
 }
 
 /// What is known of the mistake.
@@ -279,9 +279,21 @@ std::string file_of(const Steps& steps, const lessons::Plan& plan) {
   return writer.finish();
 }
 
-void write(const std::string& path, const Steps& steps, const lessons::Plan& plan) {
+/// The page as a document that a browser shows and prints.
+std::string as_html(const std::string& page) {
+  std::string text = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>" +
+                     page.substr(0, page.find('\n')) + "</title>\n<pre>";
+  for (const char c : page)
+    text += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  return text + "</pre></html>\n";
+}
+
+/// The tensors with the mistake or, as .txt or .html, the page.
+void write(const std::string& path, const Steps& steps, const lessons::Plan& plan, const std::string& page) {
   const auto ending = std::filesystem::path(path).extension().string();
-  if (ending == ".npz")
+  if (ending == ".txt" || ending == ".html")
+    write_to_file(path, ending == ".txt" ? page : as_html(page));
+  else if (ending == ".npz")
     write_to_file(path, file_of<attn::NpzWriter>(steps, plan));
   else if (ending == ".json")
     write_to_file(path, file_of<attn::JsonWriter>(steps, plan));
@@ -289,7 +301,9 @@ void write(const std::string& path, const Steps& steps, const lessons::Plan& pla
     write_to_file(path, file_of<attn::SafetensorsWriter>(steps, plan));
   else
     throw Error(
-        fmt::format("--output {} ends in no format of tensors; valid: .npz, .json, .safetensors", path));
+        fmt::format("--output {} ends in no format; valid: .npz, .json, .safetensors for the tensors, .txt, "
+                    ".html for the page",
+                    path));
 }
 
 }  // namespace
@@ -299,7 +313,6 @@ void run_break(const BreakLesson& broken) {
   const auto plan = lessons::plan_of_probe(lesson, broken.options);
   const auto id = find_variant(broken.mistake, lessons::mistakes_of(plan), lesson);
   const auto right = lessons::steps_with({}, plan), wrong = lessons::steps_with({id}, plan);
-  if (broken.output) write(*broken.output, wrong, plan);
   const auto* mistake = attn::find_mistake(id);
   auto text = fmt::format("break {} {}\n", lesson.name, attn::id_without_variant(id));
   if (mistake != nullptr) text += in_words(fmt::format("What is done: {}.", mistake->name));
@@ -308,6 +321,7 @@ void run_break(const BreakLesson& broken) {
   if (first == right.size() || !has_other_shape(wrong[first], right[first]))
     text += what_is_claimed(id, plan);
   if (mistake != nullptr) text += known(*mistake);
+  if (broken.output) write(*broken.output, wrong, plan, text);
   show(text, broken.paging);
 }
 

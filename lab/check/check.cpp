@@ -17,6 +17,7 @@
 #include "lab/check/probes.hpp"
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
+#include "lab/progress_bar.hpp"
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "lessons/workbench/own_inputs.hpp"
@@ -27,6 +28,7 @@
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/forms.hpp"
 #include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/synonyms.hpp"
 
 namespace lab {
 
@@ -96,7 +98,7 @@ Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const st
     options.typed.insert("model");
   }
   const auto& lesson = *check.lesson;
-  auto own = own_inputs(lesson, options, file, check.mask_true, check.fused);
+  auto own = own_inputs(lesson, options, file, check.fused);
   if (own.tensors.empty())
     throw Error(
         fmt::format("{} holds no input of {}{}; valid: the probe that it was computed from beside it, "
@@ -104,11 +106,22 @@ Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const st
                     path, lesson.name, lessons::tensors_in(file, own.other_names),
                     lessons::describe_inputs(lesson, options)));
   const attn::TensorsAsTrace inputs(file.header(), std::move(own.tensors));
-  return {lessons::make_plan(lesson, options, &inputs), std::move(own.assumptions)};
+  auto assumptions = check.options.input.empty() ? std::vector<std::string>() : std::move(own.names);
+  assumptions.insert(assumptions.end(), own.assumptions.begin(), own.assumptions.end());
+  return {lessons::make_plan(lesson, options, &inputs), std::move(assumptions)};
 }
 
 /// Those of --input.
 using Files = std::vector<std::unique_ptr<attn::StoredTrace>>;
+
+/// Those of --rename, where the weight of a layer remains one: nn.Linear has it as [out×in].
+attn::Renames renames_of(const CheckDump& check) {
+  auto renames = check.renames;
+  for (auto& [from, to] : renames)
+    if (from.ends_with(".weight") && attn::synonym_of(attn::folded(to + ".weight")) != nullptr)
+      to += ".weight";
+  return renames;
+}
 
 /// The file beside the dump that has its inputs: the probe, or the files of --input with what the dump has
 /// under other names. Null where the dump has them itself.
@@ -124,7 +137,7 @@ std::unique_ptr<attn::StoredTrace> inputs_beside(const CheckDump& check, const a
   };
   for (const auto& one : given) {
     if (!one->header().lesson.empty()) header = one->header();
-    add(attn::RenamedTrace(*one, check.renames));
+    add(attn::RenamedTrace(*one, renames_of(check)));
   }
   add(file);
   return std::make_unique<attn::TensorsAsTrace>(header, std::move(tensors));
@@ -249,17 +262,21 @@ std::string options_of_dimensions(const Lesson& lesson) {
 }
 
 /// Refuses a file of which no step can be judged, or whose dimensions are unknown, because inputs are absent.
-void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const std::string& path) {
+/// `unknown` says what else the file has.
+void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const std::string& path,
+                    const std::string& unknown) {
   bool judges_one = false;
   for (const auto& step : diagnosis.steps) {
     if (step.finding != attn::Finding::not_judged) {
       judges_one = true;
     } else if (step.shape != step.right_shape) {
-      throw Error(fmt::format(
-          "{}: {} is ({}) and not ({}), and {}, which would say who is right, is not there; valid: that too, "
-          "the probe, --probe FILE, or the options of dimensions: {}",
-          path, step.id, attn::to_string(step.shape), attn::to_string(step.right_shape),
-          attn::listed(step.needs, "and"), options_of_dimensions(*plan.lesson)));
+      throw Error(
+          fmt::format("{}: {} is ({}) and not ({}), and {}, which would say who is right, is not there{}; "
+                      "valid: that too, "
+                      "--rename NAME=ID for one of another name, the probe, --probe FILE, or the options of "
+                      "dimensions: {}",
+                      path, step.id, attn::to_string(step.shape), attn::to_string(step.right_shape),
+                      attn::listed(step.needs, "and"), unknown, options_of_dimensions(*plan.lesson)));
     }
   }
   if (judges_one) return;
@@ -269,10 +286,11 @@ void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const st
     for (const auto& id : step.needs)
       if (!attn::contains(needs, id)) needs.push_back(id);
   }
-  throw Error(fmt::format(
-      "{} lacks {}, without which nobody can judge {}; valid: these inputs too, the probe, --probe FILE, or "
-      "--seed {} where that drew them",
-      path, attn::listed(needs, "and"), attn::listed(steps, "and"), plan.options.seed));
+  throw Error(
+      fmt::format("{} lacks {}, without which nobody can judge {}{}; valid: these inputs too, --rename "
+                  "NAME=ID for one of "
+                  "another name, the probe, --probe FILE, or --seed {} where that drew them",
+                  path, attn::listed(needs, "and"), attn::listed(steps, "and"), unknown, plan.options.seed));
 }
 
 /// Inputs may have been rounded as steps were.
@@ -299,12 +317,12 @@ attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace&
       throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, *check.dump, from,
                               attn::valid_instead_of(from, names)));
   }
-  return {file, check.renames};
+  return {file, renames_of(check)};
 }
 
 void refuse_unknown_renames(const CheckDump& check, const Dump& dump, const std::vector<std::string>& ids) {
   for (const auto& [from, to] : check.renames)
-    if (attn::contains(dump.unknown, to))
+    if (attn::contains(dump.unknown, to) || attn::contains(dump.unknown, to + ".weight"))
       throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, check.lesson->name, to,
                               attn::valid_instead_of(to, ids)));
 }
@@ -334,19 +352,52 @@ std::vector<std::size_t> lengths_by_mask(const Plan& plan) {
   return is_padded ? lengths : std::vector<std::size_t>();
 }
 
+/// Names that stand for nothing here and are nearly those of steps that the file lacks, with these.
+attn::Renames misspelt(const Dump& dump, const attn::StoredTrace& file,
+                       const std::vector<ExpectedTensor>& expected) {
+  constexpr std::size_t shortest = 5;  // of a shorter word another one is not far
+  attn::Renames meant;
+  for (const auto& one : expected) {
+    if (one.kind != attn::Kind::step || one.id.size() < shortest || dump.tensors.count(one.id) > 0) continue;
+    for (const auto& name : dump.unknown)
+      if (attn::edit_distance(name, one.id) == 1 && file.find(name) != nullptr)
+        meant.emplace_back(name, one.id);
+  }
+  return meant;
+}
+
+/// A file beside the lesson on the inputs that it is of.
+struct Read {
+  Plan plan;
+  std::vector<ExpectedTensor> expected;
+  Dump dump;
+  bool has_input_of_probe = false;
+
+  attn::Rerun rerun() const {
+    return [this](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
+  }
+};
+
 /// `source` is the file that has the inputs.
-Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
-                      const std::string& path) {
+Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
+                  const std::string& path) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
                     "attnlab worksheet {}",
                     path, check.lesson->name, check.lesson->name));
   auto [plan, assumptions] = inputs_of(check, source, path);
-  const auto expected = expected_tensors(plan);
+  auto expected = expected_tensors(plan);
   auto dump = attn::named(file, ids_of(expected), fusion_of(check.options, check.fused));
   refuse_unknown_renames(check, dump, ids_of(expected));
-  attn::fit(dump, expected, check.mask_true);
+  if (const auto meant = misspelt(dump, file, expected); !meant.empty()) {
+    dump =
+        attn::named(attn::RenamedTrace(file, meant), ids_of(expected), fusion_of(check.options, check.fused));
+    for (const auto& [name, id] : meant)
+      dump.assume(fmt::format("{} is taken for {}, whose name is nearly that.", name, id));
+  }
+  dump.has_module_of_torch = attn::has_module_of_torch(source);
+  attn::fit(dump, expected, check.options.mask_true);
   for (auto& assumption : assumptions) dump.assume(std::move(assumption));
   dump.absent = absent_inputs(plan);
   dump.has_drawn_absent = check.options.typed.count("seed") > 0;
@@ -358,9 +409,14 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
   else if (plan.target.size() == 0)
     dump.lengths = lengths_by_mask(plan);
   dump.settled = settled_by(plan, check.probe.has_value());
-  const auto rerun = [&plan = plan](const attn::Watch& watch) {
-    lessons::run_watched(*plan.lesson, plan, watch);
-  };
+  return {std::move(plan), std::move(expected), std::move(dump), has_input_of_probe};
+}
+
+Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
+                      const std::string& path) {
+  auto read = read_as_said(check, file, source, path);
+  auto& [plan, expected, dump, has_input_of_probe] = read;
+  const auto rerun = read.rerun();
   attn::settle_names(dump, expected, rerun, check.conventions);
   attn::settle_arithmetic(dump, rerun, check.conventions);
   attn::settle_forms(dump, expected, rerun, check.conventions);
@@ -369,7 +425,7 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
     throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,
                             lessons::tensors_in(file, dump.unknown), fmt::join(diagnosis.missing, ", "),
                             guesses(file, dump.unknown, expected)));
-  require_judged(diagnosis, plan, path);
+  require_judged(diagnosis, plan, path, lessons::tensors_in(file, dump.unknown));
   tell_absent(diagnosis, plan, dump);
   return {.lesson = nullptr,
           .plan = std::move(plan),
@@ -403,6 +459,7 @@ std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::S
   constexpr std::size_t usual = 0, most_heads = 32;
   std::vector<CheckDump> possible;
   for (std::size_t heads = usual; heads <= most_heads; ++heads) {
+    if (heads != usual && heads == check.options.heads) continue;
     auto other = check;
     if (heads != usual) {
       other.options.typed.insert("heads");
@@ -418,8 +475,24 @@ std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::S
   return possible.empty() ? std::vector{check} : possible;
 }
 
+/// How little goes with some number of heads before any mistake is looked for: how many tensors have another
+/// shape, then how many differ.
+std::pair<std::size_t, std::size_t> misfit_of(const CheckDump& check, const attn::StoredTrace& file,
+                                              const attn::StoredTrace& source, const std::string& path) {
+  auto read = read_as_said(check, file, source, path);
+  attn::settle_names(read.dump, read.expected, read.rerun(), check.conventions, false);
+  attn::settle_arithmetic(read.dump, read.rerun(), check.conventions);
+  const auto has_other_shape = [&](const ExpectedTensor& one) {
+    const auto theirs = read.dump.tensors.find(one.id);
+    return theirs != read.dump.tensors.end() && theirs->second.shape() != one.shape;
+  };
+  return {std::count_if(read.expected.begin(), read.expected.end(), has_other_shape),
+          attn::differing_steps(read.dump, read.rerun(), check.conventions, {}).size()};
+}
+
 /// The file with as many heads as the options say, or, where nobody says how many, with those that leave the
-/// least trouble, the usual ones first.
+/// least trouble, the usual ones first: of those that go with the shapes the ones that leave least to
+/// explain.
 Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
   Files given;
   for (const auto& input : check.options.input) given.push_back(lessons::open_input(input));
@@ -427,37 +500,125 @@ Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, c
   const auto beside = inputs_beside(check, file, given);
   const auto& source = beside ? *beside : static_cast<const attn::StoredTrace&>(file);
   if (!leaves_heads_open(check, source)) return check_as_said(check, file, source, path);
-  const auto possible = with_possible_heads(check, source, path);
+  auto possible = with_possible_heads(check, source, path);
+  std::map<std::size_t, std::pair<std::size_t, std::size_t>> misfits;
+  const auto misfit = [&](const CheckDump& one) { return misfits.at(one.options.heads.value_or(0)); };
+  for (const auto& one : possible)
+    misfits[one.options.heads.value_or(0)] = misfit_of(one, file, source, path);
+  std::stable_sort(possible.begin(), possible.end(),
+                   [&](const auto& a, const auto& b) { return misfit(a) < misfit(b); });
+  const auto least = misfit(possible.front()).first;
   auto best = check_as_said(possible.front(), file, source, path);
-  for (std::size_t i = 1; i < possible.size() && !best.diagnosis.is_right() && best.dump.absent.empty();
+  ProgressBar progress;
+  for (std::size_t i = 1; i < possible.size() && misfit(possible[i]).first == least &&
+                          trouble_in(best.diagnosis).first > 0 && best.dump.absent.empty();
        ++i) {
+    progress.show(static_cast<double>(i) / static_cast<double>(possible.size()),
+                  fmt::format("--heads is not given: trying {}", possible[i].options.heads.value_or(0)));
     auto checked = check_as_said(possible[i], file, source, path);
     if (trouble_in(checked.diagnosis) < trouble_in(best.diagnosis)) best = std::move(checked);
   }
-  if (best.plan.options.heads)
-    best.dump.assume(
-        fmt::format("heads = {0} is assumed: nobody says how many there are, as --heads {0} would.",
-                    *best.plan.options.heads));
+  if (best.plan.options.heads) {
+    std::vector<std::string> tried;
+    for (const auto& one : possible)
+      if (misfit(one).first == least) tried.push_back(std::to_string(one.options.heads.value_or(0)));
+    std::sort(tried.begin(), tried.end(),
+              [](const auto& a, const auto& b) { return std::stoul(a) < std::stoul(b); });
+    const auto heads = *best.plan.options.heads;
+    best.dump.assumptions.insert(
+        best.dump.assumptions.begin(),
+        trouble_in(best.diagnosis).first == 0 || tried.size() == 1
+            ? fmt::format("heads = {0} is assumed: nobody says how many there are, as --heads {0} would.",
+                          heads)
+            : fmt::format(
+                  "heads = {} is a guess: nobody says how many there are, with none of {} all is right "
+                  "or explained, and what follows may be of another number than yours; --heads N says it.",
+                  heads, attn::listed(tried, "and")));
+  }
   return best;
+}
+
+/// The dump with the only probe of the folder that explains all its numbers, or nothing.
+std::optional<Checked> check_with_fitting(CheckDump check, const attn::StoredTrace& file,
+                                          const std::string& path) {
+  std::optional<Checked> fitting;
+  for (const auto& probe : probes_in(*check.probe)) {
+    auto with_probe = check;
+    with_probe.probe = probe.string();
+    try {
+      auto checked = check_tensors(with_probe, file, path);
+      const bool fits = trouble_in(checked.diagnosis).first == 0 && !checked.diagnosis.leaves_open();
+      if (!fits) continue;
+      if (fitting) return std::nullopt;
+      checked.probe = probe.filename().string();
+      checked.shows_its_probe = true;
+      fitting.emplace(std::move(checked));
+    } catch (const Error&) {  // of other shapes, or another lesson's
+      continue;
+    }
+  }
+  if (fitting)
+    fitting->dump.assume(fmt::format(
+        "Nothing in the file says which probe it is of. It is taken for that of {}, the only one in {} that "
+        "explains its numbers.",
+        fitting->probe, *check.probe));
+  return fitting;
 }
 
 /// A dump, with the probe that is its own.
 Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::string& path) {
   if (!check.probe) return check_tensors(check, file, path);
   const bool is_folder = std::filesystem::is_directory(*check.probe);
-  check.probe = probe_of(*check.probe, file, path);
+  try {
+    check.probe = probe_of(*check.probe, file, path);
+  } catch (const UnknownProbe&) {
+    if (auto fitting = check_with_fitting(check, file, path)) return std::move(*fitting);
+    throw;
+  }
   auto checked = check_tensors(check, file, path);
   checked.shows_its_probe = checked.shows_its_probe || is_folder;
-  if (!checked.shows_its_probe && trouble_in(checked.diagnosis).first > 0)
+  const auto& steps = checked.diagnosis.steps;
+  const bool is_first_right =  // nothing of theirs is before it
+      steps.front().finding != attn::Finding::wrong && steps.front().finding != attn::Finding::shape;
+  if (!checked.shows_its_probe && !is_first_right && trouble_in(checked.diagnosis).first > 0)
     checked.dump.assume(
         "Nothing in the file shows that it is of this probe; config or an input, saved beside, would.");
   checked.probe = std::filesystem::path(*check.probe).filename().string();
   return checked;
 }
 
+/// The groups of the lesson's ids: "encoder" of encoder/h.
+std::set<std::string> groups_of(const Lesson& lesson) {
+  std::set<std::string> groups;
+  if (!lesson.probe) return groups;
+  const auto probed = lessons::lesson_of_probe(lesson);
+  const auto plan = lessons::plan_of_probe(*probed, probed->defaults);
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    groups.insert(tapped.id.substr(0, tapped.id.find('/')));
+  });
+  return groups;
+}
+
+/// Whether the folder is a dump itself: a CSV file stands in it, or in a folder that is a group of tensors.
+bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {
+  if (!attn::has_csv_files(folder.string())) return false;
+  std::vector<std::string> inside;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".csv") return true;
+    if (entry.is_directory()) inside.push_back(entry.path().filename().string());
+  }
+  const auto groups = groups_of(lesson);
+  return std::any_of(inside.begin(), inside.end(), [&](const auto& name) { return groups.count(name) > 0; });
+}
+
 /// A filled-in worksheet, a file of tensors, or a folder with a CSV file for each.
 Checked check_file(const CheckDump& check, const std::string& path) {
-  if (attn::has_csv_files(path)) return check_dump(check, *attn::open_csv_folder(path), path);
+  if (is_csv_dump(path, *check.lesson)) return check_dump(check, *attn::open_csv_folder(path), path);
+  if (std::filesystem::is_directory(path))
+    throw Error(
+        fmt::format("{0} is a folder without NAME.csv of a tensor; valid: a file of tensors, a folder of "
+                    "CSV files, or --folder {0} for each file in it",
+                    path));
   attn::File tensors(path);
   if (const auto answers = attn::read_answers(tensors)) return check_sheet(check, *answers, path);
   return check_dump(check, *attn::open_trace(std::move(tensors)), path);
@@ -489,8 +650,7 @@ std::string names_of_given(const CheckDump& check) {
   return names.empty() ? "" : attn::listed(names, "and");
 }
 
-std::string report(const CheckDump& check, const Checked& checked) {
-  const std::filesystem::path path(*check.dump);
+std::string report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path) {
   attn::ReportSettings settings{
       .lesson = std::string(check.lesson->name),
       .dump = is_regular_file(path) || is_directory(path) ? name_of(path) : "standard input",
@@ -507,12 +667,23 @@ std::string report(const CheckDump& check, const Checked& checked) {
   return attn::report_as_text(checked.diagnosis, checked.dump, settings);
 }
 
-/// The files of a folder, and the folders in it that hold CSV files, by name.
-std::vector<std::filesystem::path> files_in(const std::string& folder) {
+/// Adds the files of a folder and of those inside it, as a folder for each student has them. A folder of CSV
+/// files is one dump. One that holds nothing is added itself.
+void add_files_in(const std::filesystem::path& folder, const Lesson& lesson,
+                  std::vector<std::filesystem::path>& files, std::error_code& error) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const auto before = files.size();
+    if (entry.is_directory() && !is_csv_dump(entry.path(), lesson))
+      add_files_in(entry.path(), lesson, files, error);
+    if (files.size() == before && (entry.is_directory() || entry.is_regular_file()))
+      files.push_back(entry.path());
+  }
+}
+
+std::vector<std::filesystem::path> files_in(const std::string& folder, const Lesson& lesson) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.is_regular_file() || attn::has_csv_files(entry.path().string())) files.push_back(entry.path());
+  add_files_in(folder, lesson, files, error);
   if (error)
     throw Error(
         fmt::format("--folder {} cannot be read: {}; valid: a folder of dumps", folder, error.message()));
@@ -532,6 +703,8 @@ struct Grade {
   std::size_t blanks = 0;         ///< places of a sheet that are empty
   std::string same_probe_as{};    ///< the first file of the folder that is of the same probe
   std::vector<std::string> assumptions{};  ///< on what the file holds, as sentences
+  std::size_t right_entries = 0;
+  std::string message{};  ///< why it was not checked
 
   bool is_checked() const { return status == "right" || status == "wrong" || status == "incomplete"; }
   bool is_right() const { return status == "right" || (status == "incomplete" && blanks == 0); }
@@ -568,12 +741,36 @@ std::string problem_in_table(const attn::StepVerdict& step, const Checked& check
   return checked.probe.empty() || checked.shows_its_probe ? "unknown" : "unknown, or of another probe";
 }
 
-/// "right", "wrong", "unreadable", "other probe" or, of a worksheet with blanks and of a file that lacks
-/// inputs, "incomplete"; the first wrong step, and what is said of it.
+/// The seed and the name on a sheet that is not filled in.
+Grade grade_of_blank(const std::string& file, const std::filesystem::path& path, const BlankSheet& blank) {
+  Grade grade{file, "incomplete"};
+  grade.blanks = blank.blanks;
+  grade.steps_missing = blank.steps;
+  grade.message = blank.what();
+  if (const auto answers = attn::read_answers(attn::File(path.string()))) {
+    grade.student = answers->student;
+    grade.seed = worksheet_of_command(answers->command).options.seed;
+  }
+  return grade;
+}
+
+/// With --output DIR/ the report of a file goes into that folder, under its own name.
+void write_report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path,
+                  std::string file) {
+  std::replace(file.begin(), file.end(), '/', '-');
+  const auto* ending = check.format == CheckFormat::json ? ".json" : ".txt";
+  const auto name = (std::filesystem::path(*check.reports) / (file + ending)).string();
+  make_folder_of(name);
+  write_to_file(name, report(check, checked, path));
+}
+
+/// "right", "wrong", "unreadable", "other probe", "unknown probe" or, of a worksheet with blanks and of a
+/// file that lacks inputs, "incomplete"; the first wrong step, and what is said of it.
 Grade grade(const CheckDump& check, const std::filesystem::path& path) {
-  Grade grade{path.filename().string(), "right"};
+  Grade grade{path.lexically_relative(*check.folder).string(), "right"};
   try {
     const auto checked = check_file(check, path.string());
+    if (check.reports) write_report(check, checked, path, grade.file);
     if (!checked.probe.empty() || !checked.dump.slacks.empty()) grade.seed = checked.plan.options.seed;
     const bool is_sheet = !checked.dump.slacks.empty();
     const bool is_folder = check.probe && std::filesystem::is_directory(*check.probe);
@@ -587,6 +784,13 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
       grade.status = "incomplete";
     for (const auto& step : checked.diagnosis.steps) {
       if (step.finding == attn::Finding::not_judged) continue;
+      if (step.finding != attn::Finding::shape)
+        grade.right_entries += attn::element_count(step.right_shape) - step.different - step.blanks;
+      const bool has_blanks = step.blanks > 0 && step.finding != attn::Finding::wrong;
+      if (has_blanks) {
+        ++grade.steps_missing;
+        continue;
+      }
       if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) {
         ++grade.steps_right;
         continue;
@@ -603,10 +807,14 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
       if (grade.mistakes.find(names) != std::string::npos) continue;
       grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
     }
+  } catch (const BlankSheet& blank) {
+    return grade_of_blank(grade.file, path, blank);
   } catch (const OtherProbe& error) {
-    return {grade.file, "other probe", "", error.what()};
+    return {.file = grade.file, .status = "other probe", .message = error.what()};
+  } catch (const UnknownProbe& error) {
+    return {.file = grade.file, .status = "unknown probe", .message = error.what()};
   } catch (const Error& error) {
-    return {grade.file, "unreadable", "", error.what()};
+    return {.file = grade.file, .status = "unreadable", .message = error.what()};
   }
   return grade;
 }
@@ -636,20 +844,23 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
                                    {"steps_missing", one.steps_missing},
                                    {"blanks", one.blanks},
                                    {"same_probe_as", one.same_probe_as},
-                                   {"assumptions", one.assumptions}});
+                                   {"assumptions", one.assumptions},
+                                   {"right_entries", one.right_entries},
+                                   {"message", one.message}});
     return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   }
   if (format == CheckFormat::csv) {
     text =
         "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,"
-        "blanks,same_probe_as,assumptions\n";
+        "blanks,same_probe_as,assumptions,right_entries,message\n";
     for (const auto& one : grades)
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file), one.status,
-                          one.step, quoted_for_csv(one.mistakes), one.wrong_entries,
+      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file),
+                          one.status, one.step, quoted_for_csv(one.mistakes), one.wrong_entries,
                           one.seed ? std::to_string(*one.seed) : "", quoted_for_csv(one.student),
                           quoted_for_csv(one.probe), one.steps_right, one.steps_wrong, one.steps_missing,
                           one.blanks, quoted_for_csv(one.same_probe_as),
-                          quoted_for_csv(fmt::format("{}", fmt::join(one.assumptions, " "))));
+                          quoted_for_csv(fmt::format("{}", fmt::join(one.assumptions, " "))),
+                          one.right_entries, quoted_for_csv(one.message));
     return text;
   }
   std::size_t file = 0, step = 0;
@@ -659,8 +870,8 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
     step = std::max(step, attn::display_width(one.step));
   }
   for (const auto& one : grades) {
-    auto line = fmt::format("{}  {:<11}  {}  {}{}", attn::pad_right(name_of(one), file), one.status,
-                            attn::pad_right(one.step, step), one.mistakes,
+    auto line = fmt::format("{}  {:<13}  {}  {}{}", attn::pad_right(name_of(one), file), one.status,
+                            attn::pad_right(one.step, step), one.mistakes + one.message,
                             one.same_probe_as.empty() ? "" : "  same probe as " + one.same_probe_as);
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + '\n';
@@ -676,7 +887,8 @@ void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
   std::map<std::string, std::string> first_of;
   std::set<std::string> handed_in;
   for (auto& one : grades) {
-    handed_in.insert(std::filesystem::path(one.file).stem().string());
+    const std::filesystem::path file(one.file);
+    handed_in.insert({file.stem().string(), file.parent_path().filename().string()});
     if (one.probe.empty()) continue;
     handed_in.insert(one.student);
     const auto [first, is_first] = first_of.try_emplace(one.probe, one.file);
@@ -702,7 +914,7 @@ void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
 
 int check_folder(const CheckDump& check) {
   std::vector<Grade> grades;
-  for (const auto& path : files_in(*check.folder)) grades.push_back(grade(check, path));
+  for (const auto& path : files_in(*check.folder, *check.lesson)) grades.push_back(grade(check, path));
   compare_with_probes(check, grades);
   give(table_of(grades, format_of(check)), check);
   if (std::none_of(grades.begin(), grades.end(), [](const Grade& one) { return one.is_checked(); })) return 2;
@@ -717,7 +929,7 @@ int run_check(const CheckDump& check) {
     throw Error(
         fmt::format("check {}: csv is a table of many files; valid: with --folder DIR", check.lesson->name));
   const auto checked = check_file(check, *check.dump);
-  give(report(check, checked), check);
+  give(report(check, checked, *check.dump), check);
   return checked.diagnosis.is_right() && checked.diagnosis.blanks == 0 ? 0 : 1;
 }
 

@@ -7,8 +7,12 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/audit.hpp"
 #include "lab/check/probes.hpp"
@@ -17,6 +21,7 @@
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/names.hpp"
+#include "trace/file.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/wording.hpp"
 
@@ -125,6 +130,9 @@ std::string rules_of(const lessons::Plan& plan) {
   if (options.window)
     text += fmt::format(" A window: keys at most {} positions {}.", *options.window,
                         options.causal ? "before the query" : "away from the query");
+  if (options.window == 0)
+    text +=
+        " So each query sees itself alone, with the weight 1: a larger window, or --no-window, shows more.";
   return text;
 }
 
@@ -138,8 +146,10 @@ std::string task(const lessons::Plan& plan, const std::string& file, const std::
       plan.lesson->name, file));
   text += on_sheet(fmt::format("Each name that you save is checked by itself; {} alone will do.",
                                attn::listed(results, "and")));
-  text +=
-      on_sheet("Save config, or an input, beside them: check tells by it whether a file is of this probe.");
+  text += on_sheet(
+      "Save config, or an input, beside them: check tells by it whether a file is of this probe. A file that "
+      "is "
+      "named as the probe is will do, too.");
   text += on_sheet(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan)));
   if (plan.is_batched())
     text += on_sheet(
@@ -149,28 +159,38 @@ std::string task(const lessons::Plan& plan, const std::string& file, const std::
 }
 
 /// The lines that read the file and save a tensor in other languages.
-std::string in_languages(const std::string& file, const std::string& id, const attn::Shape& shape) {
+std::string in_languages(const std::string& file, const std::string& id, const attn::Shape& shape,
+                         const std::string& probe) {
   return fmt::format(R"(
 How to read and to save, for example x as {1}
   NumPy    given = np.load("{0}")
            np.savez("mine.npz", config=given["config"],
                     **{{"{1}": x}})
-  PyTorch  np.savez("mine.npz",
+  PyTorch  np.savez("mine.npz", config=given["config"],
                     **{{"{1}": x.detach().cpu().numpy()}})
-  JAX      np.savez("mine.npz", **{{"{1}": np.asarray(x)}})
+  JAX      np.savez("mine.npz", config=given["config"],
+                    **{{"{1}": np.asarray(x)}})
   Julia    using NPZ; given = npzread("{0}")
-           npzwrite("mine.npz", Dict("{1}" => x))
-  Rust     let file = std::fs::File::create("mine.npz")?;
-           let mut mine = ndarray_npy::NpzWriter::new(file);
+           npzwrite("mine.npz", Dict("config" => given["config"],
+                                     "{1}" => x))
+  Rust     use ndarray_npy::{{NpzReader, NpzWriter}}; use std::fs::File;
+           let mut given = NpzReader::new(File::open("{0}")?)?;
+           let config: ndarray::Array1<u8> = given.by_name("config")?;
+           let mut mine = NpzWriter::new(File::create("mine.npz")?);
+           mine.add_array("config", &config)?;
            mine.add_array("{1}", &x)?; mine.finish()?;
-  C++      cnpy::npz_save("mine.npz", "{1}", x.data(),
-                          {{{2}}}, "w");
-  JSON     mine.json: {{"{1}": [[[0.1, …], …], …]}}, all digits
+  C++      auto config = cnpy::npz_load("{0}", "config");
+           cnpy::npz_save("mine.npz", "config",
+                          config.data<unsigned char>(), config.shape, "w");
+           cnpy::npz_save("mine.npz", "{1}", x.data(),
+                          {{{2}}}, "a");
+  JSON     mine.json: {{"config": {{"probe": "{3}"}},
+                       "{1}": [[[0.1, …], …], …]}}, all digits
            −∞ and NaN as "-Infinity" and "NaN"
   CSV      a folder (attnlab check LESSON mine) with a file for each tensor,
-           NAME.csv: a row of its last axis a line
+           NAME.csv: a row of its last axis a line; an input among them
 )",
-                     file, id, fmt::join(shape, ", "));
+                     file, id, fmt::join(shape, ", "), probe);
 }
 
 /// A probe, and the task sheet that calls its file `name`.
@@ -196,18 +216,41 @@ Written written_probe(const MakeProbe& probe, const lessons::Options& options, c
               on_sheet(fmt::format("check takes common names, too{}. It says what it took for what, and "
                                    "--rename NAME=ID is for all others.",
                                    examples)) +
-              in_languages(name, result, sheet.shape_of(result))};
+              in_languages(name, result, sheet.shape_of(result), id)};
 }
 
-/// A folder that is not there yet is made.
-void make_folder_of(const std::string& file) {
-  std::error_code error;
-  const auto folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error)
-    throw attn::Error(fmt::format(
-        "--output {}: the folder {} cannot be made: {}; valid: a file in a folder that can be written", file,
-        folder.string(), error.message()));
+/// The lines of a roster, each the name of a file.
+std::vector<std::string> names_in(const std::string& path) {
+  const attn::File file(path, "a file with a name a line");
+  std::string text(file.size(), '\0');
+  file.read_exactly(0, text.data(), text.size());
+  std::istringstream lines(text);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) {
+    std::string name(attn::trimmed(line, " \t\r"));
+    if (name.empty()) continue;
+    if (name.find('/') != name.npos || name.front() == '.' || attn::contains(names, name))
+      throw attn::Error(fmt::format("--names {}: {} {}; valid: a name of a file a line, each once", path,
+                                    name,
+                                    attn::contains(names, name) ? "stands there twice" : "names no file"));
+    names.push_back(std::move(name));
+  }
+  if (names.empty()) throw attn::Error(fmt::format("--names {} holds no name; valid: a name a line", path));
+  return names;
+}
+
+/// The probes to write, with their seeds.
+std::vector<std::pair<std::string, std::uint32_t>> files_of(const MakeProbe& probe) {
+  std::vector<std::pair<std::string, std::uint32_t>> files;
+  if (!probe.names)
+    for_each_seed(probe.options.seed, probe.last_seed, [&](std::uint32_t seed) {
+      files.emplace_back(path_of_seed(*probe.output, seed, probe.last_seed), seed);
+    });
+  else
+    for (const auto& name : names_in(*probe.names))
+      files.emplace_back((std::filesystem::path(*probe.output).parent_path() / (name + ".npz")).string(),
+                         probe.options.seed + static_cast<std::uint32_t>(files.size()));
+  return files;
 }
 
 }  // namespace
@@ -215,19 +258,19 @@ void make_folder_of(const std::string& file) {
 void run_probe(const MakeProbe& probe) {
   if (probe.is_audit) return show(audit(*probe.lesson, probe.options), probe.paging);
   make_folder_of(*probe.output);
-  if (!probe.last_seed) {
+  if (!probe.last_seed && !probe.names) {
     const auto [inputs, task] = written_probe(probe, probe.options, *probe.output);
     write_to_file(*probe.output, inputs);
     return show(task, probe.paging);
   }
-  for_each_seed(probe.options.seed, probe.last_seed, [&](std::uint32_t seed) {
+  for (const auto& [file, seed] : files_of(probe)) {
     auto options = probe.options;
     options.seed = seed;
-    std::filesystem::path path = path_of_seed(*probe.output, seed, probe.last_seed);
+    std::filesystem::path path = file;
     const auto [inputs, task] = written_probe(probe, options, path.filename().string());
     write_to_file(path.string(), inputs);
     write_to_file(path.replace_extension(".txt").string(), task);
-  });
+  }
 }
 
 }  // namespace lab

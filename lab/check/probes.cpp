@@ -18,6 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether rows of the one shape, one after another, can be those of the other: CSV has rows alone.
+bool has_rows_of(const attn::Shape& shape, const attn::Shape& other) {
+  return attn::element_count(shape) == attn::element_count(other) && !shape.empty() && !other.empty() &&
+         shape.back() == other.back();
+}
+
 /// Whether the dump has inputs of the probe, with its numbers, and none with others. Masks and lengths, which
 /// many probes share, do not tell.
 bool has_inputs_of(const attn::StoredTrace& dump, const attn::StoredTrace& probe) {
@@ -25,9 +31,10 @@ bool has_inputs_of(const attn::StoredTrace& dump, const attn::StoredTrace& probe
   for (std::size_t place = 0; place < probe.tensors().size(); ++place) {
     const auto& input = probe.tensors()[place];
     const auto* theirs = dump.find(input.id);
-    if (theirs == nullptr || !attn::is_floating(input.dtype) || theirs->shape != input.shape) continue;
+    if (theirs == nullptr || !attn::is_floating(input.dtype) || !has_rows_of(theirs->shape, input.shape))
+      continue;
     const auto a = dump.read(static_cast<std::size_t>(theirs - dump.tensors().data())), b = probe.read(place);
-    if (distance(a.view(), b.view()) > distance_of_other_probe) return false;
+    if (distance({a.dtype(), input.shape, a.view().data}, b.view()) > distance_of_other_probe) return false;
     has_one = true;
   }
   return has_one;
@@ -89,21 +96,23 @@ std::string probe_of(const std::string& probe, const attn::StoredTrace& dump, co
     const auto found = std::find_if(probes.begin(), probes.end(), is_its);
     return found == probes.end() ? std::string() : found->string();
   };
-  auto found = first([&](const fs::path& one) { return one.stem() == fs::path(path).stem(); });
+  const auto stem = fs::path(path).stem(), folder = fs::path(path).parent_path().filename();
+  auto found = first([&](const fs::path& one) { return one.stem() == stem; });
+  if (found.empty()) found = first([&](const fs::path& one) { return one.stem() == folder; });
   if (!found.empty()) refuse_other_name(dump, path, found);
   const auto wanted = named_probe(dump);
   if (found.empty() && !wanted.empty())
     found = first([&](const fs::path& one) { return named_probe(*attn::open_trace(one)) == wanted; });
   if (found.empty())
     found = first([&](const fs::path& one) { return has_inputs_of(dump, *attn::open_trace(one)); });
-  if (found.empty())
-    throw OtherProbe(
-        fmt::format("--probe {} has no probe of {}: none of its name, none {}; valid: a probe named {}.npz, "
-                    "or the inputs in "
-                    "the dump",
-                    probe, path, wanted.empty() ? "whose inputs it has" : "with the id " + wanted,
-                    fs::path(path).stem().string()));
-  return found;
+  if (!found.empty()) return found;
+  const auto message = fmt::format(
+      "--probe {} has no probe of {}: none of its name, none {}; valid: a probe named {}.npz, or config or "
+      "an "
+      "input in the dump",
+      probe, path, wanted.empty() ? "whose inputs it has" : "with the id " + wanted, stem.string());
+  if (wanted.empty()) throw UnknownProbe(message);
+  throw OtherProbe(message);
 }
 
 }  // namespace lab

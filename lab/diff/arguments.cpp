@@ -31,7 +31,9 @@ const char* const about_diff =
     "1e-5 · m in float32, 1e-3 + 1e-3 · m in float16, 1e-2 + 1e-2 · m in bfloat16, the coarser of two types, "
     "and nothing in whole numbers and in printed traces. Infinities equal themselves, and so does nan.\n"
     "\n"
-    "Exit status: 0 where A and B are equal, 1 where they differ, 2 for trouble.";
+    "Exit status: 0 where A and B are equal, 1 where they differ, 2 for trouble. An option with another "
+    "value "
+    "is a difference, too, but for those that say what is read or shown; --ignore-config leaves options out.";
 
 void refuse_extra_of_diff(const CLI::App& app, const std::string& argument) {
   if (argument.starts_with('-')) refuse_option(app, "diff", argument.substr(0, argument.find('=')));
@@ -63,6 +65,10 @@ void add_tolerance_options(CLI::App& app, Comparison& comparison, const std::str
   app.add_flag_callback(
          "--only-common", [&] { comparison.only_common = true; },
          help_of_option("compare the ids that both have, and no words"))
+      ->group(group);
+  app.add_flag_callback(
+         "--ignore-config", [&] { comparison.ignores_config = true; },
+         help_of_option("compare numbers alone, whatever the options and the words"))
       ->group(group);
   add_text_option(app, "rename", "FROM=TO", Values::list,
                   help_of_option("the id FROM of either counts as TO; repeatable, groups end in /"),

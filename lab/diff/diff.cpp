@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "lab/check/probes.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
 #include "page/text/table.hpp"
 #include "trace/diagnosis/names.hpp"
+#include "trace/diagnosis/strided.hpp"
 #include "trace/diff/report.hpp"
 #include "trace/diff/text_page.hpp"
 #include "trace/stored_trace.hpp"
@@ -28,6 +30,7 @@ DiffSettings settings_of(const Comparison& comparison) {
   return {.absolute = comparison.absolute,
           .relative = comparison.relative,
           .only_common = comparison.only_common,
+          .ignores_config = comparison.ignores_config,
           .renames = comparison.renames};
 }
 
@@ -62,7 +65,28 @@ DiffReport compare_with_text(RunLesson run, const std::string& expected, const D
   return report_of(diff, names, run.comparison);
 }
 
-/// Adds what common names of the file stand for in the run: "attn_output" is output. Returns that in words.
+attn::AnyTensor read(const attn::StoredTrace& trace, const std::string& id) {
+  return trace.read(static_cast<std::size_t>(trace.find(id) - trace.tensors().data()));
+}
+
+/// A program's tensors as the run has them: without axes of length 1 before those of any tensor of the run.
+attn::TensorsAsTrace without_axes_of_one(const attn::StoredTrace& file, const attn::StoredTrace& of_run) {
+  attn::Tensors tensors;
+  for (const auto& stored : file.tensors()) {
+    auto shape = stored.shape;
+    const auto is_in_run = [&] {
+      return std::any_of(of_run.tensors().begin(), of_run.tensors().end(),
+                         [&](const auto& tensor) { return tensor.shape == shape; });
+    };
+    while (!is_in_run() && shape.size() > 1 && shape.front() == 1) shape.erase(shape.begin());
+    auto tensor = read(file, stored.id);
+    tensors.emplace(stored.id, is_in_run() ? attn::reshaped(tensor, shape) : std::move(tensor));
+  }
+  return {file.header(), std::move(tensors)};
+}
+
+/// Adds what common names of the file stand for in the run: "attn_output" is output, or, where that could be
+/// several tensors of its shape, the one that is nearest in numbers. Returns that in words.
 std::string add_common_names(DiffSettings& settings, const attn::StoredTrace& file,
                              const attn::StoredTrace& of_run) {
   std::vector<std::string> ids, taken;
@@ -72,13 +96,30 @@ std::string add_common_names(DiffSettings& settings, const attn::StoredTrace& fi
     if (of_run.find(tensor.id) != nullptr || attn::renamed(tensor.id, settings.renames) != tensor.id)
       continue;
     auto meant = attn::meaning_of(tensor.id, ids).ids;
-    std::erase_if(meant, [&](const auto& id) { return of_run.find(id)->shape != tensor.shape; });
-    if (meant.size() != 1) continue;
-    settings.renames.emplace_back(tensor.id, meant.front());
-    taken.push_back(fmt::format("{} is taken for {}", tensor.id, meant.front()));
-    std::erase(ids, meant.front());
+    std::erase_if(meant, [&](const auto& id) {
+      return id.empty() || of_run.find(id)->shape != tensor.shape;  // a part that the lesson lacks has no id
+    });
+    if (meant.empty()) continue;
+    const auto theirs = read(file, tensor.id);
+    const auto apart = [&](const auto& id) { return distance(theirs.view(), read(of_run, id).view()); };
+    const auto nearest = *std::min_element(meant.begin(), meant.end(),
+                                           [&](const auto& a, const auto& b) { return apart(a) < apart(b); });
+    settings.renames.emplace_back(tensor.id, nearest);
+    taken.push_back(fmt::format("{} is taken for {}", tensor.id, nearest));
+    std::erase(ids, nearest);
   }
   return taken.empty() ? "" : attn::format_paragraph(fmt::format("{}.", fmt::join(taken, ", ")));
+}
+
+/// What --only-common leaves out of the file.
+std::string left_out(const DiffSettings& settings, const attn::StoredTrace& file,
+                     const attn::StoredTrace& of_run) {
+  std::vector<std::string> names;
+  for (const auto& tensor : file.tensors())
+    if (of_run.find(attn::renamed(tensor.id, settings.renames)) == nullptr) names.push_back(tensor.id);
+  if (names.empty() || !settings.only_common || !settings.only.empty()) return "";
+  return attn::format_paragraph(
+      fmt::format("Left out, since this run has no such tensor: {}.", fmt::join(names, ", ")));
 }
 
 DiffReport compare_with_data(const RunLesson& run, const attn::StoredTrace& expected,
@@ -92,11 +133,16 @@ DiffReport compare_with_data(const RunLesson& run, const attn::StoredTrace& expe
   std::optional<attn::Recorder> recorder;
   const bool all_claims_hold = run_lesson_into(
       run, [&](const attn::Header& header) -> attn::Sink& { return recorder.emplace(header); });
-  const auto taken = expected.header().lesson.empty() ? add_common_names(settings, expected, *recorder) : "";
-  auto diff = attn::compare_traces(expected, *recorder, settings);
+  const bool is_of_program = expected.header().lesson.empty();
+  std::optional<attn::TensorsAsTrace> fitted;
+  if (is_of_program) fitted = without_axes_of_one(expected, *recorder);
+  const auto& theirs = fitted ? *fitted : expected;
+  const auto taken = is_of_program ? add_common_names(settings, theirs, *recorder) : "";
+  auto diff = attn::compare_traces(theirs, *recorder, settings);
   diff.claims_of_b_hold = all_claims_hold;
   auto report = report_of(diff, names, run.comparison);
-  if (run.comparison.format != Format::json) report.text = taken + report.text + hint_on_absent(diff, names);
+  if (run.comparison.format != Format::json)
+    report.text = taken + report.text + hint_on_absent(diff, names) + left_out(settings, theirs, *recorder);
   return report;
 }
 

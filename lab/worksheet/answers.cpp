@@ -11,6 +11,7 @@
 
 #include "attn/error.hpp"
 #include "page/worksheet/written.hpp"
+#include "trace/entry.hpp"
 #include "trace/wording.hpp"
 
 namespace lab {
@@ -38,6 +39,22 @@ void add_step(attn::Dump& dump, const std::string& id, const attn::Shape& shape,
   dump.tensors.emplace(id, std::move(tensor));
 }
 
+/// Leaves out what is no number, and says so.
+std::vector<std::string> readable(attn::Dump& dump, const std::string& id, const attn::Shape& shape,
+                                  std::vector<std::string> cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (cells[i].find_first_not_of(" \t_?") == std::string::npos || attn::written_number(cells[i])) continue;
+    auto place = attn::index_at(i, shape);
+    place.erase(place.begin());  // of a batch of one
+    dump.assume(
+        fmt::format("{} at {}[{}] is no number and counts as blank; valid: a whole number, a decimal, a "
+                    "fraction such as 3/7, or sqrt(2)/2.",
+                    attn::in_message(cells[i]), id, fmt::join(place, ", ")));
+    cells[i].clear();
+  }
+  return cells;
+}
+
 attn::Dump dump_of(const attn::Answers& answers, const attn::Sheet& sheet,
                    const std::map<std::string, attn::Shape>& shapes, const std::string& path) {
   attn::Dump dump;
@@ -50,12 +67,15 @@ attn::Dump dump_of(const attn::Answers& answers, const attn::Sheet& sheet,
     if (cells.mapped().size() != step.written.size())
       throw attn::Error(fmt::format("{}: {} has {} places; valid: the {} of the worksheet", path, id,
                                     cells.mapped().size(), step.written.size()));
-    add_step(dump, id, shapes.at(id), attn::written_numbers(cells.mapped(), path + ": " + id));
+    const auto& shape = shapes.at(id);
+    add_step(dump, id, shape,
+             attn::written_numbers(readable(dump, id, shape, cells.mapped()), path + ": " + id));
   }
   for (const auto& [id, cells] : rest) dump.unknown.push_back(id);
   if (dump.tensors.empty())
-    throw attn::Error(
-        fmt::format("{} is not filled in; valid: a number in one of its {} blanks", path, sheet.blanks()));
+    throw BlankSheet(
+        fmt::format("{} is not filled in; valid: a number in one of its {} blanks", path, sheet.blanks()),
+        sheet.blanks(), sheet.asked.size());
   return dump;
 }
 

@@ -250,7 +250,11 @@ std::optional<std::size_t> LayerCosts::crossing(std::string_view layer, std::siz
     return multiply_adds(layer, {n, d}) < multiply_adds("full", {n, d});
   };
   if (!takes_less(longest)) return std::nullopt;
-  std::size_t low = 0, high = longest;  // the layer takes less at high, and not at low
+  std::size_t low = 0, high = 1;  // in the end the layer takes less at high, and not at low
+  while (!takes_less(high)) {
+    low = high;
+    high = std::min(2 * high, longest);
+  }
   while (high - low > 1) {
     const std::size_t middle = low + (high - low) / 2;
     (takes_less(middle) ? high : low) = middle;

@@ -62,8 +62,8 @@ class LayerCosts {
   }
 
   /// The smallest n up to `longest` from which on full attention takes more multiply-adds than another layer;
-  /// nothing where it takes no more at `longest`. It is searched by halves: once full attention takes more,
-  /// it does so for every greater n.
+  /// nothing where it takes no more at `longest`. It is searched by doubling and by halves: once full
+  /// attention takes more, it does so for every greater n.
   std::optional<std::size_t> crossing(std::string_view layer, std::size_t d, std::size_t longest);
 
  private:

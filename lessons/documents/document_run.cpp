@@ -9,6 +9,7 @@
 
 #include "attn/ops/dropout.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/text/width.hpp"
 #include "document/flow.hpp"
 #include "document/prose.hpp"
 #include "formula/edits.hpp"
@@ -257,6 +258,24 @@ std::vector<std::string> with_aligned_equals(std::vector<std::string> lines) {
   return lines;
 }
 
+/// A line of code that is wider than a page is cut behind the last minus sign in brackets that fits.
+std::vector<std::string> cut_to_page(const std::vector<std::string>& lines) {
+  constexpr std::size_t widest = 76;
+  std::vector<std::string> cut;
+  for (const auto& line : lines) {
+    const auto open = line.find('('), end = line.rfind(" - ", widest - 3);
+    const bool is_wide =
+        attn::display_width(line) > widest && open != line.npos && end != line.npos && open < end;
+    if (!is_wide) {
+      cut.push_back(line);
+      continue;
+    }
+    cut.push_back(line.substr(0, end + 2));
+    cut.push_back(std::string(open + 1, ' ') + line.substr(end + 3));
+  }
+  return cut;
+}
+
 /// Whether a single entry of it takes as many steps as a table has entries, which are faster computed
 /// together.
 bool goes_through_much(const formula::Expr& x, const formula::Sheet& sheet, std::size_t times = 1) {
@@ -319,6 +338,7 @@ DocumentRun::DocumentRun(Workbench& bench, const Functions& functions)
   set("words", keys.size() > 0 ? static_cast<double>(keys.lengths().front()) : 0.0);
   set("has_mask", options.causal || options.window || is_padded || bench.trace.is_given("mask"));
   set("many_heads", 0.0);
+  set("defined", !options.define.empty());
 }
 
 void DocumentRun::set_mask(const std::optional<Mask<3>>& mask) {
@@ -343,7 +363,8 @@ void DocumentRun::tell(const document::Document& document) {
   const Scope scope;
   settle_axes(document);
   settle_front(document);
-  results_ = document.front("code");
+  for (const auto& name : document::cut_at_commas(document.front("code")))
+    results_.push_back(step_of_remark(name));
   tell_definitions();
   const auto sections = sections_of(document.blocks, scope);
   require_steps_of_remarks();
@@ -355,7 +376,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell(sections[i], std::span(sections).subspan(i + 1));
     if (i == last_step) {
       require_all_defined();
-      tell_code(results_);
+      tell_code();
     }
   }
 }
@@ -814,7 +835,7 @@ void DocumentRun::tell_flow(const document::Block& block, std::span<const Sectio
     sheet.tensor(name);
     (is_source ? flow.sources : flow.results).push_back(name);
   }
-  for (const auto& name : document::cut_at_commas(results_))
+  for (const auto& name : results_)
     if (block.call.arguments.empty() && sheet.definition_of(name) != nullptr) flow.results.push_back(name);
   if (sheet.definitions().empty()) return;
   if (flow.results.empty()) flow.results = {sheet.definitions().back().name};
@@ -937,11 +958,10 @@ void DocumentRun::tell_next(const Section& section) {
   bench_.try_next(proposals, spare);
 }
 
-void DocumentRun::tell_code(const std::string& target) {
+void DocumentRun::tell_code() {
   const auto& steps = sheet_.definitions();
-  const auto targets = document::cut_at_commas(target);
   const auto last = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) {
-    return targets.empty() || std::find(targets.begin(), targets.end(), step.name) != targets.end();
+    return results_.empty() || std::find(results_.begin(), results_.end(), step.name) != results_.end();
   });
   std::set<std::string> needed;
   for (auto step = last; step != steps.rend(); ++step) {
@@ -958,9 +978,9 @@ void DocumentRun::tell_code(const std::string& target) {
     list.insert(list.end(), of_step.begin(), of_step.end());
   }
   if (bench_.options.code != "xtensor") lines = with_projections_joined(lines);
-  if (!lines.empty()) bench_.code(with_aligned_equals(std::move(lines)));
+  if (!lines.empty()) bench_.code(cut_to_page(with_aligned_equals(std::move(lines))));
   if (!others.empty())
-    bench_.trace.within("rest", [&] { bench_.code(with_aligned_equals(std::move(others))); });
+    bench_.trace.within("rest", [&] { bench_.code(cut_to_page(with_aligned_equals(std::move(others)))); });
 }
 
 attn::Worked DocumentRun::worked(const formula::Definition& definition, const attn::Index& at) const {

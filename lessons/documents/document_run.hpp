@@ -192,7 +192,7 @@ class DocumentRun {
   void require_all_defined() const;
   void tell_claim(const document::Block& item);
   void tell_next(const Section& section);
-  void tell_code(const std::string& target);
+  void tell_code();
 
   /// How the entry of a step comes about. A step that is hidden, or that the trace does not speak of, has no
   /// entries to name: it is worked out, too.
@@ -241,7 +241,7 @@ class DocumentRun {
   std::set<std::string> steps_;  ///< of the document, those that are left out, too
   std::set<std::string> hidden_;
   std::map<std::string, std::string> drawn_as_;  ///< what a flow calls steps
-  std::string results_;                          ///< the steps that the page's code computes
+  std::vector<std::string> results_;             ///< the steps that the page's code computes
   std::set<std::string> told_;                   ///< names of claims and parts
   std::map<std::string, std::string> of_page_;   ///< steps that the front matter gave other names
   std::optional<Mask<3>> mask_;

@@ -58,14 +58,16 @@ std::string likeliest_words(const CausalDecoder& decoder, const Tensor<2>& logit
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// The place of the form for the other number, "do" for "does", or nothing where there is none.
+/// The place of the form for the other number, "do" for "does", or nothing where there is none. "its" is no
+/// form of "it".
 std::optional<std::size_t> other_form(const CausalDecoder& decoder, std::size_t word) {
   const auto& text = decoder.words[word];
-  std::vector<std::string> forms = {text + "s", text + "es"};
-  for (const auto* ending : {"s", "es"}) {
-    const std::string_view end = ending;
-    if (text.size() > end.size() && text.substr(text.size() - end.size()) == end)
-      forms.push_back(text.substr(0, text.size() - end.size()));
+  std::vector<std::string> forms;
+  for (const std::string ending : {"s", "es"}) {
+    const std::size_t shortest = ending == "s" ? 3 : 2;
+    if (text.size() >= shortest) forms.push_back(text + ending);
+    if (text.size() >= shortest + ending.size() && text.ends_with(ending))
+      forms.push_back(text.substr(0, text.size() - ending.size()));
   }
   for (const auto& [one, many] : {std::pair("is", "are"), std::pair("was", "were")}) {
     if (text == one) forms = {many};

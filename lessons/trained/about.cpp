@@ -167,19 +167,25 @@ std::string who_is_about_whom(const attn::Event& weights) {
   constexpr std::size_t most = 3;
   const auto axis = weights.tensor->shape.size() - 2;
   const auto queries = weights.tensor->shape[axis], keys = weights.tensor->shape.back();
-  const auto name = [&](std::size_t word) { return name_along(weights, axis, word); };
   struct Look {
     std::size_t query, key;
     double share;
     bool is_of_pronoun;
+    std::string asks, answers;
   };
   std::vector<Look> looks;
-  for (std::size_t query = 0; query < queries; ++query) {
-    const auto key = strongest_in_row(weights, query);
-    const auto share = weights.tensor->at(query * keys + key);
-    if (key == query || !(share > 0.5) || name(query) == "<pad>") continue;
-    const auto readings = lexicon().guessed_readings(name(query));
-    looks.push_back({query, key, share, readings.front().part == "pronoun"});
+  const auto samples = weights.axes.front() == "batch" ? weights.tensor->shape.front() : 1;
+  const auto rows_of_sample = attn::element_count(weights.tensor->shape) / keys / samples;
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    const auto& words = weights.labels[axis].of(sample);
+    for (std::size_t query = 0; query < queries; ++query) {
+      const auto row = sample * rows_of_sample + query;
+      const auto key = strongest_in_row(weights, row);
+      const auto share = weights.tensor->at(row * keys + key);
+      if (key == query || !(share > 0.5) || words[query] == "<pad>") continue;
+      const auto readings = lexicon().guessed_readings(words[query]);
+      looks.push_back({query, key, share, readings.front().part == "pronoun", words[query], words[key]});
+    }
   }
   std::stable_sort(looks.begin(), looks.end(), [](const Look& a, const Look& b) {
     const auto far = [](const Look& look) {
@@ -188,14 +194,15 @@ std::string who_is_about_whom(const attn::Event& weights) {
     return std::tuple(!a.is_of_pronoun, far(b)) < std::tuple(!b.is_of_pronoun, far(a));
   });
   if (looks.empty())
-    return "The model looks for the word that each one is about. Here no word gives more than half to "
-           "another one.";
+    return "The model guesses which word each one is about. Here no word gives more than half to another "
+           "one.";
   if (looks.size() > most) looks.resize(most);
   std::vector<std::string> said;
   for (const auto& look : looks)
-    said.push_back(fmt::format("\"{}\" {}at \"{}\" ({:.2f})", name(look.query), said.empty() ? "looks " : "",
-                               name(look.key), look.share));
-  return fmt::format("The model looks for the word that each one is about: {}.", fmt::join(said, ", "));
+    said.push_back(fmt::format("\"{}\" {}at \"{}\" ({:.2f})", look.asks, said.empty() ? "looks " : "",
+                               look.answers, look.share));
+  return fmt::format("The model guesses which word each one is about, and can be wrong: {}.",
+                     fmt::join(said, ", "));
 }
 
 }  // namespace lessons

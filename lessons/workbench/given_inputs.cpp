@@ -310,6 +310,27 @@ void part_queries_from_keys(const Lesson& lesson, const GivenInputs& given, Opti
   options.target = {lettered_tokens(queries)};
 }
 
+/// Weights with one axis more than those of a single head are of as many heads as that is long, where they
+/// are of one sentence, have a batch axis besides, or their trace says so.
+void follow_heads(const Lesson& lesson, const GivenInputs& given, Options& options) {
+  if (options.heads || !lesson.uses("heads") || options.typed.count("heads") > 0) return;
+  for (const auto& input : lesson.inputs(options)) {
+    if (input.axes.empty() || input.axes.front() != "[head]") continue;
+    const auto* tensor = given.find(input.id);
+    if (tensor == nullptr || !is_input(*tensor)) continue;
+    const auto rank = tensor->shape.size();
+    if (rank != input.axes.size() + 1 && rank != input.axes.size()) continue;
+    const auto heads = tensor->shape[rank - input.axes.size()];
+    const bool is_of_one = options.sentence.size() == 1 && options.typed.count("sentence") > 0;
+    const attn::ConfigValue in_header(static_cast<std::int64_t>(heads));
+    const auto& config = given.header().config;
+    const bool is_said = std::any_of(config.begin(), config.end(), [&](const auto& option) {
+      return option.first == "heads" && option.second == in_header;
+    });
+    if (rank > input.axes.size() || is_of_one || is_said) options.heads = heads;
+  }
+}
+
 bool types_a_text(const Options& options) {
   return !options.sentence.empty() || !options.source.empty() || !options.target.empty();
 }
@@ -325,7 +346,9 @@ GivenInputs::GivenInputs(const attn::StoredTrace* file, std::vector<SetInput> se
     tensors_.push_back({.id = id, .dtype = tensor->dtype(), .shape = tensor->shape()});
     set_.push_back(std::move(*tensor));
   }
-  if (file != nullptr) tensors_.insert(tensors_.end(), file->tensors().begin(), file->tensors().end());
+  if (file == nullptr) return;
+  header_ = file->header();
+  tensors_.insert(tensors_.end(), file->tensors().begin(), file->tensors().end());
 }
 
 attn::AnyTensor GivenInputs::read(std::size_t index) const {
@@ -374,6 +397,7 @@ void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options&
 
 void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options) {
   follow_values(lesson, given, options);
+  follow_heads(lesson, given, options);
   part_queries_from_keys(lesson, given, options);
   const Facts facts(lesson, given, options);
   follow_dimensions(lesson, facts, options);

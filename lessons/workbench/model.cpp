@@ -35,6 +35,8 @@ constexpr std::array<std::string_view, 18> decided_by_a_model = {
     "hidden",     "d-ff", "layers",    "classes",    "draws",      "weight-scale",
     "embeddings", "rng",  "attention", "norm-order", "activation", "memory"};
 
+constexpr std::size_t count_of_dimensions = 10;  // which come first
+
 bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
   const auto& ids = trained.replaceable;
   return std::all_of(set.begin(), set.end(), [&](const SetInput& input) {
@@ -210,6 +212,11 @@ bool has_pairs(const Lesson& lesson, const Options& run) {
 
 }  // namespace
 
+bool is_dimension_of_model(std::string_view key) {
+  const auto* end = decided_by_a_model.begin() + count_of_dimensions;
+  return std::find(decided_by_a_model.begin(), end, key) != end;
+}
+
 attn::TokenBatch tokens_for(const Lesson& lesson, const Options& options,
                             const std::vector<std::string>& texts, Side side) {
   const bool is_cut = options.model && lesson.trained && lesson.trained->reads != Reads::vocabulary;
@@ -316,6 +323,7 @@ std::optional<std::vector<SetInput>> beside(const std::vector<SetInput>& set, st
 std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const std::vector<SetInput>& set) {
   if (options.model == "none") {
     options.model.reset();
+    options.in_place_of_model.clear();
     return {};
   }
   if (!lesson.trained) return {};
@@ -325,6 +333,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     if (is_typed)
       throw Error(
           fmt::format("--model {} brings what --{} decides; valid: one of the two", *options.model, *flag));
+    if (*flag != "input") options.in_place_of_model = "--" + std::string(*flag);
     return {};
   }
   auto run = with_own_texts(lesson, options);
@@ -363,6 +372,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     throw Error(
         fmt::format("--model {} gives tensors of another shape than --set; valid: one of the two", name));
   options.model.reset();
+  options.in_place_of_model = "--set";
   return {};
 }
 

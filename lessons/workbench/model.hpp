@@ -113,10 +113,14 @@ enum class Side { source, target };
 attn::TokenBatch tokens_for(const Lesson& lesson, const Options& options,
                             const std::vector<std::string>& texts, Side side = Side::source);
 
+/// Whether a model decides how long that is: an option such as d-model.
+bool is_dimension_of_model(std::string_view key);
+
 /// The inputs that the lesson's model gives: that of `--model`; else the shipped one where it knows all words
 /// and nothing was typed that decides dimensions, draws or inputs. `set` are the inputs of --set: one that
 /// the model lets replace, of the model's shape, takes the place of the model's. Sets the options that
-/// follow, and `options.unknown_word` where a word keeps the model from being used. Throws attn::Error where
+/// follow, and `options.unknown_word` where a word keeps the model from being used, or
+/// `options.in_place_of_model` where an option does. Throws attn::Error where
 /// `--model` goes with such an option, names no file, or a model of another task.
 std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const std::vector<SetInput>& set);
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/diagnosis/masks.hpp"
 #include "trace/event.hpp"
 
 namespace lessons {
@@ -73,6 +74,7 @@ struct Options {
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
   std::string missing_model{};                ///< likewise: where its file was looked for
+  std::string in_place_of_model{};            ///< likewise: an option, "--d-model", that decides what it would
   std::string numbers{};                      ///< where those of --input come from, as its trace says
   std::vector<std::string> vocabulary{};      ///< the words that the lesson's model writes
   /// Words that the model lacks, and what it reads in their place.
@@ -91,9 +93,10 @@ struct Options {
     return is_there || found == read_as.end() ? word : as_read(found->second, words);
   }
 
-  std::vector<std::string> input{};    ///< the files of --input, which every lesson takes
-  std::vector<std::string> set{};      ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"
-  std::set<std::string_view> typed{};  ///< keys of the options that were typed, not defaults
+  std::vector<std::string> input{};  ///< the files of --input, which every lesson takes
+  std::vector<std::string> set{};    ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"
+  attn::MaskTrue mask_true = attn::MaskTrue::by_name;  ///< in the masks that are given
+  std::set<std::string_view> typed{};                  ///< keys of the options that were typed, not defaults
 };
 
 /// What an option is in lessons with heads where it is not given.

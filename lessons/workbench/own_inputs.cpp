@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -13,8 +14,11 @@
 #include "trace/csv.hpp"
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/names.hpp"
 #include "trace/diagnosis/strided.hpp"
+#include "trace/diagnosis/synonyms.hpp"
 #include "trace/event.hpp"
+#include "trace/filter.hpp"
 
 namespace lessons {
 
@@ -82,7 +86,9 @@ attn::Tensors inputs_of(const Lesson& lesson, const Options& options, const Dump
 std::optional<ExpectedTensor> expected_mask(const std::string& id,
                                             const std::vector<ExpectedTensor>& expected) {
   const auto group = id.substr(0, id.size() - last_of_path(id).size());
-  const auto is_scores = [&](const ExpectedTensor& one) { return one.id == group + "scores"; };
+  const auto is_scores = [&](const ExpectedTensor& one) {
+    return one.id == group + "scores" || one.id == group + "weights";
+  };
   const auto scores = std::find_if(expected.begin(), expected.end(), is_scores);
   if (scores == expected.end()) return std::nullopt;
   const auto& shape = scores->shape;
@@ -94,13 +100,41 @@ std::optional<ExpectedTensor> expected_mask(const std::string& id,
                         .shows_batch = scores->shows_batch};
 }
 
-/// Somebody's mask, whose shape and meaning the other inputs decide, with what was assumed of it.
+/// Somebody's mask, whose shape and meaning the other inputs decide, with what was assumed of it. Throws
+/// attn::Error for one that is none of this run.
 std::optional<AnyTensor> mask_of(Dump& dump, const ExpectedTensor& mask, attn::MaskTrue mask_true) {
   std::erase_if(dump.undecided, [&](const auto& tensor) { return !attn::contains(tensor.ids, mask.id); });
+  Ids given;
+  const auto add = [&](const attn::NamedTensor& tensor) {
+    given.push_back(fmt::format("{} ({})", tensor.name, attn::to_string(tensor.tensor.shape())));
+  };
+  for (const auto& tensor : dump.undecided) add(tensor);
+  if (const auto named = dump.as_named.find(mask.id); named != dump.as_named.end()) add(named->second);
   attn::fit(dump, {mask}, mask_true);
   const auto found = dump.tensors.find(mask.id);
-  if (found == dump.tensors.end() || found->second.shape() != mask.shape) return std::nullopt;
-  return found->second;
+  if (found != dump.tensors.end() && found->second.shape() == mask.shape) return found->second;
+  if (given.empty()) return std::nullopt;
+  const auto queries = mask.shape[1], keys = mask.shape[2];
+  throw attn::Error(fmt::format(
+      "{} in --input: no mask of this run, which has one for all heads; valid: ({}) or ({}×{}), a batch "
+      "before it, heads only where all have the same, of true and false, of 1 and 0, or of 0 and −∞",
+      attn::listed(given, "and"), keys, queries, keys));
+}
+
+/// The mask behind somebody's masked scores, which are −∞ or a large negative number where it hides.
+std::optional<AnyTensor> mask_behind(const Dump& dump, const ExpectedTensor& mask) {
+  constexpr double largest_hidden = -1e4;
+  const auto masked = dump.tensors.find(mask.id + "ed");
+  if (masked == dump.tensors.end()) return std::nullopt;
+  AnyTensor seen(attn::Dtype::boolean, masked->second.shape());
+  bool hides = false;
+  for (std::size_t i = 0; i < attn::element_count(seen.shape()); ++i) {
+    seen.elements<bool>()[i] = !(masked->second.view().at(i) <= largest_hidden);
+    hides = hides || !seen.elements<bool>()[i];
+  }
+  auto fitted = hides ? attn::as_mask(seen, mask.id, mask, attn::MaskTrue::seen) : std::nullopt;
+  if (!fitted) return std::nullopt;
+  return std::move(fitted->tensor);
 }
 
 /// What lengths and options hide.
@@ -156,26 +190,30 @@ void decide_by_shapes(const Lesson& lesson, const Options& options, const attn::
 }
 
 /// Keeps what is no input under the lesson's ids, or under its own name where it could be one; steps that the
-/// run does not have stand for nothing.
+/// run does not have stand for nothing. `known` are the ids that the lesson may have.
 void keep_others(OwnInputs& own, const Dump& dump, const attn::StoredTrace& file, const Plan& plan,
-                 const Ids& ids_of_run, const std::string& mask) {
+                 const Ids& known, const Ids& ids_of_run, const std::string& mask, bool has_mask) {
   const auto is_input = [&](const auto& id) {
     return find_input(*plan.lesson, plan.options, id).has_value();
   };
   for (const auto& [id, tensor] : dump.tensors) {
-    if (id == mask || own.tensors.contains(id)) continue;
+    if ((id == mask && has_mask) || own.tensors.contains(id)) continue;
     if (attn::contains(ids_of_run, id))
       own.others.emplace(id, tensor);
     else
       own.other_names.push_back(dump.as_named.at(id).name);
   }
   for (const auto& tensor : dump.undecided) {
-    if (attn::contains(tensor.ids, mask)) continue;
+    if (has_mask && attn::contains(tensor.ids, mask)) continue;
     const bool may_be_input = std::any_of(tensor.ids.begin(), tensor.ids.end(), is_input);
     own.others.emplace(may_be_input ? tensor.name : tensor.ids[0], tensor.tensor);
   }
+  const auto is_common = [&](const std::string& name) {  // of a step that only other lessons have
+    return attn::meaning_of(name, known).ids.empty() &&
+           (name == "output" || attn::synonym_of(attn::folded(name)) != nullptr);
+  };
   for (const auto& name : dump.unknown)
-    if (const auto* stored = file.find(name); name.find('.') == name.npos)
+    if (const auto* stored = file.find(name); name.find('.') == name.npos && !is_common(name))
       own.others.emplace(name, file.read(static_cast<std::size_t>(stored - file.tensors().data())));
     else
       own.other_names.push_back(name);
@@ -218,6 +256,20 @@ std::optional<std::string> assumed_heads(const Lesson& lesson, const Options& op
   return std::nullopt;
 }
 
+/// That X [12×1×64] is 12 texts of one token each, though PyTorch has one of 12 so.
+std::optional<std::string> read_as_batch(const attn::StoredTrace& file) {
+  if (!file.header().lesson.empty()) return std::nullopt;
+  for (const std::string_view id : {"X", "X_target"}) {
+    const auto* X = file.find(id);
+    if (X == nullptr || X->shape.size() != 3 || X->shape[0] == 1 || X->shape[1] != 1) continue;
+    return fmt::format(
+        "{0} is {1} texts of one token each; if it is [token×batch×d_model], as PyTorch has it by default, "
+        "save {0}.transpose(0, 1).",
+        id, X->shape[0]);
+  }
+  return std::nullopt;
+}
+
 bool is_separator(char c) {
   return c == '.' || c == '/';
 }
@@ -230,6 +282,27 @@ std::size_t begin_of_difference(const std::string& a, const std::string& b) {
   return separator == a.npos ? 0 : separator + 1;
 }
 
+/// "FILE" of "FILE:layers.0", where there is that file and none of the whole name.
+std::string file_of(const std::string& path) {
+  const auto colon = path.rfind(':');
+  const bool has_part =
+      colon != path.npos && !std::filesystem::exists(path) && std::filesystem::exists(path.substr(0, colon));
+  return has_part ? path.substr(0, colon) : path;
+}
+
+/// The groups that a part names one of: "layers." of "layers.1", and of "layers.1.self_attn" that and
+/// "layers.1.".
+Ids groups_with_siblings(const std::string& part) {
+  Ids groups;
+  for (std::size_t begin = 0; begin < part.size();) {
+    const auto end = std::min(part.find_first_of("./", begin), part.size());
+    const bool is_numbered = part.find_first_not_of("0123456789", begin) >= end;
+    if (begin > 0 && (is_numbered || end == part.size())) groups.push_back(part.substr(0, begin));
+    begin = end + 1;
+  }
+  return groups;
+}
+
 /// Refuses names of which each could be the same input, as those of several layers are. `names_in_files` are
 /// those in each file of --input.
 void refuse_contested(const OwnInputs& own, const Options& typed, const std::vector<Ids>& names_in_files) {
@@ -238,13 +311,16 @@ void refuse_contested(const OwnInputs& own, const Options& typed, const std::vec
   Ids ids, parts;
   for (const auto& [id, of_id] : own.contested)
     if (of_id == names) ids.push_back(id);
-  std::size_t place = 0;
-  while (!attn::contains(names_in_files[place], names.front())) ++place;
   const auto begin = begin_of_difference(names.front(), names.back());
-  for (const auto& name : names)
+  Ids places;
+  for (const auto& name : names) {
+    std::size_t place = 0;
+    while (!attn::contains(names_in_files[place], name)) ++place;
+    add_to(places, "--input " + typed.input[place]);
     if (const auto end = name.find_first_of("./", begin); end != name.npos)
-      add_to(parts, fmt::format("--input {}:{}", typed.input[place], name.substr(0, end)));
-  throw attn::Error(fmt::format("--input {}: {} could each be {}; valid: one of them{}", typed.input[place],
+      add_to(parts, fmt::format("--input {}:{}", file_of(typed.input[place]), name.substr(0, end)));
+  }
+  throw attn::Error(fmt::format("{}: {} could each be {}; valid: one of them{}", attn::listed(places, "and"),
                                 attn::listed(names, "and"), attn::listed(ids, "and"),
                                 parts.size() > 1 ? ", as with " + attn::listed(parts, "or") : ""));
 }
@@ -280,6 +356,29 @@ std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
   return expected;
 }
 
+void require_possible_ids(const Lesson& lesson, const Options& options,
+                          const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return;
+  const auto kind_of = [](const std::string& id) {
+    std::string kind;
+    for (const char c : last_of_path(id.ends_with('/') ? id.substr(0, id.size() - 1) : id))
+      if (std::isdigit(static_cast<unsigned char>(c)) == 0) kind += c;
+    return kind;
+  };
+  auto small = options;
+  small.input.clear();
+  const auto plan = small_plan(lesson, small);
+  Ids kinds, ids;
+  for (const auto& one : expected_tensors(plan)) ids.push_back(one.id);
+  for (auto id : possible_ids(lesson, small)) {
+    add_to(kinds, kind_of(id));
+    for (auto end = id.rfind('/'); end != id.npos; end = id.rfind('/'))
+      add_to(kinds, kind_of(id = id.substr(0, end)));
+  }
+  for (const auto& id : wanted)
+    if (!attn::contains(kinds, kind_of(id))) attn::refuse_selection(id, ids);
+}
+
 attn::Fusion fusion_of(const Options& options, std::optional<attn::FusedLayout> layout) {
   attn::Fusion fusion{.layout = layout};
   if (is_typed(options, "heads") || is_typed(options, "kv-heads")) {
@@ -298,12 +397,13 @@ std::string tensors_in(const attn::StoredTrace& file, const std::vector<std::str
 }
 
 OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::StoredTrace& file,
-                     attn::MaskTrue mask_true, std::optional<attn::FusedLayout> layout) {
+                     std::optional<attn::FusedLayout> layout) {
   auto options = typed;
   follow_config(lesson, file, options);
   const auto id = id_of_mask(lesson, options);
   const auto fusion = fusion_of(options, layout);
-  auto dump = attn::named(file, possible_ids(lesson, options), fusion);
+  const auto known = possible_ids(lesson, options);
+  auto dump = attn::named(file, known, fusion);
   decide_by_shapes(lesson, options, file, dump);
   const auto contested_inputs = [&] {
     auto contested = dump.contested;
@@ -329,9 +429,13 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
   for (const auto& one : expected) ids_of_run.push_back(one.id);
   own.other_names.clear();
   own.contested = contested_inputs();
-  keep_others(own, dump, file, plan, ids_of_run, id);
   const auto wanted = expected_mask(id, expected);
-  auto mask = wanted ? mask_of(dump, *wanted, mask_true) : std::nullopt;
+  keep_others(own, dump, file, plan, known, ids_of_run, id, wanted.has_value());
+  auto mask = wanted ? mask_of(dump, *wanted, options.mask_true) : std::nullopt;
+  const bool is_known = plan.options.causal || plan.options.window || own.tensors.contains("lengths");
+  if (wanted && !mask && !is_known && (mask = mask_behind(dump, *wanted)))
+    own.assumptions.push_back(fmt::format(
+        "Nobody gives {0}: it is taken to hide what {0}ed has −∞ or a large negative number for.", id));
   own.names = dump.assumptions;
   if (!mask) return own;
   const bool is_trace_of_ours = file.header().lesson == lesson.name;  // whose mask has all that is hidden
@@ -347,21 +451,25 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
 }
 
 std::unique_ptr<attn::StoredTrace> open_input(const std::string& path) {
-  const auto colon = path.rfind(':');
-  if (std::filesystem::exists(path) || colon == path.npos || !std::filesystem::exists(path.substr(0, colon)))
-    return attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
-  const auto whole = open_input(path.substr(0, colon));
-  const auto part = path.substr(colon + 1), siblings = part.substr(0, part.find_last_of("./") + 1);
+  const auto file = file_of(path);
+  if (file == path) return attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
+  const auto whole = open_input(file);
+  auto part = path.substr(file.size() + 1);
+  while (!part.empty() && is_separator(part.back())) part.pop_back();
+  const auto siblings = groups_with_siblings(part);
   const auto is_of_part = [&](const std::string& name) {
     return name.starts_with(part) && (name.size() == part.size() || is_separator(name[part.size()]));
+  };
+  const auto is_sibling = [&](const std::string& name) {
+    return std::any_of(siblings.begin(), siblings.end(),
+                       [&](const auto& group) { return name.starts_with(group); });
   };
   attn::Tensors tensors;
   bool is_there = false;
   for (std::size_t i = 0; i < whole->tensors().size(); ++i) {
     const auto& name = whole->tensors()[i].id;
     is_there = is_there || is_of_part(name);
-    if (is_of_part(name) || (!siblings.empty() && !name.starts_with(siblings)))
-      tensors.emplace(name, whole->read(i));
+    if (is_of_part(name) || (!siblings.empty() && !is_sibling(name))) tensors.emplace(name, whole->read(i));
   }
   if (!is_there)
     throw attn::Error(fmt::format("--input {}: the file has no tensors of {}; it has {}", path, part,
@@ -391,8 +499,9 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
   const auto held = tensors_in(*file, names_in(*file));
   const bool is_of_other = !file->header().lesson.empty() && file->header().lesson != lesson.name;
   if (is_of_other) file = as_inputs(lesson, options, *file);
-  if (has_other_names(lesson, options, *file) || (is_of_other && file->tensors().empty())) {
-    auto own = own_inputs(lesson, options, *file, attn::MaskTrue::by_name);
+  if (has_other_names(lesson, options, *file) || (is_of_other && file->tensors().empty()) ||
+      options.mask_true == attn::MaskTrue::hidden) {
+    auto own = own_inputs(lesson, options, *file);
     refuse_contested(own, typed, names);
     if (own.tensors.empty()) refuse_without_inputs(fmt::format("{}", fmt::join(typed.input, " and ")), held);
     remarks = std::move(own.names);
@@ -416,7 +525,8 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
     remarks.push_back(
         fmt::format("Taken from the trace of {}: {}.", file->header().lesson, attn::listed(taken, "and")));
   }
-  if (auto remark = assumed_heads(lesson, options, *file)) remarks.push_back(std::move(*remark));
+  for (auto remark : {assumed_heads(lesson, options, *file), read_as_batch(*file)})
+    if (remark) remarks.push_back(std::move(*remark));
   return {std::move(file), std::move(remarks)};
 }
 

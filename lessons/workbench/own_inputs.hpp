@@ -13,6 +13,11 @@ namespace lessons {
 /// The inputs and steps of a lesson, in order.
 std::vector<attn::ExpectedTensor> expected_tensors(const Plan& plan);
 
+/// Throws attn::Error for a wanted id whose last part is that of no input and no step of the lesson, whatever
+/// numbers are in it, before anything of the size of the given inputs is computed.
+void require_possible_ids(const Lesson& lesson, const Options& options,
+                          const std::vector<std::string>& wanted);
+
 /// What typed options say of fused weights.
 attn::Fusion fusion_of(const Options& options, std::optional<attn::FusedLayout> layout = {});
 
@@ -31,9 +36,9 @@ struct OwnInputs {
 };
 
 /// Finds the inputs under their common names. What a mask, lengths and the options hide is hidden together.
-/// Throws attn::Error for inputs that contradict each other.
+/// Throws attn::Error for inputs that contradict each other, and for a mask that is none of the run.
 OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
-                     attn::MaskTrue mask_true, std::optional<attn::FusedLayout> layout = {});
+                     std::optional<attn::FusedLayout> layout = {});
 
 /// Opens a file of --input, a folder of CSV files, or "FILE:layers.0": of the tensors whose names begin with
 /// "layers." only those of "layers.0.". Throws attn::Error where there is none of these.

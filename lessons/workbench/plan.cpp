@@ -258,10 +258,19 @@ const Lesson& whole_of(const Lesson& lesson) {
 bool Plan::draws_inputs() const {
   if (!lesson->uses("seed") || lesson->inputs == nullptr) return false;
   const auto inputs = lesson->inputs(options);
-  return std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
-    const bool is_absent = !input.axes.empty() && input.axes.front() == "source=memory" && !options.memory;
-    return is_drawn(input.draw) && !is_absent && given.count(input.id) == 0;
-  });
+  std::set<std::string> drawn;
+  for (const auto& input : inputs)
+    if (is_drawn(input.draw) && given.count(input.id) == 0) drawn.insert(input.id);
+  if (given.empty() || drawn.empty()) return !drawn.empty();
+  struct Found {};
+  try {  // what is given decides what is there at all
+    run_watched(*lesson, *this, [&](const attn::Tapped& tapped) {
+      if (tapped.kind == attn::Kind::input && drawn.count(tapped.id) > 0) throw Found();
+    });
+  } catch (const Found&) {
+    return true;
+  }
+  return false;
 }
 
 std::string Plan::drawn_beside_model() const {
@@ -296,7 +305,11 @@ attn::Header Plan::header() const {
   if (!options.numbers.empty())
     header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
   else if (!options.model && draws_inputs())
-    header.config.emplace_back(std::string(attn::origin_of_numbers), "drawn, not trained");
+    header.config.emplace_back(std::string(attn::origin_of_numbers),
+                               options.in_place_of_model.empty()
+                                   ? "drawn, not trained"
+                                   : fmt::format("drawn, not trained, since {} is given",
+                                                 options.in_place_of_model));
   else if (options.model && (options.typed.count("seed") > 0 || !drawn.empty()))
     header.config.emplace_back(std::string(attn::origin_of_numbers),
                                fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn));

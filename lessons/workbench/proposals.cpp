@@ -4,9 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
+#include "attn/text/tokens.hpp"
 #include "lessons/lesson.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -135,7 +138,63 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
   return kept;
 }
 
-std::string with_own_options(const std::string& command, const Options& options, const Options& usual) {
+namespace {
+
+/// " --causal --d-k 2": what a run of the lesson has otherwise than by default, but for what it starts from.
+std::string changed_options(const Options& options, const Options& usual, bool with_dimensions,
+                            const std::function<bool(std::string_view)>& may_be_said) {
+  std::string text;
+  const auto add = [&](std::string_view flag, bool is_changed, const std::string& value) {
+    if (is_changed && may_be_said(flag))
+      text += fmt::format(" --{}{}", flag, value.empty() ? "" : " " + value);
+  };
+  const auto add_number = [&](std::string_view flag, const std::optional<std::size_t>& number,
+                              std::optional<std::size_t> otherwise) {
+    add(flag, number && number != otherwise, number ? fmt::format("{}", *number) : "");
+  };
+  add("causal", options.causal && !usual.causal, "");
+  add_number("window", options.window, usual.window);
+  add("temperature", options.temperature != usual.temperature, fmt::format("{:g}", options.temperature));
+  add("mask", options.mask != usual.mask, options.mask);
+  if (!with_dimensions) return text;
+  constexpr std::size_t default_d_model = 8;
+  const auto of_head = options.d_model.value_or(default_d_model) / options.heads.value_or(1);
+  add_number("d-model", options.d_model, usual.d_model.value_or(default_d_model));
+  add_number("heads", options.heads, usual.heads);
+  add_number("kv-heads", options.kv_heads, usual.kv_heads ? usual.kv_heads : options.heads);
+  add_number("d-k", options.d_k, usual.d_k.value_or(of_head));
+  add_number("d-v", options.d_v, usual.d_v.value_or(of_head));
+  return text;
+}
+
+}  // namespace
+
+std::string with_own_tokens(const std::string& command, const Plan& plan) {
+  const std::string flag = "--explain '";
+  const auto start = command.find(flag);
+  const auto open = start == command.npos ? start : command.find('[', start), close = command.find(']', open);
+  if (open == command.npos || close == command.npos) return command;
+  const auto usual = attn::tokenize(plan.lesson->defaults.sentence).tokens;
+  const auto& keys = plan.key_tokens();
+  const auto& queries = plan.target.size() > 0 ? plan.target : plan.sentence;
+  if (usual.empty() || keys.size() == 0 || queries.size() == 0) return command;
+  std::string places = plan.is_batched() ? "0, " : "";
+  for (auto begin = open + 1; begin < close;) {
+    const auto end = std::min(command.find(", ", begin), close);
+    auto place = command.substr(begin, end - begin);
+    const auto& own = (end == close ? keys : queries).tokens.front();
+    const auto found = std::find(usual.front().begin(), usual.front().end(), place);
+    if (found != usual.front().end() && std::find(own.begin(), own.end(), place) == own.end())
+      place = attn::token_name(
+          own, std::min(static_cast<std::size_t>(found - usual.front().begin()), own.size() - 1));
+    places += place + (end == close ? "" : ", ");
+    begin = end == close ? close : end + 2;
+  }
+  return command.substr(0, open + 1) + places + command.substr(close);
+}
+
+std::string with_own_options(const std::string& command, const Options& options, const Lesson& own_lesson) {
+  const auto& usual = own_lesson.defaults;
   const auto words = words_of_command(command);
   const auto said = options_said(words);
   const auto& all = all_lessons();
@@ -145,8 +204,7 @@ std::string with_own_options(const std::string& command, const Options& options,
     return std::any_of(said.begin(), said.end(), [&](const auto& one) { return one.flag == flag; });
   };
   const auto has_own_start = [&] {
-    for (const auto* flag :
-         {"sentence", "source", "target", "memory", "embeddings", "explain", "input", "set"})
+    for (const auto* flag : {"sentence", "source", "target", "memory", "embeddings", "input", "set"})
       if (says(flag)) return true;
     return false;
   };
@@ -166,7 +224,19 @@ std::string with_own_options(const std::string& command, const Options& options,
   }
   if (options.seed != usual.seed && (*lesson)->uses("seed") && !says("seed"))
     whole += fmt::format(" --seed {}", options.seed);
-  return whole;
+  if ((*lesson)->name != own_lesson.name || !(*lesson)->parts.empty()) return whole;
+  const bool is_drawn_anyway = options.unknown_word || !options.missing_model.empty() ||
+                               !options.in_place_of_model.empty() ||
+                               options.numbers.find("since") != options.numbers.npos;
+  const bool wants_no_model = own_lesson.trained && !options.model && !is_drawn_anyway;
+  if (wants_no_model && (*lesson)->uses("model") && !says("model")) whole += " --model none";
+  bool is_of_dimensions = says("model");
+  for (const auto* flag : {"d-model", "heads", "kv-heads", "d-k", "d-v"})
+    is_of_dimensions = is_of_dimensions || says(flag);
+  const bool with_dimensions =
+      !is_of_dimensions && !options.model && options.set.empty() && !options.embeddings;
+  return whole + changed_options(options, usual, with_dimensions,
+                                 [&](std::string_view flag) { return (*lesson)->uses(flag) && !says(flag); });
 }
 
 }  // namespace lessons

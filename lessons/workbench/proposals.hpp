@@ -9,6 +9,7 @@
 namespace lessons {
 
 struct Lesson;
+struct Plan;
 
 /// A command and what to look for: {"sdpa --causal", "which weights become 0?"}.
 using Proposal = std::pair<std::string, std::string>;
@@ -22,8 +23,13 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
                                               const std::vector<Proposal>& spare, const Lesson& lesson,
                                               const Options& options);
 
-/// The command with the sentences and the seed of this run where they are not the `usual` ones, its lesson
-/// takes them, and it says nothing else of what a run starts from.
-std::string with_own_options(const std::string& command, const Options& options, const Options& usual);
+/// The command with the sentences and the seed of this run where they are not those that `lesson` has by
+/// default, the command's lesson takes them, and it says nothing else of what a run starts from. A command of
+/// the same lesson keeps its masks, its temperature and, where no model brings them, its dimensions.
+std::string with_own_options(const std::string& command, const Options& options, const Lesson& lesson);
+
+/// The command, whose --explain names tokens of the lesson's own sentence, with the tokens of this run that
+/// stand in their places.
+std::string with_own_tokens(const std::string& command, const Plan& plan);
 
 }  // namespace lessons

@@ -58,11 +58,24 @@ attn::AnyTensor read_rows(const Lesson& lesson, const Options& options, const Se
   return attn::AnyTensor(attn::TensorView{matrix.dtype(), {matrix.shape()[1]}, matrix.view().data});
 }
 
+/// A mask with 1 for what it had 0 for.
+attn::AnyTensor turned(const attn::AnyTensor& mask) {
+  attn::AnyTensor other(attn::Dtype::float64, mask.shape());
+  for (std::size_t i = 0; i < attn::element_count(mask.shape()); ++i)
+    other.elements<double>()[i] = 1.0 - mask.view().at(i);
+  return other;
+}
+
 SetInput read_setting(const Lesson& lesson, const Options& options, const Setting& setting) {
   if (setting.value == "identity") return {setting.id, std::nullopt};
-  if (names_file(setting.value)) return {setting.id, read_rows(lesson, options, setting)};
-  if (!is_json(setting.value)) attn::refuse(setting.place, "its value is no tensor", valid_setting);
-  return {setting.id, attn::parse_tensor(setting.value, setting.place)};
+  const bool is_file = names_file(setting.value);
+  if (!is_file && !is_json(setting.value))
+    attn::refuse(setting.place, "its value is no tensor", valid_setting);
+  auto tensor =
+      is_file ? read_rows(lesson, options, setting) : attn::parse_tensor(setting.value, setting.place);
+  const bool is_turned =
+      attn::last_of_path(setting.id) == "mask" && options.mask_true == attn::MaskTrue::hidden;
+  return {setting.id, is_turned ? turned(tensor) : std::move(tensor)};
 }
 
 bool has_input(const attn::StoredTrace* file, const std::string& id) {

@@ -30,6 +30,17 @@ std::string with_what_it_is_of(const std::string& heading, const Plan& plan) {
   return heading + (plan.sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences");
 }
 
+/// The lesson's options with the sentences and the seed of the run.
+Options texts_of(const Plan& plan) {
+  auto options = plan.lesson->defaults;
+  options.sentence = plan.options.sentence;
+  options.source = plan.options.source;
+  options.target = plan.options.target;
+  options.seed = plan.options.seed;
+  options.model = "none";  // is not to be said
+  return options;
+}
+
 }  // namespace
 
 std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words) {
@@ -113,8 +124,14 @@ void Workbench::try_next(const std::vector<Proposal>& commands, const std::vecto
   std::vector<std::string> lines;
   for (const auto& [proposed, what_to_look_for] :
        without_those_in_effect(commands, spare, *plan.lesson, options)) {
-    auto command = with_own_options(proposed, options, plan.lesson->defaults);
-    if (attn::display_width("attnlab " + command) > columns_of_a_page) command = proposed;
+    const auto is_long = [](const std::string& one) {
+      return attn::display_width("attnlab " + one) > columns_of_a_page;
+    };
+    const bool is_of_entry = proposed.find("--explain") != proposed.npos;  // that only this run has
+    auto command = with_own_options(with_own_tokens(proposed, plan), options, *plan.lesson);
+    if (is_long(command) && is_of_entry) continue;
+    if (is_long(command)) command = with_own_options(proposed, texts_of(plan), *plan.lesson);
+    if (is_long(command)) command = proposed;
     const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
     const bool fits = attn::display_width(whole) <= columns_of_a_page;
     lines.push_back(fits ? whole : "attnlab " + command);
@@ -327,9 +344,11 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
         by_position ? "A key is seen where the given mask and the rules all let it." : "It is a given one.");
   const auto all_rules = fmt::format("{}", fmt::join(rules, " and "));
   const bool ends_count = n_q != n_k && (options.causal || options.window);
-  return show_mask(
-      about, all_rules, *mask,
-      ends_count ? "The sequences end together: the last query stands beside the last key." : "");
+  std::string remark =
+      ends_count ? "The sequences end together: the last query stands beside the last key." : "";
+  if (queries.is_padded())
+    remark += std::string(ends_count ? " " : "") + "What <pad> looks at is filling: nobody reads its rows.";
+  return show_mask(about, all_rules, *mask, remark);
 }
 
 std::optional<attn::fast::Visibility> Workbench::visibility() const {

@@ -29,6 +29,16 @@ std::string why_hidden(const Event& event, const Index& at, const Worked& worked
   return is_hidden(event, at) ? "0: the mask hides this key. Its score is −∞, and exp(−∞) = 0." : "";
 }
 
+/// What the second number in exp(2.5 − 40) is, which softmax is worked with where scores are large.
+std::string why_shifted(const Event& event, const std::string& numbers) {
+  const auto exponent = numbers.find("exp(");
+  if (!event.distribution || exponent == numbers.npos) return "";
+  const auto end = numbers.find(')', exponent);
+  if (numbers.substr(exponent, end - exponent).find(" − ") == std::string::npos) return "";
+  return "  What each exponent subtracts is the row's largest score. That changes no share and keeps exp "
+         "small.\n";
+}
+
 }  // namespace
 
 Explanation::Explanation(const std::vector<std::string>& wanted, int precision, std::size_t width)
@@ -77,7 +87,7 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
   if (const auto why = why_hidden(event, at, worked); !why.empty())
     return equation(name, formula) + equation("", why);
   return symbols + equation("", numbers) + "  " + worked_result(event, at, element, numbers, precision_) +
-         "\n";
+         "\n" + why_shifted(event, numbers);
 }
 
 std::string Explanation::equation(const std::string& start, const std::string& expression) const {

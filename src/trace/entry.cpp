@@ -99,10 +99,7 @@ std::string EntryNames::name(const std::string& id, const Index& at) const {
 Index EntryNames::find(const std::string& id, const std::vector<std::string>& places) const {
   const auto& axes = tensors_.at(id);
   if (const auto count = axes.shape.size(); places.size() != count) {
-    std::vector<std::string> example(count, "0");
-    const auto kept = std::min(count, places.size());
-    std::copy_n(places.end() - static_cast<std::ptrdiff_t>(kept), kept,
-                example.end() - static_cast<std::ptrdiff_t>(kept));
+    const auto example = with_as_many_places(id, places);
     throw Error(
         fmt::format("--explain {0}[{1}] names {2} places; valid: {3}, one for each axis ({4}), as in "
                     "{0}[{5}]",
@@ -112,6 +109,25 @@ Index EntryNames::find(const std::string& id, const std::vector<std::string>& pl
   Index at;
   for (const auto& text : places) at.push_back(place(id, axes, text, at));
   return at;
+}
+
+/// The places behind as many of the axes before them, in the first sample that has such an entry; all 0 where
+/// none has.
+std::vector<std::string> EntryNames::with_as_many_places(const std::string& id,
+                                                         const std::vector<std::string>& places) const {
+  const auto& shape = tensors_.at(id).shape;
+  const auto kept = std::min(shape.size(), places.size());
+  std::vector<std::string> example(shape.size(), "0");
+  std::copy(places.end() - static_cast<std::ptrdiff_t>(kept), places.end(),
+            example.end() - static_cast<std::ptrdiff_t>(kept));
+  if (kept == shape.size()) return example;
+  for (std::size_t first = 0; first < shape.front(); ++first) try {
+      example.front() = fmt::format("{}", first);
+      find(id, example);
+      return example;
+    } catch (const Error&) {  // no such token in this sample
+    }
+  return std::vector<std::string>(shape.size(), "0");
 }
 
 /// The place along the axis after those in `at`.
@@ -150,6 +166,20 @@ std::size_t token_to_work_out(std::size_t tokens) {
   return std::min(third, tokens - 1);
 }
 
+namespace {
+
+/// How many tokens of the first sample are no padding.
+std::size_t words_along(const Event& event, std::size_t axis) {
+  const auto length = event.tensor->shape[axis];
+  if (axis >= event.labels.size() || event.labels[axis].empty()) return length;
+  const auto& tokens = event.labels[axis].of(0);
+  const auto words =
+      std::count_if(tokens.begin(), tokens.end(), [](const auto& one) { return one != "<pad>"; });
+  return words == 0 ? length : std::min(length, static_cast<std::size_t>(words));
+}
+
+}  // namespace
+
 std::optional<Index> entry_to_work_out(const Event& event) {
   if (!event.worked || !event.tensor || event.tensor->data == nullptr) return std::nullopt;
   const auto& shape = event.tensor->shape;
@@ -158,7 +188,7 @@ std::optional<Index> entry_to_work_out(const Event& event) {
   std::size_t wanted = third;
   for (std::size_t axis = 0; axis < shape.size(); ++axis)
     if (has_tokens(event.axes[axis])) {
-      at[axis] = std::min(wanted, shape[axis] - 1);
+      at[axis] = std::min(wanted, words_along(event, axis) - 1);
       if (wanted > 0) --wanted;
     }
   if (event.worked_at && is_within(*event.worked_at, shape)) at = *event.worked_at;

@@ -48,6 +48,8 @@ class EntryNames {
   };
 
   const std::vector<std::string>* tokens(const Axes& axes, std::size_t axis, const Index& at) const;
+  std::vector<std::string> with_as_many_places(const std::string& id,
+                                               const std::vector<std::string>& places) const;
   std::size_t place(const std::string& id, const Axes& axes, const std::string& text, const Index& at) const;
 
   std::map<std::string, Axes> tensors_;

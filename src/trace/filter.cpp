@@ -47,13 +47,14 @@ void Filter::receive(const Event& event) {
 }
 
 void Filter::require_all_seen() const {
-  for (const auto& selection : wanted_) {
-    const bool found =
-        std::any_of(seen_.begin(), seen_.end(), [&](const auto& id) { return selects(selection, id); });
-    if (found) continue;
-    throw Error(fmt::format("--steps {0}: this lesson has no step {0}; valid: {1}", selection,
-                            fmt::join(ids_like(selection, seen_), ", ")));
-  }
+  for (const auto& selection : wanted_)
+    if (std::none_of(seen_.begin(), seen_.end(), [&](const auto& id) { return selects(selection, id); }))
+      refuse_selection(selection, seen_);
+}
+
+void refuse_selection(const std::string& selection, const std::vector<std::string>& ids) {
+  throw Error(fmt::format("--steps {0}: this lesson has no step {0}; valid: {1}", selection,
+                          fmt::join(ids_like(selection, ids), ", ")));
 }
 
 }  // namespace attn

@@ -15,6 +15,9 @@ bool is_selected(std::string_view id, const std::vector<std::string>& wanted);
 /// The ids that end in "/" and this last part; all where none does.
 std::vector<std::string> ids_like(std::string_view last_part, const std::vector<std::string>& ids);
 
+/// Throws Error: --steps names an id or a group that is none of `ids`.
+[[noreturn]] void refuse_selection(const std::string& selection, const std::vector<std::string>& ids);
+
 /// Passes on part of a trace: only the wanted tensors, or tensors without their numbers, or both.
 class Filter : public Sink {
  public:

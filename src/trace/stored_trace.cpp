@@ -103,7 +103,10 @@ TensorsAsTrace::TensorsAsTrace(Header header, std::map<std::string, AnyTensor> t
     : by_id_(std::move(tensors)) {
   header_ = std::move(header);
   for (const auto& [id, tensor] : by_id_)
-    tensors_.push_back({.id = id, .dtype = tensor.dtype(), .shape = tensor.shape()});
+    tensors_.push_back({.id = id,
+                        .dtype = tensor.dtype(),
+                        .stored_dtype = std::string(name_of(tensor.dtype())),
+                        .shape = tensor.shape()});
 }
 
 AnyTensor TensorsAsTrace::read(std::size_t index) const {

@@ -67,8 +67,8 @@ void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
         std::any_of(events.begin(), events.end(), [&](const auto& event) { return event.id == id; });
     if (!is_listed) events.insert(where(), {.id = id});
   };
-  for (const auto* id : {"code", "flow", "idea", "missing-model", "unknown-word", "lexicon", "left-aside",
-                         "names", "overflow", "defined"})
+  for (const auto* id : {"code", "flow", "idea", "missing-model", "unknown-word", "without-model", "lexicon",
+                         "left-aside", "names", "overflow", "defined"})
     add_unless_listed(id, [&] { return events.begin(); });
   add_unless_listed("next", [&] { return events.end(); });
   page_ = std::move(events);

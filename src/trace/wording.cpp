@@ -24,6 +24,21 @@ std::string quoted(const std::string& text) {
   return '"' + printable(text) + '"';
 }
 
+namespace {
+
+/// "a b c … fan" (4096 words), of a text that would fill the page.
+std::string quoted_in_few_lines(const std::string& text) {
+  constexpr std::size_t longest = 600, words_shown = 3;
+  const auto words = static_cast<std::size_t>(std::count(text.begin(), text.end(), ' ')) + 1;
+  if (text.size() <= longest || words <= words_shown) return quoted(text);
+  std::size_t end = 0;
+  for (std::size_t word = 0; word < words_shown; ++word) end = text.find(' ', end + (word > 0 ? 1 : 0));
+  return fmt::format("{} ({} words)", quoted(text.substr(0, end) + " …" + text.substr(text.rfind(' '))),
+                     words);
+}
+
+}  // namespace
+
 std::string option_text(const std::string& name, const ConfigValue& value) {
   return std::visit(
       [&](const auto& set) -> std::string {
@@ -39,7 +54,7 @@ std::string option_text(const std::string& name, const ConfigValue& value) {
           return set.empty() ? "" : fmt::format("{}={}", name, fmt::join(set, ","));
         } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
           std::vector<std::string> texts;
-          for (const auto& text : set) texts.push_back(quoted(text));
+          for (const auto& text : set) texts.push_back(quoted_in_few_lines(text));
           return set.empty() ? "" : fmt::format("{}={}", name, fmt::join(texts, " "));
         } else {
           return "";

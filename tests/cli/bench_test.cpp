@@ -50,12 +50,12 @@ std::set<std::string> kernels_in(const json& length) {
 TEST_CASE("bench prints a table for each length, growth, a chart and what its words mean") {
   const auto text = output_of(tiny);
   for (const char* part : {"bench: ", "n = 8, forward", "n = 16, forward", "kernel", "quartiles", "GFLOP/s",
-                           "of gemm", "of peak", "memory", "error", "Time grows as a power of n", "┤",
+                           "of gemm", "of peak", "memory", "rounding", "Time grows as a power of n", "┤",
                            "both scales logarithmic", "threads=1", "4 n² d", "two lengths give no exponent"})
     CHECK(contains(text, part));
   for (const char* kernel : {"xtensor", "plain", "blas", "tiled", "simd", "sparse-simd", "linear-simd"})
     CHECK(contains(text, std::string("\n  ") + kernel + " "));
-  CHECK(contains(text, "\n  error     the largest difference of a number from "));  // as efficient has it
+  CHECK(contains(text, "\n  rounding  the largest difference of a number from the same attention in"));
   for (const auto& line : lines_of(text)) {
     INFO(line);
     CHECK(attn::display_width(line) <= 80);

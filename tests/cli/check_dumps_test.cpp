@@ -683,3 +683,64 @@ TEST_CASE("a single wrong number of a sheet is no convention, however near it is
     CHECK(contains(result.out, "wrong in 1 of 9 entries"));
   }
 }
+
+TEST_CASE("a misspelt step is judged, and what is not is said in the end") {
+  const Desk desk;
+  const auto right = tensors_of("sdpa");
+  auto mine = only(right, {"Q", "K", "V"});
+  mine["ouput"] = changed(right["output"], [](double x) { return 2.0 * x; });
+  const auto said = desk.said_of(mine, "sdpa");
+  CHECK(said.verdict_on("output") == "wrong");
+  CHECK(said.assumes("ouput is taken for output"));
+  auto more = only(right, {"Q", "K", "V", "output"});
+  more["foo"] = json::array({1.0, 2.0});
+  CHECK(contains(in_one_line(desk.said_of(more, "sdpa").text),
+                 "The step is right. 1 tensor of the file is not checked."));
+}
+
+TEST_CASE("a fill in the place of −∞ is not counted where something else is wrong") {
+  const Desk desk;
+  const auto all = tensors_of("multihead --model none --heads 2 --causal");
+  auto mine = all;
+  mine["masked"] = all["scaled"];
+  for (std::size_t query = 0; query < 5; ++query)
+    for (std::size_t key = query + 1; key < 5; ++key) mine["masked"][0][query][key] = -1e9;
+  const auto said = desk.said_of(only(mine, {"X", "W_Q", "W_K", "W_V", "W_O", "scaled", "masked"}),
+                                 "multihead", "--heads 2 --causal");
+  CHECK(said.verdict_on("masked") == "wrong");
+  CHECK(contains(said.text, "10 of 50 entries differ, all in head 1, query 0 to 3, key 1 to 4"));
+}
+
+TEST_CASE("a renamed weight of a layer is as nn.Linear has it, as its neighbours are") {
+  const Desk desk;
+  const auto right = tensors_of("multihead --model none --heads 2 --seed 7");
+  auto mine = only(right, {"X", "output"});
+  for (const auto& [name, id] :
+       {std::pair("Wq", "W_Q"), std::pair("Wk", "W_K"), std::pair("Wv", "W_V"), std::pair("mix", "W_O")}) {
+    json rows = json::array();
+    for (std::size_t i = 0; i < right[id][0].size(); ++i)
+      for (std::size_t j = 0; j < right[id].size(); ++j) rows[i][j] = right[id][j][i];
+    mine[name + std::string(".weight")] = rows;
+  }
+  check_all_right(desk.said_of(mine, "multihead", "--heads 2 --rename mix.weight=W_O"));
+  CHECK_THAT(desk.refusal_of(mine, "multihead", "--heads 2"), Catch::Contains("it has mix.weight"));
+}
+
+TEST_CASE("masked scores that come without a mask say what is hidden") {
+  const Desk desk;
+  const auto causal = tensors_of("sdpa --causal");
+  const auto said = desk.said_of(only(causal, {"Q", "K", "V", "masked", "weights", "output"}), "sdpa");
+  check_all_right(said);
+  CHECK(said.assumes("Nobody gives mask"));
+}
+
+TEST_CASE("the number of heads that nobody says is that of the shapes, or a guess that says so first") {
+  const Desk desk;
+  const auto right = tensors_of("multihead --model none --heads 4");
+  auto mine = only(right, {"X", "W_Q", "W_K", "W_V", "W_O", "output"});
+  CHECK(desk.said_of(mine, "multihead").assumes("heads = 4 is assumed"));
+  mine["output"] = changed(mine["output"], [](double x) { return 0.3 * x * x; });
+  CHECK(contains(desk.said_of(mine, "multihead").report["assumptions"][0], "is a guess: nobody says"));
+  mine["weights"] = right["weights"];
+  CHECK(desk.said_of(mine, "multihead").assumes("heads = 4 is assumed"));
+}

@@ -106,10 +106,12 @@ TEST_CASE("a folder of dumps becomes a table, and one wrong file is enough for s
   CHECK(
       lines[0] ==
       "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,blanks,"
-      "same_probe_as,assumptions");
+      "same_probe_as,assumptions,right_entries,message");
   CHECK(std::regex_match(
-      lines[1], std::regex("ada.npz,wrong,scaled,no-scale,[1-9][0-9]*,42,,probe.npz,[1-9][0-9]*,1,0,0,,")));
-  CHECK(lines[2].rfind("eve.npz,unreadable,,", 0) == 0);
+      lines[1],
+      std::regex(
+          "ada.npz,wrong,scaled,no-scale,[1-9][0-9]*,42,,probe.npz,[1-9][0-9]*,1,0,0,,,[1-9][0-9]*,")));
+  CHECK(lines[2].rfind("eve.npz,unreadable,,,0,,,,0,0,0,0,,,0,", 0) == 0);
 }
 
 TEST_CASE("the table of a folder counts steps, and names who handed in nothing and who shares a probe") {
@@ -138,10 +140,11 @@ TEST_CASE("the table of a folder counts steps, and names who handed in nothing a
   CHECK(result.status == 1);
   auto lines = lines_of(result.out);
   for (auto& line : lines)
-    line = std::regex_replace(line, std::regex(",[0-9]+(?=,[a-z]+,[a-z]+.npz)"), ",SEED");
+    line = std::regex_replace(std::regex_replace(line, std::regex(",[0-9]+(?=,[a-z]+,[a-z]+.npz)"), ",SEED"),
+                              std::regex(",[0-9]+,$"), "");
   CHECK(lines == std::vector<std::string>{
                      "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_"
-                     "missing,blanks,same_probe_as,assumptions",
+                     "missing,blanks,same_probe_as,assumptions,right_entries,message",
                      "anna.json,right,,,0,SEED,anna,anna.npz,4,0,0,0,,",
                      "bert.json,right,,,0,SEED,bert,bert.npz,1,0,1,0,,",
                      "carl.json,wrong,output,nan,1,SEED,carl,carl.npz,0,1,0,0,,",
@@ -186,6 +189,92 @@ TEST_CASE("a table of dumps goes to a file, and status 2 says that none could be
   CHECK(contains(refusal(command + folder.file("grades.npz")), "valid: .txt, .json, .csv"));
 }
 
+TEST_CASE("a folder of each student is looked into, CSV files too, and each gets a report") {
+  const Folder folder;
+  const auto probes = folder.file("probes"), dumps = folder.file("dumps"), reports = folder.file("reports/");
+  for (const std::string name : {"anna", "bert"}) {
+    output_of(fmt::format("probe self-attention --seed {} --output {}/{}.npz", name.size() + name.front(),
+                          probes, name));
+    std::filesystem::create_directories(dumps + "/" + name);
+  }
+  std::filesystem::create_directories(dumps + "/carl/empty");
+  output_of(fmt::format("self-attention --input {}/anna.npz --steps output --output {}/anna/mine.npz", probes,
+                        dumps));
+  std::filesystem::create_directories(dumps + "/bert/mine");
+  const auto trace = json::parse(
+      output_of(fmt::format("self-attention --input {}/bert.npz --steps X,output --format json", probes)));
+  for (const auto& event : trace["events"]) {
+    if (!event.contains("data")) continue;
+    std::string rows;
+    for (const auto& sample : event["data"])
+      for (const auto& row : sample) {
+        for (std::size_t i = 0; i < row.size(); ++i) rows += (i == 0 ? "" : ",") + row[i].dump();
+        rows += '\n';
+      }
+    folder.write("dumps/bert/mine/" + event["id"].get<std::string>() + ".csv", rows);
+  }
+  const auto result =
+      run(fmt::format("check self-attention --folder {} --probe {} --output {}", dumps, probes, reports));
+  CHECK_THAT(in_one_line(result.out),
+             Catch::StartsWith("anna/mine.npz right bert/mine right carl/empty unreadable"));
+  CHECK(result.status == 1);
+  CHECK(contains(read_file(reports + "anna-mine.npz.txt"), "check self-attention: mine.npz"));
+  CHECK(contains(refusal(fmt::format("check self-attention {} --probe {}", dumps, probes)),
+                 "or --folder " + dumps));
+
+  std::filesystem::rename(dumps + "/bert/mine", dumps + "/bert/handed_in");
+  std::filesystem::rename(dumps + "/bert", dumps + "/zoe");  // the inputs tell
+  CHECK(contains(
+      in_one_line(run(fmt::format("check self-attention --folder {} --probe {}", dumps, probes)).out),
+      "zoe/handed_in right"));
+}
+
+TEST_CASE(
+    "a mistake beside the right tensors is a page for a browser, too, and says no claim of what is wrong") {
+  const Folder folder;
+  const auto page = output_of("break sdpa softmax-axis --output " + folder.file("broken.html"));
+  const auto html = read_file(folder.file("broken.html"));
+  CHECK(contains(html, "<title>break sdpa softmax-axis</title>"));
+  CHECK(contains(html, "with the mistake"));
+  CHECK(contains(page, "  notices  each row of weights sums to 1"));
+  CHECK_FALSE(contains(page, "broken  "));
+}
+
+TEST_CASE("a roster has a probe and a task for each name") {
+  const Folder folder;
+  const auto roster = folder.write("roster.txt", "Anna\n\nZoë Lee\r\n"), probes = folder.file("probes/");
+  output_of(fmt::format("probe sdpa --names {} --seed 5 --output {}", roster, probes));
+  CHECK(contains(read_file(probes + "Zoë Lee.txt"), "probe sdpa: Zoë Lee.npz (seed 6,"));
+  CHECK(contains(read_file(probes + "Anna.txt"), "(seed 5,"));
+  CHECK(contains(refusal("probe sdpa --output x/ --names " + folder.write("twice.txt", "a\na\n")),
+                 "a stands there twice"));
+}
+
+TEST_CASE("the lines of the task sheet that save, save what tells the probe") {
+  const Folder folder;
+  const auto task = output_of("probe sdpa --output " + folder.file("probe.npz"));
+  const auto lines = task.substr(task.find("How to read and to save"));
+  const std::vector<std::string> languages = {"NumPy", "PyTorch", "JAX",  "Julia",
+                                              "Rust",  "C++",     "JSON", "CSV"};
+  for (std::size_t i = 0; i + 1 < languages.size(); ++i) {
+    INFO(languages[i]);
+    const auto start = lines.find("\n  " + languages[i]), end = lines.find("\n  " + languages[i + 1]);
+    CHECK(contains(lines.substr(start, end - start), "config"));
+  }
+}
+
+TEST_CASE("a probe is without its window where that is asked for, and its numbers are drawn") {
+  const Folder folder;
+  const auto probe = " --output " + folder.file("probe.npz");
+  const auto sentence = "probe self-attention --sentence \"the cat sat\" --no-causal";
+  CHECK(contains(in_one_line(output_of(sentence + probe)), "A window:"));
+  CHECK_FALSE(contains(output_of(sentence + probe + " --no-window"), "mask"));
+  CHECK(contains(in_one_line(output_of(sentence + probe + " --window 0")), "each query sees itself alone"));
+  for (const std::string command : {"probe self-attention --output x.npz", "break self-attention no-scale"})
+    CHECK(contains(refusal(command + " --model about"), "valid: --model none"));
+  CHECK(contains(refusal("probe self-attention --seed 1,2 --output x.npz"), "FIRST-LAST"));
+}
+
 TEST_CASE("dumps are checked with the probe of their name, of the id that they name or of their inputs") {
   const Folder folder;
   const auto probes = folder.file("probes"), dumps = folder.file("dumps");
@@ -214,7 +303,11 @@ TEST_CASE("dumps are checked with the probe of their name, of the id that they n
   std::filesystem::copy_file(dumps + "/bert.npz", dumps + "/carl.npz");
   CHECK(contains(is(probes), fmt::format("carl.npz other probe {0}/carl.npz is not of the probe", dumps)));
   std::filesystem::rename(dumps + "/carl.json", dumps + "/nobody.json");
-  CHECK(contains(is(probes), "nobody.json other probe --probe " + probes + " has no probe of"));
+  CHECK(contains(is(probes), "nobody.json right"));  // only carl's probe explains its numbers
+  CHECK(contains(run(fmt::format("check sdpa {}/nobody.json --probe {}", dumps, probes)).out,
+                 "Nothing in the file says which probe it is of."));
+  std::filesystem::remove(probes + "/carl.npz");
+  CHECK(contains(is(probes), "nobody.json unknown probe --probe " + probes + " has no probe of"));
   CHECK(contains(is(probes + "/anna.npz"), "bert.json wrong weights unknown, or of another probe"));
 
   const auto mismatch = fmt::format("check sdpa {}/bert.npz --probe {}", dumps, probes);

@@ -22,6 +22,20 @@ void check_silent(const Result& result) {
 
 }  // namespace
 
+TEST_CASE("numbers that agree are equal whatever the options, where that is asked for") {
+  const Folder folder;
+  const auto a = folder.file("a.npz"), b = folder.file("b.npz");
+  output_of("self-attention --output " + a);
+  output_of("self-attention --seed 7 --output " + b);
+  CHECK(run(fmt::format("diff {} {}", a, b)).status == 1);
+  CHECK(run(fmt::format("diff {} {} --ignore-config", a, b)).status == 0);
+  CHECK(run(fmt::format("self-attention --seed 7 --expect {} --ignore-config --quiet", a)).status == 0);
+  const auto quiet = run(fmt::format("self-attention --causal --expect {} --quiet", a));
+  CHECK(quiet.status == 1);
+  CHECK(quiet.out.empty());
+  CHECK(contains(refusal("self-attention --quiet"), "valid: with --expect FILE"));
+}
+
 TEST_CASE("a trace of any lesson is equal to itself in every format and in any two formats of data",
           "[thorough]") {
   const Folder folder;
@@ -290,7 +304,7 @@ TEST_CASE("steps that one file lacks are named with the options that help") {
   folder.write("other.json", R"({"att": [[1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5],
     [1, 2, 3, 4, 5]]})");
   CHECK(contains(diff(folder, "golden.npz", "other.json").out,
-                 "\nIf att in B is scores: --rename att=scores.\n"));
+                 "\nIf att in B is weights: --rename att=weights.\n"));
   CHECK(
       nlohmann::json::parse(diff(folder, "golden.npz", "mine.json", "--format json").out)["tensors"].size() ==
       6);

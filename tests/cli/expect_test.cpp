@@ -176,3 +176,28 @@ TEST_CASE("what makes no sense beside --expect is refused") {
   check_refused(expect("sdpa", folder.file("missing.npz")), {"missing.npz"});
   check_refused(expect("sdpa --heads 2", path), {"does not use --heads"});
 }
+
+TEST_CASE(
+    "tensors of a program are compared under the names that check knows, and what is left out is said") {
+  const Folder folder;
+  const auto tensors = nlohmann::json::parse(output_of("multihead --heads 2 --format json"))["events"];
+  nlohmann::json mine;
+  for (const auto& event : tensors) {
+    if (event["id"] == "output") mine["attn_output"] = {event["data"]};
+    if (event["id"] == "weights") mine["attn_output_weights"] = event["data"];
+  }
+  auto file = folder.write("mine.json", mine.dump());
+  const auto same = run(expect("multihead --heads 2 --only-common", file));
+  CHECK(same.status == 0);
+  CHECK(contains(same.out, "attn_output is taken for output, attn_output_weights is taken for weights"));
+  const auto all = difference(expect("multihead --heads 2", file));
+  CHECK(contains(all, "All 2 inputs and steps agree; "));
+  CHECK(contains(all, " not compared."));
+  mine["hidden"] = {1.0, 2.0};
+  file = folder.write("mine.json", mine.dump());
+  CHECK(contains(run(expect("multihead --heads 2 --only-common", file)).out, "no such tensor: hidden."));
+  const auto other = folder.write("other.json", nlohmann::json{{"foo", mine["attn_output"][0]}}.dump());
+  CHECK(contains(difference(expect("multihead --heads 2", other)),
+                 "If foo in other.json is output: --rename foo=output."));
+  CHECK(contains(difference(expect("multihead --heads 2", other)), "no id is in both"));
+}

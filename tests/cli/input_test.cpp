@@ -564,3 +564,132 @@ TEST_CASE(
   CHECK(result.status == 1);
   CHECK(schema_errors(result.out) == std::vector<std::string>{});
 }
+
+namespace {
+
+/// A matrix of small numbers that differ.
+json numbers(std::size_t rows, std::size_t columns, double first) {
+  json matrix = json::array();
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j)
+      matrix[i][j] = std::sin(first + 1.7 * static_cast<double>(i * columns + j));
+  return matrix;
+}
+
+/// What nn.MultiheadAttention of that width stores, in the module of that name.
+json module_of_torch(std::size_t d_model, const std::string& path = "") {
+  return {{path + "in_proj_weight", numbers(3 * d_model, d_model, 1.0)},
+          {path + "in_proj_bias", numbers(1, 3 * d_model, 2.0)[0]},
+          {path + "out_proj.weight", numbers(d_model, d_model, 3.0)},
+          {path + "out_proj.bias", numbers(1, d_model, 4.0)[0]}};
+}
+
+json merged(json a, const json& b) {
+  a.update(b);
+  return a;
+}
+
+json table(std::size_t n, bool diagonal) {
+  json rows = json::array();
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) rows[i][j] = (i == j) == diagonal;
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("a mask beside a state dict is never dropped: it hides, or is refused with what would be valid") {
+  const Folder folder;
+  const auto with = [&](const json& more) {
+    return "multihead --heads 2 --input " +
+           folder.write("mine.json",
+                        merged(merged(module_of_torch(4), {{"X", numbers(3, 4, 0.0)}}), more).dump());
+  };
+  for (const auto& mask : {table(2, true), json({table(3, true), table(3, false)})})
+    CHECK_THAT(refusal(with({{"mask", mask}})),
+               Catch::Contains("mask (") && Catch::Contains("valid: (3) or (3×3)"));
+  CHECK_THAT(refusal(with({{"mask", numbers(3, 3, 0.0)}})),
+             Catch::Contains("mask in --input has 0.99") && Catch::Contains("valid: 0 or 1"));
+  const auto others = with({{"attn_mask", table(3, true)}});
+  const auto page = output_of(others + " --format json");
+  CHECK(tensor_in(page, "weights")["data"][0][0][0] == 0.0);
+  CHECK(contains(tensor_in(page, "names")["note"], "attn_mask is taken to be true for what is hidden"));
+  CHECK(tensor_in(output_of(others + " --mask-true seen --format json"), "weights")["data"][1][0][0] == 1.0);
+  const auto ours = with({{"mask", table(3, true)}});
+  CHECK(tensor_in(output_of(ours + " --format json"), "weights")["data"][0][0][0] == 1.0);
+  CHECK(tensor_in(output_of(ours + " --mask-true hidden --format json"), "weights")["data"][0][0][0] == 0.0);
+  const auto set = [](const std::string& mask) {
+    return tensor_in(output_of("sdpa --sentence 'a b' --steps mask --format json --set mask=" + mask),
+                     "mask");
+  };
+  CHECK(set("'[[1,0],[0,1]]' --mask-true hidden")["data"] == set("'[[0,1],[1,0]]'")["data"]);
+}
+
+TEST_CASE("a layer of a state dict is taken by any part of its name, and a refusal says one that works") {
+  const Folder folder;
+  auto layers = merged(module_of_torch(4, "layers.0.self_attn."), module_of_torch(4, "layers.1.self_attn."));
+  layers["layers.1.self_attn.in_proj_weight"] = numbers(12, 4, 5.0);
+  const auto file = folder.write("two.json", layers.dump());
+  const auto X = " --set 'X=" + numbers(3, 4, 0.0).dump() + "'";
+  const auto whole = output_of("multihead --heads 2 --input " + file + ":layers.1" + X + " --steps output");
+  for (const auto* part : {":layers.1.self_attn", ":layers.1.", ":layers.1.self_attn."})
+    CHECK(output_of("multihead --heads 2 --input " + file + part + X + " --steps output") == whole);
+  auto decoder =
+      merged(module_of_torch(4, "layers.0.self_attn."), module_of_torch(4, "layers.0.cross_attn."));
+  decoder["layers.0.cross_attn.in_proj_weight"] = numbers(12, 4, 5.0);
+  const auto of_decoder = folder.write("dec.json", decoder.dump());
+  CHECK_THAT(refusal("multihead --heads 2 --input " + of_decoder + ":layers.0" + X),
+             Catch::Contains("--input " + of_decoder + ":layers.0.cross_attn"));
+  CHECK(run("multihead --heads 2 --input " + of_decoder + ":layers.0.cross_attn" + X).status == 0);
+}
+
+TEST_CASE("patterns takes a state dict, and the heads of weights beside one sentence or in their trace") {
+  const Folder folder;
+  const auto file = folder.write("mha.json", merged(module_of_torch(4), {{"X", numbers(3, 4, 0.0)}}).dump());
+  const auto weights_of = [](const std::string& arguments) {
+    return tensor_in(output_of(arguments + " --format json"), "weights");
+  };
+  const auto weights = weights_of("multihead --heads 2 --input " + file)["data"];
+  const auto theirs = weights_of("patterns --heads 2 --input " + file)["data"];
+  CHECK(theirs[1][2][0].get<double>() == Approx(weights[1][2][0].get<double>()).margin(1e-12));
+  const auto alone = folder.write("weights.json", json{{"attn_output_weights", weights}}.dump());
+  CHECK(weights_of("patterns --sentence 'a b c' --input " + alone)["axes"][0] == "head");
+  const auto own = folder.file("own.npz");
+  output_of("multihead --heads 2 --input " + file + " --steps weights --output " + own);
+  CHECK(weights_of("patterns --input " + own)["axes"][0] == "head");
+}
+
+TEST_CASE("a page says that numbers are drawn only where some are") {
+  const Folder folder;
+  const auto given = folder.file("given.npz");
+  output_of("transformer-block --model none --output " + given);
+  const auto drawn = [](const std::string& arguments) {
+    return contains(output_of(arguments + " --shapes"), "drawn, not trained");
+  };
+  CHECK(drawn("transformer-block --model none"));
+  CHECK(drawn("transformer-block --set 'X=[[1,0,0,1],[0,1,1,0]]'"));
+  auto all = json::object();
+  const auto trace = json::parse(output_of("transformer-block --model none --format json"));
+  for (const auto& event : trace["events"])
+    if (event["kind"] == "input") all[event["id"].get<std::string>()] = event["data"];
+  CHECK_FALSE(drawn("transformer-block --heads 2 --input " + folder.write("all.json", all.dump())));
+  CHECK_FALSE(
+      drawn("patterns --input " + folder.write("weights.json", R"({"weights": [[0.5, 0.5], [1, 0]]})")));
+}
+
+TEST_CASE("what is given is told in few lines, and what is assumed of it, of pictures too") {
+  const Folder folder;
+  json long_Q = numbers(300, 2, 0.0);
+  const auto page =
+      output_of("sdpa --steps weights --input " +
+                folder.write("q.json", json{{"Q", long_Q}, {"K", long_Q}, {"V", long_Q}}.dump()));
+  CHECK(contains(page, "(300 words)"));
+  const auto file = folder.write("mha.json", merged(module_of_torch(4), {{"X", numbers(3, 4, 0.0)}}).dump());
+  const auto picture = run("multihead --input " + file + " --output " + folder.file("w.svg"));
+  CHECK(contains(picture.err, "heads = 2 is assumed"));
+  CHECK(run("multihead --heads 2 --input " + file + " --output " + folder.file("w.svg")).err == "");
+  const auto turned = folder.write("t.json", R"({"X": [[[1, 0]], [[0, 1]], [[1, 1]]]})");
+  CHECK(contains(output_of("self-attention --input " + turned), "3 texts of one token each"));
+  CHECK_THAT(refusal("sdpa --steps comparison --input " + folder.file("q.json")),
+             Catch::Contains("no step comparison; valid: "));
+}

@@ -112,6 +112,9 @@ std::string arguments_from(const ordered_json& trace) {
         name == "unknown_word" || name == "numbers" || name == "read_as" ||
         is_brought_by_model(trace["config"], name))
       continue;
+    const bool has_none = name == "model" && value.is_null() && !trace["config"].contains("unknown_word") &&
+                          trace["config"].value("numbers", "") == "drawn, not trained";
+    if (has_none) arguments += " --model none";
     if (value.is_null() || value == false || value == ordered_json::array()) continue;
     auto option = " --" + name;
     std::replace(option.begin(), option.end(), '_', '-');
@@ -150,9 +153,9 @@ TEST_CASE("a trace can be run again from its config", "[thorough]") {
 }
 
 TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
-  const std::set<std::string> not_in_config = {"brief", "help",  "format",      "output", "color",
-                                               "plain", "width", "no_pager",    "input",  "expect",
-                                               "atol",  "rtol",  "only_common", "rename"};
+  const std::set<std::string> not_in_config = {
+      "brief", "help",   "format", "output", "color",       "plain",  "width", "no_pager",
+      "input", "expect", "atol",   "rtol",   "only_common", "rename", "quiet", "ignore_config"};
   for (const auto& lesson : lessons()) {
     const auto config = ordered_json::parse(output_of(lesson + " --format json"))["config"];
     for (const auto& line : lines_of(output_of(lesson + " --help"))) {

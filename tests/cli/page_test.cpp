@@ -254,6 +254,57 @@ TEST_CASE("what a page tells to try next keeps the sentences and the seed of the
                    "cross-attention --heads 2 --source \"a b\" --target \"c d e\"") == 1);
 }
 
+TEST_CASE("what a page tells to try next keeps the options of the run, and names entries that it has") {
+  const auto told = [](const std::string& page, const std::string& command) {
+    const auto commands = commands_on(output_of(page));
+    INFO(page);
+    CHECK(std::count(commands.begin(), commands.end(), command) == 1);
+    CHECK(run(command).status == 0);
+  };
+  told("sdpa --sentence \"i drink tea\" --d-k 2",
+       "sdpa --explain 'weights[tea, tea]' --sentence \"i drink tea\" --d-k 2");
+  told("sdpa --sentence \"i drink tea\" --d-k 2", "sdpa --causal --sentence \"i drink tea\" --d-k 2");
+  told("sdpa --model none", "sdpa --causal --model none");
+  told("lookup --sentence \"a b c\"", "lookup --explain 'temperature=0.1/weights[c]' --sentence \"a b c\"");
+  const auto german = commands_on(output_of("self-attention --sentence \"der Hund jagt die Katze\""));
+  CHECK(
+      std::none_of(german.begin(), german.end(), [](const auto& one) { return contains(one, "--explain"); }));
+}
+
+TEST_CASE("a page tells what this run does: its mask, its temperature, why no model is used") {
+  const auto page_of = [](const std::string& page) { return in_one_line(output_of(page)); };
+  for (const std::string lesson : {"sdpa", "self-attention"}) {
+    CHECK(contains(page_of(lesson + " --temperature 5"), "softmax(Q Kᵀ / (√d_k · T)) V"));
+    CHECK(contains(page_of(lesson + " --temperature 5"), "divided by T = 5 besides"));
+    CHECK(contains(page_of(lesson + " --causal"), "softmax(Q Kᵀ / √d_k where mask, −∞ elsewhere) V"));
+    CHECK_FALSE(contains(page_of(lesson + " --causal"), "all tokens of its sentence"));
+  }
+  CHECK(contains(page_of("sdpa --define 'scaled = scores / d_k'"), "V as the lesson has it"));
+  CHECK(contains(page_of("self-attention --d-k 3"), "drawn, not trained, since --d-k is given"));
+  CHECK_FALSE(contains(page_of("self-attention --model none --temperature 2"), "not trained, since"));
+  for (const std::string mask : {"padding", "combined"})
+    CHECK(contains(output_of("masking --mask " + mask), "np.where(" + mask + "_mask, scaled, -np.inf)"));
+  CHECK(contains(page_of("masking"), "gets 7.9203e-05 / 7.9444e-05 ≈ 0.9970"));
+  CHECK(contains(page_of("self-attention --sentence \"it slept\" --sentence \"the dog ate the soup\""),
+                 "\"dog\""));
+  const auto help = page_of("multihead --help");
+  CHECK(contains(help, "in the place of a step; repeatable --"));
+  CHECK(contains(page_of("self-attention --help"), "default the model's, 4 without one"));
+}
+
+TEST_CASE("the entry that a refusal of --explain proposes is one of the run") {
+  const std::string page = "self-attention --sentence \"i drink tea\" --sentence \"my brother drinks milk\"";
+  const auto said = refusal(page + " --explain 'weights[drinks, brother]'");
+  CHECK(contains(said, "as in weights[1, drinks, brother]"));
+  CHECK(run(page + " --explain 'weights[1, drinks, brother]'").status == 0);
+  CHECK(contains(refusal(page + " --explain 'weights[no, such]'"), "as in weights[0, 0, 0]"));
+  const auto explained = [](const std::string& entry) {
+    return output_of("self-attention --explain '" + entry + "'");
+  };
+  CHECK(contains(explained("weights[cat, cat]"), "subtracts is the row's largest score"));
+  CHECK_FALSE(contains(explained("weights[saw, girls]"), "largest score"));
+}
+
 TEST_CASE("commands are told from what is said of them") {
   CHECK(commands_on("demo: a lesson\n\nThe idea\n  attnlab list\n\n"
                     "Try next\n  attnlab sdpa --causal\n      what changes?\n"

@@ -146,7 +146,7 @@ std::string verdict_on_thirds(const ordered_json& weights, const ordered_json& o
 
 const std::string columns_of_grades =
     "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,blanks,"
-    "same_probe_as,assumptions\n";
+    "same_probe_as,assumptions,right_entries,message\n";
 
 }  // namespace
 
@@ -301,6 +301,33 @@ TEST_CASE("a text sheet may be typed in: what stays blank is missing, not wrong"
             .find("is not filled in") != std::string::npos);
 }
 
+TEST_CASE("what is no number is a blank, and a sheet of blanks has its name and its seed in a table") {
+  const Folder folder;
+  auto sheet = answers_of("sdpa --seed 7");
+  sheet["weights"][0][2] = "2%";
+  const auto said = said_of(folder, "sdpa", sheet.dump(), 1);
+  CHECK(contains(said, "\"2%\" at weights[0, 2] is no number and counts as blank"));
+  CHECK(contains(said, "What is filled in is right, and 1 blank is empty."));
+
+  std::filesystem::create_directory(folder.file("sheets"));
+  folder.write("sheets/a.json", sheet.dump());
+  auto blank = output_of("worksheet sdpa --seed 7 --answers none");
+  blank.replace(blank.find("Name: ___"), 9, "Name: Zoë");
+  folder.write("sheets/b.txt", blank);
+  const auto table = run("check sdpa --folder " + folder.file("sheets") + " --format csv").out;
+  CHECK(contains(table, "a.json,incomplete,,,0,7,the answers,,3,0,1,1,,"));
+  CHECK(contains(table, "b.txt,incomplete,,,0,7,Zoë,,0,0,4,33,,,0,"));
+}
+
+TEST_CASE("what follows from the inputs is not called right given a slip that it does not follow from") {
+  const Folder folder;
+  auto sheet = answers_of("sdpa --seed 7");
+  sheet["scores"][0][1] = number_in(sheet["scores"][0][1]) + 8.0;
+  const auto said = said_of(folder, "sdpa", sheet.dump(), 1);
+  CHECK(contains(said, "scores wrong in 1 of 9 entries"));
+  CHECK_FALSE(contains(said, "given your scores"));
+}
+
 TEST_CASE("a question mark is a blank") {
   const Folder folder;
   auto sheet = answers_of("sdpa --seed 7");
@@ -350,10 +377,10 @@ TEST_CASE("a folder of sheets is graded, a line each") {
   folder.write("carl.json", sheet.dump());
   const auto graded = run(fmt::format("check sdpa --folder {} --format csv", folder.path().string()));
   CHECK(graded.status == 1);
-  const std::string assumed = ",It answers the sheet of: attnlab worksheet sdpa --seed 8\n";
-  CHECK(graded.out == columns_of_grades + "anna.json,right,,,0,8,the answers,,4,0,0,0," + assumed +
-                          "bert.json,wrong,scaled,no-scale,7,8,the answers,,2,1,1,6," + assumed +
-                          "carl.json,incomplete,,,0,8,the answers,,2,0,2,15," + assumed);
+  const std::string assumed = ",It answers the sheet of: attnlab worksheet sdpa --seed 8,";
+  CHECK(graded.out == columns_of_grades + "anna.json,right,,,0,8,the answers,,4,0,0,0," + assumed + "33,\n" +
+                          "bert.json,wrong,scaled,no-scale,7,8,the answers,,2,1,1,6," + assumed + "20,\n" +
+                          "carl.json,incomplete,,,0,8,the answers,,2,0,2,15," + assumed + "18,\n");
   std::filesystem::remove(folder.file("bert.json"));
   CHECK(run(fmt::format("check sdpa --folder {}", folder.path().string())).status == 1);
 }
@@ -460,7 +487,7 @@ TEST_CASE("a sheet's name is told in the table of a folder, and a head of one co
   CHECK(run(fmt::format("check multihead --folder {} --format csv", folder.path().string())).out ==
         columns_of_grades +
             "sheet.txt,wrong,Q_heads,unknown,1,42,\"Anna, Lee\",,0,1,6,51,,It answers the sheet of: attnlab "
-            "worksheet multihead --seed 42\n");
+            "worksheet multihead --seed 42,0,\n");
 }
 
 TEST_CASE("the normaliser is told on the sheet: no exp where sums are divided by") {
@@ -519,7 +546,6 @@ TEST_CASE("sheets that say what cannot be are refused") {
   refused(with("--seed 7", "--seed seven"), "--seed seven");
   refused(with("--seed 7", "--seed 7 --set Q=@/dev/zero"), "names a file, which a worksheet does not carry");
   refused(with("attnlab worksheet sdpa", "attnlab worksheet sdpa --help"), "prints a help");
-  refused(with("|        ", "| x"), "is no number; valid: a whole number, a decimal, a fraction");
   refused(with("the   |", "the    "), "places; valid: the 9 of the worksheet");
   refused(R"({"worksheet": "attnlab worksheet sdpa --seed 7", "scores": [[true]]})", "neither a number");
   refused(R"({"worksheet": "rm -r", "scores": [[1]]})", "is not the command that made it");

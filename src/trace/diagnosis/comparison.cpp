@@ -176,11 +176,14 @@ std::size_t Comparison::blanks_in(const std::string& id) const {
 void Comparison::measure(const Prediction& step, const AnyTensor& theirs, StepVerdict& verdict) const {
   const auto& tolerance = tolerance_.at(step.id);
   verdict.differs_at.resize(step.shape.size());
+  const auto right =
+      is_right_but_for_fill(step, theirs) ? step.reference : with_fill_of(theirs, step, step.reference);
   for (std::size_t i = 0; i < step.reference.size(); ++i) {
     if (is_blank(step.id, i)) continue;
     const double their = theirs.view().at(i);
-    verdict.largest_difference = std::max(verdict.largest_difference, difference(their, step.reference[i]));
-    const bool is_same = is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
+    verdict.largest_difference = std::max(verdict.largest_difference, difference(their, right[i]));
+    const bool is_same = is_near(their, right[i], 0.0) ||
+                         is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
     if (is_same) continue;
     const auto index = index_at(i, step.shape);
     for (std::size_t axis = 0; axis < index.size(); ++axis) verdict.differs_at[axis].insert(index[axis]);

@@ -62,7 +62,8 @@ class Comparison {
   /// How many places of a tensor written by hand are empty.
   std::size_t blanks_in(const std::string& id) const;
 
-  /// Notes in the verdict how many numbers differ, where, and by how much.
+  /// Notes in the verdict how many numbers differ, where, and by how much. A large negative number is no
+  /// difference from −∞ where anything else differs.
   void measure(const Prediction& step, const AnyTensor& theirs, StepVerdict& verdict) const;
 
   /// The largest difference from what the mistakes that were found give.

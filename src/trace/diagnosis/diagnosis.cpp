@@ -251,7 +251,8 @@ class Search {
     return found->second[index];
   }
 
-  /// Notes of a step the wrong ones that it follows from, at once or by others that are right given these.
+  /// Notes of a step the wrong ones that it follows from, at once or by others that are right given these:
+  /// none where it is what follows from the inputs all the same.
   void note_what_it_rests_on(std::size_t index) {
     auto& given = given_[steps_[index].id];
     for (std::size_t earlier = 0; earlier < index; ++earlier) {
@@ -262,6 +263,7 @@ class Search {
       for (const auto& root : roots)
         if (std::find(given.begin(), given.end(), root) == given.end()) given.push_back(root);
     }
+    if (!given.empty() && own().agrees(index, find(steps_[index].id)->view())) given.clear();
   }
 
   /// The step at `index`, and those from which it follows and which the dump lacks.
@@ -668,11 +670,11 @@ std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
 namespace {
 
 /// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
-/// before it.
+/// before it. Any formula gives NaN from NaN.
 void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
   std::map<std::string, StepVerdict*> unnamed;
   for (auto& step : diagnosis.steps)
-    if (step.finding == Finding::wrong && step.mistakes.empty()) unnamed[step.id] = &step;
+    if (step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0) unnamed[step.id] = &step;
   if (unnamed.empty()) return;
   rerun([&](const Tapped& tapped) {
     const auto theirs = dump.tensors.find(tapped.id);

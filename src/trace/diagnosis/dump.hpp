@@ -45,6 +45,7 @@ struct Dump {
   std::vector<std::size_t> lengths{};          ///< of the queries of each sample; none where all are real
   Slacks slacks{};                             ///< of tensors that were written by hand
   std::vector<std::string> absent{};           ///< ids of inputs that nobody gave and the lesson drew
+  bool has_module_of_torch = false;            ///< whether weights of an nn.MultiheadAttention are beside it
   bool has_drawn_absent = false;               ///< whether somebody says that theirs were drawn so, too
   std::vector<std::string> rounded_inputs{};   ///< ids of inputs that were rounded to the decimals, too
   std::vector<std::string> settled{};          ///< ids of conventions that the inputs leave no choice of
@@ -61,6 +62,9 @@ struct Dump {
   /// Adds a name to the unknown ones, and why it is, where there is something to say.
   void leave_out(const std::string& name, std::string sentence = {});
 };
+
+/// Whether the file is of an nn.MultiheadAttention, which is known by its fused weight.
+bool has_module_of_torch(const StoredTrace& file);
 
 /// The file's tensors under the ids of a lesson, which are those of `known_ids`. A tensor that has the
 /// lesson's id is that, others are found by their common names (names.hpp). Fused weights are split, and

@@ -44,7 +44,9 @@ class Fitting {
  private:
   static MaskTrue meaning_of_true(const Dump& dump, MaskTrue asked) {
     if (asked != MaskTrue::by_name) return asked;
-    const auto is_of_torch = [](const NamedTensor& tensor) { return is_named_as_in_torch(tensor.name); };
+    const auto is_of_torch = [&](const NamedTensor& tensor) {
+      return is_named_as_in_torch(tensor.name, dump.has_module_of_torch);
+    };
     const bool has_one = std::any_of(dump.undecided.begin(), dump.undecided.end(), is_of_torch) ||
                          std::any_of(dump.as_named.begin(), dump.as_named.end(),
                                      [&](const auto& named) { return is_of_torch(named.second); });
@@ -188,7 +190,7 @@ void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_
 }
 
 void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
-                  const std::set<std::string>& conventions) {
+                  const std::set<std::string>& conventions, bool by_mistakes) {
   const auto is_right = [&](const Trial& trial) {
     return differing_steps(trial.dump, rerun, conventions, {trial.id}).empty();
   };
@@ -205,7 +207,8 @@ void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const
       continue;
     }
     auto best = std::find_if(trials.begin(), trials.end(), is_right);
-    if (best == trials.end()) best = std::find_if(trials.begin(), trials.end(), has_one_mistake);
+    if (best == trials.end() && by_mistakes)
+      best = std::find_if(trials.begin(), trials.end(), has_one_mistake);
     if (best == trials.end()) best = trials.begin();
     dump = std::move(best->dump);
   }

@@ -167,8 +167,10 @@ const Reading* only_reading(const std::vector<Reading>& readings, const std::str
 
 }  // namespace
 
-bool is_named_as_in_torch(const std::string& name) {
-  return folded(name).find("keypaddingmask") != name.npos;
+bool is_named_as_in_torch(const std::string& name, bool has_module) {
+  const auto folded_name = folded(name);
+  return folded_name.find("keypaddingmask") != folded_name.npos ||
+         (has_module && folded_name.ends_with("attnmask"));
 }
 
 std::optional<Fitted> as_mask(const AnyTensor& given, const std::string& name, const ExpectedTensor& expected,

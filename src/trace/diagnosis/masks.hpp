@@ -8,11 +8,12 @@
 namespace attn {
 
 /// What true, or 1, means in somebody's masks: one thing in all of them. By name it is seen, unless one of the
-/// masks is called as the one of nn.MultiheadAttention, for which it is hidden.
+/// masks is called as one of nn.MultiheadAttention, for which it is hidden.
 enum class MaskTrue { seen, hidden, by_name };
 
-/// Whether the name is that of a mask of nn.MultiheadAttention: key_padding_mask.
-bool is_named_as_in_torch(const std::string& name);
+/// Whether the name is that of an argument of nn.MultiheadAttention: key_padding_mask, or attn_mask, which
+/// says so beside the module's weights alone.
+bool is_named_as_in_torch(const std::string& name, bool has_module = true);
 
 /// Somebody's mask as the lesson has it: true = may be seen. It may be of bools, of 0 and 1, or additive, 0
 /// for what is seen and −∞ or at most −1000 for what is hidden, and [key], [query×key], [batch×key],

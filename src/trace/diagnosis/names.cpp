@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "trace/event.hpp"
+
 namespace attn {
 
 namespace {
@@ -161,11 +163,18 @@ Meaning in_lesson(const Synonym& synonym, const Place& place, const Strings& kno
       .storage = synonym.storage, .is_fused = synonym.is_fused, .is_third_each = synonym.is_third_each};
   for (const auto& wanted : synonym.ids) {
     const auto ids = best_ids(folded(wanted), place, known_ids);
-    if (synonym.is_fused && ids.size() != 1) return {};
+    if (synonym.is_fused) {
+      if (ids.size() > 1) return {};
+      const bool is_there = !ids.empty() && last_of_path(ids.front()) == last_of_path(wanted);
+      meaning.ids.push_back(is_there ? ids.front() : "");
+      continue;
+    }
     for (const auto& id : ids)
       if (std::find(meaning.ids.begin(), meaning.ids.end(), id) == meaning.ids.end())
         meaning.ids.push_back(id);
   }
+  const auto is_unknown = [](const std::string& id) { return id.empty(); };
+  if (std::all_of(meaning.ids.begin(), meaning.ids.end(), is_unknown)) return {};
   return meaning;
 }
 
@@ -181,7 +190,8 @@ Meaning meaning_of_gradient(std::string_view name, const Strings& known_ids) {
   for (const auto& id : known_ids)
     if (id.starts_with("d_")) ids.push_back(id.substr(2));
   auto meaning = meaning_of(name, ids);
-  for (auto& id : meaning.ids) id.insert(0, "d_");
+  for (auto& id : meaning.ids)
+    if (!id.empty()) id.insert(0, "d_");
   return meaning;
 }
 

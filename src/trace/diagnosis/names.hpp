@@ -11,7 +11,7 @@ namespace attn {
 /// What somebody's name may mean in a lesson.
 struct Meaning {
   std::vector<std::string> ids{};  ///< of the lesson: none, one, several where the name leaves it open, or
-                                   ///< the parts of a fused tensor
+                                   ///< the parts of a fused tensor, "" for one that the lesson lacks
   Storage storage = Storage::as_it_is;
   bool is_fused = false;
   bool is_third_each = false;

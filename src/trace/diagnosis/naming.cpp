@@ -37,7 +37,9 @@ struct Claim {
 class Naming {
  public:
   Naming(const StoredTrace& file, const Ids& known_ids, const Fusion& fusion)
-      : file_(file), known_ids_(known_ids), state_dict_(file, known_ids, fusion) {}
+      : file_(file), known_ids_(known_ids), state_dict_(file, known_ids, fusion) {
+    dump_.has_module_of_torch = has_module_of_torch(file);
+  }
 
   Dump read() {
     for (std::size_t i = 0; i < file_.tensors().size(); ++i)
@@ -47,6 +49,7 @@ class Naming {
       if (!contains(known_ids_, file_.tensors()[i].id) && !contains(arguments_, file_.tensors()[i].id))
         claim(i);
     for (auto& [id, claims] : claims_) decide(id, claims);
+    turn_tokens_first();
     merge_heads();
     dump_.arithmetic = arithmetic();
     return std::move(dump_);
@@ -69,13 +72,6 @@ class Naming {
     claims_[id].push_back({std::move(tensor), std::move(assumption)});
   }
 
-  /// Whether the file is of an nn.MultiheadAttention, which is known by its fused weight.
-  bool is_torch() const {
-    const auto& tensors = file_.tensors();
-    return std::any_of(tensors.begin(), tensors.end(),
-                       [](const auto& tensor) { return folded(tensor.id).ends_with("inprojweight"); });
-  }
-
   /// Whether the file is of a block of a decoder, which is known by its second attention.
   bool has_cross_attention() const {
     const auto& tensors = file_.tensors();
@@ -91,14 +87,20 @@ class Naming {
       meaning.ids = {has_cross_attention() ? "memory" : "X"};
     if (const auto last = folded(name); last.ends_with("oproj") || last.ends_with("outproj"))
       if (meaning.ids.size() == 1) meaning.ids.clear();  // a lesson without W_O
-    if (name == "attn_output" && contains(meaning.ids, "output") && is_torch()) meaning.ids = {"output"};
+    if (name == "attn_output" && contains(meaning.ids, "output") && dump_.has_module_of_torch)
+      meaning.ids = {"output"};
     return meaning;
   }
 
   /// The three arguments of nn.MultiheadAttention are what is projected and not the projections.
   void claim_arguments_of_torch() {
     const auto query = place("query"), key = place("key"), value = place("value");
-    if (!is_torch() || !query || !key || !value) return;
+    if (!dump_.has_module_of_torch || !query) return;
+    if (!key && !value && contains(known_ids_, "X") && place("X") == std::nullopt) {
+      add_claim("X", named_tensor(*query), "query is taken for X.");
+      arguments_ = {"query"};
+    }
+    if (!key || !value) return;
     auto queries = named_tensor(*query), keys = named_tensor(*key);
     if (!are_identical(keys.tensor, file_.read(*value))) return;
     const bool is_turned = has_tokens_first(queries.tensor.shape()) && keys.tensor.shape().size() == 3;
@@ -118,6 +120,15 @@ class Naming {
       return;
     }
     arguments_ = {"query", "key", "value"};
+  }
+
+  void turn_tokens_first() {
+    for (const auto* id : {"X", "X_source", "X_target"}) {
+      const auto found = dump_.tensors.find(id);
+      if (found == dump_.tensors.end() || !has_tokens_first(found->second.shape())) continue;
+      found->second = permuted(found->second, {1, 0, 2});
+      dump_.assume(fmt::format("{} is taken to be [token×batch×d_model], as PyTorch has it by default.", id));
+    }
   }
 
   /// Whether queries are [token×batch×d_model], as PyTorch has them by default: its weights always begin with
@@ -173,7 +184,9 @@ class Naming {
 
   void claim_parts(std::size_t i, const Meaning& meaning, bool is_transposed) {
     auto whole = named_tensor(i);
-    const auto names = listed(meaning.ids, "and");
+    auto ids = meaning.ids;
+    std::erase(ids, "");
+    const auto names = listed(ids, "and");
     if (is_transposed) turn(whole);
     const auto parts = parts_of(whole, meaning);
     if (!parts)
@@ -186,7 +199,8 @@ class Naming {
                                         state_dict_.is_per_head(meaning) ? " of each head" : "",
                                         is_transposed ? turned_from_linear : "");
     for (std::size_t part = 0; part < parts->size(); ++part)
-      add_claim(meaning.ids[part], {.name = whole.name, .tensor = std::move((*parts)[part])}, assumption);
+      if (!meaning.ids[part].empty())
+        add_claim(meaning.ids[part], {.name = whole.name, .tensor = std::move((*parts)[part])}, assumption);
   }
 
   /// None where there are several ways to split it.
@@ -261,6 +275,12 @@ class Naming {
 };
 
 }  // namespace
+
+bool has_module_of_torch(const StoredTrace& file) {
+  const auto& tensors = file.tensors();
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const auto& tensor) { return folded(tensor.id).ends_with("inprojweight"); });
+}
 
 Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion) {
   return Naming(file, known_ids, fusion).read();

@@ -52,10 +52,12 @@ std::string given_in_words(const StepVerdict& step) {
   return ", given your " + (step.given.size() > most_named ? "tensors before it" : listed(step.given, "and"));
 }
 
-/// "1e-12", "1e-09", "1e-06", …: a bound that another machine's rounding does not change.
+/// "1e-12", "1e-09", then each power of ten: a bound that another machine's rounding does not change.
 std::string bound_in_words(double difference) {
+  constexpr double rounding_of_machines = 1e-9;
   double bound = 1e-12;
-  while (bound < difference && std::isfinite(difference)) bound *= 1000.0;
+  while (bound < difference && std::isfinite(difference))
+    bound *= bound < rounding_of_machines ? 1000.0 : 10.0;
   return fmt::format("{:.0e}", bound);
 }
 
@@ -311,7 +313,12 @@ std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const R
     text += '\n' + paragraph(fmt::format("{}: {}.", by_hand ? "Left empty" : "Not in your file",
                                          fmt::join(diagnosis.missing, ", ")),
                              settings.width, 2);
-  return text + '\n' + summary(diagnosis, by_hand) + '\n';
+  text += '\n' + summary(diagnosis, by_hand);
+  if (diagnosis.is_right() && !dump.unknown.empty())
+    text += dump.unknown.size() == 1
+                ? " 1 tensor of the file is not checked."
+                : fmt::format(" {} tensors of the file are not checked.", dump.unknown.size());
+  return text + '\n';
 }
 
 std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings) {

@@ -87,9 +87,12 @@ std::string first_sentence(const TraceDiff& diff, const DiffNames& names) {
   const auto lesson = diff.lesson_a.empty() ? diff.lesson_b : diff.lesson_a;
   const auto start = lesson.empty() || !diff.has_same_lesson() ? "" : lesson + ": ";
   const auto largest = largest_in_words(diff);
+  const bool is_any_in_both =
+      std::any_of(diff.tensors.begin(), diff.tensors.end(), [](const auto& one) { return one.is_in_both(); });
   if (!tensor->is_in_both())
-    return start + fmt::format("what both have agrees{}. {} is {}", largest.empty() ? "" : "; " + largest,
-                               tensor->id, remark(*tensor, names));
+    return start + fmt::format("{}{}. {} is {}",
+                               is_any_in_both ? "what both have agrees" : "no id is in both",
+                               largest.empty() ? "" : "; " + largest, tensor->id, remark(*tensor, names));
   if (!remark(*tensor, names).empty())
     return start + fmt::format("{} is the first to differ: {}", tensor->id, remark(*tensor, names));
   if (tensor->elements->beyond == 0)
@@ -192,11 +195,14 @@ std::string format_count(const TraceDiff& diff) {
     return std::count_if(diff.tensors.begin(), diff.tensors.end(),
                          [&](const auto& tensor) { return tensor.verdict() == verdict; });
   };
-  const auto different = count(Verdict::different), close = count(Verdict::within_tolerance);
-  const auto rest = close > 0 ? fmt::format(", {} only within tolerance", close) : "";
-  return different == 0
-             ? fmt::format("All {} inputs and steps agree{}.\n", diff.tensors.size(), rest)
-             : fmt::format("{} of {} inputs and steps differ{}.\n", different, diff.tensors.size(), rest);
+  const auto alone = std::count_if(diff.tensors.begin(), diff.tensors.end(),
+                                   [](const auto& tensor) { return !tensor.is_in_both(); });
+  const auto compared = static_cast<std::ptrdiff_t>(diff.tensors.size()) - alone;
+  const auto different = count(Verdict::different) - alone, close = count(Verdict::within_tolerance);
+  const auto rest = (close > 0 ? fmt::format(", {} only within tolerance", close) : "") +
+                    (alone > 0 ? fmt::format("; {} not compared", alone) : "");
+  return different == 0 ? fmt::format("All {} inputs and steps agree{}.\n", compared, rest)
+                        : fmt::format("{} of {} inputs and steps differ{}.\n", different, compared, rest);
 }
 
 constexpr std::size_t longest_name = 30;
@@ -393,11 +399,15 @@ std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names) {
   if (only_in_a.empty() && only_in_b.empty()) return "";
   const auto text = fmt::format("{} only in {}, {} only in {}: --only-common compares what both have.\n",
                                 only_in_a.size(), names.a, only_in_b.size(), names.b);
-  for (const auto* a : only_in_a)
-    for (const auto* b : only_in_b)
-      if (a->shape == b->shape)
-        return text + format_paragraph(
-                          fmt::format("If {0} in {1} is {2}: --rename {0}={2}.", b->id, names.b, a->id));
+  const bool a_is_of_program = diff.lesson_a.empty() && !diff.lesson_b.empty();
+  const auto& [theirs, ours] =
+      a_is_of_program ? std::pair(only_in_a, only_in_b) : std::pair(only_in_b, only_in_a);
+  for (const auto* a : theirs)
+    for (auto b = ours.rbegin(); b != ours.rend(); ++b)  // a result before what it came from
+      if (a->shape == (*b)->shape && a->kind.value_or(Kind::step) == (*b)->kind.value_or(Kind::step))
+        return text +
+               format_paragraph(fmt::format("If {0} in {1} is {2}: --rename {0}={2}.", a->id,
+                                            a_is_of_program ? names.a : names.b, (*b)->id));
   return text + "--rename FROM=TO compares an id with one of another name.\n";
 }
 

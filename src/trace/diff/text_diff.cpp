@@ -213,7 +213,8 @@ TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSetting
       diff.sections.push_back(in_one(in_a ? from_a[*in_a] : from_b[*in_b], in_a.has_value()));
       continue;
     }
-    add_new(diff.options, compare_options(from_a[*in_a].options, from_b[*in_b].options));
+    if (!settings.ignores_config)
+      add_new(diff.options, compare_options(from_a[*in_a].options, from_b[*in_b].options));
     diff.sections.push_back(
         SectionComparison(from_a[*in_a], from_b[*in_b], tolerance_of(settings, {})).run());
   }

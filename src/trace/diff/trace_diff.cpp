@@ -125,7 +125,7 @@ TensorDiff compare_tensors(const StoredTrace& a, std::size_t in_a, const StoredT
 }
 
 std::vector<OptionDiff> options_that_count(const Header& a, const Header& b, const DiffSettings& settings) {
-  if (a.config.empty() || b.config.empty()) return {};
+  if (a.config.empty() || b.config.empty() || settings.ignores_config) return {};
   auto options = compare_options(a.config, b.config);
   const auto a_has = [&](const std::string& name) {
     return std::any_of(a.config.begin(), a.config.end(),
@@ -302,7 +302,7 @@ TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffS
         fmt::format("--only-common: no step is in both, but inputs alone; A has {}, and B {}; valid: "
                     "--rename A=B",
                     ids_of(a), ids_of(b)));
-  if (settings.only.empty() && !settings.only_common && settings.renames.empty())
+  if (settings.only.empty() && !settings.only_common && !settings.ignores_config && settings.renames.empty())
     diff.words = compare_words(a, b, tolerance_of(settings, claim_tolerance(a, b)));
   return diff;
 }

@@ -51,6 +51,7 @@ struct DiffSettings {
   std::vector<std::string> only{};  ///< ids and groups ("encoder/"); everything where there are none
   bool a_is_expected = false;       ///< B is a run: only decisive options that A has are compared
   bool only_common = false;         ///< leaves out what only one has, and all words
+  bool ignores_config = false;      ///< leaves out options and all words
 
   /// Ids of either trace that count as another, and groups: {"attn", "weights"}, {"att/", "attention/"}. With
   /// any, words are left out.

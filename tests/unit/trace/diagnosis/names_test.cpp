@@ -129,6 +129,8 @@ TEST_CASE("fused weights are parts in their order") {
   check_fused("kv_proj.weight", {"W_K", "W_V"}, Storage::transposed);
   check_fused("attention.query_key_value.weight", weights, Storage::interleaved);
   CHECK(meaning_of("in_proj_bias", {"W_Q", "W_K", "W_V"}).ids.empty());
+  CHECK(meaning_of("in_proj_weight", {"X", "W_Q", "W_K"}).ids == Strings{"W_Q", "W_K", ""});
+  CHECK(meaning_of("in_proj_weight", {"W_q", "W_k"}).ids.empty());
 }
 
 TEST_CASE("the path says which of several attentions") {

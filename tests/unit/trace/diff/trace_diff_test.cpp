@@ -148,7 +148,7 @@ TEST_CASE("an id that only one has is a difference") {
   masked  only in A
   extra   only in B
 
-2 of 3 inputs and steps differ.
+All 1 inputs and steps agree; 2 not compared.
 )");
 }
 
