@@ -2,16 +2,35 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
 
+#include "attn/blas.hpp"
 #include "attn/error.hpp"
 #include "lab/commands.hpp"
 #include "lab/ranks.hpp"
 
 namespace {
+
+const char* const variable_of_threads = "OPENBLAS_NUM_THREADS";
+bool holds_back_threads = false;
+
+/// Runs before the constructor in which OpenBLAS reads the environment: that one has the default priority. To
+/// start threads takes longer than a short lesson.
+__attribute__((constructor(101))) void hold_back_threads() {
+  if (std::getenv(variable_of_threads) != nullptr) return;
+  holds_back_threads = setenv(variable_of_threads, "1", 0) == 0;
+}
+
+/// What other programs are started with is the environment as it was.
+void let_threads_start() {
+  if (!holds_back_threads) return;
+  unsetenv(variable_of_threads);
+  attn::start_threads_when_worth();
+}
 
 /// Prints the message on one line, whatever the values in it: control characters are shown, not obeyed.
 /// Of several ranks with the same message the first one prints it.
@@ -44,6 +63,7 @@ int answer(const lab::Ranks& ranks, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  let_threads_start();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is refused where it is written
   try {

@@ -1,7 +1,6 @@
 #include "attn/blas.hpp"
 
 #include <array>
-#include <cstdlib>
 #include <xtensor-blas/xblas.hpp>
 #include <xtensor/xadapt.hpp>
 
@@ -19,17 +18,9 @@ constexpr std::size_t multiply_adds_worth_threads = std::size_t{1} << 24;
 
 bool has_no_threads = false;
 
-/// Runs before the constructor in which OpenBLAS reads the environment: that one has the default priority. To
-/// start threads takes longer than a short lesson.
-__attribute__((constructor(101))) void hold_back_threads() {
-  if (std::getenv("OPENBLAS_NUM_THREADS") != nullptr) return;
-  has_no_threads = setenv("OPENBLAS_NUM_THREADS", "1", 0) == 0;
-}
-
 void start_threads() {
   if (!has_no_threads) return;
   has_no_threads = false;
-  unsetenv("OPENBLAS_NUM_THREADS");
   openblas_set_num_threads(openblas_get_num_procs());
 }
 
@@ -39,6 +30,10 @@ auto matrix(Element* data, std::size_t rows, std::size_t columns) {
 }
 
 }  // namespace
+
+void start_threads_when_worth() {
+  has_no_threads = true;
+}
 
 void gemm(const double* a, const double* b, double* c, std::size_t m, std::size_t k, std::size_t n) {
   if (m * k * n >= multiply_adds_worth_threads) start_threads();
