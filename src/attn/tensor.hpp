@@ -31,6 +31,11 @@ using Mask = Array<bool, N>;
 template <std::size_t N>
 using Integers = Array<std::int64_t, N>;
 
+/// What a function that is compiled for some ranks alone requires of its rank, so that of another one the
+/// compiler says so, and not the linker.
+template <std::size_t N, std::size_t least, std::size_t most>
+concept Rank = (least <= N && N <= most);
+
 /// Element types that a traced tensor may have. Masks are `boolean`, counts and indices `int64`.
 enum class Dtype { float64, float32, float16, bfloat16, int64, boolean };
 

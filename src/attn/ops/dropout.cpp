@@ -18,7 +18,8 @@ void require_probability(const char* op, double p) {
 }  // namespace
 
 template <std::size_t N>
-Integers<N> dropout_mask(Random& random, double p, const std::array<std::size_t, N>& shape) {
+Integers<N> dropout_mask(Random& random, double p,
+                         const std::array<std::size_t, N>& shape) requires Rank<N, 1, 4> {
   require_probability("dropout_mask", p);
   Integers<N> mask(shape);
   for (auto& kept : mask) kept = random.binomial(1, 1.0 - p);
@@ -26,7 +27,7 @@ Integers<N> dropout_mask(Random& random, double p, const std::array<std::size_t,
 }
 
 template <std::size_t N>
-Tensor<N> dropout(const Tensor<N>& weights, const Integers<N>& mask, double p) {
+Tensor<N> dropout(const Tensor<N>& weights, const Integers<N>& mask, double p) requires Rank<N, 1, 4> {
   require_probability("dropout", p);
   if (weights.shape() != mask.shape())
     throw shape_mismatch("dropout", "weights", weights, "mask", mask, "the shapes must be equal");
@@ -38,22 +39,22 @@ Tensor<N> dropout(const Tensor<N>& weights, const Integers<N>& mask, double p) {
   return dropped;
 }
 
-template Integers<1> dropout_mask(Random&, double, const std::array<std::size_t, 1>&);
-template Integers<3> dropout_mask(Random&, double, const std::array<std::size_t, 3>&);
-template Integers<4> dropout_mask(Random&, double, const std::array<std::size_t, 4>&);
-template Tensor<1> dropout(const Tensor<1>&, const Integers<1>&, double);
-template Tensor<3> dropout(const Tensor<3>&, const Integers<3>&, double);
-template Tensor<4> dropout(const Tensor<4>&, const Integers<4>&, double);
-
 template <std::size_t N>
-WorkedOut worked_dropout(Known<N> weights, std::string mask_id, const Integers<N>& mask, double p) {
+WorkedOut worked_dropout(Known<N> weights, std::string mask_id, const Integers<N>& mask,
+                         double p) requires Rank<N, 1, 4> {
   return [=, &mask](const Index& at) {
     return Worked::product({weights(at), whole_entry(mask_id, mask, at)}) / (Worked(1.0) - Worked(p));
   };
 }
 
-template WorkedOut worked_dropout(Known<1>, std::string, const Integers<1>&, double);
-template WorkedOut worked_dropout(Known<3>, std::string, const Integers<3>&, double);
-template WorkedOut worked_dropout(Known<4>, std::string, const Integers<4>&, double);
+#define INSTANTIATE(N)                                                                   \
+  template Integers<N> dropout_mask(Random&, double, const std::array<std::size_t, N>&); \
+  template Tensor<N> dropout(const Tensor<N>&, const Integers<N>&, double);              \
+  template WorkedOut worked_dropout(Known<N>, std::string, const Integers<N>&, double);
+INSTANTIATE(1)
+INSTANTIATE(2)
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
 
 }  // namespace attn

@@ -30,11 +30,10 @@ Tensor<3> merge_heads(const Tensor<4>& heads) {
   return xt::reshape_view(side_by_side, {batch, n, head_count * d});
 }
 
-template <class Element>
-Array<Element, 4> stack_heads(const std::vector<Array<Element, 3>>& heads) {
+Tensor<4> stack_heads(const std::vector<Tensor<3>>& heads) {
   if (heads.empty()) throw std::invalid_argument("[stack_heads] there are no heads");
   const auto [batch, n, d] = heads[0].shape();
-  Array<Element, 4> stacked({batch, heads.size(), n, d});
+  Tensor<4> stacked({batch, heads.size(), n, d});
   for (std::size_t h = 0; h < heads.size(); ++h) {
     if (heads[h].shape() != heads[0].shape())
       throw shape_mismatch("stack_heads", "head 0", heads[0], "another", heads[h],
@@ -76,9 +75,6 @@ WorkedOut worked_repeat_heads_backward(WorkedOut d_repeated, std::size_t readers
 Tensor<3> mean_over_heads(const Tensor<4>& x) {
   return xt::mean(x, {1});
 }
-
-template Tensor<4> stack_heads(const std::vector<Tensor<3>>&);
-template Mask<4> stack_heads(const std::vector<Mask<3>>&);
 
 WorkedOut worked_split_heads(WorkedOut x, std::size_t width) {
   return [=](const Index& at) { return x({at[0], at[2], at[1] * width + at[3]}); };

@@ -15,10 +15,8 @@ Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads);
 Tensor<3> merge_heads(const Tensor<4>& heads);
 
 /// Heads [batch×n×d] on an axis of their own: [batch×head×n×d]. `head` (slice.hpp) takes them out again.
-/// Instantiated for float, double and bool. Throws std::invalid_argument where there is no head and where
-/// their shapes differ.
-template <class Element>
-Array<Element, 4> stack_heads(const std::vector<Array<Element, 3>>& heads);
+/// Throws std::invalid_argument where there is no head and where their shapes differ.
+Tensor<4> stack_heads(const std::vector<Tensor<3>>& heads);
 
 /// Grouped-query attention (Ainslie et al. 2023): query head i reads key/value head ⌊i·h_kv/h⌋.
 /// [batch×kv_head×n×d] → [batch×head×n×d].

@@ -1,6 +1,7 @@
 #include "attn/ops/lstm.hpp"
 
-#include <cmath>
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xmath.hpp>
 
 #include "attn/ops/shape_mismatch.hpp"
 
@@ -49,34 +50,15 @@ Tensor<3> gate_sums(const LstmWeights& weights, Gate gate, const Tensor<3>& x, c
 }
 
 Tensor<3> lstm_backward_memory(const Tensor<3>& d_h, const Tensor<3>& o, const Tensor<3>& c) {
-  Tensor<3> d_c(c.shape());
-  for (std::size_t k = 0; k < c.size(); ++k) {
-    const double shown = std::tanh(c.data()[k]);
-    d_c.data()[k] = d_h.data()[k] * o.data()[k] * (1.0 - shown * shown);
-  }
-  return d_c;
+  const Tensor<3> shown = xt::tanh(c);
+  return d_h * o * (1.0 - shown * shown);
 }
 
 Tensor<3> gate_sums_backward(const LstmGates& gates, const LstmGates& gradients) {
-  const auto& shape = gates.i.shape();
-  const std::size_t hidden = shape[2], rows = shape[0] * shape[1];
-  Tensor<3> d_sums({shape[0], shape[1], 4 * hidden});
-  const auto put = [&](Gate gate, const Tensor<3>& d, const auto& slope) {
-    for (std::size_t row = 0; row < rows; ++row)
-      for (std::size_t unit = 0; unit < hidden; ++unit)
-        d_sums.data()[(4 * row + static_cast<std::size_t>(gate)) * hidden + unit] =
-            d.data()[row * hidden + unit] * slope(row * hidden + unit);
-  };
-  const auto of_sigmoid = [](const Tensor<3>& y) {
-    return [&y](std::size_t k) { return y.data()[k] * (1.0 - y.data()[k]); };
-  };
-  const auto& candidate = gates.g;
-  put(Gate::input, gradients.i, of_sigmoid(gates.i));
-  put(Gate::forget, gradients.f, of_sigmoid(gates.f));
-  put(Gate::candidate, gradients.g,
-      [&](std::size_t k) { return 1.0 - candidate.data()[k] * candidate.data()[k]; });
-  put(Gate::output, gradients.o, of_sigmoid(gates.o));
-  return d_sums;
+  const auto& [i, f, g, o] = gates;
+  return xt::concatenate(xt::xtuple(gradients.i * (i * (1.0 - i)), gradients.f * (f * (1.0 - f)),
+                                    gradients.g * (1.0 - g * g), gradients.o * (o * (1.0 - o))),
+                         2);
 }
 
 WorkedOut worked_gate(const LstmWeights& weights, Gate gate, WorkedOut x, WorkedOut before) {

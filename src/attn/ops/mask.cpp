@@ -85,13 +85,14 @@ bool has_empty_row(const Mask<3>& mask) {
 }
 
 template <std::size_t N>
-Mask<N> both(const Mask<N>& a, const Mask<N>& b) {
+Mask<N> both(const Mask<N>& a, const Mask<N>& b) requires Rank<N, 2, 4> {
   if (a.shape() != b.shape()) throw shape_mismatch("both", "a", a, "b", b, "the shapes must be equal");
   return a && b;
 }
 
 template <std::size_t N, std::size_t M>
-Tensor<N> apply_mask(Tensor<N> scores, const Mask<M>& mask, double fill) {
+Tensor<N> apply_mask(Tensor<N> scores, const Mask<M>& mask,
+                     double fill) requires Rank<N, 2, 4> && Rank<M, 2, N> {
   if (!fits(mask, scores))
     throw shape_mismatch("apply_mask", "scores", scores, "mask", mask,
                          "batch, head, query and key must match or have length 1 in the mask");
@@ -105,6 +106,7 @@ Tensor<N> apply_mask(Tensor<N> scores, const Mask<M>& mask, double fill) {
   return scores;
 }
 
+template Tensor<2> apply_mask(Tensor<2>, const Mask<2>&, double);
 template Tensor<3> apply_mask(Tensor<3>, const Mask<2>&, double);
 template Tensor<3> apply_mask(Tensor<3>, const Mask<3>&, double);
 template Tensor<4> apply_mask(Tensor<4>, const Mask<2>&, double);
@@ -115,7 +117,7 @@ template Mask<3> both(const Mask<3>&, const Mask<3>&);
 template Mask<4> both(const Mask<4>&, const Mask<4>&);
 
 template <std::size_t N>
-WorkedOut worked_mask(Known<N> scores, const Mask<3>& mask) {
+WorkedOut worked_mask(Known<N> scores, const Mask<3>& mask) requires Rank<N, 3, 4> {
   return [=, &mask](const Index& at) {
     const bool is_seen = mask(mask.shape(0) == 1 ? 0 : at[0], mask.shape(1) == 1 ? 0 : at[N - 2], at[N - 1]);
     return is_seen ? scores(at) : Worked(-std::numeric_limits<double>::infinity());

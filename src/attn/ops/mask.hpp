@@ -29,18 +29,19 @@ bool has_empty_row(const Mask<3>& mask);
 
 /// True where both are. Throws std::invalid_argument where the shapes differ.
 template <std::size_t N>
-Mask<N> both(const Mask<N>& a, const Mask<N>& b);
+Mask<N> both(const Mask<N>& a, const Mask<N>& b) requires Rank<N, 2, 4>;
 
-/// The scores where the mask is true, `fill` elsewhere. `scores` is [batch×query×key] or
+/// The scores where the mask is true, `fill` elsewhere. `scores` is [query×key], [batch×query×key] or
 /// [batch×head×query×key]; a mask [query×key] holds for every batch and head, [batch×query×key] for every
 /// head, [batch×head×query×key] for itself. A mask axis of length 1 is repeated.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
 template <std::size_t N, std::size_t M>
-Tensor<N> apply_mask(Tensor<N> scores, const Mask<M>& mask,
-                     double fill = -std::numeric_limits<double>::infinity());
+Tensor<N> apply_mask(
+    Tensor<N> scores, const Mask<M>& mask,
+    double fill = -std::numeric_limits<double>::infinity()) requires Rank<N, 2, 4> && Rank<M, 2, N>;
 
 /// Which score a masked score is, where it may be seen, and −∞ elsewhere. Ranks 3 and 4.
 template <std::size_t N>
-WorkedOut worked_mask(Known<N> scores, const Mask<3>& mask);
+WorkedOut worked_mask(Known<N> scores, const Mask<3>& mask) requires Rank<N, 3, 4>;
 
 }  // namespace attn

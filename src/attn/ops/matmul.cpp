@@ -63,12 +63,13 @@ std::size_t matrix_count(const std::array<std::size_t, N>& shape) {
 
 }  // namespace
 
-void multiply(const double* a, const double* b, double* product, std::size_t m, std::size_t k, std::size_t n) {
+void multiply(const double* a, const double* b, double* product, std::size_t m, std::size_t k,
+              std::size_t n) {
   multiply(a, b, product, {m, k, n});
 }
 
 template <std::size_t N>
-Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) {
+Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 4> {
   const Size size = {a.shape(N - 2), a.shape(N - 1), b.shape(N - 1)};
   if (b.shape(N - 2) != size.k) throw shape_mismatch("matmul", "a", a, "b", b, "the inner axes must match");
   if (!std::equal(a.shape().begin(), a.shape().end() - 2, b.shape().begin()))
@@ -92,7 +93,7 @@ Tensor<2> matmul_in_order(const Tensor<2>& a, const Tensor<2>& b) {
 }
 
 template <std::size_t N>
-Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) {
+Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) requires Rank<N, 2, 4> {
   const Size size = {x.shape(N - 2), weight.shape(0), weight.shape(1)};
   if (x.shape(N - 1) != size.k)
     throw shape_mismatch("linear", "x", x, "weight", weight,
@@ -110,7 +111,7 @@ Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) {
 }
 
 template <std::size_t N>
-Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight, const Tensor<1>& bias) {
+Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight, const Tensor<1>& bias) requires Rank<N, 2, 4> {
   if (bias.size() != weight.shape(1))
     throw shape_mismatch("linear", "weight", weight, "bias", bias, "the last axes must match");
   auto sum = linear(x, weight);
@@ -119,7 +120,7 @@ Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight, const Tensor<1>& b
 }
 
 template <std::size_t N>
-Tensor<N> transpose(const Tensor<N>& x) {
+Tensor<N> transpose(const Tensor<N>& x) requires Rank<N, 2, 4> {
   auto shape = x.shape();
   std::swap(shape[N - 2], shape[N - 1]);
   const std::size_t rows = x.shape(N - 2), columns = x.shape(N - 1);
@@ -145,19 +146,6 @@ Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b) {
   return product;
 }
 
-template Tensor<2> matmul(const Tensor<2>&, const Tensor<2>&);
-template Tensor<2> linear(const Tensor<2>&, const Tensor<2>&);
-template Tensor<2> linear(const Tensor<2>&, const Tensor<2>&, const Tensor<1>&);
-template Tensor<2> transpose(const Tensor<2>&);
-template Tensor<3> matmul(const Tensor<3>&, const Tensor<3>&);
-template Tensor<3> linear(const Tensor<3>&, const Tensor<2>&);
-template Tensor<3> linear(const Tensor<3>&, const Tensor<2>&, const Tensor<1>&);
-template Tensor<3> transpose(const Tensor<3>&);
-template Tensor<4> matmul(const Tensor<4>&, const Tensor<4>&);
-template Tensor<4> linear(const Tensor<4>&, const Tensor<2>&);
-template Tensor<4> linear(const Tensor<4>&, const Tensor<2>&, const Tensor<1>&);
-template Tensor<4> transpose(const Tensor<4>&);
-
 namespace {
 
 /// Σₖ x(at with k as its last place) · y(k), k < count.
@@ -175,7 +163,7 @@ std::vector<Worked> products_along(const WorkedOut& x, std::size_t count, Index 
 }  // namespace
 
 template <std::size_t N>
-WorkedOut worked_matmul(Known<N> a, Known<N> b) {
+WorkedOut worked_matmul(Known<N> a, Known<N> b) requires Rank<N, 2, 4> {
   return [=](const Index& at) {
     return Worked::sum(products_along(a, a.tensor.shape(N - 1), at, [&](std::size_t k) {
       auto of_b = at;
@@ -186,7 +174,7 @@ WorkedOut worked_matmul(Known<N> a, Known<N> b) {
 }
 
 template <std::size_t N>
-WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) {
+WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) requires Rank<N, 2, 4> {
   return [=](const Index& at) {
     return Worked::sum(products_along(a, a.tensor.shape(N - 1), at, [&](std::size_t k) {
       auto of_b = at;
@@ -198,12 +186,12 @@ WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) {
 }
 
 template <std::size_t N>
-WorkedOut worked_linear(Known<N> x, Known<2> weight) {
+WorkedOut worked_linear(Known<N> x, Known<2> weight) requires Rank<N, 2, 4> {
   return worked_linear(WorkedOut(x), weight);
 }
 
 template <std::size_t N>
-WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias) {
+WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias) requires Rank<N, 2, 4> {
   return worked_linear(WorkedOut(x), weight, bias);
 }
 
@@ -225,20 +213,22 @@ WorkedOut worked_matmul(WorkedOut a, Known<3> b) {
   };
 }
 
-template WorkedOut worked_matmul(Known<2>, Known<2>);
-template WorkedOut worked_matmul(Known<3>, Known<3>);
-template WorkedOut worked_matmul(Known<4>, Known<4>);
-template WorkedOut worked_matmul_transposed(Known<2>, Known<2>);
-template WorkedOut worked_matmul_transposed(Known<3>, Known<3>);
-template WorkedOut worked_matmul_transposed(Known<4>, Known<4>);
-template WorkedOut worked_linear(Known<2>, Known<2>);
-template WorkedOut worked_linear(Known<2>, Known<2>, Known<1>);
-template WorkedOut worked_linear(Known<3>, Known<2>);
-template WorkedOut worked_linear(Known<3>, Known<2>, Known<1>);
-template WorkedOut worked_linear(Known<4>, Known<2>);
+#define INSTANTIATE(N)                                                             \
+  template Tensor<N> matmul(const Tensor<N>&, const Tensor<N>&);                   \
+  template Tensor<N> linear(const Tensor<N>&, const Tensor<2>&);                   \
+  template Tensor<N> linear(const Tensor<N>&, const Tensor<2>&, const Tensor<1>&); \
+  template Tensor<N> transpose(const Tensor<N>&);                                  \
+  template WorkedOut worked_matmul(Known<N>, Known<N>);                            \
+  template WorkedOut worked_matmul_transposed(Known<N>, Known<N>);                 \
+  template WorkedOut worked_linear(Known<N>, Known<2>);                            \
+  template WorkedOut worked_linear(Known<N>, Known<2>, Known<1>);
+INSTANTIATE(2)
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
 
 template <std::size_t N>
-WorkedOut worked_transpose_matmul(Known<N> a, Known<N> b) {
+WorkedOut worked_transpose_matmul(Known<N> a, Known<N> b) requires Rank<N, 3, 4> {
   return [=](const Index& at) {
     std::vector<Worked> products;
     for (std::size_t k = 0; k < a.tensor.shape(N - 2); ++k) {

@@ -16,7 +16,7 @@ namespace attn {
 /// a b for each matrix of a batch: [batch…×m×k] · [batch…×k×n] → [batch…×m×n]; ranks 2 to 4.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
 template <std::size_t N>
-Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b);
+Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 4>;
 
 /// The same of one matrix, row by row in memory: [m×k] · [k×n] → [m×n].
 void multiply(const double* a, const double* b, double* product, std::size_t m, std::size_t k, std::size_t n);
@@ -28,15 +28,15 @@ Tensor<2> matmul_in_order(const Tensor<2>& a, const Tensor<2>& b);
 /// x W: the last axis of x [batch…×n×d_in] times weight [d_in×d_out]; ranks 2 to 4.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
 template <std::size_t N>
-Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight);
+Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) requires Rank<N, 2, 4>;
 
 /// x W + b: the bias [d_out] is added to every row.
 template <std::size_t N>
-Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight, const Tensor<1>& bias);
+Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight, const Tensor<1>& bias) requires Rank<N, 2, 4>;
 
 /// xᵀ: the last two axes exchanged, as a copy; ranks 2 to 4.
 template <std::size_t N>
-Tensor<N> transpose(const Tensor<N>& x);
+Tensor<N> transpose(const Tensor<N>& x) requires Rank<N, 2, 4>;
 
 /// A matrix times a vector: [m×k] · [k] → [m]; and a vector times a matrix: [k] · [k×n] → [n].
 /// Both throw std::invalid_argument, with both shapes, where they do not match.
@@ -45,15 +45,15 @@ Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b);
 
 /// (a b)ᵢⱼ = Σₖ aᵢₖ bₖⱼ and (a bᵀ)ᵢⱼ = Σₖ aᵢₖ bⱼₖ, worked out; ranks 2 to 4.
 template <std::size_t N>
-WorkedOut worked_matmul(Known<N> a, Known<N> b);
+WorkedOut worked_matmul(Known<N> a, Known<N> b) requires Rank<N, 2, 4>;
 template <std::size_t N>
-WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b);
+WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) requires Rank<N, 2, 4>;
 
 /// (x W)ᵢⱼ = Σₖ xᵢₖ Wₖⱼ, worked out, and with a bias bⱼ; ranks 2 to 4.
 template <std::size_t N>
-WorkedOut worked_linear(Known<N> x, Known<2> weight);
+WorkedOut worked_linear(Known<N> x, Known<2> weight) requires Rank<N, 2, 4>;
 template <std::size_t N>
-WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias);
+WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias) requires Rank<N, 2, 4>;
 
 /// Σₖ xₖ Wₖⱼ along the last axis of what `x` works out, with a bias where there is one.
 WorkedOut worked_linear(WorkedOut x, Known<2> weight, std::optional<Known<1>> bias = std::nullopt);
@@ -63,7 +63,7 @@ WorkedOut worked_matmul(WorkedOut a, Known<3> b);
 
 /// (aᵀ b)ᵢⱼ = Σₖ aₖᵢ bₖⱼ, worked out; ranks 3 and 4.
 template <std::size_t N>
-WorkedOut worked_transpose_matmul(Known<N> a, Known<N> b);
+WorkedOut worked_transpose_matmul(Known<N> a, Known<N> b) requires Rank<N, 3, 4>;
 
 /// A matrix times a vector and a vector times a matrix, worked out.
 WorkedOut worked_matmul(Known<2> a, Known<1> x);

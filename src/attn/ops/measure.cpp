@@ -67,12 +67,12 @@ double maximum(std::initializer_list<double> measurements) {
 }
 
 template <std::size_t N>
-double max_abs(const Tensor<N>& x) {
+double max_abs(const Tensor<N>& x) requires Rank<N, 1, 4> {
   return std::transform_reduce(x.begin(), x.end(), 0.0, Larger(), size_of);
 }
 
 template <std::size_t N>
-double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y) {
+double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y) requires Rank<N, 1, 4> {
   if (x.shape() != y.shape())
     throw shape_mismatch("max_abs_difference", "x", x, "y", y, "the shapes must be equal");
   const auto difference = [](double a, double b) { return a == b ? 0.0 : std::abs(a - b); };
@@ -80,14 +80,14 @@ double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y) {
 }
 
 template <std::size_t N>
-double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) {
+double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) requires Rank<N, 1, 4> {
   if (x.shape() != y.shape())
     throw shape_mismatch("sum_of_products", "x", x, "y", y, "the shapes must be equal");
   return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
 }
 
 template <std::size_t N>
-double row_sum_deviation(const Tensor<N>& weights) {
+double row_sum_deviation(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   if (weights.size() == 0) return 0.0;
   const auto is_zero = xt::equal(xt::sum(xt::not_equal(weights, 0.0), {N - 1}), 0);
   return largest_of(xt::where(is_zero, 0.0, xt::abs(xt::sum(weights, {N - 1}) - 1.0)));
@@ -110,26 +110,26 @@ double largest_hidden_weight(const Tensor<3>& weights, const Mask<3>& mask) {
 }
 
 template <std::size_t N>
-double max_abs_row_sum(const Tensor<N>& x) {
+double max_abs_row_sum(const Tensor<N>& x) requires Rank<N, 1, 4> {
   if (x.size() == 0) return 0.0;
   return largest_of(xt::abs(xt::sum(x, {N - 1})));
 }
 
 template <std::size_t N>
-double mean_entropy(const Tensor<N>& weights) {
+double mean_entropy(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   if (weights.size() == 0) return 0.0;
   const auto terms = xt::where(xt::equal(weights, 0.0), 0.0, -weights * xt::log(weights));
   return mean_of(xt::sum(terms, {N - 1}));
 }
 
 template <std::size_t N>
-double mean_max_weight(const Tensor<N>& weights) {
+double mean_max_weight(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   if (weights.size() == 0) return 0.0;
   return mean_of(largest_along(weights, N - 1));
 }
 
 template <std::size_t N>
-double mean_jacobian_norm(const Tensor<N>& weights) {
+double mean_jacobian_norm(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   const std::size_t length = weights.shape().back();
   double sum = 0.0;
   for (std::size_t begin = 0; begin < weights.size(); begin += length)
@@ -137,38 +137,20 @@ double mean_jacobian_norm(const Tensor<N>& weights) {
   return weights.size() == 0 ? 0.0 : sum * static_cast<double>(length) / static_cast<double>(weights.size());
 }
 
-template double max_abs(const Tensor<1>&);
-template double max_abs_difference(const Tensor<1>&, const Tensor<1>&);
-template double sum_of_products(const Tensor<1>&, const Tensor<1>&);
-template double row_sum_deviation(const Tensor<1>&);
-template double max_abs_row_sum(const Tensor<1>&);
-template double mean_entropy(const Tensor<1>&);
-template double mean_max_weight(const Tensor<1>&);
-template double mean_jacobian_norm(const Tensor<1>&);
-template double max_abs(const Tensor<2>&);
-template double max_abs_difference(const Tensor<2>&, const Tensor<2>&);
-template double sum_of_products(const Tensor<2>&, const Tensor<2>&);
-template double row_sum_deviation(const Tensor<2>&);
-template double max_abs_row_sum(const Tensor<2>&);
-template double mean_entropy(const Tensor<2>&);
-template double mean_max_weight(const Tensor<2>&);
-template double mean_jacobian_norm(const Tensor<2>&);
-template double max_abs(const Tensor<3>&);
-template double max_abs_difference(const Tensor<3>&, const Tensor<3>&);
-template double sum_of_products(const Tensor<3>&, const Tensor<3>&);
-template double row_sum_deviation(const Tensor<3>&);
-template double max_abs_row_sum(const Tensor<3>&);
-template double mean_entropy(const Tensor<3>&);
-template double mean_max_weight(const Tensor<3>&);
-template double mean_jacobian_norm(const Tensor<3>&);
-template double max_abs(const Tensor<4>&);
-template double max_abs_difference(const Tensor<4>&, const Tensor<4>&);
-template double sum_of_products(const Tensor<4>&, const Tensor<4>&);
-template double row_sum_deviation(const Tensor<4>&);
-template double max_abs_row_sum(const Tensor<4>&);
-template double mean_entropy(const Tensor<4>&);
-template double mean_max_weight(const Tensor<4>&);
-template double mean_jacobian_norm(const Tensor<4>&);
+#define INSTANTIATE(N)                                                    \
+  template double max_abs(const Tensor<N>&);                              \
+  template double max_abs_difference(const Tensor<N>&, const Tensor<N>&); \
+  template double sum_of_products(const Tensor<N>&, const Tensor<N>&);    \
+  template double row_sum_deviation(const Tensor<N>&);                    \
+  template double max_abs_row_sum(const Tensor<N>&);                      \
+  template double mean_entropy(const Tensor<N>&);                         \
+  template double mean_max_weight(const Tensor<N>&);                      \
+  template double mean_jacobian_norm(const Tensor<N>&);
+INSTANTIATE(1)
+INSTANTIATE(2)
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
 
 Worked worked_entropy(const std::vector<Worked>& weights) {
   std::vector<Worked> terms;

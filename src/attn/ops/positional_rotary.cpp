@@ -1,9 +1,12 @@
 #include "attn/ops/positional_rotary.hpp"
 
-#include <cmath>
+#include <cstddef>
 #include <utility>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xview.hpp>
 
 #include "attn/ops/shape_mismatch.hpp"
+#include "attn/ops/slice.hpp"
 
 namespace attn {
 
@@ -18,21 +21,22 @@ std::pair<std::size_t, std::size_t> indices_of(std::size_t i, std::size_t pairs,
 }  // namespace
 
 Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pairing) {
-  const std::size_t pairs = angles.shape(1);
-  if (angles.shape(0) < x.shape(1) || 2 * pairs != x.shape(2))
+  const std::size_t n = x.shape(1), d = x.shape(2), pairs = angles.shape(1);
+  if (angles.shape(0) < n || 2 * pairs != d)
     throw shape_mismatch("rotate_pairs", "x", x, "angles", angles,
                          "every position needs an angle for each pair of numbers");
+  const bool is_adjacent = pairing == Pairing::adjacent;
+  const auto numbers = [&](auto& of, std::size_t first) {
+    return xt::view(of, xt::all(), xt::all(),
+                    xt::range(first, is_adjacent ? d : first + pairs, is_adjacent ? 2 : 1));
+  };
+  const std::size_t second = is_adjacent ? 1 : pairs;
+  const Tensor<2> turned_by = attn::rows(angles, 0, n), cosine = xt::cos(turned_by),
+                  sine = xt::sin(turned_by);
+  const auto u = numbers(x, 0), v = numbers(x, second);
   Tensor<3> rotated(x.shape());
-  for (std::size_t p = 0; p < x.shape(1); ++p)
-    for (std::size_t i = 0; i < pairs; ++i) {
-      const double cosine = std::cos(angles(p, i)), sine = std::sin(angles(p, i));
-      const auto [first, second] = indices_of(i, pairs, pairing);
-      for (std::size_t b = 0; b < x.shape(0); ++b) {
-        const double u = x(b, p, first), v = x(b, p, second);
-        rotated(b, p, first) = u * cosine - v * sine;
-        rotated(b, p, second) = u * sine + v * cosine;
-      }
-    }
+  numbers(rotated, 0) = u * cosine - v * sine;
+  numbers(rotated, second) = u * sine + v * cosine;
   return rotated;
 }
 

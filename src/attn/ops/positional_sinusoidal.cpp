@@ -1,37 +1,28 @@
 #include "attn/ops/positional_sinusoidal.hpp"
 
-#include <cmath>
 #include <string>
+#include <xtensor/xbuilder.hpp>
+#include <xtensor/xmanipulation.hpp>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xview.hpp>
 
+#include "attn/error.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
 
 Tensor<1> position_frequencies(std::size_t d) {
-  if (d % 2 != 0)
-    throw std::invalid_argument("[position_frequencies] d is " + std::to_string(d) + ": it must be even");
-  auto frequencies = Tensor<1>::from_shape({d / 2});
-  for (std::size_t i = 0; i < d / 2; ++i)
-    frequencies(i) = std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(d));
-  return frequencies;
+  if (d % 2 != 0) throw Error("d is " + std::to_string(d) + "; valid: an even number");
+  return xt::pow(10000.0, -2.0 * xt::arange<double>(static_cast<double>(d / 2)) / static_cast<double>(d));
 }
 
 Tensor<2> position_angles(std::size_t n, const Tensor<1>& frequencies) {
-  Tensor<2> angles({n, frequencies.size()});
-  for (std::size_t p = 0; p < n; ++p)
-    for (std::size_t i = 0; i < frequencies.size(); ++i)
-      angles(p, i) = static_cast<double>(p) * frequencies(i);
-  return angles;
+  return xt::view(xt::arange<double>(static_cast<double>(n)), xt::all(), xt::newaxis()) * frequencies;
 }
 
 Tensor<2> sines_and_cosines(const Tensor<2>& angles) {
-  Tensor<2> encoding({angles.shape(0), 2 * angles.shape(1)});
-  for (std::size_t p = 0; p < angles.shape(0); ++p)
-    for (std::size_t i = 0; i < angles.shape(1); ++i) {
-      encoding(p, 2 * i) = std::sin(angles(p, i));
-      encoding(p, 2 * i + 1) = std::cos(angles(p, i));
-    }
-  return encoding;
+  const auto pairs = xt::stack(xt::xtuple(xt::sin(angles), xt::cos(angles)), 2);
+  return xt::reshape_view(pairs, {angles.shape(0), 2 * angles.shape(1)});
 }
 
 Tensor<2> sinusoidal_encoding(std::size_t n, std::size_t d) {
@@ -42,11 +33,7 @@ Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table) {
   if (table.shape(0) < x.shape(1) || table.shape(1) != x.shape(2))
     throw shape_mismatch("add_positions", "x", x, "table", table,
                          "the table needs a row as long as a token for every position");
-  Tensor<3> sum(x.shape());
-  for (std::size_t b = 0; b < x.shape(0); ++b)
-    for (std::size_t p = 0; p < x.shape(1); ++p)
-      for (std::size_t j = 0; j < x.shape(2); ++j) sum(b, p, j) = x(b, p, j) + table(p, j);
-  return sum;
+  return x + xt::view(table, xt::range(std::size_t{0}, x.shape(1)));
 }
 
 WorkedOut worked_position_frequencies(std::size_t d) {

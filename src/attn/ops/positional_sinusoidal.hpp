@@ -6,8 +6,7 @@
 namespace attn {
 
 /// The frequencies ωᵢ = 10000^(−2i/d), i = 0, …, d/2 − 1, that sinusoidal encodings (Vaswani et al. 2017,
-/// section 3.5) and RoPE (Su et al. 2021, section 3.2.2) share: [pair]. Throws std::invalid_argument for odd
-/// d.
+/// section 3.5) and RoPE (Su et al. 2021, section 3.2.2) share: [pair]. Throws Error for odd d.
 Tensor<1> position_frequencies(std::size_t d);
 
 /// The angles p · ωᵢ of the positions p = 0, …, n − 1: [position×pair].
@@ -17,7 +16,7 @@ Tensor<2> position_angles(std::size_t n, const Tensor<1>& frequencies);
 Tensor<2> sines_and_cosines(const Tensor<2>& angles);
 
 /// The sinusoidal encoding PE of n positions, PE(p, 2i) = sin(p ωᵢ) and PE(p, 2i+1) = cos(p ωᵢ):
-/// [position×d]. Throws std::invalid_argument for odd d.
+/// [position×d]. Throws Error for odd d.
 Tensor<2> sinusoidal_encoding(std::size_t n, std::size_t d);
 
 /// x [batch×n×d] with row p of `table` [position×d] added to token p of each sample. The table may have more

@@ -23,7 +23,7 @@ const Format& format_of(Dtype dtype) {
 }  // namespace
 
 template <std::size_t N>
-Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) {
+Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) requires Rank<N, 1, 2> {
   Tensor<N> rounded(x.shape());
   std::transform(x.begin(), x.end(), rounded.begin(),
                  [dtype](double element) { return round_to(dtype, element); });
@@ -55,7 +55,7 @@ double exp_vanishes_below(Dtype dtype) {
 }
 
 template <std::size_t N>
-std::int64_t count_non_finite(const Tensor<N>& x) {
+std::int64_t count_non_finite(const Tensor<N>& x) requires Rank<N, 1, 2> {
   return std::count_if(x.begin(), x.end(), [](double element) { return !std::isfinite(element); });
 }
 

@@ -8,7 +8,7 @@ namespace attn {
 
 /// Each element rounded to that format.
 template <std::size_t N>
-Tensor<N> round_to(Dtype dtype, const Tensor<N>& x);
+Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) requires Rank<N, 1, 2>;
 
 /// The largest finite number of the format.
 double largest_number(Dtype dtype);
@@ -24,6 +24,6 @@ double exp_vanishes_below(Dtype dtype);
 
 /// How many elements are infinite or NaN. Ranks 1 and 2.
 template <std::size_t N>
-std::int64_t count_non_finite(const Tensor<N>& x);
+std::int64_t count_non_finite(const Tensor<N>& x) requires Rank<N, 1, 2>;
 
 }  // namespace attn

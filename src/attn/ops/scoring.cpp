@@ -15,7 +15,7 @@
 namespace attn {
 
 template <std::size_t N>
-Tensor<N> dot_scores(const Tensor<N>& queries, const Tensor<N>& keys) {
+Tensor<N> dot_scores(const Tensor<N>& queries, const Tensor<N>& keys) requires Rank<N, 2, 3> {
   return matmul(queries, transpose(keys));
 }
 
@@ -45,7 +45,7 @@ Tensor<N + 1> of_pairs(const char* name, const Tensor<N>& a, const char* name_of
 }  // namespace
 
 template <std::size_t N>
-Tensor<N + 1> pairwise_sum(const Tensor<N>& a, const Tensor<N>& b) {
+Tensor<N + 1> pairwise_sum(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3> {
   const std::size_t d = a.shape(N - 1);
   return of_pairs("pairwise_sum", a, "a", b, "b", d, [d](const double* x, const double* y, double* sum) {
     std::transform(x, x + d, y, sum, std::plus());
@@ -53,7 +53,7 @@ Tensor<N + 1> pairwise_sum(const Tensor<N>& a, const Tensor<N>& b) {
 }
 
 template <std::size_t N>
-Tensor<N + 1> pairwise_concat(const Tensor<N>& queries, const Tensor<N>& keys) {
+Tensor<N + 1> pairwise_concat(const Tensor<N>& queries, const Tensor<N>& keys) requires Rank<N, 2, 3> {
   const std::size_t d = queries.shape(N - 1);
   return of_pairs("pairwise_concat", queries, "queries", keys, "keys", 2 * d,
                   [d](const double* query, const double* key, double* pair) {
@@ -70,7 +70,7 @@ Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom) {
 }
 
 template <std::size_t N>
-Tensor<N - 1> dot_last_axis(const Tensor<N>& hidden, const Tensor<1>& v) {
+Tensor<N - 1> dot_last_axis(const Tensor<N>& hidden, const Tensor<1>& v) requires Rank<N, 3, 4> {
   if (hidden.shape(N - 1) != v.size())
     throw shape_mismatch("dot_last_axis", "hidden", hidden, "v", v, "the last axes must match");
   std::array<std::size_t, N - 1> shape{};

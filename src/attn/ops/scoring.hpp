@@ -11,22 +11,22 @@ namespace attn {
 
 /// qᵢᵀ kⱼ (Luong et al. 2015, "dot").
 template <std::size_t N>
-Tensor<N> dot_scores(const Tensor<N>& queries, const Tensor<N>& keys);
+Tensor<N> dot_scores(const Tensor<N>& queries, const Tensor<N>& keys) requires Rank<N, 2, 3>;
 
 /// aᵢ + bⱼ for every pair: [query×d_a], [key×d_a] → [query×key×d_a].
 template <std::size_t N>
-Tensor<N + 1> pairwise_sum(const Tensor<N>& a, const Tensor<N>& b);
+Tensor<N + 1> pairwise_sum(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3>;
 
 /// [qᵢ; kⱼ] for every pair: [query×d], [key×d] → [query×key×2d].
 template <std::size_t N>
-Tensor<N + 1> pairwise_concat(const Tensor<N>& queries, const Tensor<N>& keys);
+Tensor<N + 1> pairwise_concat(const Tensor<N>& queries, const Tensor<N>& keys) requires Rank<N, 2, 3>;
 
 /// Two matrices on top of each other: [a×n], [b×n] → [(a+b)×n].
 Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom);
 
 /// The dot product of each vector along the last axis with v: [query×key×d_a] · [d_a] → [query×key].
 template <std::size_t N>
-Tensor<N - 1> dot_last_axis(const Tensor<N>& hidden, const Tensor<1>& v);
+Tensor<N - 1> dot_last_axis(const Tensor<N>& hidden, const Tensor<1>& v) requires Rank<N, 3, 4>;
 
 /// v · tanh(qᵢ + kⱼ) for projected queries [batch×query×d_a] and keys [batch×key×d_a], one pair after the
 /// other: nothing [query×key×d_a] is held. → [batch×query×key].

@@ -57,7 +57,7 @@ Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_
   return xt::reshape_view(repeated, {rows, columns * times});
 }
 
-template <class Element>
+template <NumberOrTruth Element>
 Array<Element, 3> first_rows(const Array<Element, 3>& x, std::size_t count) {
   return xt::view(x, xt::all(), xt::range(std::size_t{0}, count));
 }
@@ -72,7 +72,7 @@ Tensor<3> rows_twice(const Tensor<3>& x) {
   return xt::concatenate(xt::xtuple(x, x), 1);
 }
 
-template <class Element>
+template <NumberOrTruth Element>
 Array<Element, 3> columns_twice(const Array<Element, 3>& x) {
   return xt::concatenate(xt::xtuple(x, x), 2);
 }

@@ -6,7 +6,10 @@
 
 namespace attn {
 
-/// Parts and repetitions of tensors, as copies. At rank 3 of bool, too.
+/// Parts and repetitions of tensors, as copies.
+
+template <class Element>
+concept NumberOrTruth = std::is_same_v<Element, double> || std::is_same_v<Element, bool>;
 
 /// Columns begin, …, end − 1 of a matrix [m×n].
 Tensor<2> columns(const Tensor<2>& x, std::size_t begin, std::size_t end);
@@ -36,7 +39,7 @@ Tensor<2> cut_into_rows(const Tensor<1>& x, std::size_t length);
 Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_t times);
 
 /// The first `count` rows of each sample of [batch×n×d].
-template <class Element>
+template <NumberOrTruth Element>
 Array<Element, 3> first_rows(const Array<Element, 3>& x, std::size_t count);
 
 /// The rows of each sample of [batch×n×d] with `count` rows of zeros behind them: [batch×(n+count)×d].
@@ -46,7 +49,7 @@ Tensor<3> with_zero_rows(const Tensor<3>& x, std::size_t count);
 Tensor<3> rows_twice(const Tensor<3>& x);
 
 /// The columns of each sample of [batch×n×d] twice over: [batch×n×2d].
-template <class Element>
+template <NumberOrTruth Element>
 Array<Element, 3> columns_twice(const Array<Element, 3>& x);
 
 }  // namespace attn

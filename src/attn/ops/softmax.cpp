@@ -42,7 +42,7 @@ void softmax_rows(double* scores, std::size_t rows, std::size_t length) {
 }
 
 template <std::size_t N>
-Tensor<N> softmax(Tensor<N> scores) {
+Tensor<N> softmax(Tensor<N> scores) requires Rank<N, 1, 4> {
   if (scores.size() == 0) return scores;
   constexpr double hidden = -std::numeric_limits<double>::infinity();
   const Tensor<N> largest = xt::amax(scores, {N - 1}, xt::keep_dims);
@@ -53,7 +53,7 @@ Tensor<N> softmax(Tensor<N> scores) {
 }
 
 template <std::size_t N>
-Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights) {
+Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights) requires Rank<N, 1, 4> {
   if (weights.shape() != d_weights.shape())
     throw shape_mismatch("softmax_backward", "weights", weights, "d_weights", d_weights,
                          "the shapes must be equal");
@@ -69,7 +69,7 @@ Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights)
 }
 
 template <std::size_t N>
-Tensor<N - 1> log_sum_exp(const Tensor<N>& scores) {
+Tensor<N - 1> log_sum_exp(const Tensor<N>& scores) requires Rank<N, 3, 4> {
   const std::size_t length = scores.shape().back();
   std::array<std::size_t, N - 1> shape;
   std::copy_n(scores.shape().begin(), N - 1, shape.begin());
@@ -85,7 +85,7 @@ Tensor<N - 1> log_sum_exp(const Tensor<N>& scores) {
 }
 
 template <std::size_t N>
-Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) {
+Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) requires Rank<N, 3, 4> {
   const std::size_t length = scores.shape().back();
   if (log_sum_exp.size() * length != scores.size())
     throw shape_mismatch("softmax_from", "scores", scores, "log_sum_exp", log_sum_exp,
@@ -96,20 +96,6 @@ Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) {
   }
   return scores;
 }
-
-template Tensor<2> log_sum_exp(const Tensor<3>&);
-template Tensor<3> log_sum_exp(const Tensor<4>&);
-template Tensor<3> softmax_from(Tensor<3>, const Tensor<2>&);
-template Tensor<4> softmax_from(Tensor<4>, const Tensor<3>&);
-
-template Tensor<1> softmax(Tensor<1>);
-template Tensor<1> softmax_backward(const Tensor<1>&, const Tensor<1>&);
-template Tensor<2> softmax(Tensor<2>);
-template Tensor<2> softmax_backward(const Tensor<2>&, const Tensor<2>&);
-template Tensor<3> softmax(Tensor<3>);
-template Tensor<3> softmax_backward(const Tensor<3>&, const Tensor<3>&);
-template Tensor<4> softmax(Tensor<4>);
-template Tensor<4> softmax_backward(const Tensor<4>&, const Tensor<4>&);
 
 namespace {
 
@@ -127,7 +113,7 @@ std::vector<Worked> row_of(const WorkedOut& x, std::size_t length, Index at) {
 }  // namespace
 
 template <std::size_t N>
-WorkedOut worked_softmax(Known<N> scores, double divisor) {
+WorkedOut worked_softmax(Known<N> scores, double divisor) requires Rank<N, 1, 4> {
   return worked_softmax(WorkedOut(scores), scores.tensor.shape().back(), divisor);
 }
 
@@ -151,7 +137,7 @@ WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
 }
 
 template <std::size_t N>
-WorkedOut worked_softmax_backward(Known<N> weights, Known<N> d_weights) {
+WorkedOut worked_softmax_backward(Known<N> weights, Known<N> d_weights) requires Rank<N, 3, 4> {
   return [=](const Index& at) {
     const std::size_t length = weights.tensor.shape(N - 1);
     const auto w = row_of(weights, length, at), d = row_of(d_weights, length, at);
@@ -162,7 +148,7 @@ WorkedOut worked_softmax_backward(Known<N> weights, Known<N> d_weights) {
 }
 
 template <std::size_t N>
-WorkedOut worked_log_sum_exp(Known<N> scores) {
+WorkedOut worked_log_sum_exp(Known<N> scores) requires Rank<N, 3, 4> {
   return [=](Index at) {
     at.push_back(0);
     std::vector<Worked> terms;
@@ -172,14 +158,23 @@ WorkedOut worked_log_sum_exp(Known<N> scores) {
   };
 }
 
-template WorkedOut worked_log_sum_exp(Known<3>);
-template WorkedOut worked_log_sum_exp(Known<4>);
+#define INSTANTIATE(N)                                                     \
+  template Tensor<N> softmax(Tensor<N>);                                   \
+  template Tensor<N> softmax_backward(const Tensor<N>&, const Tensor<N>&); \
+  template WorkedOut worked_softmax(Known<N>, double);
+INSTANTIATE(1)
+INSTANTIATE(2)
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
 
-template WorkedOut worked_softmax(Known<1>, double);
-template WorkedOut worked_softmax(Known<2>, double);
-template WorkedOut worked_softmax(Known<3>, double);
-template WorkedOut worked_softmax(Known<4>, double);
-template WorkedOut worked_softmax_backward(Known<3>, Known<3>);
-template WorkedOut worked_softmax_backward(Known<4>, Known<4>);
+#define INSTANTIATE(N)                                              \
+  template Tensor<N - 1> log_sum_exp(const Tensor<N>&);             \
+  template Tensor<N> softmax_from(Tensor<N>, const Tensor<N - 1>&); \
+  template WorkedOut worked_softmax_backward(Known<N>, Known<N>);   \
+  template WorkedOut worked_log_sum_exp(Known<N>);
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
 
 }  // namespace attn

@@ -24,7 +24,7 @@ Tensor<3> delay(const Tensor<2>& first, const Tensor<3>& x);
 
 /// [a; b] along the last axis: [batch…×a], [batch…×b] → [batch…×(a+b)]; ranks 2 and 3.
 template <std::size_t N>
-Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b);
+Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3>;
 
 /// Which entry each entry of [a; b] is, `width` the length of a.
 WorkedOut worked_join(WorkedOut a, std::size_t width, WorkedOut b);

@@ -24,20 +24,20 @@ TEST_CASE("merging the heads undoes splitting them", "[heads]") {
 
 TEST_CASE("heads are stacked within each sample", "[heads]") {
   const Tensor<3> first = {{{1, 0}}, {{0, 0}}}, second = {{{0, 1}}, {{1, 1}}};
-  const auto stacked = attn::stack_heads<double>({first, second, first});
+  const auto stacked = attn::stack_heads({first, second, first});
   CHECK((stacked == Tensor<4>{{{{1, 0}}, {{0, 1}}, {{1, 0}}}, {{{0, 0}}, {{1, 1}}, {{0, 0}}}}));
 }
 
 TEST_CASE("stacking undoes taking the heads out one by one", "[heads]") {
   const auto heads = random_tensor<4>({2, 3, 4, 5}, 1);
-  CHECK((attn::stack_heads<double>({attn::head(heads, 0), attn::head(heads, 1), attn::head(heads, 2)}) ==
+  CHECK((attn::stack_heads({attn::head(heads, 0), attn::head(heads, 1), attn::head(heads, 2)}) ==
          heads));
 }
 
 TEST_CASE("heads of different shapes cannot be stacked, nor none at all", "[heads]") {
   const auto head = random_tensor<3>({2, 4, 5}, 1), other = random_tensor<3>({2, 4, 6}, 1);
-  CHECK_THROWS_WITH(attn::stack_heads<double>({head, other}), Contains("2×4×5") && Contains("2×4×6"));
-  CHECK_THROWS_WITH(attn::stack_heads<double>({}), Contains("[stack_heads]"));
+  CHECK_THROWS_WITH(attn::stack_heads({head, other}), Contains("2×4×5") && Contains("2×4×6"));
+  CHECK_THROWS_WITH(attn::stack_heads({}), Contains("[stack_heads]"));
 }
 
 TEST_CASE("neighbouring query heads share a key and value head", "[heads]") {
