@@ -1,0 +1,15 @@
+/// The compiler refuses each of the lines below and says what their comment says (tests/package/try).
+#include <attn/attention.hpp>
+#include <attn/ops/mask.hpp>
+#include <attn/ops/softmax.hpp>
+
+const xt::xtensor<double, 1> vector;
+const xt::xtensor<double, 2> matrix;
+const xt::xtensor<double, 5> five;
+
+const auto a = attn::attention(vector, matrix, matrix);                    // valid is rank 2 to 4
+const auto b = attn::attention(five, five, five);                          // valid is rank 2 to 4
+const auto c = attn::attention(matrix, matrix, matrix, {.mask = matrix});  // a mask has elements of type bool
+const auto d = attn::multi_head_attention(matrix, {.W_Q = five});          // 2 for a matrix of weights
+const auto e = attn::log_sum_exp(attn::Tensor<2>());                       // requires  Rank<N, 3, 4>
+const auto f = attn::apply_mask(attn::Tensor<2>(), attn::Mask<3>());       // Rank<M, 2, N>
