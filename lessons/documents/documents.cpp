@@ -1,3 +1,5 @@
+#include "lessons/documents/documents.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 
 #include "attn/error.hpp"
 #include "formula/functions.hpp"
-#include "lessons/documents/document_run.hpp"
 #include "trace/data_folder.hpp"
 
 namespace lessons {

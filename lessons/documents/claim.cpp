@@ -1,0 +1,104 @@
+#include "lessons/documents/claim.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/ops/measure.hpp"
+#include "document/prose.hpp"
+#include "formula/text.hpp"
+#include "lessons/workbench/claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// The two sides of `left = right` or `left ≈ right`.
+struct Sides {
+  std::string left, right;
+  bool is_exact;
+};
+
+Sides sides_of(const document::Block& item) {
+  const auto& code = item.code;
+  const std::string about = " ≈ ", equal = " = ";
+  if (const auto at = code.find(about); at != std::string::npos)
+    return {code.substr(0, at), code.substr(at + about.size()), false};
+  int depth = 0;
+  for (std::size_t i = 0; i + equal.size() <= code.size(); ++i) {
+    if (code[i] == '(' || code[i] == '[') ++depth;
+    if (code[i] == ')' || code[i] == ']') --depth;
+    if (depth == 0 && code.compare(i, equal.size(), equal) == 0)
+      return {code.substr(0, i), code.substr(i + equal.size()), true};
+  }
+  throw document::Error(item.place,
+                        fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right", code));
+}
+
+/// What `of` makes of the numbers of a formula, slice by slice, put together as a maximum.
+template <class Of>
+double maximum(const formula::Definition& resolved, const formula::Sheet& sheet, const Of& of) {
+  double most = 0.0;
+  sheet.in_slices(resolved, [&](const formula::View& slice) {
+    const auto* numbers = static_cast<const double*>(slice.data);
+    for (std::size_t i = 0; i < attn::element_count(slice.shape); ++i)
+      most = attn::maximum({most, of(numbers[i])});
+  });
+  return most;
+}
+
+/// The largest finite number in size.
+double largest(const formula::Definition& resolved, const formula::Sheet& sheet) {
+  return maximum(resolved, sheet, [](double x) { return std::isfinite(x) ? std::abs(x) : 0.0; });
+}
+
+/// The formula with the size of each term in the place of the term: what cancels is rounded all the same.
+formula::Expr with_sizes(const formula::Expr& x) {
+  const bool is_linear =
+      x->op == formula::Op::over
+          ? x->name == "sum"
+          : x->op == formula::Op::call &&
+                (x->name == "+" || x->name == "-" || x->name == "*" || x->name == "/" || x->name == "neg");
+  if (!is_linear) return formula::call("abs", {x});
+  formula::Node node = *formula::with_parts(x, with_sizes);
+  if (node.name == "-") node.name = "+";
+  return node.name == "neg" ? node.parts[0] : formula::Expr(std::move(node));
+}
+
+/// How large the numbers are that a value is rounded at. What is computed again from other numbers is rounded
+/// at their size, too.
+double magnitude(const formula::Expr& x, formula::Sheet& sheet) {
+  constexpr double of_itself = 0.9;  // what should be 1 is, rounded to half precision, 1.01
+  double most = largest(sheet.resolved({"", {}, with_sizes(x)}), sheet) * of_itself;
+  if (x->op == formula::Op::again)
+    for (const auto& part : x->parts) most = std::max(most, magnitude(part, sheet));
+  return most;
+}
+
+}  // namespace
+
+void tell_claim_of(Meanings& meanings, const document::Block& item, const std::string& words) {
+  const auto sides = sides_of(item);
+  const auto settled = [&](const std::string& side) {
+    return meanings.settled(document::read_formula(item.place, side), {});
+  };
+  auto& sheet = meanings.sheet();
+  const auto difference =
+      sheet.resolved({"", {}, formula::call("abs", {settled(sides.left) - settled(sides.right)})});
+  const auto& left = difference.expr->parts[0]->parts[0];
+  const auto& right = difference.expr->parts[0]->parts[1];
+  attn::Claim claim = {
+      .id = item.marks.id,
+      .claim = words,
+      .formula = fmt::format("max |{} − {}|", formula::page_text(left), formula::page_text(right)),
+      .value = maximum(difference, sheet, [](double x) { return x; }),
+      .limit = attn::exactly(0.0)};
+  auto& trace = meanings.bench().trace;
+  if (sides.is_exact) return trace.claim(claim);
+  claim.limit = rounding(trace, std::max(magnitude(left, sheet), magnitude(right, sheet)));
+  const double expected = largest({"", difference.axes, right}, sheet);
+  expected == 0.0 ? trace.claim(claim) : claim_unless_lost(trace, claim, expected);
+}
+
+}  // namespace lessons

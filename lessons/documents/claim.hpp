@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "lessons/documents/meanings.hpp"
+
+namespace lessons {
+
+/// Tells the claim `left = right` or `left ≈ right` of a document, named and said so: by how much the sides
+/// differ, and how much they may, from the sizes of the terms. Throws document::Error for what is no claim.
+void tell_claim_of(Meanings& meanings, const document::Block& item, const std::string& words);
+
+}  // namespace lessons

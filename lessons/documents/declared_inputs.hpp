@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+
+#include "lessons/documents/meanings.hpp"
+
+namespace lessons {
+
+/// The inputs that a document declares, as events and as tensors that formulas may speak of.
+class DeclaredInputs {
+ public:
+  explicit DeclaredInputs(Meanings& meanings) : meanings_(meanings) {}
+
+  /// Shows an input: what is given or drawn, or what follows from the run. `about` has its id and words. A
+  /// dropout mask is one of the step `weights`. Throws attn::Error.
+  void tell(const document::Block& block, const attn::About& about, const std::string& weights);
+
+  /// A mask [batch×query×key], which the caller keeps alive, and whether there is one. An axis of length 1 is
+  /// repeated.
+  void set_mask(const std::optional<Mask<3>>& mask);
+
+  /// The mask that was shown.
+  const std::optional<Mask<3>>& mask() const { return mask_; }
+
+  /// A tensor of these axes whose elements are nothing yet.
+  formula::View foreseen(const formula::Axes& axes) const;
+
+  /// The same of the input that is declared so, or that the lesson has under that name: as a tensor that
+  /// formulas may speak of.
+  void foresee(const formula::Definition& declaration);
+
+ private:
+  void tell_lengths(attn::About about);
+  void tell_mask(const attn::About& about);
+  void tell_dropout_mask(attn::About about, const formula::View& weights);
+  template <std::size_t N>
+  void keep(const std::string& id, const formula::Axes& axes, Tensor<N> tensor);
+  template <std::size_t N>
+  void tell_dropout_mask(const attn::About& about, const formula::View& weights);
+
+  Meanings& meanings_;
+  std::optional<Mask<3>> mask_;
+};
+
+}  // namespace lessons

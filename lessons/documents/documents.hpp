@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "document/document.hpp"
+#include "lessons/workbench/inputs.hpp"
+
+namespace lessons {
+
+/// The document `lessons/NAME`, read once. Throws attn::Error where there is none.
+const document::Document& document_named(const std::string& name);
+
+/// A formula or an input of a document or of its parts.
+struct Declared {
+  const document::Block* block;
+  std::string id;
+  std::optional<formula::Expr> condition;  ///< of its heading
+};
+
+/// All of them, in their order; those that a condition leaves out, too. Throws document::Error.
+std::vector<Declared> declared_in(const document::Document& document);
+
+/// The inputs that a document and its parts declare, for a lesson with these keys of options. Throws
+/// document::Error for an unknown way to come by its numbers.
+std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys);
+
+}  // namespace lessons

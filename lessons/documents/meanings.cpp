@@ -1,0 +1,215 @@
+#include "lessons/documents/meanings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "document/prose.hpp"
+#include "formula/parse.hpp"
+#include "lessons/documents/at_place.hpp"
+#include "lessons/documents/documents.hpp"
+#include "lessons/lesson.hpp"
+
+namespace lessons {
+
+namespace {
+
+bool is_number(const formula::Expr& x, double number) {
+  return x->op == formula::Op::number && x->number == number;
+}
+
+/// x · 1 and x / 1 as x.
+formula::Expr simplified(const formula::Expr& x) {
+  const auto simple = formula::with_parts(x, simplified);
+  if (simple->op != formula::Op::call || simple->parts.size() != 2) return simple;
+  const auto& [left, right] = std::pair(simple->parts[0], simple->parts[1]);
+  if (simple->name == "*" && is_number(left, 1.0)) return right;
+  if ((simple->name == "+" || simple->name == "-") && is_number(right, 0.0)) return left;
+  if ((simple->name == "*" || simple->name == "/") && is_number(right, 1.0)) return left;
+  return simple;
+}
+
+/// Whether a single entry of it takes as many steps as a table has entries, which are faster computed
+/// together.
+bool goes_through_much(const formula::Expr& x, const formula::Sheet& sheet, std::size_t times = 1) {
+  constexpr std::size_t few = 2000;
+  if (x->op == formula::Op::over) times *= sheet.size_of(x->axis);
+  return times > few || std::any_of(x->parts.begin(), x->parts.end(), [&](const formula::Expr& part) {
+           return goes_through_much(part, sheet, times);
+         });
+}
+
+formula::Sheet::Round rounding_to(const Workbench& bench) {
+  return [&bench](formula::Numbers& numbers) {
+    const auto dtype = bench.trace.dtype();
+    if (dtype != attn::Dtype::float64)
+      std::transform(numbers.begin(), numbers.end(), numbers.begin(),
+                     [dtype](double number) { return attn::round_to(dtype, number); });
+  };
+}
+
+}  // namespace
+
+Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench)) {
+  const auto& options = bench.options;
+  const auto& keys = bench.plan.key_tokens();
+  const bool is_padded = keys.size() > 0 && keys.is_padded();
+  set("trained", options.model.has_value());
+  set("batched", bench.plan.is_batched());
+  set("padded", is_padded);
+  set("words", keys.size() > 0 ? static_cast<double>(keys.lengths().front()) : 0.0);
+  set("has_mask", options.causal || options.window || is_padded || bench.trace.is_given("mask"));
+  set("many_heads", 0.0);
+  set("defined", !options.define.empty());
+}
+
+void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts) {
+  auto view = formula::view_of(std::move(axes), std::make_shared<const formula::Numbers>(std::move(counts)));
+  view.is_whole = true;
+  sheet_.set(name, std::move(view));
+}
+
+void Meanings::read_axes(const document::Document& document) {
+  const auto& plan = bench_.plan;
+  const auto lengths = plan.key_tokens().lengths();
+  sheet_.axis(batch, std::max<std::size_t>(1, lengths.size()));
+  if (!lengths.empty()) {
+    auto counts = formula::Numbers::from_shape({lengths.size()});
+    std::copy(lengths.begin(), lengths.end(), counts.begin());
+    set_whole("lengths", {batch}, std::move(counts));
+  }
+  for (const auto& declared : declared_in(document))
+    for (const auto& name : declared.block->definition->axes) {
+      const auto extent = extent_of(name, *plan.lesson, bench_.options);
+      const auto length = length_of(extent, plan).value_or(0);
+      if (length == 0) continue;
+      sheet_.axis(name, length);
+      if (const auto* tokens = text_of(extent.dimension, plan)) bench_.label({name}, *tokens);
+    }
+}
+
+void Meanings::read_front(const document::Document& document) {
+  for (std::size_t i = 0; i < document.front_matter.size(); ++i)
+    at_place(document.front_places[i],
+             [&] { read_front(document.front_matter[i].first, document.front_matter[i].second); });
+}
+
+void Meanings::read_front(const std::string& key, const std::string& value) {
+  const std::string condition = " if ";
+  const auto end = std::min(key.find(condition), key.size());
+  const auto word = key.substr(0, end);
+  const bool is_known = word == "follow" || word == "axes" || word == "set" || word == "page";
+  if (!is_known || (end < key.size() && !holds(formula::parse(key.substr(end + condition.size())), {})))
+    return;
+  for (const auto& one : document::cut_at_commas(value)) {
+    const auto definition = formula::parse_definition(one);
+    if (word == "follow") follow_[definition.name].push_back(definition.expr);
+    if (word == "axes") sheet_.axis(definition.name, static_cast<std::size_t>(number(definition.expr, {})));
+    if (word == "set") set(definition.name, number(definition.expr, {}));
+    if (word == "page") sheet_.alias(definition.name, of_page_[definition.name] = definition.expr->name);
+  }
+}
+
+std::string Meanings::step_named(const std::string& id) const {
+  const auto found = of_page_.find(id);
+  return found == of_page_.end() ? id : found->second;
+}
+
+std::optional<double> Meanings::setting(const std::string& name) const {
+  const auto found = settings_.find(name);
+  return found != settings_.end() ? found->second : option_in_formulas(bench_.options, name);
+}
+
+formula::Expr Meanings::settled(const formula::Expr& x, const Scope& scope) const {
+  const std::function<formula::Expr(const formula::Expr&)> settle = [&](const formula::Expr& part) {
+    return renamed(formula::with_parts(part, settle), scope);
+  };
+  return simplified(settle(x));
+}
+
+formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) const {
+  using formula::Op;
+  if (part->op == Op::number || part->op == Op::call || part->op == Op::position) return part;
+  const auto within = [&](const std::string& name) {
+    return sheet_.find(scope.prefix + name) != nullptr ? scope.prefix + name : name;
+  };
+  formula::Node node = *part;
+  if (node.op == Op::over) node.axis = scope.name_of(node.axis);
+  if (node.op == Op::size) node.name = scope.name_of(node.name);
+  for (auto& name : node.changed) name = within(name);
+  if (node.op == Op::over || node.op == Op::size) return formula::Expr(std::move(node));
+  const auto found = scope.renamed.find(node.name);
+  if (found != scope.renamed.end() && node.op == Op::name) return found->second;
+  if (found != scope.renamed.end()) node.name = found->second->name;
+  node.name = within(node.name);
+  if (node.op == Op::name && sheet_.find(node.name) == nullptr && !sheet_.has_axis(node.name))
+    if (const auto number = setting(node.name))
+      return formula::Expr(formula::Node{.op = Op::number, .number = *number, .name = node.name});
+  return formula::Expr(std::move(node));
+}
+
+bool Meanings::holds(const std::optional<formula::Expr>& condition, const Scope& scope) {
+  return !condition || number(*condition, scope) != 0.0;
+}
+
+double Meanings::number(const formula::Expr& x, const Scope& scope) {
+  const auto definition = sheet_.resolved({"", {}, settled(x, scope)});
+  attn::Index at;
+  for (const auto& axis : definition.axes) at.push_back(followed_place(axis).value_or(0));
+  return goes_through_much(definition.expr, sheet_) ? sheet_.value(definition).at(at)
+                                                    : sheet_.worked(definition, at).value();
+}
+
+std::vector<double> Meanings::numbers_along(const std::string& axis, const formula::Expr& x,
+                                            const Scope& scope) {
+  const auto definition = sheet_.resolved({"", {}, settled(x, scope)});
+  std::vector<double> numbers;
+  for (std::size_t i = 0; i < sheet_.size_of(axis); ++i) {
+    attn::Index at;
+    for (const auto& other : definition.axes)
+      at.push_back(other == axis ? i : followed_place(other).value_or(0));
+    numbers.push_back(sheet_.worked(definition, at).value());
+  }
+  return numbers;
+}
+
+std::string Meanings::label(const std::string& axis, std::size_t place) const {
+  if (!sheet_.has_axis(axis) || place >= sheet_.size_of(axis))
+    throw formula::Error(0, fmt::format("the axis {} has no entry {}", axis, place));
+  if (!bench_.trace.has_labels(axis)) return fmt::format("{}", place);
+  const auto& labels = bench_.trace.labels(axis).of(0);
+  return place < labels.size() ? labels[place] : "<pad>";
+}
+
+std::optional<std::size_t> Meanings::followed_place(const std::string& axis) {
+  auto& known = followed_[axis];
+  if (known.steps == sheet_.definitions().size()) return known.place;
+  known.steps = sheet_.definitions().size();
+  for (const auto& place : follow_[axis]) try {
+      return known.place = static_cast<std::size_t>(number(place, {}));
+    } catch (const formula::Error&) {  // of a step that is not computed yet
+    }
+  return known.place = std::nullopt;
+}
+
+std::optional<attn::Index> Meanings::followed(const std::string& follow, const formula::Axes& axes,
+                                              const Scope& scope) {
+  std::map<std::string, formula::Expr> own;
+  for (const auto& one : document::cut_at_commas(follow)) {
+    const auto definition = formula::parse_definition(one);
+    own.emplace(scope.name_of(definition.name), definition.expr);
+  }
+  attn::Index at;
+  for (const auto& axis : axes) {
+    const auto found = own.find(axis);
+    const auto place =
+        found == own.end() ? followed_place(axis) : static_cast<std::size_t>(number(found->second, scope));
+    if (!place) return std::nullopt;
+    at.push_back(*place);
+  }
+  return at;
+}
+
+}  // namespace lessons

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formula/sheet.hpp"
+#include "lessons/documents/outline.hpp"
+#include "lessons/workbench/workbench.hpp"
+
+namespace lessons {
+
+/// What the formulas, conditions and values of a document mean in a run: tensors, axes, settings, and the
+/// entry that the page follows.
+class Meanings {
+ public:
+  explicit Meanings(Workbench& bench);
+
+  formula::Sheet& sheet() { return sheet_; }
+  const formula::Sheet& sheet() const { return sheet_; }
+  Workbench& bench() const { return bench_; }
+
+  /// The axis of samples, which every step has where there are samples.
+  static constexpr const char* batch = "batch";
+
+  /// From now on `name` stands for the number in formulas and conditions, where it is neither a tensor nor an
+  /// axis.
+  void set(const std::string& name, double number) { settings_.insert_or_assign(name, number); }
+
+  /// Keeps counts that are 0 or more, as formulas take them.
+  void set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts);
+
+  /// How long the axes of the document are, and the tokens along them.
+  void read_axes(const document::Document& document);
+
+  /// What the front matter says of entries to follow, axes, names and steps of the page. Throws
+  /// document::Error.
+  void read_front(const document::Document& document);
+
+  /// "causal/weights" for "page/weights".
+  std::string step_named(const std::string& id) const;
+
+  /// The formula with the names that it has in this scope, settings as numbers, and without x · 1 and the
+  /// like.
+  formula::Expr settled(const formula::Expr& x, const Scope& scope) const;
+
+  /// Whether the condition is not 0; true where there is none.
+  bool holds(const std::optional<formula::Expr>& condition, const Scope& scope);
+
+  /// The value of a formula; axes that it leaves open are taken at the entry that the page follows.
+  double number(const formula::Expr& x, const Scope& scope);
+
+  /// The same for each place along an axis.
+  std::vector<double> numbers_along(const std::string& axis, const formula::Expr& x, const Scope& scope);
+
+  /// The token at that place, or the number of the place. Throws formula::Error.
+  std::string label(const std::string& axis, std::size_t place) const;
+
+  /// Where the page follows an axis, as far as the steps that say so are computed.
+  std::optional<std::size_t> followed_place(const std::string& axis);
+
+  /// The entry that a step works out, where the document, or `follow` behind the step's heading, says which
+  /// one.
+  std::optional<attn::Index> followed(const std::string& follow, const formula::Axes& axes,
+                                      const Scope& scope);
+
+ private:
+  void read_front(const std::string& key, const std::string& value);
+  void follow(const formula::Definition& axis);
+  std::optional<double> setting(const std::string& name) const;
+  formula::Expr renamed(const formula::Expr& part, const Scope& scope) const;
+
+  /// Where an axis is followed, as it was found when there were so many steps.
+  struct Followed {
+    std::optional<std::size_t> steps{}, place{};
+  };
+
+  Workbench& bench_;
+  formula::Sheet sheet_;
+  std::map<std::string, double> settings_;
+  std::map<std::string, std::vector<formula::Expr>> follow_;
+  std::map<std::string, Followed> followed_;
+  std::map<std::string, std::string> of_page_;  ///< steps that the front matter gave other names
+};
+
+}  // namespace lessons

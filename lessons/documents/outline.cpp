@@ -1,0 +1,150 @@
+#include "lessons/documents/outline.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "document/prose.hpp"
+#include "lessons/documents/at_place.hpp"
+#include "lessons/documents/documents.hpp"
+#include "lessons/documents/meanings.hpp"
+
+namespace lessons {
+
+namespace {
+
+using Kind = document::Block::Kind;
+
+constexpr std::size_t most_parts_deep = 8;
+
+}  // namespace
+
+std::string Scope::name_of(const std::string& name) const {
+  const auto found = results.find(name);
+  return found == results.end() ? name : found->second;
+}
+
+std::string Scope::id_of(const document::Block& formula) const {
+  return prefix + name_of(formula.definition->name);
+}
+
+std::vector<const document::Block*> Section::of(Kind kind) const {
+  std::vector<const document::Block*> all;
+  std::copy_if(blocks.begin(), blocks.end(), std::back_inserter(all),
+               [&](const auto* block) { return block->kind == kind; });
+  return all;
+}
+
+std::vector<Section> Outline::sections_of(const std::vector<document::Block>& blocks, const Scope& scope) {
+  std::vector<Section> sections = {{scope}};
+  add_all(sections, blocks, scope);
+  return sections;
+}
+
+void Outline::add_all(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
+                      const Scope& scope) {
+  for (const auto& block : blocks) at_place(block.place, [&] { add(sections, block, scope); });
+}
+
+void Outline::add(std::vector<Section>& sections, const document::Block& block, const Scope& scope) {
+  switch (block.kind) {
+    case Kind::heading:
+      sections.push_back({scope, &block, !meanings_.holds(block.marks.condition, scope)});
+      return;
+    case Kind::choice:
+      for (const auto& branch : block.choice->branches)
+        if (meanings_.holds(branch.condition, scope)) return add_all(sections, branch.content, scope);
+      return;
+    case Kind::use:
+      return add_part(sections, block, scope);
+    case Kind::remark:
+      remarks_.push_back({scope.prefix + block.call.name, &block, scope});
+      return;
+    case Kind::call:
+    case Kind::flow:
+      sections.push_back({scope});
+      break;
+    case Kind::formula:
+      note_step(sections.back(), block, scope);
+      break;
+    default:
+      break;
+  }
+  sections.back().blocks.push_back(&block);
+}
+
+void Outline::add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope) {
+  const auto inner = scope_of(use, scope);
+  if (inner.depth > most_parts_deep)
+    throw document::Error(use.place, fmt::format("parts use one another more than {} deep", most_parts_deep));
+  const auto& part = document_named(use.call.name);
+  sections.push_back({inner});
+  meanings_.read_front(part);
+  add_all(sections, part.blocks, inner);
+  sections.push_back({scope});
+}
+
+void Outline::note_step(const Section& section, const document::Block& formula, const Scope& scope) {
+  steps_.insert(scope.id_of(formula));
+  if (section.heading == nullptr)
+    throw document::Error(formula.place, "a formula without a heading; valid: ## and a title above it");
+  if (const auto& word = section.heading->marks.drawn_as; !word.empty())
+    drawn_as_[scope.id_of(formula)] = word;
+}
+
+Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
+  Scope scope = around;
+  ++scope.depth;
+  scope.marks.words.insert(use.marks.words.begin(), use.marks.words.end());
+  const std::string under = "under ", is = " = ";
+  for (const auto& argument : use.call.arguments) {
+    if (argument.starts_with(under)) {
+      scope.prefix += argument.substr(under.size());
+      continue;
+    }
+    const auto equals = argument.find(is);
+    if (equals == std::string::npos)
+      throw document::Error(use.place, fmt::format("\"{}\" is neither NAME = … nor under PREFIX/", argument));
+    const auto name = argument.substr(0, equals);
+    const auto other = document::read_formula(use.place, argument.substr(equals + is.size()));
+    if (other->op == formula::Op::name) scope.results[name] = other->name;
+    scope.renamed.insert_or_assign(name, meanings_.settled(other, around));
+  }
+  return scope;
+}
+
+void Outline::require_steps_of_remarks() const {
+  for (const auto& remark : remarks_)
+    if (steps_.count(meanings_.step_named(remark.id)) == 0)
+      throw document::Error(remark.block->place, fmt::format("{{at {}}}: there is no such step; valid: {}",
+                                                             remark.id, fmt::join(steps_, ", ")));
+}
+
+bool Outline::has(const Section& section, const document::Block* block, const std::string& word) const {
+  std::vector<const document::Marks*> all = {&section.scope.marks};
+  if (block != nullptr) all.push_back(&block->marks);
+  for (const auto& remark : remarks_)
+    if (block != nullptr && block == section.heading && is_about(remark, section))
+      all.push_back(&remark.block->marks);
+  return std::any_of(all.begin(), all.end(), [&](const auto* marks) {
+    const auto found = marks->words.find(word);
+    return found != marks->words.end() && meanings_.holds(found->second, section.scope);
+  });
+}
+
+bool Outline::is_about(const Remark& remark, const Section& section) const {
+  const auto formulas = section.of(Kind::formula);
+  return std::any_of(formulas.begin(), formulas.end(), [&](const auto* formula) {
+    return section.scope.id_of(*formula) == meanings_.step_named(remark.id);
+  });
+}
+
+const document::Prose* Outline::remark_on(const std::string& step) const {
+  const auto found = std::find_if(remarks_.rbegin(), remarks_.rend(), [&](const auto& remark) {
+    return meanings_.step_named(remark.id) == step && !remark.block->prose.empty() &&
+           meanings_.holds(remark.block->marks.condition, remark.scope);
+  });
+  return found == remarks_.rend() ? nullptr : &found->block->prose;
+}
+
+}  // namespace lessons

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "document/document.hpp"
+
+namespace lessons {
+
+class Meanings;
+
+/// What `{use …}` puts in the place of names, around a part.
+struct Scope {
+  std::string prefix{};                            ///< "causal/"
+  std::map<std::string, formula::Expr> renamed{};  ///< of operands
+  std::map<std::string, std::string> results{};    ///< of steps and axes: "output" to "heads"
+  document::Marks marks{};
+  std::size_t depth = 0;  ///< of parts that use parts
+
+  /// What a step or an axis is called here.
+  std::string name_of(const std::string& name) const;
+
+  /// "causal/weights" of the formula of `weights`.
+  std::string id_of(const document::Block& formula) const;
+};
+
+/// A heading and what follows it up to the next.
+struct Section {
+  Scope scope;
+  const document::Block* heading = nullptr;
+  bool is_left_out = false;
+  std::vector<const document::Block*> blocks{};
+
+  std::vector<const document::Block*> of(document::Block::Kind kind) const;
+};
+
+/// The sections of a document and of the parts that it uses, as the conditions of a run have them, and what
+/// remarks say of their steps. The documents must live as long.
+class Outline {
+ public:
+  explicit Outline(Meanings& meanings) : meanings_(meanings) {}
+
+  /// Reads the blocks; those of parts with their front matter. Throws document::Error.
+  std::vector<Section> sections_of(const std::vector<document::Block>& blocks, const Scope& scope);
+
+  /// What the arguments of `{use …}` make of the names around it.
+  Scope scope_of(const document::Block& use, const Scope& around) const;
+
+  /// Throws document::Error where a remark is on a step that the document does not have.
+  void require_steps_of_remarks() const;
+
+  /// Whether that word, `all`, stands behind the block, around its part, or in a remark on its step.
+  bool has(const Section& section, const document::Block* block, const std::string& word) const;
+
+  /// What the last remark on a step says, or null.
+  const document::Prose* remark_on(const std::string& step) const;
+
+  /// The steps of the document, those that are left out, too.
+  const std::set<std::string>& steps() const { return steps_; }
+
+  /// What a flow calls steps.
+  const std::map<std::string, std::string>& drawn_as() const { return drawn_as_; }
+
+ private:
+  struct Remark {
+    std::string id;
+    const document::Block* block;
+    Scope scope;
+  };
+
+  void add_all(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
+               const Scope& scope);
+  void add(std::vector<Section>& sections, const document::Block& block, const Scope& scope);
+  void add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
+  void note_step(const Section& section, const document::Block& formula, const Scope& scope);
+  bool is_about(const Remark& remark, const Section& section) const;
+
+  Meanings& meanings_;
+  std::vector<Remark> remarks_;
+  std::set<std::string> steps_;
+  std::map<std::string, std::string> drawn_as_;
+};
+
+}  // namespace lessons

@@ -1,0 +1,109 @@
+#include "lessons/documents/page_code.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "attn/text/width.hpp"
+#include "formula/numpy.hpp"
+
+namespace lessons {
+
+namespace {
+
+constexpr std::string_view equals = " = ";
+
+/// "Q, K, V = X @ W_Q, X @ W_K, X @ W_V" for three products of the same matrix that stand one after the
+/// other.
+std::vector<std::string> with_projections_joined(const std::vector<std::string>& lines) {
+  constexpr std::size_t together = 3, widest = 60;
+  const auto factor = [&](const std::string& line) {
+    const auto begin = line.find(equals) + equals.size(), end = line.find(" @ ", begin);
+    return end == line.npos ? "" : line.substr(begin, end - begin);
+  };
+  std::vector<std::string> joined;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::string names, values;
+    for (std::size_t j = i; j < std::min(i + together, lines.size()) && factor(lines[j]) == factor(lines[i]);
+         ++j) {
+      const auto* const comma = j == i ? "" : ", ";
+      names += comma + lines[j].substr(0, lines[j].find(equals));
+      values += comma + lines[j].substr(lines[j].find(equals) + equals.size());
+    }
+    const bool are_three = std::count(names.begin(), names.end(), ',') + 1 == together;
+    if (!are_three || factor(lines[i]).empty() || names.size() + values.size() > widest) {
+      joined.push_back(lines[i]);
+      continue;
+    }
+    joined.push_back(names + " = " + values);
+    i += together - 1;
+  }
+  return joined;
+}
+
+/// A line of code that is wider than a page is cut behind the last minus sign in brackets that fits.
+std::vector<std::string> cut_to_page(const std::vector<std::string>& lines) {
+  constexpr std::size_t widest = 76;
+  std::vector<std::string> cut;
+  for (const auto& line : lines) {
+    const auto open = line.find('('), end = line.rfind(" - ", widest - 3);
+    const bool is_wide =
+        attn::display_width(line) > widest && open != line.npos && end != line.npos && open < end;
+    if (!is_wide) {
+      cut.push_back(line);
+      continue;
+    }
+    cut.push_back(line.substr(0, end + 2));
+    cut.push_back(std::string(open + 1, ' ') + line.substr(end + 3));
+  }
+  return cut;
+}
+
+/// Names of up to eight letters are filled up with blanks, so that their equals signs stand below each other.
+std::vector<std::string> with_aligned_equals(std::vector<std::string> lines) {
+  constexpr std::size_t widest = 8;
+  std::size_t width = 0;
+  const auto name_of = [](const std::string& line) { return line.substr(0, line.find(equals)); };
+  for (const auto& line : lines)
+    if (const auto name = name_of(line); name.size() <= widest) width = std::max(width, name.size());
+  for (auto& line : lines)
+    if (const auto name = name_of(line); name.size() < width)
+      line.insert(name.size(), width - name.size(), ' ');
+  return lines;
+}
+
+/// The step with which the code ends, and those that lead to it.
+std::set<std::string> needed_for(const std::vector<formula::Definition>& steps,
+                                 const std::vector<std::string>& results) {
+  const auto last = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) {
+    return results.empty() || std::find(results.begin(), results.end(), step.name) != results.end();
+  });
+  std::set<std::string> needed;
+  for (auto step = last; step != steps.rend(); ++step) {
+    if (step != last && needed.count(step->name) == 0) continue;
+    needed.insert(step->name);
+    for (const auto& operand : formula::operands(step->expr)) needed.insert(operand);
+  }
+  return needed;
+}
+
+}  // namespace
+
+void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results) {
+  const auto& steps = sheet.definitions();
+  const auto needed = needed_for(steps, results);
+  const bool is_xtensor = bench.options.code == "xtensor";
+  std::vector<std::string> lines, others;
+  for (const auto& step : steps) {
+    auto& list = needed.count(step.name) > 0 ? lines : others;
+    const auto of_step =
+        is_xtensor ? formula::xtensor_lines(sheet, step, true) : formula::numpy_lines(sheet, step, true);
+    list.insert(list.end(), of_step.begin(), of_step.end());
+  }
+  if (!is_xtensor) lines = with_projections_joined(lines);
+  if (!lines.empty()) bench.code(cut_to_page(with_aligned_equals(std::move(lines))));
+  if (!others.empty())
+    bench.trace.within("rest", [&] { bench.code(cut_to_page(with_aligned_equals(std::move(others)))); });
+}
+
+}  // namespace lessons

@@ -1,0 +1,82 @@
+#include "lessons/documents/page_formula.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formula/edits.hpp"
+#include "formula/numpy.hpp"
+#include "formula/text.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// The formula with the constants' numbers in the place of their names.
+formula::Expr without_symbols(const formula::Expr& x) {
+  if (x->op == formula::Op::number) return x->number;
+  return formula::with_parts(x, without_symbols);
+}
+
+bool is_constant(const formula::Expr& x) {
+  if (x->op == formula::Op::number) return true;
+  return x->op == formula::Op::call && std::all_of(x->parts.begin(), x->parts.end(), is_constant);
+}
+
+/// The formula with what is made of numbers alone computed.
+formula::Expr with_constants_computed(const formula::Expr& x, const formula::Sheet& sheet) {
+  if (x->op != formula::Op::number && is_constant(x)) return sheet.value({"", {}, x}).at({});
+  return formula::with_parts(x,
+                             [&](const formula::Expr& part) { return with_constants_computed(part, sheet); });
+}
+
+/// "[5×16] → [5×2×8] → [2×5×8]" of a formula that cuts into heads or puts them together; else empty.
+std::string shapes_on_page(const formula::Definition& definition, const formula::Sheet& sheet) {
+  std::string shapes;
+  for (const auto& shape : formula::shapes_of_reshape(sheet, definition))
+    shapes +=
+        fmt::format("{}[{}]", shapes.empty() ? definition.expr->name + ": " : " → ", attn::to_string(shape));
+  return shapes;
+}
+
+/// `scores / √d_k`, `scores / √4` and `scores / 2`: a formula, with its lengths as numbers, and with what is
+/// made of numbers alone computed, as far as these differ.
+std::vector<formula::Expr> forms_on_page(const formula::Expr& x, const formula::Sheet& sheet) {
+  std::vector<formula::Expr> forms = {x};
+  const auto numbers = formula::with_lengths(x, sheet);
+  if (!formula::same(numbers, without_symbols(x))) forms.push_back(numbers);
+  const auto computed = with_constants_computed(numbers, sheet);
+  if (!formula::page_text(forms.back()).ends_with(formula::page_text(computed))) forms.push_back(computed);
+  return forms;
+}
+
+}  // namespace
+
+void add_formula(attn::About& about, const formula::Definition& definition, const formula::Sheet& sheet) {
+  about.formula = shapes_on_page(definition, sheet);
+  if (!about.formula.empty()) return;
+  for (const auto& form : forms_on_page(definition.expr, sheet)) {
+    if (!about.formula.empty()) about.formula += " = ", about.mathml += "<mo>=</mo>";
+    about.formula += formula::page_text(form);
+    about.mathml += formula::mathml(form);
+  }
+}
+
+bool is_shares(const formula::Definition& definition) {
+  return definition.expr->op == formula::Op::over && definition.expr->name == "softmax" &&
+         definition.expr->axis == definition.axes.back();
+}
+
+std::string formula_behind(const formula::Definition& definition, const formula::Sheet& sheet,
+                           const attn::AnyTensor& theirs) {
+  const auto view = formula::view_of(definition.axes, theirs.view());
+  const bool is_exact = theirs.dtype() == attn::Dtype::float64;
+  if (!is_exact && theirs.dtype() != attn::Dtype::float32) return "";
+  const auto found = formula::formulas_of(sheet, definition, view, is_exact ? 1e-9 : 1e-5);
+  if (found.empty()) return "";
+  const auto on_page = formula::page_text(found.front().expr);
+  const bool says_it = on_page != formula::page_text(definition.expr);
+  return fmt::format("{} = {}", definition.name, says_it ? on_page : formula::text(found.front().expr));
+}
+
+}  // namespace lessons

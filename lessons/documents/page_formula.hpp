@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "formula/sheet.hpp"
+#include "trace/trace.hpp"
+
+namespace lessons {
+
+/// What the page says of the formula of a step, as text and as MathML: "scores / √d_k = scores / √4 = scores
+/// / 2", "Q: [5×16] → [5×2×8] → [2×5×8]".
+void add_formula(attn::About& about, const formula::Definition& definition, const formula::Sheet& sheet);
+
+/// Whether rows of the step are shares that follow from softmax over its last axis.
+bool is_shares(const formula::Definition& definition);
+
+/// "scaled = scores / d_k": a formula close to that of the step, which gives somebody's numbers; empty where
+/// none is found, or where their numbers are too coarse to tell.
+std::string formula_behind(const formula::Definition& definition, const formula::Sheet& sheet,
+                           const attn::AnyTensor& theirs);
+
+}  // namespace lessons

@@ -1,0 +1,242 @@
+#include "lessons/documents/steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "document/flow.hpp"
+#include "formula/functions.hpp"
+#include "formula/text.hpp"
+#include "lessons/documents/at_place.hpp"
+#include "lessons/documents/document_run.hpp"
+#include "lessons/documents/page_formula.hpp"
+#include "lessons/documents/step_mistakes.hpp"
+
+namespace lessons {
+
+namespace {
+
+using Kind = document::Block::Kind;
+
+/// The tensor that a formula changes: the first operand, and of `where` what is chosen where the condition
+/// holds.
+std::string changed_by(const formula::Expr& x) {
+  if (x->op != formula::Op::call && x->op != formula::Op::over) return x->name;
+  return changed_by(x->parts[x->name == "where" ? 1 : 0]);
+}
+
+}  // namespace
+
+void Steps::tell(const Section& section) {
+  for (const auto* formula : section.of(Kind::formula))
+    if (section.is_left_out)
+      stand_in(*formula, section.scope);
+    else
+      at_formula(*formula,
+                 [&] { formula->is_input ? tell_input(section, *formula) : tell_step(section, *formula); });
+}
+
+void Steps::stand_in(const document::Block& formula, const Scope& scope) {
+  auto& sheet = meanings_.sheet();
+  const auto name = scope.prefix + formula.definition->name;
+  const auto changed = changed_by(meanings_.settled(formula.definition->expr, scope));
+  if (sheet.find(name) == nullptr && sheet.find(changed) != nullptr) sheet.alias(name, changed);
+}
+
+void Steps::tell_input(const Section& section, const document::Block& block) {
+  inputs_.tell(block,
+               {.id = section.scope.id_of(block),
+                .title = wording_.text_of(section.heading->prose, section.scope),
+                .note = wording_.paragraphs(section)},
+               section.scope.prefix + "weights");
+}
+
+formula::Definition Steps::definition_of(const document::Block& formula, const Scope& scope) {
+  auto axes = formula.definition->axes;
+  for (auto& axis : axes) axis = scope.name_of(axis);
+  return meanings_.sheet().resolved(
+      {scope.id_of(formula), axes, meanings_.settled(formula.definition->expr, scope)});
+}
+
+void Steps::carry_batch(formula::Definition& definition) const {
+  if (meanings_.sheet().has_axis(Meanings::batch) && !formula::has(definition.axes, Meanings::batch))
+    definition.axes.insert(definition.axes.begin(), Meanings::batch);
+}
+
+void Steps::tell_step(const Section& section, const document::Block& formula) {
+  const auto& scope = section.scope;
+  const auto id = scope.id_of(formula);
+  auto& sheet = meanings_.sheet();
+  if (sheet.tensors().count(id) > 0)
+    throw formula::Error(0, fmt::format("there are two tensors of the name {}", id));
+  auto definition = definition_of(formula, scope);
+  const auto in_document = definition.expr;
+  const bool is_defined_anew = define_anew(definition, scope);
+  carry_batch(definition);
+  if (outline_.has(section, section.heading, "hidden")) {
+    hidden_.insert(id);
+    return sheet.keep(definition, sheet.value(definition));
+  }
+  auto value = formula::owned_alone(sheet.value(definition));
+  const auto shape = value.shape;
+  auto* const elements = const_cast<void*>(value.data);
+  const bool is_truth = value.is_truth;
+  sheet.keep(definition, std::move(value));
+
+  const auto& bench = meanings_.bench();
+  const formula::Axes shown(definition.axes.begin() + (definition.axes.front() == Meanings::batch),
+                            definition.axes.end());
+  attn::About about = {.id = id, .axes = shown, .explain = [this, definition](const attn::AnyTensor& theirs) {
+                         return formula_behind(definition, meanings_.sheet(), theirs);
+                       }};
+  if (!bench.is_mute()) add_words(about, section, definition);
+  if (is_defined_anew)
+    about.note =
+        fmt::format("--define put this formula in the place of {}.", formula::page_text(in_document));
+  const auto of_step =
+      bench.trace.is_watched() ? mistakes_of(formula.definition->name, definition, scope) : attn::Mistakes{};
+  if (is_truth)
+    bench.trace.step(about, shape, static_cast<bool*>(elements), of_step);
+  else
+    bench.trace.step(about, shape, static_cast<double*>(elements), of_step);
+}
+
+void Steps::add_words(attn::About& about, const Section& section,
+                      const formula::Definition& definition) const {
+  about.title = wording_.text_of(section.heading->prose, section.scope);
+  add_formula(about, definition, meanings_.sheet());
+  about.from = shown_operands(definition.expr);
+  about.note = wording_.paragraphs(section);
+  about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);
+  about.worked = [this, definition](const attn::Index& at) { return worked(definition, at); };
+  if (!outline_.has(section, section.heading, "all"))
+    about.worked_at = meanings_.followed(section.heading->marks.follow, about.axes, section.scope);
+}
+
+attn::Worked Steps::worked(const formula::Definition& definition, const attn::Index& at) const {
+  return meanings_.sheet().worked(definition, at, [this](const std::string& name) {
+    return hidden_.count(name) == 0 && meanings_.bench().trace.speaks_of(name);
+  });
+}
+
+std::vector<std::string> Steps::shown_operands(const formula::Expr& x) const {
+  std::vector<std::string> shown;
+  for (const auto& name : formula::operands(x)) {
+    const auto names = hidden_.count(name) > 0 ? shown_operands(meanings_.sheet().definition_of(name)->expr)
+                                               : std::vector{name};
+    for (const auto& one : names)
+      if (std::find(shown.begin(), shown.end(), one) == shown.end()) shown.push_back(one);
+  }
+  return shown;
+}
+
+attn::Mistakes Steps::mistakes_of(const std::string& step, const formula::Definition& definition,
+                                  const Scope& scope) {
+  const std::shared_ptr<const formula::Sheet> sheet(std::shared_ptr<void>(), &meanings_.sheet());
+  const auto settled = [&](const formula::Expr& x) { return meanings_.settled(x, scope); };
+  auto all = mistakes_of_step(meanings_.bench(), {step, definition, sheet, settled});
+  const auto in_code = functions_.mistakes.find(scope.name_of(step));
+  if (in_code != functions_.mistakes.end())
+    for (auto& mistake : in_code->second(run_, definition.name)) all.push_back(std::move(mistake));
+  return all;
+}
+
+bool Steps::define_anew(formula::Definition& definition, const Scope& scope) {
+  for (const auto& text : meanings_.bench().options.define) try {
+      const auto other = formula::parse_definition(text);
+      if (other.name != definition.name) continue;
+      const formula::Axes axes = other.axes.empty() ? definition.axes : other.axes;
+      auto anew = meanings_.sheet().resolved({definition.name, axes, meanings_.settled(other.expr, scope)});
+      if (anew.axes != definition.axes)
+        throw formula::Error(0, fmt::format("{} has the axes [{}] then; valid: [{}]", other.name,
+                                            fmt::join(anew.axes, ", "), fmt::join(definition.axes, ", ")));
+      definition = std::move(anew);
+      defined_.insert(other.name);
+      return true;
+    } catch (const formula::Error& error) {
+      throw attn::Error(fmt::format("--define '{}', column {}: {}", text,
+                                    formula::place_of(text, error.at()).column, error.what()));
+    }
+  return false;
+}
+
+void Steps::tell_definitions() const {
+  const auto& bench = meanings_.bench();
+  const auto& anew = bench.options.define;
+  if (anew.empty() || bench.is_mute()) return;
+  bench.trace.note(
+      "defined", "Not as the lesson has it",
+      fmt::format("--define puts this formula in the place of the lesson's, and what follows, follows: {}.",
+                  fmt::join(anew, "; ")));
+}
+
+void Steps::require_all_defined() const {
+  for (const auto& text : meanings_.bench().options.define) {
+    const auto name = formula::parse_definition(text).name;
+    if (defined_.count(name) > 0) continue;
+    std::vector<std::string> steps;
+    for (const auto& step : meanings_.sheet().definitions()) steps.push_back(step.name);
+    throw attn::Error(fmt::format("--define '{}': {} is no step of this run; valid: {}", text, name,
+                                  fmt::join(steps, ", ")));
+  }
+}
+
+void Steps::tell_flow(const document::Block& block, std::span<const Section> to_come,
+                      const std::vector<std::string>& results) {
+  if (meanings_.bench().is_mute()) return;
+  document::Flow flow = {.words = outline_.drawn_as(), .hidden = hidden_};
+  for (const auto& section : to_come)
+    if (outline_.has(section, section.heading, "hidden"))
+      for (const auto* formula : section.of(Kind::formula)) flow.hidden.insert(section.scope.id_of(*formula));
+  const auto sheet = foreseen(to_come);
+  for (const auto& name : defined_) flow.words.erase(name);
+  const std::string from = "from ";
+  bool is_source = false;
+  for (const auto& argument : block.call.arguments) {
+    is_source = is_source || argument.starts_with(from);
+    const auto name =
+        meanings_.step_named(argument.starts_with(from) ? argument.substr(from.size()) : argument);
+    const bool is_step = outline_.steps().count(name) > 0;
+    if (sheet.find(name) == nullptr && is_step) return;  // its own place tells what is wrong
+    sheet.tensor(name);
+    (is_source ? flow.sources : flow.results).push_back(name);
+  }
+  for (const auto& name : results)
+    if (block.call.arguments.empty() && sheet.definition_of(name) != nullptr) flow.results.push_back(name);
+  if (sheet.definitions().empty()) return;
+  if (flow.results.empty()) flow.results = {sheet.definitions().back().name};
+  meanings_.bench().flow(document::drawn(document::layout_of(document::graph_of(sheet, flow))));
+}
+
+formula::Sheet Steps::foreseen(std::span<const Section> to_come) {
+  auto sheet = meanings_.sheet();
+  for (const auto& section : to_come)
+    for (const auto* formula : section.of(Kind::formula)) try {
+        section.is_left_out ? stand_in(*formula, section.scope) : foresee(*formula, section.scope);
+      } catch (const attn::Error&) {  // which is told where the step is
+      }
+  std::swap(sheet, meanings_.sheet());
+  return sheet;
+}
+
+void Steps::foresee(const document::Block& block, const Scope& scope) {
+  if (block.is_input) return inputs_.foresee(*block.definition);
+  foresee_inputs_in(meanings_.settled(block.definition->expr, scope));
+  auto definition = definition_of(block, scope);
+  define_anew(definition, scope);
+  carry_batch(definition);
+  auto view = inputs_.foreseen(definition.axes);
+  view.is_truth = formula::is_truth(definition.expr);
+  meanings_.sheet().keep(std::move(definition), std::move(view));
+}
+
+void Steps::foresee_inputs_in(const formula::Expr& x) {
+  const auto& sheet = meanings_.sheet();
+  const bool is_unknown = (x->op == formula::Op::name || x->op == formula::Op::entry) &&
+                          sheet.find(x->name) == nullptr && !sheet.has_axis(x->name);
+  if (is_unknown) inputs_.foresee({x->name, {}, 0.0});
+  for (const auto& part : x->parts) foresee_inputs_in(part);
+}
+
+}  // namespace lessons

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lessons/documents/declared_inputs.hpp"
+#include "lessons/documents/wording.hpp"
+#include "trace/mistake.hpp"
+
+namespace lessons {
+
+/// The formulas of a document: each is computed and becomes an event, which says how its entries come about.
+class Steps {
+ public:
+  Steps(Meanings& meanings, const Outline& outline, const Wording& wording, const Functions& functions,
+        DocumentRun& run)
+      : meanings_(meanings),
+        inputs_(meanings),
+        outline_(outline),
+        wording_(wording),
+        functions_(functions),
+        run_(run) {}
+
+  DeclaredInputs& inputs() { return inputs_; }
+  const DeclaredInputs& inputs() const { return inputs_; }
+
+  /// Shows the formulas and inputs of a section; where it is left out, their names stand for what they would
+  /// change.
+  void tell(const Section& section);
+
+  /// Draws the way to the steps that `flow` names, to those of `results` or to the last one, through the
+  /// sections to come.
+  void tell_flow(const document::Block& flow, std::span<const Section> to_come,
+                 const std::vector<std::string>& results);
+
+  /// The note on what --define says.
+  void tell_definitions() const;
+
+  /// Throws attn::Error where --define speaks of no step.
+  void require_all_defined() const;
+
+ private:
+  void tell_input(const Section& section, const document::Block& block);
+  void tell_step(const Section& section, const document::Block& formula);
+  void add_words(attn::About& about, const Section& section, const formula::Definition& definition) const;
+
+  /// The formula of a step as the document has it.
+  formula::Definition definition_of(const document::Block& formula, const Scope& scope);
+
+  /// Every step is one of each sample where there are samples.
+  void carry_batch(formula::Definition& definition) const;
+
+  /// Puts what --define says in the place of a resolved formula. Returns whether it says something of it.
+  /// Throws attn::Error, with the column.
+  bool define_anew(formula::Definition& definition, const Scope& scope);
+
+  void stand_in(const document::Block& formula, const Scope& scope);
+
+  /// Other ways to compute a step, which the data and the lesson's code have; asked only where somebody
+  /// watches.
+  attn::Mistakes mistakes_of(const std::string& step, const formula::Definition& definition,
+                             const Scope& scope);
+
+  /// How the entry of a step comes about. A step that is hidden, or that the trace does not speak of, has no
+  /// entries to name: it is worked out, too.
+  attn::Worked worked(const formula::Definition& definition, const attn::Index& at) const;
+
+  /// The tensors that a formula takes, and for a hidden one those that it is made of.
+  std::vector<std::string> shown_operands(const formula::Expr& x) const;
+
+  /// The tensors of the run with those of the sections to come, of which nothing is computed: axes and
+  /// lengths alone.
+  formula::Sheet foreseen(std::span<const Section> to_come);
+  void foresee(const document::Block& formula, const Scope& scope);
+  void foresee_inputs_in(const formula::Expr& x);
+
+  Meanings& meanings_;
+  DeclaredInputs inputs_;
+  const Outline& outline_;
+  const Wording& wording_;
+  const Functions& functions_;
+  DocumentRun& run_;
+  std::set<std::string> hidden_;
+  std::set<std::string> defined_;  ///< steps that --define gave other formulas
+};
+
+}  // namespace lessons

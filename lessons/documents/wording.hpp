@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "lessons/documents/meanings.hpp"
+#include "trace/event.hpp"
+
+namespace lessons {
+
+struct Functions;
+class DocumentRun;
+
+/// The prose of a document as text, with the values, words and choices of a run.
+class Wording {
+ public:
+  Wording(Meanings& meanings, const Functions& functions, const DocumentRun& run)
+      : meanings_(meanings), functions_(functions), run_(run) {}
+
+  /// `event` is the step that a remark is on. Throws document::Error.
+  std::string text_of(const document::Prose& prose, const Scope& scope,
+                      const attn::Event* event = nullptr) const;
+
+  /// The paragraphs of a section; those of the short page alone without the ones that it leaves out.
+  std::string paragraphs(const Section& section, bool short_page = false) const;
+
+ private:
+  std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event) const;
+  std::string number_of(const document::Piece& piece, const Scope& scope) const;
+  std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
+                      const attn::Event* event) const;
+  std::string call(const std::string& function, const document::Place& place, const attn::Event* event) const;
+  std::string shape(const std::string& tensor) const;
+
+  Meanings& meanings_;
+  const Functions& functions_;
+  const DocumentRun& run_;
+};
+
+}  // namespace lessons
