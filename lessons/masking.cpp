@@ -15,7 +15,7 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/masking/learned.hpp"
-#include "lessons/sdpa/attention_parts.hpp"
+#include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -65,8 +65,7 @@ std::string pictures(const DocumentRun& run) {
 
 void run_masking(Workbench& bench) {
   Functions functions;
-  const ProjectionMistakes mistakes(functions, bench.kv_heads(),
-                                    divisor_of(bench.d_k(), bench.options.temperature));
+  add_fused_layouts(functions);
   functions.actions["learned"] = [](DocumentRun& run) { show_learned_mask(run.bench()); };
   functions.texts["pictures"] = pictures;
   DocumentRun(bench, functions).tell(document_named("masking.md"));

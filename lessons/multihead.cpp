@@ -22,8 +22,8 @@
 #include "lessons/lesson.hpp"
 #include "lessons/multihead/layout.hpp"
 #include "lessons/sdpa/attention_parts.hpp"
+#include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/self_attention.hpp"
-#include "lessons/self_attention/mistakes.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/workbench/sharpen.hpp"
@@ -84,6 +84,9 @@ std::string shapes_of_projections(const Workbench& bench) {
                                  of_K, of_V, of_O);
 }
 
+namespace {
+
+/// The note `parameters`: how many numbers these weights hold.
 void explain_parameters(Workbench& bench) {
   const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
   const auto h = bench.heads(), h_kv = bench.kv_heads();
@@ -108,31 +111,8 @@ void explain_parameters(Workbench& bench) {
           biases);
 }
 
-namespace {
-
-template <std::size_t N>
-void set_view(DocumentRun& run, const std::string& name, formula::Axes axes, const Tensor<N>& tensor) {
-  run.set(name, formula::view_of(std::move(axes), attn::view_of(tensor)));
-}
-
-/// A bias that may be absent.
-void set_bias(DocumentRun& run, const std::string& name, const std::string& axis,
-              const std::optional<Tensor<1>>& bias) {
-  if (bias)
-    set_view(run, name, {axis}, *bias);
-  else
-    run.set(name, 0.0);
-}
-
-void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key) {
-  const bool is_one = X_query.id == X_key.id;
-  set_view(run, X_query.id, {"batch", is_one ? "token" : "query", "d_model"}, X_query.tensor);
-  if (!is_one) set_view(run, X_key.id, {"batch", "key", "d_model"}, X_key.tensor);
-  run.axis("query", X_query.tensor.shape(1));
-  run.axis("key", X_key.tensor.shape(1));
-}
-
 void set_heads(DocumentRun& run, const Heads& heads, const MultiHeadWeights& weights) {
+  run.set("many_heads", 1.0);
   const auto kv_head = kv_head_axis(heads);
   run.axis("head", heads.query);
   run.axis(kv_head, heads.key_value);
@@ -167,9 +147,7 @@ std::vector<std::string> names_of_parts(const Named& X_query, const Named& X_key
 HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const Named& X_key,
                                  const MultiHeadWeights& weights, const Heads& heads) {
   Functions functions;
-  const ProjectionMistakes mistakes(functions, heads.key_value,
-                                    divisor_of(weights.W_Q.shape(1) / heads.query, bench.options.temperature),
-                                    X_query.id, X_key.id);
+  add_fused_layouts(functions);
   DocumentRun run(bench, functions);
   set_tokens(run, X_query, X_key);
   set_heads(run, heads, weights);
@@ -210,16 +188,21 @@ void tell_sharing(Workbench& bench, const Heads& heads) {
 }
 
 /// The queries' tokens as keys and values, too: the tables between have another shape, the output has not.
+Tensor<3> output_of_itself(const Workbench& bench, const Named& X, const MultiHeadWeights& weights,
+                           const Heads& heads) {
+  auto mute = bench.mute();
+  const auto& tokens = bench.plan.target.size() > 0 ? bench.plan.target : bench.plan.sentence;
+  const auto n = X.tensor.shape(1);
+  std::optional<Mask<3>> mask;
+  if (tokens.is_padded()) mask = attn::padding_mask(tokens.lengths(), n, n);
+  return multihead_attention(mute, X, X, weights, heads, mask).output;
+}
+
 attn::Mistakes mistakes_of_tokens(const Workbench& bench, const Named& X_query, const Named& X_key,
                                   const MultiHeadWeights& weights, const Heads& heads) {
   if (X_query.id == X_key.id) return {};
   return {{"cross-attends-itself", [&bench, &X_query, &weights, &heads] {
-             auto mute = bench.mute();
-             const auto& tokens = bench.plan.target.size() > 0 ? bench.plan.target : bench.plan.sentence;
-             const auto n = X_query.tensor.shape(1);
-             std::optional<Mask<3>> mask;
-             if (tokens.is_padded()) mask = attn::padding_mask(tokens.lengths(), n, n);
-             return multihead_attention(mute, X_query, X_query, weights, heads, mask).output;
+             return output_of_itself(bench, X_query, weights, heads);
            }}};
 }
 
@@ -281,17 +264,8 @@ MultiHeadAttention shown_by(const DocumentRun& run) {
 
 void run_multihead(Workbench& bench) {
   Functions functions;
-  const ProjectionMistakes mistakes(functions, bench.kv_heads(),
-                                    divisor_of(bench.d_k(), bench.options.temperature));
-  add_fused_kernel<4>(functions);
-  functions.actions["parameters"] = [](DocumentRun& run) { explain_parameters(run.bench()); };
-  for (const auto& [name, claim] :
-       {std::pair("equals-separate-heads", &claim_separate_heads),
-        std::pair("one-head-equals-self-attention", &claim_one_head), std::pair("kv-heads", &claim_kv_heads)})
-    functions.actions[name] = [claim = claim](DocumentRun& run) {
-      const Named X{"X", run.copy_of<double, 3>("X")};
-      claim(run.bench(), X, X, weights_of(run), shown_by(run), run.mask());
-    };
+  add_fused_layouts(functions);
+  add_multihead(functions, "X", "X");
   functions.texts["columns_of_weights"] = [](const DocumentRun& run) {
     return columns_of_weights(run.bench());
   };
@@ -304,6 +278,28 @@ void run_multihead(Workbench& bench) {
 }
 
 }  // namespace
+
+void add_multihead(Functions& functions, const std::string& X_query, const std::string& X_key) {
+  add_fused_kernel<4>(functions);
+  functions.actions["parameters"] = [](DocumentRun& run) { explain_parameters(run.bench()); };
+  const auto tokens = [](const DocumentRun& run, const std::string& id) {
+    return Named{id, run.copy_of<double, 3>(id)};
+  };
+  for (const auto& [name, claim] :
+       {std::pair("equals-separate-heads", &claim_separate_heads),
+        std::pair("one-head-equals-self-attention", &claim_one_head), std::pair("kv-heads", &claim_kv_heads)})
+    functions.actions[name] = [=, claim = claim](DocumentRun& run) {
+      claim(run.bench(), tokens(run, X_query), tokens(run, X_key), weights_of(run), shown_by(run),
+            run.mask());
+    };
+  if (X_query == X_key) return;
+  functions.mistakes["output"] = [=](DocumentRun& run, const std::string&) -> attn::Mistakes {
+    return {
+        {"cross-attends-itself", [&bench = run.bench(), X = tokens(run, X_query), weights = weights_of(run)] {
+           return output_of_itself(bench, X, weights, {bench.heads(), bench.kv_heads()});
+         }}};
+  };
+}
 
 void give_about_heads(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "lessons/documents/document_run.hpp"
 #include "lessons/self_attention.hpp"
 
 namespace lessons {
@@ -91,16 +93,8 @@ std::vector<std::string> multihead_code(const Workbench& bench, const std::optio
 /// "W_Q, W_K, W_V, W_O [4×4]", or the shape of each where they are not alike.
 std::string shapes_of_projections(const Workbench& bench);
 
-/// The note `parameters`: how many numbers these weights hold.
-void explain_parameters(Workbench& bench);
-
-/// The claims of scaled dot-product attention, and of several heads: merging undoes splitting, each head is
-/// an attention of its own, one head is a single attention, shared keys and values are repeated ones.
-void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
-                     const MultiHeadWeights& weights, const MultiHeadAttention& shown,
-                     const std::optional<Mask<3>>& mask);
-
-/// Those of several heads, one by one.
+/// The claims of several heads: each head is an attention of its own, one head is a single attention, shared
+/// keys and values are repeated ones.
 void claim_separate_heads(Workbench& bench, const Named& X_query, const Named& X_key,
                           const MultiHeadWeights& weights, const MultiHeadAttention& shown,
                           const std::optional<Mask<3>>& mask);
@@ -110,6 +104,10 @@ void claim_one_head(Workbench& bench, const Named& X_query, const Named& X_key,
 void claim_kv_heads(Workbench& bench, const Named& X_query, const Named& X_key,
                     const MultiHeadWeights& weights, const MultiHeadAttention& shown,
                     const std::optional<Mask<3>>& mask);
+
+/// What documents of multi-head attention leave to C++, of these tokens: the action `parameters`, the claims
+/// that call other code, and mistakes in `output`.
+void add_multihead(Functions& functions, const std::string& X_query, const std::string& X_key);
 
 /// Lessons that are documents: multihead.md.
 const Lesson& multihead_lesson();

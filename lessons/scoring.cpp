@@ -41,6 +41,26 @@ std::size_t query_on_page(const Workbench& bench) {
 
 namespace {
 
+/// The entries of a linear map, out of what `x` works out.
+attn::WorkedOut worked_linear_map(const attn::WorkedOut& x, const std::string& name, const LinearMap& map) {
+  const attn::Known<2> W{"W_" + name, map.W};
+  if (!map.b) return attn::worked_linear(x, W);
+  return attn::worked_linear(x, W, attn::Known<1>{"b_" + name, *map.b});
+}
+
+/// The step `about.id`: x W_q, and + b_q where there is a bias, for `name` "q".
+Tensor<3> show_linear(Workbench& bench, attn::About about, const Named& x, const std::string& name,
+                      const LinearMap& map, const attn::Mistakes& mistakes) {
+  about.formula = fmt::format("{} W_{}", x.id, name);
+  about.from = {x.id, "W_" + name};
+  if (map.b) {
+    about.formula += " + b_" + name;
+    about.from.push_back("b_" + name);
+  }
+  if (!about.worked) about.worked = worked_linear_map(attn::Known{x.id, x.tensor}, name, map);
+  return bench.trace.step(about, map(x.tensor), mistakes);
+}
+
 ScoringInputs draw_inputs(Workbench& bench) {
   ScoringInputs in;
   bench.show_lengths(bench.plan.source);

@@ -6,27 +6,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
-#include "attn/error.hpp"
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/dropout.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/measure.hpp"
-#include "attn/ops/softmax.hpp"
-#include "attn/text/width.hpp"
-#include "fast/attention.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
@@ -36,21 +25,6 @@ double divisor_of(std::size_t d_k, double temperature) {
 }
 
 namespace {
-
-/// max |softmax(scores + amount) − weights|, a row at a time: scores may fill a good part of the memory.
-template <std::size_t N>
-double change_by_shift(const Tensor<N>& scores, const Tensor<N>& weights, double amount) {
-  const std::size_t length = scores.shape().back();
-  auto row = Tensor<1>::from_shape({length}), row_of_weights = row;
-  double largest = 0.0;
-  for (std::size_t begin = 0; begin < scores.size(); begin += length) {
-    std::copy_n(scores.data() + begin, length, row.begin());
-    std::copy_n(weights.data() + begin, length, row_of_weights.begin());
-    largest = attn::maximum(
-        {largest, attn::max_abs_difference(attn::softmax(attn::shift(row, amount)), row_of_weights)});
-  }
-  return largest;
-}
 
 /// Of several heads each name says so, and what they give is called `heads`.
 template <std::size_t N>
@@ -102,59 +76,10 @@ Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, 
   return attention;
 }
 
-std::size_t followed_row(std::size_t queries) {
-  return std::min<std::size_t>(1, queries - 1);
-}
-
-template <std::size_t N>
-void claim_equals_fused_kernel(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q,
-                               const Tensor<N>& K, const Tensor<N>& V) {
-  auto& trace = bench.trace;
-  if (const auto given = given_numbers_of_formulas(bench.options); !given.empty())
-    return trace.note("equals-fused-kernel", "Not compared: code that stores no scores (lesson efficient)",
-                      fmt::format("It does not know {}.", given));
-  const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
-  const auto output = attention.dropped ? attn::matmul(attention.weights, V) : attention.output;
-  claim_equals_kernel(
-      trace,
-      {.id = "equals-fused-kernel",
-       .claim = "code that stores no scores (lesson efficient) agrees",
-       .formula = "max |output − kernel {}(Q, K, V)|",
-       .limit = rounding(trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
-      attn::max_abs(V),
-      with_rule(bench, [&](const auto& visible) { return attn::fast::attention(Q, K, V, divisor, visible); }),
-      [&](const auto& fast) { return attn::max_abs_difference(trace.mute().step({}, fast.output), output); });
-}
-
-template <std::size_t N>
-void claim_attention(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q, const Tensor<N>& K,
-                     const Tensor<N>& V) {
-  auto& trace = bench.trace;
-  trace.claim({.id = "rows-sum-to-1",
-               .claim = "each row of weights sums to 1",
-               .formula = "max |Σⱼ weights − 1|",
-               .value = attn::row_sum_deviation(attention.weights),
-               .limit = rounding(trace)});
-
-  const auto& seen_scores = attention.masked ? *attention.masked : attention.scaled;
-  const double magnitude = attn::max_abs(attention.scaled);
-  trace.claim({.id = "shift-invariance",
-               .claim = "adding 10 to every score changes no weight",
-               .formula = "max |softmax(scores + 10) − softmax(scores)|",
-               .value = change_by_shift(seen_scores, attention.weights, 10.0),
-               .limit = attn::within_rounding(std::min(rounding(trace, magnitude + 10.0).bound, 0.1))});
-
-  claim_equals_fused_kernel(bench, attention, Q, K, V);
-}
-
 #define INSTANTIATE(N)                                                                                    \
-  template void claim_equals_fused_kernel(Workbench&, const Attention<N>&, const Tensor<N>&,              \
-                                          const Tensor<N>&, const Tensor<N>&);                            \
   template std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench&, const Tensor<N>&, const Tensor<N>&); \
   template Attention<N> scaled_dot_product_attention(Workbench&, const Tensor<N>&, const Tensor<N>&,      \
-                                                     const Tensor<N>&, const std::optional<Mask<3>>&);    \
-  template void claim_attention(Workbench&, const Attention<N>&, const Tensor<N>&, const Tensor<N>&,      \
-                                const Tensor<N>&);
+                                                     const Tensor<N>&, const std::optional<Mask<3>>&);
 INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE
@@ -201,48 +126,6 @@ std::vector<std::string> attention_code(const Workbench& bench, const std::optio
     lines.push_back(fmt::format("dropped = weights * dropout_mask / {}", 1.0 - options.dropout));
   lines.push_back(options.dropout > 0.0 ? "output  = dropped @ V" : "output  = weights @ V");
   return lines;
-}
-
-namespace {
-
-std::string matrix(const char* name, std::size_t rows, std::size_t columns) {
-  return fmt::format("{} [{}×{}]", name, rows, columns);
-}
-
-/// The drawing of Q, K and V, of what follows from Q and K to the right of them, and of the output. `weights`
-/// stands behind these steps or, as the drawing is narrower then, below them.
-std::vector<std::string> drawn_flow(const std::array<std::string, 3>& inputs, const std::string& steps,
-                                    const std::string& weights, const std::string& output, bool is_narrow) {
-  const auto& [Q, K, V] = inputs;
-  const auto left = std::max({attn::display_width(Q), attn::display_width(K), attn::display_width(V)}) + 1;
-  const auto middle = is_narrow ? "┘ → " + weights + " " : "├ " + steps + " → " + weights + " ";
-  const auto margin = std::string(attn::display_width(middle), ' ');
-  std::string line;
-  for (std::size_t i = attn::display_width(V) + 1; i < left + margin.size(); ++i) line += "─";
-  const auto above = attn::pad_right("", left);
-  if (is_narrow)
-    return {attn::pad_right(Q, left) + "┐", above + "├ " + steps, attn::pad_right(K, left) + middle + "┐",
-            V + " " + line + "┴ " + output};
-  return {attn::pad_right(Q, left) + "┐", above + middle + "┐",
-          attn::pad_right(K, left) + "┘" + margin.substr(1) + "├ " + output, V + " " + line + "┘"};
-}
-
-}  // namespace
-
-std::size_t width_of_flow(const std::vector<std::string>& lines) {
-  std::size_t width = 0;
-  for (const auto& line : lines) width = std::max(width, attn::display_width(line));
-  return width;
-}
-
-std::vector<std::string> attention_flow(const Workbench& bench, std::size_t queries, std::size_t keys,
-                                        bool is_masked, std::size_t most_columns) {
-  const std::array inputs = {matrix("Q", queries, bench.d_k()), matrix("K", keys, bench.d_k()),
-                             matrix("V", keys, bench.d_v())};
-  const auto steps = fmt::format("Q Kᵀ → / √{} {}→ softmax", bench.d_k(), is_masked ? "→ mask " : "");
-  const auto weights = matrix("weights", queries, keys), output = matrix("output", queries, bench.d_v());
-  const auto wide = drawn_flow(inputs, steps, weights, output, false);
-  return width_of_flow(wide) <= most_columns ? wide : drawn_flow(inputs, steps, weights, output, true);
 }
 
 std::vector<Input> attention_input_list() {

@@ -40,9 +40,6 @@ double divisor_of(std::size_t d_k, double temperature);
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);
 
-/// The query whose entries pages with trained weights work out.
-std::size_t followed_row(std::size_t queries);
-
 /// The function `softmax` over the last axis, in NumPy.
 std::vector<std::string> softmax_code();
 
@@ -50,17 +47,6 @@ std::vector<std::string> softmax_code();
 /// the lines `before`, which compute those.
 std::vector<std::string> attention_code(const Workbench& bench, const std::optional<Mask<3>>& mask,
                                         const std::vector<std::string>& before = {});
-
-/// The columns that a diagram has on a page of 80, which indents it by 2.
-constexpr std::size_t columns_of_flow = 78;
-
-/// The columns of the widest line.
-std::size_t width_of_flow(const std::vector<std::string>& lines);
-
-/// The way of Q, K and V through a single attention, with shapes, as a diagram of four lines. Where it would
-/// be wider than `most_columns`, the weights stand in a line below the steps that lead to them.
-std::vector<std::string> attention_flow(const Workbench& bench, std::size_t queries, std::size_t keys,
-                                        bool is_masked, std::size_t most_columns = columns_of_flow);
 
 /// What a single attention starts from.
 struct AttentionInputs {
@@ -76,12 +62,6 @@ AttentionInputs attention_inputs(Workbench& bench);
 
 /// Their declarations but for `lengths`.
 std::vector<Input> attention_input_list();
-
-/// Claims of scaled dot-product attention: rows of weights sum to 1, a shift of all scores of a row changes
-/// nothing, and the fastest kernel that fits gives the same output. They are about attention without dropout.
-template <std::size_t N>
-void claim_attention(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q, const Tensor<N>& K,
-                     const Tensor<N>& V);
 
 /// Lessons that are documents: sdpa.md, masking.md.
 const Lesson& sdpa_lesson();

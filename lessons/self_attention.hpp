@@ -19,13 +19,8 @@ struct LinearMap {
   Tensor<3> operator()(const Tensor<3>& X) const;
 };
 
-/// The step `about.id`: x W_Q, and + b_Q where there is a bias, for `name` "Q". Formula, operands and the
-/// worked entry follow.
-Tensor<3> show_linear(Workbench& bench, attn::About about, const Named& x, const std::string& name,
-                      const LinearMap& map, const attn::Mistakes& mistakes);
-
-/// Its entries out of what `x` works out.
-attn::WorkedOut worked_linear_map(const attn::WorkedOut& x, const std::string& name, const LinearMap& map);
+/// A weight [in×out] as who takes it for [out×in] reads it: the numbers in the same order, then transposed.
+Tensor<2> read_as_transposed(const Tensor<2>& W);
 
 /// The weights of an attention with one head. The biases are there where they are given.
 struct ProjectionWeights {
@@ -54,28 +49,13 @@ struct Projections {
   Tensor<3> V;  ///< [batch×key×d_v]
 };
 
-struct ProjectionTitles {
-  std::string Q = "What each token asks for";
-  std::string K = "What each token can be found by";
-  std::string V = "What each token has to give";
-};
-
 /// The steps `Q` = X_query W_Q, `K` = X_key W_K and `V` = X_key W_V, each with its bias.
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
-                    const ProjectionWeights& weights, const ProjectionTitles& titles = {});
+                    const ProjectionWeights& weights);
 
 /// The projections in NumPy, with the biases that are given: a line, or one for each text.
 std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
                                          const std::string& X_key);
-
-/// "W_Q [64×4] → " and so on, of one width, for a drawing; without the shapes where they are long.
-std::array<std::string, 3> names_of_projections(const Workbench& bench, bool has_shapes = true);
-
-/// "softmax(Q Kᵀ / √d_k) V", with the temperature and the mask of the run.
-std::string attention_formula(const Options& options, bool is_masked);
-
-/// " The scores are divided by T = 5 besides, …", or nothing at a temperature of 1.
-std::string temperature_in_words(const Options& options);
 
 /// " + b_Q", with `prefix` before the name, where that bias of the group is given, for `name` "Q".
 std::string bias_code(const Workbench& bench, const std::string& name, const std::string& group = "",
@@ -85,5 +65,8 @@ std::string bias_code(const Workbench& bench, const std::string& name, const std
 /// [batch×key×d_model] with one head.
 Attention<3> single_head_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                    const ProjectionWeights& weights, const std::optional<Mask<3>>& mask);
+
+/// The lesson that is the document self-attention.md.
+const Lesson& self_attention_lesson();
 
 }  // namespace lessons

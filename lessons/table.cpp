@@ -8,6 +8,7 @@
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
+#include "lessons/cross_attention/trained.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/sdpa.hpp"
@@ -15,9 +16,8 @@
 
 namespace lessons {
 
-extern const Lesson lookup, scoring, scaling, self_attention, cross_attention, positional, seq2seq,
-    transformer_block, classifier, generate, efficient, ring, stability, patterns, training, backward,
-    complexity;
+extern const Lesson lookup, scoring, scaling, positional, seq2seq, transformer_block, classifier, generate,
+    efficient, ring, stability, patterns, training, backward, complexity;
 
 const std::vector<const Lesson*>& all_lessons() {
   static const std::vector<const Lesson*> table = {
@@ -25,8 +25,8 @@ const std::vector<const Lesson*>& all_lessons() {
       &scoring,
       &scaling,
       &sdpa_lesson(),
-      &self_attention,
-      &cross_attention,
+      &self_attention_lesson(),
+      &cross_attention_lesson(),
       &masking_lesson(),
       &multihead_lesson(),
       &positional,

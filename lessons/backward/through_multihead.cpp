@@ -13,6 +13,7 @@
 #include "lessons/backward/moved.hpp"
 #include "lessons/backward/multihead.hpp"
 #include "lessons/backward/notices.hpp"
+#include "lessons/backward/projections.hpp"
 #include "lessons/backward/recomputation.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"

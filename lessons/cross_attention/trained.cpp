@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
+#include <string>
+#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/cross_attention/transformer.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/self_attention.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/said_of.hpp"
 #include "lessons/trained/translation.hpp"
@@ -20,6 +20,14 @@ namespace lessons {
 namespace {
 
 constexpr const char* rates_id = "alignment_error_rates";
+
+/// The heads that the page shows.
+struct AligningHeads {
+  std::size_t layer;     ///< of the decoder, from 0
+  std::size_t aligning;  ///< the head of the least alignment error rate
+  std::size_t other;     ///< the one of the highest in that layer
+  std::size_t count;     ///< heads of that layer
+};
 
 std::string cross_name(std::size_t layer) {
   return fmt::format("decoder/layer={}/cross/", layer + 1);
@@ -95,10 +103,8 @@ bool shows_trained_heads(const Options& options) {
   return options.model.has_value() && !options.heads;
 }
 
-std::vector<Input> other_head_input_list() {
-  return joined({in_group("other", projection_input_list()),
-                 {{"other/dropout_mask", {"query", "key"}, Draw::page}},
-                 {{rates_id, {"layer=", "head="}, Draw::page}}});
+Input error_rates_input() {
+  return {rates_id, {"layer=", "head="}, Draw::page};
 }
 
 namespace {
@@ -112,12 +118,6 @@ Tensor<2> given_error_rates(Workbench& bench) {
   const auto& shape = given->second.tensor->shape();
   return bench.trace.given_or({.id = rates_id},
                               Tensor<2>(std::array<std::size_t, 2>{shape.at(0), shape.at(1)}, 0.0));
-}
-
-}  // namespace
-
-AligningHeads aligning_heads(Workbench& bench) {
-  return heads_of(given_error_rates(bench));
 }
 
 void show_error_rates(Workbench& bench) {
@@ -135,30 +135,6 @@ void show_error_rates(Workbench& bench) {
       rates);
 }
 
-namespace {
-
-/// The same lines about the tensors of the group `other`, without comments, for which they are too long.
-std::vector<std::string> in_names_of_other(std::vector<std::string> lines) {
-  static const std::regex names(
-      R"(\b(Q|K|V|W_Q|W_K|W_V|scores|scaled|masked|shares|weights|dropout_mask|dropped|output)\b)");
-  for (auto& line : lines) line = std::regex_replace(line.substr(0, line.find("  #")), names, "other_$1");
-  return lines;
-}
-
-}  // namespace
-
-Tensor<3> show_other_head(Workbench& bench, const Named& X_target, const Named& X_source,
-                          const std::optional<Mask<3>>& mask) {
-  return bench.trace.within("other", [&] {
-    bench.code(
-        in_names_of_other(attention_code(bench, mask, projection_code(bench, "X_target", "X_source"))));
-    const auto weights = draw_projection_weights(bench);
-    return single_head_attention(bench, X_target, X_source, weights, mask).weights;
-  });
-}
-
-namespace {
-
 /// Why a head may look elsewhere: at a word with which the gold word agrees.
 std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora::Alignment& looks,
                                 std::size_t head) {
@@ -171,8 +147,6 @@ std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora
             pair.target[t], head, pair.source[looks[t]].text);
   return "";
 }
-
-}  // namespace
 
 void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<3>& weights,
                      const Tensor<3>& other_weights) {
@@ -190,6 +164,23 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
           what_it_is_good_for(*pair, other_looks, heads.other)),
       looks_beside_gold(*pair, {{fmt::format("head {}", heads.aligning), looks},
                                 {fmt::format("head {}", heads.other), other_looks}}));
+}
+
+}  // namespace
+
+void add_trained_heads(Functions& functions, Workbench& bench) {
+  const auto heads = heads_of(given_error_rates(bench));
+  functions.actions["error_rates"] = [](DocumentRun& run) { show_error_rates(run.bench()); };
+  functions.actions["gold"] = [heads](DocumentRun& run) {
+    show_gold_links(run.bench(), heads, run.copy_of<double, 3>("weights"),
+                    run.copy_of<double, 3>("other/weights"));
+  };
+  const auto add_number = [&](const char* name, std::size_t number) {
+    functions.texts[name] = [number](const DocumentRun&) { return fmt::format("{}", number); };
+  };
+  add_number("heads_of_layer", heads.count);
+  add_number("aligning_head", heads.aligning);
+  add_number("last_head", heads.count - 1);
 }
 
 }  // namespace lessons

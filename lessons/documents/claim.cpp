@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "attn/ops/measure.hpp"
 #include "document/prose.hpp"
@@ -66,13 +67,24 @@ formula::Expr with_sizes(const formula::Expr& x) {
   return node.name == "neg" ? node.parts[0] : formula::Expr(std::move(node));
 }
 
-/// How large the numbers are that a value is rounded at. What is computed again from other numbers is rounded
-/// at their size, too.
+double largest(const formula::Expr& x, formula::Sheet& sheet) {
+  return largest(sheet.resolved({"", {}, x}), sheet);
+}
+
+/// How large the numbers are that a value is rounded at. What is computed again is rounded at the size of
+/// what it is computed from, and of the steps on the way, too.
 double magnitude(const formula::Expr& x, formula::Sheet& sheet) {
   constexpr double of_itself = 0.9;  // what should be 1 is, rounded to half precision, 1.01
-  double most = largest(sheet.resolved({"", {}, with_sizes(x)}), sheet) * of_itself;
-  if (x->op == formula::Op::again)
-    for (const auto& part : x->parts) most = std::max(most, magnitude(part, sheet));
+  const double own = largest(with_sizes(x), sheet) * of_itself;
+  double most = own;
+  const std::function<void(const formula::Expr&)> look_into = [&](const formula::Expr& part) {
+    for (const auto& inner : part->parts) look_into(inner);
+    if (part->op != formula::Op::again) return;
+    for (const auto& from : part->parts) most = std::max(most, magnitude(from, sheet));
+    for (const auto& step : sheet.computed_anew(part))
+      if (step.name != part->name) most = std::max(most, own * largest(formula::name(step.name), sheet));
+  };
+  look_into(x);
   return most;
 }
 

@@ -58,13 +58,11 @@ void DeclaredInputs::set_mask(const std::optional<Mask<3>>& mask) {
   meanings_.set("has_mask", mask.has_value());
   if (!mask) return;
   auto view = formula::view_of({Meanings::batch, "query", "key"}, attn::view_of(*mask));
-  for (std::size_t i = 2; i-- > 0;) {
-    if (view.shape[i] != 1 || meanings_.sheet().size_of(view.axes[i]) == 1) continue;
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    view.axes.erase(view.axes.begin() + at);
-    view.shape.erase(view.shape.begin() + at);
-    view.strides.erase(view.strides.begin() + at);
-  }
+  for (std::size_t i = 0; i < 2; ++i)
+    if (view.shape[i] == 1) {
+      view.shape[i] = meanings_.sheet().size_of(view.axes[i]);
+      view.strides[i] = 0;
+    }
   meanings_.sheet().set("mask", std::move(view));
 }
 

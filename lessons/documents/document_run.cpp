@@ -84,7 +84,8 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
   for (const auto* item : section.of(Kind::item))
     if (!outline_.has(section, item, "all") && !item->marks.id.empty()) claims.push_back(item->marks.id);
   const auto& id_of_note = section.heading->marks.id;
-  if (formulas.empty() && !id_of_note.empty() && id_of_note != "idea") page.push_back({id_of_note});
+  if (formulas.empty() && !id_of_note.empty() && id_of_note != "idea")
+    page.push_back({section.scope.prefix + id_of_note});
   for (const auto* formula : formulas) {
     const auto id = section.scope.id_of(*formula);
     attn::OnPage on_page = {.id = id, .in_one_line = has("one line"), .has_table = !has("no table")};
@@ -126,7 +127,8 @@ void DocumentRun::tell_note(const Section& section) {
   std::string drawn;
   for (const auto* fence : section.of(Kind::fence))
     drawn += (drawn.empty() ? "" : "\n") + wording_.text_of(fence->prose, section.scope);
-  const auto id = section.heading->marks.id.empty() ? slug(title) : section.heading->marks.id;
+  const auto& marks = section.heading->marks;
+  const auto id = section.scope.prefix + (marks.id.empty() ? slug(title) : marks.id);
   require_new_name(id, section.heading->place);
   if (id == "idea") return bench().idea(wording_.paragraphs(section), drawn);
   bench().trace.note(id, title, wording_.paragraphs(section), drawn);

@@ -20,43 +20,88 @@ namespace {
 
 constexpr std::size_t deepest = 8;
 
-void add_declared(std::vector<Declared>& all, const std::vector<document::Block>& blocks,
-                  const std::string& prefix, std::size_t depth) {
-  using Kind = document::Block::Kind;
-  std::optional<formula::Expr> condition;
-  for (const auto& block : blocks) {
-    if (block.kind == Kind::heading) condition = block.marks.condition;
-    if (block.kind == Kind::formula) all.push_back({&block, prefix + block.definition->name, condition});
-    if (block.kind == Kind::choice)
-      for (const auto& branch : block.choice->branches) add_declared(all, branch.content, prefix, depth);
-    if (block.kind != Kind::use || depth > deepest) continue;
-    auto inner = prefix;
-    for (const auto& argument : block.call.arguments)
-      if (argument.starts_with("under ")) inner += argument.substr(6);
-    add_declared(all, document_named(block.call.name).blocks, inner, depth + 1);
-  }
-}
+/// Formulas and inputs, as they stand in a document and its parts.
+class Declarations {
+ public:
+  using Conditions = std::vector<formula::Expr>;
 
-/// What a condition is in every run of a lesson that takes the options with these keys: those that it does
-/// not take are what they always are. None where it depends on the run.
-std::optional<double> always(const formula::Expr& x, const std::vector<std::string_view>& keys) {
-  if (x->op == formula::Op::number) return x->number;
-  if (x->op == formula::Op::name) {
-    auto key = x->name.substr(0, x->name.find('='));
+  std::vector<Declared> all;
+
+  void add(const std::vector<document::Block>& blocks, const std::string& prefix,
+           const Conditions& around = {}, std::size_t depth = 0) {
+    using Kind = document::Block::Kind;
+    auto conditions = around;
+    for (const auto& block : blocks) {
+      if (block.kind == Kind::heading) {
+        conditions = around;
+        if (block.marks.condition) conditions.push_back(*block.marks.condition);
+      }
+      if (block.kind == Kind::formula) all.push_back({&block, prefix + block.definition->name, conditions});
+      if (block.kind == Kind::choice) add_choice(*block.choice, prefix, around, depth);
+      if (block.kind == Kind::use && depth <= deepest)
+        add(document_named(block.call.name).blocks, prefix + prefix_in(block.call), around, depth + 1);
+    }
+  }
+
+ private:
+  /// A branch is there where its condition holds and none before it does.
+  void add_choice(const document::Choice<std::vector<document::Block>>& choice, const std::string& prefix,
+                  const Conditions& around, std::size_t depth) {
+    auto others = around;
+    for (const auto& branch : choice.branches) {
+      auto conditions = others;
+      if (branch.condition) conditions.push_back(*branch.condition);
+      add(branch.content, prefix, conditions, depth);
+      if (branch.condition) others.push_back(formula::call("not", {*branch.condition}));
+    }
+  }
+
+  static std::string prefix_in(const document::Call& use) {
+    const std::string under = "under ";
+    std::string prefix;
+    for (const auto& argument : use.arguments)
+      if (argument.starts_with(under)) prefix += argument.substr(under.size());
+    return prefix;
+  }
+};
+
+/// What decides which inputs a lesson has.
+struct Choices {
+  const std::vector<std::string_view>& keys;  ///< of the options that it takes
+  const Options& options;
+
+  /// What a condition is in every run with these choices. The options that the lesson does not take are what
+  /// they always are; of the others it counts here whether a dimension is given, and whether there is a
+  /// model. None where it depends on the run.
+  std::optional<double> always(const formula::Expr& x) const {
+    if (x->op == formula::Op::number) return x->number;
+    if (x->op == formula::Op::name) return always(x->name);
+    const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
+    if (function == nullptr) return std::nullopt;
+    std::vector<double> numbers;
+    for (const auto& part : x->parts) {
+      const auto number = always(part);
+      if (x->name == "and" && number == 0.0) return 0.0;
+      if (number) numbers.push_back(*number);
+    }
+    return numbers.size() < x->parts.size() ? std::nullopt : std::optional(function->value(numbers.data()));
+  }
+
+  bool leave_out(const Declared& declared) const {
+    return std::any_of(declared.conditions.begin(), declared.conditions.end(),
+                       [&](const auto& condition) { return always(condition) == 0.0; });
+  }
+
+ private:
+  std::optional<double> always(const std::string& name) const {
+    if (name == "trained") return options.model.has_value();
+    if (name.ends_with("=given")) return option_in_formulas(options, name);
+    auto key = name.substr(0, name.find('='));
     std::replace(key.begin(), key.end(), '_', '-');
     const bool is_taken = std::find(keys.begin(), keys.end(), key) != keys.end();
-    return is_taken ? std::nullopt : option_in_formulas({}, x->name);
+    return is_taken ? std::nullopt : option_in_formulas({}, name);
   }
-  const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
-  if (function == nullptr) return std::nullopt;
-  std::vector<double> numbers;
-  for (const auto& part : x->parts) {
-    const auto number = always(part, keys);
-    if (x->name == "and" && number == 0.0) return 0.0;
-    if (number) numbers.push_back(*number);
-  }
-  return numbers.size() < x->parts.size() ? std::nullopt : std::optional(function->value(numbers.data()));
-}
+};
 
 struct DrawWord {
   std::string_view word;
@@ -85,18 +130,21 @@ Draw draw_of(const document::Block& block) {
 }  // namespace
 
 std::vector<Declared> declared_in(const document::Document& document) {
-  std::vector<Declared> all;
-  add_declared(all, document.blocks, "", 0);
-  return all;
+  Declarations declarations;
+  declarations.add(document.blocks, "");
+  return declarations.all;
 }
 
-std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys) {
+std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,
+                             const Options& options) {
+  const Choices choices{keys, options};
   std::vector<Input> inputs;
-  for (const auto& [block, id, condition] : declared_in(document)) {
-    if (!block->is_input || (condition && always(*condition, keys) == 0.0)) continue;
+  for (const auto& declared : declared_in(document)) {
+    const auto& [block, id, conditions] = declared;
+    if (!block->is_input || choices.leave_out(declared)) continue;
     Input input = {id, block->definition->axes, draw_of(*block)};
     const bool is_known =
-        std::any_of(inputs.begin(), inputs.end(), [&id = id](const auto& known) { return known.id == id; });
+        std::any_of(inputs.begin(), inputs.end(), [&](const auto& known) { return known.id == input.id; });
     if (is_known || block->draw == "lengths") continue;
     if (block->draw == "dropout") input.axes.insert(input.axes.begin(), "[head]");
     inputs.push_back(std::move(input));

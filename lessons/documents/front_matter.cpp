@@ -81,17 +81,28 @@ std::vector<std::string_view> cut(std::string_view text) {
   return parts;
 }
 
+/// `translation, pairs, name = translation-transformer`
 Trained trained_of(std::string_view model, const LessonCode& code) {
   const auto parts = cut(model);
   Trained trained{.task = parts.at(0), .give = code.give};
   const std::map<std::string_view, Reads> readers = {
       {"english", Reads::english}, {"pairs", Reads::pairs}, {"alike", Reads::alike}};
-  if (parts.size() > 1) {
-    const auto reader = readers.find(parts[1]);
-    if (reader == readers.end())
+  const std::map<std::string_view, std::string_view*> names = {
+      {"name", &trained.name}, {"words", &trained.words}, {"target words", &trained.target_words}};
+  constexpr std::string_view equals = " = ";
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const auto at = parts[i].find(equals);
+    const auto name = names.find(parts[i].substr(0, at));
+    const auto reader = readers.find(parts[i]);
+    if (at != std::string_view::npos && name != names.end())
+      *name->second = parts[i].substr(at + equals.size());
+    else if (reader != readers.end())
+      trained.reads = reader->second;
+    else
       throw attn::Error(
-          fmt::format("model: a reader of {} is unknown; valid: english, pairs, alike", parts[1]));
-    trained.reads = reader->second;
+          fmt::format("model: a reader of {} is unknown; valid: english, pairs, alike, name = "
+                      "…, words = …, target words = …",
+                      parts[i]));
   }
   return trained;
 }
@@ -143,7 +154,9 @@ Lesson lesson_of(const std::string& name, const LessonCode& code) {
   const auto options = [&](std::string_view arguments) { return options_of(arguments, lesson.options); };
   lesson.defaults = from_front(document, "defaults", options);
   lesson.examples = document.all_front("example");
-  lesson.inputs = [&document, keys = lesson.options](const Options&) { return inputs_of(document, keys); };
+  lesson.inputs = [&document, keys = lesson.options](const Options& given) {
+    return inputs_of(document, keys, given);
+  };
   lesson.run = code.run;
   const auto has = [&](std::string_view key) { return !document.front(key).empty(); };
   if (has("model"))

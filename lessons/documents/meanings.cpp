@@ -133,7 +133,8 @@ formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) c
   using formula::Op;
   if (part->op == Op::number || part->op == Op::call || part->op == Op::position) return part;
   const auto within = [&](const std::string& name) {
-    return sheet_.find(scope.prefix + name) != nullptr ? scope.prefix + name : name;
+    const auto own = scope.prefix + name;
+    return sheet_.find(own) != nullptr || settings_.count(own) > 0 ? own : name;
   };
   formula::Node node = *part;
   if (node.op == Op::over) node.axis = scope.name_of(node.axis);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "formula/edits.hpp"
 #include "formula/functions.hpp"
+#include "lessons/documents/mask_rules.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 
@@ -18,85 +18,7 @@ namespace lessons {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 using attn::MistakeFormula;
-
-/// Tensors by their names.
-using Views = std::map<std::string, formula::View>;
-
-formula::View number_alone(double number) {
-  return formula::view_of({},
-                          std::make_shared<const formula::Numbers>(formula::Numbers::shape_type{}, number));
-}
-
-/// What a mask is made of: the rule on positions, and the padding of the keys.
-class MaskRules {
- public:
-  MaskRules(const Workbench& bench, const formula::View& mask, const formula::Sheet& sheet)
-      : queries_(sheet.size_of("query")),
-        keys_(sheet.size_of("key")),
-        samples_(sheet.has_axis("batch") ? sheet.size_of("batch") : 1),
-        offset_(static_cast<double>(keys_) - static_cast<double>(queries_)),
-        real_(formula::Truths::from_shape({samples_, keys_})),
-        allowed_(formula::Truths::from_shape({queries_, keys_})) {
-    if (bench.options.window) window_ = static_cast<double>(*bench.options.window);
-    find_rule(mask);
-    if (queries_ == 1) hides_future_ = bench.options.causal;  // the last query sees every key, causal or not
-    for (std::size_t i = 0; i < queries_; ++i)
-      for (std::size_t j = 0; j < keys_; ++j)
-        allowed_(i, j) = !(hides_future_ && behind(i, j) < 0.0) && std::abs(behind(i, j)) <= window_;
-    const auto& plan = bench.plan;
-    add_keys_out_of_reach(plan.lesson->uses("source") ? plan.source : plan.sentence);
-  }
-
-  void add_to(Views& known) const {
-    const bool pads = std::find(real_.begin(), real_.end(), false) != real_.end();
-    known["hides_future"] = number_alone(hides_future_);
-    known["hides_padding"] = number_alone(pads);
-    known["reach"] = number_alone(window_);
-    known["offset"] = number_alone(offset_);
-    known["real"] = formula::view_of({"batch", "key"}, std::make_shared<const formula::Truths>(real_));
-    known["allowed"] = formula::view_of({"query", "key"}, std::make_shared<const formula::Truths>(allowed_));
-  }
-
- private:
-  double behind(std::size_t i, std::size_t j) const {
-    return static_cast<double>(i) + offset_ - static_cast<double>(j);
-  }
-
-  void find_rule(const formula::View& mask) {
-    real_.fill(false);
-    attn::Index at(mask.axes.size());
-    for (std::size_t b = 0; b < samples_; ++b)
-      for (std::size_t i = 0; i < queries_; ++i)
-        for (std::size_t j = 0; j < keys_; ++j) {
-          std::transform(mask.axes.begin(), mask.axes.end(), at.begin(), [&](const auto& axis) {
-            return axis == "batch" ? b : axis == "query" ? i : j;
-          });
-          if (mask.at(at) == 0.0) continue;
-          real_(b, j) = true;
-          hides_future_ = hides_future_ && behind(i, j) >= 0.0;
-          if (std::abs(behind(i, j)) > window_) window_ = infinity;
-        }
-  }
-
-  /// A key that no query sees, and none could by the rule on positions, is padding if the sentence has ended.
-  void add_keys_out_of_reach(const attn::TokenBatch& keys) {
-    const auto lengths = keys.lengths();
-    if (lengths.size() != samples_) return;
-    for (std::size_t j = 0; j < keys_; ++j) {
-      bool is_in_reach = false;
-      for (std::size_t i = 0; i < queries_; ++i) is_in_reach = is_in_reach || allowed_(i, j);
-      for (std::size_t b = 0; !is_in_reach && b < samples_; ++b) real_(b, j) = j < lengths[b];
-    }
-  }
-
-  std::size_t queries_, keys_, samples_;
-  double offset_, window_ = infinity;
-  bool hides_future_ = true;
-  formula::Truths real_, allowed_;
-};
 
 std::vector<double> numbers_of(const formula::View& view) {  // row-major
   std::vector<double> numbers(attn::element_count(view.shape));
@@ -133,7 +55,8 @@ class StepMistakes {
              {"writes", lesson.uses("new-tokens")},
              {"projected", projects && bench.trace.speaks_of("Q")},
              {"split", has_split},
-             {"joined", sheet.find("concat") != nullptr}})
+             {"joined", sheet.find("concat") != nullptr},
+             {"crosses", settled(formula::name("X_query"))->name != settled(formula::name("X_key"))->name}})
       known_[name] = number_alone(number);
     if (has_heads) known_["kv_heads"] = number_alone(static_cast<double>(bench.kv_heads()));
     if (options.d_model && projects) axes_["d_model"] = bench.d_model();

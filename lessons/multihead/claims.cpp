@@ -148,20 +148,4 @@ void claim_kv_heads(Workbench& bench, const Named& X_query, const Named& X_key,
                      .limit = rounding(bench.trace, magnitude_of_heads(bench, shown))});
 }
 
-void claim_multihead(Workbench& bench, const Named& X_query, const Named& X_key,
-                     const MultiHeadWeights& weights, const MultiHeadAttention& shown,
-                     const std::optional<Mask<3>>& mask) {
-  claim_attention(bench, shown.attention, shown.Q_heads, read_by_all(shown.K_heads, shown),
-                  read_by_all(shown.V_heads, shown));
-  const auto again = attn::merge_heads(attn::split_heads(shown.Q, bench.heads()));
-  bench.trace.claim({.id = "merge-undoes-split",
-                     .claim = "merging the heads undoes splitting them",
-                     .formula = "max |merge(split(Q)) − Q|",
-                     .value = attn::max_abs_difference(again, shown.Q),
-                     .limit = attn::exactly(0.0)});
-  claim_separate_heads(bench, X_query, X_key, weights, shown, mask);
-  claim_one_head(bench, X_query, X_key, weights, shown, mask);
-  claim_kv_heads(bench, X_query, X_key, weights, shown, mask);
-}
-
 }  // namespace lessons

@@ -8,7 +8,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/scoring.hpp"
 #include "lessons/sdpa/mistakes.hpp"
-#include "lessons/self_attention/mistakes.hpp"
+#include "lessons/self_attention.hpp"
 
 namespace lessons {
 

@@ -1,57 +1,68 @@
 #include "lessons/sdpa/attention_parts.hpp"
 
-#include <utility>
+#include <fmt/format.h>
 
 #include "attn/ops/heads.hpp"
-#include "lessons/self_attention/mistakes.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "fast/attention.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 
+namespace {
+
+template <std::size_t N>
+void claim_equals_fused_kernel(const DocumentRun& run) {
+  const auto& bench = run.bench();
+  if (const auto given = given_numbers_of_formulas(bench.options); !given.empty())
+    return bench.trace.note("equals-fused-kernel",
+                            "Not compared: code that stores no scores (lesson efficient)",
+                            fmt::format("It does not know {}.", given));
+  const auto of_all_heads = [&](const std::string& name) {
+    auto tensor = run.copy_of<double, N>(has_heads<N> ? name + "_heads" : name);
+    if constexpr (has_heads<N>) return attn::repeat_heads(tensor, bench.heads());
+    return tensor;
+  };
+  const auto Q = of_all_heads("Q"), K = of_all_heads("K"), V = of_all_heads("V");
+  const bool has_dropout = run.sheet().definition_of("dropped") != nullptr;
+  const auto output = has_dropout ? attn::matmul(run.copy_of<double, N>("weights"), V)
+                                  : run.copy_of<double, N>(has_heads<N> ? "heads" : "output");
+  const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
+  claim_equals_kernel(
+      bench.trace,
+      {.id = "equals-fused-kernel",
+       .claim = "code that stores no scores (lesson efficient) agrees",
+       .formula = "max |output − kernel {}(Q, K, V)|",
+       .limit = rounding(bench.trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
+      attn::max_abs(V),
+      with_rule(bench, [&](const auto& visible) { return attn::fast::attention(Q, K, V, divisor, visible); }),
+      [&](const auto& fast) {
+        return attn::max_abs_difference(bench.trace.mute().step({}, fast.output), output);
+      });
+}
+
+}  // namespace
+
 template <std::size_t N>
 void add_fused_kernel(Functions& functions) {
-  functions.actions["equals-fused-kernel"] = [](DocumentRun& run) {
-    const std::string suffix = has_heads<N> ? "_heads" : "";
-    const auto of_all_heads = [&](const std::string& name) {
-      auto tensor = run.copy_of<double, N>(name + suffix);
-      if constexpr (has_heads<N>) return attn::repeat_heads(tensor, run.bench().heads());
-      return tensor;
-    };
-    Attention<N> steps;
-    steps.output = run.copy_of<double, N>(has_heads<N> ? "heads" : "output");
-    if (run.sheet().definition_of("dropped") != nullptr) {
-      steps.weights = run.copy_of<double, N>("weights");
-      steps.dropped = run.copy_of<double, N>("dropped");
-    }
-    claim_equals_fused_kernel(run.bench(), steps, of_all_heads("Q"), of_all_heads("K"), of_all_heads("V"));
-  };
+  functions.actions["equals-fused-kernel"] = [](DocumentRun& run) { claim_equals_fused_kernel<N>(run); };
 }
 
-ProjectionMistakes::ProjectionMistakes(Functions& functions, std::size_t groups, double divisor,
-                                       std::string X_query, std::string X_key)
-    : X_query_{std::move(X_query), {}}, X_key_{std::move(X_key), {}} {
-  const auto add = [this, &functions](const std::string& step, std::function<attn::Mistakes()> make) {
-    functions.mistakes[step] = [this, make = std::move(make)](DocumentRun& run, const std::string&) {
-      if (run_ != &run) read(run);
-      return make();
-    };
-  };
-  add("Q", [=, this] { return mistakes_of_queries(X_query_.tensor, maps_, divisor, groups); });
-  add("K", [=, this] { return mistakes_of_keys(X_query_, X_key_, maps_, divisor, groups); });
-  add("V", [=, this] { return mistakes_of_keys_or_values(X_query_, X_key_, maps_, 2, groups); });
+void set_bias(DocumentRun& run, const std::string& name, const std::string& axis,
+              const std::optional<Tensor<1>>& bias) {
+  if (bias)
+    set_view(run, name, {axis}, *bias);
+  else
+    run.set(name, 0.0);
 }
 
-void ProjectionMistakes::read(const DocumentRun& run) {
-  const auto bias = [&](const char* name) {
-    return run.sheet().find(name) == nullptr ? std::nullopt : std::optional(run.copy_of<double, 1>(name));
-  };
-  const auto weight = [&](const char* name) { return run.copy_of<double, 2>(name); };
-  X_query_.tensor = run.copy_of<double, 3>(X_query_.id);
-  X_key_.tensor = run.copy_of<double, 3>(X_key_.id);
-  weights_.emplace(
-      ProjectionWeights{weight("W_Q"), weight("W_K"), weight("W_V"), bias("b_Q"), bias("b_K"), bias("b_V")});
-  maps_.clear();
-  for (const auto& map : {weights_->Q(), weights_->K(), weights_->V()}) maps_.push_back(map);
-  run_ = &run;
+void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key) {
+  const bool is_one = X_query.id == X_key.id;
+  set_view(run, X_query.id, {"batch", is_one ? "token" : "query", "d_model"}, X_query.tensor);
+  if (!is_one) set_view(run, X_key.id, {"batch", "key", "d_model"}, X_key.tensor);
+  run.axis("query", X_query.tensor.shape(1));
+  run.axis("key", X_key.tensor.shape(1));
 }
 
 template void add_fused_kernel<3>(Functions&);

@@ -2,11 +2,10 @@
 
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "lessons/documents/document_run.hpp"
 #include "lessons/sdpa.hpp"
-#include "lessons/self_attention.hpp"
 
 /// What the parts scores.md and mixture.md leave to C++. Ranks 3 and 4, as in sdpa.hpp.
 namespace lessons {
@@ -21,31 +20,21 @@ formula::Axes axes_of(const std::string& row, const std::string& column) {
   return {"batch", row, column};
 }
 
-/// The action `equals-fused-kernel`: the claim of that name about the heads, or about the output.
+/// The action `equals-fused-kernel`: the claim that the fastest kernel that fits gives the same heads, or the
+/// same output; about attention without dropout.
 template <std::size_t N>
 void add_fused_kernel(Functions& functions);
 
-/// The classic mistakes in the projections `Q`, `K`, `V` of tokens `X` that are no formulas, for somebody who
-/// watches. `groups` is how many key and value heads there are, and scores are divided by `divisor`. It lives
-/// as long as the run.
-class ProjectionMistakes {
- public:
-  ProjectionMistakes(Functions& functions, std::size_t groups, double divisor, std::string X_query = "X",
-                     std::string X_key = "X");
-  ProjectionMistakes(ProjectionMistakes&&) = delete;
-
- private:
-  void read(const DocumentRun& run);
-
-  const DocumentRun* run_ = nullptr;  ///< whose tensors these are
-  Named X_query_, X_key_;
-  std::optional<ProjectionWeights> weights_;
-  std::vector<LinearMap> maps_;
-};
-
-/// The claim that the fastest kernel that fits gives the same output; about attention without dropout.
+/// Tensors of the caller's that formulas of parts may speak of; he keeps them alive. A bias that is not there
+/// is 0.
 template <std::size_t N>
-void claim_equals_fused_kernel(Workbench& bench, const Attention<N>& attention, const Tensor<N>& Q,
-                               const Tensor<N>& K, const Tensor<N>& V);
+void set_view(DocumentRun& run, const std::string& name, formula::Axes axes, const Tensor<N>& tensor) {
+  run.set(name, formula::view_of(std::move(axes), attn::view_of(tensor)));
+}
+void set_bias(DocumentRun& run, const std::string& name, const std::string& axis,
+              const std::optional<Tensor<1>>& bias);
+
+/// Two texts, or one that stands on both sides.
+void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key);
 
 }  // namespace lessons

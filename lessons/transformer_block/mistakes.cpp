@@ -9,7 +9,7 @@
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
-#include "lessons/self_attention/mistakes.hpp"
+#include "lessons/self_attention.hpp"
 
 namespace lessons {
 

@@ -159,6 +159,9 @@ std::optional<double> option_in_formulas(const Options& options, std::string_vie
     using Field = std::decay_t<decltype(field)>;
     constexpr bool is_choice = std::is_same_v<Field, std::string>;
     constexpr bool is_count = std::is_same_v<Field, std::optional<std::size_t>>;
+    if constexpr (is_count)
+      if (is_named(info, name.substr(0, equals)) && name.substr(equals) == "=given")
+        number = field.has_value();
     if (is_count && smallest_count(info) > 0) return;  // the length of an axis
     if (is_choice != (equals < name.size()) || !is_named(info, name.substr(0, equals))) return;
     if constexpr (is_choice)

@@ -215,7 +215,8 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
 }
 
 /// What a condition or a formula of a document knows an option by: `causal`, `dropout`, `window` (whether it
-/// is given), `mask=padding` (whether it is the one that was picked). None where no option has that name.
+/// is given), `heads=given` (the same of a length), `mask=padding` (whether it is the one that was picked).
+/// None where no option has that name.
 std::optional<double> option_in_formulas(const Options& options, std::string_view name);
 
 /// The options with these keys as they go into a trace's header, by their long names with `_` for `-`.

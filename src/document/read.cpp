@@ -292,7 +292,9 @@ class DocumentReader {
         throw Error(block.place, fmt::format("{{at {}, {}}}: valid behind the step: if …, {}", parts[0], part,
                                              fmt::join(words_of_marks, ", ")));
     ++at_;
-    const bool has_text = at_ < lines_.size() && !is_blank(lines_[at_]) && directive_of(lines_[at_]) != "at";
+    const auto next = at_ < lines_.size() ? directive_of(lines_[at_]) : std::string_view();
+    const bool ends = next == "at" || next == "else" || next == "end";
+    const bool has_text = at_ < lines_.size() && !is_blank(lines_[at_]) && !ends;
     if (has_text) block.prose = read_prose(place(), text_of_lines(without_blanks(lines_[at_])));
     return block;
   }

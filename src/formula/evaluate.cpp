@@ -386,14 +386,11 @@ class Evaluator {
       changed[name] =
           Evaluator(sheet_, round_, changed_, slice_)({name, sheet_.tensor(name).axes, x->parts[i]});
     }
-    for (const auto& definition : sheet_.definitions()) {
-      const auto from = operands(definition.expr);
-      const bool follows =
-          std::any_of(from.begin(), from.end(), [&](const auto& name) { return changed.count(name) > 0; });
-      if (follows && changed.count(definition.name) == 0)
+    std::set<std::string> names;
+    for (const auto& one : changed) names.insert(one.first);
+    for (const auto& definition : sheet_.computed_anew(x, names))
+      if (changed.count(definition.name) == 0)
         changed[definition.name] = Evaluator(sheet_, round_, changed, slice_).rounded(definition);
-      if (definition.name == x->name) break;
-    }
     const auto found = changed.find(x->name);
     return found == changed.end() ? sliced(sheet_.tensor(x->name)) : found->second;
   }
@@ -470,26 +467,29 @@ class Sliceable {
   }
 
   bool follows_in_slices(const Expr& again, std::set<std::string> anew) const {
+    const auto steps = sheet_.computed_anew(again, anew);
     anew.insert(again->changed.begin(), again->changed.end());
-    for (const auto& definition : sheet_.definitions()) {
-      const auto from = operands(definition.expr);
-      if (std::any_of(from.begin(), from.end(), [&](const auto& name) { return anew.count(name) > 0; })) {
-        if (!(*this)(definition.expr, anew)) return false;
-        anew.insert(definition.name);
-      }
-      if (definition.name == again->name) break;
-    }
-    return true;
+    return std::all_of(steps.begin(), steps.end(), [&](const auto& step) {
+      const bool follows = (*this)(step.expr, anew);
+      anew.insert(step.name);
+      return follows;
+    });
   }
 
   const Sheet& sheet_;
   std::string axis_;
 };
 
-/// The axes that functions go over.
-void add_axes_gone_over(Axes& axes, const Expr& x) {
+/// How many numbers the largest table has that a formula goes through.
+std::size_t largest_table(const Sheet& sheet, Axes axes, const Expr& x) {
   if (x->op == Op::over && !has(axes, x->axis)) axes.push_back(x->axis);
-  for (const auto& part : x->parts) add_axes_gone_over(axes, part);
+  std::size_t most = 1;
+  for (const auto& axis : axes) most *= sheet.size_of(axis);
+  if (x->op == Op::again)
+    for (const auto& step : sheet.computed_anew(x))
+      most = std::max(most, largest_table(sheet, step.axes, step.expr));
+  for (const auto& part : x->parts) most = std::max(most, largest_table(sheet, axes, part));
+  return most;
 }
 
 template <class Container>
@@ -532,10 +532,7 @@ View Sheet::value(const Definition& definition) const {
 
 void Sheet::in_slices(const Definition& definition, const std::function<void(const View& slice)>& see) const {
   constexpr std::size_t most_at_once = std::size_t{1} << 20;
-  auto axes = definition.axes;
-  add_axes_gone_over(axes, definition.expr);
-  std::size_t all = 1;
-  for (const auto& axis : axes) all *= size_of(axis);
+  const auto all = largest_table(*this, definition.axes, definition.expr);
   const auto axis = std::find_if(definition.axes.begin(), definition.axes.end(),
                                  [&](const auto& one) { return size_of(one) > 1; });
   const bool fits = all <= most_at_once || axis == definition.axes.end();
@@ -544,6 +541,21 @@ void Sheet::in_slices(const Definition& definition, const std::function<void(con
   const auto at_once = std::max<std::size_t>(1, most_at_once / (all / whole));
   for (std::size_t begin = 0; begin < whole; begin += at_once)
     see(Evaluator(*this, round_, {}, {*axis, begin, std::min(at_once, whole - begin)})(definition));
+}
+
+std::vector<Definition> Sheet::computed_anew(const Expr& again, std::set<std::string> changed) const {
+  changed.insert(again->changed.begin(), again->changed.end());
+  std::vector<Definition> steps;
+  for (const auto& definition : definitions_) {
+    const auto from = operands(definition.expr);
+    const auto is_changed = [&](const auto& name) { return changed.count(name) > 0; };
+    if (std::any_of(from.begin(), from.end(), is_changed)) {
+      steps.push_back(definition);
+      changed.insert(definition.name);
+    }
+    if (definition.name == again->name) break;
+  }
+  return steps;
 }
 
 View Sheet::rounded_value(const Definition& definition) const {

@@ -70,6 +70,7 @@ class Resolver {
                             (index->op == Op::name && sheet_.find(index->name) == nullptr);
       if (!is_plain) {
         is_in_front = false;
+        if (named_.empty()) collect_positions(indices[i - implied]);
         continue;
       }
       const auto& axis = index == nullptr ? tensor.axes[i] : index->name;
@@ -78,6 +79,16 @@ class Resolver {
       if (!is_known && (is_in_front || named_.empty())) add(carried_, axis);
       if (is_known) is_in_front = false;
     }
+  }
+
+  /// The axes along which an index goes, `floor(head / 2)`, where the result names none.
+  void collect_positions(const Expr& index) {
+    const bool is_axis =
+        index->op == Op::position || (index->op == Op::name && sheet_.find(index->name) == nullptr);
+    if (is_axis && sheet_.has_axis(index->name) && !has(bound_, index->name)) add(carried_, index->name);
+    if (index->op == Op::entry || index->op == Op::name) collect(index);
+    if (index->op != Op::entry)
+      for (const auto& part : index->parts) collect_positions(part);
   }
 
   Expr resolve(const Expr& x) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 #include <xtensor/xarray.hpp>
@@ -110,6 +111,11 @@ class Sheet {
   const std::string& stands_for(const std::string& name) const;
 
   const std::vector<Definition>& definitions() const { return definitions_; }
+
+  /// The steps that `again`, a resolved one, computes anew, in order: from what it changes, and what is
+  /// changed around it, to its own step.
+  std::vector<Definition> computed_anew(const Expr& again, std::set<std::string> changed = {}) const;
+
   const Definition* definition_of(const std::string& name) const;
   const std::map<std::string, View>& tensors() const { return tensors_; }
   const std::map<std::string, std::size_t>& axes() const { return sizes_; }

@@ -46,7 +46,7 @@ TEST_CASE("a formula of --define that does not fit is refused with its column") 
     CHECK(result.out == "");
     CHECK_THAT(result.err, Contains(message));
   }
-  CHECK_THAT(run("self-attention --define 'scaled = scores'").err, Contains("does not use --define"));
+  CHECK_THAT(run("backward --define 'scaled = scores'").err, Contains("does not use --define"));
 }
 
 TEST_CASE("check tells the formula behind numbers that no mistake of the catalogue gives") {
@@ -72,9 +72,9 @@ TEST_CASE("xtensor: --code shows the page's code in xtensor, and --format cpp is
              Contains("In xtensor") && Contains("xt::linalg::dot(X, W_Q)"));
   const auto program = output_of("sdpa --format cpp");
   CHECK_THAT(program, Catch::Matchers::StartsWith("// g++ ") && Contains("expect(\"weights\", weights,"));
-  const auto refused = run("self-attention --format cpp");
+  const auto refused = run("backward --format cpp");
   CHECK(refused.status == 2);
-  CHECK_THAT(refused.err, Contains("--format cpp") && Contains("sdpa, masking, multihead"));
+  CHECK_THAT(refused.err, Contains("--format cpp") && Contains("sdpa, self-attention, cross-attention, masking, multihead"));
 }
 
 namespace {

@@ -22,12 +22,4 @@ Tensor<3> permute_rows(const Tensor<3>& x, const RowOrder& order) {
   return permuted;
 }
 
-Mask<3> permute_pairs(const Mask<3>& mask, const RowOrder& order) {
-  Mask<3> permuted(mask.shape());
-  for (std::size_t b = 0; b < mask.shape(0); ++b)
-    for (std::size_t i = 0; i < mask.shape(1); ++i)
-      for (std::size_t j = 0; j < mask.shape(2); ++j) permuted(b, i, j) = mask(b, order[b][i], order[b][j]);
-  return permuted;
-}
-
 }  // namespace attn

@@ -15,7 +15,4 @@ RowOrder reversal(const std::vector<std::size_t>& lengths, std::size_t n);
 /// The rows of x [batch×n×d] in another order.
 Tensor<3> permute_rows(const Tensor<3>& x, const RowOrder& order);
 
-/// The rows and the columns of a mask [batch×n×n] in another order.
-Mask<3> permute_pairs(const Mask<3>& mask, const RowOrder& order);
-
 }  // namespace attn

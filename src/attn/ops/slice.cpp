@@ -72,14 +72,7 @@ Tensor<3> rows_twice(const Tensor<3>& x) {
   return xt::concatenate(xt::xtuple(x, x), 1);
 }
 
-template <NumberOrTruth Element>
-Array<Element, 3> columns_twice(const Array<Element, 3>& x) {
-  return xt::concatenate(xt::xtuple(x, x), 2);
-}
-
 template Tensor<3> first_rows(const Tensor<3>&, std::size_t);
 template Mask<3> first_rows(const Mask<3>&, std::size_t);
-template Tensor<3> columns_twice(const Tensor<3>&);
-template Mask<3> columns_twice(const Mask<3>&);
 
 }  // namespace attn

@@ -48,8 +48,4 @@ Tensor<3> with_zero_rows(const Tensor<3>& x, std::size_t count);
 /// The rows of each sample of [batch×n×d] twice over: [batch×2n×d].
 Tensor<3> rows_twice(const Tensor<3>& x);
 
-/// The columns of each sample of [batch×n×d] twice over: [batch×n×2d].
-template <NumberOrTruth Element>
-Array<Element, 3> columns_twice(const Array<Element, 3>& x);
-
 }  // namespace attn

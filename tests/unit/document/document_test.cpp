@@ -81,7 +81,7 @@ TEST_CASE("A mutated document is read or refused with a place in it", "[document
   CAPTURE(seed);
   std::mt19937 random(seed);
   const std::vector<std::string> files = {file_named("sdpa.md"), file_named("masking.md"),
-                                          file_named("parts/mixture.md")};
+                                          file_named("cross-attention.md"), file_named("parts/mixture.md")};
   const std::string inserted = "{}[]()`-#:\n ,=*/^\\\"{if }{end}{else}{use }{do }";
   const char* wanted = std::getenv("ATTNLAB_DOCUMENTS");
   const auto count = wanted == nullptr ? 3000 : std::stoi(wanted);

@@ -1,8 +1,8 @@
 #include "lessons/self_attention.hpp"
 
 #include <catch2/catch.hpp>
-#include <stdexcept>
 
+#include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "lessons/multihead.hpp"
@@ -52,6 +52,6 @@ TEST_CASE("weights that do not fit the tokens are refused", "[self_attention]") 
   const auto attend = [&] {
     return lessons::single_head_attention(page.mute, X, X, random_weights(), std::nullopt);
   };
-  CHECK_THROWS_AS(attend(), std::invalid_argument);
-  CHECK_THROWS_WITH(attend(), Contains("2×5×7") && Contains("6×4"));
+  CHECK_THROWS_AS(attend(), attn::Error);
+  CHECK_THROWS_WITH(attend(), Contains("W_Q is [d_model×d_k], [6×4]") && Contains("d_model has 7"));
 }

@@ -13,8 +13,3 @@ TEST_CASE("rows are permuted sample by sample") {
   const Tensor<3> x = {{{1}, {2}, {3}}, {{4}, {5}, {6}}};
   CHECK((attn::permute_rows(x, attn::reversal({3, 2}, 3)) == Tensor<3>{{{3}, {2}, {1}}, {{5}, {4}, {6}}}));
 }
-
-TEST_CASE("a mask is permuted along queries and keys") {
-  const Mask<3> causal = {{{true, false}, {true, true}}};
-  CHECK((attn::permute_pairs(causal, attn::reversal({2}, 2)) == Mask<3>{{{true, true}, {false, true}}}));
-}
