@@ -70,7 +70,7 @@ void DocumentRun::settle_page(const std::vector<Section>& sections) {
     if (section.is_left_out) continue;
     settle_section(section, page, claims);
     for (const auto* call : section.of(Kind::call))
-      if (!outline_.has(section, call, "all"))
+      if (!outline_.has(section, call, "with --all"))
         page.push_back({.id = call->call.name, .in_one_line = outline_.has(section, call, "one line")});
   }
   bench().trace.page(std::move(page), std::move(claims));
@@ -79,10 +79,11 @@ void DocumentRun::settle_page(const std::vector<Section>& sections) {
 void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPage>& page,
                                  std::vector<std::string>& claims) {
   const auto has = [&](const char* word) { return outline_.has(section, section.heading, word); };
-  if (section.heading == nullptr || has("all") || has("hidden")) return;
+  if (section.heading == nullptr || has("with --all") || has("hidden")) return;
   const auto formulas = section.of(Kind::formula);
   for (const auto* item : section.of(Kind::item))
-    if (!outline_.has(section, item, "all") && !item->marks.id.empty()) claims.push_back(item->marks.id);
+    if (!outline_.has(section, item, "with --all") && !item->marks.id.empty())
+      claims.push_back(item->marks.id);
   const auto& id_of_note = section.heading->marks.id;
   if (formulas.empty() && !id_of_note.empty() && id_of_note != "idea")
     page.push_back({section.scope.prefix + id_of_note});

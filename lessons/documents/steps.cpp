@@ -110,7 +110,7 @@ void Steps::add_words(attn::About& about, const Section& section,
   about.note = wording_.paragraphs(section);
   about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);
   about.worked = [this, definition](const attn::Index& at) { return worked(definition, at); };
-  if (!outline_.has(section, section.heading, "all"))
+  if (!outline_.has(section, section.heading, "with --all"))
     about.worked_at = meanings_.followed(section.heading->marks.follow, about.axes, section.scope);
 }
 

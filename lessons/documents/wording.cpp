@@ -11,7 +11,7 @@ namespace lessons {
 std::string Wording::paragraphs(const Section& section, bool short_page) const {
   std::string text;
   for (const auto* block : section.of(document::Block::Kind::paragraph)) {
-    if (short_page && block->marks.words.count("all") > 0) continue;
+    if (short_page && block->marks.words.count("with --all") > 0) continue;
     text += (text.empty() ? "" : "\n") + text_of(block->prose, section.scope);
   }
   return text;

@@ -59,6 +59,13 @@ Tensor<N> project(const Tensor<N>& x, const Matrix& W, const Vector& b) {
   return b.is_given ? linear(x, W.elements, b.elements) : linear(x, W.elements);
 }
 
+/// The same of all samples at once, which is how the lesson multihead multiplies.
+Tensor<3> project_batch(const Tensor<3>& x, const Matrix& W, const Vector& b) {
+  const auto [batch, n, d] = x.shape();
+  const auto product = project<2>(xt::reshape_view(x, {batch * n, d}), W, b);
+  return xt::reshape_view(product, {batch, n, product.shape(1)});
+}
+
 /// What may not be seen gets −∞.
 Tensor<4> hide(Tensor<4> scores, const AttentionOptions& options) {
   const auto [batch, heads, n_q, n_k] = scores.shape();
@@ -95,11 +102,11 @@ Attended multi_head_attention(const Tokens& X_query, const Tokens& X_key, const 
                               const AttentionOptions& options) {
   const auto& [heads, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O] = multi_head;
   const auto kv_heads = check(X_query, X_key, multi_head, options), rank = X_query.shape.size();
-  const auto Q = split_heads(project(X_query.elements, W_Q, b_Q), heads);
-  const auto K = split_heads(project(X_key.elements, W_K, b_K), kv_heads);
-  const auto V = split_heads(project(X_key.elements, W_V, b_V), kv_heads);
+  const auto Q = split_heads(project_batch(X_query.elements, W_Q, b_Q), heads);
+  const auto K = split_heads(project_batch(X_key.elements, W_K, b_K), kv_heads);
+  const auto V = split_heads(project_batch(X_key.elements, W_V, b_V), kv_heads);
   auto [mixed, weights] = attend(Q, K, V, options);
-  auto output = project(merge_heads(mixed), W_O, b_O);
+  auto output = project_batch(merge_heads(mixed), W_O, b_O);
   return {with_rank(rank, std::move(output)), with_rank(rank + 1, std::move(weights))};
 }
 

@@ -57,7 +57,7 @@ struct Piece {
 };
 
 /// What stands in braces behind a heading, a paragraph or a claim: `{#id}`, `{if masked}`, `{follow head =
-/// 1}`, and words of which each may have a condition: `{all}`: not on the short page; `{one line if
+/// 1}`, and words of which each may have a condition: `{with --all}`: not on the short page; `{one line if
 /// trained}`: the formula and the shape alone; `{no table}`: the formula and the worked entry alone;
 /// `{hidden}`: computed, and shown nowhere;
 /// `{shares}`: rows of shares; `{spare}`: of a proposal, for one that was just run.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_levels = 32;
-constexpr std::array words_of_marks = {"all", "one line", "no table", "hidden", "shares", "spare"};
+constexpr std::array words_of_marks = {"with --all", "one line", "no table", "hidden", "shares", "spare"};
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -145,7 +145,7 @@ class DocumentReader {
       throw Error(
           place(column + 1),
           fmt::format("{{{}}} is neither a value nor a mark; valid marks: {{#name}}, {{if …}}, {{{}}}, "
-                      "and each of these as {{all if …}}",
+                      "and each of these as {{with --all if …}}",
                       mark, fmt::join(words_of_marks, "}, {")));
     }
   }
@@ -232,9 +232,9 @@ class DocumentReader {
   Block paragraph() {
     Block block{.kind = Block::Kind::paragraph, .place = place()};
     auto first = without_blanks(lines_[at_]);
-    if (first.starts_with("{all} ")) {
-      block.marks.words["all"];
-      first = without_blanks(first.substr(5));
+    if (first.starts_with("{with --all} ")) {
+      block.marks.words["with --all"];
+      first = without_blanks(first.substr(std::string_view("{with --all}").size()));
     }
     block.prose = read_prose(block.place, text_of_lines(first));
     return block;
@@ -273,7 +273,7 @@ class DocumentReader {
     return block;
   }
 
-  /// `{use scores.md}  {all}`: the first braces are the directive's.
+  /// `{use scores.md}  {with --all}`: the first braces are the directive's.
   std::string_view with_marks_after_braces(Marks& marks) const {
     const auto line = without_blanks(lines_[at_]);
     const auto end = line.find('}') + 1;

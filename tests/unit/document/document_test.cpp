@@ -42,7 +42,7 @@ TEST_CASE("A document is front matter, headings, formulas, prose and items", "[d
                                    "## Scores  {one line if trained} {#scores} {drawn as Q Kᵀ}\n\n"
                                    "    scores[query, key] = sum(d_k) Q * K\n\n"
                                    "One sentence.\nAnother one\ngoes on with {max(key) scores:.2f}.\n\n"
-                                   "{use parts/mixture.md, mask = causal, under causal/} {all}\n"
+                                   "{use parts/mixture.md, mask = causal, under causal/} {with --all}\n"
                                    "{flow output, from scaled, V}\n"
                                    "- a claim: `scores = 0` {#zero}\n");
   CHECK(page.front("title") == "a title goes on");
@@ -56,7 +56,7 @@ TEST_CASE("A document is front matter, headings, formulas, prose and items", "[d
   CHECK(page.blocks[2].prose[0].text == "One sentence.\nAnother one goes on with ");
   CHECK(page.blocks[2].prose[1].format == ".2f");
   CHECK(page.blocks[3].call.arguments == std::vector<std::string>{"mask = causal", "under causal/"});
-  CHECK(page.blocks[3].marks.words.count("all") == 1);
+  CHECK(page.blocks[3].marks.words.count("with --all") == 1);
   CHECK(page.blocks[4].kind == Kind::flow);
   CHECK(page.blocks[4].call.arguments == std::vector<std::string>{"output", "from scaled", "V"});
   CHECK(page.blocks[5].code == "scores = 0");
