@@ -228,13 +228,14 @@ std::string with_own_options(const std::string& command, const Options& options,
   const bool is_drawn_anyway = options.unknown_word || !options.missing_model.empty() ||
                                !options.in_place_of_model.empty() ||
                                options.numbers.find("since") != options.numbers.npos;
-  const bool wants_no_model = own_lesson.trained && !options.model && !is_drawn_anyway;
+  const bool has_given_tensors = !options.set.empty() || (!options.input.empty() && options.numbers.empty());
+  const bool wants_no_model = own_lesson.trained && !options.model && !is_drawn_anyway && !has_given_tensors;
   if (wants_no_model && (*lesson)->uses("model") && !says("model")) whole += " --model none";
   bool is_of_dimensions = says("model");
   for (const auto* flag : {"d-model", "heads", "kv-heads", "d-k", "d-v"})
     is_of_dimensions = is_of_dimensions || says(flag);
   const bool with_dimensions =
-      !is_of_dimensions && !options.model && options.set.empty() && !options.embeddings;
+      !is_of_dimensions && !options.model && !has_given_tensors && !options.embeddings;
   return whole + changed_options(options, usual, with_dimensions,
                                  [&](std::string_view flag) { return (*lesson)->uses(flag) && !says(flag); });
 }

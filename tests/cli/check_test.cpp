@@ -40,7 +40,7 @@ json verdict_on(const json& report, const std::string& id) {
 
 TEST_CASE("check names the mistake that break made, and only in its own step") {
   const Folder folder;
-  const Exercise exercise(folder, "multihead", "scale-heads");
+  const Exercise exercise(folder, "multihead", "scale-d-model");
   const auto result = run(exercise.arguments + " --format json");
   CHECK(result.status == 1);
   CHECK(result.err == "");
@@ -48,7 +48,7 @@ TEST_CASE("check names the mistake that break made, and only in its own step") {
   CHECK(report["schema"] == "attnlab.check/1");
   CHECK(report["lesson"] == "multihead");
   CHECK(verdict_on(report, "scaled")["verdict"] == "wrong");
-  CHECK(verdict_on(report, "scaled")["mistakes"] == json::array({"scale-heads"}));
+  CHECK(verdict_on(report, "scaled")["mistakes"] == json::array({"scale-d-model"}));
   for (const auto& step : report["steps"])
     if (step["id"] != "scaled") CHECK(step["verdict"] == "right");
 }
@@ -521,7 +521,7 @@ TEST_CASE("the lines of a task sheet fit 80 columns, and state the options") {
 
 TEST_CASE("the inputs that a program used may be in files of their own") {
   const Folder folder;
-  const Exercise exercise(folder, "multihead", "scale-heads");
+  const Exercise exercise(folder, "multihead", "scale-d-model");
   const auto probe = json::parse(output_of("multihead --format json --input " + exercise.probe));
   json given, results;
   for (const auto& event : probe["events"]) {
@@ -537,7 +537,7 @@ TEST_CASE("the inputs that a program used may be in files of their own") {
   const auto right = check(folder.file("mine.json"), "--heads 4 --kv-heads 2 " + input);
   CHECK(right.status == 0);
   CHECK(contains(right.out, "mine.json, computed from the inputs of inputs.json"));
-  CHECK(contains(check(exercise.dump, input).out, "wrong: scale-heads"));
+  CHECK(contains(check(exercise.dump, input).out, "wrong: scale-d-model"));
 
   const auto moved = given["X"].dump();
   given.erase("X");
