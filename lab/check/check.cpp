@@ -166,6 +166,7 @@ Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const st
   if (!lesson.empty()) refuse_other_mask(check, file);
   auto options = check.options;
   options.input = {*check.probe};
+  options.mask_true = attn::MaskTrue::by_name;  // that of a probe is the lab's, whatever theirs is
   return {lessons::make_plan(*check.lesson, options)};
 }
 
