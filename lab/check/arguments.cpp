@@ -83,6 +83,20 @@ std::optional<Command> read_after_lesson(CLI::App& app, const std::string& comma
   return read_arguments(app, command, argc - lessons, argv + lessons);
 }
 
+/// Without the window of a probe that hides the future, too.
+void add_no_window(CLI::App& app, const Lesson& lesson, lessons::Options& options) {
+  if (!lesson.defaults.window || !lesson.defaults.causal) return;
+  app.add_flag_callback(
+         "--no-window",
+         [&] {
+           if (!options.typed.insert("window").second && options.window)
+             throw Error("--window contradicts --no-window; valid: one of them");
+           options.window.reset();
+         },
+         "without --window")
+      ->group(what_is_computed);
+}
+
 /// What shows mistakes are numbers that are drawn.
 void refuse_model(const std::string& command, const lessons::Options& options) {
   if (options.typed.count("model") > 0 && options.model != "none")
@@ -246,6 +260,7 @@ Command parse_probe(int argc, char** argv) {
       ->group(of_command);
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
+  add_no_window(app, *probe.lesson, probe.options);
   add_seeds_option(app, what_is_computed,
                    "other numbers, or a probe for each of these seeds, in a file each with its task beside "
                    "it; default 42",
@@ -301,6 +316,7 @@ Command parse_break(int argc, char** argv) {
       ->group(of_command);
   add_paging_option(app, broken.paging)->group(of_command);
   add_lesson_options(app, *broken.lesson, broken.options);
+  add_no_window(app, *broken.lesson, broken.options);
   app.set_help_flag("--help,-h", "this page")->group(of_command);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_extras(app, command);

@@ -17,6 +17,7 @@
 #include "lab/check/labels.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
+#include "page/html/escape.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
@@ -281,11 +282,9 @@ std::string file_of(const Steps& steps, const lessons::Plan& plan) {
 
 /// The page as a document that a browser shows and prints.
 std::string as_html(const std::string& page) {
-  std::string text = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>" +
-                     page.substr(0, page.find('\n')) + "</title>\n<pre>";
-  for (const char c : page)
-    text += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  return text + "</pre></html>\n";
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{}</title>\n<pre>{}</pre></html>\n",
+      attn::html::escaped(page.substr(0, page.find('\n'))), attn::html::escaped(page));
 }
 
 /// The tensors with the mistake or, as .txt or .html, the page.

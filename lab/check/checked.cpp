@@ -1,0 +1,439 @@
+#include "lab/check/checked.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
+#include "lab/check/labels.hpp"
+#include "lab/check/probes.hpp"
+#include "lab/check/read_dump.hpp"
+#include "lab/progress_bar.hpp"
+#include "lab/worksheet/answers.hpp"
+#include "lab/worksheet/arguments.hpp"
+#include "lessons/workbench/own_inputs.hpp"
+#include "lessons/workbench/probe.hpp"
+#include "trace/csv.hpp"
+#include "trace/diagnosis/fitting.hpp"
+#include "trace/diagnosis/forms.hpp"
+#include "trace/diagnosis/listed.hpp"
+
+namespace lab {
+
+namespace {
+
+using attn::Dump;
+using attn::Error;
+using attn::ExpectedTensor;
+using lessons::Lesson;
+using lessons::Plan;
+
+/// The steps that somebody's tensor has the shape of, the one whose name is most like its name first; the one
+/// of the nearest name where it has none's.
+std::vector<std::string> likely_steps(const attn::StoredTrace& file, std::size_t place,
+                                      const std::vector<ExpectedTensor>& expected) {
+  const auto& stored = file.tensors()[place];
+  std::vector<std::string> of_its_shape, all;
+  for (const auto& one : expected) {
+    if (one.kind != attn::Kind::step) continue;
+    all.push_back(one.id);
+    if (attn::laid_out(file.read(place), stored.axes, one)) of_its_shape.push_back(one.id);
+  }
+  if (of_its_shape.empty()) return {attn::likely_meant(stored.id, all)};
+  const auto nearest = attn::likely_meant(stored.id, of_its_shape);
+  std::stable_partition(of_its_shape.begin(), of_its_shape.end(),
+                        [&](const std::string& id) { return id == nearest; });
+  return of_its_shape;
+}
+
+/// "; perhaps att is weights or scores": what names that stand for nothing here may mean.
+std::string guesses(const attn::StoredTrace& file, const std::vector<std::string>& names,
+                    const std::vector<ExpectedTensor>& expected) {
+  constexpr std::size_t most_guessed = 4;
+  std::vector<std::string> words;
+  for (std::size_t place = 0; place < file.tensors().size() && words.size() < most_guessed; ++place)
+    if (const auto& name = file.tensors()[place].id; attn::contains(names, name))
+      words.push_back(fmt::format("{} is {}", name, attn::listed(likely_steps(file, place, expected), "or")));
+  return words.empty() ? "" : fmt::format("; perhaps {}", fmt::join(words, ", "));
+}
+
+/// Those of --input.
+using Files = std::vector<std::unique_ptr<attn::StoredTrace>>;
+
+/// The file beside the dump that has its inputs: the probe, or the files of --input with what the dump has
+/// under other names. Null where the dump has them itself.
+std::unique_ptr<attn::StoredTrace> inputs_beside(const CheckDump& check, const attn::StoredTrace& file,
+                                                 const Files& given) {
+  if (check.probe) return attn::open_trace(*check.probe);
+  if (given.empty()) return nullptr;
+  attn::Tensors tensors;
+  auto header = file.header();
+  const auto add = [&](const attn::StoredTrace& one) {
+    for (std::size_t i = 0; i < one.tensors().size(); ++i)
+      tensors.try_emplace(one.tensors()[i].id, one.read(i));
+  };
+  for (const auto& one : given) {
+    if (!one->header().lesson.empty()) header = one->header();
+    add(attn::RenamedTrace(*one, renames_of(check)));
+  }
+  add(file);
+  return std::make_unique<attn::TensorsAsTrace>(header, std::move(tensors));
+}
+
+/// Says of which inputs nobody gave the numbers.
+void tell_absent(const attn::Diagnosis& diagnosis, const Plan& plan, Dump& dump) {
+  if (diagnosis.absent.empty()) return;
+  const bool is_one = diagnosis.absent.size() == 1;
+  const auto inputs = attn::listed(diagnosis.absent, "and") + (is_one ? " is" : " are");
+  dump.assume(dump.has_drawn_absent
+                  ? fmt::format("{} not in the file and taken as --seed {} draws {}.", inputs,
+                                plan.options.seed, is_one ? "it" : "them")
+                  : fmt::format("{} not in the file. Whatever needs {} is judged only where the numbers that "
+                                "--seed {} draws explain it.",
+                                inputs, is_one ? "it" : "them", plan.options.seed));
+}
+
+/// Refuses a sheet of another lesson, and one that contradicts an option: a sheet says its own options.
+void require_same_sheet(const CheckDump& check, const MakeWorksheet& worksheet, const Plan& plan,
+                        const std::string& path) {
+  if (worksheet.lesson->name != check.lesson->name)
+    throw Error(fmt::format("{} is a worksheet of {}; valid: attnlab check {} {}", path,
+                            worksheet.lesson->name, worksheet.lesson->name, path));
+  if (check.probe || !check.options.input.empty())
+    throw Error(fmt::format("{} is a worksheet, which has its own inputs; valid: no --{}", path,
+                            check.probe ? "probe" : "input"));
+  for (const auto key : check.options.typed) {
+    const auto wanted = lessons::config_of(check.options, {key});
+    if (key != "set" && wanted != lessons::config_of(plan.options, {key}))
+      throw Error(fmt::format("{} is the sheet of another --{}; valid: one whose command is as asked for",
+                              path, key));
+  }
+}
+
+Checked check_sheet(const CheckDump& check, const attn::Answers& answers, const std::string& path) {
+  const auto worksheet = worksheet_of_command(answers.command);
+  auto judged = judge(answers, worksheet, path, check.conventions);
+  require_same_sheet(check, worksheet, judged.plan, path);
+  return {.lesson = worksheet.lesson,
+          .plan = std::move(judged.plan),
+          .dump = std::move(judged.dump),
+          .diagnosis = std::move(judged.diagnosis),
+          .student = answers.student};
+}
+
+/// "--d-model, --d-k": the options that say how large the lesson's tensors are.
+std::string options_of_dimensions(const Lesson& lesson) {
+  std::vector<std::string> flags;
+  for (const std::string_view key : {"d-model", "d-k", "d-v", "heads", "kv-heads", "hidden", "d-ff", "d-a"})
+    if (lesson.uses(key)) flags.push_back(fmt::format("--{}", key));
+  return fmt::format("{}", fmt::join(flags, ", "));
+}
+
+/// Refuses a file of which no step can be judged, or whose dimensions are unknown, because inputs are absent.
+/// `unknown` says what else the file has.
+void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const std::string& path,
+                    const std::string& unknown) {
+  bool judges_one = false;
+  for (const auto& step : diagnosis.steps) {
+    if (step.finding != attn::Finding::not_judged) {
+      judges_one = true;
+    } else if (step.shape != step.right_shape) {
+      throw Error(fmt::format(
+          "{}: {} is ({}) and not ({}), and {}, which would say who is right, is not there{}; "
+          "valid: that too, --rename NAME=ID for one of another name, the probe, --probe FILE, or "
+          "the options of dimensions: {}",
+          path, step.id, attn::to_string(step.shape), attn::to_string(step.right_shape),
+          attn::listed(step.needs, "and"), unknown, options_of_dimensions(*plan.lesson)));
+    }
+  }
+  if (judges_one) return;
+  std::vector<std::string> steps, needs;
+  for (const auto& step : diagnosis.steps) {
+    steps.push_back(step.id);
+    for (const auto& id : step.needs)
+      if (!attn::contains(needs, id)) needs.push_back(id);
+  }
+  throw Error(fmt::format(
+      "{} lacks {}, without which nobody can judge {}{}; valid: these inputs too, --rename "
+      "NAME=ID for one of another name, the probe, --probe FILE, or --seed {} where that drew them",
+      path, attn::listed(needs, "and"), attn::listed(steps, "and"), unknown, plan.options.seed));
+}
+
+/// The file under the names of --rename, of which it or one of `given` has each. Of a folder, not every file
+/// need have them.
+attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace& file, const Files& given) {
+  std::vector<std::string> names;
+  for (const auto& tensor : file.tensors()) names.push_back(tensor.id);
+  for (const auto& one : given)
+    for (const auto& tensor : one->tensors()) names.push_back(tensor.id);
+  for (const auto& [from, to] : check.renames) {
+    const attn::Renames alone = {{from, to}};
+    const auto is_changed = [&](const std::string& name) { return attn::renamed(name, alone) != name; };
+    if (!check.folder && !names.empty() && std::none_of(names.begin(), names.end(), is_changed))
+      throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, *check.dump, from,
+                              attn::valid_instead_of(from, names)));
+  }
+  return {file, renames_of(check)};
+}
+
+bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
+  const auto& typed = check.options.typed;
+  return check.probe || !file.header().lesson.empty() || typed.count("sentence") > 0 ||
+         typed.count("source") > 0 || typed.count("target") > 0;
+}
+
+Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
+                      const std::string& path) {
+  auto read = read_as_said(check, file, source, path);
+  auto& [plan, expected, dump, has_input_of_probe] = read;
+  const auto rerun = read.rerun();
+  attn::settle_names(dump, expected, rerun, check.conventions);
+  attn::settle_arithmetic(dump, rerun, check.conventions);
+  attn::settle_forms(dump, expected, rerun, check.conventions);
+  auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
+  if (diagnosis.steps.empty())
+    throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,
+                            lessons::tensors_in(file, dump.unknown), fmt::join(diagnosis.missing, ", "),
+                            guesses(file, dump.unknown, expected)));
+  require_judged(diagnosis, plan, path, lessons::tensors_in(file, dump.unknown));
+  tell_absent(diagnosis, plan, dump);
+  return {.lesson = nullptr,
+          .plan = std::move(plan),
+          .dump = std::move(dump),
+          .diagnosis = std::move(diagnosis),
+          .has_words = says_words(check, file),
+          .shows_its_probe = has_input_of_probe || !named_probe(file).empty()};
+}
+
+/// How many wrong steps nothing explains, then how many are wrong.
+std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis) {
+  std::pair<std::size_t, std::size_t> trouble{0, 0};
+  for (const auto& step : diagnosis.steps) {
+    if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
+    if (step.mistakes.empty()) ++trouble.first;
+    ++trouble.second;
+  }
+  return trouble;
+}
+
+/// Whether neither the file that has the inputs nor anybody else says how many heads there are.
+bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& source) {
+  const auto& config = source.header().config;
+  return check.lesson->uses("heads") && check.options.typed.count("heads") == 0 &&
+         std::none_of(config.begin(), config.end(), [](const auto& one) { return one.first == "heads"; });
+}
+
+/// The check with each number of heads that the shapes of the file's inputs allow, the usual one first.
+std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::StoredTrace& source,
+                                           const std::string& path) {
+  constexpr std::size_t usual = 0, most_heads = 32;
+  std::vector<CheckDump> possible;
+  for (std::size_t heads = usual; heads <= most_heads; ++heads) {
+    if (heads != usual && heads == check.options.heads) continue;
+    auto other = check;
+    if (heads != usual) {
+      other.options.typed.insert("heads");
+      other.options.heads = heads;
+    }
+    try {
+      inputs_of(other, source, path);
+      possible.push_back(std::move(other));
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return possible.empty() ? std::vector{check} : possible;
+}
+
+/// How little goes with some number of heads before any mistake is looked for: how many tensors have another
+/// shape, then how many differ.
+std::pair<std::size_t, std::size_t> misfit_of(const CheckDump& check, const attn::StoredTrace& file,
+                                              const attn::StoredTrace& source, const std::string& path) {
+  auto read = read_as_said(check, file, source, path);
+  attn::settle_names(read.dump, read.expected, read.rerun(), check.conventions, false);
+  attn::settle_arithmetic(read.dump, read.rerun(), check.conventions);
+  const auto has_other_shape = [&](const ExpectedTensor& one) {
+    const auto theirs = read.dump.tensors.find(one.id);
+    return theirs != read.dump.tensors.end() && theirs->second.shape() != one.shape;
+  };
+  return {std::count_if(read.expected.begin(), read.expected.end(), has_other_shape),
+          attn::differing_steps(read.dump, read.rerun(), check.conventions, {}).size()};
+}
+
+/// The possible numbers of heads whose shapes go best with the file's, those that leave least to explain
+/// first, the usual one before others.
+std::vector<CheckDump> with_fitting_heads(const CheckDump& check, const attn::StoredTrace& file,
+                                          const attn::StoredTrace& source, const std::string& path) {
+  std::vector<std::pair<std::pair<std::size_t, std::size_t>, CheckDump>> ranked;
+  for (auto& one : with_possible_heads(check, source, path)) {
+    const auto misfit = misfit_of(one, file, source, path);
+    ranked.emplace_back(misfit, std::move(one));
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<CheckDump> fitting;
+  for (auto& [misfit, one] : ranked)
+    if (misfit.first == ranked.front().first.first) fitting.push_back(std::move(one));
+  return fitting;
+}
+
+/// That a number of heads is taken which nobody gave. `tried` were possible.
+std::string assumed_heads(const Checked& best, const std::vector<CheckDump>& tried) {
+  const auto heads = *best.plan.options.heads;
+  if (trouble_in(best.diagnosis).first == 0 || tried.size() == 1)
+    return fmt::format("heads = {0} is assumed: nobody says how many there are, as --heads {0} would.",
+                       heads);
+  std::set<std::size_t> numbers;
+  for (const auto& one : tried) numbers.insert(one.options.heads.value_or(heads));
+  std::vector<std::string> names;
+  for (const auto number : numbers) names.push_back(std::to_string(number));
+  return fmt::format(
+      "heads = {} is a guess: nobody says how many there are, with none of {} all is right or explained, and "
+      "what follows may be of another number than yours; --heads N says it.",
+      heads, attn::listed(names, "and"));
+}
+
+/// The file with as many heads as the options say, or, where nobody says how many, with those that leave the
+/// least trouble.
+Checked check_tensors(const CheckDump& check, const attn::StoredTrace& stored, const std::string& path) {
+  Files given;
+  for (const auto& input : check.options.input) given.push_back(lessons::open_input(input));
+  const auto file = with_renames(check, stored, given);
+  const auto beside = inputs_beside(check, file, given);
+  const auto& source = beside ? *beside : static_cast<const attn::StoredTrace&>(file);
+  if (!leaves_heads_open(check, source)) return check_as_said(check, file, source, path);
+  const auto possible = with_fitting_heads(check, file, source, path);
+  auto best = check_as_said(possible.front(), file, source, path);
+  ProgressBar progress;
+  for (std::size_t i = 1;
+       i < possible.size() && trouble_in(best.diagnosis).first > 0 && best.dump.absent.empty(); ++i) {
+    progress.show(static_cast<double>(i) / static_cast<double>(possible.size()),
+                  fmt::format("--heads is not given: trying {}", possible[i].options.heads.value_or(0)));
+    auto checked = check_as_said(possible[i], file, source, path);
+    if (trouble_in(checked.diagnosis) < trouble_in(best.diagnosis)) best = std::move(checked);
+  }
+  if (best.plan.options.heads)
+    best.dump.assumptions.insert(best.dump.assumptions.begin(), assumed_heads(best, possible));
+  return best;
+}
+
+/// The dump with the only probe of the folder that explains all its numbers, or nothing.
+std::optional<Checked> check_with_fitting(CheckDump check, const attn::StoredTrace& file,
+                                          const std::string& path) {
+  std::optional<Checked> fitting;
+  for (const auto& probe : probes_in(*check.probe)) {
+    auto with_probe = check;
+    with_probe.probe = probe.string();
+    try {
+      auto checked = check_tensors(with_probe, file, path);
+      const bool fits = trouble_in(checked.diagnosis).first == 0 && !checked.diagnosis.leaves_open();
+      if (!fits) continue;
+      if (fitting) return std::nullopt;
+      checked.probe = probe.filename().string();
+      checked.shows_its_probe = true;
+      fitting.emplace(std::move(checked));
+    } catch (const Error&) {  // of other shapes, or another lesson's
+      continue;
+    }
+  }
+  if (fitting)
+    fitting->dump.assume(fmt::format(
+        "Nothing in the file says which probe it is of. It is taken for that of {}, the only one in {} that "
+        "explains its numbers.",
+        fitting->probe, *check.probe));
+  return fitting;
+}
+
+/// A dump, with the probe that is its own.
+Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::string& path) {
+  if (!check.probe) return check_tensors(check, file, path);
+  const bool is_folder = std::filesystem::is_directory(*check.probe);
+  try {
+    check.probe = probe_of(*check.probe, file, path);
+  } catch (const UnknownProbe&) {
+    if (auto fitting = check_with_fitting(check, file, path)) return std::move(*fitting);
+    throw;
+  }
+  auto checked = check_tensors(check, file, path);
+  checked.shows_its_probe = checked.shows_its_probe || is_folder;
+  const auto& steps = checked.diagnosis.steps;
+  const bool is_first_right =  // nothing of theirs is before it
+      steps.front().finding != attn::Finding::wrong && steps.front().finding != attn::Finding::shape;
+  if (!checked.shows_its_probe && !is_first_right && trouble_in(checked.diagnosis).first > 0)
+    checked.dump.assume(
+        "Nothing in the file shows that it is of this probe; config or an input, saved beside, would.");
+  checked.probe = std::filesystem::path(*check.probe).filename().string();
+  return checked;
+}
+
+/// The groups of the lesson's ids: "encoder" of encoder/h.
+std::set<std::string> groups_of(const Lesson& lesson) {
+  std::set<std::string> groups;
+  if (!lesson.probe) return groups;
+  const auto probed = lessons::lesson_of_probe(lesson);
+  const auto plan = lessons::plan_of_probe(*probed, probed->defaults);
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    groups.insert(tapped.id.substr(0, tapped.id.find('/')));
+  });
+  return groups;
+}
+
+/// The last part of a path that may end in a slash.
+std::string name_of(const std::filesystem::path& path) {
+  return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+}
+
+/// "inputs.npz and weights.npz".
+std::string names_of_given(const CheckDump& check) {
+  std::vector<std::string> names;
+  for (const auto& path : check.options.input) names.push_back(name_of(path));
+  return names.empty() ? "" : attn::listed(names, "and");
+}
+
+}  // namespace
+
+bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {
+  if (!attn::has_csv_files(folder.string())) return false;
+  std::vector<std::string> inside;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".csv") return true;
+    if (entry.is_directory()) inside.push_back(entry.path().filename().string());
+  }
+  const auto groups = groups_of(lesson);
+  return std::any_of(inside.begin(), inside.end(), [&](const auto& name) { return groups.count(name) > 0; });
+}
+
+Checked check_file(const CheckDump& check, const std::string& path) {
+  if (is_csv_dump(path, *check.lesson)) return check_dump(check, *attn::open_csv_folder(path), path);
+  if (std::filesystem::is_directory(path))
+    throw Error(
+        fmt::format("{0} is a folder without NAME.csv of a tensor; valid: a file of tensors, a folder of "
+                    "CSV files, or --folder {0} for each file in it",
+                    path));
+  attn::File tensors(path);
+  if (const auto answers = attn::read_answers(tensors)) return check_sheet(check, *answers, path);
+  return check_dump(check, *attn::open_trace(std::move(tensors)), path);
+}
+
+std::string report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path,
+                   CheckFormat format) {
+  attn::ReportSettings settings{
+      .lesson = std::string(check.lesson->name),
+      .dump = is_regular_file(path) || is_directory(path) ? name_of(path) : "standard input",
+      .probe = checked.probe.empty() ? names_of_given(check) : checked.probe,
+      .hint = check.hint,
+      .reveals = check.reveals};
+  if (format == CheckFormat::json) return attn::report_as_json(checked.diagnosis, checked.dump, settings);
+  if (checked.has_words) {
+    LabelKeeper labels(checked.plan.is_batched());
+    lessons::run(*checked.plan.lesson, checked.plan, labels);
+    settings.labels = std::move(labels.by_id);
+  }
+  return attn::report_as_text(checked.diagnosis, checked.dump, settings);
+}
+
+}  // namespace lab
