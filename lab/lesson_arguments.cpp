@@ -61,19 +61,6 @@ constexpr bool is_list = false;
 template <class Item>
 constexpr bool is_list<std::vector<Item>> = true;
 
-/// Where a probe has a window, beside its causal mask.
-void add_no_window(CLI::App& app, Options& options, std::optional<std::size_t>& window) {
-  app.add_flag_callback(
-         "--no-window",
-         [&] {
-           if (!options.typed.insert("window").second && window)
-             throw Error("--window contradicts --no-window; valid: one of them");
-           window.reset();
-         },
-         "without --window")
-      ->group(computed);
-}
-
 }  // namespace
 
 void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
@@ -103,9 +90,6 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
                true);
       if (field) add_flag(opposite, "without " + name, false);
     } else {
-      if constexpr (std::is_same_v<Field, std::optional<std::size_t>>)
-        if (info.key == "window" && field && lesson.uses("causal") && lesson.defaults.causal)
-          add_no_window(app, options, field);
       auto is_first = std::make_shared<bool>(true);
       add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,
                       [info, &field, &options, is_first](const std::string& text) {

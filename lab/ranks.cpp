@@ -12,7 +12,7 @@ namespace lab {
 
 namespace {
 
-attn::fast::Network* joined = nullptr;
+attn::fast::Network* joined_network = nullptr;
 bool is_other_rank = false;
 
 bool runs_on_ranks(const std::vector<std::string_view>& arguments) {
@@ -42,7 +42,7 @@ Ranks::Ranks(int argc, char** argv) {
   is_other_rank = launcher_says_other_rank();
   identity_ = identity_of(arguments);
   network_ = attn::fast::join_mpirun();
-  joined = network_.get();
+  joined_network = network_.get();
 }
 
 void Ranks::require_alike() const {
@@ -50,11 +50,11 @@ void Ranks::require_alike() const {
 }
 
 Ranks::~Ranks() {
-  joined = nullptr;
+  joined_network = nullptr;
 }
 
 attn::fast::Network* network() {
-  return joined;
+  return joined_network;
 }
 
 bool is_first_rank() {

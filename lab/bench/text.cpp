@@ -151,8 +151,7 @@ std::string legend() {
        "buffers do not count; backward includes the forward pass before it"},
       {"rounding",
        "the largest difference of a number from the same attention in plain loops in float64, not relative "
-       "to "
-       "its size; how far sparse and linear attention are from full attention attnlab efficient says"},
+       "to its size; how far sparse and linear attention are from full attention attnlab efficient says"},
       {"ratios", "are medians of the ratios within a round"}};
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& [word, meaning] : words) {

@@ -157,9 +157,8 @@ TEST_CASE("a trace can be run again from its config", "[thorough]") {
 
 TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
   const std::set<std::string> not_in_config = {
-      "brief",       "help",     "format", "output",        "color",     "plain",
-      "width",       "no_pager", "input",  "expect",        "atol",      "rtol",
-      "only_common", "rename",   "quiet",  "ignore_config", "mask_true", "no_window"};
+      "brief",  "help", "format", "output",      "color",  "plain", "width",         "no_pager", "input",
+      "expect", "atol", "rtol",   "only_common", "rename", "quiet", "ignore_config", "mask_true"};
   for (const auto& lesson : lessons()) {
     const auto config = ordered_json::parse(output_of(lesson + " --format json"))["config"];
     for (const auto& line : lines_of(output_of(lesson + " --help"))) {

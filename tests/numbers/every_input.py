@@ -92,7 +92,7 @@ VALUES = {
 
 # Options that change how a run is shown, or take inputs from elsewhere.
 DRAW_NOTHING = {"brief", "model", "rng", "draws", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "only-common", "rename", "steps",
-                "explain", "shapes", "precision", "full", "color", "help", "quiet", "ignore-config", "no-window", "mask-true", "softcap",
+                "explain", "shapes", "precision", "full", "color", "help", "quiet", "ignore-config", "mask-true", "softcap",
                 "plain", "width", "no-pager", "scoring", "mask", "layer"}
 
 WAYS = [["--rng", rng, "--draws", draws] for rng in ("legacy", "pcg64") for draws in ("name", "stream")]
