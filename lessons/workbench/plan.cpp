@@ -22,7 +22,6 @@ namespace {
 
 using attn::Error;
 
-constexpr std::size_t default_d_model = 8;
 constexpr double largest_temperature = 1e6;
 constexpr std::size_t most_ranks = 64, most_layers = 10'000;
 
@@ -280,17 +279,22 @@ std::string Plan::drawn_beside_model() const {
   return given.count(id) > 0 ? "" : id;
 }
 
+Options usual_beside(const Lesson& lesson, const Options& options) {
+  auto usual = lesson.defaults;
+  usual.d_model = options.d_model;
+  usual.heads = options.heads;
+  fill_in_head_dimensions(lesson, usual);
+  fill_in_kv_heads(lesson, usual);
+  return usual;
+}
+
 attn::Header Plan::header() const {
   const auto& keys = whole_of(*lesson).options;
   attn::Header header{.lesson = std::string(lesson->name),
                       .title = std::string(lesson->title),
                       .config = config_of(options, keys)};
-  auto defaults = lesson->defaults;
-  defaults.d_model = options.d_model;
-  defaults.heads = options.heads;
-  fill_in_head_dimensions(*lesson, defaults);
-  fill_in_kv_heads(*lesson, defaults);
-  header.usual = usual_values(header.config, config_of(defaults, keys), lesson->of_detail);
+  header.usual =
+      usual_values(header.config, config_of(usual_beside(*lesson, options), keys), lesson->of_detail);
   const auto own = config_of(options, lesson->options);
   for (const auto& [name, value] : header.config)
     if (std::none_of(own.begin(), own.end(),
@@ -305,11 +309,11 @@ attn::Header Plan::header() const {
   if (!options.numbers.empty())
     header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
   else if (!options.model && draws_inputs())
-    header.config.emplace_back(std::string(attn::origin_of_numbers),
-                               options.in_place_of_model.empty()
-                                   ? "drawn, not trained"
-                                   : fmt::format("drawn, not trained, since {} is given",
-                                                 options.in_place_of_model));
+    header.config.emplace_back(
+        std::string(attn::origin_of_numbers),
+        options.in_place_of_model.empty()
+            ? drawn_numbers
+            : fmt::format("{}, since {} is given", drawn_numbers, options.in_place_of_model));
   else if (options.model && (options.typed.count("seed") > 0 || !drawn.empty()))
     header.config.emplace_back(std::string(attn::origin_of_numbers),
                                fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn));

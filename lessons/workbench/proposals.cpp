@@ -10,6 +10,7 @@
 #include "attn/text/tokens.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/entry.hpp"
+#include "trace/wording.hpp"
 
 namespace lessons {
 
@@ -141,29 +142,21 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
 namespace {
 
 /// " --causal --d-k 2": what a run of the lesson has otherwise than by default, but for what it starts from.
-std::string changed_options(const Options& options, const Options& usual, bool with_dimensions,
+std::string changed_options(const Options& options, const Lesson& lesson, bool with_dimensions,
                             const std::function<bool(std::string_view)>& may_be_said) {
+  std::vector<std::string_view> flags = {"causal", "window", "temperature", "mask"};
+  if (with_dimensions) flags.insert(flags.end(), {"d-model", "heads", "kv-heads", "d-k", "d-v"});
+  auto usual = usual_beside(lesson, options);
+  usual.d_model = lesson.defaults.d_model.value_or(default_d_model);
+  usual.heads = lesson.defaults.heads;
   std::string text;
-  const auto add = [&](std::string_view flag, bool is_changed, const std::string& value) {
-    if (is_changed && may_be_said(flag))
-      text += fmt::format(" --{}{}", flag, value.empty() ? "" : " " + value);
-  };
-  const auto add_number = [&](std::string_view flag, const std::optional<std::size_t>& number,
-                              std::optional<std::size_t> otherwise) {
-    add(flag, number && number != otherwise, number ? fmt::format("{}", *number) : "");
-  };
-  add("causal", options.causal && !usual.causal, "");
-  add_number("window", options.window, usual.window);
-  add("temperature", options.temperature != usual.temperature, fmt::format("{:g}", options.temperature));
-  add("mask", options.mask != usual.mask, options.mask);
-  if (!with_dimensions) return text;
-  constexpr std::size_t default_d_model = 8;
-  const auto of_head = options.d_model.value_or(default_d_model) / options.heads.value_or(1);
-  add_number("d-model", options.d_model, usual.d_model.value_or(default_d_model));
-  add_number("heads", options.heads, usual.heads);
-  add_number("kv-heads", options.kv_heads, usual.kv_heads ? usual.kv_heads : options.heads);
-  add_number("d-k", options.d_k, usual.d_k.value_or(of_head));
-  add_number("d-v", options.d_v, usual.d_v.value_or(of_head));
+  for (const auto flag : flags) {
+    const auto own = config_of(options, {flag});
+    if (!may_be_said(flag) || own == config_of(usual, {flag})) continue;
+    auto said = attn::option_text(fmt::format(" --{}", flag), own.front().second);
+    std::replace(said.begin(), said.end(), '=', ' ');
+    text += said;
+  }
   return text;
 }
 
@@ -227,7 +220,7 @@ std::string with_own_options(const std::string& command, const Options& options,
   if ((*lesson)->name != own_lesson.name || !(*lesson)->parts.empty()) return whole;
   const bool is_drawn_anyway = options.unknown_word || !options.missing_model.empty() ||
                                !options.in_place_of_model.empty() ||
-                               options.numbers.find("since") != options.numbers.npos;
+                               (!options.numbers.empty() && options.numbers != drawn_numbers);
   const bool has_given_tensors = !options.set.empty() || (!options.input.empty() && options.numbers.empty());
   const bool wants_no_model = own_lesson.trained && !options.model && !is_drawn_anyway && !has_given_tensors;
   if (wants_no_model && (*lesson)->uses("model") && !says("model")) whole += " --model none";
@@ -236,7 +229,7 @@ std::string with_own_options(const std::string& command, const Options& options,
     is_of_dimensions = is_of_dimensions || says(flag);
   const bool with_dimensions =
       !is_of_dimensions && !options.model && !has_given_tensors && !options.embeddings;
-  return whole + changed_options(options, usual, with_dimensions,
+  return whole + changed_options(options, own_lesson, with_dimensions,
                                  [&](std::string_view flag) { return (*lesson)->uses(flag) && !says(flag); });
 }
 
