@@ -52,7 +52,7 @@ class Outline {
   /// Throws document::Error where a remark is on a step that the document does not have.
   void require_steps_of_remarks() const;
 
-  /// Whether that word, `all`, stands behind the block, around its part, or in a remark on its step.
+  /// Whether that word, `with --all`, stands behind the block, around its part, or in a remark on its step.
   bool has(const Section& section, const document::Block* block, const std::string& word) const;
 
   /// What the last remark on a step says, or null.

@@ -480,9 +480,11 @@ class Sliceable {
   std::string axis_;
 };
 
-/// How many numbers the largest table has that a formula goes through.
+/// How many numbers the largest table has that a formula goes through. A sum of products is a product of
+/// matrices, which has no table of its terms.
 std::size_t largest_table(const Sheet& sheet, Axes axes, const Expr& x) {
-  if (x->op == Op::over && !has(axes, x->axis)) axes.push_back(x->axis);
+  const bool is_matrix_product = x->op == Op::over && x->name == "sum" && x->parts[0]->name == "*";
+  if (x->op == Op::over && !is_matrix_product && !has(axes, x->axis)) axes.push_back(x->axis);
   std::size_t most = 1;
   for (const auto& axis : axes) most *= sheet.size_of(axis);
   if (x->op == Op::again)
