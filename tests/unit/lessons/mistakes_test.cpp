@@ -111,6 +111,9 @@ struct Tie {
 const std::vector<Tie>& ties() {
   static const std::vector<Tie> all = {
       {{"scale-d-k", "scale-twice"}, false, "divided by √d_k twice is divided by d_k"},
+      {{"scale-heads", "scale-integer"},
+       false,
+       "the probes' 4 heads have 5 to 8 features: √4 is √d_k rounded down"},
       {{"pe-base", "pe-exponent"}, false, "100^(−2i/d) = 10000^(−i/d), and (10⁸)^(−2i/d) = 10000^(−4i/d)"},
       {{"no-scale", "scale-after-softmax"}, true, "no step before softmax shows which, and none after it"},
       {{"mask-after-softmax", "mask-missing"}, true, "an encoder's states of padding are 0 and add nothing"},
