@@ -5,6 +5,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/utf8.hpp"
+#include "lab/author/arguments.hpp"
 #include "lab/bench/arguments.hpp"
 #include "lab/book/arguments.hpp"
 #include "lab/check/arguments.hpp"
@@ -84,8 +85,9 @@ Command parse(int argc, char** argv) {
       throw Error(fmt::format("list takes no argument, but \"{}\" is given; valid: attnlab list", argv[2]));
     return ListLessons{};
   }
-  for (const auto* lesson : lessons::all_lessons())
-    if (lesson->name == name) return parse_lesson(*lesson, argc - 1, argv + 1);
+  if (name == "run") return parse_own_lesson(argc - 1, argv + 1);
+  if (name == "lesson") return parse_author(argc - 1, argv + 1);
+  if (const auto* lesson = lessons::lesson_named(name)) return parse_lesson(*lesson, argc - 1, argv + 1);
   if (name.starts_with('-'))
     throw Error(fmt::format(
         "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "lab/author/author.hpp"
 #include "lab/bench/bench.hpp"
 #include "lab/book/book.hpp"
 #include "lab/check/break.hpp"
@@ -85,7 +86,7 @@ struct PrintText {
 };
 
 using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
-                             ListMistakes, MakeWorksheet, ListLessons, TakeTour, MakeBook, PrintManual,
+                             ListMistakes, MakeWorksheet, ListLessons, TakeTour, NewLesson, CheckLesson, MakeBook, PrintManual,
                              PrintCompletions, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.

@@ -75,6 +75,15 @@ int carry_out(const ListLessons&) {
   return 0;
 }
 
+int carry_out(const NewLesson& lesson) {
+  write_new_lesson(lesson);
+  return 0;
+}
+
+int carry_out(const CheckLesson& check) {
+  return check_lesson(check) ? 0 : 1;
+}
+
 int carry_out(const MakeBook& make) {
   run_book(make);
   return 0;

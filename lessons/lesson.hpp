@@ -48,13 +48,20 @@ struct Lesson {
   std::optional<Worksheet> worksheet{};  ///< where it can be worked by hand
   std::vector<const Lesson*> parts{};    ///< where it has --through: one for each value, of the same name
   std::string_view through{};            ///< the value of --through that such a part is for
-  void (*run)(Workbench& bench);
+  std::function<void(Workbench& bench)> run{};
 
   bool uses(std::string_view option_key) const;
+
+  /// "cosine.md --d-k 2" as one types it where the lesson is the document mine/cosine.md; all else as it is.
+  std::string command(const std::string& arguments) const;
 };
 
-/// All lessons, in the order in which to learn them.
+/// The lab's lessons, in the order in which to learn them.
 const std::vector<const Lesson*>& all_lessons();
+
+/// The lesson of that name, or where it ends in .md the one that the document in that file states. Null for a
+/// name that is neither. Throws attn::Error for a document that cannot be read.
+const Lesson* lesson_named(std::string_view name);
 
 /// The part of the lesson that --through picks, or the lesson itself where it has no parts. The options of a
 /// part are some of the lesson's, which the trace's config has all of; its defaults and its inputs are its

@@ -2,6 +2,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <list>
+#include <map>
 #include <set>
 #include <string>
 
@@ -9,9 +12,11 @@
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
 #include "lessons/cross_attention/trained.hpp"
+#include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/sdpa.hpp"
+#include "trace/data_folder.hpp"
 #include "trace/diagnosis/listed.hpp"
 
 namespace lessons {
@@ -19,8 +24,11 @@ namespace lessons {
 extern const Lesson lookup, scoring, scaling, positional, seq2seq, transformer_block, classifier, generate,
     efficient, ring, stability, patterns, training, backward, complexity;
 
-const std::vector<const Lesson*>& all_lessons() {
-  static const std::vector<const Lesson*> table = {
+namespace {
+
+/// Those with C++ of their own.
+std::vector<const Lesson*> lessons_of_the_program() {
+  return {
       &lookup,
       &scoring,
       &scaling,
@@ -42,11 +50,63 @@ const std::vector<const Lesson*>& all_lessons() {
       &backward,
       &complexity,
   };
+}
+
+auto find_in(const std::vector<const Lesson*>& table, std::string_view name) {
+  return std::find_if(table.begin(), table.end(), [&](const auto* one) { return one->name == name; });
+}
+
+/// Puts the lesson behind the one that its front matter names, else at the end.
+void add_to(std::vector<const Lesson*>& table, const Lesson& lesson, std::string_view after) {
+  const auto place = find_in(table, after);
+  table.insert(place == table.end() ? place : place + 1, &lesson);
+}
+
+/// Adds the lessons of the data's folders that are documents and nothing else. One that cannot be read is
+/// left out: who asks for it is told why.
+void add_documents(std::vector<const Lesson*>& table) {
+  static std::list<Lesson> lessons;
+  for (const auto& folder : attn::data_folders("lessons"))
+    for (const auto& file : documents_in(folder)) {
+      const auto name = file.stem().string();
+      if (find_in(table, name) != table.end()) continue;
+      try {
+        lessons.push_back(lesson_of(name, {}));
+        add_to(table, lessons.back(), document_named(file.filename().string()).front("after"));
+      } catch (const attn::Error&) {
+      }
+    }
+}
+
+}  // namespace
+
+const std::vector<const Lesson*>& all_lessons() {
+  static const auto table = [] {
+    auto lessons = lessons_of_the_program();
+    add_documents(lessons);
+    return lessons;
+  }();
   return table;
+}
+
+const Lesson* lesson_named(std::string_view name) {
+  static std::map<std::string, Lesson, std::less<>> of_files;
+  if (const auto found = find_in(all_lessons(), name); found != all_lessons().end()) return *found;
+  if (const auto found = of_files.find(name); found != of_files.end()) return &found->second;
+  const std::string path(name);
+  if (name.ends_with(".md")) return &of_files.emplace(path, lesson_of_file(path)).first->second;
+  if (is_document(path)) lesson_of(path, {});  // which says why it is none of the lessons
+  return nullptr;
 }
 
 bool Lesson::uses(std::string_view option_key) const {
   return std::find(options.begin(), options.end(), option_key) != options.end();
+}
+
+std::string Lesson::command(const std::string& arguments) const {
+  const std::string file(name.substr(name.rfind('/') + 1)), run = "run ";
+  const auto own = arguments.starts_with(run) ? arguments.substr(run.size()) : arguments;
+  return own == file || own.starts_with(file + " ") ? std::string(name) + own.substr(file.size()) : arguments;
 }
 
 const Lesson& part_of(const Lesson& lesson, std::string_view through) {

@@ -67,8 +67,13 @@ const Lesson& lesson_named(std::string_view command, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-')
     throw Error(fmt::format("{}: no lesson is given; valid: attnlab {} LESSON, one of {}", command, command,
                             fmt::join(names, ", ")));
-  for (const auto* lesson : lessons::all_lessons())
-    if (lesson->name == argv[1] && is_known(command, *lesson)) return *lesson;
+  const auto* const lesson = lessons::lesson_named(argv[1]);
+  if (lesson != nullptr && is_known(command, *lesson)) return *lesson;
+  if (lesson != nullptr && lesson->name.ends_with(".md"))
+    throw Error(
+        fmt::format("{} {}: the document has no probe; valid: a line \"probe: \" with options in its "
+                    "front matter",
+                    command, argv[1]));
   throw Error(fmt::format("{} knows no lesson \"{}\"; {}", command, argv[1],
                           valid_instead_of_lesson(argv[1], names)));
 }
@@ -299,9 +304,8 @@ Command parse_break(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--list") {
     if (argc > 3)
       throw Error(fmt::format("break --list: \"{}\" is one too many; valid: one lesson", argv[3]));
-    return argc == 2
-               ? ListMistakes{}
-               : ListMistakes{.lesson = std::string(lesson_named("break --list", argc - 1, argv + 1).name)};
+    return argc == 2 ? ListMistakes{}
+                     : ListMistakes{.lesson = &lesson_named("break --list", argc - 1, argv + 1)};
   }
   BreakLesson broken{.lesson = lessons::lesson_of_probe(is_on_any ? any_lesson("break")
                                                                   : lesson_named("break", argc, argv))};

@@ -15,6 +15,7 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/labels.hpp"
+#include "lab/manual/help_of.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "page/html/escape.hpp"
@@ -334,8 +335,8 @@ std::vector<std::string> mistakes_of_probe(const lessons::Lesson& lesson) {
 
 void list_mistakes(const ListMistakes& list) {
   std::string text;
-  for (const auto* lesson : lessons::all_lessons()) {
-    if (!lesson->probe || (list.lesson && *list.lesson != lesson->name)) continue;
+  const auto listed = list.lesson == nullptr ? lessons_with_probe() : std::vector{list.lesson};
+  for (const auto* lesson : listed) {
     const auto ids = mistakes_of_probe(*lesson);
     std::size_t widest = 0;
     for (const auto& id : ids) widest = std::max(widest, id.size());

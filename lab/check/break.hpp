@@ -21,7 +21,7 @@ struct BreakLesson {
 
 /// The mistakes of one lesson, or of all.
 struct ListMistakes {
-  std::optional<std::string> lesson{};
+  const lessons::Lesson* lesson = nullptr;  ///< of all where null
   Paging paging = Paging::automatic;
 };
 

@@ -177,6 +177,8 @@ const std::vector<CommandLine>& command_lines() {
       {"list", "", "the lessons, one a line"},
       {"tour", "[options]", "all lessons in order"},
       {"book", "--output FILE", "all lessons as one page of HTML, live"},
+      {"run", "FILE.md [options]", "a lesson of your own, a document"},
+      {"lesson", "new|check NAME", "write a lesson of your own, check it"},
       {"diff", "A B [options]", "what differs between two traces"},
       {"check", "LESSON DUMP", "the first wrong step of your own program"},
       {"probe", "LESSON", "inputs that expose mistakes, for check"},

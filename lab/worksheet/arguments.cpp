@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "attn/error.hpp"
+#include "attn/text/shell_words.hpp"
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/option_values.hpp"
@@ -39,8 +40,7 @@ const Lesson& lesson_on_paper(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-')
     throw Error(fmt::format("worksheet: no lesson is given; valid: attnlab worksheet LESSON, one of {}",
                             fmt::join(names, ", ")));
-  for (const auto* lesson : lessons::all_lessons())
-    if (lesson->name == argv[1]) return *lesson;
+  if (const auto* lesson = lessons::lesson_named(argv[1])) return *lesson;
   throw Error(
       fmt::format("worksheet knows no lesson \"{}\"; {}", argv[1], valid_instead_of_lesson(argv[1], names)));
 }
@@ -92,28 +92,6 @@ void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
   add_paging_option(app, worksheet.paging)->group(of_worksheet);
 }
 
-/// The words of a command as a shell takes it apart.
-std::vector<std::string> words_of_command(const std::string& command) {
-  std::vector<std::string> words;
-  bool is_quoted = false, is_open = false;
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    const char c = command[i];
-    if (c == ' ' && !is_quoted) {
-      is_open = false;
-      continue;
-    }
-    if (!is_open) words.emplace_back();
-    is_open = true;
-    if (c == '\'')
-      is_quoted = !is_quoted;
-    else if (c == '\\' && !is_quoted && i + 1 < command.size())
-      words.back() += command[++i];
-    else
-      words.back() += c;
-  }
-  return words;
-}
-
 }  // namespace
 
 Command parse_worksheet(int argc, char** argv) {
@@ -135,7 +113,7 @@ Command parse_worksheet(int argc, char** argv) {
 }
 
 MakeWorksheet worksheet_of_command(const std::string& command) {
-  auto words = words_of_command(command);
+  auto words = attn::shell_words(command);
   std::vector<char*> pointers;
   for (auto& word : words) pointers.push_back(word.data());
   if (words.size() < 2 || words[0] != "attnlab" || words[1] != "worksheet")

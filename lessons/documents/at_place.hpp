@@ -22,7 +22,17 @@ auto at_place(const document::Place& place, const Act& act) {
   }
 }
 
-/// The same of a formula's text, of which the place is the beginning.
+/// The same of a formula's text.
+template <class Act>
+auto at_place(const document::Source& text, const Act& act) {
+  try {
+    return act();
+  } catch (const formula::Error& error) {
+    throw document::Error(text.place_of(error.at()), error.what());
+  }
+}
+
+/// The same of the formula of a step, within which documents may be read.
 template <class Act>
 auto at_formula(const document::Block& block, const Act& act) {
   try {
@@ -30,9 +40,7 @@ auto at_formula(const document::Block& block, const Act& act) {
   } catch (const document::Error&) {
     throw;
   } catch (const formula::Error& error) {
-    auto place = block.place;
-    place.column += formula::place_of(block.code, std::min(error.at(), block.code.size())).column - 1;
-    throw document::Error(place, error.what());
+    throw document::Error(block.code.place_of(error.at()), error.what());
   }
 }
 

@@ -9,33 +9,31 @@
 #include "attn/ops/measure.hpp"
 #include "document/prose.hpp"
 #include "formula/text.hpp"
+#include "lessons/documents/at_place.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 
-namespace {
-
-/// The two sides of `left = right` or `left ≈ right`.
-struct Sides {
-  std::string left, right;
-  bool is_exact;
-};
-
 Sides sides_of(const document::Block& item) {
-  const auto& code = item.code;
+  const auto& code = item.code.text();
   const std::string about = " ≈ ", equal = " = ";
-  if (const auto at = code.find(about); at != std::string::npos)
-    return {code.substr(0, at), code.substr(at + about.size()), false};
+  const auto cut = [&](std::size_t at, const std::string& sign) {
+    return Sides{item.code.part(0, at), item.code.part(at + sign.size()), sign == equal};
+  };
+  if (const auto at = code.find(about); at != std::string::npos) return cut(at, about);
   int depth = 0;
   for (std::size_t i = 0; i + equal.size() <= code.size(); ++i) {
     if (code[i] == '(' || code[i] == '[') ++depth;
     if (code[i] == ')' || code[i] == ']') --depth;
-    if (depth == 0 && code.compare(i, equal.size(), equal) == 0)
-      return {code.substr(0, i), code.substr(i + equal.size()), true};
+    if (depth == 0 && code.compare(i, equal.size(), equal) == 0) return cut(i, equal);
   }
-  throw document::Error(item.place,
-                        fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right", code));
+  throw document::Error(
+      item.code.text().empty() ? item.place : item.code.place_of(0),
+      code.empty() ? "a claim without its formula; valid: `left = right` or `left ≈ right` behind the words"
+                   : fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right", code));
 }
+
+namespace {
 
 /// What `of` makes of the numbers of a formula, slice by slice, put together as a maximum.
 template <class Of>
@@ -92,8 +90,12 @@ double magnitude(const formula::Expr& x, formula::Sheet& sheet) {
 
 void tell_claim_of(Meanings& meanings, const document::Block& item, const std::string& words) {
   const auto sides = sides_of(item);
-  const auto settled = [&](const std::string& side) {
-    return meanings.settled(document::read_formula(item.place, side), {});
+  const auto settled = [&](const document::Source& side) {
+    const auto read = document::read_formula(side);
+    return at_place(side, [&] {
+      meanings.sheet().resolved({"", {}, meanings.settled(read, {})});
+      return meanings.settled(read, {});
+    });
   };
   auto& sheet = meanings.sheet();
   const auto difference =

@@ -6,6 +6,7 @@
 #include "lessons/documents/at_place.hpp"
 #include "lessons/documents/claim.hpp"
 #include "lessons/documents/page_code.hpp"
+#include "lessons/lesson.hpp"
 
 namespace lessons {
 
@@ -24,6 +25,13 @@ std::string slug(const std::string& title) {
       id += '-';
   if (!id.empty() && id.back() == '-') id.pop_back();
   return id;
+}
+
+/// Whether a paragraph of it is off the short page.
+bool has_more_under_all(const Section& section) {
+  const auto paragraphs = section.of(Kind::paragraph);
+  return std::any_of(paragraphs.begin(), paragraphs.end(),
+                     [](const auto* paragraph) { return paragraph->marks.words.count("with --all") > 0; });
 }
 
 }  // namespace
@@ -94,8 +102,8 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
       on_page.notice = [this, remark, scope = section.scope](const attn::Event& event) {
         return wording_.text_of(*remark, scope, &event);
       };
-    else if (auto text = wording_.paragraphs(section, true); text != wording_.paragraphs(section))
-      on_page.notice = [text](const attn::Event&) { return text; };
+    else if (has_more_under_all(section))
+      on_page.notice = [this, section](const attn::Event&) { return wording_.paragraphs(section, true); };
     page.push_back(std::move(on_page));
   }
 }
@@ -105,7 +113,7 @@ void DocumentRun::tell(const Section& section, std::span<const Section> to_come)
   if (section.is_left_out) return;
   const auto items = section.of(Kind::item);
   if (section.of(Kind::formula).empty() && section.heading != nullptr && items.empty()) tell_note(section);
-  if (!items.empty() && items.front()->code.starts_with(command)) return tell_next(section);
+  if (!items.empty() && items.front()->code.text().starts_with(command)) return tell_next(section);
   for (const auto* item : items)
     at_place(item->place, [&] {
       if (meanings_.holds(item->marks.condition, section.scope)) tell_claim(*item);
@@ -139,9 +147,9 @@ void DocumentRun::tell_claim(const document::Block& item) {
   require_new_name(item.marks.id, item.place);
   if (bench().is_mute()) return;
   const auto words = wording_.text_of(item.prose, {});
-  if (!item.code.starts_with(action)) return tell_claim_of(meanings_, item, words);
+  if (!item.code.text().starts_with(action)) return tell_claim_of(meanings_, item, words);
   if (bench().options.define.empty())
-    return named(functions_.actions, item.code.substr(action.size()), item.place)(*this);
+    return named(functions_.actions, item.code.text().substr(action.size()), item.place)(*this);
   bench().trace.note(
       item.marks.id, "Not compared: " + words,
       "The other code computes the lesson's formulas, and --define put another one in their place.");
@@ -150,11 +158,13 @@ void DocumentRun::tell_claim(const document::Block& item) {
 void DocumentRun::tell_next(const Section& section) {
   std::vector<Proposal> proposals, spare;
   for (const auto* item : section.of(Kind::item)) {
-    if (!item->code.starts_with(command))
-      throw document::Error(item->place, fmt::format("\"{}\" is no command; valid: attnlab …", item->code));
+    if (!item->code.text().starts_with(command))
+      throw document::Error(item->place,
+                            fmt::format("\"{}\" is no command; valid: attnlab …", item->code.text()));
     if (!meanings_.holds(item->marks.condition, section.scope)) continue;
     auto& list = item->marks.words.count("spare") > 0 ? spare : proposals;
-    list.push_back({item->code.substr(command.size()), wording_.text_of(item->prose, section.scope)});
+    list.push_back({bench().plan.lesson->command(item->code.text().substr(command.size())),
+                    wording_.text_of(item->prose, section.scope)});
   }
   bench().try_next(proposals, spare);
 }

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "attn/error.hpp"
+#include "attn/text/utf8.hpp"
 #include "formula/functions.hpp"
 #include "trace/data_folder.hpp"
 
@@ -39,7 +40,7 @@ class Declarations {
       if (block.kind == Kind::formula) all.push_back({&block, prefix + block.definition->name, conditions});
       if (block.kind == Kind::choice) add_choice(*block.choice, prefix, around, depth);
       if (block.kind == Kind::use && depth <= deepest)
-        add(document_named(block.call.name).blocks, prefix + prefix_in(block.call), around, depth + 1);
+        add(part_used_by(block).blocks, prefix + prefix_in(block.call), around, depth + 1);
     }
   }
 
@@ -127,6 +128,25 @@ Draw draw_of(const document::Block& block) {
                                valid));
 }
 
+std::string text_in(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none))
+    throw attn::Error(fmt::format("{} is a folder; valid: a document, NAME.md", path));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw attn::Error(fmt::format("{} cannot be read; valid: a document, NAME.md", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  attn::require_valid_utf8(text.str(), path);
+  return text.str();
+}
+
+std::string path_of(const std::string& name) {
+  std::filesystem::path path;
+  for (const auto& folder : attn::data_folders("lessons"))
+    if (path = std::filesystem::path(folder) / name; std::filesystem::exists(path)) break;
+  return path.string();
+}
+
 }  // namespace
 
 std::vector<Declared> declared_in(const document::Document& document) {
@@ -152,18 +172,45 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
   return inputs;
 }
 
-const document::Document& document_named(const std::string& name) {
+const document::Document& document_at(const std::string& path) {
   static std::map<std::string, document::Document> known;
-  if (const auto found = known.find(name); found != known.end()) return found->second;
-  std::filesystem::path path;
-  for (const auto& folder : attn::data_folders("lessons"))
-    if (path = std::filesystem::path(folder) / name; std::filesystem::exists(path)) break;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw formula::Error(0, fmt::format("{} cannot be read; valid: a document of the lab", path.string()));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return known.emplace(name, document::read(path.string(), text.str())).first->second;
+  if (const auto found = known.find(path); found != known.end()) return found->second;
+  return known.emplace(path, document::read(path, text_in(path))).first->second;
+}
+
+std::string text_of_document(const std::string& name) {
+  return text_in(path_of(name));
+}
+
+const document::Document& document_named(const std::string& name) {
+  return document_at(path_of(name));
+}
+
+std::vector<std::filesystem::path> documents_in(const std::string& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder))
+    if (file.path().extension() == ".md" && file.path().filename() != "README.md")
+      files.push_back(file.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+bool is_document(const std::string& name) {
+  const auto folders = attn::data_folders("lessons");
+  return std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
+    return std::filesystem::exists(std::filesystem::path(folder) / (name + ".md"));
+  });
+}
+
+const document::Document& part_used_by(const document::Block& use) {
+  const auto beside = std::filesystem::path(use.place.file).parent_path() / use.call.name;
+  try {
+    return std::filesystem::exists(beside) ? document_at(beside.string()) : document_named(use.call.name);
+  } catch (const document::Error&) {
+    throw;
+  } catch (const attn::Error& error) {
+    throw document::Error(use.place, error.what());
+  }
 }
 
 }  // namespace lessons

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,8 +10,24 @@
 
 namespace lessons {
 
-/// The document `lessons/NAME`, read once. Throws attn::Error where there is none.
+/// The text of the document `lessons/NAME` of the lab. Throws attn::Error where there is none.
+std::string text_of_document(const std::string& name);
+
+/// The document in a file, read once. Throws attn::Error where there is none.
+const document::Document& document_at(const std::string& path);
+
+/// The document `lessons/NAME` of the lab. Throws the same.
 const document::Document& document_named(const std::string& name);
+
+/// The documents in a folder that may be lessons, by name. `README.md` is none.
+std::vector<std::filesystem::path> documents_in(const std::string& folder);
+
+/// Whether one of the lab's folders has the document NAME.md.
+bool is_document(const std::string& name);
+
+/// The part that `{use parts/scores.md}` takes: one beside the document comes before the lab's. Throws the
+/// same, with the place.
+const document::Document& part_used_by(const document::Block& use);
 
 /// A formula or an input of a document or of its parts.
 struct Declared {

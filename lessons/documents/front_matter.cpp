@@ -3,34 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <type_traits>
 
+#include "attn/text/shell_words.hpp"
+#include "attn/text/spelling.hpp"
 #include "document/prose.hpp"
+#include "lessons/trained/about.hpp"
+#include "lessons/workbench/notice.hpp"
 #include "trace/number.hpp"
 
 namespace lessons {
 
 namespace {
-
-/// Words as a shell cuts them: at blanks outside of double quotes.
-std::vector<std::string> shell_words(std::string_view text) {
-  std::vector<std::string> words;
-  bool is_quoted = false, begins = true;
-  for (const char c : text) {
-    if (c == '"') is_quoted = !is_quoted;
-    if (c == ' ' && !is_quoted) {
-      begins = true;
-      continue;
-    }
-    if (begins) words.emplace_back();
-    begins = false;
-    if (c != '"') words.back() += c;
-  }
-  return words;
-}
 
 template <class Number>
 Number number_of(const std::string& text) {
@@ -111,7 +99,7 @@ Trained trained_of(std::string_view model, const LessonCode& code) {
 
 Options options_of(std::string_view arguments, const std::vector<std::string_view>& keys) {
   Options options;
-  const auto words = shell_words(arguments);
+  const auto words = attn::shell_words(arguments);
   for (std::size_t i = 0; i < words.size(); ++i) {
     bool is_known = false;
     visit_options(options, [&](const OptionInfo& info, auto& field) {
@@ -137,17 +125,37 @@ auto from_front(const document::Document& document, std::string_view key, const 
   try {
     return read(document.front(key));
   } catch (const attn::Error& error) {
-    throw document::Error(document.place_of(key), error.what());
+    throw document::Error(document.front_source(key).place_of(0), error.what());
   }
 }
 
-}  // namespace
+/// What a document without C++ of its own may call.
+const Functions& functions_of_all() {
+  static const Functions functions = {.remarks = {{"strongest_pair", strongest_pair}}};
+  return functions;
+}
 
-Lesson lesson_of(const std::string& name, const LessonCode& code) {
-  const auto& document = document_named(name + ".md");
-  const std::string_view file = document.file;
+constexpr std::array keys = {"title", "teaches", "options",       "defaults",  "example",
+                             "model", "probe",   "probe results", "worksheet", "worksheet given",
+                             "code",  "lines",   "follow",        "axes",      "set",
+                             "page",  "after"};
+
+/// Throws document::Error for a key that no document has, and where one that each has is missing.
+void require_known_keys(const document::Document& document) {
+  const std::vector<std::string> valid(keys.begin(), keys.end());
+  for (const auto& [key, value] : document.front_matter)
+    if (std::find(valid.begin(), valid.end(), key.substr(0, key.find(" if "))) == valid.end())
+      throw document::Error(value.place_of(0),
+                            fmt::format("\"{}\" is no key; {}", key, attn::valid_instead_of(key, valid)));
+  for (const auto* key : {"title", "teaches", "options"})
+    if (document.front(key).empty())
+      throw document::Error({document.file}, fmt::format("the front matter has no {0}; valid: {0}: …", key));
+}
+
+Lesson lesson_of(const document::Document& document, std::string_view name, const LessonCode& code) {
+  require_known_keys(document);
   Lesson lesson;
-  lesson.name = file.substr(file.rfind('/') + 1, name.size());
+  lesson.name = name;
   lesson.title = document.front("title");
   lesson.teaches = document.front("teaches");
   lesson.options = cut(document.front("options"));
@@ -158,6 +166,8 @@ Lesson lesson_of(const std::string& name, const LessonCode& code) {
     return inputs_of(document, keys, given);
   };
   lesson.run = code.run;
+  if (code.run == nullptr)
+    lesson.run = [&document](Workbench& bench) { DocumentRun(bench, functions_of_all()).tell(document); };
   const auto has = [&](std::string_view key) { return !document.front(key).empty(); };
   if (has("model"))
     lesson.trained =
@@ -169,6 +179,19 @@ Lesson lesson_of(const std::string& name, const LessonCode& code) {
     lesson.worksheet =
         Worksheet{from_front(document, "worksheet", options), cut(document.front("worksheet given"))};
   return lesson;
+}
+
+}  // namespace
+
+Lesson lesson_of(const std::string& name, const LessonCode& code) {
+  const auto& document = document_named(name + ".md");
+  const std::string_view file = document.file;
+  return lesson_of(document, file.substr(file.rfind('/') + 1, name.size()), code);
+}
+
+Lesson lesson_of_file(const std::string& path) {
+  const auto& document = document_at(path);
+  return lesson_of(document, document.file, {.give = give_about});
 }
 
 }  // namespace lessons

@@ -13,13 +13,17 @@ namespace lessons {
 struct LessonCode {
   void (*give)(ModelInputs& inputs) = nullptr;                               ///< of the trained model
   void (*sharpen)(attn::Tensors& inputs, const Options& options) = nullptr;  ///< of the probe
-  void (*run)(Workbench& bench) = nullptr;
+  void (*run)(Workbench& bench) = nullptr;  ///< the document alone where null
 };
 
 /// The lesson that the document `lessons/NAME.md` states in its front matter: title, teaches, options,
 /// defaults, example, model, probe, worksheet, and whose inputs it declares. Throws attn::Error for what it
 /// does not understand.
 Lesson lesson_of(const std::string& name, const LessonCode& code);
+
+/// The lesson that the document in a file states, without C++ of its own. Its name is the path. Throws the
+/// same.
+Lesson lesson_of_file(const std::string& path);
 
 /// `--sentence "the cat" --d-k 4` as options, of those with these keys. Throws attn::Error.
 Options options_of(std::string_view arguments, const std::vector<std::string_view>& keys);

@@ -11,6 +11,7 @@
 #include "lessons/documents/at_place.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/lesson.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
@@ -91,25 +92,28 @@ void Meanings::read_axes(const document::Document& document) {
 }
 
 void Meanings::read_front(const document::Document& document) {
-  for (std::size_t i = 0; i < document.front_matter.size(); ++i)
-    at_place(document.front_places[i],
-             [&] { read_front(document.front_matter[i].first, document.front_matter[i].second); });
+  for (const auto& [key, value] : document.front_matter) read_front(key, value);
 }
 
-void Meanings::read_front(const std::string& key, const std::string& value) {
+void Meanings::read_front(const std::string& key, const document::Source& value) {
   const std::string condition = " if ";
   const auto end = std::min(key.find(condition), key.size());
   const auto word = key.substr(0, end);
   const bool is_known = word == "follow" || word == "axes" || word == "set" || word == "page";
-  if (!is_known || (end < key.size() && !holds(formula::parse(key.substr(end + condition.size())), {})))
-    return;
-  for (const auto& one : document::cut_at_commas(value)) {
-    const auto definition = formula::parse_definition(one);
-    if (word == "follow") follow_[definition.name].push_back(definition.expr);
-    if (word == "axes") sheet_.axis(definition.name, static_cast<std::size_t>(number(definition.expr, {})));
-    if (word == "set") set(definition.name, number(definition.expr, {}));
-    if (word == "page") sheet_.alias(definition.name, of_page_[definition.name] = definition.expr->name);
-  }
+  if (!is_known) return;
+  const bool is_left_out = end < key.size() && !at_place(value.place_of(0), [&] {
+                             return holds(formula::parse(key.substr(end + condition.size())), {});
+                           });
+  if (is_left_out) return;
+  for (const auto& one : document::cut_at_commas(value.text()))
+    at_place(value.part(value.text().find(one)), [&] { read_setting(word, formula::parse_definition(one)); });
+}
+
+void Meanings::read_setting(const std::string& word, const formula::Definition& definition) {
+  if (word == "follow") follow_[definition.name].push_back(definition.expr);
+  if (word == "axes") sheet_.axis(definition.name, static_cast<std::size_t>(number(definition.expr, {})));
+  if (word == "set") set(definition.name, number(definition.expr, {}));
+  if (word == "page") sheet_.alias(definition.name, of_page_[definition.name] = definition.expr->name);
 }
 
 std::string Meanings::step_named(const std::string& id) const {
@@ -158,7 +162,7 @@ bool Meanings::holds(const std::optional<formula::Expr>& condition, const Scope&
 double Meanings::number(const formula::Expr& x, const Scope& scope) {
   const auto definition = sheet_.resolved({"", {}, settled(x, scope)});
   attn::Index at;
-  for (const auto& axis : definition.axes) at.push_back(followed_place(axis).value_or(0));
+  for (const auto& axis : definition.axes) at.push_back(place_on_page(axis));
   return goes_through_much(definition.expr, sheet_) ? sheet_.value(definition).at(at)
                                                     : sheet_.worked(definition, at).value();
 }
@@ -169,8 +173,7 @@ std::vector<double> Meanings::numbers_along(const std::string& axis, const formu
   std::vector<double> numbers;
   for (std::size_t i = 0; i < sheet_.size_of(axis); ++i) {
     attn::Index at;
-    for (const auto& other : definition.axes)
-      at.push_back(other == axis ? i : followed_place(other).value_or(0));
+    for (const auto& other : definition.axes) at.push_back(other == axis ? i : place_on_page(other));
     numbers.push_back(sheet_.worked(definition, at).value());
   }
   return numbers;
@@ -193,6 +196,16 @@ std::optional<std::size_t> Meanings::followed_place(const std::string& axis) {
     } catch (const formula::Error&) {  // of a step that is not computed yet
     }
   return known.place = std::nullopt;
+}
+
+std::size_t Meanings::place_on_page(const std::string& axis) {
+  if (const auto place = followed_place(axis)) return *place;
+  const bool asks = axis == "query" || axis == "token" || axis == "target" || axis == "position";
+  const bool answers = axis == "key" || axis == "source";
+  if (!sheet_.has_axis(axis) || sheet_.size_of(axis) == 0 || (!asks && !answers)) return 0;
+  const auto tokens =
+      bench_.trace.has_labels(axis) ? bench_.trace.labels(axis).of(0).size() : sheet_.size_of(axis);
+  return std::min<std::size_t>(attn::token_to_work_out(std::max<std::size_t>(tokens, 1)), asks ? 2 : 1);
 }
 
 std::optional<attn::Index> Meanings::followed(const std::string& follow, const formula::Axes& axes,

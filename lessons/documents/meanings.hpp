@@ -60,13 +60,18 @@ class Meanings {
   /// Where the page follows an axis, as far as the steps that say so are computed.
   std::optional<std::size_t> followed_place(const std::string& axis);
 
+  /// The same; where nothing says it the third token of those that ask, the second of those that answer, and
+  /// 0 along other axes.
+  std::size_t place_on_page(const std::string& axis);
+
   /// The entry that a step works out, where the document, or `follow` behind the step's heading, says which
   /// one.
   std::optional<attn::Index> followed(const std::string& follow, const formula::Axes& axes,
                                       const Scope& scope);
 
  private:
-  void read_front(const std::string& key, const std::string& value);
+  void read_front(const std::string& key, const document::Source& value);
+  void read_setting(const std::string& word, const formula::Definition& definition);
   void follow(const formula::Definition& axis);
   std::optional<double> setting(const std::string& name) const;
   formula::Expr renamed(const formula::Expr& part, const Scope& scope) const;

@@ -77,7 +77,7 @@ void Outline::add_part(std::vector<Section>& sections, const document::Block& us
   const auto inner = scope_of(use, scope);
   if (inner.depth > most_parts_deep)
     throw document::Error(use.place, fmt::format("parts use one another more than {} deep", most_parts_deep));
-  const auto& part = document_named(use.call.name);
+  const auto& part = part_used_by(use);
   sections.push_back({inner});
   meanings_.read_front(part);
   add_all(sections, part.blocks, inner);

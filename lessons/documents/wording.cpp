@@ -56,7 +56,7 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
   if (call.name == "shape") return shape(first);
   if (call.name == "token")
     return meanings_.label(first, call.arguments.size() == 1
-                                      ? meanings_.followed_place(first).value_or(0)
+                                      ? meanings_.place_on_page(first)
                                       : static_cast<std::size_t>(meanings_.number(argument(1), scope)));
   std::vector<std::string> numbers;
   for (const double number : meanings_.numbers_along(first, argument(1), scope))

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 
+#include "attn/text/shell_words.hpp"
 #include "attn/text/tokens.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/entry.hpp"
@@ -21,21 +22,6 @@ struct SaidOption {
   std::string flag;
   std::vector<std::string> values;
 };
-
-/// The words of a command line; what stands in quotes is one of them.
-std::vector<std::string> words_of_command(const std::string& command) {
-  std::vector<std::string> words = {""};
-  char quote = '\0';
-  for (const char c : command) {
-    if (quote == '\0' ? c == '"' || c == '\'' : c == quote)
-      quote = quote == '\0' ? c : '\0';
-    else if (c == ' ' && quote == '\0')
-      words.emplace_back();
-    else
-      words.back() += c;
-  }
-  return words;
-}
 
 std::vector<SaidOption> options_said(const std::vector<std::string>& words) {
   std::vector<SaidOption> said;
@@ -113,7 +99,7 @@ std::string as_word(const std::string& text) {
 }  // namespace
 
 bool is_in_effect(const std::string& command, const Lesson& lesson, const Options& options) {
-  const auto words = words_of_command(command);
+  const auto words = attn::shell_words(command);
   const auto said = options_said(words);
   return words.front() == lesson.name && std::all_of(said.begin(), said.end(), [&](const SaidOption& one) {
            return is_option_in_effect(one, lesson, options);
@@ -188,11 +174,9 @@ std::string with_own_tokens(const std::string& command, const Plan& plan) {
 
 std::string with_own_options(const std::string& command, const Options& options, const Lesson& own_lesson) {
   const auto& usual = own_lesson.defaults;
-  const auto words = words_of_command(command);
+  const auto words = attn::shell_words(command);
   const auto said = options_said(words);
-  const auto& all = all_lessons();
-  const auto lesson =
-      std::find_if(all.begin(), all.end(), [&](const auto* one) { return one->name == words.front(); });
+  const auto* const lesson = lesson_named(words.front());
   const auto says = [&](std::string_view flag) {
     return std::any_of(said.begin(), said.end(), [&](const auto& one) { return one.flag == flag; });
   };
@@ -201,36 +185,36 @@ std::string with_own_options(const std::string& command, const Options& options,
       if (says(flag)) return true;
     return false;
   };
-  if (lesson == all.end() || has_own_start()) return command;
+  if (lesson == nullptr || has_own_start()) return command;
   auto whole = command;
   const auto add = [&](std::string_view flag, const std::vector<std::string>& texts,
                        const std::vector<std::string>& usual_texts) {
-    if (texts == usual_texts || !(*lesson)->uses(flag) || (texts.size() > 1 && !(*lesson)->takes_batches))
+    if (texts == usual_texts || !lesson->uses(flag) || (texts.size() > 1 && !lesson->takes_batches))
       return;
     for (const auto& text : texts) whole += fmt::format(" --{} {}", flag, as_word(text));
   };
-  const bool takes_pair = (*lesson)->uses("source") && (*lesson)->uses("target");
+  const bool takes_pair = lesson->uses("source") && lesson->uses("target");
   add("sentence", options.sentence, usual.sentence);
   if (takes_pair) {
     add("source", options.source, usual.source);
     add("target", options.target, usual.target);
   }
-  if (options.seed != usual.seed && (*lesson)->uses("seed") && !says("seed"))
+  if (options.seed != usual.seed && lesson->uses("seed") && !says("seed"))
     whole += fmt::format(" --seed {}", options.seed);
-  if ((*lesson)->name != own_lesson.name || !(*lesson)->parts.empty()) return whole;
+  if (lesson->name != own_lesson.name || !lesson->parts.empty()) return whole;
   const bool is_drawn_anyway = options.unknown_word || !options.missing_model.empty() ||
                                !options.in_place_of_model.empty() ||
                                (!options.numbers.empty() && options.numbers != drawn_numbers);
   const bool has_given_tensors = !options.set.empty() || (!options.input.empty() && options.numbers.empty());
   const bool wants_no_model = own_lesson.trained && !options.model && !is_drawn_anyway && !has_given_tensors;
-  if (wants_no_model && (*lesson)->uses("model") && !says("model")) whole += " --model none";
+  if (wants_no_model && lesson->uses("model") && !says("model")) whole += " --model none";
   bool is_of_dimensions = says("model");
   for (const auto* flag : {"d-model", "heads", "kv-heads", "d-k", "d-v"})
     is_of_dimensions = is_of_dimensions || says(flag);
   const bool with_dimensions =
       !is_of_dimensions && !options.model && !has_given_tensors && !options.embeddings;
   return whole + changed_options(options, own_lesson, with_dimensions,
-                                 [&](std::string_view flag) { return (*lesson)->uses(flag) && !says(flag); });
+                                 [&](std::string_view flag) { return lesson->uses(flag) && !says(flag); });
 }
 
 }  // namespace lessons

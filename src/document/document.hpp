@@ -7,16 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "document/source.hpp"
 #include "formula/expression.hpp"
 
 /// A lesson as a document: headings, prose and formulas.
 namespace document {
-
-/// Where something stands in a file, both from 1 on.
-struct Place {
-  std::string file;
-  std::size_t line = 1, column = 1;
-};
 
 /// What is wrong with a document: "lessons/sdpa.md, line 12, column 5: …".
 class Error : public attn::Error {
@@ -92,23 +87,22 @@ struct Block {
   std::optional<formula::Definition> definition{};
   bool is_input = false;
   std::string draw{};  ///< of an input, `Q[query, d_k]: normal`: how its numbers come about
-  std::string code{};  ///< of a formula: its text; of an item: what stands between its first backticks
+  Source code{};       ///< of a formula: its text; of an item: what stands between its first backticks
   Call call{};
   std::optional<Choice<std::vector<Block>>> choice{};
 };
 
 struct Document {
   std::string file;
-  std::vector<std::pair<std::string, std::string>> front_matter;  ///< in order; a key may come twice
-  std::vector<Place> front_places;                                ///< of each of them
+  std::vector<std::pair<std::string, Source>> front_matter;  ///< in order; a key may come twice
   std::vector<Block> blocks;
 
   /// The first value of a key, valid as long as the document; empty where there is none.
   std::string_view front(std::string_view key) const;
   std::vector<std::string_view> all_front(std::string_view key) const;
 
-  /// Where the first value of a key stands; the first line where there is none.
-  Place place_of(std::string_view key) const;
+  /// The first value of a key with its place; that of the first line where there is none.
+  Source front_source(std::string_view key) const;
 };
 
 /// Reads a document. Throws Error with file, line and column for what cannot be read.

@@ -16,7 +16,7 @@ constexpr std::size_t most_choices = 32;
 /// Reads text with braces in it. What a choice holds is read up to its `{else}` or `{end}`.
 class ProseReader {
  public:
-  ProseReader(const Place& place, std::string_view text) : place_(place), text_(text) {}
+  explicit ProseReader(const Source& source) : source_(source), text_(source.text()) {}
 
   Prose whole() {
     auto prose = until_mark();
@@ -25,12 +25,12 @@ class ProseReader {
   }
 
  private:
-  Place here(std::size_t byte) const {
-    const auto within = formula::place_of(text_, byte);
-    auto place = place_;
-    place.line += within.line - 1;
-    place.column = within.line == 1 ? place.column + within.column - 1 : within.column;
-    return place;
+  Place here(std::size_t byte) const { return source_.place_of(byte); }
+
+  /// Reads a formula that is a part of the text.
+  formula::Expr formula_in(std::string_view part) const {
+    const auto begin = static_cast<std::size_t>(part.data() - text_.data());
+    return read_formula(source_.part(begin, begin + part.size()));
   }
 
   /// Up to `{else …}`, `{end}` or the end of the text; `mark_` says which.
@@ -85,7 +85,7 @@ class ProseReader {
     } else {
       const auto colon = inside.rfind(':');
       if (colon != std::string_view::npos) piece.format = inside.substr(colon + 1);
-      piece.value = read_formula(piece.place, inside.substr(0, colon));
+      piece.value = formula_in(inside.substr(0, colon));
     }
     return piece;
   }
@@ -117,13 +117,13 @@ class ProseReader {
     if (++levels_ > most_choices)
       throw Error(place, fmt::format("more than {} choices in one another", most_choices));
     Choice<Prose> choice;
-    choice.branches.push_back({read_formula(place, condition), until_mark()});
+    choice.branches.push_back({formula_in(condition), until_mark()});
     while (mark_ != "end") {
       if (mark_.empty()) throw Error(place, "{if …} without its {end}");
       if (mark_ == "else")
         choice.branches.push_back({std::nullopt, until_mark()});
       else {
-        const auto other = read_formula(place, mark_.substr(std::string_view("else if ").size()));
+        const auto other = formula_in(mark_.substr(std::string_view("else if ").size()));
         choice.branches.push_back({other, until_mark()});
       }
     }
@@ -132,7 +132,7 @@ class ProseReader {
     return choice;
   }
 
-  Place place_;
+  const Source& source_;
   std::string_view text_, mark_;
   std::size_t at_ = 0, mark_at_ = 0, levels_ = 0;
 };
@@ -141,12 +141,6 @@ class ProseReader {
 
 Error::Error(const Place& place, const std::string& message)
     : attn::Error(fmt::format("{}, line {}, column {}: {}", place.file, place.line, place.column, message)) {}
-
-std::string_view without_blanks(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
-}
 
 std::vector<std::string> cut_at_commas(std::string_view text) {
   std::vector<std::string> parts;
@@ -169,18 +163,20 @@ bool is_call(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-formula::Expr read_formula(const Place& place, std::string_view text) {
+formula::Expr read_formula(const Source& source) {
   try {
-    return formula::parse(text);
+    return formula::parse(source.text());
   } catch (const formula::Error& error) {
-    auto there = place;
-    there.column += formula::place_of(text, error.at()).column;
-    throw Error(there, error.what());
+    throw Error(source.place_of(error.at()), error.what());
   }
 }
 
-Prose read_prose(const Place& place, std::string_view text) {
-  return ProseReader(place, text).whole();
+formula::Expr read_formula(const Place& place, std::string_view text) {
+  return read_formula(Source(place, text));
+}
+
+Prose read_prose(const Source& source) {
+  return ProseReader(source).whole();
 }
 
 }  // namespace document

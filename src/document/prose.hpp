@@ -6,10 +6,13 @@
 
 namespace document {
 
-/// Reads prose that begins at `place`. Throws Error.
-Prose read_prose(const Place& place, std::string_view text);
+/// Reads prose. Throws Error.
+Prose read_prose(const Source& source);
 
-/// Reads a condition, a formula that is not 0 where it holds. Throws Error.
+/// Reads a formula, or a condition, which is one that is not 0 where it holds. Throws Error.
+formula::Expr read_formula(const Source& source);
+
+/// The same of a text that begins at `place`.
 formula::Expr read_formula(const Place& place, std::string_view text);
 
 /// The names of functions that prose calls; all else in braces is a formula.
@@ -17,7 +20,5 @@ bool is_call(std::string_view name);
 
 /// Cuts at commas outside of parentheses and brackets, without the blanks around.
 std::vector<std::string> cut_at_commas(std::string_view text);
-
-std::string_view without_blanks(std::string_view text);
 
 }  // namespace document

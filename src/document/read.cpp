@@ -70,6 +70,15 @@ class DocumentReader {
  private:
   Place place(std::size_t column = 1) const { return {document_.file, at_ + 1, column}; }
 
+  /// The line.
+  Source source() const { return Source(place(), lines_[at_]); }
+
+  /// Adds the line to a text, behind `separator`.
+  void add_line(Source& text, std::string_view separator = " ") const {
+    text.append(Source(place(), separator));
+    text.append(source().without_blanks());
+  }
+
   void read_front_matter() {
     if (lines_.empty() || without_blanks(lines_[0]) != "---") return;
     for (at_ = 1; at_ < lines_.size() && without_blanks(lines_[at_]) != "---"; ++at_) {
@@ -77,15 +86,14 @@ class DocumentReader {
       if (is_blank(line)) continue;
       const bool goes_on = line.starts_with(' ') && !document_.front_matter.empty();
       if (goes_on) {
-        document_.front_matter.back().second += fmt::format(" {}", without_blanks(line));
+        add_line(document_.front_matter.back().second);
         continue;
       }
       const auto colon = line.find(':');
       if (colon == std::string_view::npos)
         throw Error(place(), fmt::format("\"{}\" is no line \"key: value\"", line));
-      document_.front_places.push_back(place());
       document_.front_matter.emplace_back(without_blanks(line.substr(0, colon)),
-                                          without_blanks(line.substr(colon + 1)));
+                                          source().part(colon + 1).without_blanks());
     }
     if (at_ == lines_.size()) throw Error(place(), "the front matter does not end; valid: a line ---");
     ++at_;
@@ -121,65 +129,66 @@ class DocumentReader {
     return paragraph();
   }
 
-  /// Takes the marks from the end of a line.
-  std::string_view with_marks_taken(std::string_view line, Marks& marks) const {
-    for (line = without_blanks(line); line.ends_with('}'); line = without_blanks(line)) {
-      const auto brace = line.rfind('{');
-      if (brace == std::string_view::npos) break;
-      const auto mark = line.substr(brace + 1, line.size() - brace - 2);
-      if (!take_mark(mark, brace, marks)) {
-        require_value(mark, brace);
+  /// Takes the marks from the end of a text.
+  Source with_marks_taken(Source text, Marks& marks) const {
+    for (text = text.without_blanks(); text.text().ends_with('}'); text = text.without_blanks()) {
+      const auto brace = text.text().rfind('{');
+      if (brace == std::string::npos) break;
+      const auto mark = text.part(brace + 1, text.text().size() - 1);
+      if (!take_mark(mark, marks)) {
+        require_value(mark);
         break;
       }
-      line = line.substr(0, brace);
+      text = text.part(0, brace);
     }
-    return line;
+    return text;
   }
 
   /// What stands in the last braces and is no mark has to be part of the text.
-  void require_value(std::string_view mark, std::size_t column) const {
-    if (mark == "end") return;
+  void require_value(const Source& mark) const {
+    if (mark.text() == "end") return;
     try {
-      read_prose(place(), fmt::format("{{{}}}", mark));
+      read_prose(Source({}, fmt::format("{{{}}}", mark.text())));
     } catch (const attn::Error&) {
       throw Error(
-          place(column + 1),
+          mark.place_of(0),
           fmt::format("{{{}}} is neither a value nor a mark; valid marks: {{#name}}, {{if …}}, {{{}}}, "
                       "and each of these as {{with --all if …}}",
-                      mark, fmt::join(words_of_marks, "}, {")));
+                      mark.text(), fmt::join(words_of_marks, "}, {")));
     }
   }
 
-  bool take_mark(std::string_view mark, std::size_t column, Marks& marks) const {
+  bool take_mark(const Source& source, Marks& marks) const {
+    const auto& mark = source.text();
     if (mark.starts_with('#')) return marks.id = mark.substr(1), true;
     if (mark.starts_with("follow ")) return marks.follow = mark.substr(7), true;
     if (mark.starts_with("drawn as ")) return marks.drawn_as = mark.substr(9), true;
     if (mark.starts_with("solve ")) return marks.solved = mark.substr(6), true;
     if (mark.starts_with("in ")) return marks.step = mark.substr(3), true;
-    if (mark.starts_with("if "))
-      return marks.condition = read_formula(place(column + 1), mark.substr(3)), true;
+    if (mark.starts_with("if ")) return marks.condition = read_formula(source.part(3)), true;
     const auto condition = std::min(mark.find(" if "), mark.size());
     const auto word = mark.substr(0, condition);
     if (std::find(words_of_marks.begin(), words_of_marks.end(), word) == words_of_marks.end()) return false;
-    auto& when = marks.words[std::string(word)];
-    if (condition < mark.size()) when = read_formula(place(column + 1), mark.substr(condition + 4));
+    auto& when = marks.words[word];
+    if (condition < mark.size()) when = read_formula(source.part(condition + 4));
     return true;
   }
 
   /// The line with those that follow it and begin with `more`.
-  std::string with_more(std::string_view more) {
-    std::string text(lines_[at_]);
-    for (; at_ + 1 < lines_.size() && lines_[at_ + 1].starts_with(more); ++at_)
-      text += fmt::format(" {}", without_blanks(lines_[at_ + 1]));
+  Source with_more(std::string_view more) {
+    auto text = source();
+    while (at_ + 1 < lines_.size() && lines_[at_ + 1].starts_with(more)) {
+      ++at_;
+      add_line(text);
+    }
     return text;
   }
 
   Block heading() {
     Block block{.kind = Block::Kind::heading, .place = place()};
-    const auto text = with_more("  {");
-    const auto line = with_marks_taken(text, block.marks);
-    block.level = std::min(line.find_first_not_of('#'), line.size());
-    block.prose = read_prose(place(block.level + 2), without_blanks(line.substr(block.level)));
+    const auto line = with_marks_taken(with_more("  {"), block.marks);
+    block.level = std::min(line.text().find_first_not_of('#'), line.text().size());
+    block.prose = read_prose(line.part(block.level).without_blanks());
     ++at_;
     return block;
   }
@@ -191,16 +200,15 @@ class DocumentReader {
     for (; at_ < lines_.size() && !lines_[at_].starts_with("```"); ++at_)
       text += fmt::format("{}{}", at_ == begin ? "" : "\n", lines_[at_]);
     if (at_ == lines_.size()) throw Error(block.place, "``` without the ``` that ends it");
-    block.prose = read_prose({document_.file, begin + 1, 1}, text);
+    block.prose = read_prose(Source({document_.file, begin + 1, 1}, text));
     ++at_;
     return block;
   }
 
   Block formula() {
     Block block{.kind = Block::Kind::formula, .place = place(5)};
-    const auto text = with_more("        ");
-    auto line = with_marks_taken(text, block.marks);
-    block.code = line;
+    block.code = with_marks_taken(with_more("        "), block.marks);
+    std::string_view line = block.code.text();
     block.is_input = line.find(" = ") == std::string_view::npos;
     if (const auto colon = line.find(": "); block.is_input && colon != std::string_view::npos) {
       block.draw = without_blanks(line.substr(colon + 2));
@@ -209,7 +217,7 @@ class DocumentReader {
     try {
       block.definition = block.is_input ? formula::parse_declaration(line) : formula::parse_definition(line);
     } catch (const formula::Error& error) {
-      throw Error(place(4 + formula::place_of(line, error.at()).column), error.what());
+      throw Error(block.code.place_of(error.at()), error.what());
     }
     ++at_;
     return block;
@@ -217,44 +225,43 @@ class DocumentReader {
 
   /// Lines up to a blank one, or to a block that is no text. A line that ends a sentence ends a line of the
   /// page.
-  std::string text_of_lines(std::string_view first) {
-    std::string text(first);
+  Source text_of_lines(Source text) {
+    text = text.without_blanks();
     for (++at_; at_ < lines_.size(); ++at_) {
       const auto line = lines_[at_];
       if (is_blank(line) || !directive_of(line).empty() || line.starts_with("- ") ||
           line.starts_with("```") || line.starts_with('#') || line.starts_with("    "))
         break;
-      text += fmt::format("{}{}", ends_sentence(text) ? '\n' : ' ', without_blanks(line));
+      add_line(text, ends_sentence(text.text()) ? "\n" : " ");
     }
     return text;
   }
 
   Block paragraph() {
     Block block{.kind = Block::Kind::paragraph, .place = place()};
-    auto first = without_blanks(lines_[at_]);
-    if (first.starts_with("{with --all} ")) {
+    auto first = source().without_blanks();
+    if (constexpr std::string_view mark = "{with --all} "; first.text().starts_with(mark)) {
       block.marks.words["with --all"];
-      first = without_blanks(first.substr(std::string_view("{with --all}").size()));
+      first = first.part(mark.size());
     }
-    block.prose = read_prose(block.place, text_of_lines(first));
+    block.prose = read_prose(text_of_lines(first));
     return block;
   }
 
   Block item() {
     Block block{.kind = Block::Kind::item, .place = place()};
-    const auto begin = place(3);
-    auto text = text_of_lines(without_blanks(lines_[at_].substr(2)));
-    if (const auto tick = text.find('`'); tick != std::string::npos) {
-      const auto end = text.find('`', tick + 1);
-      if (end == std::string::npos) throw Error(begin, "a ` without the one that ends it");
-      block.code = text.substr(tick + 1, end - tick - 1);
-      std::replace(block.code.begin(), block.code.end(), '\n', ' ');
-      text.erase(tick, end + 1 - tick);
+    auto text = text_of_lines(source().part(2));
+    if (const auto tick = text.text().find('`'); tick != std::string::npos) {
+      const auto end = text.text().find('`', tick + 1);
+      if (end == std::string::npos) throw Error(text.place_of(tick), "a ` without the one that ends it");
+      block.code = text.part(tick + 1, end);
+      auto rest = text.part(end + 1);
+      text = text.part(0, tick);
+      text.append(rest);
     }
-    auto rest = std::string(with_marks_taken(text, block.marks));
-    rest.erase(rest.find_last_not_of(" :\n") + 1);
-    const auto first = rest.find_first_not_of(" :\n");
-    block.prose = read_prose(begin, first == std::string::npos ? "" : rest.substr(first));
+    text = with_marks_taken(text, block.marks);
+    const auto first = text.text().find_first_not_of(" :\n"), last = text.text().find_last_not_of(" :\n");
+    if (first != std::string::npos) block.prose = read_prose(text.part(first, last + 1));
     return block;
   }
 
@@ -263,8 +270,7 @@ class DocumentReader {
                         : word == "flow" ? Block::Kind::flow
                                          : Block::Kind::call,
                 .place = place()};
-    const auto line = without_blanks(with_marks_after_braces(block.marks));
-    const auto rest = rest_of(line, word);
+    const auto rest = rest_of(with_marks_after_braces(block.marks), word);
     ++at_;
     if (block.kind == Block::Kind::flow) return block.call = {"flow", cut_at_commas(rest)}, block;
     const auto space = std::min(rest.find_first_of(" ,"), rest.size());
@@ -275,10 +281,10 @@ class DocumentReader {
 
   /// `{use scores.md}  {with --all}`: the first braces are the directive's.
   std::string_view with_marks_after_braces(Marks& marks) const {
-    const auto line = without_blanks(lines_[at_]);
+    const auto line = lines_[at_];
     const auto end = line.find('}') + 1;
     if (end == 0) throw Error(place(), "a { without its }");
-    with_marks_taken(line.substr(end), marks);
+    with_marks_taken(source().part(end), marks);
     return line.substr(0, end);
   }
 
@@ -288,15 +294,21 @@ class DocumentReader {
     if (parts.empty()) throw Error(block.place, "{at …} without the id of a step");
     block.call.name = parts[0];
     for (const auto& part : parts)
-      if (&part != &parts.front() && !take_mark(part, 0, block.marks))
+      if (&part != &parts.front() && !take_mark(Source(block.place, part), block.marks))
         throw Error(block.place, fmt::format("{{at {}, {}}}: valid behind the step: if …, {}", parts[0], part,
                                              fmt::join(words_of_marks, ", ")));
     ++at_;
     const auto next = at_ < lines_.size() ? directive_of(lines_[at_]) : std::string_view();
     const bool ends = next == "at" || next == "else" || next == "end";
     const bool has_text = at_ < lines_.size() && !is_blank(lines_[at_]) && !ends;
-    if (has_text) block.prose = read_prose(place(), text_of_lines(without_blanks(lines_[at_])));
+    if (has_text) block.prose = read_prose(text_of_lines(source()));
     return block;
+  }
+
+  /// What a part of the line says.
+  formula::Expr condition_in(std::string_view part) const {
+    const auto begin = static_cast<std::size_t>(part.data() - lines_[at_].data());
+    return read_formula(source().part(begin, begin + part.size()));
   }
 
   Block choice() {
@@ -304,7 +316,7 @@ class DocumentReader {
       throw Error(place(), fmt::format("more than {} choices in one another", most_levels));
     Block block{.kind = Block::Kind::choice, .place = place()};
     block.choice.emplace();
-    std::optional<formula::Expr> condition = read_formula(block.place, rest_of(lines_[at_], "if"));
+    std::optional<formula::Expr> condition = condition_in(rest_of(lines_[at_], "if"));
     while (true) {
       ++at_;
       block.choice->branches.push_back({condition, blocks()});
@@ -313,7 +325,7 @@ class DocumentReader {
       if (word == "end") break;
       const auto rest = rest_of(lines_[at_], word);
       condition.reset();
-      if (rest.starts_with("if ")) condition = read_formula(place(), rest.substr(3));
+      if (rest.starts_with("if ")) condition = condition_in(rest.substr(3));
     }
     ++at_;
     --levels_;
@@ -335,14 +347,14 @@ std::string_view Document::front(std::string_view key) const {
 std::vector<std::string_view> Document::all_front(std::string_view key) const {
   std::vector<std::string_view> values;
   for (const auto& [name, value] : front_matter)
-    if (name == key) values.push_back(value);
+    if (name == key) values.push_back(value.text());
   return values;
 }
 
-Place Document::place_of(std::string_view key) const {
-  for (std::size_t i = 0; i < front_matter.size(); ++i)
-    if (front_matter[i].first == key) return front_places[i];
-  return {file};
+Source Document::front_source(std::string_view key) const {
+  for (const auto& [name, value] : front_matter)
+    if (name == key) return value;
+  return Source({file}, "");
 }
 
 Document read(const std::string& file, std::string_view text) {

@@ -59,7 +59,7 @@ TEST_CASE("A document is front matter, headings, formulas, prose and items", "[d
   CHECK(page.blocks[3].marks.words.count("with --all") == 1);
   CHECK(page.blocks[4].kind == Kind::flow);
   CHECK(page.blocks[4].call.arguments == std::vector<std::string>{"output", "from scaled", "V"});
-  CHECK(page.blocks[5].code == "scores = 0");
+  CHECK(page.blocks[5].code.text() == "scores = 0");
   CHECK(page.blocks[5].prose[0].text == "a claim");
   CHECK(page.blocks[5].marks.id == "zero");
 }

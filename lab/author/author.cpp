@@ -1,0 +1,180 @@
+#include "lab/author/author.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "attn/error.hpp"
+#include "attn/text/shell_words.hpp"
+#include "document/prose.hpp"
+#include "lab/arguments.hpp"
+#include "lab/output.hpp"
+#include "lab/pager.hpp"
+#include "lab/run_lesson.hpp"
+#include "lessons/documents/documents.hpp"
+#include "lessons/documents/unknown_names.hpp"
+#include "trace/number.hpp"
+
+namespace lab {
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+constexpr std::string_view program = "attnlab ";
+constexpr std::size_t most_lines = 100;  // of a page that is understood in one sitting
+
+/// Reads a command as the program does.
+Command command_of(const std::string& text) {
+  auto words = attn::shell_words(text);
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  return parse(static_cast<int>(pointers.size()), pointers.data());
+}
+
+/// The commands that stand in a document, with their places.
+void add_commands(const std::vector<document::Block>& blocks, std::vector<document::Source>& commands) {
+  for (const auto& block : blocks) {
+    if (block.code.text().starts_with(program)) commands.push_back(block.code);
+    if (!block.choice) continue;
+    for (const auto& branch : block.choice->branches) add_commands(branch.content, commands);
+  }
+}
+
+/// The claims of a run: how many there are, and those that do not hold.
+class Claims : public attn::Sink {
+ public:
+  std::size_t claims = 0, steps = 0;
+  Texts broken;
+
+  void receive(const attn::Event& event) override {
+    if (event.kind == attn::Kind::step) ++steps;
+    if (!event.measurement) return;
+    ++claims;
+    if (!event.measurement->holds())
+      broken.push_back(
+          fmt::format("the claim {{#{}}} does not hold: {}", event.id, event.measurement->claim));
+  }
+};
+
+/// What is wrong with a document.
+class Review {
+ public:
+  explicit Review(const std::string& file) : file_(file), document_(lessons::document_at(file)) {
+    faults = lessons::unknown_names_in(document_);
+    const auto& lesson = *lessons::lesson_named(file);
+    try_run("", "on its defaults");
+    for (const auto* key : {"probe", "worksheet"})
+      if (const auto options = document_.front(key); !options.empty())
+        try_run(std::string(options) + (lesson.trained ? " --model none" : ""),
+                fmt::format("with the options of its {}", key));
+    for (const auto& example : lesson.examples) try_example(lesson, std::string(example));
+    std::vector<document::Source> commands;
+    add_commands(document_.blocks, commands);
+    for (const auto& command : commands) try_to_read(lesson, command);
+    if (faults.empty()) measure_page();
+  }
+
+  Texts faults;
+
+  std::string summary() const {
+    return fmt::format("{}: {} steps, {} claims that hold, a page of {} lines\n", file_, steps_, claims_,
+                       lines_);
+  }
+
+ private:
+  void add(const std::string& fault) {
+    if (std::find(faults.begin(), faults.end(), fault) == faults.end()) faults.push_back(fault);
+  }
+
+  /// Runs the lesson with these options; what is wrong is told once, at the first run that shows it.
+  void try_run(const std::string& options, const std::string& when) {
+    try {
+      auto command = command_of(fmt::format("{}'{}' {}", program, file_, options));
+      const auto& run = std::get<RunLesson>(command);
+      Claims claims;
+      run_lesson_into(run, [&](const attn::Header&) -> attn::Sink& { return claims; });
+      if (options.empty()) {
+        steps_ = claims.steps;
+        claims_ = claims.claims;
+      }
+      for (const auto& broken : claims.broken) add(fmt::format("{}: {}", file_, broken) + ", " + when);
+    } catch (const document::Error& error) {
+      add(error.what());
+    } catch (const attn::Error& error) {
+      add(fmt::format("{}: {}: {}", file_, when, error.what()));
+    }
+  }
+
+  void try_example(const lessons::Lesson& lesson, const std::string& example) {
+    const auto command = lesson.command(example);
+    const auto place = document_.front_source("example").place_of(0);
+    if (!command.starts_with(lesson.name))
+      return add(document::Error(place, fmt::format("the example \"{}\" is of another lesson; valid: {} …",
+                                                    example, file_))
+                     .what());
+    try_run(command.substr(lesson.name.size()), fmt::format("in its example {}", example));
+  }
+
+  void try_to_read(const lessons::Lesson& lesson, const document::Source& command) {
+    try {
+      command_of(std::string(program) + lesson.command(command.text().substr(program.size())));
+    } catch (const attn::Error& error) {
+      add(document::Error(command.place_of(0), error.what()).what());
+    }
+  }
+
+  void measure_page() {
+    const auto command = command_of(fmt::format("{}'{}' --color never", program, file_));
+    const auto page = run_lesson(std::get<RunLesson>(command));
+    lines_ = static_cast<std::size_t>(std::count(page.text.begin(), page.text.end(), '\n'));
+    const auto own = document_.front_source("lines");
+    const auto most = own.text().empty() ? std::optional<double>(most_lines) : attn::number_in(own.text());
+    if (!most) return add(document::Error(own.place_of(0), "lines: valid: a number").what());
+    if (static_cast<double>(lines_) > *most)
+      add(fmt::format(
+          "{}: the page has {} lines; valid: at most {} ({{with --all}} and {{one line}} shorten it, "
+          "a line \"lines: {}\" in the front matter allows it)",
+          file_, lines_, *most, lines_));
+  }
+
+  std::string file_;
+  const document::Document& document_;
+  std::size_t steps_ = 0, claims_ = 0, lines_ = 0;
+};
+
+}  // namespace
+
+void write_new_lesson(const NewLesson& lesson) {
+  if (std::filesystem::exists(lesson.file))
+    throw attn::Error(fmt::format("lesson new: {} is there already; valid: another name", lesson.file));
+  const auto name = std::filesystem::path(lesson.file).stem().string();
+  auto text = lessons::text_of_document("parts/new_lesson.md");
+  const std::string stands_for_name = "NEW_LESSON";
+  for (auto at = text.find(stands_for_name); at != text.npos; at = text.find(stands_for_name, at))
+    text.replace(at, stands_for_name.size(), name);
+  write_to_file(lesson.file, text);
+  write_to_stdout(
+      fmt::format("{0} is written. Change it, and try it:\n  attnlab run {0}\n  attnlab lesson check {0}\n",
+                  lesson.file));
+}
+
+bool check_lesson(const CheckLesson& check) {
+  Texts faults;
+  std::string summary;
+  try {
+    const Review review(check.file);
+    faults = review.faults;
+    summary = review.summary();
+  } catch (const document::Error& error) {
+    faults.push_back(error.what());
+  }
+  for (const auto& fault : faults) summary = (&fault == &faults.front() ? "" : summary) + fault + "\n";
+  show(summary, check.paging);
+  return faults.empty();
+}
+
+}  // namespace lab

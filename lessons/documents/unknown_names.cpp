@@ -1,0 +1,165 @@
+#include "lessons/documents/unknown_names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "attn/text/spelling.hpp"
+#include "document/prose.hpp"
+#include "formula/parse.hpp"
+#include "lessons/documents/claim.hpp"
+#include "lessons/documents/documents.hpp"
+#include "lessons/workbench/options.hpp"
+
+namespace lessons {
+
+namespace {
+
+using Kind = document::Block::Kind;
+
+/// The names that a document and its parts give to something.
+class KnownNames {
+ public:
+  explicit KnownNames(const document::Document& document) {
+    add_front(document);
+    add_parts(document.blocks);
+    for (const auto& declared : declared_in(document)) {
+      names_.insert(declared.id);
+      names_.insert(declared.block->definition->name);
+      names_.insert(declared.block->definition->axes.begin(), declared.block->definition->axes.end());
+    }
+  }
+
+  bool has(const std::string& name) const {
+    return names_.count(name) > 0 || option_in_formulas({}, name).has_value();
+  }
+
+  std::vector<std::string> all() const { return {names_.begin(), names_.end()}; }
+
+ private:
+  void add_front(const document::Document& document) {
+    for (const auto& [key, value] : document.front_matter)
+      if (const auto word = key.substr(0, key.find(" if "));
+          word == "set" || word == "axes" || word == "page")
+        for (const auto& one : document::cut_at_commas(value.text()))
+          names_.insert(one.substr(0, one.find(" = ")));
+  }
+
+  void add_parts(const std::vector<document::Block>& blocks) {
+    for (const auto& block : blocks) {
+      if (block.kind == Kind::choice)
+        for (const auto& branch : block.choice->branches) add_parts(branch.content);
+      if (block.kind != Kind::use) continue;
+      const auto& part = part_used_by(block);
+      add_front(part);
+      add_parts(part.blocks);
+      for (const auto& argument : block.call.arguments)
+        if (const auto equals = argument.find(" = "); equals != argument.npos) {
+          names_.insert(argument.substr(0, equals));
+          names_.insert(argument.substr(equals + 3));
+        }
+    }
+  }
+
+  std::set<std::string> names_ = {"trained", "batched",    "padded",  "words", "has_mask",
+                                  "defined", "many_heads", "lengths", "batch"};
+};
+
+/// Goes through all that a document says.
+class Search {
+ public:
+  explicit Search(const document::Document& document) : known_(document) { look_into(document.blocks); }
+
+  std::vector<std::string> found;
+
+ private:
+  using PlaceOf = std::function<document::Place(std::size_t byte)>;
+
+  void look_into(const formula::Expr& x, const PlaceOf& place_of) {
+    using formula::Op;
+    const bool has_name = x->op != Op::number && x->op != Op::call && x->op != Op::over;
+    if (has_name) require(x->name, place_of(x->at));
+    if (x->op == Op::over) require(x->axis, place_of(x->at));
+    for (const auto& name : x->changed) require(name, place_of(x->at));
+    for (const auto& part : x->parts) look_into(part, place_of);
+  }
+
+  void require(const std::string& name, const document::Place& place) {
+    if (known_.has(name)) return;
+    const auto meant = attn::valid_instead_of(name, known_.all());
+    found.push_back(
+        document::Error(place, fmt::format("{} is no tensor, axis or option; {}", name, meant)).what());
+  }
+
+  void look_into(const std::optional<formula::Expr>& x, const document::Place& place) {
+    if (x) look_into(*x, PlaceOf([&](std::size_t) { return place; }));
+  }
+
+  void look_into(const document::Marks& marks, const document::Place& place) {
+    look_into(marks.condition, place);
+    for (const auto& word : marks.words) look_into(word.second, place);
+  }
+
+  void look_into(const document::Prose& prose) {
+    for (const auto& piece : prose) {
+      look_into(piece.value, piece.place);
+      if (piece.call) look_into(*piece.call, piece.place);
+      if (!piece.choice) continue;
+      for (const auto& branch : piece.choice->branches) {
+        look_into(branch.condition, piece.place);
+        look_into(branch.content);
+      }
+    }
+  }
+
+  /// `{token(key, argmax(key) weights)}`: an axis and a formula; `{shape(Q)}`: a tensor.
+  void look_into(const document::Call& call, const document::Place& place) {
+    if (call.name == "call" || call.arguments.empty()) return;
+    require(call.arguments.front(), place);
+    if (call.arguments.size() > 1)
+      look_into(std::optional(document::read_formula(place, call.arguments[1])), place);
+  }
+
+  void look_into(const std::vector<document::Block>& blocks) {
+    for (const auto& block : blocks) look_into(block);
+  }
+
+  void look_into(const document::Block& block) {
+    look_into(block.marks, block.place);
+    look_into(block.prose);
+    if (block.definition)
+      look_into(block.definition->expr, PlaceOf([&](std::size_t at) { return block.code.place_of(at); }));
+    if (block.kind == Kind::flow)
+      for (const auto& name : block.call.arguments)
+        require(name.starts_with("from ") ? name.substr(5) : name, block.place);
+    if (block.kind == Kind::item && !is_command_or_action(block.code.text())) look_into_claim(block);
+    if (!block.choice) return;
+    for (const auto& branch : block.choice->branches) {
+      look_into(branch.condition, block.place);
+      look_into(branch.content);
+    }
+  }
+
+  static bool is_command_or_action(const std::string& code) {
+    return code.starts_with("attnlab ") || code.starts_with("do ");
+  }
+
+  void look_into_claim(const document::Block& item) {
+    const auto sides = sides_of(item);
+    for (const auto* side : {&sides.left, &sides.right})
+      look_into(document::read_formula(*side), PlaceOf([&](std::size_t at) { return side->place_of(at); }));
+  }
+
+  KnownNames known_;
+};
+
+}  // namespace
+
+std::vector<std::string> unknown_names_in(const document::Document& document) {
+  return Search(document).found;
+}
+
+}  // namespace lessons
