@@ -52,7 +52,8 @@ struct Lesson {
 
   bool uses(std::string_view option_key) const;
 
-  /// "cosine.md --d-k 2" as one types it where the lesson is the document mine/cosine.md; all else as it is.
+  /// "probe cosine.md" as one types it where the lesson is the document mine/cosine.md; "run cosine.md" is
+  /// "mine/cosine.md". All else stays.
   std::string command(const std::string& arguments) const;
 };
 

@@ -104,9 +104,11 @@ bool Lesson::uses(std::string_view option_key) const {
 }
 
 std::string Lesson::command(const std::string& arguments) const {
-  const std::string file(name.substr(name.rfind('/') + 1)), run = "run ";
-  const auto own = arguments.starts_with(run) ? arguments.substr(run.size()) : arguments;
-  return own == file || own.starts_with(file + " ") ? std::string(name) + own.substr(file.size()) : arguments;
+  const auto file = std::string(name.substr(name.rfind('/') + 1)) + (name.ends_with(".md") ? "" : ".md");
+  const std::string run = "run ";
+  auto own = arguments.starts_with(run) ? arguments.substr(run.size()) : arguments;
+  const auto at = (" " + own + " ").find(" " + file + " ");
+  return at == own.npos ? arguments : own.replace(at, file.size(), name);
 }
 
 const Lesson& part_of(const Lesson& lesson, std::string_view through) {

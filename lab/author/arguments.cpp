@@ -66,7 +66,7 @@ Command parse_author(int argc, char** argv) {
   if (const auto help = read_arguments(app, "lesson", argc, argv)) return *help;
   refuse_extras(app, "lesson");
   if (task != "new" && task != "check")
-    throw Error(fmt::format("lesson{}: valid: attnlab lesson new NAME, attnlab lesson check FILE",
+    throw Error(fmt::format("lesson{}; valid: attnlab lesson new NAME, attnlab lesson check FILE",
                             task.empty() ? ": no task is given" : fmt::format(" {} is unknown", task)));
   if (name.empty()) throw Error(fmt::format("lesson {0}: valid: attnlab lesson {0} NAME", task));
   if (task == "new") return NewLesson{file_of(name)};

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,19 +46,28 @@ void add_commands(const std::vector<document::Block>& blocks, std::vector<docume
   }
 }
 
+std::optional<document::Place> place_of_claim(const std::vector<document::Block>& blocks,
+                                              const std::string& id) {
+  for (const auto& block : blocks) {
+    if (block.kind == document::Block::Kind::item && block.marks.id == id) return block.place;
+    if (!block.choice) continue;
+    for (const auto& branch : block.choice->branches)
+      if (const auto place = place_of_claim(branch.content, id)) return place;
+  }
+  return std::nullopt;
+}
+
 /// The claims of a run: how many there are, and those that do not hold.
 class Claims : public attn::Sink {
  public:
   std::size_t claims = 0, steps = 0;
-  Texts broken;
+  std::vector<attn::Event> broken;
 
   void receive(const attn::Event& event) override {
     if (event.kind == attn::Kind::step) ++steps;
     if (!event.measurement) return;
     ++claims;
-    if (!event.measurement->holds())
-      broken.push_back(
-          fmt::format("the claim {{#{}}} does not hold: {}", event.id, event.measurement->claim));
+    if (!event.measurement->holds()) broken.push_back(event);
   }
 };
 
@@ -71,11 +82,14 @@ class Review {
       if (const auto options = document_.front(key); !options.empty())
         try_run(std::string(options) + (lesson.trained ? " --model none" : ""),
                 fmt::format("with the options of its {}", key));
-    for (const auto& example : lesson.examples) try_example(lesson, std::string(example));
+    for (const auto& [key, value] : document_.front_matter)
+      if (key == "example") try_example(lesson, value);
     std::vector<document::Source> commands;
     add_commands(document_.blocks, commands);
-    for (const auto& command : commands) try_to_read(lesson, command);
+    for (const auto& command : commands) try_to_read(lesson, command, program);
     if (faults.empty()) measure_page();
+    std::stable_sort(faults.begin(), faults.end(),
+                     [](const std::string& a, const std::string& b) { return line_of(a) < line_of(b); });
   }
 
   Texts faults;
@@ -86,8 +100,21 @@ class Review {
   }
 
  private:
+  /// The line that a fault names, or 0.
+  static std::size_t line_of(const std::string& fault) {
+    const std::string line = ", line ";
+    const auto at = fault.find(line);
+    return at == fault.npos ? 0 : std::strtoul(fault.c_str() + at + line.size(), nullptr, 10);
+  }
+
+  /// One fault of a place is enough: runs meet it again.
   void add(const std::string& fault) {
-    if (std::find(faults.begin(), faults.end(), fault) == faults.end()) faults.push_back(fault);
+    const std::string column = ", column ";
+    const auto at = fault.find(column);
+    const auto place = fault.substr(0, at == fault.npos ? at : fault.find(':', at));
+    const bool is_known = std::any_of(faults.begin(), faults.end(),
+                                      [&](const std::string& known) { return known.starts_with(place); });
+    if (!is_known) faults.push_back(fault);
   }
 
   /// Runs the lesson with these options; what is wrong is told once, at the first run that shows it.
@@ -101,7 +128,11 @@ class Review {
         steps_ = claims.steps;
         claims_ = claims.claims;
       }
-      for (const auto& broken : claims.broken) add(fmt::format("{}: {}", file_, broken) + ", " + when);
+      for (const auto& broken : claims.broken)
+        add(document::Error(place_of_claim(document_.blocks, broken.id).value_or(document::Place{file_}),
+                            fmt::format("the claim {{#{}}} does not hold {}: {}", broken.id, when,
+                                        broken.measurement->claim))
+                .what());
     } catch (const document::Error& error) {
       add(error.what());
     } catch (const attn::Error& error) {
@@ -109,19 +140,22 @@ class Review {
     }
   }
 
-  void try_example(const lessons::Lesson& lesson, const std::string& example) {
-    const auto command = lesson.command(example);
-    const auto place = document_.front_source("example").place_of(0);
+  void try_example(const lessons::Lesson& lesson, const document::Source& example) {
+    const auto command = lesson.command(example.text());
     if (!command.starts_with(lesson.name))
-      return add(document::Error(place, fmt::format("the example \"{}\" is of another lesson; valid: {} …",
-                                                    example, file_))
+      return add(document::Error(example.place_of(0),
+                                 fmt::format("the example is of another lesson; valid: run {} …",
+                                             std::filesystem::path(file_).filename().string()))
                      .what());
-    try_run(command.substr(lesson.name.size()), fmt::format("in its example {}", example));
+    try_to_read(lesson, example, "");
+    try_run(command.substr(lesson.name.size()), fmt::format("in its example {}", example.text()));
   }
 
-  void try_to_read(const lessons::Lesson& lesson, const document::Source& command) {
+  void try_to_read(const lessons::Lesson& lesson, const document::Source& command, std::string_view before) {
     try {
-      command_of(std::string(program) + lesson.command(command.text().substr(program.size())));
+      command_of(std::string(program) + lesson.command(command.text().substr(before.size())));
+    } catch (const document::Error& error) {
+      add(error.what());
     } catch (const attn::Error& error) {
       add(document::Error(command.place_of(0), error.what()).what());
     }

@@ -51,8 +51,9 @@ const auto& named(const Map& functions, const std::string& name, const document:
   if (found != functions.end()) return found->second;
   std::vector<std::string> valid;
   for (const auto& one : functions) valid.push_back(one.first);
-  throw document::Error(
-      place, fmt::format("{} is no function of the lesson; valid: {}", name, fmt::join(valid, ", ")));
+  throw document::Error(place, fmt::format("{} is no function of the lesson; valid: {}", name,
+                                           valid.empty() ? "a formula, since it has none"
+                                                         : fmt::format("{}", fmt::join(valid, ", "))));
 }
 
 }  // namespace lessons

@@ -34,13 +34,22 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
   if (input->draw == Draw::given && !bench.has_given(about.id)) return meanings_.set(about.id, 0.0);
   formula::Axes axes;
   if (has_batch(input->draw)) axes.emplace_back(Meanings::batch);
-  for (const auto& extent : extents_of(lesson, *input, bench.options)) axes.push_back(extent.name);
+  for (const auto& extent : extents_of(lesson, *input, bench.options)) {
+    if (!length_of(extent, bench.plan) && !bench.has_given(about.id))
+      throw document::Error(block.place,
+                            fmt::format("the axis {} of {} has no length; valid: an axis of words "
+                                        "(token, query, key, source, target) or of an option (d_model "
+                                        "of d-model) that the front matter lists",
+                                        extent.name, about.id));
+    axes.push_back(extent.name);
+  }
   if (axes.size() == 1) return keep(about.id, axes, bench.input<1>(about));
   if (axes.size() == 2) return keep(about.id, axes, bench.input<2>(about));
   keep(about.id, axes, bench.input<3>(about));
 }
 
 void DeclaredInputs::tell_lengths(attn::About about) {
+  has_told_lengths_ = true;
   about.axes = {Meanings::batch};
   const auto lengths = meanings_.bench().plan.key_tokens().lengths();
   auto counts = Integers<1>::from_shape({lengths.size()});

@@ -29,8 +29,11 @@ class DeclaredInputs {
   /// formulas may speak of.
   void foresee(const formula::Definition& declaration);
 
- private:
+  /// The lengths of the sentences, of which formulas may speak without more.
   void tell_lengths(attn::About about);
+  bool has_told_lengths() const { return has_told_lengths_; }
+
+ private:
   void tell_mask(const attn::About& about);
   void tell_dropout_mask(attn::About about, const formula::View& weights);
   template <std::size_t N>
@@ -40,6 +43,7 @@ class DeclaredInputs {
 
   Meanings& meanings_;
   std::optional<Mask<3>> mask_;
+  bool has_told_lengths_ = false;
 };
 
 }  // namespace lessons

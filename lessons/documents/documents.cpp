@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
 #include "formula/functions.hpp"
 #include "trace/data_folder.hpp"
@@ -208,8 +209,13 @@ const document::Document& part_used_by(const document::Block& use) {
     return std::filesystem::exists(beside) ? document_at(beside.string()) : document_named(use.call.name);
   } catch (const document::Error&) {
     throw;
-  } catch (const attn::Error& error) {
-    throw document::Error(use.place, error.what());
+  } catch (const attn::Error&) {
+    std::vector<std::string> parts;
+    for (const auto& file : documents_in(attn::data_folders("lessons").back() + "/parts"))
+      parts.push_back("parts/" + file.filename().string());
+    throw document::Error(use.place,
+                          fmt::format("there is no part {}; {}, or a file beside the document", use.call.name,
+                                      attn::valid_instead_of(use.call.name, parts)));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "lessons/documents/front_matter.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -26,7 +27,8 @@ Number number_of(const std::string& text) {
   const bool fits =
       number && (std::is_floating_point_v<Number> || (*number >= 0.0 && *number == std::floor(*number)));
   if (!fits || !(*number <= static_cast<double>(std::numeric_limits<Number>::max())))
-    throw attn::Error(fmt::format("\"{}\" is no number that fits", text));
+    throw attn::Error(fmt::format("\"{}\" is no number that fits; valid: {}", text,
+                                  std::is_floating_point_v<Number> ? "a number" : "a whole number"));
   return static_cast<Number>(*number);
 }
 
@@ -109,10 +111,16 @@ Options options_of(std::string_view arguments, const std::vector<std::string_vie
         field = true;
       else {
         if (++i == words.size()) throw attn::Error(fmt::format("--{} without a value", info.flag));
-        set_field(field, words[i]);
+        try {
+          set_field(field, words[i]);
+        } catch (const attn::Error& error) {
+          throw attn::Error(fmt::format("--{} {}", info.flag, error.what()));
+        }
       }
     });
-    if (!is_known) throw attn::Error(fmt::format("\"{}\" is no option of the lesson", words[i]));
+    if (!is_known)
+      throw attn::Error(
+          fmt::format("\"{}\" is no option of the lesson; valid: --{}", words[i], fmt::join(keys, ", --")));
   }
   return options;
 }
@@ -140,6 +148,20 @@ constexpr std::array keys = {"title", "teaches", "options",       "defaults",  "
                              "code",  "lines",   "follow",        "axes",      "set",
                              "page",  "after"};
 
+/// The keys of options, each known. Throws document::Error.
+std::vector<std::string_view> options_in(const document::Document& document) {
+  std::vector<std::string> valid;
+  Options any;
+  visit_options(any, [&](const OptionInfo& info, const auto&) { valid.emplace_back(info.key); });
+  const auto source = document.front_source("options");
+  const auto keys = cut(document.front("options"));
+  for (const auto key : keys)
+    if (std::find(valid.begin(), valid.end(), key) == valid.end())
+      throw document::Error(source.place_of(source.text().find(key)),
+                            fmt::format("\"{}\" is no option; {}", key, attn::valid_instead_of(key, valid)));
+  return keys;
+}
+
 /// Throws document::Error for a key that no document has, and where one that each has is missing.
 void require_known_keys(const document::Document& document) {
   const std::vector<std::string> valid(keys.begin(), keys.end());
@@ -158,7 +180,7 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   lesson.name = name;
   lesson.title = document.front("title");
   lesson.teaches = document.front("teaches");
-  lesson.options = cut(document.front("options"));
+  lesson.options = options_in(document);
   const auto options = [&](std::string_view arguments) { return options_of(arguments, lesson.options); };
   lesson.defaults = from_front(document, "defaults", options);
   lesson.examples = document.all_front("example");

@@ -59,6 +59,28 @@ formula::Definition Steps::definition_of(const document::Block& formula, const S
       {scope.id_of(formula), axes, meanings_.settled(formula.definition->expr, scope)});
 }
 
+void Steps::require_named_axes(const document::Block& formula, const formula::Definition& definition,
+                               const Scope& scope) const {
+  const auto& named = formula.definition->axes;
+  for (const auto& axis : definition.axes) {
+    const bool is_named =
+        std::any_of(named.begin(), named.end(), [&](const auto& one) { return scope.name_of(one) == axis; });
+    const bool may_be_carried = axis == Meanings::batch || axis == "head" || axis == "kv_head";
+    if (named.empty() || is_named || may_be_carried) continue;
+    throw formula::Error(
+        definition.expr->at,
+        fmt::format("{0} has the axis {1} besides [{2}]; valid: {0}[{1}, {2}], or a sum over {1}",
+                    definition.name, axis, fmt::join(named, ", ")));
+  }
+}
+
+void Steps::tell_lengths_for(const formula::Definition& definition) {
+  const auto operands = formula::operands(definition.expr);
+  const bool has_lengths = std::find(operands.begin(), operands.end(), "lengths") != operands.end();
+  if (has_lengths && !inputs_.has_told_lengths())
+    inputs_.tell_lengths({.id = "lengths", .title = "How many tokens of each sentence are real"});
+}
+
 void Steps::carry_batch(formula::Definition& definition) const {
   if (meanings_.sheet().has_axis(Meanings::batch) && !formula::has(definition.axes, Meanings::batch))
     definition.axes.insert(definition.axes.begin(), Meanings::batch);
@@ -71,6 +93,8 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
   if (sheet.tensors().count(id) > 0)
     throw formula::Error(0, fmt::format("there are two tensors of the name {}", id));
   auto definition = definition_of(formula, scope);
+  require_named_axes(formula, definition, scope);
+  tell_lengths_for(definition);
   const auto in_document = definition.expr;
   const bool is_defined_anew = define_anew(definition, scope);
   carry_batch(definition);

@@ -49,6 +49,15 @@ class Steps {
   /// The formula of a step as the document has it.
   formula::Definition definition_of(const document::Block& formula, const Scope& scope);
 
+  /// Throws formula::Error where operands bring an axis along that the formula's name does not have, and that
+  /// is none of samples or heads.
+  void require_named_axes(const document::Block& formula, const formula::Definition& definition,
+                          const Scope& scope) const;
+
+  /// Tells the lengths of the sentences ahead of the first step that takes them, where the document has not
+  /// declared them.
+  void tell_lengths_for(const formula::Definition& definition);
+
   /// Every step is one of each sample where there are samples.
   void carry_batch(formula::Definition& definition) const;
 

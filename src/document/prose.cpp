@@ -27,6 +27,17 @@ class ProseReader {
  private:
   Place here(std::size_t byte) const { return source_.place_of(byte); }
 
+  /// How a number is printed, ".2f".
+  std::string format_in(std::string_view part) const {
+    try {
+      (void)fmt::format(fmt::runtime(fmt::format("{{:{}}}", part)), 0.0);
+    } catch (const fmt::format_error&) {
+      throw Error(here(static_cast<std::size_t>(part.data() - text_.data())),
+                  fmt::format("\"{}\" is no way to print a number; valid: .2f, .3e, g, +.1f", part));
+    }
+    return std::string(part);
+  }
+
   /// Reads a formula that is a part of the text.
   formula::Expr formula_in(std::string_view part) const {
     const auto begin = static_cast<std::size_t>(part.data() - text_.data());
@@ -84,7 +95,7 @@ class ProseReader {
       piece.call = call(name, without_blanks(inside.substr(name.size())));
     } else {
       const auto colon = inside.rfind(':');
-      if (colon != std::string_view::npos) piece.format = inside.substr(colon + 1);
+      if (colon != std::string_view::npos) piece.format = format_in(inside.substr(colon + 1));
       piece.value = formula_in(inside.substr(0, colon));
     }
     return piece;

@@ -21,6 +21,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   for (std::size_t begin = 0; begin < text.size();) {
     const auto end = std::min(text.find('\n', begin), text.size());
     lines.push_back(text.substr(begin, end - begin));
+    if (lines.back().ends_with('\r')) lines.back().remove_suffix(1);
     begin = end + 1;
   }
   return lines;

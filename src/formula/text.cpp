@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "formula/functions.hpp"
 
@@ -261,6 +264,8 @@ std::optional<Matrix> matrix(const Expr& x) {
 /// Lays out a formula.
 class Page {
  public:
+  explicit Page(const Expr& whole) { note_entries(whole); }
+
   Box box(const Expr& x, Level least = choice, bool is_followed = false) {
     const auto product_of_matrices = matrix_product(x);
     const bool is_open = !product_of_matrices && takes_product(x);
@@ -311,7 +316,31 @@ class Page {
     return between(std::move(boxes), ", ");
   }
 
+  void note_entries(const Expr& x) {
+    if (x->op == Op::entry) {
+      std::vector<std::string> indices;
+      for (const auto& index : x->parts) indices.push_back(is_plain(index) ? index->name : "");
+      indices_of_[x->name].insert(std::move(indices));
+    }
+    for (const auto& part : x->parts) note_entries(part);
+  }
+
+  /// Whether the formula reads the tensor at other places, too, which differ in this index.
+  bool tells_apart(const Expr& x, std::size_t index) const {
+    const auto& all = indices_of_.at(x->name);
+    return !is_matrix_ && std::any_of(all.begin(), all.end(), [&](const auto& other) {
+      return other[index] != all.begin()->at(index);
+    });
+  }
+
   Box of(const MatrixProduct& product, const Expr& factors) {
+    const bool was_matrix = std::exchange(is_matrix_, true);
+    auto written = of_factors(product, factors);
+    is_matrix_ = was_matrix;
+    return written;
+  }
+
+  Box of_factors(const MatrixProduct& product, const Expr& factors) {
     const auto factor = [&](const Expr& x, bool turns) {
       return turns ? group(Box::raised, {box(x, atom), symbol("ᵀ")}) : box(x, formula::product);
     };
@@ -339,9 +368,12 @@ class Page {
     return group(Box::row, {leaf(Box::name, "size"), fence("(", leaf(Box::name, axis))});
   }
 
-  /// The name alone where each index is a position; else the indices up to the last that is none.
+  /// The name alone where each index is a position; else the indices up to the last that is none, or that
+  /// another entry of the tensor does not have.
   Box of_entry(const Expr& x) {
-    const auto last = std::find_if_not(x->parts.rbegin(), x->parts.rend(), is_plain).base();
+    auto rest = x->parts.size();
+    while (rest > 0 && is_plain(x->parts[rest - 1]) && !tells_apart(x, rest - 1)) --rest;
+    const auto last = x->parts.begin() + static_cast<std::ptrdiff_t>(rest);
     auto first = x->parts.begin();
     if (first != last && is_plain(*first) && (*first)->name == "batch") ++first;
     auto name = leaf(Box::name, x->name);
@@ -390,7 +422,8 @@ class Page {
     return group(Box::row, {std::move(name), fence("(", between(std::move(changes), ", "))});
   }
 
-  bool is_in_index_ = false;
+  bool is_in_index_ = false, is_matrix_ = false;
+  std::map<std::string, std::set<std::vector<std::string>>> indices_of_;  ///< of each tensor
 };
 
 std::string closing(const std::string& opening) {
@@ -503,11 +536,11 @@ std::string mathml_of(const Box& box) {
 }  // namespace
 
 std::string page_text(const Expr& x) {
-  return unicode(Page().box(x));
+  return unicode(Page(x).box(x));
 }
 
 std::string mathml(const Expr& x) {
-  return mathml_of(Page().box(x));
+  return mathml_of(Page(x).box(x));
 }
 
 }  // namespace formula

@@ -17,7 +17,7 @@ using Strings = std::vector<std::string>;
 
 const fs::path root = ATTNLAB_ROOT;
 
-/// A row of a table in lessons/README.md: what stands in each of its columns.
+/// A row of a table in data/tutorial/README.md: what stands in each of its columns.
 struct Row {
   std::string line;
   std::map<std::string, std::string> cells;
@@ -58,7 +58,7 @@ std::vector<Row> rows_of(const std::string& document) {
 }
 
 std::vector<Row> rows() {
-  auto rows = rows_of(read_file(root / "lessons/README.md"));
+  auto rows = rows_of(read_file(root / "data/tutorial/README.md"));
   REQUIRE(rows.size() > 100);
   return rows;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "tests/cli/events.hpp"
 #include "tests/cli/folder.hpp"
 #include "tests/cli/program.hpp"
 #include "trace/model.hpp"

@@ -1,0 +1,169 @@
+/// Lessons of one's own: documents that are run, checked and listed as the lab's are.
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/stored_runs.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+/// The lesson that `lesson new` writes, in a folder of its own.
+class NewLesson {
+ public:
+  NewLesson() { output_of("lesson new " + file()); }
+
+  std::string file() const { return folder_.file("mine.md"); }
+  std::string text() const { return read_file(file()); }
+
+  /// Puts `text` in the place of `old`.
+  void change(const std::string& old, const std::string& text) const {
+    auto document = this->text();
+    const auto at = document.find(old);
+    INFO(old);
+    REQUIRE(at != document.npos);
+    std::ofstream(file()) << document.replace(at, old.size(), text);
+  }
+
+  std::string beside(const std::string& name) const { return folder_.file(name); }
+
+ private:
+  Folder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("a new lesson runs, and nothing is wrong with it") {
+  const NewLesson lesson;
+  const auto page = output_of("run " + lesson.file());
+  CHECK_THAT(page, Contains("weights[sat, cat] = exp(") && Contains("2 of 2 claims hold.") &&
+                       Contains("attnlab probe " + lesson.file()));
+  CHECK(output_of(lesson.file()) == page);
+  CHECK_THAT(output_of("lesson check " + lesson.file()), Contains("7 steps, 2 claims that hold, a page of"));
+  CHECK_THAT(run("lesson new " + lesson.file()).err, Contains("is there already"));
+  const auto help = output_of("run " + lesson.file() + " --help");
+  CHECK_THAT(help, Contains("--temperature") && Contains("default \"the cat sat\""));
+}
+
+TEST_CASE("a lesson of one's own has the lab's formats, probe, check, break and worksheet") {
+  const NewLesson lesson;
+  const auto file = lesson.file(), probe = lesson.beside("probe.npz"), dump = lesson.beside("dump.npz");
+  const auto trace = nlohmann::json::parse(output_of("run " + file + " --format json"));
+  CHECK(trace["lesson"] == file);
+  CHECK_THAT(output_of("run " + file + " --format cpp"), Contains("expect(\"weights\", weights,"));
+  output_of("probe " + file + " --output " + probe);
+  output_of(fmt::format("run {} --input {} --output {}", file, probe, dump));
+  CHECK_THAT(output_of(fmt::format("check {} {} --probe {}", file, dump, probe)),
+             Contains("All 8 steps are right."));
+  output_of(fmt::format("run {} --input {} --define 'scaled = scores / d_k' --output {}", file, probe, dump));
+  const auto wrong = run(fmt::format("check {} {} --probe {}", file, dump, probe));
+  CHECK(wrong.status == 1);
+  CHECK_THAT(wrong.out, Contains("scale-d-k"));
+  CHECK_THAT(output_of("break --list " + file), Contains("no-scale") && !Contains("multihead"));
+  CHECK_THAT(output_of("break " + file + " no-scale"), Contains("scores   stays"));
+  CHECK_THAT(output_of("worksheet " + file), Contains("check this sheet: attnlab check"));
+}
+
+TEST_CASE("the code of a lesson of one's own computes its tensors in NumPy") {
+  const NewLesson lesson;
+  const auto script = lesson.beside("lesson.py");
+  output_of(fmt::format("run {} --sentence 'a b c' --sentence 'd e' --output {}", lesson.file(), script));
+  const auto command = fmt::format("{} -B {} 2>&1", PYTHON_WITH_NUMPY, script);
+  CHECK(std::system((command + " >" + lesson.beside("said.txt")).c_str()) == 0);
+  CHECK_THAT(read_file(lesson.beside("said.txt")), Contains("8 steps agree"));
+}
+
+TEST_CASE("a document in a folder of lessons is a lesson by its name") {
+  const Folder data;
+  const auto lessons = fs::path(data.file("data")) / "lessons";
+  fs::create_directories(lessons);
+  const auto own = read_file(fs::path(ATTN_DATA).parent_path() / "tests/readme/own/distance.md");
+  std::ofstream(lessons / "distance.md") << "---\nafter: masking" << own.substr(3);
+  std::ofstream(lessons / "broken.md") << "---\ntitle: a lesson without its end\n";
+  const Surroundings surroundings{.environment = {{"ATTNLAB_DATA", data.file("data")}}};
+  const auto list = run("list", surroundings).out;
+  CHECK_THAT(list, Contains("distance           the nearer a key lies") && !Contains("broken"));
+  CHECK(list.find("\nmasking") < list.find("\ndistance"));
+  CHECK(list.find("\ndistance") < list.find("\nmultihead"));
+  CHECK_THAT(run("distance", surroundings).out, Contains("attnlab distance --temperature 10"));
+  const auto broken = run("broken", surroundings);
+  CHECK(broken.status == 2);
+  CHECK_THAT(broken.err, Contains("broken.md, line 3, column 1: the front matter does not end"));
+}
+
+TEST_CASE("what is wrong with a document is said with its line and column, and with what would be valid") {
+  struct Fault {
+    std::string old, text, place, message;
+  };
+  for (const auto& [old, text, place, message] : std::vector<Fault>{
+           {"softmax(key) masked", "softmax(key) maskd", "66, column 40", "did you mean masked?"},
+           {"softmax(key) masked", "softmax(kee) masked", "66, column 27", "did you mean key?"},
+           {"softmax(key) masked", "softmx(key) masked", "66, column 27", "did you mean softmax?"},
+           {"[query, key] = softmax", "[query] = softmax", "66, column 22", "the result [batch, query]"},
+           {"sum(key) weights * V", "sum(key weights * V", "72, column 34", "expected ')'"},
+           {"(sqrt(d_k) * temperature)", "sqrt(d_k) * temperature", "58, column 33", "(a / b) * c"},
+           {"    scaled[query", "   scaled[query", "58, column 1", "4 blanks before a formula"},
+           {"sum(d_k) Q * K\n", "sum(d_k) Q * W_K\n", "54, column 26", "scores[d_model, query, key]"},
+           {"    V[key, d_v] =", "    K[key, d_v] =", "50, column 5", "two tensors of the name K"},
+           {"where(key < lengths, scaled, -inf)", "where(key < lengths, scaled)", "62, column 26",
+            "valid: 3"},
+           {"W_V[d_model, d_v]: weight", "W_V[d_model, d_v]: wieght", "36, column 5",
+            "embedding, weight, zeros"},
+           {"W_K[d_model, d_k]", "W_K[d_modl, d_k]", "32, column 5", "the axis d_modl of W_K has no length"},
+           {"{max(key) weights:.2f}", "{max(key) wights:.2f}", "68, column 69", "did you mean weights?"},
+           {"{max(key) weights:.2f}", "{max(key) weights:.2q}", "68, column 87", "valid: .2f"},
+           {"argmax(key) weights", "argmax(token) weights", "68, column 33", "argmax over batch, query, key"},
+           {"{end}\nalike", "\nalike", "14, column 74", "{if …} without its {end}"},
+           {"{if padded}", "{if paded}", "60, column 1", "did you mean padded?"},
+           {"  {one line}\n\n    K", "  {one lin}\n\n    K", "44, column 38", "{one line}"},
+           {"```\noutput", "output", "19, column 1", "``` without the ``` that ends it"},
+           {"{flow}", "{flow outpt}", "38, column 1", "did you mean output?"},
+           {"{flow}", "{use parts/score.md}", "38, column 1", "did you mean parts/scores.md?"},
+           {"{flow}", "{do pictures}", "38, column 1", "pictures is no function"},
+           {"{flow}", "{at wights}\nMore.", "38, column 1", "{at wights}: there is no such step"},
+           {"sum(key) weights ≈ 1", "sum(key) weights ≈ 2", "76, column 1", "does not hold on its defaults"},
+           {"sum(key) weights ≈ 1", "sum(key) weights", "76, column 35", "valid: left = right"},
+           {" {#rows-sum-to-1}", "", "76, column 1", "a claim without a name"},
+           {"{#shift-invariance}", "{#rows-sum-to-1}", "77, column 1", "the name of another claim"},
+           {"masked = masked + 10", "maskd = masked + 10", "77, column 48", "did you mean masked?"},
+           {"--temperature 5", "--temprature 5", "81, column 4", "did you mean --temperature?"},
+           {"title:", "titel:", "2, column 8", "did you mean title?"},
+           {"options: sentence", "options: sentense", "5, column 10", "did you mean sentence?"},
+           {"\" --d-model 4", "\" --d-model four", "6, column 11", "valid: a whole number"},
+           {"probe: --sentence", "probe: --sentense", "8, column 8", "valid: --sentence"},
+           {"---\n\n# The idea", "\n# The idea", "11, column 1", "is no line \"key: value\""},
+       }) {
+    const NewLesson lesson;
+    lesson.change(old, text);
+    const auto result = run("lesson check " + lesson.file());
+    CAPTURE(old, text, result.out, result.err);
+    CHECK(result.status == 1);
+    CHECK_THAT(result.out, StartsWith(fmt::format("{}, line {}: ", lesson.file(), place)));
+    CHECK_THAT(result.out.substr(0, result.out.find('\n')), Contains(message));
+    const auto ran = run("run " + lesson.file());
+    CHECK(ran.status <= 2);
+    CHECK_THAT(ran.err, !Contains("a fault of the program"));
+  }
+}
+
+TEST_CASE("a document with the line ends of Windows is read, one that is no text is refused") {
+  const NewLesson lesson;
+  std::string text;
+  for (const char c : lesson.text()) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
+  std::ofstream(lesson.file(), std::ios::binary) << text;
+  CHECK(run("lesson check " + lesson.file()).status == 0);
+  std::ofstream(lesson.file(), std::ios::binary) << "\xff\xfe";
+  CHECK_THAT(run("run " + lesson.file()).err, Contains("is not valid UTF-8"));
+  CHECK_THAT(run("run nosuch.md").err, Contains("nosuch.md cannot be read"));
+  CHECK_THAT(run("run nosuch").err, Contains("neither a document nor a lesson"));
+  CHECK_THAT(run("run").err, Contains("valid: attnlab run FILE.md"));
+  CHECK_THAT(run("lesson brew x").err, Contains("valid: attnlab lesson new NAME, attnlab lesson check FILE"));
+}
