@@ -68,6 +68,13 @@ std::optional<std::size_t> first_difference(const attn::Prediction& a, const att
   return std::nullopt;
 }
 
+/// Whether `a` has a number that is not finite and that `b` does not have there.
+bool loses_finite_numbers(const attn::Prediction& a, const attn::Prediction& b) {
+  for (std::size_t i = 0; i < a.expected.size(); ++i)
+    if (!std::isfinite(a.expected[i]) && !is_same(a.expected[i], b.expected[i])) return true;
+  return false;
+}
+
 /// Infinite where one number is finite and the other is not.
 double largest_difference(const attn::Prediction& a, const attn::Prediction& b) {
   double largest = 0.0;
@@ -90,7 +97,9 @@ std::string change_in_words(const attn::Prediction& wrong, const attn::Predictio
                        attn::to_string(right.expected_shape));
   const double difference = largest_difference(wrong, right);
   if (difference == 0.0) return "stays";
-  if (std::isinf(difference)) return "changes to numbers that are not finite";
+  if (std::isinf(difference))
+    return loses_finite_numbers(wrong, right) ? "changes to numbers that are not finite"
+                                              : "changes to finite numbers from others that are not";
   return fmt::format("changes by up to {:.2g}", difference);
 }
 
@@ -117,8 +126,7 @@ std::string find_variant(const std::string& name, const std::vector<std::string>
         fmt::format("{} cannot make the mistake \"{}\" on these options; valid: {}.{}", lesson.name, name,
                     fmt::join(valid, ", "),
                     mistake->unchanged.empty() ? needs_of(name) : " It hides here: " + mistake->unchanged));
-  throw Error(fmt::format("{} cannot make the mistake \"{}\" on these options; did you mean {}? valid: {}",
-                          lesson.name, name, attn::nearest(name, valid), fmt::join(valid, ", ")));
+  throw Error(fmt::format("there is no mistake \"{}\"; {}", name, attn::valid_instead_of(name, valid)));
 }
 
 std::string table_of_changes(const Steps& wrong, const Steps& right) {

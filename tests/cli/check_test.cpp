@@ -385,6 +385,8 @@ TEST_CASE("break shows what changes, what stays and why tests pass") {
     CHECK(contains(text, part));
   CHECK(contains(in_one_line(output_of("break sdpa no-scale")), "query a b c d e f g q "));
   CHECK(contains(output_of("break sdpa softmax-no-shift"), "changes to numbers that are not finite"));
+  CHECK(
+      contains(output_of("break sdpa mask-after-softmax"), "masked   changes to finite numbers from others"));
   CHECK(contains(output_of("break sdpa softcap-twice --softcap 2"), "capped   changes by up to"));
   CHECK(contains(output_of("break --list sdpa"), "softmax-axis"));
   CHECK(contains(output_of("break --list"), "multihead"));
@@ -447,6 +449,7 @@ TEST_CASE("bad arguments of check, probe and break are refused with what would b
   CHECK(contains(refusal("probe sdpa --output x.txt"), "does not end in .npz"));
   CHECK(contains(refusal("break sdpa"), "no mistake is given"));
   CHECK(contains(refusal("break sdpa no-scal"), "did you mean no-scale"));
+  CHECK(contains(refusal("break sdpa nosuch"), "there is no mistake \"nosuch\"; valid: batch-leak, "));
   CHECK(contains(refusal("break seq2seq softmax-no-shift"), "All is exact while scores are moderate"));
 }
 

@@ -227,9 +227,14 @@ std::string summary(const Diagnosis& diagnosis, bool by_hand) {
   if (wrong == 0)
     return diagnosis.steps.size() == 1 ? "The step is right."
                                        : fmt::format("All {} steps are right.", diagnosis.steps.size());
-  return fmt::format("Wrong: {} of {} step{}, each computed from your own {} before it.", wrong,
-                     diagnosis.steps.size(), diagnosis.steps.size() == 1 ? "" : "s",
-                     by_hand ? "numbers" : "tensors");
+  const bool follows_from_inputs =
+      std::any_of(diagnosis.steps.begin(), diagnosis.steps.end(),
+                  [](const StepVerdict& step) { return !step.not_from.empty(); });
+  return fmt::format("Wrong: {} of {} step{}{}.", wrong, diagnosis.steps.size(),
+                     diagnosis.steps.size() == 1 ? "" : "s",
+                     follows_from_inputs ? ""
+                     : by_hand           ? ", each computed from your own numbers before it"
+                                         : ", each computed from your own tensors before it");
 }
 
 }  // namespace
