@@ -327,6 +327,40 @@ TEST_CASE("from rounded output alone a mistake is named") {
   CHECK(report["steps"][0]["mistakes"] == json::array({"scale-d-model"}));
 }
 
+TEST_CASE("a mistake is named from the output alone beside any fill, a constant or one that is added") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz");
+  output_of("probe multihead --output " + probe);
+  for (const auto* fill : {"-1e9", "scaled - 1e9"}) {
+    const auto mine = run(fmt::format(
+        "multihead --input {} --format json --define 'weights = softmax(query) masked' --define 'masked = "
+        "where(mask, scaled, {})'",
+        probe, fill));
+    const auto trace = json::parse(mine.out);
+    json output;
+    for (const auto& event : trace["events"])
+      if (event["id"] == "output") output["output"] = event["data"];
+    const auto said =
+        run(fmt::format("check multihead {} --probe {}", folder.write("mine.json", output.dump()), probe));
+    CHECK(contains(said.out,
+                   "output  wrong: softmax-axis, beside a different convention: large-negative-fill"));
+  }
+}
+
+TEST_CASE("what the scores are divided by is named after what it is") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz"), broken = folder.file("broken.json");
+  output_of("probe multihead --output " + probe);
+  for (const std::string mistake : {"scale-d-model", "scale-all-heads"}) {
+    output_of(fmt::format("break multihead {} --output {}", mistake, broken));
+    const auto checked = run(fmt::format("check multihead {} --probe {} --format json", broken, probe));
+    const Said said{checked.status, json::parse(checked.out), ""};
+    CHECK(said.mistakes_of("scaled") == json::array({mistake}));
+  }
+  CHECK(contains(refusal("break multihead scale-all-heads --d-model 8 --heads 4 --d-k 2"),
+                 "it is the mistake scale-d-model"));
+}
+
 TEST_CASE("a batch of one may lack its axis where a mistake changes the shape") {
   const Desk desk;
   auto mine = tensors_of("multihead --model none --sentence 'a b c d e' --d-v 3");
@@ -453,6 +487,7 @@ TEST_CASE(
                  "2 of 100 entries differ, all in sample 1, head 0, query 2, key 0 and 1. "));
   CHECK(contains(in_one_line(said.text), "Save Q, K, Q_heads, K_heads, scores, scaled and masked too: "));
   CHECK(contains(in_one_line(said.text), "It follows from the inputs, not from your weights"));
+  CHECK(contains(said.text, "Wrong: 1 of 2 steps.\n"));
 
   const auto heads = tensors_of("multihead --model none --d-model 8 --heads 2 " + batch);
   const auto other = tensors_of("multihead --model none --d-model 8 --heads 2 --temperature 3 " + batch);
