@@ -24,7 +24,6 @@
 #include "attn/ops/softmax.hpp"
 #include "attn/ops/steps.hpp"
 #include "attn/text/spelling.hpp"
-#include "attn/text/utf8.hpp"
 #include "lessons/generate/cache.hpp"
 #include "lessons/generate/claims.hpp"
 #include "lessons/generate/layout.hpp"
@@ -94,6 +93,12 @@ Tensor<3> embed_tokens(const Tensor<2>& embedding, const Tensor<2>& positions,
   return x;
 }
 
+std::vector<std::string> CausalDecoder::words_of(const std::vector<std::size_t>& tokens) const {
+  auto text = typed;
+  for (std::size_t i = text.size(); i < tokens.size(); ++i) text.push_back(words[tokens[i]]);
+  return text;
+}
+
 std::size_t greedy_token(const Tensor<2>& logits) {
   return attn::argmax(logits.data(), logits.size());
 }
@@ -130,8 +135,8 @@ struct Step {
 /// Names the entries of these axes after the tokens from position `first` on.
 void label(Workbench& bench, const CausalDecoder& decoder, const std::vector<std::size_t>& tokens,
            const std::vector<std::string>& axes, std::size_t first) {
-  std::vector<std::string> words;
-  for (std::size_t i = first; i < tokens.size(); ++i) words.push_back(decoder.words[tokens[i]]);
+  auto words = decoder.words_of(tokens);
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(first));
   for (const auto& axis : axes) bench.trace.label(axis, {{words}});
 }
 
@@ -534,17 +539,6 @@ std::vector<std::size_t> given_places(Workbench& bench, std::size_t count) {
   return places;
 }
 
-/// A word of the prompt that the model lacks gives its name to the one that is read in its place, unless that
-/// one is in the prompt, too.
-void call_by_own_names(const Options& options, const std::vector<std::string>& prompt,
-                       CausalDecoder& decoder) {
-  for (std::size_t i = 0; i < prompt.size(); ++i) {
-    auto& word = decoder.words[decoder.prompt[i]];
-    const bool is_other = options.as_read(prompt[i]) == word && attn::lower_case(prompt[i]) != word;
-    if (is_other && std::find(prompt.begin(), prompt.end(), word) == prompt.end()) word = prompt[i];
-  }
-}
-
 /// The words, and the prompt by their places. A given `embedding` or `W_vocabulary` may have a whole
 /// vocabulary. Returns which of its places are the prompt's, where it has more.
 std::string choose_words(Workbench& bench, CausalDecoder& decoder) {
@@ -564,7 +558,7 @@ std::string choose_words(Workbench& bench, CausalDecoder& decoder) {
       decoder.prompt.push_back(static_cast<std::size_t>(
           std::find(words.begin(), words.end(), bench.options.as_read(prompt[i])) - words.begin()));
   }
-  call_by_own_names(bench.options, prompt, decoder);
+  decoder.typed = prompt;
   if (count > known || by_number) bench.draw_vectors({{words}});
   if (by_number) return fmt::format(" The input tokens says which of the {} words the prompt has.", count);
   if (count > known)

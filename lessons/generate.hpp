@@ -41,6 +41,11 @@ struct CausalDecoder {
   Tensor<2> W_vocabulary;             ///< [d_model×vocabulary]
   std::optional<std::size_t> end{};   ///< the word that ends a text, where there is one
   std::vector<std::size_t> prompt{};  ///< its words, by their place in the vocabulary
+  std::vector<std::string> typed{};   ///< the same, as they were typed
+
+  /// The words of a text that begins with the prompt: those of it as they were typed, those that were
+  /// written as the vocabulary has them.
+  std::vector<std::string> words_of(const std::vector<std::size_t>& tokens) const;
 };
 
 /// The vectors of tokens that stand at the positions first, first + 1, …: their rows of the embedding

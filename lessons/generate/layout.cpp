@@ -77,10 +77,8 @@ void add_layer(std::vector<attn::OnPage>& page, const std::string& layer, bool i
 std::string about_text(const Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
   const std::string numbers = "The numbers are places in the vocabulary, counted from 0.";
   if (!bench.options.model) return numbers + " Nothing is trained, so the text means nothing.";
-  std::vector<std::string> words;
-  for (const auto token : decoding.tokens) words.push_back(decoder.words[token]);
   return fmt::format(
-      "The text so far: “{}”. {}{}", fmt::join(words, " "), numbers,
+      "The text so far: “{}”. {}{}", fmt::join(decoder.words_of(decoding.tokens), " "), numbers,
       decoder.end == decoding.tokens.back() ? " </s> ends a text: nothing is written behind it." : "");
 }
 

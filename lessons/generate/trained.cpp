@@ -84,7 +84,8 @@ std::optional<std::size_t> other_form(const CausalDecoder& decoder, std::size_t 
 
 void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding) {
   const auto n = bench.plan.sentence.length();
-  const auto place = [&](std::size_t step) { return decoder.words[decoding.tokens[n + step - 1]]; };
+  const auto words = decoder.words_of(decoding.tokens);
+  const auto place = [&](std::size_t step) { return words[n + step - 1]; };
   std::vector<std::vector<std::string>> rows = {{"step", "after", "likeliest words, with probabilities"}};
   for (const auto& step : places_shown(decoding.logits.size(), 4))
     rows.push_back(step ? std::vector<std::string>{fmt::format("{}", *step), place(*step),
@@ -97,8 +98,6 @@ void show_guesses(Workbench& bench, const CausalDecoder& decoder, const Decoding
     text += fmt::format(" Softmax of the logits gives it {:.4f}, and the other form, \"{}\", only {:.4f}.",
                         double{shares(0, written)}, decoder.words[*other], double{shares(0, *other)});
   }
-  std::vector<std::string> words;
-  for (const auto token : decoding.tokens) words.push_back(decoder.words[token]);
   text += fmt::format(" In the end the text is “{}”.{}", fmt::join(words, " "),
                       decoder.end == decoding.tokens.back() ? " </s> ends a text." : "");
   std::string table;
@@ -184,8 +183,7 @@ void add_look(Rows& rows, const Tensor<4>& weights, std::size_t head, std::size_
 void show_what_is_kept(Workbench& bench, const CausalDecoder& decoder, const Decoding& decoding,
                        const KeyValueCache& cache, const Tensor<4>& scaled) {
   constexpr std::size_t most_columns = 8;
-  std::vector<std::string> tokens;
-  for (const auto token : decoding.tokens) tokens.push_back(decoder.words[token]);
+  const auto tokens = decoder.words_of(decoding.tokens);
   const auto last = tokens.size() - 1;
   Rows rows = {{""}, {"step 0"}, {"step 1"}, {}, {"scaled"}};
   for (const auto& key : places_shown(tokens.size(), most_columns)) {
