@@ -197,8 +197,8 @@ void explain_counting(attn::Trace& trace, double negligible) {
                   "into a sum; additions alone, divisions and exponentials are not counted. The score bytes "
                   "are the most that was held at one time of scores, or of what stands in their place. The "
                   "error is the largest difference from the output of full attention; one of at most {:g}, "
-                  "which rounding alone explains, is shown as 0. The numbers are random, and no token is "
-                  "closer to its neighbours than to any other, so errors are larger here than they are on "
+                  "which rounding alone explains, is shown as 0. Of drawn numbers no token is "
+                  "closer to its neighbours than to any other, so errors are larger on them than they are on "
                   "text.",
                   negligible));
 }

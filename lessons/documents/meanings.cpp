@@ -58,6 +58,7 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
   const auto& keys = bench.plan.key_tokens();
   const bool is_padded = keys.size() > 0 && keys.is_padded();
   set("trained", options.model.has_value());
+  set("given", options.gives_tensors());
   set("batched", bench.plan.is_batched());
   set("padded", is_padded);
   set("words", keys.size() > 0 ? static_cast<double>(keys.lengths().front()) : 0.0);

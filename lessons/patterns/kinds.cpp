@@ -108,9 +108,8 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& lar
                           ? " Head 0 looks at the word that each one is about. An article needs its "
                             "noun, which comes later; a verb its subject, which mostly comes before." +
                                 other_way
-                      : bench.trace.is_given("weights") && !bench.trace.is_given("X")
-                          ? ""
-                          : " Nothing here is trained: a kind would be chance."),
+                      : bench.options.gives_tensors() ? ""
+                                                      : " Nothing here is trained: a kind would be chance."),
       in_columns(rows) + "\n\n" + meanings_of(kinds));
 }
 

@@ -74,9 +74,9 @@ struct Options {
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
   std::string missing_model{};                ///< likewise: where its file was looked for
-  std::string in_place_of_model{};            ///< likewise: an option, "--d-model", that decides what it would
-  std::string numbers{};                      ///< where those of --input come from, as its trace says
-  std::vector<std::string> vocabulary{};      ///< the words that the lesson's model writes
+  std::string in_place_of_model{};        ///< likewise: an option, "--d-model", that decides what it would
+  std::string numbers{};                  ///< where those of --input come from, as its trace says
+  std::vector<std::string> vocabulary{};  ///< the words that the lesson's model writes
   /// Words that the model lacks, and what it reads in their place.
   std::map<std::string, std::string> read_as{};
 
@@ -97,6 +97,9 @@ struct Options {
   std::vector<std::string> set{};    ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"
   attn::MaskTrue mask_true = attn::MaskTrue::by_name;  ///< in the masks that are given
   std::set<std::string_view> typed{};                  ///< keys of the options that were typed, not defaults
+
+  /// Whether somebody gives tensors that no trace of the lab tells the origin of.
+  bool gives_tensors() const { return !set.empty() || (!input.empty() && numbers.empty()); }
 };
 
 /// What an option is in lessons with heads where it is not given.

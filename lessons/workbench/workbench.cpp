@@ -77,19 +77,22 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
   if (is_mute()) return;
   if (!options.missing_model.empty())
     trace.note("missing-model", "Drawn weights",
-               fmt::format("The file of the model {} was not found, so all numbers of this page are drawn. "
+               fmt::format("The file of the model {} was not found, so what is not given is drawn. "
                            "Looked for: {}",
                            plan.lesson->trained->default_model(), options.missing_model));
   if (options.unknown_word)
     trace.note("unknown-word", "Drawn weights",
-               fmt::format("The model {} does not know {}, so all numbers of this page are drawn.",
+               fmt::format("The model {} does not know {}, so what is not given is drawn.",
                            plan.lesson->trained->default_model(), *options.unknown_word));
   if (!options.read_as.empty()) {
     std::vector<std::string> said;
     for (const auto& [word, other] : options.read_as)
-      if (attn::lower_case(word) != other && !corpora::is_stand_in(word))
-        said.push_back(
-            fmt::format("“{}” is read as {}", word, corpora::is_stand_in(other) ? other : "“" + other + "”"));
+      if (attn::lower_case(word) != other && !corpora::is_stand_in(word)) {
+        const auto kind = corpora::is_stand_in(other) ? "" : taken_for({word});
+        said.push_back(fmt::format("{} read as {}",
+                                   kind.empty() ? fmt::format("“{}” is", word) : kind + " and",
+                                   corpora::is_stand_in(other) ? other : "“" + other + "”"));
+      }
     const bool carries_over = plan.lesson->trained->reads == Reads::pairs;
     if (!said.empty())
       trace.note("lexicon", "Words that the model lacks",
@@ -124,8 +127,9 @@ void Workbench::try_next(const std::vector<Proposal>& commands, const std::vecto
   std::vector<std::string> lines;
   for (const auto& [proposed, what_to_look_for] :
        without_those_in_effect(commands, spare, *plan.lesson, options)) {
-    const auto is_long = [](const std::string& one) {
-      return attn::display_width("attnlab " + one) > columns_of_a_page;
+    const auto is_long = [&](const std::string& one) {  // tensors take room, and are what the run is about
+      return attn::display_width("attnlab " + one) >
+             (options.gives_tensors() ? 3 : 1) * std::size_t{columns_of_a_page};
     };
     const bool is_of_entry = proposed.find("--explain") != proposed.npos;  // that only this run has
     auto command = with_own_options(with_own_tokens(proposed, plan), options, *plan.lesson);
