@@ -186,11 +186,15 @@ std::string with_own_options(const std::string& command, const Options& options,
     return false;
   };
   if (lesson == nullptr || has_own_start()) return command;
+  bool is_of_dimensions = says("model");
+  for (const auto* flag : {"d-model", "heads", "kv-heads", "d-k", "d-v"})
+    is_of_dimensions = is_of_dimensions || says(flag);
+  const bool is_of_own_lesson = lesson->name == own_lesson.name && lesson->parts.empty();
+  const bool keeps_tensors = options.gives_tensors() && is_of_own_lesson && !is_of_dimensions;
   auto whole = command;
   const auto add = [&](std::string_view flag, const std::vector<std::string>& texts,
                        const std::vector<std::string>& usual_texts) {
-    if (texts == usual_texts || !lesson->uses(flag) || (texts.size() > 1 && !lesson->takes_batches))
-      return;
+    if (texts == usual_texts || !lesson->uses(flag) || (texts.size() > 1 && !lesson->takes_batches)) return;
     for (const auto& text : texts) whole += fmt::format(" --{} {}", flag, as_word(text));
   };
   const bool takes_pair = lesson->uses("source") && lesson->uses("target");
@@ -201,18 +205,21 @@ std::string with_own_options(const std::string& command, const Options& options,
   }
   if (options.seed != usual.seed && lesson->uses("seed") && !says("seed"))
     whole += fmt::format(" --seed {}", options.seed);
-  if (lesson->name != own_lesson.name || !lesson->parts.empty()) return whole;
+  if (!is_of_own_lesson) return whole;
   const bool is_drawn_anyway = options.unknown_word || !options.missing_model.empty() ||
                                !options.in_place_of_model.empty() ||
                                (!options.numbers.empty() && options.numbers != drawn_numbers);
-  const bool has_given_tensors = !options.set.empty() || (!options.input.empty() && options.numbers.empty());
-  const bool wants_no_model = own_lesson.trained && !options.model && !is_drawn_anyway && !has_given_tensors;
+  const bool wants_no_model =
+      own_lesson.trained && !options.model && !is_drawn_anyway && !options.gives_tensors();
   if (wants_no_model && lesson->uses("model") && !says("model")) whole += " --model none";
-  bool is_of_dimensions = says("model");
-  for (const auto* flag : {"d-model", "heads", "kv-heads", "d-k", "d-v"})
-    is_of_dimensions = is_of_dimensions || says(flag);
+  if (keeps_tensors) {
+    const bool is_run_again = !options.set.empty() && options.typed.count("set") == 0;  // from its trace
+    for (const auto& path : options.input)
+      if (options.numbers.empty() && !is_run_again) whole += fmt::format(" --input {}", as_word(path));
+    for (const auto& text : options.set) whole += fmt::format(" --set {}", as_word(text));
+  }
   const bool with_dimensions =
-      !is_of_dimensions && !options.model && !has_given_tensors && !options.embeddings;
+      !is_of_dimensions && !options.model && !options.gives_tensors() && !options.embeddings;
   return whole + changed_options(options, own_lesson, with_dimensions,
                                  [&](std::string_view flag) { return lesson->uses(flag) && !says(flag); });
 }

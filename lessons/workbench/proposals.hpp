@@ -25,7 +25,8 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
 
 /// The command with the sentences and the seed of this run where they are not those that `lesson` has by
 /// default, the command's lesson takes them, and it says nothing else of what a run starts from. A command of
-/// the same lesson keeps its masks, its temperature and, where no model brings them, its dimensions.
+/// the same lesson keeps its masks, its temperature, the tensors of --input and --set where it says no
+/// dimension, and, where no model brings them, its dimensions.
 std::string with_own_options(const std::string& command, const Options& options, const Lesson& lesson);
 
 /// The command, whose --explain names tokens of the lesson's own sentence, with the tokens of this run that

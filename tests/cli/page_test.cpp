@@ -5,6 +5,7 @@
 #include <regex>
 #include <set>
 
+#include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 #include "tests/cli/program.hpp"
 
@@ -266,6 +267,12 @@ TEST_CASE("what a page tells to try next keeps the options of the run, and names
   told("sdpa --sentence \"i drink tea\" --d-k 2", "sdpa --causal --sentence \"i drink tea\" --d-k 2");
   told("sdpa --model none", "sdpa --causal --model none");
   told("lookup --sentence \"a b c\"", "lookup --explain 'temperature=0.1/weights[c]' --sentence \"a b c\"");
+  const std::string given = "sdpa --set 'Q=[[1,0]]' --set 'K=[[1,0],[0,1]]' --set 'V=[[1],[2]]'";
+  const std::string kept = R"( --set "Q=[[1,0]]" --set "K=[[1,0],[0,1]]" --set "V=[[1],[2]]")";
+  const std::string texts = R"( --source "a b" --target "a")";
+  told(given, "sdpa --causal" + texts + kept);
+  told(given, "sdpa --explain 'weights[a, b]'" + texts + kept);
+  told(given + " --source 'x y' --target z", "sdpa --causal --source \"x y\" --target \"z\"" + kept);
   const auto german = commands_on(output_of("self-attention --sentence \"der Hund jagt die Katze\""));
   CHECK(
       std::none_of(german.begin(), german.end(), [](const auto& one) { return contains(one, "--explain"); }));
@@ -290,6 +297,28 @@ TEST_CASE("a page tells what this run does: its mask, its temperature, why no mo
   const auto help = page_of("multihead --help");
   CHECK(contains(help, "in the place of a step; repeatable --"));
   CHECK(contains(page_of("self-attention --help"), "default the model's, 4 without one"));
+}
+
+TEST_CASE("a page tells of words that the lexicon lacks, and keeps those of the prompt") {
+  const auto page = in_one_line(output_of("generate --sentence 'the gnu sees the okapi'"));
+  CHECK(contains(page, "“gnu” is taken for a noun and read as “carrot”"));
+  CHECK(contains(page, "After \"okapi\" the model writes"));
+  CHECK(contains(page, "the text is “the gnu sees the okapi when"));
+  CHECK(contains(output_of("generate --sentence 'the gnu sees the okapi' --steps step=1/layer=2/weights"),
+                 "okapi"));
+}
+
+TEST_CASE("no page calls numbers random that are given") {
+  const std::string of_sdpa = "sdpa --set 'Q=[[1,0]]' --set 'K=[[1,0],[0,1]]' --set 'V=[[1],[2]]'";
+  for (const auto& page :
+       {of_sdpa, std::string("masking --set 'X=[[1,0],[0,1]]' --set W_Q=identity"),
+        std::string("cross-attention --set 'X_source=[[1,0],[0,1]]' --set 'X_target=[[1,0]]'")}) {
+    INFO(page);
+    const auto said = attn::lower_case(in_one_line(output_of(page)));
+    CHECK(contains(said, "what is not given is random"));
+    CHECK_FALSE(contains(said, "are random"));
+  }
+  CHECK(contains(output_of("sdpa --model none"), "The numbers are random"));
 }
 
 TEST_CASE("the entry that a refusal of --explain proposes is one of the run") {
