@@ -96,9 +96,15 @@ std::string add_common_names(DiffSettings& settings, const attn::StoredTrace& fi
     if (of_run.find(tensor.id) != nullptr || attn::renamed(tensor.id, settings.renames) != tensor.id)
       continue;
     auto meant = attn::meaning_of(tensor.id, ids).ids;
+    const auto is_step = [&](const auto& id) {
+      return !id.empty() && of_run.find(id)->kind == attn::Kind::step;
+    };
+    const auto step = std::find_if(meant.begin(), meant.end(), is_step);
+    const auto of_any_shape = step == meant.end() ? "" : *step;
     std::erase_if(meant, [&](const auto& id) {
       return id.empty() || of_run.find(id)->shape != tensor.shape;  // a part that the lesson lacks has no id
     });
+    if (meant.empty() && !of_any_shape.empty()) meant = {of_any_shape};  // which is told
     if (meant.empty()) continue;
     const auto theirs = read(file, tensor.id);
     const auto apart = [&](const auto& id) { return distance(theirs.view(), read(of_run, id).view()); };

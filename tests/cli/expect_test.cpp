@@ -193,6 +193,11 @@ TEST_CASE(
   const auto all = difference(expect("multihead --heads 2", file));
   CHECK(contains(all, "All 2 inputs and steps agree; "));
   CHECK(contains(all, " not compared."));
+  auto turned = mine;
+  for (auto& row : turned["attn_output"] = mine["attn_output"][0]) row = nlohmann::json::array({row});
+  CHECK(contains(
+      difference(expect("multihead --heads 2 --only-common", folder.write("turned.json", turned.dump()))),
+      "output is the first to differ: [5×1×"));
   mine["hidden"] = {1.0, 2.0};
   file = folder.write("mine.json", mine.dump());
   CHECK(contains(run(expect("multihead --heads 2 --only-common", file)).out, "no such tensor: hidden."));
