@@ -240,18 +240,19 @@ std::unique_ptr<attn::StoredTrace> as_inputs(const Lesson& lesson, const Options
 /// "heads = 2 is assumed …", where neither somebody nor the file says how many heads its weights are of.
 std::optional<std::string> assumed_heads(const Lesson& lesson, const Options& options,
                                          const attn::StoredTrace& file) {
-  if (!options.heads || is_typed(options, "heads") || file.header().lesson == lesson.name)
+  if (!lesson.uses("heads") || is_typed(options, "heads") || file.header().lesson == lesson.name)
     return std::nullopt;
   for (const auto& tensor : file.tensors()) {
     const auto input = find_input(lesson, options, tensor.id);
     const auto extents = input ? extents_of(lesson, *input, options) : std::vector<Extent>();
-    if (extents.empty() || !extents.back().name.starts_with("head·")) continue;
+    if (extents.size() != 2 || !extents[0].name.starts_with("d_model") || !extents[1].name.ends_with("d_k"))
+      continue;
     Ids possible;
     for (std::size_t heads = 1; heads <= tensor.shape.back(); ++heads)
       if (tensor.shape.back() % heads == 0) possible.push_back(std::to_string(heads));
     return fmt::format(
         "heads = {} is assumed: by their shapes the weights may be of {}, and --heads says it.",
-        *options.heads, attn::listed(possible, "or"));
+        options.heads.value_or(1), attn::listed(possible, "or"));
   }
   return std::nullopt;
 }
@@ -492,12 +493,23 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
   auto options = typed;
   follow_config(lesson, *file, options);
   Ids remarks;
+  const auto refuse_beside_others = [&](const std::string& path, const Ids& assumptions, const Ids& of_file) {
+    for (const auto& one : assumptions)
+      for (const auto& name : of_file)
+        if (one.starts_with(name + " is left out, because "))
+          throw attn::Error(
+              fmt::format("--input {}: {}; valid: one file without it, or a part of that, --input FILE:X",
+                          path, one.substr(0, one.size() - 1)));
+  };
   const auto refuse_without_inputs = [&](const std::string& paths, const std::string& held) {
     throw attn::Error(fmt::format("--input {} holds no input of {}{}; valid: {}", paths, lesson.name, held,
                                   describe_inputs(lesson, options)));
   };
   const auto held = tensors_in(*file, names_in(*file));
   const bool is_of_other = !file->header().lesson.empty() && file->header().lesson != lesson.name;
+  const bool merges_heads = is_of_other && file->find("Q_heads") != nullptr &&
+                            find_input(lesson, options, "Q") &&
+                            !attn::contains(possible_ids(lesson, options), "Q_heads");
   if (is_of_other) file = as_inputs(lesson, options, *file);
   if (has_other_names(lesson, options, *file) || (is_of_other && file->tensors().empty()) ||
       options.mask_true == attn::MaskTrue::hidden) {
@@ -511,8 +523,10 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
     for (std::size_t i = 0; i < names.size(); ++i)
       if (!names[i].empty() && std::all_of(names[i].begin(), names[i].end(), [&](const auto& name) {
             return attn::contains(own.other_names, name);
-          }))
+          })) {
+        refuse_beside_others(typed.input[i], remarks, names[i]);
         refuse_without_inputs(typed.input[i], tensors_in(*file, names[i]));
+      }
     if (!own.other_names.empty())
       remarks.push_back(fmt::format("Left aside, since this run has no such tensor: {}.",
                                     fmt::join(own.other_names, ", ")));
@@ -524,6 +538,11 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
     for (const auto& tensor : file->tensors()) taken.push_back(tensor.id);
     remarks.push_back(
         fmt::format("Taken from the trace of {}: {}.", file->header().lesson, attn::listed(taken, "and")));
+    if (merges_heads)
+      remarks.emplace_back(
+          "Its Q, K and V have all heads side by side and are taken for those of one head; Q_heads, K_heads "
+          "and "
+          "V_heads there have those of each.");
   }
   for (auto remark : {assumed_heads(lesson, options, *file), read_as_batch(*file)})
     if (remark) remarks.push_back(std::move(*remark));

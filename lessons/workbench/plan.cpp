@@ -58,16 +58,22 @@ void fill_in_sentences(const Lesson& lesson, Options& options) {
                             lesson.takes_source_alone ? ", or --source alone" : ""));
 }
 
-void refuse_repetition(const Lesson& lesson, const char* flag, const std::vector<std::string>& sentences) {
-  if (!lesson.takes_batches && sentences.size() > 1)
-    throw Error(fmt::format("--{} is given {} times, but {} takes no batch; valid: once", flag,
-                            sentences.size(), lesson.name));
+void refuse_repetition(const Lesson& lesson, const Options& options, const char* flag,
+                       const std::vector<std::string>& sentences) {
+  if (lesson.takes_batches || sentences.size() < 2) return;
+  if (options.typed.count(flag) == 0)
+    throw Error(fmt::format(
+        "the tensors of {} are of {} samples, but {} takes no batch; valid: those of one, without "
+        "an axis before tokens",
+        options.input.empty() ? "--set" : "--input", sentences.size(), lesson.name));
+  throw Error(fmt::format("--{} is given {} times, but {} takes no batch; valid: once", flag,
+                          sentences.size(), lesson.name));
 }
 
 void check_batches(const Lesson& lesson, const Options& options) {
-  refuse_repetition(lesson, "sentence", options.sentence);
-  refuse_repetition(lesson, "source", options.source);
-  refuse_repetition(lesson, "target", options.target);
+  refuse_repetition(lesson, options, "sentence", options.sentence);
+  refuse_repetition(lesson, options, "source", options.source);
+  refuse_repetition(lesson, options, "target", options.target);
   const bool has_target = !options.target.empty() || !lesson.takes_source_alone;
   if (has_target && options.source.size() != options.target.size())
     throw Error(fmt::format("{} --source but {} --target are given; valid: as many of one as of the other",

@@ -618,6 +618,11 @@ TEST_CASE("a mask beside a state dict is never dropped: it hides, or is refused 
   const auto ours = with({{"mask", table(3, true)}});
   CHECK(tensor_in(output_of(ours + " --format json"), "weights")["data"][0][0][0] == 1.0);
   CHECK(tensor_in(output_of(ours + " --mask-true hidden --format json"), "weights")["data"][0][0][0] == 0.0);
+  const auto both = merged({{"mask", json({{true, true, false}, {true, true, true}, {true, true, true}})}},
+                           {{"key_padding_mask", json({true, false, false})}});
+  const auto weights = tensor_in(output_of(with(both) + " --format json"), "weights")["data"][0];
+  CHECK((weights[0][0] == 0.0 && weights[0][1] == 1.0 && weights[0][2] == 0.0));
+  CHECK((weights[1][0] == 0.0 && weights[1][1] > 0.0 && weights[1][2] > 0.0));
   const auto set = [](const std::string& mask) {
     return tensor_in(output_of("sdpa --sentence 'a b' --steps mask --format json --set mask=" + mask),
                      "mask");
@@ -641,6 +646,23 @@ TEST_CASE("a layer of a state dict is taken by any part of its name, and a refus
   CHECK_THAT(refusal("multihead --heads 2 --input " + of_decoder + ":layers.0" + X),
              Catch::Contains("--input " + of_decoder + ":layers.0.cross_attn"));
   CHECK(run("multihead --heads 2 --input " + of_decoder + ":layers.0.cross_attn" + X).status == 0);
+  const auto before = folder.file("before.npz");
+  output_of("multihead --heads 2 --input " + file + ":layers.0" + X + " --output " + before);
+  CHECK_THAT(refusal("multihead --heads 2 --input " + file + ":layers.1 --input " + before),
+             Catch::Contains("is left out, because W_") && Catch::Contains("is there itself; valid: "));
+}
+
+TEST_CASE("heads are no samples where a lesson takes one text, and what is taken for one head is told") {
+  const Folder folder;
+  const auto file = folder.file("run.npz"), heads = folder.file("heads.json");
+  output_of("multihead --model none --sentence 'a b c' --d-model 4 --heads 2 --output " + file);
+  CHECK(contains(in_one_line(output_of("efficient --input " + file)), "are taken for those of one head"));
+  const auto Q = json({numbers(3, 4, 0.0), numbers(3, 4, 1.0)});
+  folder.write("heads.json", json{{"Q", Q}, {"K", Q}, {"V", Q}}.dump());
+  CHECK(
+      refusal("efficient --input " + heads) ==
+      "attnlab: the tensors of --input are of 2 samples, but efficient takes no batch; valid: those of one, "
+      "without an axis before tokens\n");
 }
 
 TEST_CASE("patterns takes a state dict, and the heads of weights beside one sentence or in their trace") {
@@ -651,6 +673,9 @@ TEST_CASE("patterns takes a state dict, and the heads of weights beside one sent
   };
   const auto weights = weights_of("multihead --heads 2 --input " + file)["data"];
   const auto theirs = weights_of("patterns --heads 2 --input " + file)["data"];
+  const auto page = in_one_line(output_of("patterns --input " + file));
+  CHECK(contains(page, "heads = 1 is assumed: by their shapes the weights may be of 1, 2 or 4"));
+  CHECK_FALSE(contains(page, "Nothing here is trained"));
   CHECK(theirs[1][2][0].get<double>() == Approx(weights[1][2][0].get<double>()).margin(1e-12));
   const auto alone = folder.write("weights.json", json{{"attn_output_weights", weights}}.dump());
   CHECK(weights_of("patterns --sentence 'a b c' --input " + alone)["axes"][0] == "head");

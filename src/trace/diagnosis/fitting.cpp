@@ -25,7 +25,10 @@ using Ids = std::vector<std::string>;
 class Fitting {
  public:
   Fitting(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true)
-      : dump_(dump), expected_(expected), mask_true_(meaning_of_true(dump, mask_true)) {}
+      : dump_(dump),
+        expected_(expected),
+        mask_true_(meaning_of_true(dump, mask_true)),
+        own_mask_true_(mask_true == MaskTrue::by_name ? MaskTrue::seen : mask_true) {}
 
   void take(const NamedTensor& tensor, const ExpectedTensor& tensor_expected, const std::string& sentence) {
     dump_.assume(sentence);
@@ -72,7 +75,8 @@ class Fitting {
 
   std::optional<Fitted> fit_one(const AnyTensor& tensor, const std::string& name, const Ids& axes,
                                 const ExpectedTensor& tensor_expected) const {
-    if (tensor_expected.dtype == Dtype::boolean) return as_mask(tensor, name, tensor_expected, mask_true_);
+    if (tensor_expected.dtype == Dtype::boolean)
+      return as_mask(tensor, name, tensor_expected, name == tensor_expected.id ? own_mask_true_ : mask_true_);
     return laid_out(in_kind_of(tensor, tensor_expected.dtype), axes, tensor_expected);
   }
 
@@ -161,6 +165,7 @@ class Fitting {
   Dump& dump_;
   const std::vector<ExpectedTensor>& expected_;
   MaskTrue mask_true_;
+  MaskTrue own_mask_true_;  ///< in a mask under the lesson's own name
 };
 
 /// The dump with an undecided tensor taken for one of the steps that it could be.

@@ -226,6 +226,8 @@ class Naming {
   }
 
   void decide(const std::string& id, std::vector<Claim>& claims) {
+    if (is_mask(id) && dump_.tensors.erase(id) > 0)  // what one of them hides is hidden
+      claims.insert(claims.begin(), {std::move(dump_.as_named.extract(id).mapped()), ""});
     Ids names;
     for (const auto& claim : claims) names.push_back(claim.tensor.name);
     if (dump_.tensors.contains(id)) {
