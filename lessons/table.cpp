@@ -21,15 +21,15 @@
 
 namespace lessons {
 
-extern const Lesson lookup, scoring, scaling, positional, seq2seq, transformer_block, classifier, generate,
-    efficient, ring, stability, patterns, training, backward, complexity;
+extern const Lesson scoring, scaling, positional, seq2seq, transformer_block, classifier, generate, efficient,
+    ring, stability, patterns, training, backward, complexity;
 
 namespace {
 
 /// Those with C++ of their own.
 std::vector<const Lesson*> lessons_of_the_program() {
   return {
-      &lookup,
+      &lookup_lesson(),
       &scoring,
       &scaling,
       &sdpa_lesson(),

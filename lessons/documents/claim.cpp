@@ -102,15 +102,18 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const std::s
       sheet.resolved({"", {}, formula::call("abs", {settled(sides.left) - settled(sides.right)})});
   const auto& left = difference.expr->parts[0]->parts[0];
   const auto& right = difference.expr->parts[0]->parts[1];
-  attn::Claim claim = {
-      .id = item.marks.id,
-      .claim = words,
-      .formula = fmt::format("max |{} − {}|", formula::page_text(left), formula::page_text(right)),
-      .value = maximum(difference, sheet, [](double x) { return x; }),
-      .limit = attn::exactly(0.0)};
+  const bool is_zero = right->op == formula::Op::number && right->number == 0.0;
+  attn::Claim claim = {.id = item.marks.id,
+                       .claim = words,
+                       .formula = fmt::format("max |{}|", formula::page_text(is_zero ? left : left - right)),
+                       .value = maximum(difference, sheet, [](double x) { return x; }),
+                       .limit = attn::exactly(0.0)};
   auto& trace = meanings.bench().trace;
   if (sides.is_exact) return trace.claim(claim);
-  claim.limit = rounding(trace, std::max(magnitude(left, sheet), magnitude(right, sheet)));
+  double size = std::max(magnitude(left, sheet), magnitude(right, sheet));
+  if (const auto& rounded = item.marks.rounded_as; !rounded.text().empty())
+    size = std::max(size, largest(settled(rounded), sheet));
+  claim.limit = rounding(trace, size);
   const double expected = largest({"", difference.axes, right}, sheet);
   expected == 0.0 ? trace.claim(claim) : claim_unless_lost(trace, claim, expected);
 }

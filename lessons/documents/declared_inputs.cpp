@@ -33,7 +33,8 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
                                                    describe_inputs(lesson, bench.options)));
   if (input->draw == Draw::given && !bench.has_given(about.id)) return meanings_.set(about.id, 0.0);
   formula::Axes axes;
-  if (has_batch(input->draw)) axes.emplace_back(Meanings::batch);
+  if (has_batch(input->draw) && meanings_.sheet().has_axis(Meanings::batch))
+    axes.emplace_back(Meanings::batch);
   for (const auto& extent : extents_of(lesson, *input, bench.options)) {
     if (!length_of(extent, bench.plan) && !bench.has_given(about.id))
       throw document::Error(block.place,
@@ -116,7 +117,7 @@ void DeclaredInputs::foresee(const formula::Definition& declaration) {
   for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)
     if (const auto length = length_of(extents[i], bench.plan); length && !sheet.has_axis(axes[i]))
       sheet.axis(axes[i], *length);
-  if (has_batch(input->draw)) axes.insert(axes.begin(), Meanings::batch);
+  if (has_batch(input->draw) && sheet.has_axis(Meanings::batch)) axes.insert(axes.begin(), Meanings::batch);
   auto view = foreseen(axes);
   view.is_whole = input->draw == Draw::page;  // a mask, which the page makes itself
   sheet.set(id, std::move(view));

@@ -59,7 +59,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell(sections[i], std::span(sections).subspan(i + 1));
     if (i != last_step) continue;
     steps_.require_all_defined();
-    if (!bench().is_mute()) tell_code_of(bench(), sheet(), results_);
+    if (!bench().is_mute()) tell_code_of(bench(), sheet(), results_, steps_.hidden());
   }
 }
 
@@ -135,7 +135,7 @@ void DocumentRun::tell_note(const Section& section) {
   const auto title = wording_.text_of(section.heading->prose, section.scope);
   std::string drawn;
   for (const auto* fence : section.of(Kind::fence))
-    drawn += (drawn.empty() ? "" : "\n") + wording_.text_of(fence->prose, section.scope);
+    drawn += (drawn.empty() ? "" : "\n") + wording_.drawn(*fence, section.scope);
   const auto& marks = section.heading->marks;
   const auto id = section.scope.prefix + (marks.id.empty() ? slug(title) : marks.id);
   require_new_name(id, section.heading->place);
@@ -163,8 +163,8 @@ void DocumentRun::tell_next(const Section& section) {
                             fmt::format("\"{}\" is no command; valid: attnlab …", item->code.text()));
     if (!meanings_.holds(item->marks.condition, section.scope)) continue;
     auto& list = item->marks.words.count("spare") > 0 ? spare : proposals;
-    list.push_back({bench().plan.lesson->command(item->code.text().substr(command.size())),
-                    wording_.text_of(item->prose, section.scope)});
+    const auto code = wording_.text_of(document::read_prose(item->code.part(command.size())), section.scope);
+    list.push_back({bench().plan.lesson->command(code), wording_.text_of(item->prose, section.scope)});
   }
   bench().try_next(proposals, spare);
 }

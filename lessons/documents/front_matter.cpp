@@ -74,7 +74,7 @@ std::vector<std::string_view> cut(std::string_view text) {
 /// `translation, pairs, name = translation-transformer`
 Trained trained_of(std::string_view model, const LessonCode& code) {
   const auto parts = cut(model);
-  Trained trained{.task = parts.at(0), .give = code.give};
+  Trained trained{.task = parts.at(0), .give = code.give, .hand_made = code.hand_made};
   const std::map<std::string_view, Reads> readers = {
       {"english", Reads::english}, {"pairs", Reads::pairs}, {"alike", Reads::alike}};
   const std::map<std::string_view, std::string_view*> names = {
@@ -86,12 +86,14 @@ Trained trained_of(std::string_view model, const LessonCode& code) {
     const auto reader = readers.find(parts[i]);
     if (at != std::string_view::npos && name != names.end())
       *name->second = parts[i].substr(at + equals.size());
+    else if (parts[i].substr(0, at) == "replaceable" && at != std::string_view::npos)
+      trained.replaceable.push_back(parts[i].substr(at + equals.size()));
     else if (reader != readers.end())
       trained.reads = reader->second;
     else
       throw attn::Error(
           fmt::format("model: a reader of {} is unknown; valid: english, pairs, alike, name = "
-                      "…, words = …, target words = …",
+                      "…, words = …, target words = …, replaceable = …",
                       parts[i]));
   }
   return trained;
@@ -146,7 +148,7 @@ const Functions& functions_of_all() {
 constexpr std::array keys = {"title", "teaches", "options",       "defaults",  "example",
                              "model", "probe",   "probe results", "worksheet", "worksheet given",
                              "code",  "lines",   "follow",        "axes",      "set",
-                             "page",  "after"};
+                             "page",  "after",   "sentences"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -187,6 +189,11 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   lesson.inputs = [&document, keys = lesson.options](const Options& given) {
     return inputs_of(document, keys, given);
   };
+  lesson.takes_batches = from_front(document, "sentences", [](std::string_view sentences) {
+    if (!sentences.empty() && sentences != "one")
+      throw attn::Error(fmt::format("sentences: \"{}\"; valid: one, or no such line", sentences));
+    return sentences.empty();
+  });
   lesson.run = code.run;
   if (code.run == nullptr)
     lesson.run = [&document](Workbench& bench) { DocumentRun(bench, functions_of_all()).tell(document); };

@@ -11,7 +11,8 @@ namespace lessons {
 
 /// What a lesson's document leaves to C++.
 struct LessonCode {
-  void (*give)(ModelInputs& inputs) = nullptr;                               ///< of the trained model
+  void (*give)(ModelInputs& inputs) = nullptr;  ///< of the trained model
+  attn::Model (*hand_made)() = nullptr;         ///< in the place of one that was trained
   void (*sharpen)(attn::Tensors& inputs, const Options& options) = nullptr;  ///< of the probe
   void (*run)(Workbench& bench) = nullptr;  ///< the document alone where null
 };

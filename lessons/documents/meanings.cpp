@@ -11,6 +11,7 @@
 #include "lessons/documents/at_place.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "trace/entry.hpp"
 
 namespace lessons {
@@ -65,6 +66,8 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
   set("has_mask", options.causal || options.window || is_padded || bench.trace.is_given("mask"));
   set("many_heads", 0.0);
   set("defined", !options.define.empty());
+  set("set", !options.set.empty());
+  set("rounding", rounding(bench.trace).bound);
 }
 
 void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts) {
@@ -75,8 +78,9 @@ void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::N
 
 void Meanings::read_axes(const document::Document& document) {
   const auto& plan = bench_.plan;
-  const auto lengths = plan.key_tokens().lengths();
-  sheet_.axis(batch, std::max<std::size_t>(1, lengths.size()));
+  const bool has_batch = document.front("sentences") != "one";
+  const auto lengths = has_batch ? plan.key_tokens().lengths() : std::vector<std::size_t>();
+  if (has_batch) sheet_.axis(batch, std::max<std::size_t>(1, lengths.size()));
   if (!lengths.empty()) {
     auto counts = formula::Numbers::from_shape({lengths.size()});
     std::copy(lengths.begin(), lengths.end(), counts.begin());
@@ -189,6 +193,7 @@ std::string Meanings::label(const std::string& axis, std::size_t place) const {
 }
 
 std::optional<std::size_t> Meanings::followed_place(const std::string& axis) {
+  if (const auto here = here_.find(axis); here != here_.end()) return here->second;
   auto& known = followed_[axis];
   if (known.steps == sheet_.definitions().size()) return known.place;
   known.steps = sheet_.definitions().size();

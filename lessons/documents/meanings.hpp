@@ -57,6 +57,14 @@ class Meanings {
   /// The token at that place, or the number of the place. Throws formula::Error.
   std::string label(const std::string& axis, std::size_t place) const;
 
+  /// Calls `say` and takes axes that are left open at this entry of the axis meanwhile.
+  template <class Say>
+  void at(const std::string& axis, std::size_t place, const Say& say) {
+    here_[axis] = place;
+    say();
+    here_.erase(axis);
+  }
+
   /// Where the page follows an axis, as far as the steps that say so are computed.
   std::optional<std::size_t> followed_place(const std::string& axis);
 
@@ -86,6 +94,7 @@ class Meanings {
   std::map<std::string, double> settings_;
   std::map<std::string, std::vector<formula::Expr>> follow_;
   std::map<std::string, Followed> followed_;
+  std::map<std::string, std::size_t> here_;     ///< where `at` is
   std::map<std::string, std::string> of_page_;  ///< steps that the front matter gave other names
 };
 

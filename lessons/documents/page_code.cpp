@@ -72,29 +72,38 @@ std::vector<std::string> with_aligned_equals(std::vector<std::string> lines) {
   return lines;
 }
 
-/// The step with which the code ends, and those that lead to it.
-std::set<std::string> needed_for(const std::vector<formula::Definition>& steps,
-                                 const std::vector<std::string>& results) {
-  const auto last = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) {
-    return results.empty() || std::find(results.begin(), results.end(), step.name) != results.end();
-  });
+/// The wanted steps, and those that lead to them.
+template <class IsWanted>
+std::set<std::string> needed_for(const std::vector<formula::Definition>& steps, const IsWanted& is_wanted) {
   std::set<std::string> needed;
-  for (auto step = last; step != steps.rend(); ++step) {
-    if (step != last && needed.count(step->name) == 0) continue;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    if (!is_wanted(step->name) && needed.count(step->name) == 0) continue;
     needed.insert(step->name);
     for (const auto& operand : formula::operands(step->expr)) needed.insert(operand);
   }
   return needed;
 }
 
+/// The step with which the code ends: the last one of `results`, or of all; empty where there is none.
+std::string last_of(const std::vector<formula::Definition>& steps, const std::vector<std::string>& results) {
+  const auto last = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) {
+    return results.empty() || std::find(results.begin(), results.end(), step.name) != results.end();
+  });
+  return last == steps.rend() ? "" : last->name;
+}
+
 }  // namespace
 
-void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results) {
+void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
+                  const std::set<std::string>& hidden) {
   const auto& steps = sheet.definitions();
-  const auto needed = needed_for(steps, results);
+  const auto last = last_of(steps, results);
+  const auto needed = needed_for(steps, [&](const auto& name) { return name == last; });
+  const auto shown = needed_for(steps, [&](const auto& name) { return hidden.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor";
   std::vector<std::string> lines, others;
   for (const auto& step : steps) {
+    if (needed.count(step.name) + shown.count(step.name) == 0) continue;
     auto& list = needed.count(step.name) > 0 ? lines : others;
     const auto of_step =
         is_xtensor ? formula::xtensor_lines(sheet, step, true) : formula::numpy_lines(sheet, step, true);

@@ -50,12 +50,22 @@ std::vector<formula::Expr> forms_on_page(const formula::Expr& x, const formula::
   return forms;
 }
 
+/// "weights · values" in the group "temperature=1/": what belongs to the step's own group is named without
+/// it.
+formula::Expr without_group(const formula::Expr& x, const std::string& group) {
+  formula::Node node =
+      *formula::with_parts(x, [&](const formula::Expr& part) { return without_group(part, group); });
+  if (node.op == formula::Op::entry && node.name.starts_with(group)) node.name.erase(0, group.size());
+  return formula::Expr(std::move(node));
+}
+
 }  // namespace
 
 void add_formula(attn::About& about, const formula::Definition& definition, const formula::Sheet& sheet) {
   about.formula = shapes_on_page(definition, sheet);
   if (!about.formula.empty()) return;
-  for (const auto& form : forms_on_page(definition.expr, sheet)) {
+  const auto group = definition.name.substr(0, definition.name.rfind('/') + 1);
+  for (const auto& form : forms_on_page(without_group(definition.expr, group), sheet)) {
     if (!about.formula.empty()) about.formula += " = ", about.mathml += "<mo>=</mo>";
     about.formula += formula::page_text(form);
     about.mathml += formula::mathml(form);

@@ -109,8 +109,8 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
   sheet.keep(definition, std::move(value));
 
   const auto& bench = meanings_.bench();
-  const formula::Axes shown(definition.axes.begin() + (definition.axes.front() == Meanings::batch),
-                            definition.axes.end());
+  auto shown = definition.axes;
+  std::erase(shown, Meanings::batch);
   attn::About about = {.id = id, .axes = shown, .explain = [this, definition](const attn::AnyTensor& theirs) {
                          return formula_behind(definition, meanings_.sheet(), theirs);
                        }};

@@ -38,6 +38,9 @@ class Steps {
   /// The note on what --define says.
   void tell_definitions() const;
 
+  /// The steps that no page shows.
+  const std::set<std::string>& hidden() const { return hidden_; }
+
   /// Throws attn::Error where --define speaks of no step.
   void require_all_defined() const;
 

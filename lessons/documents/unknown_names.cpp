@@ -64,8 +64,8 @@ class KnownNames {
     }
   }
 
-  std::set<std::string> names_ = {"trained", "batched",    "padded",  "words", "has_mask",
-                                  "defined", "many_heads", "lengths", "batch"};
+  std::set<std::string> names_ = {"trained", "batched",    "padded",  "words", "has_mask", "set",
+                                  "defined", "many_heads", "lengths", "batch", "rounding"};
 };
 
 /// Goes through all that a document says.
@@ -101,6 +101,16 @@ class Search {
   void look_into(const document::Marks& marks, const document::Place& place) {
     look_into(marks.condition, place);
     for (const auto& word : marks.words) look_into(word.second, place);
+    if (!marks.rounded_as.text().empty()) look_into(marks.rounded_as);
+  }
+
+  void look_into(const document::Source& formula) {
+    look_into(document::read_formula(formula), PlaceOf([&](std::size_t at) { return formula.place_of(at); }));
+  }
+
+  void look_into(const document::Row& row) {
+    if (!row.each.text().empty()) require(row.each.text(), row.each.place_of(0));
+    for (const auto& cell : row.cells) look_into(cell);
   }
 
   void look_into(const document::Prose& prose) {
@@ -130,12 +140,13 @@ class Search {
   void look_into(const document::Block& block) {
     look_into(block.marks, block.place);
     look_into(block.prose);
+    for (const auto& row : block.rows) look_into(row);
     if (block.definition)
       look_into(block.definition->expr, PlaceOf([&](std::size_t at) { return block.code.place_of(at); }));
     if (block.kind == Kind::flow)
       for (const auto& name : block.call.arguments)
         require(name.starts_with("from ") ? name.substr(5) : name, block.place);
-    if (block.kind == Kind::item && !is_command_or_action(block.code.text())) look_into_claim(block);
+    if (block.kind == Kind::item) look_into_item(block);
     if (!block.choice) return;
     for (const auto& branch : block.choice->branches) {
       look_into(branch.condition, block.place);
@@ -143,14 +154,14 @@ class Search {
     }
   }
 
-  static bool is_command_or_action(const std::string& code) {
-    return code.starts_with("attnlab ") || code.starts_with("do ");
-  }
-
-  void look_into_claim(const document::Block& item) {
+  /// A command, which may have values in it, or a claim.
+  void look_into_item(const document::Block& item) {
+    const auto& code = item.code.text();
+    if (code.starts_with("attnlab ")) return look_into(document::read_prose(item.code));
+    if (code.starts_with("do ")) return;
     const auto sides = sides_of(item);
-    for (const auto* side : {&sides.left, &sides.right})
-      look_into(document::read_formula(*side), PlaceOf([&](std::size_t at) { return side->place_of(at); }));
+    look_into(sides.left);
+    look_into(sides.right);
   }
 
   KnownNames known_;

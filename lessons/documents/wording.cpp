@@ -2,9 +2,11 @@
 
 #include <cmath>
 
+#include "attn/text/width.hpp"
 #include "document/prose.hpp"
 #include "lessons/documents/at_place.hpp"
 #include "lessons/documents/document_run.hpp"
+#include "lessons/workbench/columns.hpp"
 
 namespace lessons {
 
@@ -15,6 +17,38 @@ std::string Wording::paragraphs(const Section& section, bool short_page) const {
     text += (text.empty() ? "" : "\n") + text_of(block->prose, section.scope);
   }
   return text;
+}
+
+std::string Wording::drawn(const document::Block& fence, const Scope& scope) const {
+  return fence.rows.empty() ? text_of(fence.prose, scope) : table_of(fence.rows, scope);
+}
+
+std::string Wording::table_of(const std::vector<document::Row>& rows, const Scope& scope) const {
+  constexpr std::size_t most_places = 12, widest = 24;
+  std::vector<std::vector<std::string>> lines;
+  std::vector<bool> says_something;
+  const auto add = [&](const document::Row& row) {
+    auto& line = lines.emplace_back();
+    says_something.resize(std::max(says_something.size(), row.cells.size()));
+    for (const auto& cell : row.cells) {
+      line.push_back(attn::shorten(text_of(cell, scope), widest));
+      if (!line.back().empty()) says_something[line.size() - 1] = true;
+    }
+  };
+  for (const auto& row : rows) {
+    const auto& axis = row.each.text();
+    if (axis.empty()) {
+      add(row);
+      continue;
+    }
+    const auto length = at_place(row.each, [&] { return meanings_.sheet().size_of(axis); });
+    for (const auto& place : places_shown(length, most_places))
+      place ? meanings_.at(axis, *place, [&] { add(row); }) : void(lines.push_back({"…"}));
+  }
+  for (auto& line : lines)
+    for (std::size_t i = line.size(); i-- > 0;)
+      if (!says_something[i]) line.erase(line.begin() + static_cast<std::ptrdiff_t>(i));
+  return in_columns(lines);
 }
 
 std::string Wording::text_of(const document::Prose& prose, const Scope& scope,
@@ -37,7 +71,8 @@ std::string Wording::text_of(const document::Piece& piece, const Scope& scope,
 
 std::string Wording::number_of(const document::Piece& piece, const Scope& scope) const {
   constexpr double most_digits = 1e15;
-  const double number = meanings_.number(*piece.value, scope);
+  double number = meanings_.number(*piece.value, scope);
+  if (number == 0.0 || std::isnan(number)) number = std::abs(number);  // without a sign
   if (!piece.format.empty()) return fmt::format(fmt::runtime("{:" + piece.format + "}"), number);
   const bool is_whole = number == std::floor(number) && std::abs(number) < most_digits;
   return is_whole ? fmt::format("{:.0f}", number) : fmt::format("{:.4f}", number);
@@ -75,9 +110,8 @@ std::string Wording::call(const std::string& function, const document::Place& pl
 
 std::string Wording::shape(const std::string& name) const {
   const auto& tensor = meanings_.sheet().tensor(name);
-  const attn::Shape shape(tensor.shape.begin() + (tensor.axes.front() == Meanings::batch),
-                          tensor.shape.end());
-  return attn::to_string(shape);
+  const bool has_batch = formula::has(tensor.axes, Meanings::batch);  // in front of the others
+  return attn::to_string(attn::Shape(tensor.shape.begin() + has_batch, tensor.shape.end()));
 }
 
 }  // namespace lessons

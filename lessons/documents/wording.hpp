@@ -20,11 +20,15 @@ class Wording {
   std::string text_of(const document::Prose& prose, const Scope& scope,
                       const attn::Event* event = nullptr) const;
 
+  /// What a fence shows: its text, or its table, in which columns that say nothing are left out.
+  std::string drawn(const document::Block& fence, const Scope& scope) const;
+
   /// The paragraphs of a section; those of the short page alone without the ones that it leaves out.
   std::string paragraphs(const Section& section, bool short_page = false) const;
 
  private:
   std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event) const;
+  std::string table_of(const std::vector<document::Row>& rows, const Scope& scope) const;
   std::string number_of(const document::Piece& piece, const Scope& scope) const;
   std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
                       const attn::Event* event) const;

@@ -11,6 +11,7 @@
 #include "attn/text/tokens.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/entry.hpp"
+#include "trace/number.hpp"
 #include "trace/wording.hpp"
 
 namespace lessons {
@@ -163,9 +164,11 @@ std::string with_own_tokens(const std::string& command, const Plan& plan) {
     auto place = command.substr(begin, end - begin);
     const auto& own = (end == close ? keys : queries).tokens.front();
     const auto found = std::find(usual.front().begin(), usual.front().end(), place);
+    std::optional<double> index;
+    if (place.starts_with('#')) index = attn::number_in(place.substr(1));
     if (found != usual.front().end() && std::find(own.begin(), own.end(), place) == own.end())
-      place = attn::token_name(
-          own, std::min(static_cast<std::size_t>(found - usual.front().begin()), own.size() - 1));
+      index = static_cast<double>(found - usual.front().begin());
+    if (index) place = attn::token_name(own, std::min(static_cast<std::size_t>(*index), own.size() - 1));
     places += place + (end == close ? "" : ", ");
     begin = end == close ? close : end + 2;
   }

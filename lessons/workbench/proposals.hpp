@@ -30,7 +30,7 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
 std::string with_own_options(const std::string& command, const Options& options, const Lesson& lesson);
 
 /// The command, whose --explain names tokens of the lesson's own sentence, with the tokens of this run that
-/// stand in their places.
+/// stand in their places, and with the token for an index, "#2".
 std::string with_own_tokens(const std::string& command, const Plan& plan);
 
 }  // namespace lessons

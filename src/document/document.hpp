@@ -62,7 +62,14 @@ struct Marks {
   std::string follow{};  ///< "head = 1, query = 0": the entry of this step that is worked out
   std::map<std::string, std::optional<formula::Expr>> words{};
   std::string drawn_as{};        ///< `{drawn as mask}`: what a flow calls the step
+  Source rounded_as{};           ///< `{rounded as scores}`: of a claim, numbers that it is rounded with
   std::string solved{}, step{};  ///< `{solve fill}`, `{in masked}`: of a mistake's formula
+};
+
+/// A line of a table. With `each` it stands there once for each entry along that axis.
+struct Row {
+  Source each{};
+  std::vector<Prose> cells{};
 };
 
 struct Block {
@@ -70,7 +77,7 @@ struct Block {
     heading,    ///< prose: the title; level; marks
     formula,    ///< definition, or an input's declaration
     paragraph,  ///< prose
-    fence,      ///< prose, line by line as it stands
+    fence,      ///< prose, line by line as it stands; or a table, whose lines begin with |
     item,       ///< of a list: prose, and its formula between backticks
     call,       ///< `{do parameters}`
     flow,       ///< `{flow output, from scores, V}`: its call has the names
@@ -84,6 +91,7 @@ struct Block {
   std::size_t level = 0;
   Prose prose{};
   Marks marks{};
+  std::vector<Row> rows{};  ///< of a fence that is a table
   std::optional<formula::Definition> definition{};
   bool is_input = false;
   std::string draw{};  ///< of an input, `Q[query, d_k]: normal`: how its numbers come about

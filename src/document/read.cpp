@@ -164,6 +164,7 @@ class DocumentReader {
     if (mark.starts_with('#')) return marks.id = mark.substr(1), true;
     if (mark.starts_with("follow ")) return marks.follow = mark.substr(7), true;
     if (mark.starts_with("drawn as ")) return marks.drawn_as = mark.substr(9), true;
+    if (mark.starts_with("rounded as ")) return marks.rounded_as = source.part(11), true;
     if (mark.starts_with("solve ")) return marks.solved = mark.substr(6), true;
     if (mark.starts_with("in ")) return marks.step = mark.substr(3), true;
     if (mark.starts_with("if ")) return marks.condition = read_formula(source.part(3)), true;
@@ -201,9 +202,46 @@ class DocumentReader {
     for (; at_ < lines_.size() && !lines_[at_].starts_with("```"); ++at_)
       text += fmt::format("{}{}", at_ == begin ? "" : "\n", lines_[at_]);
     if (at_ == lines_.size()) throw Error(block.place, "``` without the ``` that ends it");
-    block.prose = read_prose(Source({document_.file, begin + 1, 1}, text));
+    if (text.starts_with('|'))
+      for (auto line = begin; line < at_; ++line)
+        block.rows.push_back(row(Source({document_.file, line + 1, 1}, lines_[line])));
+    else
+      block.prose = read_prose(Source({document_.file, begin + 1, 1}, text));
     ++at_;
     return block;
+  }
+
+  /// `| {each key} share of {token(key)} | {scores:.4f} |`
+  static Row row(const Source& line) {
+    const std::string_view text = line.text(), each = "{each ";
+    if (!text.starts_with('|'))
+      throw Error(line.place_of(0), "a line of a table without a |; valid: | a | b |");
+    Row row;
+    for (std::size_t begin = 1; !without_blanks(text.substr(begin)).empty();) {
+      const auto end = begin + end_of_cell(text.substr(begin));
+      auto cell = line.part(begin, end).without_blanks();
+      if (row.cells.empty() && cell.text().starts_with(each)) {
+        const auto brace = cell.text().find('}');
+        const auto axis = cell.part(each.size(), brace).without_blanks();
+        if (brace == std::string::npos || axis.text().empty())
+          throw Error(cell.place_of(0), "{each …} without an axis; valid: | {each key} …");
+        row.each = axis;
+        cell = cell.part(brace + 1).without_blanks();
+      }
+      row.cells.push_back(read_prose(cell));
+      begin = std::min(end + 1, text.size());
+    }
+    return row;
+  }
+
+  /// Where the | stands that ends it, outside of braces.
+  static std::size_t end_of_cell(std::string_view text) {
+    bool is_inside = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '{' || text[i] == '}') is_inside = text[i] == '{';
+      if (text[i] == '|' && !is_inside) return i;
+    }
+    return text.size();
   }
 
   Block formula() {

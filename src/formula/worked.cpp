@@ -127,10 +127,15 @@ class Working {
   Worked over_axis(const Expr& x, const Places& at) const {
     const auto length = sheet_.size_of(x->axis);
     if (x->name == "softmax" || x->name == "unguarded_softmax") {
-      const auto score = [&](const Index& place) { return (*this)(x->parts[0], at.with(x->axis, place[0])); };
+      const auto& operand = x->parts[0];
+      const bool is_divided =
+          operand->op == Op::call && operand->name == "/" && operand->parts[1]->op == Op::number;
+      const auto& shared_out = is_divided ? operand->parts[0] : operand;
+      const double divisor = is_divided ? operand->parts[1]->number : 1.0;
+      const auto score = [&](const Index& place) { return (*this)(shared_out, at.with(x->axis, place[0])); };
       if (x->name == "unguarded_softmax" && sees_nothing(score, length))
         return std::numeric_limits<double>::quiet_NaN();
-      return attn::worked_softmax(attn::WorkedOut(score), length)({at.at(x->axis)});
+      return attn::worked_softmax(attn::WorkedOut(score), length, divisor)({at.at(x->axis)});
     }
     if (x->name == "mean") return attn::mean_of(along(x, at));
     if (x->name == "layer_norm") return normed(x, at);

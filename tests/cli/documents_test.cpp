@@ -74,7 +74,8 @@ TEST_CASE("xtensor: --code shows the page's code in xtensor, and --format cpp is
   CHECK_THAT(program, Catch::Matchers::StartsWith("// g++ ") && Contains("expect(\"weights\", weights,"));
   const auto refused = run("backward --format cpp");
   CHECK(refused.status == 2);
-  CHECK_THAT(refused.err, Contains("--format cpp") && Contains("sdpa, self-attention, cross-attention, masking, multihead"));
+  CHECK_THAT(refused.err, Contains("--format cpp") &&
+                              Contains("sdpa, self-attention, cross-attention, masking, multihead"));
 }
 
 namespace {
@@ -106,6 +107,60 @@ TEST_CASE("a word of a page changes with its file") {
                    "\n# A new part  {#new}\n\nThe largest score is {max(query, key) scores:.1f}.\n");
   CHECK_THAT(with_data(documents.data(), "sdpa --model none").out,
              Contains("A new part") && Contains("The largest score is"));
+}
+
+TEST_CASE("a fence of lines that begin with | is a table, with a line for each entry of an axis") {
+  const Documents documents;
+  documents.change("sdpa.md", "", R"(
+# A table  {#a-table}
+
+```
+| | largest | {if causal}may see{end} |
+| {each query} row of {token(query)} | {max(key) weights:.2f} | {if causal}{sum(key) where(mask, 1, 0)}{end} |
+| in all | {max(query, key) weights:.1f} | |
+```
+)");
+  const std::string weights = " --set Q=[[0],[1]] --set K=[[0],[1]] --set V=[[0],[1]]";
+  const auto page = [&](const std::string& options) {
+    return with_data(documents.data(), "sdpa" + options).out;
+  };
+  CHECK_THAT(
+      page(" --sentence 'a b'" + weights),
+      Contains(
+          "A table\n            largest\n  row of a     0.50\n  row of b     0.73\n  in all        0.7\n"));
+  CHECK_THAT(page(" --sentence 'a b' --causal" + weights),
+             Contains("largest  may see\n  row of a     1.00        1\n  row of b     0.73        2\n  in "
+                      "all        1.0\n"));
+  const auto long_one = page(" --sentence 'a b c d e f g h i j k l m' --model none");
+  CHECK_THAT(long_one, Contains("row of f") && Contains("\n  …\n") && Contains("row of h"));
+  CHECK_THAT(long_one, !Contains("row of g"));
+}
+
+TEST_CASE("a claim that inherits the rounding of other numbers has their limit") {
+  const Documents documents;
+  const auto limit_with = [&](const std::string& mark) {
+    documents.change("sdpa.md", "# Try next",
+                     "- shares: `max(key) weights - max(key) weights ≈ 0` {#own}" + mark + "\n\n# Try next");
+    const auto trace =
+        with_data(documents.data(), "sdpa --sentence 'a b' --set Q=[[300],[1]] --format json").out;
+    const auto events = nlohmann::json::parse(trace)["events"];
+    for (const auto& event : events)
+      if (event["id"] == "own") return event["limit"].get<std::string>();
+    return std::string();
+  };
+  CHECK(limit_with("") == "<= 1e-11");
+  CHECK(limit_with(" {rounded as Q}") == "<= 1e-09");
+}
+
+TEST_CASE("a lesson of one sentence has no batch axis, and its commands have the run's values") {
+  CHECK_THAT(run("lookup --sentence a --sentence b").err, Contains("lookup takes no batch"));
+  CHECK_THAT(output_of("lookup"), Contains("--explain 'temperature=0.1/weights[red]'"));
+  CHECK_THAT(output_of("lookup --sentence 'a a'"), Contains("--explain 'temperature=0.1/weights[a#2]'"));
+  CHECK_THAT(output_of("lookup --sentence 'red red blue'"),
+             Contains("2 keys have the best score") && Contains("the output is the mean over the best keys"));
+  CHECK_THAT(output_of("lookup --define 'temperature=0.1/weights = softmax(key) (scores / 0.2)' --steps "
+                       "temperature=0.1/weights"),
+             Contains("softmax(scores / 0.2)"));
 }
 
 TEST_CASE("a flow follows from the formulas of the document and of the run") {
@@ -151,6 +206,8 @@ TEST_CASE("what is wrong with a document is said with its place") {
         Fault{"sdpa.md", "K[key, d_k]: normal", "K[key, d_k]: drawn", "the input K is drawn as \"drawn\""},
         Fault{"sdpa.md", "{at output,", "{at outputs,", "{at outputs}: there is no such step; valid: K, Q"},
         Fault{"sdpa.md", "{flow}", "{flow outputs}", "the tensor outputs is unknown; valid: K, Q"},
+        Fault{"sdpa.md", "", "\n# A  {#a}\n\n```\n| a |\nb |\n```\n", "a line of a table without a |"},
+        Fault{"sdpa.md", "", "\n# A  {#a}\n\n```\n| {each word} b |\n```\n", "the axis word is unknown"},
         Fault{"parts/scores.md", scaled, scaled.substr(2), "2 blanks before the text; valid: 4"},
         Fault{"parts/scores.md", scaled, "    scaled = scores/d_k",
               "column 14: scores/d_k is unknown (operators stand between blanks: scores / d_k)"},

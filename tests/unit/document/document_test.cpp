@@ -64,6 +64,22 @@ TEST_CASE("A document is front matter, headings, formulas, prose and items", "[d
   CHECK(page.blocks[5].marks.id == "zero");
 }
 
+TEST_CASE("A fence whose lines begin with | is a table", "[document]") {
+  const auto page =
+      document::read("page.md", "```\n| | T = 1 |\n| {each key} of {token(key)} | {x:.2f} | |\n```\n");
+  REQUIRE(page.blocks.size() == 1);
+  const auto& rows = page.blocks[0].rows;
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].each.text().empty());
+  CHECK(rows[0].cells.size() == 2);
+  CHECK(rows[0].cells[0].empty());
+  CHECK(rows[1].each.text() == "key");
+  REQUIRE(rows[1].cells.size() == 3);
+  CHECK(rows[1].cells[0][0].text == "of ");
+  CHECK(rows[1].cells[0][1].call->name == "token");
+  CHECK(rows[1].cells[1][0].format == ".2f");
+}
+
 TEST_CASE("What is wrong with a document is said with its line and column", "[document]") {
   using Catch::Matchers::StartsWith;
   CHECK_THAT(refusal("One.\n\nThe {if a}rest.\n"), StartsWith("page.md, line 3, column 5: {if …} without"));
@@ -74,6 +90,9 @@ TEST_CASE("What is wrong with a document is said with its line and column", "[do
   CHECK_THAT(refusal("---\ntitle: a\n"), StartsWith("page.md, line 3"));
   CHECK_THAT(refusal("{if a}\nb\n"), StartsWith("page.md, line 1, column 1: {if …} without"));
   CHECK_THAT(refusal("a\n\n{end}\n"), StartsWith("page.md, line 3"));
+  CHECK_THAT(refusal("```\n| a |\nb |\n```\n"), StartsWith("page.md, line 3, column 1: a line of a table"));
+  CHECK_THAT(refusal("```\n| a | {b |\n```\n"), StartsWith("page.md, line 2, column 7: a { without"));
+  CHECK_THAT(refusal("```\n| {each } a |\n```\n"), StartsWith("page.md, line 2, column 3: {each …} without"));
 }
 
 TEST_CASE("A mutated document is read or refused with a place in it", "[document]") {
@@ -81,7 +100,8 @@ TEST_CASE("A mutated document is read or refused with a place in it", "[document
   CAPTURE(seed);
   std::mt19937 random(seed);
   const std::vector<std::string> files = {file_named("sdpa.md"), file_named("masking.md"),
-                                          file_named("cross-attention.md"), file_named("parts/mixture.md")};
+                                          file_named("cross-attention.md"), file_named("lookup.md"),
+                                          file_named("parts/mixture.md")};
   const std::string inserted = "{}[]()`-#:\n ,=*/^\\\"{if }{end}{else}{use }{do }";
   const char* wanted = std::getenv("ATTNLAB_DOCUMENTS");
   const auto count = wanted == nullptr ? 3000 : std::stoi(wanted);
