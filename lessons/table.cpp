@@ -15,14 +15,15 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
+#include "lessons/positional.hpp"
 #include "lessons/sdpa.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/diagnosis/listed.hpp"
 
 namespace lessons {
 
-extern const Lesson scoring, scaling, positional, seq2seq, transformer_block, classifier, generate, efficient,
-    ring, stability, patterns, training, backward, complexity;
+extern const Lesson scoring, scaling, seq2seq, transformer_block, classifier, generate, efficient, ring,
+    stability, patterns, training, backward, complexity;
 
 namespace {
 
@@ -37,7 +38,7 @@ std::vector<const Lesson*> lessons_of_the_program() {
       &cross_attention_lesson(),
       &masking_lesson(),
       &multihead_lesson(),
-      &positional,
+      &positional_lesson(),
       &seq2seq,
       &transformer_block,
       &classifier,

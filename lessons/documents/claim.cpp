@@ -16,10 +16,16 @@ namespace lessons {
 
 Sides sides_of(const document::Block& item) {
   const auto& code = item.code.text();
-  const std::string about = " ≈ ", equal = " = ";
+  const std::string about = " ≈ ", equal = " = ", differs = " ≠ ", by = " by ";
   const auto cut = [&](std::size_t at, const std::string& sign) {
-    return Sides{item.code.part(0, at), item.code.part(at + sign.size()), sign == equal};
+    return Sides{
+        .left = item.code.part(0, at), .right = item.code.part(at + sign.size()), .is_exact = sign == equal};
   };
+  if (const auto at = code.find(differs), least = code.find(by); at != code.npos && least != code.npos)
+    return {.left = item.code.part(0, at),
+            .right = item.code.part(at + differs.size(), least),
+            .is_exact = false,
+            .least = item.code.part(least + by.size())};
   if (const auto at = code.find(about); at != std::string::npos) return cut(at, about);
   int depth = 0;
   for (std::size_t i = 0; i + equal.size() <= code.size(); ++i) {
@@ -29,8 +35,10 @@ Sides sides_of(const document::Block& item) {
   }
   throw document::Error(
       item.code.text().empty() ? item.place : item.code.place_of(0),
-      code.empty() ? "a claim without its formula; valid: `left = right` or `left ≈ right` behind the words"
-                   : fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right", code));
+      code.empty()
+          ? "a claim without its formula; valid: `left = right` or `left ≈ right` behind the words"
+          : fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right, left ≠ right by number",
+                        code));
 }
 
 namespace {
@@ -66,7 +74,7 @@ formula::Expr with_sizes(const formula::Expr& x) {
 }
 
 double largest(const formula::Expr& x, formula::Sheet& sheet) {
-  return largest(sheet.resolved({"", {}, x}), sheet);
+  return largest(sheet.resolved({"", formula::free_axes(x), x}), sheet);
 }
 
 /// How large the numbers are that a value is rounded at. What is computed again is rounded at the size of
@@ -110,6 +118,12 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const std::s
                        .limit = attn::exactly(0.0)};
   auto& trace = meanings.bench().trace;
   if (sides.is_exact) return trace.claim(claim);
+  if (!sides.least.text().empty()) {
+    const double bound = rounding(trace, largest({"", difference.axes, right}, sheet)).bound;
+    claim.limit = attn::at_least(bound);
+    if (2.0 * bound <= largest(settled(sides.least), sheet)) trace.claim(claim);
+    return;
+  }
   double size = std::max(magnitude(left, sheet), magnitude(right, sheet));
   if (const auto& rounded = item.marks.rounded_as; !rounded.text().empty())
     size = std::max(size, largest(settled(rounded), sheet));

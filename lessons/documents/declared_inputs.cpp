@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "attn/ops/dropout.hpp"
+#include "lessons/documents/documents.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -23,7 +24,7 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
   if (block.draw == "lengths") return tell_lengths(about);
   if (meanings_.sheet().tensors().count(about.id) > 0)
     throw formula::Error(0, fmt::format("there are two tensors of the name {}", about.id));
-  if (block.draw == "mask") return tell_mask(about);
+  if (block.draw == "mask" || block.draw == "padding") return tell_mask(about, block.draw == "padding");
   if (block.draw == "dropout") return tell_dropout_mask(about, meanings_.sheet().tensor(weights));
   auto& bench = meanings_.bench();
   const auto& lesson = *bench.plan.lesson;
@@ -32,6 +33,11 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
     throw document::Error(block.place, fmt::format("{} is no input of the lesson; valid: {}", about.id,
                                                    describe_inputs(lesson, bench.options)));
   if (input->draw == Draw::given && !bench.has_given(about.id)) return meanings_.set(about.id, 0.0);
+  if (const auto table = table_of(block); !table.empty()) return tell_rows(about, table);
+  const auto& declared = block.definition->axes;
+  const bool has_own_axes = std::any_of(declared.begin(), declared.end(),
+                                        [](const auto& axis) { return axis.find('/') != axis.npos; });
+  if (has_own_axes) return tell_table(about, declared);
   formula::Axes axes;
   if (has_batch(input->draw) && meanings_.sheet().has_axis(Meanings::batch))
     axes.emplace_back(Meanings::batch);
@@ -58,9 +64,28 @@ void DeclaredInputs::tell_lengths(attn::About about) {
   meanings_.bench().trace.settled_input(about, counts);
 }
 
-void DeclaredInputs::tell_mask(const attn::About& about) {
-  const auto& plan = meanings_.bench().plan;
-  mask_ = meanings_.bench().mask(plan.query_tokens(), plan.key_tokens(), about.title);
+/// A matrix with an axis `t5/bucket` of its own.
+void DeclaredInputs::tell_table(const attn::About& about, const formula::Axes& axes) {
+  auto& bench = meanings_.bench();
+  auto& sheet = meanings_.sheet();
+  const std::array<std::size_t, 2> shape = {sheet.size_of(axes.at(0)), sheet.size_of(axes.at(1))};
+  keep(about.id, axes, bench.input<2>(about, shape));
+}
+
+void DeclaredInputs::tell_rows(attn::About about, const std::string& table) {
+  auto& bench = meanings_.bench();
+  const auto& axis = meanings_.bench().plan.key_tokens();
+  about.axes = {"token"};
+  const auto rows = bench.trace.input(about, Integers<1>({axis.length()}, 0));
+  for (const auto row : rows) bench.checked_index(about.id, row, meanings_.sheet().tensor(table).shape[0]);
+  meanings_.set_whole(about.id, about.axes, xt::cast<double>(rows));
+}
+
+void DeclaredInputs::tell_mask(const attn::About& about, bool of_padding_alone) {
+  auto& bench = meanings_.bench();
+  const auto& plan = bench.plan;
+  mask_ = of_padding_alone ? bench.padding_mask(plan.key_tokens())
+                           : bench.mask(plan.query_tokens(), plan.key_tokens(), about.title);
   set_mask(mask_);
 }
 

@@ -34,7 +34,9 @@ class DeclaredInputs {
   bool has_told_lengths() const { return has_told_lengths_; }
 
  private:
-  void tell_mask(const attn::About& about);
+  void tell_mask(const attn::About& about, bool of_padding_alone);
+  void tell_rows(attn::About about, const std::string& table);
+  void tell_table(const attn::About& about, const formula::Axes& axes);
   void tell_dropout_mask(attn::About about, const formula::View& weights);
   template <std::size_t N>
   void keep(const std::string& id, const formula::Axes& axes, Tensor<N> tensor);

@@ -27,8 +27,7 @@ std::string slug(const std::string& title) {
   return id;
 }
 
-/// Whether a paragraph of it is off the short page.
-bool has_more_under_all(const Section& section) {
+bool is_longer_with_all(const Section& section) {
   const auto paragraphs = section.of(Kind::paragraph);
   return std::any_of(paragraphs.begin(), paragraphs.end(),
                      [](const auto* paragraph) { return paragraph->marks.words.count("with --all") > 0; });
@@ -99,10 +98,10 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
     const auto id = section.scope.id_of(*formula);
     attn::OnPage on_page = {.id = id, .in_one_line = has("one line"), .has_table = !has("no table")};
     if (const auto* remark = outline_.remark_on(id))
-      on_page.notice = [this, remark, scope = section.scope](const attn::Event& event) {
-        return wording_.text_of(*remark, scope, &event);
-      };
-    else if (has_more_under_all(section))
+      on_page.notice = [this, &prose = remark->block->prose,
+                        scope = remark->scope.depth > 0 ? remark->scope : section.scope](
+                           const attn::Event& event) { return wording_.text_of(prose, scope, &event); };
+    else if (is_longer_with_all(section))
       on_page.notice = [this, section](const attn::Event&) { return wording_.paragraphs(section, true); };
     page.push_back(std::move(on_page));
   }

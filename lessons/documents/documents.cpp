@@ -13,7 +13,9 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/utf8.hpp"
+#include "document/prose.hpp"
 #include "formula/functions.hpp"
+#include "formula/parse.hpp"
 #include "trace/data_folder.hpp"
 
 namespace lessons {
@@ -114,9 +116,10 @@ constexpr std::array draw_words = {DrawWord{"normal", Draw::normal}, DrawWord{"e
                                    DrawWord{"weight", Draw::weight}, DrawWord{"zeros", Draw::zeros},
                                    DrawWord{"ones", Draw::ones},     DrawWord{"given", Draw::given},
                                    DrawWord{"mask", Draw::page},     DrawWord{"dropout", Draw::page},
-                                   DrawWord{"lengths", Draw::page}};
+                                   DrawWord{"lengths", Draw::page},  DrawWord{"padding", Draw::page}};
 
 Draw draw_of(const document::Block& block) {
+  if (!table_of(block).empty()) return Draw::given;
   const auto* const found = std::find_if(draw_words.begin(), draw_words.end(),
                                          [&](const auto& known) { return known.word == block.draw; });
   if (found != draw_words.end()) return found->draw;
@@ -148,7 +151,24 @@ std::string path_of(const std::string& name) {
   return path.string();
 }
 
+/// The axis as inputs have it: one with a group, `t5/bucket`, has a length of its own, and one that the front
+/// matter has under `at least` may be longer.
+std::string extent_in(const document::Document& document, const std::string& axis) {
+  const auto slash = axis.rfind('/');
+  if (slash == std::string::npos) return axis;
+  auto extent = axis.substr(slash + 1) + "=";
+  for (const auto& one : document::cut_at_commas(document.front("at least")))
+    if (const auto least = formula::parse_definition(one); least.name == axis)
+      extent += least.expr->name + "…";
+  return extent;
+}
+
 }  // namespace
+
+std::string table_of(const document::Block& block) {
+  constexpr std::string_view rows = "rows of ";
+  return block.draw.starts_with(rows) ? block.draw.substr(rows.size()) : "";
+}
 
 std::vector<Declared> declared_in(const document::Document& document) {
   Declarations declarations;
@@ -163,7 +183,10 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
   for (const auto& declared : declared_in(document)) {
     const auto& [block, id, conditions] = declared;
     if (!block->is_input || choices.leave_out(declared)) continue;
-    Input input = {id, block->definition->axes, draw_of(*block)};
+    Input input = {.id = id, .axes = block->definition->axes, .draw = draw_of(*block)};
+    for (auto& axis : input.axes) axis = extent_in(document, axis);
+    input.rows_of = table_of(*block);
+    input.is_multiplied = input.rows_of.empty();
     const bool is_known =
         std::any_of(inputs.begin(), inputs.end(), [&](const auto& known) { return known.id == input.id; });
     if (is_known || block->draw == "lengths") continue;

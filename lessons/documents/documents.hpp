@@ -39,6 +39,9 @@ struct Declared {
 /// All of them, in their order; those that a condition leaves out, too. Throws document::Error.
 std::vector<Declared> declared_in(const document::Document& document);
 
+/// Of an input `reads[token]: rows of table` the table; of others nothing.
+std::string table_of(const document::Block& block);
+
 /// The inputs that a document and its parts declare, for a lesson with these keys of options, as far as these
 /// options decide which there are. Throws document::Error for an unknown way to come by its numbers.
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,

@@ -52,6 +52,18 @@ formula::Sheet::Round rounding_to(const Workbench& bench) {
   };
 }
 
+/// How long an axis is of which a given tensor may have more. Of a table whose rows another input names it
+/// may have fewer, too.
+std::size_t length_in_use(const Workbench& bench, const Input& input, const Extent& extent) {
+  const auto inputs = bench.plan.lesson->inputs(bench.options);
+  const bool is_free =
+      bench.has_given(input.id) && std::any_of(inputs.begin(), inputs.end(), [&](const Input& other) {
+        return other.rows_of == input.id && bench.has_given(other.id);
+      });
+  const auto least = is_free ? 1 : length_of(extent, bench.plan).value_or(1);
+  return bench.length_of_given(input.id, extent.name, least);
+}
+
 }  // namespace
 
 Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench)) {
@@ -86,14 +98,21 @@ void Meanings::read_axes(const document::Document& document) {
     std::copy(lengths.begin(), lengths.end(), counts.begin());
     set_whole("lengths", {batch}, std::move(counts));
   }
-  for (const auto& declared : declared_in(document))
-    for (const auto& name : declared.block->definition->axes) {
+  for (const auto& declared : declared_in(document)) {
+    const auto& axes = declared.block->definition->axes;
+    if (const auto input = find_input(*plan.lesson, bench_.options, declared.id)) {
+      const auto extents = extents_of(*plan.lesson, *input, bench_.options);
+      for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)
+        if (extents[i].may_be_longer) sheet_.axis(axes[i], length_in_use(bench_, *input, extents[i]));
+    }
+    for (const auto& name : axes) {
       const auto extent = extent_of(name, *plan.lesson, bench_.options);
       const auto length = length_of(extent, plan).value_or(0);
       if (length == 0) continue;
       sheet_.axis(name, length);
       if (const auto* tokens = text_of(extent.dimension, plan)) bench_.label({name}, *tokens);
     }
+  }
 }
 
 void Meanings::read_front(const document::Document& document) {
@@ -128,6 +147,9 @@ std::string Meanings::step_named(const std::string& id) const {
 
 std::optional<double> Meanings::setting(const std::string& name) const {
   const auto found = settings_.find(name);
+  constexpr std::string_view given = "=given";
+  if (const auto id = name.substr(0, name.rfind(given)); name.ends_with(given))
+    if (find_input(*bench_.plan.lesson, bench_.options, id)) return bench_.has_given(id);
   return found != settings_.end() ? found->second : option_in_formulas(bench_.options, name);
 }
 

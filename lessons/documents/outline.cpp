@@ -58,7 +58,7 @@ void Outline::add(std::vector<Section>& sections, const document::Block& block, 
     case Kind::use:
       return add_part(sections, block, scope);
     case Kind::remark:
-      remarks_.push_back({scope.prefix + block.call.name, &block, scope});
+      remarks_.push_back({scope.prefix + scope.name_of(block.call.name), &block, scope});
       return;
     case Kind::call:
     case Kind::flow:
@@ -139,12 +139,19 @@ bool Outline::is_about(const Remark& remark, const Section& section) const {
   });
 }
 
-const document::Prose* Outline::remark_on(const std::string& step) const {
+const document::Prose& Outline::title_of(const Section& section) const {
+  const auto* title = &section.heading->prose;
+  for (const auto& remark : remarks_)
+    if (!remark.block->marks.title.empty() && is_about(remark, section)) title = &remark.block->marks.title;
+  return *title;
+}
+
+const Outline::Remark* Outline::remark_on(const std::string& step) const {
   const auto found = std::find_if(remarks_.rbegin(), remarks_.rend(), [&](const auto& remark) {
     return meanings_.step_named(remark.id) == step && !remark.block->prose.empty() &&
            meanings_.holds(remark.block->marks.condition, remark.scope);
   });
-  return found == remarks_.rend() ? nullptr : &found->block->prose;
+  return found == remarks_.rend() ? nullptr : &*found;
 }
 
 }  // namespace lessons

@@ -55,8 +55,18 @@ class Outline {
   /// Whether that word, `with --all`, stands behind the block, around its part, or in a remark on its step.
   bool has(const Section& section, const document::Block* block, const std::string& word) const;
 
-  /// What the last remark on a step says, or null.
-  const document::Prose* remark_on(const std::string& step) const;
+  /// A remark on a step, with the names that it has.
+  struct Remark {
+    std::string id;
+    const document::Block* block;
+    Scope scope;
+  };
+
+  /// The last remark on a step that says something, or null.
+  const Remark* remark_on(const std::string& step) const;
+
+  /// What the heading says, or the last remark on its step that has a title.
+  const document::Prose& title_of(const Section& section) const;
 
   /// The steps of the document, those that are left out, too.
   const std::set<std::string>& steps() const { return steps_; }
@@ -65,12 +75,6 @@ class Outline {
   const std::map<std::string, std::string>& drawn_as() const { return drawn_as_; }
 
  private:
-  struct Remark {
-    std::string id;
-    const document::Block* block;
-    Scope scope;
-  };
-
   void add_all(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
                const Scope& scope);
   void add(std::vector<Section>& sections, const document::Block& block, const Scope& scope);

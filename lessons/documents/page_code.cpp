@@ -41,22 +41,36 @@ std::vector<std::string> with_projections_joined(const std::vector<std::string>&
   return joined;
 }
 
-/// A line of code that is wider than a page is cut behind the last minus sign in brackets that fits.
-std::vector<std::string> cut_to_page(const std::vector<std::string>& lines) {
+/// Where a line that is wider than a page may be cut: behind the last minus sign in parentheses that fits,
+/// else behind another sign or a comma there. 0 where nowhere, and of a line that fits.
+std::size_t cut_of(const std::string& line) {
   constexpr std::size_t widest = 76;
-  std::vector<std::string> cut;
-  for (const auto& line : lines) {
-    const auto open = line.find('('), end = line.rfind(" - ", widest - 3);
-    const bool is_wide =
-        attn::display_width(line) > widest && open != line.npos && end != line.npos && open < end;
-    if (!is_wide) {
-      cut.push_back(line);
-      continue;
+  if (attn::display_width(line) <= widest) return 0;
+  for (const std::string_view signs : {"-", "+*/,"}) {
+    std::size_t cut = 0;
+    int depth = 0;
+    for (std::size_t i = 0; i + 1 < std::min(widest, line.size()); ++i) {
+      if (line[i] == '(' || line[i] == '[') ++depth;
+      if (line[i] == ')' || line[i] == ']') --depth;
+      if (depth > 0 && signs.find(line[i]) != signs.npos && line[i + 1] == ' ') cut = i + 1;
     }
-    cut.push_back(line.substr(0, end + 2));
-    cut.push_back(std::string(open + 1, ' ') + line.substr(end + 3));
+    if (cut > 0) return cut;
   }
-  return cut;
+  return 0;
+}
+
+/// The rest of a line that is cut goes on below the first parenthesis.
+std::vector<std::string> cut_to_page(const std::vector<std::string>& lines) {
+  std::vector<std::string> all;
+  for (auto line : lines) {
+    const auto indent = std::min<std::size_t>(line.find('(') + 1, 40);
+    while (const auto cut = cut_of(line)) {
+      all.push_back(line.substr(0, cut));
+      line = std::string(indent, ' ') + line.substr(cut + 1);
+    }
+    all.push_back(line);
+  }
+  return all;
 }
 
 /// Names of up to eight letters are filled up with blanks, so that their equals signs stand below each other.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "attn/text/width.hpp"
 #include "formula/edits.hpp"
 #include "formula/numpy.hpp"
 #include "formula/text.hpp"
@@ -16,6 +17,15 @@ namespace {
 formula::Expr without_symbols(const formula::Expr& x) {
   if (x->op == formula::Op::number) return x->number;
   return formula::with_parts(x, without_symbols);
+}
+
+/// With the names that tensors and axes have in that group.
+formula::Expr without_group(const formula::Expr& x, const std::string& group) {
+  formula::Node node =
+      *formula::with_parts(x, [&](const formula::Expr& part) { return without_group(part, group); });
+  for (auto* name : {&node.name, &node.axis})
+    if (!group.empty() && name->starts_with(group)) name->erase(0, group.size());
+  return formula::Expr(std::move(node));
 }
 
 bool is_constant(const formula::Expr& x) {
@@ -42,21 +52,14 @@ std::string shapes_on_page(const formula::Definition& definition, const formula:
 /// `scores / √d_k`, `scores / √4` and `scores / 2`: a formula, with its lengths as numbers, and with what is
 /// made of numbers alone computed, as far as these differ.
 std::vector<formula::Expr> forms_on_page(const formula::Expr& x, const formula::Sheet& sheet) {
+  constexpr std::size_t longest = 90;  // of a formula that is said more than once
   std::vector<formula::Expr> forms = {x};
+  if (attn::display_width(formula::page_text(x)) > longest) return forms;
   const auto numbers = formula::with_lengths(x, sheet);
   if (!formula::same(numbers, without_symbols(x))) forms.push_back(numbers);
   const auto computed = with_constants_computed(numbers, sheet);
   if (!formula::page_text(forms.back()).ends_with(formula::page_text(computed))) forms.push_back(computed);
   return forms;
-}
-
-/// "weights · values" in the group "temperature=1/": what belongs to the step's own group is named without
-/// it.
-formula::Expr without_group(const formula::Expr& x, const std::string& group) {
-  formula::Node node =
-      *formula::with_parts(x, [&](const formula::Expr& part) { return without_group(part, group); });
-  if (node.op == formula::Op::entry && node.name.starts_with(group)) node.name.erase(0, group.size());
-  return formula::Expr(std::move(node));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -311,14 +312,18 @@ class StepMistakes {
 
 attn::Mistakes mistakes_of_step(const Workbench& bench, const StepOnSheet& step) {
   attn::Mistakes mistakes;
-  const auto formulas = attn::formulas_of_mistakes().find(step.name);
-  if (formulas == attn::formulas_of_mistakes().end()) return mistakes;
-  const auto of_step = std::make_shared<StepMistakes>(bench, step);
-  for (const auto& formula : formulas->second)
-    if (of_step->can_make(formula))
-      mistakes.emplace_back(
-          formula.id, formula.needs_theirs,
-          [of_step, &formula](const attn::AnyTensor* theirs) { return of_step->result(formula, theirs); });
+  const auto& all = attn::formulas_of_mistakes();
+  std::shared_ptr<StepMistakes> of_step;
+  for (const auto& name : std::set{step.name, step.definition.name}) {
+    const auto formulas = all.find(name);
+    if (formulas == all.end()) continue;
+    if (!of_step) of_step = std::make_shared<StepMistakes>(bench, step);
+    for (const auto& formula : formulas->second)
+      if (of_step->can_make(formula))
+        mistakes.emplace_back(
+            formula.id, formula.needs_theirs,
+            [of_step, &formula](const attn::AnyTensor* theirs) { return of_step->result(formula, theirs); });
+  }
   return mistakes;
 }
 

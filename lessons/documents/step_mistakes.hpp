@@ -12,7 +12,7 @@ namespace lessons {
 
 /// A step of a run and all that is known when it is computed.
 struct StepOnSheet {
-  std::string name;                ///< as documents name it: "masked"
+  std::string name;                ///< as documents name it: "masked"; data may have either name
   formula::Definition definition;  ///< as the sheet has it: "causal/masked"
   std::shared_ptr<const formula::Sheet> sheet;
   /// What a formula of a document says on the sheet; none where it is the same.

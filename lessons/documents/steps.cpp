@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "document/flow.hpp"
+#include "formula/edits.hpp"
 #include "formula/functions.hpp"
 #include "formula/text.hpp"
 #include "lessons/documents/at_place.hpp"
@@ -26,6 +28,59 @@ std::string changed_by(const formula::Expr& x) {
   return changed_by(x->parts[x->name == "where" ? 1 : 0]);
 }
 
+/// The axes without that of samples. One in a group, `t5/bucket`, has a length of its own and the name that
+/// others have elsewhere.
+formula::Axes shown_axes(const formula::Definition& definition) {
+  formula::Axes shown;
+  for (const auto& axis : definition.axes)
+    if (axis != Meanings::batch) shown.push_back(axis.substr(axis.rfind('/') + 1));
+  return shown;
+}
+
+attn::AnyTensor tensor_of(const formula::View& view) {
+  return attn::AnyTensor(
+      attn::TensorView{view.is_truth ? attn::Dtype::boolean : attn::Dtype::float64, view.shape, view.data});
+}
+
+bool are_whole(const formula::View& view) {
+  const auto* numbers = static_cast<const double*>(view.data);
+  return !view.is_truth && std::all_of(numbers, numbers + attn::element_count(view.shape),
+                                       [](double x) { return std::isfinite(x) && x == std::floor(x); });
+}
+
+/// Counts or indices as such.
+std::optional<attn::AnyTensor> in_whole_numbers(const attn::AnyTensor& tensor) {
+  const auto view = tensor.view();
+  if (!are_whole({.shape = view.shape, .data = view.data})) return std::nullopt;
+  const auto* numbers = static_cast<const double*>(view.data);
+  std::vector<std::int64_t> whole(numbers, numbers + attn::element_count(view.shape));
+  return attn::AnyTensor(attn::TensorView{attn::Dtype::int64, view.shape, whole.data()});
+}
+
+/// But for rounding.
+bool is_as_good(const attn::AnyTensor& result, const attn::AnyTensor& right) {
+  constexpr double unseen = 1e-12;
+  if (result.shape() != right.shape() || result.dtype() != right.dtype()) return false;
+  const auto theirs = result.view(), ours = right.view();
+  for (std::size_t i = 0; i < attn::element_count(theirs.shape); ++i) {
+    const double x = theirs.at(i), y = ours.at(i);
+    if (!(x == y || std::abs(x - y) <= unseen)) return false;
+  }
+  return true;
+}
+
+/// Whether a formula takes the tensor at its own place alone, and never as an index.
+bool is_plain(const formula::Expr& x, const formula::Definition& tensor, bool is_index = false) {
+  const bool is_its_entry = x->op == formula::Op::entry && x->name == tensor.name;
+  if (is_its_entry && is_index) return false;
+  for (std::size_t i = 0; is_its_entry && !formula::operands(tensor.expr).empty() && i < tensor.axes.size();
+       ++i)
+    if (!formula::same(x->parts[i], formula::position(tensor.axes[i]))) return false;
+  return std::all_of(x->parts.begin(), x->parts.end(), [&](const formula::Expr& part) {
+    return is_plain(part, tensor, is_index || x->op == formula::Op::entry);
+  });
+}
+
 }  // namespace
 
 void Steps::tell(const Section& section) {
@@ -39,7 +94,7 @@ void Steps::tell(const Section& section) {
 
 void Steps::stand_in(const document::Block& formula, const Scope& scope) {
   auto& sheet = meanings_.sheet();
-  const auto name = scope.prefix + formula.definition->name;
+  const auto name = scope.id_of(formula);
   const auto changed = changed_by(meanings_.settled(formula.definition->expr, scope));
   if (sheet.find(name) == nullptr && sheet.find(changed) != nullptr) sheet.alias(name, changed);
 }
@@ -47,7 +102,7 @@ void Steps::stand_in(const document::Block& formula, const Scope& scope) {
 void Steps::tell_input(const Section& section, const document::Block& block) {
   inputs_.tell(block,
                {.id = section.scope.id_of(block),
-                .title = wording_.text_of(section.heading->prose, section.scope),
+                .title = wording_.text_of(outline_.title_of(section), section.scope),
                 .note = wording_.paragraphs(section)},
                section.scope.prefix + "weights");
 }
@@ -81,7 +136,8 @@ void Steps::tell_lengths_for(const formula::Definition& definition) {
     inputs_.tell_lengths({.id = "lengths", .title = "How many tokens of each sentence are real"});
 }
 
-void Steps::carry_batch(formula::Definition& definition) const {
+void Steps::carry_batch(const Section& section, formula::Definition& definition) const {
+  if (outline_.has(section, section.heading, "for all samples")) return;
   if (meanings_.sheet().has_axis(Meanings::batch) && !formula::has(definition.axes, Meanings::batch))
     definition.axes.insert(definition.axes.begin(), Meanings::batch);
 }
@@ -97,30 +153,38 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
   tell_lengths_for(definition);
   const auto in_document = definition.expr;
   const bool is_defined_anew = define_anew(definition, scope);
-  carry_batch(definition);
+  carry_batch(section, definition);
+  const auto& name = formula.definition->name;
+  auto value = sheet.value(definition);
+  const bool is_whole = outline_.has(section, section.heading, "whole numbers") && are_whole(value);
+  value.is_whole = is_whole;
   if (outline_.has(section, section.heading, "hidden")) {
     hidden_.insert(id);
-    return sheet.keep(definition, sheet.value(definition));
+    sheet.keep(definition, std::move(value));
+    if (meanings_.bench().trace.is_watched())
+      mistakes_of_hidden_.emplace(id, mistakes_of(name, definition, scope));
+    return;
   }
-  auto value = formula::owned_alone(sheet.value(definition));
+  value = formula::owned_alone(std::move(value));
+  value.is_whole = is_whole;
   const auto shape = value.shape;
   auto* const elements = const_cast<void*>(value.data);
   const bool is_truth = value.is_truth;
   sheet.keep(definition, std::move(value));
 
   const auto& bench = meanings_.bench();
-  auto shown = definition.axes;
-  std::erase(shown, Meanings::batch);
-  attn::About about = {.id = id, .axes = shown, .explain = [this, definition](const attn::AnyTensor& theirs) {
-                         return formula_behind(definition, meanings_.sheet(), theirs);
-                       }};
+  attn::About about = {
+      .id = id, .axes = shown_axes(definition), .explain = [this, definition](const attn::AnyTensor& theirs) {
+        return formula_behind(definition, meanings_.sheet(), theirs);
+      }};
   if (!bench.is_mute()) add_words(about, section, definition);
   if (is_defined_anew)
     about.note =
         fmt::format("--define put this formula in the place of {}.", formula::page_text(in_document));
-  const auto of_step =
-      bench.trace.is_watched() ? mistakes_of(formula.definition->name, definition, scope) : attn::Mistakes{};
-  if (is_truth)
+  auto of_step = bench.trace.is_watched() ? mistakes_of(name, definition, scope) : attn::Mistakes{};
+  if (is_whole)
+    tell_whole_numbers(about, shape, static_cast<double*>(elements), std::move(of_step));
+  else if (is_truth)
     bench.trace.step(about, shape, static_cast<bool*>(elements), of_step);
   else
     bench.trace.step(about, shape, static_cast<double*>(elements), of_step);
@@ -128,14 +192,38 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
 
 void Steps::add_words(attn::About& about, const Section& section,
                       const formula::Definition& definition) const {
-  about.title = wording_.text_of(section.heading->prose, section.scope);
-  add_formula(about, definition, meanings_.sheet());
+  about.title = wording_.text_of(outline_.title_of(section), section.scope);
+  add_formula(about, without_hidden(definition), meanings_.sheet());
+  about.curve = outline_.has(section, section.heading, "curve");
   about.from = shown_operands(definition.expr);
   about.note = wording_.paragraphs(section);
   about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);
   about.worked = [this, definition](const attn::Index& at) { return worked(definition, at); };
-  if (!outline_.has(section, section.heading, "with --all"))
+  if (!section.heading->marks.follow.empty() || !outline_.has(section, section.heading, "with --all"))
     about.worked_at = meanings_.followed(section.heading->marks.follow, about.axes, section.scope);
+}
+
+void Steps::tell_whole_numbers(const attn::About& about, const attn::Shape& shape, double* elements,
+                               attn::Mistakes mistakes) {
+  for (auto& mistake : mistakes)
+    mistake = attn::Mistake(mistake.id(), mistake.is_fitted(),
+                            [mistake](const attn::AnyTensor* theirs) -> std::optional<attn::AnyTensor> {
+                              const auto result = mistake.result(theirs);
+                              return result ? in_whole_numbers(*result) : std::nullopt;
+                            });
+  std::vector<std::int64_t> whole(elements, elements + attn::element_count(shape));
+  meanings_.bench().trace.step(about, shape, whole.data(), mistakes);
+  std::copy(whole.begin(), whole.end(), elements);
+}
+
+formula::Definition Steps::without_hidden(formula::Definition definition) const {
+  const auto& sheet = meanings_.sheet();
+  for (const auto& name : formula::operands(definition.expr)) {
+    if (hidden_.count(name) == 0) continue;
+    if (is_plain(definition.expr, *sheet.definition_of(name)))
+      return without_hidden(formula::with_written_out(sheet, definition, name));
+  }
+  return definition;
 }
 
 attn::Worked Steps::worked(const formula::Definition& definition, const attn::Index& at) const {
@@ -150,7 +238,9 @@ std::vector<std::string> Steps::shown_operands(const formula::Expr& x) const {
     const auto names = hidden_.count(name) > 0 ? shown_operands(meanings_.sheet().definition_of(name)->expr)
                                                : std::vector{name};
     for (const auto& one : names)
-      if (std::find(shown.begin(), shown.end(), one) == shown.end()) shown.push_back(one);
+      if ((one != "lengths" || meanings_.bench().plan.key_tokens().is_padded()) &&
+          std::find(shown.begin(), shown.end(), one) == shown.end())
+        shown.push_back(one);
   }
   return shown;
 }
@@ -160,10 +250,50 @@ attn::Mistakes Steps::mistakes_of(const std::string& step, const formula::Defini
   const std::shared_ptr<const formula::Sheet> sheet(std::shared_ptr<void>(), &meanings_.sheet());
   const auto settled = [&](const formula::Expr& x) { return meanings_.settled(x, scope); };
   auto all = mistakes_of_step(meanings_.bench(), {step, definition, sheet, settled});
+  for (auto& mistake : carried_into(definition))
+    if (std::none_of(all.begin(), all.end(), [&](const auto& one) { return one.id() == mistake.id(); }))
+      all.push_back(std::move(mistake));
   const auto in_code = functions_.mistakes.find(scope.name_of(step));
   if (in_code != functions_.mistakes.end())
     for (auto& mistake : in_code->second(run_, definition.name)) all.push_back(std::move(mistake));
   return all;
+}
+
+attn::Mistakes Steps::carried_into(const formula::Definition& definition) const {
+  attn::Mistakes carried;
+  for (const auto& name : formula::operands(definition.expr)) {
+    const auto found = mistakes_of_hidden_.find(name);
+    if (found == mistakes_of_hidden_.end()) continue;
+    for (const auto& mistake : found->second)
+      if (!mistake.is_fitted())
+        carried.emplace_back(mistake.id(), false, [this, definition, name, mistake](const attn::AnyTensor*) {
+          const auto operand = mistake.result(nullptr);
+          return operand ? with_operand(definition, name, *operand) : std::nullopt;
+        });
+  }
+  return carried;
+}
+
+std::optional<attn::AnyTensor> Steps::with_operand(const formula::Definition& definition,
+                                                   const std::string& name,
+                                                   const attn::AnyTensor& operand) const {
+  auto sheet = meanings_.sheet();
+  const auto own = sheet.tensor(name);
+  if (operand.shape() != own.shape) return std::nullopt;
+  const auto right = tensor_of(sheet.value(definition));
+  sheet.set(name, formula::view_of(own.axes, operand.view()));
+  std::set<std::string> changed = {name};
+  for (const auto& step : sheet.definitions()) {
+    const auto operands = formula::operands(step.expr);
+    const bool follows = hidden_.count(step.name) > 0 && changed.count(step.name) == 0 &&
+                         std::any_of(operands.begin(), operands.end(),
+                                     [&](const auto& one) { return changed.count(one) > 0; });
+    if (!follows) continue;
+    sheet.set(step.name, sheet.value(step));
+    changed.insert(step.name);
+  }
+  auto result = tensor_of(sheet.value(definition));
+  return is_as_good(result, right) ? std::nullopt : std::optional(std::move(result));
 }
 
 bool Steps::define_anew(formula::Definition& definition, const Scope& scope) {
@@ -237,19 +367,20 @@ formula::Sheet Steps::foreseen(std::span<const Section> to_come) {
   auto sheet = meanings_.sheet();
   for (const auto& section : to_come)
     for (const auto* formula : section.of(Kind::formula)) try {
-        section.is_left_out ? stand_in(*formula, section.scope) : foresee(*formula, section.scope);
+        section.is_left_out ? stand_in(*formula, section.scope) : foresee(section, *formula);
       } catch (const attn::Error&) {  // which is told where the step is
       }
   std::swap(sheet, meanings_.sheet());
   return sheet;
 }
 
-void Steps::foresee(const document::Block& block, const Scope& scope) {
+void Steps::foresee(const Section& section, const document::Block& block) {
+  const auto& scope = section.scope;
   if (block.is_input) return inputs_.foresee(*block.definition);
   foresee_inputs_in(meanings_.settled(block.definition->expr, scope));
   auto definition = definition_of(block, scope);
   define_anew(definition, scope);
-  carry_batch(definition);
+  carry_batch(section, definition);
   auto view = inputs_.foreseen(definition.axes);
   view.is_truth = formula::is_truth(definition.expr);
   meanings_.sheet().keep(std::move(definition), std::move(view));

@@ -61,8 +61,8 @@ class Steps {
   /// declared them.
   void tell_lengths_for(const formula::Definition& definition);
 
-  /// Every step is one of each sample where there are samples.
-  void carry_batch(formula::Definition& definition) const;
+  /// Every step is one of each sample where there are samples, unless its heading says otherwise.
+  void carry_batch(const Section& section, formula::Definition& definition) const;
 
   /// Puts what --define says in the place of a resolved formula. Returns whether it says something of it.
   /// Throws attn::Error, with the column.
@@ -75,6 +75,20 @@ class Steps {
   attn::Mistakes mistakes_of(const std::string& step, const formula::Definition& definition,
                              const Scope& scope);
 
+  /// What the mistakes in hidden steps make of one that takes them.
+  attn::Mistakes carried_into(const formula::Definition& definition) const;
+
+  /// The step with somebody's operand; none where that changes nothing.
+  std::optional<attn::AnyTensor> with_operand(const formula::Definition& definition, const std::string& name,
+                                              const attn::AnyTensor& operand) const;
+
+  /// Counts or indices, which the run has as doubles.
+  void tell_whole_numbers(const attn::About& about, const attn::Shape& shape, double* elements,
+                          attn::Mistakes mistakes);
+
+  /// With the formulas of hidden steps in their place, where these are taken as they are.
+  formula::Definition without_hidden(formula::Definition definition) const;
+
   /// How the entry of a step comes about. A step that is hidden, or that the trace does not speak of, has no
   /// entries to name: it is worked out, too.
   attn::Worked worked(const formula::Definition& definition, const attn::Index& at) const;
@@ -85,7 +99,7 @@ class Steps {
   /// The tensors of the run with those of the sections to come, of which nothing is computed: axes and
   /// lengths alone.
   formula::Sheet foreseen(std::span<const Section> to_come);
-  void foresee(const document::Block& formula, const Scope& scope);
+  void foresee(const Section& section, const document::Block& formula);
   void foresee_inputs_in(const formula::Expr& x);
 
   Meanings& meanings_;
@@ -95,6 +109,7 @@ class Steps {
   const Functions& functions_;
   DocumentRun& run_;
   std::set<std::string> hidden_;
+  std::map<std::string, attn::Mistakes> mistakes_of_hidden_;
   std::set<std::string> defined_;  ///< steps that --define gave other formulas
 };
 

@@ -1,6 +1,8 @@
 /// What two trained models make of a sequence that they have to say backwards: one with a learned table of
 /// positions, one with none. Their weights are those that `attnlab train reverse` wrote into data/models.
 
+#include "lessons/positional/trained.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,7 +15,6 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/positional_sinusoidal.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/positional/encodings.hpp"
 #include "lessons/self_attention.hpp"
 #include "trace/model.hpp"
 
@@ -74,38 +75,28 @@ std::string mirror_table(const Tensor<2>& weights) {
 
 }  // namespace
 
-void show_trained_positions(Workbench& bench) {
-  for (const auto* name : {"reverse", "reverse-no-positions"})
-    if (!attn::missing_model_file(name).empty()) return;
-  // Models of one layer and one head, with learned positions and without any.
-  const auto learned = attn::shipped_model("reverse"), without = attn::shipped_model("reverse-no-positions");
-  auto mute = bench.mute();
-  const auto ten = reverse_alphabet(mute, *learned, letters_in_training);
-  const auto more = reverse_alphabet(mute, *learned, more_letters);
-  const auto none = reverse_alphabet(mute, *without, letters_in_training);
-  const std::string header = "                       right   a b c d … becomes";
-  bench.trace.note(
-      "trained", "Trained: say ten letters backwards",
-      "The encodings above are not trained. These two models are: they say ten letters backwards (attnlab "
-      "train reverse). right is the share of right letters in new sequences. Without positions a model knows "
-      "the letters, but not their places. Some letter is often there twice: guessing it at every place is "
-      "right at 2 of 10. Below, no letter is there twice. Of 14 letters, the places 10 to 13 are new to "
-      "the first model.",
-      fmt::format("{}\n{}\n{}\n{}", header, line_of("learned positions", *learned, "symbols right", ten),
-                  line_of("the same, 14 letters", *learned, "symbols right, 4 longer than in training", more),
-                  line_of("no positions", *without, "symbols right", none)));
-  bench.trace.note("trained-longer", "More letters than in training",
-                   fmt::format("Both models were trained with {} letters. With {} letters the first one "
-                               "still turns only ten round: the later rows of its table were never trained.",
-                               letters_in_training, more_letters),
-                   fmt::format("{}\n{}", header,
-                               line_of("learned, 14 letters", *learned,
-                                       "symbols right, 4 longer than in training", more)));
-  bench.trace.note(
-      "trained-attention", "Where the trained model looks, with ten letters",
-      "Here Q and K are made by weights of the model's own, W_Q and W_K. Letter and position are added, but "
-      "the query has learned to ask for a place, whatever letter stands there.",
-      mirror_table(ten.weights));
+bool has_trained_positions() {
+  return attn::missing_model_file("reverse").empty() &&
+         attn::missing_model_file("reverse-no-positions").empty();
+}
+
+void add_trained_positions(Functions& functions) {
+  functions.texts["letters_backwards"] = [](const DocumentRun& run) {
+    const auto learned = attn::shipped_model("reverse"),
+               without = attn::shipped_model("reverse-no-positions");
+    auto mute = run.bench().mute();
+    return fmt::format("                       right   a b c d … becomes\n{}\n{}\n{}",
+                       line_of("learned positions", *learned, "symbols right",
+                               reverse_alphabet(mute, *learned, letters_in_training)),
+                       line_of("the same, 14 letters", *learned, "symbols right, 4 longer than in training",
+                               reverse_alphabet(mute, *learned, more_letters)),
+                       line_of("no positions", *without, "symbols right",
+                               reverse_alphabet(mute, *without, letters_in_training)));
+  };
+  functions.texts["where_it_looks"] = [](const DocumentRun& run) {
+    auto mute = run.bench().mute();
+    return mirror_table(reverse_alphabet(mute, *attn::shipped_model("reverse"), letters_in_training).weights);
+  };
 }
 
 }  // namespace lessons

@@ -51,6 +51,7 @@ struct Input {
   Draw draw = Draw::normal;
   std::string_view option = "";  ///< its key, where the input is the value of an option
   bool is_multiplied = true;     ///< so that the products of large numbers would overflow
+  std::string rows_of = "";      ///< the input whose rows its numbers name
 };
 
 /// An axis whose options are settled as far as they decide what stands for what: it is as long as

@@ -55,7 +55,8 @@ struct Piece {
 /// 1}`, and words of which each may have a condition: `{with --all}`: not on the short page; `{one line if
 /// trained}`: the formula and the shape alone; `{no table}`: the formula and the worked entry alone;
 /// `{hidden}`: computed, and shown nowhere;
-/// `{shares}`: rows of shares; `{spare}`: of a proposal, for one that was just run.
+/// `{shares}`: rows of shares; `{curve}`: worth a plot; `{whole numbers}`: counts or indices; `{for all
+/// samples}`: there is one, and not one a sample; `{spare}`: of a proposal, for one that was just run.
 struct Marks {
   std::string id{};
   std::optional<formula::Expr> condition{};
@@ -63,6 +64,7 @@ struct Marks {
   std::map<std::string, std::optional<formula::Expr>> words{};
   std::string drawn_as{};        ///< `{drawn as mask}`: what a flow calls the step
   Source rounded_as{};           ///< `{rounded as scores}`: of a claim, numbers that it is rounded with
+  Prose title{};                 ///< `{at Q, titled The queries}`: of a step of a part
   std::string solved{}, step{};  ///< `{solve fill}`, `{in masked}`: of a mistake's formula
 };
 

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_levels = 32;
-constexpr std::array words_of_marks = {"with --all", "one line", "no table", "hidden", "shares", "spare"};
+constexpr std::array words_of_marks = {"with --all", "one line", "no table",      "hidden",         "shares",
+                                       "spare",      "curve",    "whole numbers", "for all samples"};
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -165,6 +166,7 @@ class DocumentReader {
     if (mark.starts_with("follow ")) return marks.follow = mark.substr(7), true;
     if (mark.starts_with("drawn as ")) return marks.drawn_as = mark.substr(9), true;
     if (mark.starts_with("rounded as ")) return marks.rounded_as = source.part(11), true;
+    if (mark.starts_with("titled ")) return marks.title = read_prose(source.part(7)), true;
     if (mark.starts_with("solve ")) return marks.solved = mark.substr(6), true;
     if (mark.starts_with("in ")) return marks.step = mark.substr(3), true;
     if (mark.starts_with("if ")) return marks.condition = read_formula(source.part(3)), true;

@@ -557,6 +557,11 @@ std::vector<Definition> Sheet::computed_anew(const Expr& again, std::set<std::st
     }
     if (definition.name == again->name) break;
   }
+  std::set<std::string> needed = {again->name};
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    if (needed.count(step->name) > 0)
+      for (const auto& operand : operands(step->expr)) needed.insert(operand);
+  std::erase_if(steps, [&](const Definition& step) { return needed.count(step.name) == 0; });
   return steps;
 }
 

@@ -281,8 +281,11 @@ std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& defin
   Scope scope(sheet, drops_batch);
   const numpy::NumPy text(sheet);
   std::vector<std::string> lines;
-  for (const auto& line : in_whole_arrays(scope, definition))
-    lines.push_back(fmt::format("{} = {}", line.name, text(line.value)));
+  const auto all = in_whole_arrays(scope, definition);
+  for (const auto& line : all) lines.push_back(fmt::format("{} = {}", line.name, text(line.value)));
+  const auto* tensor = sheet.find(definition.name);
+  if (tensor != nullptr && tensor->is_whole && all.back().value.type == Array::Type::real)
+    lines.back() = fmt::format("{} = ({}).astype(int)", all.back().name, text(all.back().value));
   return lines;
 }
 

@@ -75,6 +75,7 @@ class Working {
       index.push_back(static_cast<std::size_t>(place));
     }
     const auto* definition = is_named_ && !is_named_(x->name) ? sheet_.definition_of(x->name) : nullptr;
+    if (definition != nullptr && tensor.is_whole) return tensor.at(index);
     if (definition != nullptr) return (*this)(definition->expr, Places(definition->axes, index));
     return Worked({x->name, index, tensor.is_truth || tensor.is_whole}, tensor.at(index));
   }

@@ -76,37 +76,4 @@ Tensor<4> add_bias(const Tensor<3>& scores, const Tensor<3>& bias) {
   return sum;
 }
 
-Worked worked_t5_bucket(std::int64_t distance) {
-  const Worked first_far = 8.0, d = static_cast<double>(std::abs(distance));
-  const auto growth = log(max(d, first_far) / first_far) / log(Worked(128.0) / first_far);
-  const auto far = min(Worked::sum({first_far, floor(Worked::product({first_far, growth}))}), 15.0);
-  const auto of_length = Worked::sum({Worked::product({Worked::less(d, first_far), d}),
-                                      Worked::product({Worked::at_most(first_far, d), far})});
-  const auto is_after = Worked::less(0.0, static_cast<double>(distance));
-  return Worked::sum({Worked::product({is_after, 16.0}), of_length});
-}
-
-WorkedOut worked_t5_bias(Known<2> table, const Integers<2>& buckets) {
-  return worked_copy(table, [&buckets](const Index& at) {
-    return Index{static_cast<std::size_t>(buckets(at[1], at[2])), at[0]};
-  });
-}
-
-WorkedOut worked_alibi_slopes(std::size_t heads) {
-  return [=](const Index& at) {
-    const auto exponent = Worked::product({-8.0, static_cast<double>(at[0] + 1)});
-    return pow(2.0, exponent / Worked(static_cast<double>(heads)));
-  };
-}
-
-WorkedOut worked_alibi_bias(Known<1> slopes) {
-  return [=](const Index& at) { return Worked::product({-slopes({at[0]}), Worked(distance(at[1], at[2]))}); };
-}
-
-WorkedOut worked_add_bias(Known<3> scores, Known<3> bias) {
-  return [=](const Index& at) {
-    return Worked::sum({scores({at[0], at[2], at[3]}), bias({at[1], at[2], at[3]})});
-  };
-}
-
 }  // namespace attn

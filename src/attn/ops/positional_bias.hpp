@@ -1,7 +1,6 @@
 #pragma once
 
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -32,14 +31,5 @@ Tensor<3> alibi_bias(const Tensor<1>& slopes, std::size_t n);
 /// The same scores [batch×query×key] for every head, plus the bias [head×query×key] of each:
 /// [batch×head×query×key]. Throws std::invalid_argument, with both shapes, where they do not match.
 Tensor<4> add_bias(const Tensor<3>& scores, const Tensor<3>& bias);
-
-/// T5's bucket for a distance, worked out: one of its two branches is taken 0 times.
-Worked worked_t5_bucket(std::int64_t distance);
-
-/// table[buckets, h], 2^(−8h/heads), −slopeₕ · |i − j|, and score + bias, worked out.
-WorkedOut worked_t5_bias(Known<2> table, const Integers<2>& buckets);
-WorkedOut worked_alibi_slopes(std::size_t heads);
-WorkedOut worked_alibi_bias(Known<1> slopes);
-WorkedOut worked_add_bias(Known<3> scores, Known<3> bias);
 
 }  // namespace attn

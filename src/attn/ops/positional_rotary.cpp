@@ -1,7 +1,6 @@
 #include "attn/ops/positional_rotary.hpp"
 
 #include <cstddef>
-#include <utility>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
@@ -9,16 +8,6 @@
 #include "attn/ops/slice.hpp"
 
 namespace attn {
-
-namespace {
-
-/// The two indices of pair i.
-std::pair<std::size_t, std::size_t> indices_of(std::size_t i, std::size_t pairs, Pairing pairing) {
-  if (pairing == Pairing::adjacent) return {2 * i, 2 * i + 1};
-  return {i, i + pairs};
-}
-
-}  // namespace
 
 Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pairing) {
   const std::size_t n = x.shape(1), d = x.shape(2), pairs = angles.shape(1);
@@ -38,20 +27,6 @@ Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pair
   numbers(rotated, 0) = u * cosine - v * sine;
   numbers(rotated, second) = u * sine + v * cosine;
   return rotated;
-}
-
-WorkedOut worked_rotate_pairs(WorkedOut x, Known<2> angles, Pairing pairing) {
-  return [=](const Index& at) {
-    const std::size_t pairs = angles.tensor.shape(1);
-    const std::size_t i = pairing == Pairing::adjacent ? at.back() / 2 : at.back() % pairs;
-    const auto [first, second] = indices_of(i, pairs, pairing);
-    auto at_first = at, at_second = at;
-    at_first.back() = first;
-    at_second.back() = second;
-    const auto u = x(at_first), v = x(at_second), angle = angles({at[at.size() - 2], i});
-    if (at.back() == first) return Worked::product({u, cos(angle)}) - Worked::product({v, sin(angle)});
-    return Worked::sum({Worked::product({u, sin(angle)}), Worked::product({v, cos(angle)})});
-  };
 }
 
 }  // namespace attn

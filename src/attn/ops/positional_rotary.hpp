@@ -1,7 +1,6 @@
 #pragma once
 
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -13,8 +12,5 @@ enum class Pairing { adjacent, halves };
 /// φ) (Su et al. 2021, equation 34). x is [batch×n×d], angles [position×pair] with at least n rows. Throws
 /// std::invalid_argument, with both shapes, where they do not match.
 Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pairing);
-
-/// x cos φ − y sin φ or x sin φ + y cos φ, worked out. The last two axes of x are position and number.
-WorkedOut worked_rotate_pairs(WorkedOut x, Known<2> angles, Pairing pairing);
 
 }  // namespace attn

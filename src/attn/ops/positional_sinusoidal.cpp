@@ -36,27 +36,6 @@ Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table) {
   return x + xt::view(table, xt::range(std::size_t{0}, x.shape(1)));
 }
 
-WorkedOut worked_position_frequencies(std::size_t d) {
-  return [=](const Index& at) {
-    const auto exponent =
-        Worked::product({-2.0, static_cast<double>(at[0])}) / Worked(static_cast<double>(d));
-    return pow(10000.0, exponent);
-  };
-}
-
-WorkedOut worked_position_angles(WorkedOut frequencies) {
-  return [=](const Index& at) {
-    return Worked::product({Worked(static_cast<double>(at[0])), frequencies({at[1]})});
-  };
-}
-
-WorkedOut worked_sines_and_cosines(Known<2> angles) {
-  return [=](const Index& at) {
-    const auto angle = angles({at[0], at[1] / 2});
-    return at[1] % 2 == 0 ? sin(angle) : cos(angle);
-  };
-}
-
 WorkedOut worked_add_positions(Known<3> x, Known<2> table) {
   return [=](const Index& at) { return Worked::sum({x(at), table({at[1], at[2]})}); };
 }

@@ -24,12 +24,7 @@ Tensor<2> sinusoidal_encoding(std::size_t n, std::size_t d);
 /// another length.
 Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table);
 
-/// 10000^(−2i/d), worked out.
-WorkedOut worked_position_frequencies(std::size_t d);
-
-/// p · ωᵢ, sin or cos of an angle, and x + table, worked out.
-WorkedOut worked_position_angles(WorkedOut frequencies);
-WorkedOut worked_sines_and_cosines(Known<2> angles);
+/// x + table, worked out.
 WorkedOut worked_add_positions(Known<3> x, Known<2> table);
 
 }  // namespace attn

@@ -68,10 +68,6 @@ Tensor<3> with_zero_rows(const Tensor<3>& x, std::size_t count) {
   return padded;
 }
 
-Tensor<3> rows_twice(const Tensor<3>& x) {
-  return xt::concatenate(xt::xtuple(x, x), 1);
-}
-
 template Tensor<3> first_rows(const Tensor<3>&, std::size_t);
 template Mask<3> first_rows(const Mask<3>&, std::size_t);
 

@@ -45,7 +45,4 @@ Array<Element, 3> first_rows(const Array<Element, 3>& x, std::size_t count);
 /// The rows of each sample of [batch×n×d] with `count` rows of zeros behind them: [batch×(n+count)×d].
 Tensor<3> with_zero_rows(const Tensor<3>& x, std::size_t count);
 
-/// The rows of each sample of [batch×n×d] twice over: [batch×2n×d].
-Tensor<3> rows_twice(const Tensor<3>& x);
-
 }  // namespace attn

@@ -39,10 +39,9 @@ TEST_CASE("each block of columns is repeated in place, not the matrix as a whole
   CHECK((attn::repeat_column_blocks(x, 2, 2) == Tensor<2>{{1, 2, 1, 2, 3, 4, 3, 4}}));
 }
 
-TEST_CASE("rows of each sample are taken and doubled") {
+TEST_CASE("rows of each sample are taken") {
   const Tensor<3> x = {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}};
   CHECK((attn::first_rows(x, 1) == Tensor<3>{{{1, 2}}, {{5, 6}}}));
-  CHECK((attn::rows_twice(attn::first_rows(x, 1)) == Tensor<3>{{{1, 2}, {1, 2}}, {{5, 6}, {5, 6}}}));
 }
 
 TEST_CASE("rows of zeros are put behind each sample") {
