@@ -41,34 +41,58 @@ std::vector<std::string> with_projections_joined(const std::vector<std::string>&
   return joined;
 }
 
-/// Where a line that is wider than a page may be cut: behind the last minus sign in parentheses that fits,
-/// else behind another sign or a comma there. 0 where nowhere, and of a line that fits.
-std::size_t cut_of(const std::string& line) {
-  constexpr std::size_t widest = 76;
-  if (attn::display_width(line) <= widest) return 0;
-  for (const std::string_view signs : {"-", "+*/,"}) {
-    std::size_t cut = 0;
-    int depth = 0;
-    for (std::size_t i = 0; i + 1 < std::min(widest, line.size()); ++i) {
-      if (line[i] == '(' || line[i] == '[') ++depth;
-      if (line[i] == ')' || line[i] == ']') --depth;
-      if (depth > 0 && signs.find(line[i]) != signs.npos && line[i + 1] == ' ') cut = i + 1;
-    }
-    if (cut > 0) return cut;
+constexpr std::size_t widest_line = 76;
+
+/// The last place behind one of these signs at which a line of code may be cut: in so many parentheses. 0
+/// where there is none.
+std::size_t cut_behind(std::string_view signs, int least_depth, int most_depth, const std::string& line) {
+  std::size_t cut = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i + 1 < std::min(widest_line, line.size()); ++i) {
+    if (line[i] == '(' || line[i] == '[') ++depth;
+    if (line[i] == ')' || line[i] == ']') --depth;
+    const bool may_be_cut = least_depth <= depth && depth <= most_depth && line[i + 1] == ' ';
+    if (may_be_cut && line[i] != ' ' && signs.find(line[i]) != signs.npos) cut = i + 1;
   }
-  return 0;
+  return cut;
 }
 
-/// The rest of a line that is cut goes on below the first parenthesis.
+bool is_wide(const std::string& line) {
+  return attn::display_width(line) > widest_line;
+}
+
+/// A line of NumPy that stays too wide is put in parentheses and cut where it is in as few of them as can be.
+void add_in_parentheses(std::vector<std::string>& lines, std::string line) {
+  constexpr int deepest = 8;
+  const auto value = line.find(equals) + equals.size();
+  line.insert(value, 1, '(').push_back(')');
+  for (int least = 1; is_wide(line); least = 0) {
+    std::size_t at = 0;
+    for (int most = least; at <= value && most <= deepest; ++most)
+      at = cut_behind("+-*/,", least, most, line);
+    if (at <= value) break;
+    lines.push_back(line.substr(0, at));
+    line = std::string(value + 1, ' ') + line.substr(at + 1);
+  }
+  lines.push_back(line);
+}
+
+/// A line that is wider than a page is cut behind the last minus sign in parentheses that fits.
 std::vector<std::string> cut_to_page(const std::vector<std::string>& lines) {
+  constexpr int deepest = 8;
   std::vector<std::string> all;
-  for (auto line : lines) {
-    const auto indent = std::min<std::size_t>(line.find('(') + 1, 40);
-    while (const auto cut = cut_of(line)) {
+  for (const auto& line : lines) {
+    const auto open = line.find('('), cut = is_wide(line) ? cut_behind("-", 1, deepest, line) : 0;
+    const auto rest = cut == 0 ? "" : std::string(open + 1, ' ') + line.substr(cut + 1);
+    const bool is_numpy = line.back() != ';' && line.find(equals) != line.npos;
+    if (cut > 0 && (!is_wide(rest) || !is_numpy)) {
       all.push_back(line.substr(0, cut));
-      line = std::string(indent, ' ') + line.substr(cut + 1);
+      all.push_back(rest);
+    } else if (is_wide(line) && is_numpy) {
+      add_in_parentheses(all, line);
+    } else {
+      all.push_back(line);
     }
-    all.push_back(line);
   }
   return all;
 }
