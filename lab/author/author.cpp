@@ -1,12 +1,15 @@
 #include "lab/author/author.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
@@ -18,7 +21,9 @@
 #include "lab/run_lesson.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/unknown_names.hpp"
+#include "trace/entry.hpp"
 #include "trace/number.hpp"
+#include "trace/wording.hpp"
 
 namespace lab {
 
@@ -57,17 +62,41 @@ std::optional<document::Place> place_of_claim(const std::vector<document::Block>
   return std::nullopt;
 }
 
-/// The claims of a run: how many there are, and those that do not hold.
-class Claims : public attn::Sink {
+std::optional<document::Place> place_of_step(const std::vector<document::Block>& blocks,
+                                             const std::string& id) {
+  for (const auto& block : blocks) {
+    if (block.definition && block.definition->name == id) return block.code.place_of(0);
+    if (!block.choice) continue;
+    for (const auto& branch : block.choice->branches)
+      if (const auto place = place_of_step(branch.content, id)) return place;
+  }
+  return std::nullopt;
+}
+
+/// What a run shows of itself: how many steps and claims, the claims that do not hold, and the first step
+/// that has nan.
+class Findings : public attn::Sink {
  public:
   std::size_t claims = 0, steps = 0;
   std::vector<attn::Event> broken;
+  std::optional<std::pair<std::string, std::string>> undefined;  ///< a step, and an entry of it
 
   void receive(const attn::Event& event) override {
     if (event.kind == attn::Kind::step) ++steps;
+    if (event.tensor && !undefined) find_nan(event);
     if (!event.measurement) return;
     ++claims;
     if (!event.measurement->holds()) broken.push_back(event);
+  }
+
+ private:
+  void find_nan(const attn::Event& event) {
+    for (std::size_t i = 0; i < attn::element_count(event.tensor->shape); ++i)
+      if (std::isnan(event.tensor->at(i))) {
+        const auto at = attn::index_at(i, event.tensor->shape);
+        undefined.emplace(event.id, fmt::format("{}[{}]", event.id, fmt::join(at, ", ")));
+        return;
+      }
   }
 };
 
@@ -86,7 +115,7 @@ class Review {
       if (key == "example") try_example(lesson, value);
     std::vector<document::Source> commands;
     add_commands(document_.blocks, commands);
-    for (const auto& command : commands) try_to_read(lesson, command, program);
+    for (const auto& command : commands) try_command(lesson, command, program);
     if (faults.empty()) measure_page();
     std::stable_sort(faults.begin(), faults.end(),
                      [](const std::string& a, const std::string& b) { return line_of(a) < line_of(b); });
@@ -122,16 +151,23 @@ class Review {
     try {
       auto command = command_of(fmt::format("{}'{}' {}", program, file_, options));
       const auto& run = std::get<RunLesson>(command);
-      Claims claims;
-      run_lesson_into(run, [&](const attn::Header&) -> attn::Sink& { return claims; });
+      Findings findings;
+      run_lesson_into(run, [&](const attn::Header&) -> attn::Sink& { return findings; });
       if (options.empty()) {
-        steps_ = claims.steps;
-        claims_ = claims.claims;
+        steps_ = findings.steps;
+        claims_ = findings.claims;
       }
-      for (const auto& broken : claims.broken)
+      if (const auto& undefined = findings.undefined)
+        return add(document::Error(
+                       place_of_step(document_.blocks, undefined->first).value_or(document::Place{file_}),
+                       fmt::format("{} is nan {}; valid: a formula without 0/0 and ∞ − ∞, as in rows of "
+                                   "padding, which are 0",
+                                   undefined->second, when))
+                       .what());
+      for (const auto& broken : findings.broken)
         add(document::Error(place_of_claim(document_.blocks, broken.id).value_or(document::Place{file_}),
-                            fmt::format("the claim {{#{}}} does not hold {}: {}", broken.id, when,
-                                        broken.measurement->claim))
+                            fmt::format("the claim {{#{}}} does not hold {}: {}: {}", broken.id, when,
+                                        broken.measurement->claim, attn::measured(*broken.measurement, 4)))
                 .what());
     } catch (const document::Error& error) {
       add(error.what());
@@ -147,17 +183,22 @@ class Review {
                                  fmt::format("the example is of another lesson; valid: run {} …",
                                              std::filesystem::path(file_).filename().string()))
                      .what());
-    try_to_read(lesson, example, "");
+    try_command(lesson, example, "");
     try_run(command.substr(lesson.name.size()), fmt::format("in its example {}", example.text()));
   }
 
-  void try_to_read(const lessons::Lesson& lesson, const document::Source& command, std::string_view before) {
+  /// Reads a command, and runs it where it runs this lesson and has no values of a run in it.
+  void try_command(const lessons::Lesson& lesson, const document::Source& text, std::string_view before) {
     try {
-      command_of(std::string(program) + lesson.command(command.text().substr(before.size())));
+      auto command = command_of(std::string(program) + lesson.command(text.text().substr(before.size())));
+      auto* const run = std::get_if<RunLesson>(&command);
+      if (run == nullptr || run->lesson != &lesson || text.text().find('{') != std::string::npos) return;
+      run->presentation.output.reset();
+      run_lesson(*run);
     } catch (const document::Error& error) {
       add(error.what());
     } catch (const attn::Error& error) {
-      add(document::Error(command.place_of(0), error.what()).what());
+      add(document::Error(text.place_of(0), error.what()).what());
     }
   }
 

@@ -127,6 +127,9 @@ void DocumentRun::require_new_name(const std::string& name, const document::Plac
   if (name.empty()) throw document::Error(place, "a claim without a name; valid: {#rows-sum-to-1} behind it");
   if (!told_.insert(name).second)
     throw document::Error(place, fmt::format("{{#{}}} is the name of another claim or part", name));
+  if (outline_.shows_step(name))
+    throw document::Error(
+        place, fmt::format("{{#{0}}} is the name of a step; valid: another one, {{#of-{0}}}", name));
 }
 
 void DocumentRun::tell_note(const Section& section) {

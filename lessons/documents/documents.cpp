@@ -226,10 +226,22 @@ bool is_document(const std::string& name) {
   });
 }
 
+namespace {
+
+/// Whether the file stands in one of the lab's folders of lessons, whose parts may be changed in another.
+bool is_of_the_lab(const std::string& file) {
+  const auto folders = attn::data_folders("lessons");
+  return std::any_of(folders.begin(), folders.end(),
+                     [&](const auto& folder) { return file.starts_with(folder + "/"); });
+}
+
+}  // namespace
+
 const document::Document& part_used_by(const document::Block& use) {
   const auto beside = std::filesystem::path(use.place.file).parent_path() / use.call.name;
   try {
-    return std::filesystem::exists(beside) ? document_at(beside.string()) : document_named(use.call.name);
+    const bool is_own = !is_of_the_lab(use.place.file) && std::filesystem::exists(beside);
+    return is_own ? document_at(beside.string()) : document_named(use.call.name);
   } catch (const document::Error&) {
     throw;
   } catch (const attn::Error&) {

@@ -88,6 +88,7 @@ void Outline::note_step(const Section& section, const document::Block& formula, 
   steps_.insert(scope.id_of(formula));
   if (section.heading == nullptr)
     throw document::Error(formula.place, "a formula without a heading; valid: ## and a title above it");
+  if (section.heading->marks.words.count("hidden") == 0) shown_.insert(scope.id_of(formula));
   if (const auto& word = section.heading->marks.drawn_as; !word.empty())
     drawn_as_[scope.id_of(formula)] = word;
 }

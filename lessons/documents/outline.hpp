@@ -71,6 +71,9 @@ class Outline {
   /// The steps of the document, those that are left out, too.
   const std::set<std::string>& steps() const { return steps_; }
 
+  /// Whether the trace has a step of that name, in some run.
+  bool shows_step(const std::string& name) const { return shown_.count(name) > 0; }
+
   /// What a flow calls steps.
   const std::map<std::string, std::string>& drawn_as() const { return drawn_as_; }
 
@@ -84,7 +87,7 @@ class Outline {
 
   Meanings& meanings_;
   std::vector<Remark> remarks_;
-  std::set<std::string> steps_;
+  std::set<std::string> steps_, shown_;
   std::map<std::string, std::string> drawn_as_;
 };
 

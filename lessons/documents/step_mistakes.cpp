@@ -79,6 +79,9 @@ class StepMistakes {
   /// Whether the run has all names, and its dimensions and settings are as the conditions want them.
   bool can_make(const MistakeFormula& mistake) {
     const auto& conditions = mistake.conditions;
+    const auto& names = mistake.names;
+    const bool is_of_d_k = std::find(names.begin(), names.end(), "d_k") != names.end();
+    if (step_.name == "scaled" && is_of_d_k && !has_size_of_d_k(step_.definition.expr)) return false;
     return std::all_of(mistake.names.begin(), mistake.names.end(),
                        [&](const auto& name) { return meaning(name).is_known; }) &&
            std::all_of(conditions.begin(), conditions.end(), [&](const auto& one) { return may_hold(one); });
@@ -102,6 +105,12 @@ class StepMistakes {
   }
 
  private:
+  /// Whether a formula speaks of how many features a key has: no other scale is a wrong √d_k.
+  static bool has_size_of_d_k(const formula::Expr& x) {
+    return (x->op == formula::Op::size && x->name.ends_with("d_k")) ||
+           std::any_of(x->parts.begin(), x->parts.end(), has_size_of_d_k);
+  }
+
   struct Meaning {
     bool is_known;
     std::optional<double> number;  ///< that stays the same, whoever watches

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "attn/text/spelling.hpp"
 #include "document/prose.hpp"
@@ -26,6 +27,10 @@ class KnownNames {
   explicit KnownNames(const document::Document& document) {
     add_front(document);
     add_parts(document.blocks);
+    for (auto option : document::cut_at_commas(document.front("options"))) {
+      std::replace(option.begin(), option.end(), '-', '_');
+      if (option_in_formulas({}, option)) names_.insert(option);
+    }
     for (const auto& declared : declared_in(document)) {
       names_.insert(declared.id);
       names_.insert(declared.block->definition->name);
@@ -71,7 +76,10 @@ class KnownNames {
 /// Goes through all that a document says.
 class Search {
  public:
-  explicit Search(const document::Document& document) : known_(document) { look_into(document.blocks); }
+  explicit Search(const document::Document& document) : known_(document) {
+    look_into(document.blocks);
+    if (!uses_parts_) look_for_options_without_use(document);
+  }
 
   std::vector<std::string> found;
 
@@ -87,7 +95,29 @@ class Search {
     for (const auto& part : x->parts) look_into(part, place_of);
   }
 
+  /// An option of --help that changes nothing misleads.
+  void look_for_options_without_use(const document::Document& document) {
+    for (const auto& declared : declared_in(document)) {
+      const auto& axes = declared.block->definition->axes;
+      used_.insert(axes.begin(), axes.end());
+      if (declared.block->draw == "mask") used_.insert({"causal", "window"});
+      if (declared.block->draw == "dropout") used_.insert("dropout");
+    }
+    const auto source = document.front_source("options");
+    for (const auto& option : document::cut_at_commas(source.text())) {
+      auto name = option;
+      std::replace(name.begin(), name.end(), '-', '_');
+      const bool is_checked = speaks_by_name.count(option) > 0;
+      if (is_checked && used_.count(name) == 0)
+        found.push_back(
+            document::Error(source.place_of(source.text().find(option)),
+                            fmt::format("no formula has {}; valid: options that change something", name))
+                .what());
+    }
+  }
+
   void require(const std::string& name, const document::Place& place) {
+    if (!is_in_prose_) used_.insert(name);
     if (known_.has(name)) return;
     const auto meant = attn::valid_instead_of(name, known_.all());
     found.push_back(
@@ -114,6 +144,7 @@ class Search {
   }
 
   void look_into(const document::Prose& prose) {
+    const bool was_in_prose = std::exchange(is_in_prose_, true);
     for (const auto& piece : prose) {
       look_into(piece.value, piece.place);
       if (piece.call) look_into(*piece.call, piece.place);
@@ -123,6 +154,7 @@ class Search {
         look_into(branch.content);
       }
     }
+    is_in_prose_ = was_in_prose;
   }
 
   /// `{token(key, argmax(key) weights)}`: an axis and a formula; `{shape(Q)}`: a tensor.
@@ -138,6 +170,7 @@ class Search {
   }
 
   void look_into(const document::Block& block) {
+    uses_parts_ = uses_parts_ || block.kind == Kind::use;
     look_into(block.marks, block.place);
     look_into(block.prose);
     for (const auto& row : block.rows) look_into(row);
@@ -164,7 +197,13 @@ class Search {
     look_into(sides.right);
   }
 
+  /// The options that a document takes by speaking of them.
+  inline static const std::set<std::string> speaks_by_name = {"causal",  "window", "dropout", "temperature",
+                                                              "d-model", "d-k",    "d-v",     "heads"};
+
   KnownNames known_;
+  std::set<std::string> used_;
+  bool uses_parts_ = false, is_in_prose_ = false;
 };
 
 }  // namespace

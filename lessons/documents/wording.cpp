@@ -89,10 +89,16 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
   const auto& first = call.arguments.front();
   if (call.name == "call") return this->call(first, place, event);
   if (call.name == "shape") return shape(first);
-  if (call.name == "token")
-    return meanings_.label(first, call.arguments.size() == 1
-                                      ? meanings_.place_on_page(first)
-                                      : static_cast<std::size_t>(meanings_.number(argument(1), scope)));
+  if (call.name == "token" && call.arguments.size() == 1)
+    return meanings_.label(first, meanings_.place_on_page(first));
+  if (call.name == "token") {
+    const auto place_of_token = argument(1);
+    const bool is_of_other_axis = place_of_token->name == "argmax" && place_of_token->axis != first;
+    if (is_of_other_axis)
+      throw document::Error(place, fmt::format("argmax({}) is no place along {}; valid: argmax({})",
+                                               place_of_token->axis, first, first));
+    return meanings_.label(first, static_cast<std::size_t>(meanings_.number(place_of_token, scope)));
+  }
   std::vector<std::string> numbers;
   for (const double number : meanings_.numbers_along(first, argument(1), scope))
     numbers.push_back(fmt::format("{:.4f}", number));

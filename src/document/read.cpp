@@ -123,10 +123,13 @@ class DocumentReader {
     if (line.starts_with('#')) return heading();
     if (line.starts_with("```")) return fence();
     if (line.starts_with("    ")) return formula();
+    if (line.starts_with('\t'))
+      throw Error(place(), "a tab before the text; valid: 4 blanks before a formula, else none");
     if (const auto blanks = line.find_first_not_of(" \t"); blanks > 0)
       throw Error(place(),
                   fmt::format("{} blank{} before the text; valid: 4 blanks before a formula, else none",
                               blanks, blanks == 1 ? "" : "s"));
+    require_no_formula(line);
     if (line.starts_with("- ")) return item();
     return paragraph();
   }
@@ -176,6 +179,19 @@ class DocumentReader {
     auto& when = marks.words[word];
     if (condition < mark.size()) when = read_formula(source.part(condition + 4));
     return true;
+  }
+
+  /// Refuses `scores[query, key] = …` that begins a paragraph.
+  void require_no_formula(std::string_view line) const {
+    const auto equals = line.find("] = "), colon = line.find("]: ");
+    const auto end = std::min(equals, colon);
+    if (end == line.npos) return;
+    try {
+      formula::parse_declaration(line.substr(0, end + 1));
+    } catch (const formula::Error&) {
+      return;
+    }
+    throw Error(place(), "a formula that is no part of a sentence; valid: 4 blanks before it");
   }
 
   /// The line with those that follow it and begin with `more`.

@@ -151,11 +151,6 @@ class Resolver {
     bound_.push_back(x->axis);
     const auto result = with_parts(x, [this](const Expr& part) { return resolve(part); });
     bound_.pop_back();
-    const bool picks = x->name == "max" || x->name == "min" || x->name == "argmax";
-    if (picks && !depends_on(result->parts[0], x->axis))
-      throw Error(x->at,
-                  fmt::format("{0} goes over {1}, along which nothing in it changes; valid: {0} over {2}",
-                              x->name, x->axis, fmt::join(free_axes(result->parts[0]), ", ")));
     return result;
   }
 

@@ -325,11 +325,11 @@ class Page {
     for (const auto& part : x->parts) note_entries(part);
   }
 
-  /// Whether the formula reads the tensor at other places, too, which differ in this index.
+  /// Whether the formula reads the tensor at other positions, too, which differ in this index.
   bool tells_apart(const Expr& x, std::size_t index) const {
     const auto& all = indices_of_.at(x->name);
     return !is_matrix_ && std::any_of(all.begin(), all.end(), [&](const auto& other) {
-      return other[index] != all.begin()->at(index);
+      return !other[index].empty() && other[index] != x->parts[index]->name;
     });
   }
 
@@ -406,8 +406,20 @@ class Page {
     return group(Box::row, {leaf(Box::name, f), fence("(", list(parts))});
   }
 
+  /// Whether a function goes along the last axis of its operand, as one expects of it.
+  static bool goes_along_rows(const Expr& x) {
+    const auto& operand = x->parts[0];
+    return operand->op != Op::entry || operand->parts.empty() || !is_plain(operand->parts.back()) ||
+           operand->parts.back()->name == x->axis;
+  }
+
   Box of_over(const Expr& x) {
-    if (!reduces(x->name)) return group(Box::row, {leaf(Box::name, x->name), fence("(", box(x->parts[0]))});
+    if (!reduces(x->name)) {
+      auto name = leaf(Box::name, x->name);
+      if (goes_along_rows(x)) return group(Box::row, {std::move(name), fence("(", box(x->parts[0]))});
+      return group(Box::row, {group(Box::lowered, {std::move(name), leaf(Box::name, x->axis)}),
+                              fence("(", box(x->parts[0]))});
+    }
     auto sign = x->name == "sum" ? symbol("Σ") : leaf(Box::name, x->name);
     return group(Box::row, {group(Box::lowered, {std::move(sign), leaf(Box::name, x->axis)}), symbol(" "),
                             box(x->parts[0], product)});

@@ -172,7 +172,7 @@ TEST_CASE("a flow follows from the formulas of the document and of the run") {
   const Documents documents;
   documents.change("parts/scores.md", "",
                    "\n## No score is larger than 5\n\n    bounded[query, key] = 5 * tanh(capped / 5)\n");
-  documents.change("parts/mixture.md", "capped, -inf", "bounded, -inf");
+  documents.change("parts/shares.md", "capped, -inf", "bounded, -inf");
   CHECK_THAT(with_data(documents.data(), "sdpa --model none --causal").out,
              Contains("┴ Q Kᵀ → / √4 → 5 · tanh(scaled / 5) → mask → softmax → weights"));
 }
