@@ -21,13 +21,13 @@ constexpr double longest_move = 1e-4;   ///< of a number that moves them by less
 constexpr double shortest_move = 1e-9;  ///< at which rounding is as large as the difference
 constexpr int most_attempts = 40;
 
-using Steps = std::map<std::string, std::vector<double>>;
+using NumbersOfSteps = std::map<std::string, std::vector<double>>;
 
 /// What a forward pass comes to.
 struct Outcome {
   double loss = 0.0;
-  Steps steps{};          ///< those that are watched
-  double elements = 0.0;  ///< of all steps, and a number for each step: what the pass costs
+  NumbersOfSteps steps{};  ///< those that are watched
+  double elements = 0.0;   ///< of all steps, and a number for each step: what the pass costs
 };
 
 /// How far the numbers of a tensor are moved, and what follows.

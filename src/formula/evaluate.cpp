@@ -483,9 +483,9 @@ class Sliceable {
 /// How many numbers the largest table has that a formula goes through. A sum of products is a product of
 /// matrices, which has no table of its terms.
 std::size_t largest_table(const Sheet& sheet, Axes axes, const Expr& x) {
-  const bool is_matrix_product =
-      x->op == Op::over && x->name == "sum" && x->parts[0]->name == "*" &&
-      x->parts[0]->parts[0]->op == Op::entry && x->parts[0]->parts[1]->op == Op::entry;
+  const bool is_matrix_product = x->op == Op::over && x->name == "sum" && x->parts[0]->name == "*" &&
+                                 x->parts[0]->parts[0]->op == Op::entry &&
+                                 x->parts[0]->parts[1]->op == Op::entry;
   if (x->op == Op::over && !is_matrix_product && !has(axes, x->axis)) axes.push_back(x->axis);
   std::size_t most = 1;
   for (const auto& axis : axes) most *= sheet.size_of(axis);
