@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
@@ -207,7 +208,10 @@ std::string text_of_document(const std::string& name) {
 }
 
 const document::Document& document_named(const std::string& name) {
-  return document_at(path_of(name));
+  static std::map<std::string, const document::Document*> known;
+  auto& document = known[name];
+  if (document == nullptr) document = &document_at(path_of(name));
+  return *document;
 }
 
 std::vector<std::filesystem::path> documents_in(const std::string& folder) {
@@ -235,9 +239,7 @@ bool is_of_the_lab(const std::string& file) {
                      [&](const auto& folder) { return file.starts_with(folder + "/"); });
 }
 
-}  // namespace
-
-const document::Document& part_used_by(const document::Block& use) {
+const document::Document& find_part(const document::Block& use) {
   const auto beside = std::filesystem::path(use.place.file).parent_path() / use.call.name;
   try {
     const bool is_own = !is_of_the_lab(use.place.file) && std::filesystem::exists(beside);
@@ -252,6 +254,15 @@ const document::Document& part_used_by(const document::Block& use) {
                           fmt::format("there is no part {}; {}, or a file beside the document", use.call.name,
                                       attn::valid_instead_of(use.call.name, parts)));
   }
+}
+
+}  // namespace
+
+const document::Document& part_used_by(const document::Block& use) {
+  static std::map<std::pair<std::string, std::string>, const document::Document*> known;
+  auto& part = known[{use.place.file, use.call.name}];
+  if (part == nullptr) part = &find_part(use);
+  return *part;
 }
 
 }  // namespace lessons
