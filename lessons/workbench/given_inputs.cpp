@@ -377,6 +377,7 @@ void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options&
   if (types_a_text(options)) kept.insert({"sentence", "source", "target"});
   const auto& config = file.header().config;
   restore(options, lesson.options, kept, config);
+  options.is_run_again = true;
   for (const auto& [name, value] : config) {
     if (name == "unknown_word")
       if (const auto* text = std::get_if<std::string>(&value)) options.unknown_word = *text;

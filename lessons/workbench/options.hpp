@@ -75,6 +75,7 @@ struct Options {
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
   std::string missing_model{};                ///< likewise: where its file was looked for
   std::string in_place_of_model{};        ///< likewise: an option, "--d-model", that decides what it would
+  bool is_run_again = false;              ///< --input is a trace of the lesson, whose options hold
   std::string numbers{};                  ///< where those of --input come from, as its trace says
   std::vector<std::string> vocabulary{};  ///< the words that the lesson's model writes
   /// Words that the model lacks, and what it reads in their place.

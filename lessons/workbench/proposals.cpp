@@ -216,9 +216,8 @@ std::string with_own_options(const std::string& command, const Options& options,
       own_lesson.trained && !options.model && !is_drawn_anyway && !options.gives_tensors();
   if (wants_no_model && lesson->uses("model") && !says("model")) whole += " --model none";
   if (keeps_tensors) {
-    const bool is_run_again = !options.set.empty() && options.typed.count("set") == 0;  // from its trace
     for (const auto& path : options.input)
-      if (options.numbers.empty() && !is_run_again) whole += fmt::format(" --input {}", as_word(path));
+      if (options.numbers.empty() && !options.is_run_again) whole += fmt::format(" --input {}", as_word(path));
     for (const auto& text : options.set) whole += fmt::format(" --set {}", as_word(text));
   }
   const bool with_dimensions =

@@ -310,6 +310,8 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
       {"--draws", "stream"},
       {"--weight-scale", "he"},
       {"--define", "'scaled = scores / 2'"},
+      {"--define of lookup", "'scores = sum(d_k) keys * query / 2'"},
+      {"--define of positional", "'distance = 2 * (places[key] - places[query])'"},
       {"--code", "xtensor"},
       {"--embeddings", "data/tutorial/cat_sat.vectors.txt"},
       {"--dtype", "float32"},
@@ -356,7 +358,9 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
         continue;
       const bool is_recurrent = lesson == "backward" && is_one_of(option, {"--hidden", "--d-a"});
       const bool is_sentence = is_recurrent || is_one_of(option, {"--sentence", "--source", "--target"});
-      const auto value = values.find(option);
+      auto value = values.find(option);
+      if (option == "--define" && lesson == "lookup") value = values.find("--define of lookup");
+      if (option == "--define" && lesson == "positional") value = values.find("--define of positional");
       const bool is_order = is_one_of(lesson, {"transformer-block", "backward"}) && option == "--norm";
       const auto arguments = lesson + (is_sentence ? "" : sentence) + " " + option +
                              (value == values.end() ? "" : " " + value->second) + (is_order ? " pre" : "") +

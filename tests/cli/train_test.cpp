@@ -353,8 +353,8 @@ TEST_CASE("a default model whose file is missing is told first, and the numbers 
     const auto page = output_of(lesson, without_models);
     if (lesson == "self-attention" || lesson == "multihead")
       CHECK_THAT(in_one_line(page),
-                 Contains("Drawn weights The file of the model about was not found, so all "
-                          "numbers of this page are drawn. Looked for: " +
+                 Contains("Drawn weights The file of the model about was not found, so what "
+                          "is not given is drawn. Looked for: " +
                           where));
     if (lesson != "lookup" && lesson != "scoring") CHECK_FALSE(contains(page, " model="));  // by hand
   }
