@@ -289,6 +289,7 @@ Options usual_beside(const Lesson& lesson, const Options& options) {
   auto usual = lesson.defaults;
   usual.d_model = options.d_model;
   usual.heads = options.heads;
+  if (!options.heads) usual.kv_heads.reset();
   fill_in_head_dimensions(lesson, usual);
   fill_in_kv_heads(lesson, usual);
   return usual;
