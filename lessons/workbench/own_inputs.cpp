@@ -362,7 +362,8 @@ void require_possible_ids(const Lesson& lesson, const Options& options,
   if (wanted.empty()) return;
   const auto kind_of = [](const std::string& id) {
     std::string kind;
-    for (const char c : last_of_path(id.ends_with('/') ? id.substr(0, id.size() - 1) : id))
+    const auto path = id.ends_with('/') ? id.substr(0, id.size() - 1) : id;
+    for (const char c : last_of_path(path))
       if (std::isdigit(static_cast<unsigned char>(c)) == 0) kind += c;
     return kind;
   };
