@@ -22,8 +22,8 @@
 
 namespace lessons {
 
-extern const Lesson scoring, scaling, seq2seq, transformer_block, classifier, generate, efficient, ring,
-    stability, patterns, training, backward, complexity;
+extern const Lesson scoring, seq2seq, transformer_block, classifier, generate, efficient, ring, stability,
+    patterns, training, backward, complexity;
 
 namespace {
 
@@ -32,7 +32,7 @@ std::vector<const Lesson*> lessons_of_the_program() {
   return {
       &lookup_lesson(),
       &scoring,
-      &scaling,
+      &scaling_lesson(),
       &sdpa_lesson(),
       &self_attention_lesson(),
       &cross_attention_lesson(),

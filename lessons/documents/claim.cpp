@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "attn/ops/measure.hpp"
 #include "document/prose.hpp"
@@ -16,17 +17,19 @@ namespace lessons {
 
 Sides sides_of(const document::Block& item) {
   const auto& code = item.code.text();
-  const std::string about = " ≈ ", equal = " = ", differs = " ≠ ", by = " by ";
+  const std::string about = " ≈ ", equal = " = ", at_most = " ≤ ", differs = " ≠ ", by = " by ";
   const auto cut = [&](std::size_t at, const std::string& sign) {
-    return Sides{
-        .left = item.code.part(0, at), .right = item.code.part(at + sign.size()), .is_exact = sign == equal};
+    return Sides{.left = item.code.part(0, at),
+                 .right = item.code.part(at + sign.size()),
+                 .is_exact = sign == equal,
+                 .is_bound = sign == at_most};
   };
   if (const auto at = code.find(differs), least = code.find(by); at != code.npos && least != code.npos)
     return {.left = item.code.part(0, at),
             .right = item.code.part(at + differs.size(), least),
-            .is_exact = false,
             .least = item.code.part(least + by.size())};
   if (const auto at = code.find(about); at != std::string::npos) return cut(at, about);
+  if (const auto at = code.find(at_most); at != std::string::npos) return cut(at, at_most);
   int depth = 0;
   for (std::size_t i = 0; i + equal.size() <= code.size(); ++i) {
     if (code[i] == '(' || code[i] == '[') ++depth;
@@ -35,18 +38,20 @@ Sides sides_of(const document::Block& item) {
   }
   throw document::Error(
       item.code.text().empty() ? item.place : item.code.place_of(0),
-      code.empty()
-          ? "a claim without its formula; valid: `left = right` or `left ≈ right` behind the words"
-          : fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right, left ≠ right by number",
-                        code));
+      code.empty() ? "a claim without its formula; valid: `left = right` or `left ≈ right` behind the words"
+                   : fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right, left ≤ number, left "
+                                 "≠ right by number",
+                                 code));
 }
 
 namespace {
 
-/// What `of` makes of the numbers of a formula, slice by slice, put together as a maximum.
+/// What `of` makes of the numbers of a formula, slice by slice, put together as a maximum, which is `least`
+/// at least.
 template <class Of>
-double maximum(const formula::Definition& resolved, const formula::Sheet& sheet, const Of& of) {
-  double most = 0.0;
+double maximum(const formula::Definition& resolved, const formula::Sheet& sheet, const Of& of,
+               double least = 0.0) {
+  double most = least;
   sheet.in_slices(resolved, [&](const formula::View& slice) {
     const auto* numbers = static_cast<const double*>(slice.data);
     for (std::size_t i = 0; i < attn::element_count(slice.shape); ++i)
@@ -94,6 +99,20 @@ double magnitude(const formula::Expr& x, formula::Sheet& sheet) {
   return most;
 }
 
+/// Tells that no entry of the left side is larger than the number on the right.
+void tell_bound(attn::Trace& trace, const formula::Sheet& sheet, attn::Claim claim,
+                const formula::Definition& left, const formula::Definition& right) {
+  const auto largest_entry = [&](const formula::Definition& side) {
+    constexpr double least = -std::numeric_limits<double>::infinity();
+    return maximum(
+        side, sheet, [](double x) { return x; }, least);
+  };
+  claim.formula = (left.axes.empty() ? "" : "max ") + formula::page_text(left.expr);
+  claim.value = largest_entry(left);
+  claim.limit = attn::at_most(largest_entry(right));
+  trace.claim(claim);
+}
+
 }  // namespace
 
 void tell_claim_of(Meanings& meanings, const document::Block& item, const std::string& words) {
@@ -106,6 +125,11 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const std::s
     });
   };
   auto& sheet = meanings.sheet();
+  auto& trace = meanings.bench().trace;
+  if (sides.is_bound)
+    return tell_bound(trace, sheet, {.id = item.marks.id, .claim = words},
+                      sheet.resolved({"", {}, settled(sides.left)}),
+                      sheet.resolved({"", {}, settled(sides.right)}));
   const auto difference =
       sheet.resolved({"", {}, formula::call("abs", {settled(sides.left) - settled(sides.right)})});
   const auto& left = difference.expr->parts[0]->parts[0];
@@ -116,7 +140,6 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const std::s
                        .formula = fmt::format("max |{}|", formula::page_text(is_zero ? left : left - right)),
                        .value = maximum(difference, sheet, [](double x) { return x; }),
                        .limit = attn::exactly(0.0)};
-  auto& trace = meanings.bench().trace;
   if (sides.is_exact) return trace.claim(claim);
   if (!sides.least.text().empty()) {
     const double bound = rounding(trace, largest({"", difference.axes, right}, sheet)).bound;

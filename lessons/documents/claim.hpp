@@ -6,10 +6,10 @@
 
 namespace lessons {
 
-/// The two sides of `left = right`, of `left ≈ right`, and of `left ≠ right by least`.
+/// The two sides of `left = right`, of `left ≈ right`, of `left ≤ right`, and of `left ≠ right by least`.
 struct Sides {
   document::Source left, right;
-  bool is_exact;
+  bool is_exact = false, is_bound = false;
   document::Source least{};  ///< how much some entry differs at least
 };
 
@@ -18,7 +18,8 @@ Sides sides_of(const document::Block& item);
 
 /// Tells the claim `left = right`, `left ≈ right` or `left ≠ right by least` of a document, named and said
 /// so: by how much the sides differ, and how much they may or must, from the sizes of the terms. The last is
-/// claimed where rounding is smaller than half of that number. Throws document::Error for what is no claim.
+/// claimed where rounding is smaller than half of that number. `left ≤ number` says how large the largest
+/// entry is, and may be. Throws document::Error for what is no claim.
 void tell_claim_of(Meanings& meanings, const document::Block& item, const std::string& words);
 
 }  // namespace lessons

@@ -33,8 +33,9 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
     throw document::Error(block.place, fmt::format("{} is no input of the lesson; valid: {}", about.id,
                                                    describe_inputs(lesson, bench.options)));
   if (input->draw == Draw::given && !bench.has_given(about.id)) return meanings_.set(about.id, 0.0);
-  if (const auto table = table_of(block); !table.empty()) return tell_rows(about, table);
   const auto& declared = block.definition->axes;
+  if (const auto option = option_of(block); !option.empty()) return tell_option(about, declared, option);
+  if (const auto table = table_of(block); !table.empty()) return tell_rows(about, table);
   const bool has_own_axes = std::any_of(declared.begin(), declared.end(),
                                         [](const auto& axis) { return axis.find('/') != axis.npos; });
   if (has_own_axes) return tell_table(about, declared);
@@ -53,6 +54,23 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
   if (axes.size() == 1) return keep(about.id, axes, bench.input<1>(about));
   if (axes.size() == 2) return keep(about.id, axes, bench.input<2>(about));
   keep(about.id, axes, bench.input<3>(about));
+}
+
+void DeclaredInputs::tell_option(attn::About about, const formula::Axes& axes, std::string_view key) {
+  auto& bench = meanings_.bench();
+  const auto counts = counts_of_option(bench.options, key);
+  about.axes = axes;
+  formula::Numbers numbers(attn::Shape(axes.size(), counts.size()));
+  std::copy(counts.begin(), counts.end(), numbers.begin());
+  if (axes.empty()) {
+    bench.trace.input(about, static_cast<std::int64_t>(counts.at(0)));
+  } else {
+    bench.trace.input(about, Integers<1>(xt::cast<std::int64_t>(numbers)));
+    std::vector<std::string> labels;
+    for (const auto count : counts) labels.push_back(fmt::format("{}", count));
+    bench.trace.label(axes.at(0), {{labels}});
+  }
+  meanings_.set_whole(about.id, axes, std::move(numbers));
 }
 
 void DeclaredInputs::tell_lengths(attn::About about) {

@@ -34,6 +34,7 @@ class DeclaredInputs {
   bool has_told_lengths() const { return has_told_lengths_; }
 
  private:
+  void tell_option(attn::About about, const formula::Axes& axes, std::string_view key);
   void tell_mask(const attn::About& about, bool of_padding_alone);
   void tell_rows(attn::About about, const std::string& table);
   void tell_table(const attn::About& about, const formula::Axes& axes);

@@ -92,7 +92,7 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
     if (!outline_.has(section, item, "with --all") && !item->marks.id.empty())
       claims.push_back(item->marks.id);
   const auto& id_of_note = section.heading->marks.id;
-  if (formulas.empty() && !id_of_note.empty() && id_of_note != "idea")
+  if (formulas.empty() && !id_of_note.empty() && id_of_note != "idea" && id_of_note != "flow")
     page.push_back({section.scope.prefix + id_of_note});
   for (const auto* formula : formulas) {
     const auto id = section.scope.id_of(*formula);

@@ -28,6 +28,9 @@ struct Functions {
   /// `{call pictures}`: words on the run.
   std::map<std::string, std::function<std::string(const DocumentRun& run)>> texts{};
 
+  /// `s[d_k, sample]: random_scores(d_k, samples)` of a hidden step: numbers that no formula makes.
+  std::map<std::string, std::function<formula::View(DocumentRun& run)>> tensors{};
+
   /// The classic mistakes in a step that are no formulas, by its name in this run without the prefix of its
   /// part; `id` has it. They are asked for only where somebody watches.
   std::map<std::string, std::function<attn::Mistakes(DocumentRun& run, const std::string& id)>> mistakes{};

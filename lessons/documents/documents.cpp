@@ -121,6 +121,7 @@ constexpr std::array draw_words = {DrawWord{"normal", Draw::normal}, DrawWord{"e
 
 Draw draw_of(const document::Block& block) {
   if (!table_of(block).empty()) return Draw::given;
+  if (!option_of(block).empty()) return Draw::option;
   const auto* const found = std::find_if(draw_words.begin(), draw_words.end(),
                                          [&](const auto& known) { return known.word == block.draw; });
   if (found != draw_words.end()) return found->draw;
@@ -171,6 +172,20 @@ std::string table_of(const document::Block& block) {
   return block.draw.starts_with(rows) ? block.draw.substr(rows.size()) : "";
 }
 
+std::string_view option_of(const document::Block& block) {
+  constexpr std::string_view option = "option ";
+  const std::string_view draw = block.draw;
+  return draw.starts_with(option) ? draw.substr(option.size()) : std::string_view();
+}
+
+document::Call function_of(const document::Block& block) {
+  const auto open = block.draw.find('(');
+  if (open == block.draw.npos || !block.draw.ends_with(')')) return {};
+  return {
+      block.draw.substr(0, open),
+      document::cut_at_commas(std::string_view(block.draw).substr(open + 1, block.draw.size() - open - 2))};
+}
+
 std::vector<Declared> declared_in(const document::Document& document) {
   Declarations declarations;
   declarations.add(document.blocks, "");
@@ -183,9 +198,14 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
   std::vector<Input> inputs;
   for (const auto& declared : declared_in(document)) {
     const auto& [block, id, conditions] = declared;
-    if (!block->is_input || choices.leave_out(declared)) continue;
+    if (!block->is_input || choices.leave_out(declared) || !function_of(*block).name.empty()) continue;
+    if (const auto key = option_of(*block);
+        !key.empty() && std::find(keys.begin(), keys.end(), key) == keys.end())
+      throw document::Error(
+          block->place, fmt::format("{} is no option of the lesson; valid: {}", key, fmt::join(keys, ", ")));
     Input input = {.id = id, .axes = block->definition->axes, .draw = draw_of(*block)};
     for (auto& axis : input.axes) axis = extent_in(document, axis);
+    input.option = option_of(*block);
     input.rows_of = table_of(*block);
     input.is_multiplied = input.rows_of.empty();
     const bool is_known =

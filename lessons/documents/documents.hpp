@@ -42,6 +42,14 @@ std::vector<Declared> declared_in(const document::Document& document);
 /// Of an input `reads[token]: rows of table` the table; of others nothing.
 std::string table_of(const document::Block& block);
 
+/// Of an input `samples: option samples` the key of the option, which lives as long as the document; of
+/// others nothing.
+std::string_view option_of(const document::Block& block);
+
+/// Of numbers that C++ makes, `s[d_k, sample]: random_scores(d_k, samples)`, the function and what they are
+/// made from; of others no name.
+document::Call function_of(const document::Block& block);
+
 /// The inputs that a document and its parts declare, for a lesson with these keys of options, as far as these
 /// options decide which there are. Throws document::Error for an unknown way to come by its numbers.
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,

@@ -32,6 +32,17 @@ Number number_of(const std::string& text) {
   return static_cast<Number>(*number);
 }
 
+/// The parts between commas.
+std::vector<std::string_view> cut(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    parts.push_back(document::without_blanks(text.substr(0, comma)));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return parts;
+}
+
 template <class T>
 constexpr bool is_vector = false;
 template <class T>
@@ -44,7 +55,9 @@ constexpr bool is_optional<std::optional<T>> = true;
 
 template <class Field>
 void set_field(Field& field, const std::string& value) {
-  if constexpr (is_vector<Field>) {
+  if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
+    for (const auto number : cut(value)) field.push_back(number_of<std::size_t>(std::string(number)));
+  } else if constexpr (is_vector<Field>) {
     typename Field::value_type one;
     set_field(one, value);
     field.push_back(std::move(one));
@@ -59,16 +72,6 @@ void set_field(Field& field, const std::string& value) {
 
 bool has_key(const std::vector<std::string_view>& keys, std::string_view key) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
-std::vector<std::string_view> cut(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const auto comma = std::min(text.find(','), text.size());
-    parts.push_back(document::without_blanks(text.substr(0, comma)));
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return parts;
 }
 
 /// `translation, pairs, name = translation-transformer`

@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "attn/ops/precision.hpp"
 #include "document/prose.hpp"
 #include "formula/parse.hpp"
 #include "lessons/documents/at_place.hpp"
@@ -81,6 +82,7 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
   set("defined", !options.define.empty());
   set("set", !options.set.empty());
   set("rounding", rounding(bench.trace).bound);
+  set("unit_roundoff", attn::largest_rounding_error(bench.trace.dtype(), 1.0));
 }
 
 void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts) {
@@ -101,6 +103,12 @@ void Meanings::read_axes(const document::Document& document) {
   }
   for (const auto& declared : declared_in(document)) {
     const auto& axes = declared.block->definition->axes;
+    if (const auto key = option_of(*declared.block); !key.empty()) {
+      const auto counts = counts_of_option(bench_.options, key);
+      if (!axes.empty()) sheet_.axis(axes[0], counts.size());
+      if (axes.empty() && !counts.empty()) set(declared.id, static_cast<double>(counts[0]));
+      continue;
+    }
     if (const auto input = find_input(*plan.lesson, bench_.options, declared.id)) {
       const auto extents = extents_of(*plan.lesson, *input, bench_.options);
       for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)

@@ -122,12 +122,14 @@ std::set<std::string> needed_for(const std::vector<formula::Definition>& steps, 
   return needed;
 }
 
-/// The step with which the code ends: the last one of `results`, or of all; empty where there is none.
-std::string last_of(const std::vector<formula::Definition>& steps, const std::vector<std::string>& results) {
-  const auto last = std::find_if(steps.rbegin(), steps.rend(), [&](const auto& step) {
-    return results.empty() || std::find(results.begin(), results.end(), step.name) != results.end();
-  });
-  return last == steps.rend() ? "" : last->name;
+/// The steps with which the code ends: those of `results` that the run has, or the last of all.
+std::set<std::string> ends_of(const std::vector<formula::Definition>& steps,
+                              const std::vector<std::string>& results) {
+  std::set<std::string> ends;
+  for (const auto& step : steps)
+    if (std::find(results.begin(), results.end(), step.name) != results.end()) ends.insert(step.name);
+  if (ends.empty() && results.empty() && !steps.empty()) ends.insert(steps.back().name);
+  return ends;
 }
 
 }  // namespace
@@ -135,8 +137,8 @@ std::string last_of(const std::vector<formula::Definition>& steps, const std::ve
 void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
                   const std::set<std::string>& hidden) {
   const auto& steps = sheet.definitions();
-  const auto last = last_of(steps, results);
-  const auto needed = needed_for(steps, [&](const auto& name) { return name == last; });
+  const auto ends = ends_of(steps, results);
+  const auto needed = needed_for(steps, [&](const auto& name) { return ends.count(name) > 0; });
   const auto shown = needed_for(steps, [&](const auto& name) { return hidden.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor";
   std::vector<std::string> lines, others;

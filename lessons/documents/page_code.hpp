@@ -9,8 +9,8 @@
 
 namespace lessons {
 
-/// The page's code behind the last step: the formulas that lead to the last of `results` that the run has, or
-/// to its last step; the others under `rest`. Those that are hidden are there where others need them.
+/// The page's code behind the last step: the formulas that lead to those of `results` that the run has, or to
+/// its last step; the others under `rest`. Those that are hidden are there where others need them.
 void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
                   const std::set<std::string>& hidden);
 

@@ -99,7 +99,22 @@ void Steps::stand_in(const document::Block& formula, const Scope& scope) {
   if (sheet.find(name) == nullptr && sheet.find(changed) != nullptr) sheet.alias(name, changed);
 }
 
+void Steps::tell_made(const Section& section, const document::Block& block, const document::Call& function) {
+  const auto id = section.scope.id_of(block);
+  if (!outline_.has(section, section.heading, "hidden"))
+    throw document::Error(block.place, fmt::format("the numbers of {} have no formula to show; valid: "
+                                                   "{{hidden}} behind the heading",
+                                                   id));
+  auto numbers = named(functions_.tensors, function.name, block.place)(run_);
+  numbers.axes = block.definition->axes;
+  meanings_.sheet().set(id, std::move(numbers));
+  hidden_.insert(id);
+  made_[id] = function.arguments;
+}
+
 void Steps::tell_input(const Section& section, const document::Block& block) {
+  if (const auto function = function_of(block); !function.name.empty())
+    return tell_made(section, block, function);
   inputs_.tell(block,
                {.id = section.scope.id_of(block),
                 .title = wording_.text_of(outline_.title_of(section), section.scope),
@@ -198,6 +213,7 @@ void Steps::add_words(attn::About& about, const Section& section,
   about.from = shown_operands(definition.expr);
   about.note = wording_.paragraphs(section);
   about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);
+  if (!starts_from_shown(definition.expr)) return;
   about.worked = [this, definition](const attn::Index& at) { return worked(definition, at); };
   if (!section.heading->marks.follow.empty() || !outline_.has(section, section.heading, "with --all"))
     about.worked_at = meanings_.followed(section.heading->marks.follow, about.axes, section.scope);
@@ -219,7 +235,7 @@ void Steps::tell_whole_numbers(const attn::About& about, const attn::Shape& shap
 formula::Definition Steps::without_hidden(formula::Definition definition) const {
   const auto& sheet = meanings_.sheet();
   for (const auto& name : formula::operands(definition.expr)) {
-    if (hidden_.count(name) == 0) continue;
+    if (hidden_.count(name) == 0 || made_.count(name) > 0) continue;
     if (is_plain(definition.expr, *sheet.definition_of(name)))
       return without_hidden(formula::with_written_out(sheet, definition, name));
   }
@@ -232,11 +248,21 @@ attn::Worked Steps::worked(const formula::Definition& definition, const attn::In
   });
 }
 
+bool Steps::starts_from_shown(const formula::Expr& x) const {
+  const auto operands = formula::operands(x);
+  return std::all_of(operands.begin(), operands.end(), [this](const std::string& name) {
+    return made_.count(name) == 0 &&
+           (hidden_.count(name) == 0 || starts_from_shown(meanings_.sheet().definition_of(name)->expr));
+  });
+}
+
 std::vector<std::string> Steps::shown_operands(const formula::Expr& x) const {
   std::vector<std::string> shown;
   for (const auto& name : formula::operands(x)) {
-    const auto names = hidden_.count(name) > 0 ? shown_operands(meanings_.sheet().definition_of(name)->expr)
-                                               : std::vector{name};
+    const auto made = made_.find(name);
+    const auto names = made != made_.end()       ? made->second
+                       : hidden_.count(name) > 0 ? shown_operands(meanings_.sheet().definition_of(name)->expr)
+                                                 : std::vector{name};
     for (const auto& one : names)
       if ((one != "lengths" || meanings_.bench().plan.key_tokens().is_padded()) &&
           std::find(shown.begin(), shown.end(), one) == shown.end())

@@ -46,6 +46,7 @@ class Steps {
 
  private:
   void tell_input(const Section& section, const document::Block& block);
+  void tell_made(const Section& section, const document::Block& block, const document::Call& function);
   void tell_step(const Section& section, const document::Block& formula);
   void add_words(attn::About& about, const Section& section, const formula::Definition& definition) const;
 
@@ -93,6 +94,9 @@ class Steps {
   /// entries to name: it is worked out, too.
   attn::Worked worked(const formula::Definition& definition, const attn::Index& at) const;
 
+  /// Whether all numbers that a formula starts from are shown.
+  bool starts_from_shown(const formula::Expr& x) const;
+
   /// The tensors that a formula takes, and for a hidden one those that it is made of.
   std::vector<std::string> shown_operands(const formula::Expr& x) const;
 
@@ -109,6 +113,7 @@ class Steps {
   const Functions& functions_;
   DocumentRun& run_;
   std::set<std::string> hidden_;
+  std::map<std::string, std::vector<std::string>> made_;  ///< by functions, from these tensors
   std::map<std::string, attn::Mistakes> mistakes_of_hidden_;
   std::set<std::string> defined_;  ///< steps that --define gave other formulas
 };

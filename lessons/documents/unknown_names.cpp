@@ -70,7 +70,7 @@ class KnownNames {
   }
 
   std::set<std::string> names_ = {"trained", "batched",    "padded",  "words", "has_mask", "set",
-                                  "defined", "many_heads", "lengths", "batch", "rounding"};
+                                  "defined", "many_heads", "lengths", "batch", "rounding", "unit_roundoff"};
 };
 
 /// Goes through all that a document says.

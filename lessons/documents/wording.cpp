@@ -10,6 +10,12 @@
 
 namespace lessons {
 
+namespace {
+
+constexpr std::size_t most_places = 12;  ///< of an axis in a table or a list
+
+}  // namespace
+
 std::string Wording::paragraphs(const Section& section, bool short_page) const {
   std::string text;
   for (const auto* block : section.of(document::Block::Kind::paragraph)) {
@@ -24,7 +30,7 @@ std::string Wording::drawn(const document::Block& fence, const Scope& scope) con
 }
 
 std::string Wording::table_of(const std::vector<document::Row>& rows, const Scope& scope) const {
-  constexpr std::size_t most_places = 12, widest = 24;
+  constexpr std::size_t widest = 24;
   std::vector<std::vector<std::string>> lines;
   std::vector<bool> says_something;
   const auto add = [&](const document::Row& row) {
@@ -61,6 +67,7 @@ std::string Wording::text_of(const document::Prose& prose, const Scope& scope,
 
 std::string Wording::text_of(const document::Piece& piece, const Scope& scope,
                              const attn::Event* event) const {
+  if (piece.call && piece.call->name == "list") return list_of(piece, scope);
   if (piece.call) return text_of(*piece.call, piece.place, scope, event);
   if (piece.value) return number_of(piece, scope);
   if (!piece.choice) return piece.text;
@@ -99,10 +106,18 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
                                                place_of_token->axis, first, first));
     return meanings_.label(first, static_cast<std::size_t>(meanings_.number(place_of_token, scope)));
   }
-  std::vector<std::string> numbers;
-  for (const double number : meanings_.numbers_along(first, argument(1), scope))
-    numbers.push_back(fmt::format("{:.4f}", number));
-  return fmt::format("{}", fmt::join(numbers, ", "));
+  throw document::Error(place, fmt::format("{} is no function; valid: token, list, shape, call", call.name));
+}
+
+std::string Wording::list_of(const document::Piece& piece, const Scope& scope) const {
+  const auto& of = piece.call->arguments;
+  if (of.size() != 2) throw document::Error(piece.place, "list of what? valid: {list(key) weights}");
+  const auto numbers = meanings_.numbers_along(of[0], document::read_formula(piece.place, of[1]), scope);
+  const auto format = fmt::format("{{:{}}}", piece.format.empty() ? ".4f" : piece.format);
+  std::vector<std::string> shown;
+  for (const auto& place : places_shown(numbers.size(), most_places))
+    shown.push_back(place ? fmt::format(fmt::runtime(format), numbers[*place]) : "…");
+  return fmt::format("{}", fmt::join(shown, ", "));
 }
 
 std::string Wording::call(const std::string& function, const document::Place& place,

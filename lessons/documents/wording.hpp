@@ -30,6 +30,7 @@ class Wording {
   std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event) const;
   std::string table_of(const std::vector<document::Row>& rows, const Scope& scope) const;
   std::string number_of(const document::Piece& piece, const Scope& scope) const;
+  std::string list_of(const document::Piece& piece, const Scope& scope) const;
   std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
                       const attn::Event* event) const;
   std::string call(const std::string& function, const document::Place& place, const attn::Event* event) const;

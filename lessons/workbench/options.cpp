@@ -172,6 +172,18 @@ std::optional<double> option_in_formulas(const Options& options, std::string_vie
   return number;
 }
 
+std::vector<std::size_t> counts_of_option(const Options& options, std::string_view key) {
+  std::vector<std::size_t> counts;
+  visit_options(options, [&](const OptionInfo& info, const auto& field) {
+    using Field = std::decay_t<decltype(field)>;
+    if (info.key != key) return;
+    if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) counts = field;
+    if constexpr (std::is_same_v<Field, std::optional<std::size_t>>)
+      if (field) counts.push_back(*field);
+  });
+  return counts;
+}
+
 std::size_t smallest_count(const OptionInfo& info) {
   return info.key == "window" ? 0 : 1;
 }

@@ -137,6 +137,9 @@ inline std::optional<double> number_of_formulas(const Options& options, std::str
 /// token itself, and 1 for all others.
 std::size_t smallest_count(const OptionInfo& info);
 
+/// The numbers that the option of this key has: those of a list, or the one of a count, where it is given.
+std::vector<std::size_t> counts_of_option(const Options& options, std::string_view key);
+
 /// Calls `visit(info, field)` for every option in the order of the help: the one list of them, behind the
 /// command line, the help and the trace's config.
 template <class AnyOptions, class Visitor>

@@ -92,7 +92,12 @@ class ProseReader {
     if (inside.starts_with("if ")) {
       piece.choice = choice(piece.place, inside.substr(3));
     } else if (const auto name = inside.substr(0, inside.find_first_of(" (")); is_call(name)) {
-      piece.call = call(name, without_blanks(inside.substr(name.size())));
+      auto rest = inside.substr(name.size());
+      if (const auto colon = rest.rfind(':'); name == "list" && colon != rest.npos) {
+        piece.format = format_in(rest.substr(colon + 1));
+        rest = rest.substr(0, colon);
+      }
+      piece.call = call(name, without_blanks(rest));
     } else {
       const auto colon = inside.rfind(':');
       if (colon != std::string_view::npos) piece.format = format_in(inside.substr(colon + 1));
@@ -170,7 +175,7 @@ std::vector<std::string> cut_at_commas(std::string_view text) {
 }
 
 bool is_call(std::string_view name) {
-  constexpr std::array names = {"token", "list", "shape", "row", "call"};
+  constexpr std::array names = {"token", "list", "shape", "call"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 

@@ -80,6 +80,15 @@ TEST_CASE("A fence whose lines begin with | is a table", "[document]") {
   CHECK(rows[1].cells[1][0].format == ".2f");
 }
 
+TEST_CASE("A list may say how its numbers are printed", "[document]") {
+  const auto page = document::read("page.md", "Theory: {list(d_k) sqrt(d_k):.4g}.\n");
+  REQUIRE(page.blocks.at(0).prose.size() == 3);
+  const auto& list = page.blocks[0].prose[1];
+  CHECK(list.format == ".4g");
+  CHECK(list.call->arguments == std::vector<std::string>{"d_k", "sqrt(d_k)"});
+  CHECK_THAT(refusal("{list(d_k) d_k:.4q}\n"), Catch::Matchers::StartsWith("page.md, line 1, column 16"));
+}
+
 TEST_CASE("What is wrong with a document is said with its line and column", "[document]") {
   using Catch::Matchers::StartsWith;
   CHECK_THAT(refusal("One.\n\nThe {if a}rest.\n"), StartsWith("page.md, line 3, column 5: {if …} without"));

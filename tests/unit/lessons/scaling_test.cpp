@@ -1,10 +1,10 @@
-#include "lessons/scaling.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/statistics.hpp"
+#include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
 #include "attn/random/random_state.hpp"
 #include "tests/unit/lessons/page.hpp"
 
@@ -13,55 +13,56 @@ using attn::Tensor;
 
 namespace {
 
-Tensor<1> random_scores(RandomState& random, std::size_t samples, std::size_t d_k) {
+/// The dot product of each query with its key, as the lesson draws them first.
+Tensor<1> random_scores(std::uint32_t seed, std::size_t samples, std::size_t d_k) {
+  RandomState random(seed);
   const auto queries = random.normal<2>(0.0, 1.0, {samples, d_k});
-  return lessons::dot_products(queries, random.normal<2>(0.0, 1.0, {samples, d_k}));
+  const auto keys = random.normal<2>(0.0, 1.0, {samples, d_k});
+  auto scores = Tensor<1>::from_shape({samples});
+  for (std::size_t i = 0; i < samples; ++i) {
+    scores(i) = 0.0;
+    for (std::size_t j = 0; j < d_k; ++j) scores(i) += queries(i, j) * keys(i, j);
+  }
+  return scores;
+}
+
+Listener told_of(std::uint32_t seed, std::size_t samples, std::size_t d_k) {
+  return told_by("scaling", {.d_k_list = {d_k}, .samples = samples, .seed = seed});
 }
 
 }  // namespace
 
-TEST_CASE("the score of a query and its key is their dot product") {
-  RandomState random(42);
-  const auto queries = random.normal<2>(0.0, 1.0, {5, 3}), keys = random.normal<2>(0.0, 1.0, {5, 3});
-  const auto scores = lessons::dot_products(queries, keys);
-  for (std::size_t i = 0; i < 5; ++i) {
-    double score = 0.0;
-    for (std::size_t j = 0; j < 3; ++j) score += queries(i, j) * keys(i, j);
-    CHECK(scores(i) == score);
+TEST_CASE("the score of a query and its key is their dot product", "[scaling]") {
+  const auto shown = told_of(42, 20, 3).elements("example/scores");
+  const auto scores = random_scores(42, 20, 3);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(shown[i] == Approx(scores(i)));
+}
+
+TEST_CASE("softmax is measured on whole rows of 16 scores, raw and divided by √d_k", "[scaling]") {
+  for (const std::size_t samples : {16, 63}) {
+    const auto told = told_of(7, samples, 9);
+    const auto rows = attn::cut_into_rows(random_scores(7, samples, 9), 16);
+    CHECK(rows.shape(0) == samples / 16);
+    const auto is_measured = [&](const std::string& way, const Tensor<2>& weights) {
+      CHECK(told.elements("entropy_" + way)[0] == Approx(attn::mean_entropy(weights)));
+      CHECK(told.elements("max_weight_" + way)[0] == Approx(attn::mean_max_weight(weights)));
+      CHECK(told.elements("jacobian_" + way)[0] == Approx(attn::mean_jacobian_norm(weights)));
+    };
+    is_measured("raw", attn::softmax(rows));
+    is_measured("scaled", attn::softmax(attn::divide(rows, 3.0)));
   }
 }
 
-TEST_CASE("weights are of whole rows of scores", "[scaling]") {
-  const auto weights = lessons::weights_of({0, 0, 3, 3, 9}, 2, 3.0);
-  CHECK(weights.shape() == std::array<std::size_t, 2>{2, 2});
-  CHECK(attn::mean_entropy(weights) == Approx(std::log(2.0)));
-  CHECK(attn::mean_max_weight(weights) == Approx(0.5));
-  CHECK(attn::mean_jacobian_norm(weights) == Approx(0.5));
-}
-
-TEST_CASE("scaled weights come from scores divided by √d_k", "[scaling]") {
-  const double share = 1.0 / (1.0 + std::exp(-2.0));  // of a lead of 8 / √16
-  const auto scaled = lessons::weights_of({8.0, 0.0}, 2, std::sqrt(16.0));
-  CHECK(attn::mean_max_weight(lessons::weights_of({8.0, 0.0}, 2, 1.0)) ==
-        Approx(1.0 / (1.0 + std::exp(-8.0))));
-  CHECK(attn::mean_max_weight(scaled) == Approx(share));
-  CHECK(attn::mean_entropy(scaled) ==
-        Approx(-share * std::log(share) - (1.0 - share) * std::log(1.0 - share)));
-  CHECK(attn::mean_jacobian_norm(scaled) == Approx(2.0 * share * (1.0 - share)));
-}
-
-TEST_CASE("means and variances of random scores stray as far as their standard errors say") {
-  constexpr std::size_t runs = 400, samples = 256, d_k = 4;
-  RandomState random(1);
-  auto means = Tensor<1>::from_shape({runs}), variances = means;
-  for (std::size_t run = 0; run < runs; ++run) {
-    const auto scores = random_scores(random, samples, d_k);
-    means(run) = attn::mean(scores);
-    variances(run) = attn::variance(scores);
+TEST_CASE("means and variances of random scores stray as far as their standard errors say", "[scaling]") {
+  constexpr std::uint32_t runs = 200;
+  double of_means = 0.0, of_variances = 0.0;  // squares of distances in standard errors
+  for (std::uint32_t seed = 0; seed < runs; ++seed) {
+    const auto told = told_of(seed, 1024, 4);
+    of_means += std::pow(told.measurements.at("mean-as-derived").value, 2) / runs;
+    of_variances += std::pow(told.measurements.at("variance-as-derived").value, 2) / runs;
   }
-  const auto spread = [](const Tensor<1>& x) { return std::sqrt(attn::variance(x)); };
-  CHECK(spread(means) == Approx(lessons::standard_error_of_mean(d_k, samples)).epsilon(0.15));
-  CHECK(spread(variances) == Approx(lessons::standard_error_of_variance(d_k, samples)).epsilon(0.15));
+  CHECK(of_means == Approx(1.0).epsilon(0.3));
+  CHECK(of_variances == Approx(1.0).epsilon(0.3));
 }
 
 TEST_CASE("the standard deviation follows from the variance that was shown", "[scaling]") {
