@@ -46,8 +46,12 @@ Sides sides_of(const document::Block& item) {
 
 namespace {
 
-/// What `of` makes of the numbers of a formula, slice by slice, put together as a maximum, which is `least`
-/// at least.
+double itself(double x) {
+  return x;
+}
+
+/// What `of` makes of the numbers of a formula, slice by slice, put together as a maximum; `least` where
+/// there is no larger one.
 template <class Of>
 double maximum(const formula::Definition& resolved, const formula::Sheet& sheet, const Of& of,
                double least = 0.0) {
@@ -104,10 +108,10 @@ void tell_bound(attn::Trace& trace, const formula::Sheet& sheet, attn::Claim cla
                 const formula::Definition& left, const formula::Definition& right) {
   const auto largest_entry = [&](const formula::Definition& side) {
     constexpr double least = -std::numeric_limits<double>::infinity();
-    return maximum(
-        side, sheet, [](double x) { return x; }, least);
+    return maximum(side, sheet, itself, least);
   };
-  claim.formula = (left.axes.empty() ? "" : "max ") + formula::page_text(left.expr);
+  if (claim.formula.empty())
+    claim.formula = (left.axes.empty() ? "" : "max ") + formula::page_text(left.expr);
   claim.value = largest_entry(left);
   claim.limit = attn::at_most(largest_entry(right));
   trace.claim(claim);
@@ -127,7 +131,7 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const std::s
   auto& sheet = meanings.sheet();
   auto& trace = meanings.bench().trace;
   if (sides.is_bound)
-    return tell_bound(trace, sheet, {.id = item.marks.id, .claim = words},
+    return tell_bound(trace, sheet, {.id = item.marks.id, .claim = words, .formula = item.marks.written},
                       sheet.resolved({"", {}, settled(sides.left)}),
                       sheet.resolved({"", {}, settled(sides.right)}));
   const auto difference =
@@ -138,8 +142,9 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const std::s
   attn::Claim claim = {.id = item.marks.id,
                        .claim = words,
                        .formula = fmt::format("max |{}|", formula::page_text(is_zero ? left : left - right)),
-                       .value = maximum(difference, sheet, [](double x) { return x; }),
+                       .value = maximum(difference, sheet, itself),
                        .limit = attn::exactly(0.0)};
+  if (!item.marks.written.empty()) claim.formula = item.marks.written;
   if (sides.is_exact) return trace.claim(claim);
   if (!sides.least.text().empty()) {
     const double bound = rounding(trace, largest({"", difference.axes, right}, sheet)).bound;

@@ -59,6 +59,8 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
 void DeclaredInputs::tell_option(attn::About about, const formula::Axes& axes, std::string_view key) {
   auto& bench = meanings_.bench();
   const auto counts = counts_of_option(bench.options, key);
+  if (axes.empty() && counts.empty())
+    throw formula::Error(0, fmt::format("--{0} is not given; valid: defaults: --{0} 4", key));
   about.axes = axes;
   formula::Numbers numbers(attn::Shape(axes.size(), counts.size()));
   std::copy(counts.begin(), counts.end(), numbers.begin());

@@ -137,7 +137,7 @@ void DocumentRun::tell_note(const Section& section) {
   const auto title = wording_.text_of(section.heading->prose, section.scope);
   std::string drawn;
   for (const auto* fence : section.of(Kind::fence))
-    drawn += (drawn.empty() ? "" : "\n") + wording_.drawn(*fence, section.scope);
+    drawn += (drawn.empty() ? "" : "\n\n") + wording_.drawn(*fence, section.scope);
   const auto& marks = section.heading->marks;
   const auto id = section.scope.prefix + (marks.id.empty() ? slug(title) : marks.id);
   require_new_name(id, section.heading->place);

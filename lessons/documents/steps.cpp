@@ -105,6 +105,7 @@ void Steps::tell_made(const Section& section, const document::Block& block, cons
     throw document::Error(block.place, fmt::format("the numbers of {} have no formula to show; valid: "
                                                    "{{hidden}} behind the heading",
                                                    id));
+  for (const auto& tensor : function.arguments) meanings_.sheet().tensor(tensor);
   auto numbers = named(functions_.tensors, function.name, block.place)(run_);
   numbers.axes = block.definition->axes;
   meanings_.sheet().set(id, std::move(numbers));
@@ -208,7 +209,11 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
 void Steps::add_words(attn::About& about, const Section& section,
                       const formula::Definition& definition) const {
   about.title = wording_.text_of(outline_.title_of(section), section.scope);
-  add_formula(about, without_hidden(definition), meanings_.sheet());
+  const auto& written = section.heading->marks.written;
+  if (written.empty() || defined_.count(definition.name) > 0)
+    add_formula(about, without_hidden(definition), meanings_.sheet());
+  else
+    about.formula = written;
   about.curve = outline_.has(section, section.heading, "curve");
   about.from = shown_operands(definition.expr);
   about.note = wording_.paragraphs(section);

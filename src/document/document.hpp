@@ -62,6 +62,7 @@ struct Marks {
   std::optional<formula::Expr> condition{};
   std::string follow{};  ///< "head = 1, query = 0": the entry of this step that is worked out
   std::map<std::string, std::optional<formula::Expr>> words{};
+  std::string written{};         ///< `{written q · k}`: the formula on the page
   std::string drawn_as{};        ///< `{drawn as mask}`: what a flow calls the step
   Source rounded_as{};           ///< `{rounded as scores}`: of a claim, numbers that it is rounded with
   Prose title{};                 ///< `{at Q, titled The queries}`: of a step of a part

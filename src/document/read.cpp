@@ -167,6 +167,7 @@ class DocumentReader {
     const auto& mark = source.text();
     if (mark.starts_with('#')) return marks.id = mark.substr(1), true;
     if (mark.starts_with("follow ")) return marks.follow = mark.substr(7), true;
+    if (mark.starts_with("written ")) return marks.written = mark.substr(8), true;
     if (mark.starts_with("drawn as ")) return marks.drawn_as = mark.substr(9), true;
     if (mark.starts_with("rounded as ")) return marks.rounded_as = source.part(11), true;
     if (mark.starts_with("titled ")) return marks.title = read_prose(source.part(7)), true;

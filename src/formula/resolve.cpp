@@ -83,12 +83,15 @@ class Resolver {
 
   /// The axes along which an index goes, `floor(head / 2)`, where the result names none.
   void collect_positions(const Expr& index) {
+    const bool binds = index->op == Op::over && reduces(index->name);
+    if (binds) bound_.push_back(index->axis);
     const bool is_axis =
         index->op == Op::position || (index->op == Op::name && sheet_.find(index->name) == nullptr);
     if (is_axis && sheet_.has_axis(index->name) && !has(bound_, index->name)) add(carried_, index->name);
     if (index->op == Op::entry || index->op == Op::name) collect(index);
     if (index->op != Op::entry)
       for (const auto& part : index->parts) collect_positions(part);
+    if (binds) bound_.pop_back();
   }
 
   Expr resolve(const Expr& x) {

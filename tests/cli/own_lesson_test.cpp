@@ -99,6 +99,52 @@ TEST_CASE("a document in a folder of lessons is a lesson by its name") {
   CHECK_THAT(broken.err, Contains("broken.md, line 3, column 1: the front matter does not end"));
 }
 
+TEST_CASE("a formula is computed for each number that an option lists, and a claim may be a bound") {
+  const Folder folder;
+  const auto file = folder.write("roots.md", R"(---
+title: roots of lengths
+teaches: Roots.
+options: d-k-list, samples
+sentences: one
+defaults: --d-k 4,9 --samples 2
+---
+
+# The idea  {#idea}
+
+The roots of {samples} numbers.
+
+## The lengths
+
+    d_k[d_k]: option d-k-list
+
+## How many there should be
+
+    samples: option samples
+
+## Their roots  {written the root of each}
+
+    root[d_k] = sqrt(d_k) / samples
+
+# What holds on this run  {#claims}
+
+- the roots are small: `root ≤ 1.5` {#small} {if samples = size(d_k)}
+)");
+  const auto trace = nlohmann::json::parse(output_of("run " + file + " --format json"));
+  const auto event = [&](const nlohmann::json& of, const std::string& id) {
+    for (const auto& one : of["events"])
+      if (one["id"] == id) return one;
+    return nlohmann::json();
+  };
+  CHECK(event(trace, "d_k")["data"] == nlohmann::json({4, 9}));
+  CHECK(event(trace, "samples")["data"] == 2);
+  CHECK(event(trace, "root")["data"] == nlohmann::json({1.0, 1.5}));
+  CHECK(event(trace, "root")["formula"] == "the root of each");
+  CHECK(event(trace, "small")["value"] == 1.5);
+  CHECK(run("run " + file + " --d-k 16,4").status == 1);
+  CHECK(run("run " + file + " --d-k 16").status == 0);
+  CHECK_THAT(output_of("run " + file + " --d-k 16 --explain 'root[0]'"), Contains("= 2\n"));
+}
+
 TEST_CASE("what is wrong with a document is said with its line and column, and with what would be valid") {
   struct Fault {
     std::string old, text, place, message;
@@ -139,7 +185,8 @@ TEST_CASE("what is wrong with a document is said with its line and column, and w
            {"{flow}", "{at wights}\nMore.", "38, column 1", "{at wights}: there is no such step"},
            {"sum(key) weights ≈ 1", "sum(key) weights ≈ 2", "76, column 1", "does not hold on its defaults"},
            {"sum(key) weights ≈ 1", "sum(key) weights", "76, column 35", "valid: left = right"},
-           {"sum(key) weights ≈ 1", "sum(key) weights ≤ 0.5", "76, column 1", "does not hold on its defaults"},
+           {"sum(key) weights ≈ 1", "sum(key) weights ≤ 0.5", "76, column 1",
+            "does not hold on its defaults"},
            {"W_V[d_model, d_v]: weight", "W_V[d_model, d_v]: option samples", "36, column 5",
             "samples is no option of the lesson"},
            {"W_V[d_model, d_v]: weight", "W_V[d_model, d_v]: made(X)", "36, column 5",

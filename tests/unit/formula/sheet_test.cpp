@@ -49,6 +49,13 @@ std::string refusal(Sheet& sheet, const char* formula) {
 
 }  // namespace
 
+TEST_CASE("An index that goes over an axis brings no axis along", "[formula]") {
+  auto sheet = two_matrices();
+  sheet.set("lengths", matrix({"key"}, {3}, {4, 64, 16}));
+  CHECK(sheet.resolved(parse_definition("longest = lengths[argmax(key) lengths]")).axes.empty());
+  CHECK(computed(sheet, "longest = lengths[argmax(key) lengths]") == std::vector<double>{64});
+}
+
 TEST_CASE("A formula's value has the axes that it names, and carries those in front of them", "[formula]") {
   auto sheet = two_matrices();
   CHECK(computed(sheet, "scores[query, key] = sum(d_k) Q * K") == std::vector<double>{1, 2, 3, 3, 4, 7});
