@@ -9,8 +9,8 @@
 
 namespace attn {
 
-/// The name of a tensor in NumPy code: its id with `_` for what no name may have, "attention_W_Q" for
-/// "attention/W_Q".
+/// The name of a tensor in NumPy code, as in the formulas' lines: its id with `_` for what no name may have,
+/// "attention_W_Q" for "attention/W_Q", and behind a keyword, "std_" for "std".
 std::string python_name(std::string_view id);
 
 /// A trace as a script of NumPy: the inputs of the run, the code that the page shows, and an assertion for

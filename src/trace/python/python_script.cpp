@@ -2,11 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <iterator>
 #include <utility>
 
+#include "formula/numpy.hpp"
 #include "trace/python/python.hpp"
 
 namespace attn {
@@ -70,10 +70,7 @@ void append_lines(std::vector<std::string>& lines, std::string_view text) {
 }  // namespace
 
 std::string python_name(std::string_view id) {
-  std::string name(id);
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
-  return name;
+  return formula::identifier(std::string(id));
 }
 
 PythonScript::PythonScript(const Header& header) : header_(header) {}

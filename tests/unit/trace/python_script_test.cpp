@@ -62,6 +62,7 @@ TEST_CASE("Ids become names of Python") {
   CHECK(attn::python_name("W_Q") == "W_Q");
   CHECK(attn::python_name("temperature=0.1/weights") == "temperature_0_1_weights");
   CHECK(attn::python_name("d-ff/b_1") == "d_ff_b_1");
+  CHECK(attn::python_name("std") == "std_");
 }
 
 TEST_CASE("A script has infinities, truth values, integers and scalars as Python writes them") {
