@@ -142,7 +142,7 @@ The roots of {samples} numbers.
   CHECK(event(trace, "small")["value"] == 1.5);
   CHECK(run("run " + file + " --d-k 16,4").status == 1);
   CHECK(run("run " + file + " --d-k 16").status == 0);
-  CHECK_THAT(output_of("run " + file + " --d-k 16 --explain 'root[0]'"), Contains("= 2\n"));
+  CHECK_THAT(output_of("run " + file + " --d-k 16 --explain 'root[0]'"), Contains("√16 / 2"));
 }
 
 TEST_CASE("what is wrong with a document is said with its line and column, and with what would be valid") {
