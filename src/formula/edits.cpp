@@ -236,7 +236,7 @@ class Editor {
     for (std::size_t i = 0; i < definition_.axes.size(); ++i) {  // rows the other way round, or exchanged
       const auto& axis = definition_.axes[i];
       const auto last = size(axis) - 1.0;
-      add(whole, at_positions(right, {{axis, last - position(axis)}}));
+      if (right->axis != axis) add(whole, at_positions(right, {{axis, last - position(axis)}}));
       for (std::size_t j = i + 1; j < definition_.axes.size(); ++j)
         if (const auto& other = definition_.axes[j]; sheet_.size_of(axis) == sheet_.size_of(other))
           add(whole, at_positions(right, {{axis, position(other)}, {other, position(axis)}}));

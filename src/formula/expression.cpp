@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "formula/functions.hpp"
+
 namespace formula {
 
 std::size_t place_in(const Axes& axes, const std::string& axis) {
@@ -80,12 +82,38 @@ Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& chan
   return Expr(Node{x->op, x->number, x->name, x->axis, std::move(parts), x->changed, x->at});
 }
 
+namespace {
+
+/// Whether `x` without its axis `own` stays free of `axis` at those positions.
+bool leaves_free(const Expr& x, const std::map<std::string, Expr>& positions, const std::string& own,
+                 const std::string& axis) {
+  const auto free = free_axes(x);
+  return std::none_of(free.begin(), free.end(), [&](const std::string& one) {
+    const auto found = positions.find(one);
+    return one != own && (found == positions.end() ? one == axis : depends_on(found->second, axis));
+  });
+}
+
+/// softmax(key) x at another position along key: along the axis of that position, or else written out.
+Expr at_other_position(const Expr& x, const std::map<std::string, Expr>& positions) {
+  const auto& place = positions.at(x->axis);
+  if (place->op != Op::position || !leaves_free(x->parts[0], positions, x->axis, place->name))
+    return at_positions(expanded(x).value(), positions);
+  Node node = *with_parts(x, [&](const Expr& part) { return at_positions(part, positions); });
+  node.axis = place->name;
+  return Expr(std::move(node));
+}
+
+}  // namespace
+
 Expr at_positions(const Expr& x, const std::map<std::string, Expr>& positions) {
   if (positions.empty()) return x;
   if (x->op == Op::position) {
     const auto found = positions.find(x->name);
     return found == positions.end() ? x : found->second;
   }
+  if (x->op == Op::over && !reduces(x->name) && positions.count(x->axis) > 0)
+    return at_other_position(x, positions);
   auto inner = positions;
   if (x->op == Op::over) inner.erase(x->axis);
   return with_parts(x, [&](const Expr& part) { return at_positions(part, inner); });
@@ -96,7 +124,9 @@ namespace {
 /// Calls `see` with each position that is free in `x`, where `bound` are summed over around it.
 void for_each_free(const Expr& x, std::vector<std::string>& bound,
                    const std::function<void(const std::string&)>& see) {
-  if (x->op == Op::position && !has(bound, x->name)) see(x->name);
+  const bool has_position = x->op == Op::position || (x->op == Op::over && !reduces(x->name));
+  const auto& axis = x->op == Op::over ? x->axis : x->name;
+  if (has_position && !has(bound, axis)) see(axis);
   if (x->op == Op::over) bound.push_back(x->axis);
   for (const auto& part : x->parts) for_each_free(part, bound, see);
   if (x->op == Op::over) bound.pop_back();

@@ -95,10 +95,12 @@ bool same(const Expr& x, const Expr& y);
 /// `x` with `change` of each of its parts.
 Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& change);
 
-/// `x` with other formulas for positions along axes. Axes that `x` sums over are its own.
+/// `x` with other formulas for positions along axes. Axes that `x` sums over are its own: the formulas do not
+/// go along them.
 Expr at_positions(const Expr& x, const std::map<std::string, Expr>& positions);
 
-/// Whether the position along `axis` is free in `x`: neither summed over in it nor absent.
+/// Whether the position along `axis` is free in `x`: neither summed over in it nor absent. In a softmax
+/// along it, which has an entry for each position, it is.
 bool depends_on(const Expr& x, const std::string& axis);
 
 /// The axes whose positions are free in `x`, in order of appearance.

@@ -257,6 +257,7 @@ class Parser {
       return node(at, {.op = Op::size, .name = std::move(axis)});
     }
     if (name == "again") return again(at);
+    if (name == "gradient") return gradient(at);
     auto parts = list(")");
     if (goes_over_axis(name) && begins_operand()) return over_axes(name, parts, at);
     const auto* const function = function_named(name);
@@ -295,6 +296,14 @@ class Parser {
     }
     expect(")");
     return node(at, std::move(result));
+  }
+
+  /// `gradient(scores)`: what the loss changes by with each entry of it.
+  Expr gradient(std::size_t at) {
+    const auto name_at = at_;
+    auto of = node(name_at, {.op = Op::name, .name = word("a tensor")});
+    expect(")");
+    return node(at, {.op = Op::call, .name = "gradient", .parts = {std::move(of)}});
   }
 
   std::string_view text_, token_, last_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "formula/functions.hpp"
+#include "formula/gradient.hpp"
 #include "formula/sheet.hpp"
 
 namespace formula {
@@ -107,6 +108,7 @@ class Resolver {
       case Op::entry:
         return sheet_.find(x->name) != nullptr ? entry_of(x) : axis_of(x);
       case Op::call:
+        if (x->name == "gradient") return gradient_of(x);
         return with_parts(x, [this](const Expr& part) { return resolve(part); });
       case Op::over:
         return over_axis(x);
@@ -178,6 +180,17 @@ class Resolver {
                                      "valid: sum({0}) …, {1}[…] with an index, or a result with {0}",
                                      axis, x->name, fmt::join(bound_, ", ")));
     return position(axis);
+  }
+
+  /// The formula that it stands for.
+  Expr gradient_of(const Expr& x) {
+    const auto& of = x->parts[0];
+    if (sheet_.find(of->name) == nullptr)
+      throw Error(of->at, fmt::format("gradient({0}): {0} is no tensor; valid: {1}", of->name,
+                                      names_of(sheet_.tensors())));
+    const auto whole = entry_of(of);
+    for (const auto& place : whole->parts) position_of(place);
+    return gradient(sheet_, of->name, x->at);
   }
 
   Expr index_of(const Expr& x) {

@@ -23,7 +23,11 @@ struct RandomFormula {
 /// largest of is exact, and no entry is NaN or infinite where `max` and its like would see it.
 class RandomFormulas {
  public:
-  explicit RandomFormulas(unsigned seed) : random_(seed) {}
+  /// `normal` for who moves them a little: then hardly any two tie.
+  enum class Elements { quarters, normal };
+
+  explicit RandomFormulas(unsigned seed, Elements elements = Elements::quarters)
+      : elements_(elements), random_(seed) {}
 
   RandomFormula operator()() {
     RandomFormula result{tensors(), {"result", {}, 0.0}};
@@ -109,7 +113,8 @@ class RandomFormulas {
 
   View drawn(const Sheet& sheet, const Axes& axes) {
     auto numbers = std::make_shared<Numbers>(shape_of(sheet, axes), 0.0);
-    for (auto& number : *numbers) number = quarter();
+    std::normal_distribution<double> normal;
+    for (auto& number : *numbers) number = elements_ == Elements::normal ? normal(random_) : quarter();
     return view_of(axes, std::shared_ptr<const Numbers>(numbers));
   }
 
@@ -290,6 +295,7 @@ class RandomFormulas {
     return call("abs", {number(depth, axes)}) + Expr(1.0);
   }
 
+  Elements elements_;
   std::mt19937 random_;
   Sheet* sheet_ = nullptr;
 };
