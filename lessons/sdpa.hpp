@@ -63,8 +63,9 @@ AttentionInputs attention_inputs(Workbench& bench);
 /// Their declarations but for `lengths`.
 std::vector<Input> attention_input_list();
 
-/// Lessons that are documents: lookup.md, scaling.md, sdpa.md, masking.md.
+/// Lessons that are documents: lookup.md, scoring.md, scaling.md, sdpa.md, masking.md.
 const Lesson& lookup_lesson();
+const Lesson& scoring_lesson();
 const Lesson& scaling_lesson();
 const Lesson& sdpa_lesson();
 const Lesson& masking_lesson();

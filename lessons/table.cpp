@@ -22,8 +22,8 @@
 
 namespace lessons {
 
-extern const Lesson scoring, seq2seq, transformer_block, classifier, generate, efficient, ring, stability,
-    patterns, training, backward, complexity;
+extern const Lesson seq2seq, transformer_block, classifier, generate, efficient, ring, stability, patterns,
+    training, backward, complexity;
 
 namespace {
 
@@ -31,7 +31,7 @@ namespace {
 std::vector<const Lesson*> lessons_of_the_program() {
   return {
       &lookup_lesson(),
-      &scoring,
+      &scoring_lesson(),
       &scaling_lesson(),
       &sdpa_lesson(),
       &self_attention_lesson(),

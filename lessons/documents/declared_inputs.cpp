@@ -157,6 +157,7 @@ void DeclaredInputs::foresee(const formula::Definition& declaration) {
   auto& sheet = meanings_.sheet();
   const auto extents = extents_of(lesson, *input, bench.options);
   auto axes = declaration.axes;
+  std::transform(axes.begin(), axes.end(), axes.begin(), without_length);
   if (axes.empty())
     for (const auto& extent : extents) axes.push_back(extent.name);
   for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)

@@ -50,7 +50,7 @@ void DocumentRun::tell(const document::Document& document) {
   steps_.tell_definitions();
   const auto sections = outline_.sections_of(document.blocks, {});
   outline_.require_steps_of_remarks();
-  settle_page(sections);
+  if (!bench().is_mute()) settle_page(sections);
   std::size_t last_step = 0;
   for (std::size_t i = 0; i < sections.size(); ++i)
     if (!sections[i].of(Kind::formula).empty()) last_step = i;

@@ -167,6 +167,10 @@ std::string extent_in(const document::Document& document, const std::string& axi
 
 }  // namespace
 
+std::string without_length(const std::string& axis) {
+  return axis.substr(0, axis.find('='));
+}
+
 std::string table_of(const document::Block& block) {
   constexpr std::string_view rows = "rows of ";
   return block.draw.starts_with(rows) ? block.draw.substr(rows.size()) : "";

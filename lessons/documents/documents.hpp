@@ -39,6 +39,9 @@ struct Declared {
 /// All of them, in their order; those that a condition leaves out, too. Throws document::Error.
 std::vector<Declared> declared_in(const document::Document& document);
 
+/// "feature" of an axis that an input declares as "feature=d_model".
+std::string without_length(const std::string& axis);
+
 /// Of an input `reads[token]: rows of table` the table; of others nothing.
 std::string table_of(const document::Block& block);
 

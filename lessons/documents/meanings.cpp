@@ -101,6 +101,7 @@ void Meanings::read_axes(const document::Document& document) {
     std::copy(lengths.begin(), lengths.end(), counts.begin());
     set_whole("lengths", {batch}, std::move(counts));
   }
+  const auto inputs = plan.lesson->inputs(bench_.options);
   for (const auto& declared : declared_in(document)) {
     const auto& axes = declared.block->definition->axes;
     if (const auto key = option_of(*declared.block); !key.empty()) {
@@ -109,13 +110,16 @@ void Meanings::read_axes(const document::Document& document) {
       if (axes.empty() && !counts.empty()) set(declared.id, static_cast<double>(counts[0]));
       continue;
     }
-    if (const auto input = find_input(*plan.lesson, bench_.options, declared.id)) {
+    const auto input =
+        std::find_if(inputs.begin(), inputs.end(), [&](const auto& one) { return one.id == declared.id; });
+    if (input != inputs.end()) {
       const auto extents = extents_of(*plan.lesson, *input, bench_.options);
       for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)
         if (extents[i].may_be_longer) sheet_.axis(axes[i], length_in_use(bench_, *input, extents[i]));
     }
-    for (const auto& name : axes) {
-      const auto extent = extent_of(name, *plan.lesson, bench_.options);
+    for (const auto& axis : axes) {
+      const auto extent = extent_of(axis, *plan.lesson, bench_.options);
+      const auto name = without_length(axis);
       const auto length = length_of(extent, plan).value_or(0);
       if (length == 0) continue;
       sheet_.axis(name, length);
@@ -229,7 +233,7 @@ std::optional<std::size_t> Meanings::followed_place(const std::string& axis) {
   if (known.steps == sheet_.definitions().size()) return known.place;
   known.steps = sheet_.definitions().size();
   for (const auto& place : follow_[axis]) try {
-      return known.place = static_cast<std::size_t>(number(place, {}));
+      return known.place = std::min(static_cast<std::size_t>(number(place, {})), last_place(axis));
     } catch (const formula::Error&) {  // of a step that is not computed yet
     }
   return known.place = std::nullopt;
@@ -239,10 +243,19 @@ std::size_t Meanings::place_on_page(const std::string& axis) {
   if (const auto place = followed_place(axis)) return *place;
   const bool asks = axis == "query" || axis == "token" || axis == "target" || axis == "position";
   const bool answers = axis == "key" || axis == "source";
-  if (!sheet_.has_axis(axis) || sheet_.size_of(axis) == 0 || (!asks && !answers)) return 0;
-  const auto tokens =
-      bench_.trace.has_labels(axis) ? bench_.trace.labels(axis).of(0).size() : sheet_.size_of(axis);
-  return std::min<std::size_t>(attn::token_to_work_out(std::max<std::size_t>(tokens, 1)), asks ? 2 : 1);
+  if (!asks && !answers) return 0;
+  return std::min<std::size_t>(last_place(axis), asks ? 2 : 1);
+}
+
+std::size_t Meanings::last_place(const std::string& axis) const {
+  std::size_t length = sheet_.has_axis(axis) ? sheet_.size_of(axis) : 0;
+  if (bench_.trace.has_labels(axis)) {
+    const auto& tokens = bench_.trace.labels(axis).of(0);
+    const auto words =
+        tokens.size() - static_cast<std::size_t>(std::count(tokens.begin(), tokens.end(), "<pad>"));
+    length = std::min(length, words);
+  }
+  return std::max<std::size_t>(length, 1) - 1;
 }
 
 std::optional<attn::Index> Meanings::followed(const std::string& follow, const formula::Axes& axes,
@@ -255,10 +268,12 @@ std::optional<attn::Index> Meanings::followed(const std::string& follow, const f
   attn::Index at;
   for (const auto& axis : axes) {
     const auto found = own.find(axis);
-    const auto place =
-        found == own.end() ? followed_place(axis) : static_cast<std::size_t>(number(found->second, scope));
-    if (!place) return std::nullopt;
-    at.push_back(*place);
+    if (found != own.end())
+      at.push_back(static_cast<std::size_t>(number(found->second, scope)));
+    else if (const auto place = own.empty() ? followed_place(axis) : place_on_page(axis))
+      at.push_back(*place);
+    else
+      return std::nullopt;
   }
   return at;
 }

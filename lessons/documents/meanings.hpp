@@ -82,6 +82,9 @@ class Meanings {
   void read_setting(const std::string& word, const formula::Definition& definition);
   void follow(const formula::Definition& axis);
   std::optional<double> setting(const std::string& name) const;
+
+  /// The last entry of an axis that is no padding of the first sample.
+  std::size_t last_place(const std::string& axis) const;
   formula::Expr renamed(const formula::Expr& part, const Scope& scope) const;
 
   /// Where an axis is followed, as it was found when there were so many steps.

@@ -107,7 +107,9 @@ Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
     if (equals == std::string::npos)
       throw document::Error(use.place, fmt::format("\"{}\" is neither NAME = … nor under PREFIX/", argument));
     const auto name = argument.substr(0, equals);
-    const auto other = document::read_formula(use.place, argument.substr(equals + is.size()));
+    auto other = document::read_formula(use.place, argument.substr(equals + is.size()));
+    if (const auto own = around.prefix + other->name; other->op == formula::Op::name && steps_.count(own) > 0)
+      other = formula::name(own);
     if (other->op == formula::Op::name) scope.results[name] = other->name;
     scope.renamed.insert_or_assign(name, meanings_.settled(other, around));
   }
@@ -125,7 +127,8 @@ bool Outline::has(const Section& section, const document::Block* block, const st
   std::vector<const document::Marks*> all = {&section.scope.marks};
   if (block != nullptr) all.push_back(&block->marks);
   for (const auto& remark : remarks_)
-    if (block != nullptr && block == section.heading && is_about(remark, section))
+    if (block != nullptr && block == section.heading && remark.block->marks.words.count(word) > 0 &&
+        is_about(remark, section))
       all.push_back(&remark.block->marks);
   return std::any_of(all.begin(), all.end(), [&](const auto* marks) {
     const auto found = marks->words.find(word);
@@ -145,6 +148,14 @@ const document::Prose& Outline::title_of(const Section& section) const {
   for (const auto& remark : remarks_)
     if (!remark.block->marks.title.empty() && is_about(remark, section)) title = &remark.block->marks.title;
   return *title;
+}
+
+std::pair<std::string, Scope> Outline::follow_of(const Section& section) const {
+  std::pair<std::string, Scope> follow = {section.heading->marks.follow, section.scope};
+  for (const auto& remark : remarks_)
+    if (const auto& own = remark.block->marks.follow; !own.empty() && is_about(remark, section))
+      follow = {own, remark.scope};
+  return follow;
 }
 
 const Outline::Remark* Outline::remark_on(const std::string& step) const {

@@ -68,6 +68,10 @@ class Outline {
   /// What the heading says, or the last remark on its step that has a title.
   const document::Prose& title_of(const Section& section) const;
 
+  /// The entry that the page works out, as the heading says it, or the last remark on its step that does; and
+  /// what names mean there.
+  std::pair<std::string, Scope> follow_of(const Section& section) const;
+
   /// The steps of the document, those that are left out, too.
   const std::set<std::string>& steps() const { return steps_; }
 

@@ -56,7 +56,7 @@ std::vector<formula::Expr> forms_on_page(const formula::Expr& x, const formula::
   std::vector<formula::Expr> forms = {x};
   if (attn::display_width(formula::page_text(x)) > longest) return forms;
   const auto numbers = formula::with_lengths(x, sheet);
-  if (!formula::same(numbers, without_symbols(x))) forms.push_back(numbers);
+  if (formula::page_text(numbers) != formula::page_text(without_symbols(x))) forms.push_back(numbers);
   const auto computed = with_constants_computed(numbers, sheet);
   if (!formula::page_text(forms.back()).ends_with(formula::page_text(computed))) forms.push_back(computed);
   return forms;

@@ -220,8 +220,9 @@ void Steps::add_words(attn::About& about, const Section& section,
   about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);
   if (!starts_from_shown(definition.expr)) return;
   about.worked = [this, definition](const attn::Index& at) { return worked(definition, at); };
-  if (!section.heading->marks.follow.empty() || !outline_.has(section, section.heading, "with --all"))
-    about.worked_at = meanings_.followed(section.heading->marks.follow, about.axes, section.scope);
+  const auto [follow, scope] = outline_.follow_of(section);
+  if (!follow.empty() || !outline_.has(section, section.heading, "with --all"))
+    about.worked_at = meanings_.followed(follow, about.axes, scope);
 }
 
 void Steps::tell_whole_numbers(const attn::About& about, const attn::Shape& shape, double* elements,

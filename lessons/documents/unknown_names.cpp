@@ -34,7 +34,7 @@ class KnownNames {
     for (const auto& declared : declared_in(document)) {
       names_.insert(declared.id);
       names_.insert(declared.block->definition->name);
-      names_.insert(declared.block->definition->axes.begin(), declared.block->definition->axes.end());
+      for (const auto& axis : declared.block->definition->axes) names_.insert(without_length(axis));
     }
   }
 
@@ -69,8 +69,9 @@ class KnownNames {
     }
   }
 
-  std::set<std::string> names_ = {"trained", "batched",    "padded",  "words", "has_mask", "set",
-                                  "defined", "many_heads", "lengths", "batch", "rounding", "unit_roundoff"};
+  std::set<std::string> names_ = {"trained",  "batched",       "padded",     "words",   "has_mask",
+                                  "set",      "defined",       "many_heads", "lengths", "batch",
+                                  "rounding", "unit_roundoff", "given"};
 };
 
 /// Goes through all that a document says.
@@ -98,8 +99,7 @@ class Search {
   /// An option of --help that changes nothing misleads.
   void look_for_options_without_use(const document::Document& document) {
     for (const auto& declared : declared_in(document)) {
-      const auto& axes = declared.block->definition->axes;
-      used_.insert(axes.begin(), axes.end());
+      for (const auto& axis : declared.block->definition->axes) used_.insert(axis.substr(axis.find('=') + 1));
       if (declared.block->draw == "mask") used_.insert({"causal", "window"});
       if (declared.block->draw == "dropout") used_.insert("dropout");
     }
@@ -139,8 +139,14 @@ class Search {
   }
 
   void look_into(const document::Row& row) {
-    if (!row.each.text().empty()) require(row.each.text(), row.each.place_of(0));
-    for (const auto& cell : row.cells) look_into(cell);
+    const auto require_axis = [&](const document::Source& each) {
+      if (!each.text().empty()) require(each.text(), each.place_of(0));
+    };
+    require_axis(row.each);
+    for (const auto& cell : row.cells) {
+      require_axis(cell.each);
+      look_into(cell.prose);
+    }
   }
 
   void look_into(const document::Prose& prose) {

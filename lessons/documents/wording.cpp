@@ -25,36 +25,68 @@ std::string Wording::paragraphs(const Section& section, bool short_page) const {
   return text;
 }
 
+template <class Tell>
+void Wording::for_each(const document::Source& axis, std::size_t most, const Tell& tell) const {
+  if (axis.text().empty()) return tell(true);
+  const auto length = at_place(axis, [&] { return meanings_.sheet().size_of(axis.text()); });
+  for (const auto& place : places_shown(length, most))
+    place ? meanings_.at(axis.text(), *place, [&] { tell(true); }) : tell(false);
+}
+
 std::string Wording::drawn(const document::Block& fence, const Scope& scope) const {
   return fence.rows.empty() ? text_of(fence.prose, scope) : table_of(fence.rows, scope);
 }
 
-std::string Wording::table_of(const std::vector<document::Row>& rows, const Scope& scope) const {
-  constexpr std::size_t widest = 24;
-  std::vector<std::vector<std::string>> lines;
+namespace {
+
+/// Without the columns that say nothing in any line.
+std::vector<std::vector<std::string>> without_empty_columns(std::vector<std::vector<std::string>> lines) {
   std::vector<bool> says_something;
-  const auto add = [&](const document::Row& row) {
-    auto& line = lines.emplace_back();
-    says_something.resize(std::max(says_something.size(), row.cells.size()));
-    for (const auto& cell : row.cells) {
-      line.push_back(attn::shorten(text_of(cell, scope), widest));
-      if (!line.back().empty()) says_something[line.size() - 1] = true;
-    }
-  };
-  for (const auto& row : rows) {
-    const auto& axis = row.each.text();
-    if (axis.empty()) {
-      add(row);
-      continue;
-    }
-    const auto length = at_place(row.each, [&] { return meanings_.sheet().size_of(axis); });
-    for (const auto& place : places_shown(length, most_places))
-      place ? meanings_.at(axis, *place, [&] { add(row); }) : void(lines.push_back({"…"}));
+  for (const auto& line : lines) {
+    says_something.resize(std::max(says_something.size(), line.size()));
+    for (std::size_t i = 0; i < line.size(); ++i)
+      if (!line[i].empty()) says_something[i] = true;
   }
   for (auto& line : lines)
     for (std::size_t i = line.size(); i-- > 0;)
       if (!says_something[i]) line.erase(line.begin() + static_cast<std::ptrdiff_t>(i));
-  return in_columns(lines);
+  return lines;
+}
+
+bool fits_page(std::string_view table) {
+  constexpr std::size_t widest = 74;
+  while (!table.empty()) {
+    const auto end = std::min(table.find('\n'), table.size());
+    if (attn::display_width(table.substr(0, end)) > widest) return false;
+    table.remove_prefix(std::min(end + 1, table.size()));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string Wording::table_of(const std::vector<document::Row>& rows, const Scope& scope) const {
+  constexpr std::size_t fewest = 2;
+  std::string table;
+  for (auto most = most_places; most >= fewest; --most) {
+    std::vector<Line> lines;
+    for (const auto& row : rows)
+      for_each(row.each, most_places,
+               [&](bool is_shown) { lines.push_back(is_shown ? line_of(row, scope, most) : Line{"…"}); });
+    table = in_columns(without_empty_columns(std::move(lines)));
+    if (fits_page(table)) break;
+  }
+  return table;
+}
+
+Wording::Line Wording::line_of(const document::Row& row, const Scope& scope, std::size_t most_columns) const {
+  constexpr std::size_t widest = 40;
+  Line line;
+  for (const auto& cell : row.cells)
+    for_each(cell.each, most_columns, [&](bool is_shown) {
+      line.push_back(is_shown ? attn::shorten(text_of(cell.prose, scope), widest) : "…");
+    });
+  return line;
 }
 
 std::string Wording::text_of(const document::Prose& prose, const Scope& scope,

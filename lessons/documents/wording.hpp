@@ -28,7 +28,17 @@ class Wording {
 
  private:
   std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event) const;
+
+  /// With fewer columns for the entries of an axis where the page has no room for all.
   std::string table_of(const std::vector<document::Row>& rows, const Scope& scope) const;
+  using Line = std::vector<std::string>;
+  Line line_of(const document::Row& row, const Scope& scope, std::size_t most_columns) const;
+
+  /// Calls `tell(true)` at each entry of an axis that is shown, and `tell(false)` in the place of those that
+  /// are not; once where there is no axis.
+  template <class Tell>
+  void for_each(const document::Source& axis, std::size_t most, const Tell& tell) const;
+
   std::string number_of(const document::Piece& piece, const Scope& scope) const;
   std::string list_of(const document::Piece& piece, const Scope& scope) const;
   std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,

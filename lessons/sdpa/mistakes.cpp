@@ -1,7 +1,5 @@
 #include "lessons/sdpa/mistakes.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,38 +47,6 @@ class StepAlone {
 
 }  // namespace
 
-/// The median of what finite numbers of `a` have more than those of `b`: that of a single place may be
-/// rounding.
-double median_difference(const double* a, const double* b, std::size_t length) {
-  std::vector<double> differences;
-  for (std::size_t i = 0; i < length; ++i)
-    if (std::isfinite(a[i] - b[i])) differences.push_back(a[i] - b[i]);
-  if (differences.empty()) return 0.0;
-  const auto middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
-  std::nth_element(differences.begin(), middle, differences.end());
-  return *middle;
-}
-
-template <std::size_t N>
-std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right) {
-  if (theirs.shape() != right.shape()) return std::nullopt;
-  const auto length = right.shape(N - 1);
-  for (std::size_t begin = 0; begin < right.size(); begin += length) {
-    const double by = median_difference(theirs.data() + begin, right.data() + begin, length);
-    if (by <= attn::usual_large_negative) return std::nullopt;  // what masks add
-    for (std::size_t j = 0; j < length; ++j) right.data()[begin + j] += by;
-  }
-  return right;
-}
-
-template <std::size_t N>
-attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K) {
-  return StepAlone(bench, "scores")
-      .with("Q", "query", "d_k", Q)
-      .with("K", "key", "d_k", K)
-      .mistakes("scores[query, key] = sum(d_k) Q * K");
-}
-
 template <std::size_t N>
 attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& d_scaled, std::size_t d_k) {
   return StepAlone(bench, "d_scores")
@@ -115,8 +81,6 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
 }
 
 #define INSTANTIATE(N)                                                                              \
-  template std::optional<Tensor<N>> shifted_as(const Tensor<N>&, Tensor<N>);                        \
-  template attn::Mistakes mistakes_of_scores(const Workbench&, const Tensor<N>&, const Tensor<N>&); \
   template attn::Mistakes mistakes_of_divisor(const Workbench&, const Tensor<N>&, std::size_t);     \
   template attn::Mistakes mistakes_of_masked(const Workbench&, const Tensor<N>&, const Mask<3>&);   \
   template attn::Mistakes mistakes_of_weights(const Workbench&, const Tensor<N>&, const Tensor<N>&, \
@@ -125,6 +89,5 @@ attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weigh
 INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE
-template std::optional<Tensor<2>> shifted_as(const Tensor<2>&, Tensor<2>);
 
 }  // namespace lessons

@@ -11,10 +11,6 @@ namespace lessons {
 /// are no documents. Ranks 3 and 4, as in sdpa.hpp. What is passed by reference must live as long as the
 /// mistakes.
 
-/// Of `scores`. Q [batch…×query×d_k], K [batch…×key×d_k].
-template <std::size_t N>
-attn::Mistakes mistakes_of_scores(const Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);
-
 /// Of the gradient that goes back through the scale [batch…×query×key]: divided by something else than √d_k.
 template <std::size_t N>
 attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& d_scaled, std::size_t d_k);
@@ -32,10 +28,5 @@ attn::Mistakes mistakes_of_weights(const Workbench& bench, const Tensor<N>& seen
 /// Of the result. weights [batch…×query×key], V [batch…×key×d_v].
 template <std::size_t N>
 attn::Mistakes mistakes_of_output(const Workbench& bench, const Tensor<N>& weights, const Tensor<N>& V);
-
-/// `right` plus one number for each row: the number that somebody's tensor has. None where that is as low as
-/// what a mask adds. Rank 2, too.
-template <std::size_t N>
-std::optional<Tensor<N>> shifted_as(const Tensor<N>& theirs, Tensor<N> right);
 
 }  // namespace lessons

@@ -69,10 +69,16 @@ struct Marks {
   std::string solved{}, step{};  ///< `{solve fill}`, `{in masked}`: of a mistake's formula
 };
 
+/// A cell of a table. With `each` it stands there once for each entry along that axis.
+struct Cell {
+  Source each{};
+  Prose prose{};
+};
+
 /// A line of a table. With `each` it stands there once for each entry along that axis.
 struct Row {
   Source each{};
-  std::vector<Prose> cells{};
+  std::vector<Cell> cells{};
 };
 
 struct Block {

@@ -230,24 +230,32 @@ class DocumentReader {
     return block;
   }
 
+  /// Takes `{each key}` from the beginning of a cell. Returns the axis, or nothing.
+  static Source with_axis_taken(Source& cell) {
+    constexpr std::string_view each = "{each ";
+    if (!cell.text().starts_with(each)) return {};
+    const auto brace = cell.text().find('}');
+    const auto axis = cell.part(each.size(), brace).without_blanks();
+    if (brace == std::string::npos || axis.text().empty())
+      throw Error(cell.place_of(0), "{each …} without an axis; valid: | {each key} …");
+    cell = cell.part(brace + 1).without_blanks();
+    return axis;
+  }
+
   /// `| {each key} share of {token(key)} | {scores:.4f} |`
   static Row row(const Source& line) {
-    const std::string_view text = line.text(), each = "{each ";
+    const std::string_view text = line.text();
     if (!text.starts_with('|'))
       throw Error(line.place_of(0), "a line of a table without a |; valid: | a | b |");
     Row row;
     for (std::size_t begin = 1; !without_blanks(text.substr(begin)).empty();) {
       const auto end = begin + end_of_cell(text.substr(begin));
       auto cell = line.part(begin, end).without_blanks();
-      if (row.cells.empty() && cell.text().starts_with(each)) {
-        const auto brace = cell.text().find('}');
-        const auto axis = cell.part(each.size(), brace).without_blanks();
-        if (brace == std::string::npos || axis.text().empty())
-          throw Error(cell.place_of(0), "{each …} without an axis; valid: | {each key} …");
-        row.each = axis;
-        cell = cell.part(brace + 1).without_blanks();
-      }
-      row.cells.push_back(read_prose(cell));
+      const bool is_first = row.cells.empty();
+      auto& each = is_first ? row.each : row.cells.emplace_back().each;
+      each = with_axis_taken(cell);
+      if (is_first) row.cells.emplace_back();
+      row.cells.back().prose = read_prose(cell);
       begin = std::min(end + 1, text.size());
     }
     return row;

@@ -89,6 +89,8 @@ class NumPy {
                     ? fmt::format("np.full({}, {})", tuple(shape_of(x.axes)), read(x.parts[0]).text)
                     : fmt::format("np.broadcast_to({}, {})", fit(x.parts[0], x.axes, comparison),
                                   tuple(shape_of(x.axes)))};
+      case Kind::joined:
+        return joined(x);
     }
     return {};
   }
@@ -241,6 +243,20 @@ class NumPy {
     }
     const auto& part = x.parts[index.part];
     return is_grid ? fit(part, x.axes, comparison) : bound(part, comparison);
+  }
+
+  Text joined(const Array& x) const {
+    const auto place = place_in(x.axes, x.over[0]);
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < x.parts.size(); ++i) {
+      auto shape = shape_of(x.axes);
+      shape[place] = x.indices[i].count;
+      const auto part = fit(x.parts[i], x.axes, comparison);
+      const bool is_whole = x.parts[i].axes == x.axes;
+      parts.push_back(is_whole ? part : fmt::format("np.broadcast_to({}, {})", part, tuple(shape)));
+    }
+    const auto axis = place == 0 ? "" : fmt::format(", axis={}", place);
+    return {fmt::format("np.concatenate([{}]{})", fmt::join(parts, ", "), axis)};
   }
 
   static std::string slice(const Array::Index& index) {

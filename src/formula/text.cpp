@@ -261,6 +261,27 @@ std::optional<Matrix> matrix(const Expr& x) {
   return Matrix{left.leads.empty() ? right.leads : left.leads, left.row, right.column};
 }
 
+/// Whether an entry has the place i, or the place i − n of the rest behind n, as one of its indices and the
+/// others are positions.
+bool is_piece(const Expr& x, const Expr& i, const Expr& n, bool is_rest) {
+  if (x->op != Op::entry) return false;
+  const auto is_place = [&](const Expr& index) {
+    const bool moves = index->op == Op::call && (index->name == "mod" || (is_rest && index->name == "-"));
+    return moves ? same(index->parts[0], i) && same(index->parts[1], n) : !is_rest && same(index, i);
+  };
+  return std::count_if(x->parts.begin(), x->parts.end(), is_place) == 1 &&
+         std::all_of(x->parts.begin(), x->parts.end(),
+                     [&](const Expr& index) { return is_place(index) || is_plain(index); });
+}
+
+/// Whether `where(i < n, x[i], y[i - n])` has x and y end to end.
+bool are_end_to_end(const Expr& x) {
+  const auto& condition = x->parts[0];
+  if (condition->op != Op::call || condition->name != "<" || !is_plain(condition->parts[0])) return false;
+  const auto &i = condition->parts[0], &n = condition->parts[1];
+  return is_piece(x->parts[1], i, n, false) && is_piece(x->parts[2], i, n, true);
+}
+
 /// Lays out a formula.
 class Page {
  public:
@@ -400,6 +421,8 @@ class Page {
     if (f == "floor") return fence("⌊", box(parts[0]));
     if (f == "abs") return fence("|", box(parts[0]));
     if (f == "mod") return between({box(parts[0], sign, true), box(parts[1], sign, true)}, " mod ");
+    if (f == "where" && are_end_to_end(x))
+      return fence("[", between({leaf(Box::name, parts[1]->name), leaf(Box::name, parts[2]->name)}, "; "));
     if (f == "where")
       return group(Box::row, {box(parts[1]), leaf(Box::words, " where "), box(parts[0]), symbol(", "),
                               box(parts[2]), leaf(Box::words, " elsewhere")});

@@ -195,6 +195,7 @@ class Analysis {
     const auto& f = x->name;
     if (f == "relu") return combined("max", {read(x->parts[0], order), number(0.0)}, order);
     if (const auto whole = expanded(x)) return read(*whole, order);
+    if (auto whole = f == "where" ? end_to_end(x, order) : std::nullopt) return *whole;
     std::vector<Array> parts;
     for (std::size_t i = 0; i < x->parts.size(); ++i) {
       const auto outer = conditions_;
@@ -203,6 +204,46 @@ class Analysis {
       conditions_ = outer;
     }
     return combined(f, std::move(parts), order);
+  }
+
+  /// What `where(i < n, x[i], y[i - n])` is, for an axis i that begins with all of x and ends with all of y.
+  std::optional<Array> end_to_end(const Expr& x, const Axes& order) const {
+    const auto& condition = x->parts[0];
+    const bool is_part = condition->op == Op::call && condition->name == "<" &&
+                         condition->parts[0]->op == Op::position && !has_operands(condition) &&
+                         natural(condition->parts[1]).empty();
+    if (!is_part || scope_.drops(condition->parts[0]->name)) return std::nullopt;
+    const auto& axis = condition->parts[0]->name;
+    const double first = places_along(condition->parts[1], {})[0];
+    auto top = piece(x->parts[1], axis, 0.0, first);
+    auto bottom = piece(x->parts[2], axis, first, static_cast<double>(sheet_.size_of(axis)));
+    if (!top || !bottom || top->type != bottom->type) return std::nullopt;
+    const auto axes = sorted(merged(top->axes, bottom->axes), order);
+    return Array{.kind = Kind::joined,
+                 .axes = axes,
+                 .type = top->type,
+                 .parts = {in_order(*top, axes), in_order(*bottom, axes)},
+                 .over = {axis},
+                 .indices = {{.count = top->place}, {.count = bottom->place}}};
+  }
+
+  /// A tensor whose entries along one of its axes stand at `begin` … `end` − 1 of `axis`, and its length.
+  std::optional<Array> piece(const Expr& x, const std::string& axis, double begin, double end) const {
+    if (x->op != Op::entry) return std::nullopt;
+    Array variable{.kind = Kind::variable, .type = scope_.type_of(x->name), .name = identifier(x->name)};
+    for (const auto& place : places_of(x)) {
+      if (place.axes.size() != 1 || has(variable.axes, place.axes[0])) return std::nullopt;
+      variable.axes.push_back(place.axes[0]);
+      if (place.axes[0] == axis) {
+        variable.place = place.length;
+        if (has_operands(place.expr) || static_cast<double>(place.length) != end - begin) return std::nullopt;
+        for (auto i = begin; i < end; ++i)
+          if (place.values[static_cast<std::size_t>(i)] != i - begin) return std::nullopt;
+      } else if (!is_plain(place)) {
+        return std::nullopt;
+      }
+    }
+    return has(variable.axes, axis) ? std::optional(std::move(variable)) : std::nullopt;
   }
 
   Array combined(const std::string& f, std::vector<Array> parts, const Axes& order) const {

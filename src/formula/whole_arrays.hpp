@@ -26,6 +26,7 @@ struct Array {
     reshaped,
     taken,      ///< entries of the first part, an index an axis
     broadcast,  ///< repeated along axes that the part does not have
+    joined,     ///< two end to end along `over`; the indices have the `count` of each
   };
   enum class Type { real, whole, truth };
 

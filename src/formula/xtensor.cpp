@@ -107,6 +107,7 @@ class WholeArrays {
       case Kind::broadcast:
         return broadcast(x);
       case Kind::sums:
+      case Kind::joined:
         break;
     }
     return beyond();

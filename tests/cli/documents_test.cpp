@@ -136,6 +136,36 @@ TEST_CASE("a fence of lines that begin with | is a table, with a line for each e
   CHECK_THAT(long_one, !Contains("row of g"));
 }
 
+TEST_CASE("a cell of a table stands there once for each entry of an axis, as far as the page has room") {
+  const Documents documents;
+  documents.change("sdpa.md", "", R"(
+# A table  {#a-table}
+
+```
+| | {each key} {token(key)} |
+| {each query} {token(query)} | {each key} {weights:.2f} |
+```
+)");
+  const auto page = [&](const std::string& options) {
+    return with_data(documents.data(), "sdpa" + options).out;
+  };
+  CHECK_THAT(page(" --sentence 'a b' --set Q=[[0],[1]] --set K=[[0],[1]] --set V=[[0],[1]]"),
+             Contains("A table\n        a     b\n  a  0.50  0.50\n  b  0.27  0.73\n"));
+  const std::string wide = "international";
+  const auto cut = page(fmt::format(" --sentence '{0}1 {0}2 {0}3 {0}4 {0}5 {0}6' --model none", wide));
+  CHECK_THAT(cut, Contains(fmt::format("{0}1  {0}2  …  {0}6\n", wide)));
+}
+
+TEST_CASE("a remark on a step of a part says which entry the page works out, and padding is none") {
+  const Documents documents;
+  documents.change("sdpa.md", "# Try next", "{at scores, follow key = 0}\n\n# Try next");
+  const auto worked = [&](const std::string& options) {
+    return with_data(documents.data(), "sdpa --model none --steps scores" + options).out;
+  };
+  CHECK_THAT(worked(" --sentence 'a b c'"), Contains("scores[c, a] = "));
+  CHECK_THAT(worked(" --sentence 'a b' --sentence 'c d e'"), Contains("scores[0, b, a] = "));
+}
+
 TEST_CASE("a claim that inherits the rounding of other numbers has their limit") {
   const Documents documents;
   const auto limit_with = [&](const std::string& mark) {

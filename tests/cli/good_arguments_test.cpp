@@ -312,6 +312,7 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
       {"--define", "'scaled = scores / 2'"},
       {"--define of lookup", "'scores = sum(d_k) keys * query / 2'"},
       {"--define of positional", "'distance = 2 * (places[key] - places[query])'"},
+      {"--define of scoring", "'scaled_dot/scores = dot/scores / d_model'"},
       {"--code", "xtensor"},
       {"--embeddings", "data/tutorial/cat_sat.vectors.txt"},
       {"--dtype", "float32"},
@@ -359,8 +360,8 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
       const bool is_recurrent = lesson == "backward" && is_one_of(option, {"--hidden", "--d-a"});
       const bool is_sentence = is_recurrent || is_one_of(option, {"--sentence", "--source", "--target"});
       auto value = values.find(option);
-      if (option == "--define" && lesson == "lookup") value = values.find("--define of lookup");
-      if (option == "--define" && lesson == "positional") value = values.find("--define of positional");
+      if (const auto of_lesson = values.find(option + " of " + lesson); of_lesson != values.end())
+        value = of_lesson;
       const bool is_order = is_one_of(lesson, {"transformer-block", "backward"}) && option == "--norm";
       const auto arguments = lesson + (is_sentence ? "" : sentence) + " " + option +
                              (value == values.end() ? "" : " " + value->second) + (is_order ? " pre" : "") +

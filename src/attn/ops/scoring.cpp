@@ -5,8 +5,6 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <utility>
-#include <vector>
 
 #include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
@@ -119,21 +117,6 @@ AdditiveGradients additive_scores_backward(const Tensor<3>& queries, const Tenso
           gradients.d_v_a(c) += d_scores(b, i, j) * hidden;
         }
   return gradients;
-}
-
-WorkedOut worked_tanh_of_pairwise_sum(Known<3> a, Known<3> b) {
-  return [=](const Index& at) {
-    return tanh(Worked::sum({a({at[0], at[1], at[3]}), b({at[0], at[2], at[3]})}));
-  };
-}
-
-WorkedOut worked_dot_last_axis(Known<4> hidden, Known<1> v) {
-  return [=](const Index& at) {
-    std::vector<Worked> products;
-    for (std::size_t c = 0; c < v.tensor.size(); ++c)
-      products.push_back(Worked::product({hidden({at[0], at[1], at[2], c}), v({c})}));
-    return Worked::sum(std::move(products));
-  };
 }
 
 #define INSTANTIATE(N)                                                        \

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -43,9 +42,5 @@ struct AdditiveGradients {
 /// appendix A.1.2, differentiated). Throws std::invalid_argument, with both shapes, where they do not match.
 AdditiveGradients additive_scores_backward(const Tensor<3>& queries, const Tensor<3>& keys,
                                            const Tensor<1>& v_a, const Tensor<3>& d_scores);
-
-/// tanh(aᵢ + bⱼ) and the dot product of each vector along the last axis with v, worked out.
-WorkedOut worked_tanh_of_pairwise_sum(Known<3> a, Known<3> b);
-WorkedOut worked_dot_last_axis(Known<4> hidden, Known<1> v);
 
 }  // namespace attn

@@ -235,6 +235,12 @@ TEST_CASE("NumPy's lines are those that a person would write") {
       {"taken[query, d_v] = V[strongest, d_v]", "taken = V[strongest]"},
       {"before[query, d_k] = where(0 < query, Q[query - 1, d_k], 0)",
        "before = np.where(0 < np.arange(5)[:, None], Q[np.arange(5) - 1], 0)"},
+      {"twice[query, feature] = where(feature < size(d_k), Q[query, mod(feature, size(d_k))], Q[query, "
+       "feature - 4])",
+       "twice = np.concatenate([Q, Q], axis=1)"},
+      {"pairs[query, key, feature] = where(feature < 4, Q[query, mod(feature, 4)], K[key, feature - 4])",
+       "pairs = np.concatenate([np.broadcast_to(Q[:, None, :], (5, 5, 4)), np.broadcast_to(K, (5, 5, 4))], "
+       "axis=2)"},
       {"centred = X - mean(d_model) X", "centred = X - X.mean(axis=-1, keepdims=True)"},
       {"projected[query, feature] = (sum(d_model) X * W_Q) + bias", "projected = X @ W_Q + bias"},
       {"Q_heads[head, query, d_k] = projected[query, head * size(d_k) + d_k]",

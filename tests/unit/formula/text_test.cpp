@@ -186,6 +186,9 @@ TEST_CASE("pages print formulas in the field's signs") {
   CHECK(on_page("where(mask, scaled, -inf)") == "scaled where mask, −∞ elsewhere");
   CHECK(on_page("where(mask, scaled, -1e9)") == "scaled where mask, −10⁹ elsewhere");
   CHECK(on_page("1 + where(mask, a, b)") == "1 + (a where mask, b elsewhere)");
+  CHECK(on_page("where(both < n, Q[query, mod(both, n)], K[key, both - n])") == "[Q; K]");
+  CHECK(on_page("where(both < n, Q[query, mod(both, n)], K[key, both - m])") ==
+        "Q[query, both mod n] where both < n, K[key, both − m] elsewhere");
   CHECK(on_page("key <= query and not hidden") == "key ≤ query ∧ ¬hidden");
   CHECK(on_page("scores / (sqrt(size(d_k)) * t)") == "scores / (√d_k · t)");
   CHECK(on_page("sum(head) weights / size(head)") == "Σ_head weights / size(head)");
