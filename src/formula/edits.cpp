@@ -1,5 +1,7 @@
 #include "formula/edits.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -282,12 +284,12 @@ class Detective {
     const double step = wanted == 0.0 ? 1.0 : wanted;
     const double at_0 = error(0.0), slope = (error(step) - at_0) / step;
     if (const double c = -at_0 / slope; std::isfinite(c))
-      if (Definition edit{definition_.name, definition_.axes, formula(c)}; gives(edit)) return edit;
+      if (auto edit = with_shortest(formula, c)) return edit;
     for (const double sign : {1.0, -1.0})
-      for (double power = -12.0; power < 6.0; power += 0.25)
+      for (double power = -12.0; power < 7.0; power += 0.25)
         if (const auto root =
                 root_between(error, sign * std::pow(10.0, power), sign * std::pow(10.0, power + 0.25)))
-          if (Definition edit{definition_.name, definition_.axes, formula(*root)}; gives(edit)) return edit;
+          if (auto edit = with_shortest(formula, *root)) return edit;
     return std::nullopt;
   }
 
@@ -300,6 +302,18 @@ class Detective {
       for (std::size_t axis = at.size(); axis-- > 0 && ++at[axis] == view.shape[axis];) at[axis] = 0;
     }
     return numbers;
+  }
+
+  /// With the number of fewest digits near `c` that gives theirs: 500000 rather than 499999.9999997.
+  std::optional<Definition> with_shortest(const std::function<Expr(double)>& formula, double c) const {
+    Definition edit{definition_.name, definition_.axes, formula(c)};
+    if (!gives(edit)) return std::nullopt;
+    for (int digits = 1; digits < 7; ++digits) {
+      Definition shorter{definition_.name, definition_.axes,
+                         formula(std::stod(fmt::format("{:.{}g}", c, digits)))};
+      if (gives(shorter)) return shorter;
+    }
+    return edit;
   }
 
   bool agree(double ours, double theirs) const {
@@ -413,6 +427,8 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
   for (const auto& operand : operands(definition.expr)) {
     const auto joint = with_written_out(sheet, definition, operand);
     if (same(joint.expr, definition.expr)) continue;
+    for_each_constant(
+        joint.expr, [](const Expr& x) { return x; }, solve);
     for (const auto& edit : edits_of(sheet, joint))
       if (!is_over() && detective.gives(edit)) found.push_back(edit);
   }

@@ -99,6 +99,8 @@ WAYS = [["--rng", rng, "--draws", draws] for rng in ("legacy", "pcg64") for draw
 
 COMBINATIONS = 30  # of each lesson
 
+QUICK = {"training": ["--d-model", "6"]}  # what a run has beside other values: with 32 it takes three seconds
+
 
 def run(program, arguments):
     """With drawn weights in the place of trained ones."""
@@ -147,14 +149,17 @@ def arguments_of(option, value):
 
 def command_lines(program, lesson):
     options = options_of(program, lesson)
-    yield []
+    quick = QUICK.get(lesson, [])
+    yield quick
     for option in options:
         for value in VALUES[option]:
-            yield arguments_of(option, value)
+            own = arguments_of(option, value)
+            yield own + [argument for argument in quick if quick[0] not in own]
     choose = random.Random(lesson)
     for _ in range(COMBINATIONS):
         chosen = choose.sample(options, min(len(options), choose.randint(2, 5)))
-        yield [argument for option in chosen for argument in arguments_of(option, choose.choice(VALUES[option]))]
+        own = [argument for option in chosen for argument in arguments_of(option, choose.choice(VALUES[option]))]
+        yield own + [argument for argument in quick if quick[0] not in own]
 
 
 def inputs_in(trace):

@@ -89,6 +89,20 @@ TEST_CASE("A constant that nobody would list is solved for", "[formula]") {
   CHECK(formula_of("scaled", "wrong = scores / sqrt(d_k) + scores") == "scores / √d_k + scores");
 }
 
+TEST_CASE("A constant of the step before is solved for, to a number of few digits", "[formula]") {
+  Sheet sheet;
+  sheet.axis("position", 12);
+  sheet.axis("pair", 4);
+  for (const auto* step : {"frequencies[pair] = 10000 ^ (-2 * pair / (2 * size(pair)))",
+                           "angles[position, pair] = position * frequencies"})
+    sheet.compute(parse_definition(step));
+  const auto theirs = sheet.value(sheet.resolved(
+      parse_definition("wrong[position, pair] = position * 500000 ^ (-2 * pair / (2 * size(pair)))")));
+  const auto formulas = formulas_of(sheet, *sheet.definition_of("angles"), theirs, 1e-9);
+  REQUIRE(!formulas.empty());
+  CHECK(text(formulas.front().expr) == "position * 500000 ^ (-2 * pair / (2 * size(pair)))");
+}
+
 TEST_CASE("A fill of −1e9 hides no other mistake, and one of any size is solved for", "[formula]") {
   std::mt19937 random(4);
   const auto sheet = attention(random);
