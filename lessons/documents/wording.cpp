@@ -1,5 +1,6 @@
 #include "lessons/documents/wording.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "attn/text/width.hpp"
@@ -67,25 +68,35 @@ bool fits_page(std::string_view table) {
 
 std::string Wording::table_of(const std::vector<document::Row>& rows, const Scope& scope) const {
   constexpr std::size_t fewest = 2;
+  const bool has_columns = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(),
+                       [](const auto& cell) { return !cell.each.text().empty(); });
+  });
   std::string table;
-  for (auto most = most_places; most >= fewest; --most) {
-    std::vector<Line> lines;
-    for (const auto& row : rows)
-      for_each(row.each, most_places,
-               [&](bool is_shown) { lines.push_back(is_shown ? line_of(row, scope, most) : Line{"…"}); });
-    table = in_columns(without_empty_columns(std::move(lines)));
-    if (fits_page(table)) break;
-  }
+  for (const std::size_t widest : {40, 24})
+    for (auto most = most_places; most >= fewest; --most) {
+      std::vector<Line> lines;
+      for (const auto& row : rows)
+        for_each(row.each, most_places, [&](bool is_shown) {
+          lines.push_back(is_shown ? line_of(row, scope, most, widest) : Line{"…"});
+        });
+      table = in_columns(without_empty_columns(std::move(lines)));
+      if (fits_page(table)) return table;
+      if (!has_columns) break;
+    }
   return table;
 }
 
-Wording::Line Wording::line_of(const document::Row& row, const Scope& scope, std::size_t most_columns) const {
-  constexpr std::size_t widest = 40;
+Wording::Line Wording::line_of(const document::Row& row, const Scope& scope, std::size_t most_columns,
+                               std::size_t widest) const {
+  constexpr std::size_t widest_of_many = 16;
   Line line;
-  for (const auto& cell : row.cells)
+  for (const auto& cell : row.cells) {
+    const auto width = cell.each.text().empty() ? widest : std::min(widest, widest_of_many);
     for_each(cell.each, most_columns, [&](bool is_shown) {
-      line.push_back(is_shown ? attn::shorten(text_of(cell.prose, scope), widest) : "…");
+      line.push_back(is_shown ? attn::shorten(text_of(cell.prose, scope), width) : "…");
     });
+  }
   return line;
 }
 

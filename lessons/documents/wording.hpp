@@ -29,10 +29,11 @@ class Wording {
  private:
   std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event) const;
 
-  /// With fewer columns for the entries of an axis where the page has no room for all.
+  /// With fewer columns for the entries of an axis, or else with shorter cells, where the page has no room.
   std::string table_of(const std::vector<document::Row>& rows, const Scope& scope) const;
   using Line = std::vector<std::string>;
-  Line line_of(const document::Row& row, const Scope& scope, std::size_t most_columns) const;
+  Line line_of(const document::Row& row, const Scope& scope, std::size_t most_columns,
+               std::size_t widest) const;
 
   /// Calls `tell(true)` at each entry of an axis that is shown, and `tell(false)` in the place of those that
   /// are not; once where there is no axis.
