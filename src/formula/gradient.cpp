@@ -121,10 +121,8 @@ class Back {
     if (f == "softmax" || f == "unguarded_softmax")
       return through_part(x, 0, value * (seed - over("sum", x->axis, value * seed)), axes);
     if (f == "layer_norm") {
-      constexpr double epsilon = 1e-5;
-      const auto spread = mean(call("^", {part - mean(part), 2.0})) + epsilon;
-      return through_part(x, 0, (seed - mean(seed) - value * mean(value * seed)) / call("sqrt", {spread}),
-                          axes);
+      const auto deviation = expanded(x).value()->parts[1];
+      return through_part(x, 0, (seed - mean(seed) - value * mean(value * seed)) / deviation, axes);
     }
     auto inner = axes;
     inner.push_back(x->axis);
@@ -361,7 +359,7 @@ bool has_again(const Expr& x) {
 /// Gradients by tensors of a sheet, each found once.
 class Gradients {
  public:
-  explicit Gradients(Sheet& sheet) : sheet_(sheet) {}
+  Gradients(Sheet& sheet, std::size_t at) : sheet_(sheet), at_(at) {}
 
   /// From the steps that take the tensor; none where no gradient leads to it.
   std::optional<Expr> by(const std::string& of) {
@@ -374,7 +372,8 @@ class Gradients {
       const auto seed = of_step(step);
       if (!seed) continue;
       if (has_again(step.expr))
-        throw Error(0, fmt::format("the gradient by {} goes through {}, which has again(…)", of, step.name));
+        throw Error(at_,
+                    fmt::format("the gradient by {} goes through {}, which has again(…)", of, step.name));
       Back back(sheet_, of);
       back.through(step.expr, *seed, step.axes, entry(step.name, positions(step.axes)));
       for (const auto& share : back.shares()) {
@@ -394,6 +393,7 @@ class Gradients {
   }
 
   Sheet& sheet_;
+  std::size_t at_;
   std::map<std::string, std::optional<Expr>> known_;
 };
 
@@ -405,7 +405,7 @@ std::string gradient_name(const std::string& of) {
 }
 
 Expr gradient(Sheet& sheet, const std::string& of, std::size_t at) {
-  const auto result = Gradients(sheet).by(sheet.stands_for(of));
+  const auto result = Gradients(sheet, at).by(sheet.stands_for(of));
   if (result) return *result;
   throw Error(at, fmt::format("no gradient leads to {0}; valid: a tensor from which a step follows whose "
                               "gradient stands before, {1} of {0}",

@@ -164,6 +164,10 @@ TEST_CASE("A gradient that does not exist is refused", "[formula]") {
       refused("d_Q[query] = gradient(Q)") ==
       "22: the axis d_k of Q is neither of the result [query] nor summed over; valid: sum(d_k) …, Q[…] with "
       "an index, or a result with d_k");
+  sheet.compute(parse_definition("moved[query, key] = again(weights, X = X + 1) * weights"));
+  sheet.set("d_moved", sheet.tensor("weights"));
+  CHECK(refused("d[query, key] = gradient(masked)") ==
+        "16: the gradient by weights goes through moved, which has again(…)");
   CHECK(refused("d_Q[query, d_k] = gradient(Q + 1)") == "29: expected ')', found '+'; valid: ), an operator");
 }
 
