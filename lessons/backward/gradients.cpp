@@ -7,12 +7,6 @@
 
 namespace lessons {
 
-std::string gradient_id(const std::string& of) {
-  auto id = of;
-  const auto slash = id.rfind('/');
-  return id.insert(slash == std::string::npos ? 0 : slash + 1, "d_");
-}
-
 const std::vector<double>& Gradients::of(const std::string& id) const {
   for (const auto& gradient : all_)
     if (gradient.of == id) return gradient.elements;

@@ -3,13 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "formula/gradient.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
-
-/// The id of the gradient of a tensor: "d_" before the last part of its id. That of `ffn/hidden` is
-/// `ffn/d_hidden`.
-std::string gradient_id(const std::string& of);
 
 /// The gradient of a loss with respect to the tensor `of`, its elements in C order.
 struct Gradient {
@@ -27,7 +24,7 @@ class Gradients {
   template <std::size_t N>
   Tensor<N> show(const std::string& of, attn::About about, const Tensor<N>& gradient,
                  const attn::Mistakes& mistakes = {}) {
-    about.id = gradient_id(of);
+    about.id = formula::gradient_name(of);
     auto shown = bench_.trace.step(about, gradient, mistakes);
     keep(of, shown);
     return shown;

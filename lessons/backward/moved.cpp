@@ -198,7 +198,8 @@ MovedCheck check_by_moving(Workbench& bench, const ForwardPass& forward, const G
     check.deviations.push_back(
         check.entry_by_entry
             ? deviation_entry_by_entry(mover, gradient, dtype)
-            : deviation_of_all(mover, gradient, bench.random("check/" + gradient_id(gradient.of)), dtype));
+            : deviation_of_all(mover, gradient, bench.random("check/" + formula::gradient_name(gradient.of)),
+                               dtype));
   return check;
 }
 
@@ -242,7 +243,7 @@ void claim_by_moving(Workbench& bench, const ForwardPass& forward, const Gradien
   const auto check = check_by_moving(bench, forward, gradients);
   explain_moves(bench.trace, check.entry_by_entry);
   for (const auto& one : check.deviations) {
-    const auto d_id = gradient_id(one.of);
+    const auto d_id = formula::gradient_name(one.of);
     if (one.at_corner > 0 && one.allowed == 0.0) {
       bench.trace.note("check/" + d_id, fmt::format("{} is not checked", d_id), note_of_corner(one));
       continue;

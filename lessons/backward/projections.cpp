@@ -39,7 +39,7 @@ Tensor<3> show_d_vectors(Workbench& bench, Gradients& gradients, const Projected
     sum = attn::add(sum, attn::linear_backward_input(d_projection, W));
   }
   attn::About about = {
-      .id = gradient_id(X.id),
+      .id = formula::gradient_name(X.id),
       .title = from.goes_elsewhere ? "What comes back through Q, K and V" : "The words",
       .formula = fmt::format("{}", fmt::join(terms, " + ")),
       .from = names,

@@ -174,7 +174,7 @@ Named attention_of_block_backward(Workbench& bench, Gradients& gradients, const 
   auto back = bench.trace.within("attention", [&] {
     return multihead_backward(bench, gradients, kept.attention, weights, d_output, true);
   });
-  return {"attention/" + gradient_id(kept.attention.X_query.id), std::move(back.d_X_query)};
+  return {"attention/" + formula::gradient_name(kept.attention.X_query.id), std::move(back.d_X_query)};
 }
 
 /// X = LN(x + f(x)): each layer norm stands between a sum and the next sublayer.

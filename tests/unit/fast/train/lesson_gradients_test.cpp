@@ -66,7 +66,7 @@ void compare(const std::vector<Part>& parts, const std::vector<T>& gradients, co
              double tolerance) {
   for (const auto& part : parts) {
     INFO(part.id << " in " << (sizeof(T) == 4 ? "float32" : "float64"));
-    const auto lesson = told.elements(lessons::gradient_id(part.id));
+    const auto lesson = told.elements(formula::gradient_name(part.id));
     CHECK(largest_difference(part.in(gradients), lesson) < tolerance * largest(lesson));
   }
 }
