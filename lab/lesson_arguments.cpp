@@ -51,9 +51,9 @@ std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repea
 /// Whether a mask of somebody's can be given; of all lessons that a command knows some take one.
 bool takes_mask(const Lesson& lesson) {
   const auto inputs = lesson.inputs(lesson.defaults);
-  return lesson.name == "LESSON" || std::any_of(inputs.begin(), inputs.end(), [](const auto& input) {
-           return attn::last_of_path(input.id) == "mask";
-         });
+  return lesson.name == "LESSON" || lesson.uses("mask") ||
+         std::any_of(inputs.begin(), inputs.end(),
+                     [](const auto& input) { return attn::last_of_path(input.id) == "mask"; });
 }
 
 template <class Field>

@@ -61,12 +61,6 @@ std::string signed_number(std::int64_t number) {
   return number == 0 ? "0" : fmt::format("{:+}", number);
 }
 
-void label_distances(DocumentRun& run) {
-  std::vector<std::string> labels;
-  for (std::int64_t distance = -4; distance <= 4; ++distance) labels.push_back(signed_number(distance));
-  run.bench().trace.label("bucket", {{labels}});
-}
-
 /// For each of T5's buckets the distances that it holds: "-3", "-8…-11", "-91…", "none".
 void label_buckets(DocumentRun& run) {
   constexpr std::int64_t farthest = 128;
@@ -85,13 +79,6 @@ void label_buckets(DocumentRun& run) {
   run.bench().trace.label("bucket", {{labels}});
 }
 
-void label_growth(DocumentRun& run) {
-  std::vector<std::string> distances;
-  for (const double distance : run.copy_of<double, 1>("t5/back"))
-    distances.push_back(fmt::format("{:g}", distance));
-  run.bench().trace.label("position", {{distances}});
-}
-
 void run_positional(Workbench& bench) {
   const auto& encoding = bench.options.encoding;
   if (encoding == "all" || encoding == "sinusoidal" || encoding == "rope")
@@ -106,9 +93,7 @@ void run_positional(Workbench& bench) {
                         [](DocumentRun& run) {
                           run.bench().label({"query", "key"}, run.bench().plan.sentence);
                         }},
-                       {"label_distances", label_distances},
                        {"label_buckets", label_buckets},
-                       {"label_growth", label_growth},
                        {"label_places", [](DocumentRun& run) { run.bench().trace.label("position", {}); }}};
   add_trained_positions(functions);
   add_positional_mistakes(functions);

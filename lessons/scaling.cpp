@@ -53,20 +53,11 @@ std::string draw_code(const Options& options, const char* name) {
          to_numpy;
 }
 
-/// Names the entries along d_k "4", "64", …, or with "d_k=" before it "d_k=4": such a name is no index.
-void label_lengths(Workbench& bench, const std::string& start) {
-  std::vector<std::string> names;
-  for (const auto length : bench.options.d_k_list) names.push_back(fmt::format("{}{}", start, length));
-  bench.trace.label("d_k", {{names}});
-}
-
 void run_scaling(Workbench& bench) {
   const auto& options = bench.options;
   require_something_to_measure(options);
   const DrawCode code{options};
   const Functions functions = {
-      .actions = {{"label_by_name", [](DocumentRun& run) { label_lengths(run.bench(), "d_k="); }},
-                  {"label_by_number", [](DocumentRun& run) { label_lengths(run.bench(), ""); }}},
       .texts = {{"library", [&](const DocumentRun&) { return std::string(code.library()); }},
                 {"begin", [&](const DocumentRun&) { return code.begin(); }},
                 {"lengths",

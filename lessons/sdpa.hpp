@@ -67,6 +67,7 @@ std::vector<Input> attention_input_list();
 const Lesson& lookup_lesson();
 const Lesson& scoring_lesson();
 const Lesson& scaling_lesson();
+const Lesson& stability_lesson();
 const Lesson& sdpa_lesson();
 const Lesson& masking_lesson();
 

@@ -22,8 +22,8 @@
 
 namespace lessons {
 
-extern const Lesson seq2seq, transformer_block, classifier, generate, efficient, ring, stability, patterns,
-    training, backward, complexity;
+extern const Lesson seq2seq, transformer_block, classifier, generate, efficient, ring, patterns, training,
+    backward, complexity;
 
 namespace {
 
@@ -45,7 +45,7 @@ std::vector<const Lesson*> lessons_of_the_program() {
       &generate,
       &efficient,
       &ring,
-      &stability,
+      &stability_lesson(),
       &patterns,
       &training,
       &backward,

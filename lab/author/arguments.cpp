@@ -27,7 +27,7 @@ const char* const about_author =
     "lesson: write a lesson of your own, and check it\n"
     "\n"
     "attnlab lesson new NAME writes NAME.md, a lesson that runs, for you to change. attnlab lesson check "
-    "FILE "
+    "FILE, or the name of a lesson that is a document, "
     "says what is wrong with a document, with line and column: a name that nothing has, a formula that does "
     "not fit, a claim that does not hold, a page that is too long. How to write one stands in "
     "lessons/README.md.";

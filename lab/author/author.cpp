@@ -100,12 +100,28 @@ class Findings : public attn::Sink {
   }
 };
 
+/// The document of a lesson of the lab, or of a file.
+const document::Document& document_of(const std::string& lesson) {
+  return lessons::is_document(lesson) ? lessons::document_named(lesson + ".md")
+                                      : lessons::document_at(lesson);
+}
+
+/// The name of the lesson of the lab that is asked for by its name or its file; else the file.
+std::string lesson_in(const std::string& file) {
+  const std::filesystem::path path(file);
+  const auto name = path.stem().string();
+  std::error_code none;
+  const bool is_file = std::filesystem::exists(path, none);
+  if (!lessons::is_document(name) || (!is_file && path.has_parent_path())) return file;
+  return !is_file || std::filesystem::equivalent(path, document_of(name).file, none) ? name : file;
+}
+
 /// What is wrong with a document.
 class Review {
  public:
-  explicit Review(const std::string& file) : file_(file), document_(lessons::document_at(file)) {
+  explicit Review(const std::string& file) : file_(lesson_in(file)), document_(document_of(file_)) {
     faults = lessons::unknown_names_in(document_);
-    const auto& lesson = *lessons::lesson_named(file);
+    const auto& lesson = *lessons::lesson_named(file_);
     try_run("", "on its defaults");
     for (const auto* key : {"probe", "worksheet"})
       if (const auto options = document_.front(key); !options.empty())
@@ -157,7 +173,7 @@ class Review {
         steps_ = findings.steps;
         claims_ = findings.claims;
       }
-      if (const auto& undefined = findings.undefined)
+      if (const auto& undefined = findings.undefined; undefined && document_.front("nan").empty())
         return add(document::Error(
                        place_of_step(document_.blocks, undefined->first).value_or(document::Place{file_}),
                        fmt::format("{} is nan {}; valid: a formula without 0/0 and ∞ − ∞, as in rows of "
@@ -227,6 +243,8 @@ void write_new_lesson(const NewLesson& lesson) {
   if (std::filesystem::exists(lesson.file))
     throw attn::Error(fmt::format("lesson new: {} is there already; valid: another name", lesson.file));
   const auto name = std::filesystem::path(lesson.file).stem().string();
+  if (lessons::lesson_named(name) != nullptr)
+    throw attn::Error(fmt::format("lesson new: {} is a lesson of the lab; valid: another name", name));
   auto text = lessons::text_of_document("parts/new_lesson.md");
   const std::string stands_for_name = "NEW_LESSON";
   for (auto at = text.find(stands_for_name); at != text.npos; at = text.find(stands_for_name, at))

@@ -36,24 +36,59 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
   const auto& declared = block.definition->axes;
   if (const auto option = option_of(block); !option.empty()) return tell_option(about, declared, option);
   if (const auto table = table_of(block); !table.empty()) return tell_rows(about, table);
-  const bool has_own_axes = std::any_of(declared.begin(), declared.end(),
-                                        [](const auto& axis) { return axis.find('/') != axis.npos; });
-  if (has_own_axes) return tell_table(about, declared);
+  const auto extents = extents_of(lesson, *input, bench.options);
   formula::Axes axes;
-  if (has_batch(input->draw) && meanings_.sheet().has_axis(Meanings::batch))
+  std::vector<std::size_t> shape;
+  if (has_batch(input->draw) && meanings_.sheet().has_axis(Meanings::batch)) {
     axes.emplace_back(Meanings::batch);
-  for (const auto& extent : extents_of(lesson, *input, bench.options)) {
-    if (!length_of(extent, bench.plan) && !bench.has_given(about.id))
-      throw document::Error(block.place,
-                            fmt::format("the axis {} of {} has no length; valid: an axis of words "
-                                        "(token, query, key, source, target) or of an option (d_model "
-                                        "of d-model) that the front matter lists",
-                                        extent.name, about.id));
-    axes.push_back(extent.name);
+    shape.push_back(meanings_.sheet().size_of(Meanings::batch));
   }
-  if (axes.size() == 1) return keep(about.id, axes, bench.input<1>(about));
-  if (axes.size() == 2) return keep(about.id, axes, bench.input<2>(about));
-  keep(about.id, axes, bench.input<3>(about));
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    const auto own = without_length(declared.at(i));
+    axes.push_back(own.find('/') == own.npos ? extents[i].name : own);
+    shape.push_back(length_along(block, about.id, own, extents[i]));
+  }
+  tell_shaped(block, about, axes, shape);
+}
+
+std::size_t DeclaredInputs::length_along(const document::Block& block, const std::string& id,
+                                         const std::string& axis, const Extent& extent) const {
+  const auto& bench = meanings_.bench();
+  const auto& sheet = meanings_.sheet();
+  if (sheet.has_axis(axis) && axis.find('/') != axis.npos) return sheet.size_of(axis);
+  if (const auto length = length_of(extent, bench.plan)) return *length;
+  if (bench.has_given(id)) return bench.length_of_given(id, extent.name, 0);
+  if (sheet.has_axis(axis)) return sheet.size_of(axis);
+  throw document::Error(
+      block.place,
+      fmt::format("the axis {0} of {1} has no length; valid: an axis of words (token, query, key, "
+                  "source, target) or of an option (d_model of d-model) that the front matter "
+                  "lists, {0}=d_model, or axes: {0} = 4 in the front matter",
+                  axis, id));
+}
+
+void DeclaredInputs::tell_shaped(const document::Block& block, const attn::About& about,
+                                 const formula::Axes& axes, const std::vector<std::size_t>& shape) {
+  const auto tell = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
+    std::array<std::size_t, N> lengths;
+    std::copy(shape.begin(), shape.end(), lengths.begin());
+    keep(about.id, axes, meanings_.bench().input<N>(about, lengths));
+  };
+  switch (shape.size()) {
+    case 1:
+      return tell(std::integral_constant<std::size_t, 1>());
+    case 2:
+      return tell(std::integral_constant<std::size_t, 2>());
+    case 3:
+      return tell(std::integral_constant<std::size_t, 3>());
+    default:
+      throw document::Error(
+          block.place,
+          fmt::format("{0} has {1} axes{2}; valid: 1 to 3. A single number is {0}[one], with axes: one = 1 "
+                      "in the front matter",
+                      about.id, shape.size(),
+                      axes.size() > block.definition->axes.size() ? ", that of the samples included" : ""));
+  }
 }
 
 void DeclaredInputs::tell_option(attn::About about, const formula::Axes& axes, std::string_view key) {
@@ -75,6 +110,20 @@ void DeclaredInputs::tell_option(attn::About about, const formula::Axes& axes, s
   meanings_.set_whole(about.id, axes, std::move(numbers));
 }
 
+template <std::size_t N>
+void DeclaredInputs::tell_made(const attn::About& about, const formula::View& numbers) {
+  std::array<std::size_t, N> shape;
+  std::copy(numbers.shape.begin(), numbers.shape.end(), shape.begin());
+  auto tensor = Tensor<N>::from_shape(shape);
+  std::copy_n(static_cast<const double*>(numbers.data), tensor.size(), tensor.begin());
+  keep(about.id, numbers.axes, meanings_.bench().trace.input(about, tensor));
+}
+
+void DeclaredInputs::tell_made(attn::About about, const formula::View& numbers) {
+  for (const auto& axis : numbers.axes) about.axes.push_back(axis.substr(axis.rfind('/') + 1));
+  numbers.axes.size() == 1 ? tell_made<1>(about, numbers) : tell_made<2>(about, numbers);
+}
+
 void DeclaredInputs::tell_lengths(attn::About about) {
   has_told_lengths_ = true;
   about.axes = {Meanings::batch};
@@ -82,14 +131,6 @@ void DeclaredInputs::tell_lengths(attn::About about) {
   auto counts = Integers<1>::from_shape({lengths.size()});
   std::copy(lengths.begin(), lengths.end(), counts.begin());
   meanings_.bench().trace.settled_input(about, counts);
-}
-
-/// A matrix with an axis `t5/bucket` of its own.
-void DeclaredInputs::tell_table(const attn::About& about, const formula::Axes& axes) {
-  auto& bench = meanings_.bench();
-  auto& sheet = meanings_.sheet();
-  const std::array<std::size_t, 2> shape = {sheet.size_of(axes.at(0)), sheet.size_of(axes.at(1))};
-  keep(about.id, axes, bench.input<2>(about, shape));
 }
 
 void DeclaredInputs::tell_rows(attn::About about, const std::string& table) {

@@ -15,6 +15,9 @@ class DeclaredInputs {
   /// dropout mask is one of the step `weights`. Throws attn::Error.
   void tell(const document::Block& block, const attn::About& about, const std::string& weights);
 
+  /// Shows numbers [i] or [i×j] that C++ made, or what is given in their place.
+  void tell_made(attn::About about, const formula::View& numbers);
+
   /// A mask [batch×query×key], which the caller keeps alive, and whether there is one. An axis of length 1 is
   /// repeated.
   void set_mask(const std::optional<Mask<3>>& mask);
@@ -37,10 +40,15 @@ class DeclaredInputs {
   void tell_option(attn::About about, const formula::Axes& axes, std::string_view key);
   void tell_mask(const attn::About& about, bool of_padding_alone);
   void tell_rows(attn::About about, const std::string& table);
-  void tell_table(const attn::About& about, const formula::Axes& axes);
+  std::size_t length_along(const document::Block& block, const std::string& id, const std::string& axis,
+                           const Extent& extent) const;
+  void tell_shaped(const document::Block& block, const attn::About& about, const formula::Axes& axes,
+                   const std::vector<std::size_t>& shape);
   void tell_dropout_mask(attn::About about, const formula::View& weights);
   template <std::size_t N>
   void keep(const std::string& id, const formula::Axes& axes, Tensor<N> tensor);
+  template <std::size_t N>
+  void tell_made(const attn::About& about, const formula::View& numbers);
   template <std::size_t N>
   void tell_dropout_mask(const attn::About& about, const formula::View& weights);
 

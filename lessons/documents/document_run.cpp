@@ -108,6 +108,10 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
 }
 
 void DocumentRun::tell(const Section& section, std::span<const Section> to_come) {
+  const bool is_late = section.depends_on_steps;
+  if (is_late && !at_place(section.heading->place,
+                           [&] { return meanings_.holds(section.heading->marks.condition, section.scope); }))
+    return;
   steps_.tell(section);
   if (section.is_left_out) return;
   const auto items = section.of(Kind::item);
@@ -119,8 +123,18 @@ void DocumentRun::tell(const Section& section, std::span<const Section> to_come)
     });
   for (const auto* call : section.of(Kind::call))
     at_place(call->place, [&] { named(functions_.actions, call->call.name, call->place)(*this); });
+  for (const auto* label : section.of(Kind::label))
+    at_place(label->place, [&] { tell_label(*label, section.scope); });
   for (const auto* flow : section.of(Kind::flow))
     at_place(flow->place, [&] { steps_.tell_flow(*flow, to_come, results_); });
+}
+
+void DocumentRun::tell_label(const document::Block& block, const Scope& scope) {
+  const auto axis = scope.name_of(block.call.arguments.front());
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < sheet().size_of(axis); ++i)
+    meanings_.at(axis, i, [&] { labels.push_back(wording_.text_of(block.prose, scope)); });
+  bench().trace.label(axis.substr(axis.rfind('/') + 1), {{labels}});
 }
 
 void DocumentRun::require_new_name(const std::string& name, const document::Place& place) {

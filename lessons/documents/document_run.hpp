@@ -65,8 +65,8 @@ class DocumentRun {
   /// The mask that the document declares, once it was shown.
   const std::optional<Mask<3>>& mask() const { return steps_.inputs().mask(); }
 
-  /// The same of a number; `name` stands for it in formulas and conditions.
-  void set(const std::string& name, double number) { meanings_.set(name, number); }
+  /// The same of a number; `name` stands for it in formulas and conditions, whatever the front matter says.
+  void set(const std::string& name, double number) { meanings_.settle(name, number); }
 
   /// The elements of a step, which the run then has no longer.
   template <std::size_t N>
@@ -99,6 +99,7 @@ class DocumentRun {
                       std::vector<std::string>& claims);
   void tell(const Section& section, std::span<const Section> to_come);
   void tell_note(const Section& section);
+  void tell_label(const document::Block& block, const Scope& scope);
   void tell_claim(const document::Block& item);
   void tell_next(const Section& section);
 

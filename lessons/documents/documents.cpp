@@ -24,6 +24,7 @@ namespace lessons {
 namespace {
 
 constexpr std::size_t deepest = 8;
+constexpr std::string_view made_input = "input ";
 
 /// Formulas and inputs, as they stand in a document and its parts.
 class Declarations {
@@ -122,6 +123,7 @@ constexpr std::array draw_words = {DrawWord{"normal", Draw::normal}, DrawWord{"e
 Draw draw_of(const document::Block& block) {
   if (!table_of(block).empty()) return Draw::given;
   if (!option_of(block).empty()) return Draw::option;
+  if (!function_of(block).name.empty()) return Draw::page;
   const auto* const found = std::find_if(draw_words.begin(), draw_words.end(),
                                          [&](const auto& known) { return known.word == block.draw; });
   if (found != draw_words.end()) return found->draw;
@@ -182,12 +184,17 @@ std::string_view option_of(const document::Block& block) {
   return draw.starts_with(option) ? draw.substr(option.size()) : std::string_view();
 }
 
+bool may_be_given(const document::Block& block) {
+  return block.draw.starts_with(made_input) || function_of(block).name.empty();
+}
+
 document::Call function_of(const document::Block& block) {
-  const auto open = block.draw.find('(');
-  if (open == block.draw.npos || !block.draw.ends_with(')')) return {};
-  return {
-      block.draw.substr(0, open),
-      document::cut_at_commas(std::string_view(block.draw).substr(open + 1, block.draw.size() - open - 2))};
+  std::string_view draw = block.draw;
+  if (draw.starts_with(made_input)) draw.remove_prefix(made_input.size());
+  const auto open = draw.find('(');
+  if (open == draw.npos || !draw.ends_with(')')) return {};
+  return {std::string(draw.substr(0, open)),
+          document::cut_at_commas(draw.substr(open + 1, draw.size() - open - 2))};
 }
 
 std::vector<Declared> declared_in(const document::Document& document) {
@@ -202,7 +209,7 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
   std::vector<Input> inputs;
   for (const auto& declared : declared_in(document)) {
     const auto& [block, id, conditions] = declared;
-    if (!block->is_input || choices.leave_out(declared) || !function_of(*block).name.empty()) continue;
+    if (!block->is_input || choices.leave_out(declared) || !may_be_given(*block)) continue;
     if (const auto key = option_of(*block);
         !key.empty() && std::find(keys.begin(), keys.end(), key) == keys.end())
       throw document::Error(
@@ -211,7 +218,7 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
     for (auto& axis : input.axes) axis = extent_in(document, axis);
     input.option = option_of(*block);
     input.rows_of = table_of(*block);
-    input.is_multiplied = input.rows_of.empty();
+    input.is_multiplied = input.rows_of.empty() && function_of(*block).name.empty();
     const bool is_known =
         std::any_of(inputs.begin(), inputs.end(), [&](const auto& known) { return known.id == input.id; });
     if (is_known || block->draw == "lengths") continue;

@@ -53,6 +53,9 @@ std::string_view option_of(const document::Block& block);
 /// made from; of others no name.
 document::Call function_of(const document::Block& block);
 
+/// Whether somebody may give the numbers: not those that C++ makes, but with `input ` before the function.
+bool may_be_given(const document::Block& block);
+
 /// The inputs that a document and its parts declare, for a lesson with these keys of options, as far as these
 /// options decide which there are. Throws document::Error for an unknown way to come by its numbers.
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,

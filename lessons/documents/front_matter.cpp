@@ -151,7 +151,7 @@ const Functions& functions_of_all() {
 constexpr std::array keys = {"title", "teaches", "options",       "defaults",  "example",
                              "model", "probe",   "probe results", "worksheet", "worksheet given",
                              "code",  "lines",   "follow",        "axes",      "set",
-                             "page",  "after",   "sentences",     "at least"};
+                             "page",  "after",   "sentences",     "at least",  "nan"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {

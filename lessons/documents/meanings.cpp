@@ -8,6 +8,7 @@
 
 #include "attn/ops/precision.hpp"
 #include "document/prose.hpp"
+#include "formula/functions.hpp"
 #include "formula/parse.hpp"
 #include "lessons/documents/at_place.hpp"
 #include "lessons/documents/documents.hpp"
@@ -82,7 +83,26 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
   set("defined", !options.define.empty());
   set("set", !options.set.empty());
   set("rounding", rounding(bench.trace).bound);
-  set("unit_roundoff", attn::largest_rounding_error(bench.trace.dtype(), 1.0));
+  using attn::Dtype;
+  for (const auto format : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16})
+    set_format(fmt::format("{}/", attn::name_of(format)), format);
+  for (const std::string of_run : {"", "run/"}) set_format(of_run, bench.trace.dtype());
+}
+
+void Meanings::set_format(const std::string& group, attn::Dtype format) {
+  set(group + "unit_roundoff", attn::largest_rounding_error(format, 1.0));
+  set(group + "largest_number", attn::largest_number(format));
+  set(group + "exp_overflows_above", attn::exp_overflows_above(format));
+  set(group + "exp_vanishes_below", attn::exp_vanishes_below(format));
+}
+
+std::string Meanings::format_named(const std::string& name, const document::Place& place) const {
+  const std::string format(name == "dtype" ? attn::name_of(bench_.trace.dtype()) : name);
+  if (format == "float64") return "";
+  if (!formula::rounds_to_format(format))
+    throw document::Error(
+        place, fmt::format("rounded to {}; valid: rounded to float32, float16, bfloat16 or dtype", name));
+  return format;
 }
 
 void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts) {
@@ -149,7 +169,8 @@ void Meanings::read_front(const std::string& key, const document::Source& value)
 void Meanings::read_setting(const std::string& word, const formula::Definition& definition) {
   if (word == "follow") follow_[definition.name].push_back(definition.expr);
   if (word == "axes") sheet_.axis(definition.name, static_cast<std::size_t>(number(definition.expr, {})));
-  if (word == "set") set(definition.name, number(definition.expr, {}));
+  if (word == "set" && settled_.count(definition.name) == 0)
+    set(definition.name, number(definition.expr, {}));
   if (word == "page") sheet_.alias(definition.name, of_page_[definition.name] = definition.expr->name);
 }
 
@@ -200,7 +221,9 @@ bool Meanings::holds(const std::optional<formula::Expr>& condition, const Scope&
 }
 
 double Meanings::number(const formula::Expr& x, const Scope& scope) {
-  const auto definition = sheet_.resolved({"", {}, settled(x, scope)});
+  formula::Axes axes;
+  for (const auto& [axis, place] : here_) axes.push_back(axis);
+  const auto definition = sheet_.resolved({"", axes, settled(x, scope)});
   attn::Index at;
   for (const auto& axis : definition.axes) at.push_back(place_on_page(axis));
   return goes_through_much(definition.expr, sheet_) ? sheet_.value(definition).at(at)
@@ -263,7 +286,8 @@ std::optional<attn::Index> Meanings::followed(const std::string& follow, const f
   std::map<std::string, formula::Expr> own;
   for (const auto& one : document::cut_at_commas(follow)) {
     const auto definition = formula::parse_definition(one);
-    own.emplace(scope.name_of(definition.name), definition.expr);
+    const auto axis = scope.name_of(definition.name);
+    own.emplace(axis.substr(axis.rfind('/') + 1), definition.expr);
   }
   attn::Index at;
   for (const auto& axis : axes) {

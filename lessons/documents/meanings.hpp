@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ class Meanings {
   /// From now on `name` stands for the number in formulas and conditions, where it is neither a tensor nor an
   /// axis.
   void set(const std::string& name, double number) { settings_.insert_or_assign(name, number); }
+
+  /// The same, whatever the front matter sets.
+  void settle(const std::string& name, double number) {
+    set(name, number);
+    settled_.insert(name);
+  }
 
   /// Keeps counts that are 0 or more, as formulas take them.
   void set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts);
@@ -54,6 +61,10 @@ class Meanings {
   /// The same for each place along an axis.
   std::vector<double> numbers_along(const std::string& axis, const formula::Expr& x, const Scope& scope);
 
+  /// The format that `rounded to NAME` means: "float16", nothing for float64, where nothing is rounded;
+  /// `dtype` is that of the run. Throws document::Error.
+  std::string format_named(const std::string& name, const document::Place& place) const;
+
   /// The token at that place, or the number of the place. Throws formula::Error.
   std::string label(const std::string& axis, std::size_t place) const;
 
@@ -78,6 +89,9 @@ class Meanings {
                                       const Scope& scope);
 
  private:
+  /// What is said of a format of numbers, under the group `float16/`.
+  void set_format(const std::string& group, attn::Dtype format);
+
   void read_front(const std::string& key, const document::Source& value);
   void read_setting(const std::string& word, const formula::Definition& definition);
   void follow(const formula::Definition& axis);
@@ -95,6 +109,7 @@ class Meanings {
   Workbench& bench_;
   formula::Sheet sheet_;
   std::map<std::string, double> settings_;
+  std::set<std::string> settled_;  ///< those that the front matter does not change
   std::map<std::string, std::vector<formula::Expr>> follow_;
   std::map<std::string, Followed> followed_;
   std::map<std::string, std::size_t> here_;     ///< where `at` is

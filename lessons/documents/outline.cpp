@@ -49,8 +49,7 @@ void Outline::add_all(std::vector<Section>& sections, const std::vector<document
 void Outline::add(std::vector<Section>& sections, const document::Block& block, const Scope& scope) {
   switch (block.kind) {
     case Kind::heading:
-      sections.push_back({scope, &block, !meanings_.holds(block.marks.condition, scope)});
-      return;
+      return add_heading(sections, block, scope);
     case Kind::choice:
       for (const auto& branch : block.choice->branches)
         if (meanings_.holds(branch.condition, scope)) return add_all(sections, branch.content, scope);
@@ -61,6 +60,7 @@ void Outline::add(std::vector<Section>& sections, const document::Block& block, 
       remarks_.push_back({scope.prefix + scope.name_of(block.call.name), &block, scope});
       return;
     case Kind::call:
+    case Kind::label:
     case Kind::flow:
       sections.push_back({scope});
       break;
@@ -71,6 +71,16 @@ void Outline::add(std::vector<Section>& sections, const document::Block& block, 
       break;
   }
   sections.back().blocks.push_back(&block);
+}
+
+void Outline::add_heading(std::vector<Section>& sections, const document::Block& heading,
+                          const Scope& scope) const {
+  auto& section = sections.emplace_back(Section{scope, &heading});
+  try {
+    section.is_left_out = !meanings_.holds(heading.marks.condition, scope);
+  } catch (const formula::Error&) {
+    section.depends_on_steps = true;
+  }
 }
 
 void Outline::add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope) {
@@ -97,15 +107,20 @@ Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
   Scope scope = around;
   ++scope.depth;
   scope.marks.words.insert(use.marks.words.begin(), use.marks.words.end());
-  const std::string under = "under ", is = " = ";
+  const std::string under = "under ", rounded = "rounded to ", is = " = ";
   for (const auto& argument : use.call.arguments) {
     if (argument.starts_with(under)) {
       scope.prefix += argument.substr(under.size());
       continue;
     }
+    if (argument.starts_with(rounded)) {
+      scope.format = meanings_.format_named(argument.substr(rounded.size()), use.place);
+      continue;
+    }
     const auto equals = argument.find(is);
     if (equals == std::string::npos)
-      throw document::Error(use.place, fmt::format("\"{}\" is neither NAME = … nor under PREFIX/", argument));
+      throw document::Error(
+          use.place, fmt::format("\"{}\" is none of NAME = …, under PREFIX/, rounded to FORMAT", argument));
     const auto name = argument.substr(0, equals);
     auto other = document::read_formula(use.place, argument.substr(equals + is.size()));
     if (const auto own = around.prefix + other->name; other->op == formula::Op::name && steps_.count(own) > 0)
@@ -156,6 +171,14 @@ std::pair<std::string, Scope> Outline::follow_of(const Section& section) const {
     if (const auto& own = remark.block->marks.follow; !own.empty() && is_about(remark, section))
       follow = {own, remark.scope};
   return follow;
+}
+
+std::string Outline::written_in(const Section& section) const {
+  auto written = section.heading->marks.written;
+  for (const auto& remark : remarks_)
+    if (const auto& own = remark.block->marks.written; !own.empty() && is_about(remark, section))
+      written = own;
+  return written;
 }
 
 const Outline::Remark* Outline::remark_on(const std::string& step) const {

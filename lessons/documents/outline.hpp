@@ -17,6 +17,7 @@ struct Scope {
   std::string prefix{};                            ///< "causal/"
   std::map<std::string, formula::Expr> renamed{};  ///< of operands
   std::map<std::string, std::string> results{};    ///< of steps and axes: "output" to "heads"
+  std::string format{};                            ///< to which each of its steps is rounded, "float16"
   document::Marks marks{};
   std::size_t depth = 0;  ///< of parts that use parts
 
@@ -32,6 +33,7 @@ struct Section {
   Scope scope;
   const document::Block* heading = nullptr;
   bool is_left_out = false;
+  bool depends_on_steps = false;  ///< whether the condition of a note speaks of what the run computes first
   std::vector<const document::Block*> blocks{};
 
   std::vector<const document::Block*> of(document::Block::Kind kind) const;
@@ -78,6 +80,10 @@ class Outline {
   /// Whether the trace has a step of that name, in some run.
   bool shows_step(const std::string& name) const { return shown_.count(name) > 0; }
 
+  /// What the page has for the formula of a section, `{written q · k}`: as its heading says it, or the last
+  /// remark on its step that does. Nothing where the formula itself stands there.
+  std::string written_in(const Section& section) const;
+
   /// What a flow calls steps.
   const std::map<std::string, std::string>& drawn_as() const { return drawn_as_; }
 
@@ -85,6 +91,7 @@ class Outline {
   void add_all(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
                const Scope& scope);
   void add(std::vector<Section>& sections, const document::Block& block, const Scope& scope);
+  void add_heading(std::vector<Section>& sections, const document::Block& heading, const Scope& scope) const;
   void add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
   void note_step(const Section& section, const document::Block& formula, const Scope& scope);
   bool is_about(const Remark& remark, const Section& section) const;

@@ -142,9 +142,13 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vect
   const auto shown = needed_for(steps, [&](const auto& name) { return hidden.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor";
   std::vector<std::string> lines, others;
+  std::set<std::string> functions;  // which the lines call, and have already
   for (const auto& step : steps) {
     if (needed.count(step.name) + shown.count(step.name) == 0) continue;
     auto& list = needed.count(step.name) > 0 ? lines : others;
+    if (!is_xtensor)
+      for (const auto& line : formula::numpy_functions(step))
+        if (functions.insert(line).second) list.push_back(line);
     const auto of_step =
         is_xtensor ? formula::xtensor_lines(sheet, step, true) : formula::numpy_lines(sheet, step, true);
     list.insert(list.end(), of_step.begin(), of_step.end());

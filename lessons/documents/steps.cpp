@@ -101,13 +101,16 @@ void Steps::stand_in(const document::Block& formula, const Scope& scope) {
 
 void Steps::tell_made(const Section& section, const document::Block& block, const document::Call& function) {
   const auto id = section.scope.id_of(block);
-  if (!outline_.has(section, section.heading, "hidden"))
-    throw document::Error(block.place, fmt::format("the numbers of {} have no formula to show; valid: "
-                                                   "{{hidden}} behind the heading",
-                                                   id));
+  const bool is_input = may_be_given(block);
+  if (!is_input && !outline_.has(section, section.heading, "hidden"))
+    throw document::Error(
+        block.place, fmt::format("the numbers of {0} have no formula to show; valid: {{hidden}} behind the "
+                                 "heading, or {0}: input {1}()",
+                                 id, function.name));
   for (const auto& tensor : function.arguments) meanings_.sheet().tensor(tensor);
   auto numbers = named(functions_.tensors, function.name, block.place)(run_);
   numbers.axes = block.definition->axes;
+  if (is_input) return inputs_.tell_made(about_input(section, block), std::move(numbers));
   meanings_.sheet().set(id, std::move(numbers));
   hidden_.insert(id);
   made_[id] = function.arguments;
@@ -116,18 +119,27 @@ void Steps::tell_made(const Section& section, const document::Block& block, cons
 void Steps::tell_input(const Section& section, const document::Block& block) {
   if (const auto function = function_of(block); !function.name.empty())
     return tell_made(section, block, function);
-  inputs_.tell(block,
-               {.id = section.scope.id_of(block),
-                .title = wording_.text_of(outline_.title_of(section), section.scope),
-                .note = wording_.paragraphs(section)},
-               section.scope.prefix + "weights");
+  inputs_.tell(block, about_input(section, block), section.scope.prefix + "weights");
+}
+
+attn::About Steps::about_input(const Section& section, const document::Block& block) const {
+  return {.id = section.scope.id_of(block),
+          .title = wording_.text_of(outline_.title_of(section), section.scope),
+          .formula = section.heading->marks.written,
+          .note = wording_.paragraphs(section)};
 }
 
 formula::Definition Steps::definition_of(const document::Block& formula, const Scope& scope) {
   auto axes = formula.definition->axes;
   for (auto& axis : axes) axis = scope.name_of(axis);
-  return meanings_.sheet().resolved(
-      {scope.id_of(formula), axes, meanings_.settled(formula.definition->expr, scope)});
+  auto value = meanings_.settled(formula.definition->expr, scope);
+  const auto operands = formula::operands(value);
+  const bool has_mask = meanings_.sheet().find("mask") != nullptr;
+  if (!has_mask && std::find(operands.begin(), operands.end(), "mask") != operands.end())
+    throw formula::Error(
+        value->at, "this run hides nothing, so it has no mask; valid: {if has_mask} behind the heading");
+  if (!scope.format.empty() && !formula::is_truth(value)) value = formula::call(scope.format, {value});
+  return meanings_.sheet().resolved({scope.id_of(formula), axes, value});
 }
 
 void Steps::require_named_axes(const document::Block& formula, const formula::Definition& definition,
@@ -209,7 +221,7 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
 void Steps::add_words(attn::About& about, const Section& section,
                       const formula::Definition& definition) const {
   about.title = wording_.text_of(outline_.title_of(section), section.scope);
-  const auto& written = section.heading->marks.written;
+  const auto written = outline_.written_in(section);
   if (written.empty() || defined_.count(definition.name) > 0)
     add_formula(about, without_hidden(definition), meanings_.sheet());
   else

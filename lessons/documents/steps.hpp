@@ -47,6 +47,7 @@ class Steps {
  private:
   void tell_input(const Section& section, const document::Block& block);
   void tell_made(const Section& section, const document::Block& block, const document::Call& function);
+  attn::About about_input(const Section& section, const document::Block& block) const;
   void tell_step(const Section& section, const document::Block& formula);
   void add_words(attn::About& about, const Section& section, const formula::Definition& definition) const;
 

@@ -39,7 +39,11 @@ class KnownNames {
   }
 
   bool has(const std::string& name) const {
-    return names_.count(name) > 0 || option_in_formulas({}, name).has_value();
+    constexpr std::string_view given = "=given";
+    if (name.ends_with(given)) return has(name.substr(0, name.size() - given.size()));
+    const auto of_format = name.substr(name.rfind('/') + 1);
+    return names_.count(name) > 0 || option_in_formulas({}, name).has_value() ||
+           of_formats.count(of_format) > 0;
   }
 
   std::vector<std::string> all() const { return {names_.begin(), names_.end()}; }
@@ -69,9 +73,10 @@ class KnownNames {
     }
   }
 
-  std::set<std::string> names_ = {"trained",  "batched",       "padded",     "words",   "has_mask",
-                                  "set",      "defined",       "many_heads", "lengths", "batch",
-                                  "rounding", "unit_roundoff", "given"};
+  inline static const std::set<std::string> of_formats = {"unit_roundoff", "largest_number",
+                                                          "exp_overflows_above", "exp_vanishes_below"};
+  std::set<std::string> names_ = {"trained", "batched",    "padded",  "words", "has_mask", "set",
+                                  "defined", "many_heads", "lengths", "batch", "rounding", "given"};
 };
 
 /// Goes through all that a document says.
@@ -108,7 +113,8 @@ class Search {
       auto name = option;
       std::replace(name.begin(), name.end(), '-', '_');
       const bool is_checked = speaks_by_name.count(option) > 0;
-      if (is_checked && used_.count(name) == 0)
+      const auto axis = option == "heads" ? "head" : name;
+      if (is_checked && used_.count(name) + used_.count(axis) == 0)
         found.push_back(
             document::Error(source.place_of(source.text().find(option)),
                             fmt::format("no formula has {}; valid: options that change something", name))
@@ -185,6 +191,7 @@ class Search {
     if (block.kind == Kind::flow)
       for (const auto& name : block.call.arguments)
         require(name.starts_with("from ") ? name.substr(5) : name, block.place);
+    if (block.kind == Kind::label) require(block.call.arguments.front(), block.place);
     if (block.kind == Kind::item) look_into_item(block);
     if (!block.choice) return;
     for (const auto& branch : block.choice->branches) {

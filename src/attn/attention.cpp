@@ -156,6 +156,9 @@ DecoderStep bahdanau_cell(const Rows& y, const Rows& h, const Rows& c, const Row
 AnyRank<double> rotary_encoding(const Rows& x, Pairing pairing, std::size_t first_position) {
   check(x);
   const auto n = x.elements.shape(2), d = x.elements.shape(3);
+  if (first_position + n < n)
+    throw Error(
+        fmt::format("first_position is {}; valid: a position that {} more come after", first_position, n));
   const auto angles = position_angles(first_position + n, position_frequencies(d));
   const auto rotated =
       rotate_pairs(in_samples(x), attn::rows(angles, first_position, first_position + n), pairing);
@@ -163,6 +166,11 @@ AnyRank<double> rotary_encoding(const Rows& x, Pairing pairing, std::size_t firs
 }
 
 namespace {
+
+/// "2×3", "[3]": a single number is no value of the tensor.
+std::string shown(const Shape& shape) {
+  return shape.size() == 1 ? fmt::format("[{}]", shape[0]) : to_string(shape);
+}
 
 /// The axes of the tensors of a call: one name, one length.
 class Axes {
@@ -172,7 +180,11 @@ class Axes {
   void fit(const std::string& name, const Tensor& tensor, const std::vector<std::string>& axes) {
     const auto valid = fmt::format("valid: [{}]", fmt::join(axes, "×"));
     if (!tensor.is_given) throw Error(fmt::format("{} is missing; {}", name, valid));
-    const auto found = fmt::format("{} is {}; {}", name, to_string(tensor.shape), valid);
+    if (axes.front().empty())
+      throw Error(
+          fmt::format("{0} has rank {1}; valid: [{2}×{3}], or with batch, or batch and head, before them",
+                      name, tensor.shape.size(), axes[1], axes[2]));
+    const auto found = fmt::format("{} is {}; {}", name, shown(tensor.shape), valid);
     if (tensor.shape.size() != axes.size()) throw Error(found);
     for (std::size_t i = 0; i < axes.size(); ++i) {
       const auto& [length, before] = lengths_.try_emplace(axes[i], tensor.shape[i], name).first->second;
@@ -199,7 +211,15 @@ std::vector<std::string> rows_of(std::size_t rank, const std::string& row, const
   if (rank == 2) return {row, column};
   if (rank == 3) return {"batch", row, column};
   if (rank == 4) return {"batch", head, row, column};
-  return {"…", row, column};
+  return {"", row, column};
+}
+
+/// columns / parts of a matrix of weights; throws Error where that is no whole number from 1 on.
+std::size_t columns_over(const Matrix& W, const std::string& name, const std::string& columns,
+                         std::size_t parts, const std::string& why) {
+  if (W.shape[1] == 0 || W.shape[1] % parts != 0)
+    throw Error(fmt::format("{} is {}; valid: [d_model×{}] with {}", name, to_string(W.shape), columns, why));
+  return W.shape[1] / parts;
 }
 
 /// length / parts; throws Error where that is no whole number from 1 on.
@@ -221,7 +241,7 @@ void check(const AttentionOptions& options, const Shape& scores) {
     throw Error(
         fmt::format("mask is {}; valid: [batch×head×query×key] = {}, each of them or 1, also without "
                     "head, or without batch and head",
-                    to_string(mask.shape), to_string(scores)));
+                    shown(mask.shape), to_string(scores)));
 }
 
 void check(const Rows& Q, const Rows& K, const Rows& V, const AttentionOptions& options) {
@@ -240,6 +260,8 @@ std::size_t check(const Tokens& X_query, const Tokens& X_key, const MultiHeadWei
                   const AttentionOptions& options) {
   const auto& [heads, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O] = weights;
   const auto rank = X_query.shape.size();
+  if (rank != 2 && rank != 3)
+    throw Error(fmt::format("X_query has rank {}; valid: [query×d_model] or [batch×query×d_model]", rank));
   Axes axes;
   axes.fit("X_query", X_query, rows_of(rank, "query", "d_model"));
   axes.fit("X_key", X_key, rows_of(rank, "key", "d_model"));
@@ -247,9 +269,15 @@ std::size_t check(const Tokens& X_query, const Tokens& X_key, const MultiHeadWei
   axes.fit("W_K", W_K, {"d_model", "kv_head·d_k"});
   axes.fit("W_V", W_V, {"d_model", "kv_head·d_v"});
   const auto d_k = quotient(W_Q.shape[1], "columns of W_Q", heads, "heads");
-  const auto kv_heads = quotient(W_K.shape[1], "columns of W_K", d_k, "d_k");
-  quotient(heads, "heads", kv_heads, "kv_head");
-  axes.set("head·d_v", heads * quotient(W_V.shape[1], "columns of W_V", kv_heads, "kv_head"), "W_V");
+  const auto kv_heads =
+      columns_over(W_K, "W_K", "kv_head·d_k", d_k, fmt::format("d_k = {}, the columns of W_Q / heads", d_k));
+  if (heads % kv_heads != 0)
+    throw Error(
+        fmt::format("W_K is {}; valid: [d_model×kv_head·d_k] with a kv_head that divides heads = {}, not {}",
+                    to_string(W_K.shape), heads, kv_heads));
+  const auto d_v = columns_over(W_V, "W_V", "kv_head·d_v", kv_heads,
+                                fmt::format("kv_head = {}, the columns of W_K / d_k", kv_heads));
+  axes.set("head·d_v", heads * d_v, "W_V");
   axes.fit("W_O", W_O, {"head·d_v", "d_model"});
   axes.fit_bias("b_Q", b_Q, "head·d_k");
   axes.fit_bias("b_K", b_K, "kv_head·d_k");

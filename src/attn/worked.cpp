@@ -29,6 +29,9 @@ double value_of(std::string_view function, const std::vector<Worked>& arguments)
   if (function == "sin") return std::sin(x);
   if (function == "cos") return std::cos(x);
   if (function == "floor") return std::floor(x);
+  if (function == "float32") return round_to(Dtype::float32, x);
+  if (function == "float16") return round_to(Dtype::float16, x);
+  if (function == "bfloat16") return round_to(Dtype::bfloat16, x);
   if (function == "min") return fold(arguments, [](double a, double b) { return std::min(a, b); });
   return fold(arguments, [](double a, double b) { return std::max(a, b); });
 }

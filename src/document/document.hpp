@@ -89,9 +89,10 @@ struct Block {
     fence,      ///< prose, line by line as it stands; or a table, whose lines begin with |
     item,       ///< of a list: prose, and its formula between backticks
     call,       ///< `{do parameters}`
-    flow,       ///< `{flow output, from scores, V}`: its call has the names
-    use,        ///< `{use scores.md, Q = Q_heads, under causal/}`
-    remark,     ///< `{at weights}` and the paragraph after it
+    label,   ///< `{label head as no. {head}}`: its call has the axis, prose the name of each entry along it
+    flow,    ///< `{flow output, from scores, V}`: its call has the names
+    use,     ///< `{use scores.md, Q = Q_heads, under causal/}`
+    remark,  ///< `{at weights}` and the paragraph after it
     choice,
   };
 

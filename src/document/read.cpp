@@ -42,7 +42,7 @@ std::string_view directive_of(std::string_view line) {
   line = without_blanks(line);
   if (!line.starts_with('{')) return {};
   const auto word = line.substr(1, line.find_first_of(" }") - 1);
-  constexpr std::array words = {"use", "at", "if", "else", "end", "do", "flow"};
+  constexpr std::array words = {"use", "at", "if", "else", "end", "do", "flow", "label"};
   if (std::find(words.begin(), words.end(), word) == words.end()) return {};
   const bool is_whole_line = line.find('}') + 1 == line.size();
   const bool opens_text = word == "at" || word == "if" || word == "else" || word == "end";
@@ -120,6 +120,7 @@ class DocumentReader {
     if (word == "if") return choice();
     if (word == "at") return remark();
     if (word == "use" || word == "do" || word == "flow") return call(word);
+    if (word == "label") return label();
     if (line.starts_with('#')) return heading();
     if (line.starts_with("```")) return fence();
     if (line.starts_with("    ")) return formula();
@@ -342,6 +343,20 @@ class DocumentReader {
     const auto space = std::min(rest.find_first_of(" ,"), rest.size());
     block.call.name = rest.substr(0, space);
     block.call.arguments = cut_at_commas(rest.substr(space));
+    return block;
+  }
+
+  /// `{label head as no. {head}}`: up to the last brace of the line.
+  Block label() {
+    constexpr std::string_view as = " as ", word = "{label ";
+    Block block{.kind = Block::Kind::label, .place = place()};
+    const auto line = source().without_blanks();
+    const auto axis_end = line.text().find(as);
+    if (axis_end == std::string::npos || !line.text().ends_with('}'))
+      throw Error(block.place, "a label that does not say of what; valid: {label AXIS as WORDS}");
+    block.call = {"label", {line.text().substr(word.size(), axis_end - word.size())}};
+    block.prose = read_prose(line.part(axis_end + as.size(), line.text().size() - 1));
+    ++at_;
     return block;
   }
 

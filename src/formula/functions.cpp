@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "attn/tensor.hpp"
 #include "formula/parse.hpp"
 
 namespace formula {
@@ -60,6 +61,9 @@ const std::vector<Function>& functions() {
       {"max", 2, false, [](const double* x) { return std::max(x[0], x[1]); }},
       {"min", 2, false, [](const double* x) { return std::min(x[0], x[1]); }},
       {"mod", 2, false, [](const double* x) { return x[0] - x[1] * std::floor(x[0] / x[1]); }},
+      {"float32", 1, false, [](const double* x) { return attn::round_to(attn::Dtype::float32, x[0]); }},
+      {"float16", 1, false, [](const double* x) { return attn::round_to(attn::Dtype::float16, x[0]); }},
+      {"bfloat16", 1, false, [](const double* x) { return attn::round_to(attn::Dtype::bfloat16, x[0]); }},
   };
   return all;
 }
@@ -75,6 +79,7 @@ const std::vector<Composite>& composites() {
       over_axis("unguarded_softmax", "exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x)"),
       over_axis("log_sum_exp", "max(axis) x + log(sum(axis) exp(x - max(axis) x))"),
       over_axis("mean", "sum(axis) x / size(axis)"),
+      over_axis("entropy", "-sum(axis) x * log(max(x, 1e-300))"),
       over_axis("layer_norm", "(x - mean(axis) x) / sqrt(mean(axis) (x - mean(axis) x) ^ 2 + 1e-5)"),
       of_number("sigmoid", "1 / (1 + exp(-x))"),
       of_number("relu", "max(x, 0)"),
@@ -84,7 +89,7 @@ const std::vector<Composite>& composites() {
 }
 
 const Composite* composite_named(std::string_view name) {
-  constexpr std::array names = {"softmax",    "unguarded_softmax", "log_sum_exp", "mean",
+  constexpr std::array names = {"softmax",    "unguarded_softmax", "log_sum_exp", "mean", "entropy",
                                 "layer_norm", "sigmoid",           "relu",        "gelu"};
   // The parser asks while their bodies are parsed.
   if (std::find(names.begin(), names.end(), name) == names.end()) return nullptr;
@@ -92,13 +97,18 @@ const Composite* composite_named(std::string_view name) {
 }
 
 bool goes_over_axis(std::string_view name) {
-  constexpr std::array composites = {"softmax", "unguarded_softmax", "log_sum_exp", "mean", "layer_norm"};
+  constexpr std::array composites = {"softmax", "unguarded_softmax", "log_sum_exp",
+                                     "mean",    "entropy",           "layer_norm"};
   return is_one_of_reductions(name) ||
          std::find(composites.begin(), composites.end(), name) != composites.end();
 }
 
+bool rounds_to_format(std::string_view name) {
+  return name == "float32" || name == "float16" || name == "bfloat16";
+}
+
 bool reduces(std::string_view name) {
-  return is_one_of_reductions(name) || name == "log_sum_exp" || name == "mean";
+  return is_one_of_reductions(name) || name == "log_sum_exp" || name == "mean" || name == "entropy";
 }
 
 namespace {

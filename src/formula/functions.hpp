@@ -17,7 +17,8 @@ struct Function {
   double (*value)(const double* operands);
 };
 
-/// All of them: + - * / ^ neg < <= = and or not where exp log sqrt tanh erf sin cos floor abs max min mod.
+/// All of them: + - * / ^ neg < <= = and or not where exp log sqrt tanh erf sin cos floor abs max min mod,
+/// and those that round to a format of numbers, `rounds_to_format`.
 const std::vector<Function>& functions();
 
 /// The one of that name, or null.
@@ -31,7 +32,7 @@ struct Composite {
   Expr body;                          ///< `axis` stands for the axis
 };
 
-/// All of them: softmax, unguarded_softmax, log_sum_exp, mean, layer_norm, sigmoid, relu, gelu.
+/// All of them: softmax, unguarded_softmax, log_sum_exp, mean, entropy, layer_norm, sigmoid, relu, gelu.
 const std::vector<Composite>& composites();
 
 /// The one of that name, or null.
@@ -40,8 +41,11 @@ const Composite* composite_named(std::string_view name);
 /// Whether a function of that name goes over an axis: sum, max, min, argmax and composites that do.
 bool goes_over_axis(std::string_view name);
 
-/// Whether it leaves the axis away: sum, max, min, argmax, log_sum_exp, mean.
+/// Whether it leaves the axis away: sum, max, min, argmax, log_sum_exp, mean, entropy.
 bool reduces(std::string_view name);
+
+/// Whether it is float32, float16 or bfloat16, which round to the nearest number of that format.
+bool rounds_to_format(std::string_view name);
 
 /// What a composite stands for, one level deep; nothing for what is none.
 std::optional<Expr> expanded(const Expr& x);

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "formula/functions.hpp"
 #include "formula/whole_arrays.hpp"
 
 namespace formula {
@@ -149,6 +150,7 @@ class NumPy {
     }
     std::vector<std::string> parts;
     for (const auto& part : p) parts.push_back(fit(part, axes, comparison));
+    if (rounds_to_format(x.name)) return {fmt::format("{}({})", x.name, parts[0])};
     const auto found = renamed.find(x.name);
     return {fmt::format("{}({})", found == renamed.end() ? "np." + x.name : found->second,
                         fmt::join(parts, ", "))};
@@ -302,6 +304,30 @@ std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& defin
   const auto* tensor = sheet.find(definition.name);
   if (tensor != nullptr && tensor->is_whole && all.back().value.type == Array::Type::real)
     lines.back() = fmt::format("{} = ({}).astype(int)", all.back().name, text(all.back().value));
+  return lines;
+}
+
+namespace {
+
+bool calls(const Expr& x, const std::string& function) {
+  return (x->op == Op::call && x->name == function) ||
+         std::any_of(x->parts.begin(), x->parts.end(),
+                     [&](const Expr& part) { return calls(part, function); });
+}
+
+}  // namespace
+
+std::vector<std::string> numpy_functions(const Definition& definition) {
+  std::vector<std::string> lines;
+  for (const std::string format : {"float32", "float16"})
+    if (calls(definition.expr, format))
+      lines.push_back(
+          fmt::format("def {0}(x): return np.{0}(x).astype(float)  # each number rounded", format));
+  if (calls(definition.expr, "bfloat16"))
+    lines.insert(lines.end(), {"def bfloat16(x):  # each number rounded to half the bits of float32",
+                               "    bits = np.float32(x).view(np.uint32)",
+                               "    bits = bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000",
+                               "    return np.uint32(bits).view(np.float32).astype(float)"});
   return lines;
 }
 

@@ -14,6 +14,9 @@ namespace formula {
 /// module `math`. An axis of length 1 called `batch` is left out of all arrays where `drops_batch`.
 std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& definition, bool drops_batch);
 
+/// The functions that these lines call and NumPy does not have: those that round to a format.
+std::vector<std::string> numpy_functions(const Definition& definition);
+
 /// Of a formula that is one tensor reshaped and transposed, `Q[query, head * size(d_k) + d_k]`: its shape,
 /// the shapes in between and that of the result, without the samples of a batch. None of another formula.
 std::vector<attn::Shape> shapes_of_reshape(const Sheet& sheet, const Definition& definition);

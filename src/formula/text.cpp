@@ -108,7 +108,7 @@ std::string written_over(const Expr& x, bool is_followed) {
     return fmt::format("{}({}) {}", x->name, x->axis, written_in(x->parts[0], atom, is_followed));
   auto axes = x->axis;
   auto inner = x->parts[0];
-  const bool may_go_over_two = x->name != "argmax" && x->name != "log_sum_exp";
+  const bool may_go_over_two = x->name != "argmax" && x->name != "log_sum_exp" && x->name != "entropy";
   for (; may_go_over_two && inner->op == Op::over && inner->name == x->name; inner = inner->parts[0])
     axes += ", " + inner->axis;
   return fmt::format("{}({}) {}", x->name, axes,

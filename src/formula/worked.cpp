@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "formula/functions.hpp"
 #include "formula/sheet.hpp"
@@ -114,6 +115,7 @@ class Working {
     if (f == "max") return max(p[0], p[1]);
     if (f == "min") return min(p[0], p[1]);
     if (f == "mod") return p[0] - Worked::product({p[1], floor(p[0] / p[1])});
+    if (rounds_to_format(f)) return Worked::call(function_named(f)->name.data(), std::move(p));
     return (*this)(expanded(x).value(), at);
   }
 
@@ -139,6 +141,7 @@ class Working {
       return attn::worked_softmax(attn::WorkedOut(score), length, divisor)({at.at(x->axis)});
     }
     if (x->name == "mean") return attn::mean_of(along(x, at));
+    if (x->name == "entropy") return attn::worked_entropy(along(x, at));
     if (x->name == "layer_norm") return normed(x, at);
     if (x->name == "sum") return Worked::sum(along(x, at));
     if (x->name == "max") return attn::largest(along(x, at));

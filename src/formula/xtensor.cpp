@@ -186,7 +186,7 @@ class WholeArrays {
       return x.name == "sqrt" ? Text{fmt::format("std::sqrt({})", read(x.parts[0]).text)}
                               : number_text(*x.number);
     const auto& f = x.name;
-    if (f == "mod" || f == "clip" || f == "whole") return beyond();
+    if (f == "mod" || f == "clip" || f == "whole" || rounds_to_format(f)) return beyond();
     std::vector<Text> p;
     const bool is_logic = f == "and" || f == "or" || f == "not" || f == "!=";
     for (std::size_t i = 0; i < x.parts.size(); ++i) {
@@ -401,11 +401,10 @@ class Loops {
     if (f == "/" && may_be_whole(x->parts[0])) p[0] = {"1.0 * " + bound(p[0], unary), product};
     if (const auto found = operators.find(f); found != operators.end())
       return infix(found->second, p[0], p[1]);
-    static const std::map<std::string, const char*> renamed = {{"max", "std::max<double>"},
-                                                               {"min", "std::min<double>"},
-                                                               {"^", "std::pow"},
-                                                               {"mod", "lab::mod"},
-                                                               {"abs", "std::abs<double>"}};
+    static const std::map<std::string, const char*> renamed = {
+        {"max", "std::max<double>"},   {"min", "std::min<double>"}, {"^", "std::pow"},
+        {"mod", "lab::mod"},           {"float32", "lab::float32"}, {"float16", "lab::float16"},
+        {"bfloat16", "lab::bfloat16"}, {"abs", "std::abs<double>"}};
     const auto found = renamed.find(f);
     std::vector<std::string> parts;
     for (const auto& part : p) parts.push_back(part.text);
@@ -513,6 +512,26 @@ double min(long count, const Term& term) {
 
 inline double mod(double x, double y) {
   return x - y * std::floor(x / y);
+}
+
+// The nearest number of so many binary digits, with an exponent from the least to the largest.
+inline double rounded(double x, int digits, int least, int largest) {
+  if (x == 0.0 || !std::isfinite(x)) return x;
+  const double step = std::ldexp(1.0, std::max(std::ilogb(x), least) + 1 - digits);
+  const double nearest = std::nearbyint(x / step) * step;
+  return std::abs(nearest) < std::ldexp(1.0, largest + 1) ? nearest : std::copysign(inf, x);
+}
+
+inline double float32(double x) {
+  return rounded(x, 24, -126, 127);
+}
+
+inline double float16(double x) {
+  return rounded(x, 11, -14, 15);
+}
+
+inline double bfloat16(double x) {
+  return rounded(x, 8, -126, 127);
 }
 
 }  // namespace lab

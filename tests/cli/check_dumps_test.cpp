@@ -525,6 +525,41 @@ TEST_CASE("a tensor that alone was rounded to half precision is right, and a wro
   }
 }
 
+TEST_CASE("an output is right though another one shows a mistake in what both follow from") {
+  const Desk desk;
+  const auto all = tensors_of("masking --model none --d-model 6 --d-k 4 --d-v 4 " + batch +
+                              " --define 'padding/output = sum(key) padding/weights * K[key, d_v]'");
+  const auto mine =
+      only(all, {"X", "W_Q", "W_K", "W_V", "lengths", "causal/output", "padding/output", "combined/output"});
+  const auto said = desk.said_of(mine, "masking");
+  INFO(said.text);
+  CHECK(said.verdict_on("causal/output") == "right");
+  CHECK(said.verdict_on("padding/output") == "wrong");
+  CHECK(said.verdict_on("combined/output") == "right");
+}
+
+TEST_CASE("a step follows from wrong places in a table, also from some that the right run does not have") {
+  const auto all = tensors_of(
+      "positional --sentence 'a b c d e f g h i j k l' --encoding t5 "
+      "--define 't5/buckets = t5/apart + 16'");
+  const auto said = Desk().said_of(all, "positional", "--encoding t5");
+  INFO(said.text);
+  CHECK(said.verdict_on("t5/buckets") == "wrong");
+  CHECK(said.verdict_on("t5/bias") == "right");
+  CHECK(said.verdict_on("t5/scores") == "right");
+}
+
+TEST_CASE("an output that is 0 everywhere names no mistake") {
+  const Desk desk;
+  auto all = tensors_of("self-attention --model none --d-model 6 " + batch);
+  all["output"] = changed(all["output"], [](double) { return 0.0; });
+  const auto said =
+      desk.said_of(only(all, {"X", "W_Q", "W_K", "W_V", "lengths", "output"}), "self-attention");
+  INFO(said.text);
+  CHECK(said.verdict_on("output") == "wrong");
+  CHECK(said.mistakes_of("output").empty());
+}
+
 TEST_CASE("rows of padded queries may be 0 beside a key_padding_mask, as beside lengths") {
   const Desk desk;
   const auto all = tensors_of("self-attention --model none " + batch);

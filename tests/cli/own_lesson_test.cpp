@@ -145,6 +145,68 @@ The roots of {samples} numbers.
   CHECK_THAT(output_of("run " + file + " --d-k 16 --explain 'root[0]'"), Contains("√16 / 2"));
 }
 
+TEST_CASE("steps of a part are rounded, entries along an axis are named, and a single number is an input") {
+  const Folder folder;
+  folder.write("third.md",
+               "---\ntitle: a part\n---\n\n## A third\n\n    third[head] = (W[head, 0] + b[0]) / 3\n");
+  const auto file = folder.write("thirds.md", R"(---
+title: thirds
+teaches: Rounding.
+options: heads, dtype
+sentences: one
+defaults: --heads 2
+axes: one = 1
+---
+
+# The idea  {#idea}
+
+A third of {size(head)} numbers.
+
+## A number for each head
+
+    W[head, one]: weight
+
+## What is added to all
+
+    b[one]: zeros
+
+{label head as no. {head + 1}}
+
+{use third.md}
+
+{use third.md, under half/, rounded to float16}
+
+# Nothing was added  {#nothing} {if third[0] = W[0, 0] / 3}
+
+The bias is 0.
+
+# What holds on this run  {#claims}
+
+- rounding takes little: `abs(third - half/third) ≤ float16/unit_roundoff` {#little}
+)");
+  const auto trace = nlohmann::json::parse(output_of("run " + file + " --set W='[[1],[5]]' --format json"));
+  std::map<std::string, nlohmann::json> events;
+  for (const auto& event : trace["events"]) events[event["id"]] = event;
+  CHECK(events["third"]["data"][0] == 1.0 / 3.0);
+  CHECK(events["half/third"]["data"] == nlohmann::json({0.333251953125, 1.6669921875}));
+  CHECK(events["half/third"]["labels"][0] == nlohmann::json({"no. 1", "no. 2"}));
+  CHECK(events["half/third"]["formula"] == "float16((W[head, 0] + b[0]) / 3)");
+  CHECK(events.count("nothing") == 1);
+  const auto biased = output_of("run " + file + " --set W='[[1],[5]]' --set b='[2]' --steps third,nothing");
+  CHECK_THAT(biased, Contains("1.0000") && Contains("2.3333") && !Contains("The bias is 0."));
+  CHECK(output_of("lesson check " + file) == file + ": 2 steps, 1 claims that hold, a page of 28 lines\n");
+  const auto script = folder.file("thirds.py");
+  output_of("run " + file + " --output " + script);
+  CHECK(std::system(
+            fmt::format("{} -B {} >{}", PYTHON_WITH_NUMPY, script, folder.file("said.txt")).c_str()) == 0);
+}
+
+TEST_CASE("a lesson of the lab is checked by its name or its file") {
+  const auto said = output_of("lesson check stability");
+  CHECK_THAT(said, StartsWith("stability: 34 steps, 9 claims that hold"));
+  CHECK(output_of("lesson check " ATTNLAB_ROOT "/lessons/stability.md") == said);
+}
+
 TEST_CASE("what is wrong with a document is said with its line and column, and with what would be valid") {
   struct Fault {
     std::string old, text, place, message;
@@ -182,6 +244,10 @@ TEST_CASE("what is wrong with a document is said with its line and column, and w
            {"{flow}", "{flow outpt}", "38, column 1", "did you mean output?"},
            {"{flow}", "{use parts/score.md}", "38, column 1", "did you mean parts/scores.md?"},
            {"{flow}", "{do pictures}", "38, column 1", "pictures is no function"},
+           {"{flow}", "{label query is {query}}", "38, column 1", "valid: {label AXIS as WORDS}"},
+           {"{flow}", "{use parts/scores.md, rounded to float8}", "38, column 1",
+            "valid: rounded to float32"},
+           {"W_V[d_model, d_v]: weight", "W_V: weight", "36, column 5", "valid: 1 to 3"},
            {"{flow}", "{at wights}\nMore.", "38, column 1", "{at wights}: there is no such step"},
            {"sum(key) weights ≈ 1", "sum(key) weights ≈ 2", "76, column 1", "does not hold on its defaults"},
            {"sum(key) weights ≈ 1", "sum(key) weights", "76, column 35", "valid: left = right"},

@@ -229,8 +229,8 @@ TEST_CASE("on a terminal the tour waits at the end of a page, and a key goes on"
   CHECK(result.status == 0);
   CHECK(result.err == "");
   std::size_t place = 0;
-  for (const char* part : {"The tour", "any key: scaling, 3 of 20", "scaling: why ", "any key: sdpa, 4 of 20",
-                           "sdpa: scaled ", "any key: self-attention, 5 of 20"}) {
+  for (const char* part : {"The tour", "any key: scaling, 3 of ", "scaling: why ", "any key: sdpa, 4 of ",
+                           "sdpa: scaled ", "any key: self-attention, 5 of "}) {
     INFO(part);
     place = result.out.find(part, place);
     REQUIRE(place != result.out.npos);

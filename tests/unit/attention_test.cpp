@@ -238,7 +238,8 @@ TEST_CASE("what does not fit is named, with its shape and what would be valid", 
   };
   CHECK(attention(x23, x24, x24) == "K is 2×4; valid: [key×d_k] with d_k = 3, as in Q");
   CHECK(attention(x23, x123, x24) == "K is 1×2×3; valid: [key×d_k]");
-  CHECK(attention(x3, x23, x23) == "Q is 3; valid: […×query×d_k]");
+  CHECK(attention(x3, x23, x23) ==
+        "Q has rank 1; valid: [query×d_k], or with batch, or batch and head, before them");
   CHECK(attention(x2423, x2323, x2323) == "kv_head is 3; valid: a divisor of 4, the heads of Q");
   CHECK(attention(x23, x23, x23, {.temperature = 0.0}) == "temperature is 0; valid: a positive number");
   CHECK(attention(x23, x23, x23, {.mask = xt::ones<bool>({3, 2})}) ==

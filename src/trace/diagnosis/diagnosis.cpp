@@ -16,11 +16,13 @@ namespace {
 /// tolerance without it rules out what is far off.
 constexpr double far_off = 100.0;
 
-/// NaN in every place is what many mistakes give, and evidence of none.
-bool is_all_nan(const AnyTensor& tensor) {
-  for (std::size_t i = 0; i < element_count(tensor.shape()); ++i)
-    if (!std::isnan(tensor.view().at(i))) return false;
-  return true;
+/// NaN or 0 in every place is what many mistakes give, and evidence of none.
+bool is_evidence(const AnyTensor& tensor) {
+  for (std::size_t i = 0; i < element_count(tensor.shape()); ++i) {
+    const double number = tensor.view().at(i);
+    if (!std::isnan(number) && number != 0.0) return true;
+  }
+  return !is_floating(tensor.dtype());
 }
 
 /// A supposition that gives the tensor of a step, and how many steps of the dump contradict it.
@@ -220,12 +222,12 @@ class Search {
     return *own_;
   }
 
-  /// Notes a step behind a wrong one that is right as it follows from the inputs.
+  /// Notes a step that is right as it follows from the inputs: not from a wrong one before it, nor with the
+  /// mistake that a later one shows.
   bool follows_from_inputs(std::size_t index) {
     const auto& step = steps_[index];
-    const auto wrong = wrong_before(step.id);
-    if (wrong.empty() || !own().agrees(index, find(step.id)->view())) return false;
-    not_from_[step.id] = wrong;
+    if (wrong_.empty() || !own().agrees(index, find(step.id)->view())) return false;
+    not_from_[step.id] = wrong_before(step.id);
     return true;
   }
 
@@ -350,7 +352,7 @@ class Search {
                                          [&](const auto& step) { return find(step.id) == nullptr; });
     const auto unknown = unknown_inputs_of(steps_[index].id);
     if (!unknown.empty()) not_judged_[steps_[index].id] = unknown;
-    if (lacks_steps && is_all_nan(*find(steps_[index].id))) return;
+    if (lacks_steps && !is_evidence(*find(steps_[index].id))) return;
     const auto places = places_of_mistakes(index);
     const auto ids = candidates(places);
     std::vector<Hypothesis> one;
@@ -360,7 +362,11 @@ class Search {
     auto found = best_of(index, one);
     drop_fitted(index, found);
     if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
-    if (found.empty() && unknown.empty()) found = best_of(index, in_one_of(places));
+    const bool contradicts = !found.empty() && found.front().contradictions >= contradictions_of_adopted();
+    if (unknown.empty() && (found.empty() || contradicts)) {
+      const auto alone = best_of(index, in_one_of(places));
+      if (!alone.empty() && (found.empty() || alone.front().explains_more_than(found.front()))) found = alone;
+    }
     if (found.empty() && lacks_steps && unknown.empty())
       found = best_of(index, pairs_of(with_effect(index, ids)));
     if (found.empty() && !dump_.slacks.empty()) explain_in_part(index);
@@ -681,7 +687,7 @@ void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
     if (theirs == dump.tensors.end() || theirs->second.shape() != tapped.shape || !is_floating(tapped.dtype))
       return;
     const auto step = unnamed.find(tapped.id);
-    if (step != unnamed.end() && tapped.explain != nullptr)
+    if (step != unnamed.end() && tapped.explain != nullptr && is_evidence(theirs->second))
       step->second->formula = (*tapped.explain)(theirs->second);
     const auto view = theirs->second.view();
     for (std::size_t i = 0; i < element_count(tapped.shape); ++i)

@@ -86,6 +86,16 @@ TEST_CASE("A fence whose lines begin with | is a table", "[document]") {
   CHECK(columns.cells[2].each.text().empty());
 }
 
+TEST_CASE("A label has the axis and the words for each entry along it") {
+  const auto page = document::read("page.md", "{label head as no. {head + 1}{if head = 0} first{end}}\n");
+  REQUIRE(page.blocks.size() == 1);
+  CHECK(page.blocks[0].kind == document::Block::Kind::label);
+  CHECK(page.blocks[0].call.arguments == std::vector<std::string>{"head"});
+  REQUIRE(page.blocks[0].prose.size() == 3);
+  CHECK(page.blocks[0].prose[0].text == "no. ");
+  CHECK_THAT(refusal("{label head}\n"), Catch::Matchers::StartsWith("page.md, line 1, column 1: a label"));
+}
+
 TEST_CASE("A list may say how its numbers are printed", "[document]") {
   const auto page = document::read("page.md", "Theory: {list(d_k) sqrt(d_k):.4g}.\n");
   REQUIRE(page.blocks.at(0).prose.size() == 3);

@@ -92,9 +92,11 @@ TEST_CASE("numpy_lines compute what the sheet does, for random formulas") {
     std::string names;
     for (const auto& [name, view] : sheet.tensors())
       names += fmt::format("\"{}\": {}, ", identifier(name), python_array(view, is_sample(sheet)));
-    script += fmt::format("run({}, '''{}''', {{\"np\": np, \"math\": math, {}}}, {})\n", i,
-                          fmt::join(numpy_lines(sheet, definition, is_sample(sheet)), "\n"), names,
-                          python_array(sheet.value(definition), is_sample(sheet)));
+    auto lines = numpy_functions(definition);
+    for (const auto& line : numpy_lines(sheet, definition, is_sample(sheet))) lines.push_back(line);
+    script +=
+        fmt::format("run({}, '''{}''', {{\"np\": np, \"math\": math, {}}}, {})\n", i, fmt::join(lines, "\n"),
+                    names, python_array(sheet.value(definition), is_sample(sheet)));
   }
   const TemporaryFile file(script + "sys.exit(failed > 0)\n");
   CAPTURE(seed);

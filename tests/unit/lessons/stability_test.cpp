@@ -1,13 +1,11 @@
-#include "lessons/stability.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 #include <string>
+#include <vector>
 
-#include "attn/ops/measure.hpp"
+#include "attn/ops/precision.hpp"
 #include "attn/ops/softmax.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/random_tensor.hpp"
@@ -17,147 +15,23 @@ using attn::Tensor;
 
 namespace {
 
-/// How closely the two forms agree where neither overflows.
-constexpr double tolerance = 1e-15;
-
-lessons::NaiveSoftmax naive_softmax(const Tensor<2>& scores, Dtype format = Dtype::float64) {
-  Page page("stability", {.sentence = {"a b c d"}});
-  return lessons::naive_softmax(page.mute, scores, format);
-}
-
-lessons::StableSoftmax stable_softmax(const Tensor<2>& scores, Dtype format = Dtype::float64) {
-  Page page("stability", {.sentence = {"a b c d"}});
-  return lessons::stable_softmax(page.mute, scores, format);
-}
-
-lessons::LogSumExp log_sum_exp(const Tensor<2>& scores, Dtype format = Dtype::float64) {
-  Page page("stability", {.sentence = {"a b c d"}});
-  return lessons::log_sum_exp(page.mute, lessons::naive_softmax(page.mute, scores, format),
-                              lessons::stable_softmax(page.mute, scores, format), format);
-}
-
-/// Scores whose largest is well beyond the range of exp in float64.
-Tensor<2> large_scores() {
-  return {{1000.0, 999.0, -1000.0}, {-5000.0, -5001.0, -5000.0}};
-}
-
-template <std::size_t N>
-bool holds_halves_only(const Tensor<N>& x) {
-  return attn::max_abs_difference(attn::round_to(Dtype::float16, x), x) == 0.0;
-}
-
-}  // namespace
-
-TEST_CASE("for small scores both forms are softmax", "[stability]") {
-  const auto scores = random_tensor<2>({3, 5}, 1);
-  const auto weights = attn::softmax(scores);
-  CHECK(attn::max_abs_difference(naive_softmax(scores).weights, weights) <= tolerance);
-  CHECK(attn::max_abs_difference(stable_softmax(scores).weights, weights) <= tolerance);
-}
-
-TEST_CASE("large scores break the naive form and not the stable one", "[stability]") {
-  const auto scores = large_scores();
-  const auto naive = naive_softmax(scores);
-  CHECK(std::isinf(naive.exp(0, 0)));
-  CHECK(std::isinf(naive.sum(0)));
-  CHECK(std::isnan(naive.weights(0, 0)));
-  CHECK(naive.weights(0, 2) == 0);
-  CHECK(naive.sum(1) == 0);
-  CHECK(std::isnan(naive.weights(1, 0)));
-  CHECK(std::isinf(log_sum_exp(scores).naive(0)));
-
-  const auto stable = stable_softmax(scores);
-  CHECK(attn::count_non_finite(stable.weights) == 0);
-  CHECK(attn::max_abs_difference(stable.weights, attn::softmax(scores)) <= tolerance);
-  CHECK(log_sum_exp(scores).stable(0) == Approx(1000.0 + std::log1p(std::exp(-1.0))).epsilon(1e-7));
-  CHECK(stable.max(1) == -5000);
-  CHECK(stable.shifted(1, 1) == -1);
-}
-
-TEST_CASE("the logarithm of a weight is finite where the weight is not to be seen", "[stability]") {
-  const auto stable = stable_softmax(large_scores());
-  const auto logarithms = log_sum_exp(large_scores());
-  CHECK(stable.weights(0, 2) == 0);
-  CHECK(logarithms.log_of_weights(0, 2) == -std::numeric_limits<double>::infinity());
-  CHECK(logarithms.log_weights(0, 2) == Approx(-2000.3132617).epsilon(1e-7));
-  CHECK(std::exp(logarithms.log_weights(1, 0)) == Approx(stable.weights(1, 0)));
-}
-
-TEST_CASE("a narrower format overflows earlier, and all of its numbers are of it", "[stability]") {
-  const Tensor<2> scores = {{12, 1, -20}};
-  const auto naive = naive_softmax(scores, Dtype::float16);
-  CHECK(std::isinf(naive.exp(0, 0)));
-  CHECK(naive.exp(0, 2) == 0);
-  CHECK(std::isfinite(naive_softmax(scores).exp(0, 0)));
-  const auto stable = stable_softmax(scores, Dtype::float16);
-  CHECK(holds_halves_only(stable.exp));
-  CHECK(holds_halves_only(stable.sum));
-  CHECK(holds_halves_only(stable.weights));
-  CHECK(holds_halves_only(log_sum_exp(scores, Dtype::float16).stable));
-  CHECK(holds_halves_only(log_sum_exp(scores, Dtype::float16).log_weights));
-  CHECK_FALSE(holds_halves_only(stable_softmax(scores).exp));
-}
-
-TEST_CASE("a sum overflows half precision where none of its terms does", "[stability]") {
-  const auto naive = naive_softmax(Tensor<2>{{11.0, 11.0}}, Dtype::float16);
-  CHECK(std::isfinite(naive.exp(0, 0)));
-  CHECK(std::isinf(naive.sum(0)));
-  CHECK((naive.weights == Tensor<2>{{0.0, 0.0}}));
-}
-
-TEST_CASE("float32 among doubles is what float32 is", "[stability]") {
-  const auto scores = attn::round_to(Dtype::float32, random_tensor<2>({2, 4}, 3));
-  const auto stable = stable_softmax(scores, Dtype::float32);
-  for (std::size_t i = 0; i < 2; ++i) {
-    const float largest = static_cast<float>(stable.max(i));
-    float sum = 0.0F;
-    for (std::size_t j = 0; j < 4; ++j) sum += std::exp(static_cast<float>(scores(i, j)) - largest);
-    for (std::size_t j = 0; j < 4; ++j) {
-      const float weight = std::exp(static_cast<float>(scores(i, j)) - largest) / sum;
-      CHECK(stable.weights(i, j) == Approx(static_cast<double>(weight)).epsilon(1e-6));
-    }
-  }
-  CHECK(attn::max_abs_difference(attn::round_to(Dtype::float32, stable.weights), stable.weights) == 0.0);
-}
-
-TEST_CASE("a row without a key is NaN, as in NumPy", "[stability]") {
-  const double hidden = -std::numeric_limits<double>::infinity();
-  const auto stable = stable_softmax(Tensor<2>{{hidden, hidden}, {hidden, 1.0}});
-  CHECK(std::isnan(stable.weights(0, 0)));
-  CHECK(stable.weights(1, 1) == 1.0);
-}
-
-TEST_CASE("log-sum-exp is a soft maximum, and a wrong one is not", "[stability]") {
-  const auto scores = random_tensor<2>({4, 6}, 2);
-  const auto max = stable_softmax(scores).max, right = log_sum_exp(scores).stable;
-  CHECK(lessons::distance_from_soft_maximum(right, max, 6) == 0.0);
-  auto low = right, high = right, broken = right;
-  low(2) = max(2) - 0.5;
-  CHECK(lessons::distance_from_soft_maximum(low, max, 6) == Approx(0.5));
-  high(3) = max(3) + 2.0;
-  CHECK(lessons::distance_from_soft_maximum(high, max, 6) == Approx(2.0 - std::log(6.0)));
-  broken(0) = std::numeric_limits<double>::quiet_NaN();
-  CHECK(std::isnan(lessons::distance_from_soft_maximum(broken, max, 6)));
-}
-
-TEST_CASE("an overflow that is not foreseen, or does not come, is counted", "[stability]") {
-  const Tensor<2> scores = {{1.0, 12.0}, {11.0, 11.1}};
-  const auto unforeseen = [&](const Tensor<2>& exponentials) {
-    return lessons::count_unforeseen(scores, exponentials, Dtype::float16);
-  };
-  CHECK(unforeseen({{2.7, std::numeric_limits<double>::infinity()},
-                    {59872.0, std::numeric_limits<double>::infinity()}}) == 0);
-  CHECK(unforeseen({{2.7, 65504.0}, {59872.0, std::numeric_limits<double>::infinity()}}) == 1);
-  CHECK(unforeseen({{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()},
-                    {std::numeric_limits<double>::infinity(), 1.0}}) == 3);
-  CHECK_THROWS_AS(unforeseen({{1.0}}), std::invalid_argument);
-  CHECK_THROWS_WITH(unforeseen({{1.0, 2.0}}), Catch::Contains("2×2") && Catch::Contains("1×2"));
-}
-
-namespace {
-
 lessons::Options four_keys(const std::string& dtype = "float64") {
   return {.sentence = {"a b c d"}, .dtype = dtype};
+}
+
+/// The lesson on these scores, [4×4].
+Listener told_with(const Tensor<2>& scores, const std::string& dtype = "float64") {
+  return told_by("stability", four_keys(dtype), given_tensor("scores", {4, 4}, elements(scores)));
+}
+
+/// Scores whose largest is well beyond the range of exp in float64, and two rows that are not.
+Tensor<2> large_scores() {
+  return {{1000.0, 999.0, -1000.0, 0.0}, {-5000.0, -5001.0, -5000.0, -9000.0}, {1, 2, 3, 4}, {0, 0, 0, 0}};
+}
+
+bool are_halves(const std::vector<double>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [](double x) { return attn::round_to(Dtype::float16, x) == x; });
 }
 
 /// Four rows with the score `largest` in them.
@@ -171,6 +45,77 @@ bool all_hold(const Listener& told) {
 }
 
 }  // namespace
+
+TEST_CASE("for small scores both forms are softmax", "[stability]") {
+  const auto scores = random_tensor<2>({4, 4}, 1);
+  const auto told = told_with(scores);
+  const auto weights = elements(attn::softmax(scores));
+  for (const std::string form : {"naive", "stable"})
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      CHECK(told.elements(form + "/weights")[i] == Approx(weights[i]).epsilon(1e-14));
+}
+
+TEST_CASE("large scores break the naive form and not the stable one", "[stability]") {
+  const auto told = told_with(large_scores());
+  CHECK(std::isinf(told.elements("naive/exp")[0]));
+  CHECK(std::isinf(told.elements("naive/sum")[0]));
+  CHECK(std::isnan(told.elements("naive/weights")[0]));
+  CHECK(told.elements("naive/weights")[2] == 0);
+  CHECK(told.elements("naive/sum")[1] == 0);
+  CHECK(std::isnan(told.elements("naive/weights")[4]));
+  CHECK(std::isinf(told.elements("logsumexp/naive")[0]));
+
+  const auto weights = elements(attn::softmax(large_scores()));
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    CHECK(told.elements("stable/weights")[i] == Approx(weights[i]).epsilon(1e-14));
+  CHECK(told.elements("logsumexp/stable")[0] == Approx(1000.0 + std::log1p(std::exp(-1.0))).epsilon(1e-7));
+  CHECK(told.elements("stable/max")[1] == -5000);
+  CHECK(told.elements("stable/shifted")[5] == -1);
+  CHECK(told.holds("stable-never-overflows"));
+  CHECK(told.holds("naive-overflows-as-predicted"));
+}
+
+TEST_CASE("the logarithm of a weight is finite where the weight is not to be seen", "[stability]") {
+  const auto told = told_with(large_scores());
+  CHECK(told.elements("stable/weights")[2] == 0);
+  CHECK(told.elements("logsumexp/log_of_weights")[2] == -std::numeric_limits<double>::infinity());
+  CHECK(told.elements("logsumexp/log_weights")[2] == Approx(-2000.3132617).epsilon(1e-7));
+  CHECK(std::exp(told.elements("logsumexp/log_weights")[4]) == Approx(told.elements("stable/weights")[4]));
+}
+
+TEST_CASE("a narrower format overflows earlier, and all of its numbers are of it", "[stability]") {
+  const Tensor<2> scores = {{12, 1, -20, 0}, {11, 11, 0, 0}, {0.1, 0.2, 0.3, 0.4}, {-30, 2, 1, 0}};
+  const auto told = told_with(scores);
+  CHECK(std::isinf(told.elements("float16/naive/exp")[0]));
+  CHECK(told.elements("float16/naive/exp")[2] == 0);
+  CHECK(std::isfinite(told.elements("naive/exp")[0]));
+  CHECK(std::isfinite(told.elements("float16/naive/exp")[4]));
+  CHECK(std::isinf(told.elements("float16/naive/sum")[1]));  // where none of its terms is
+  for (const std::string step : {"float16/scores", "float16/stable/shifted", "float16/stable/weights"}) {
+    CAPTURE(step);
+    CHECK(are_halves(told.elements(step)));
+    CHECK_FALSE(are_halves(told.elements(step.substr(8))));
+  }
+  const auto half = told_with(scores, "float16");
+  for (const std::string step : {"scores", "stable/shifted", "stable/weights"})
+    CHECK(half.elements(step) == told.elements("float16/" + step));
+  for (const std::string step : {"stable/exp", "stable/sum", "logsumexp/stable", "logsumexp/log_weights"})
+    CHECK(are_halves(half.elements(step)));
+}
+
+TEST_CASE("float32 among doubles is what float32 is", "[stability]") {
+  const auto scores = attn::round_to(Dtype::float32, random_tensor<2>({4, 4}, 3));
+  const auto weights = told_with(scores).elements("float32/stable/weights");
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto single = [&](std::size_t j) { return static_cast<float>(scores(i, j)); };
+    const float largest = std::max({single(0), single(1), single(2), single(3)});
+    float sum = 0.0F;
+    for (std::size_t j = 0; j < 4; ++j) sum += std::exp(single(j) - largest);
+    for (std::size_t j = 0; j < 4; ++j)
+      CHECK(weights[4 * i + j] ==
+            Approx(static_cast<double>(std::exp(single(j) - largest) / sum)).epsilon(1e-6));
+  }
+}
 
 TEST_CASE("scores beyond exp's range break no claim: the two forms are not compared", "[stability]") {
   const double score = GENERATE(800.0, -800.0, 70000.0, -70000.0, 1e6, 1e308);
