@@ -2,52 +2,55 @@
 /// every tensor of the forward pass, derived step by step and checked by central differences. What is gone
 /// through has a file in lessons/backward/.
 
-#include "lessons/backward/probe.hpp"
-#include "lessons/lesson.hpp"
+#include "lessons/backward/lesson.hpp"
 
 namespace lessons {
 
-extern const Lesson backward, backward_through_sdpa, backward_through_multihead,
-    backward_through_transformer_block, backward_through_seq2seq;
+extern const Lesson backward_through_multihead, backward_through_transformer_block, backward_through_seq2seq;
 
 namespace {
 
 std::vector<Input> inputs_of_part(const Options& options) {
-  return part_of(backward, options.through).inputs(options);
+  return part_of(backward_lesson(), options.through).inputs(options);
 }
 
 void run_part(Workbench& bench) {
-  part_of(backward, bench.options.through).run(bench);
+  part_of(backward_lesson(), bench.options.through).run(bench);
 }
 
 }  // namespace
 
-const Lesson backward = {
-    .name = "backward",
-    .title = "gradients: from the loss back to the parameters of attention",
-    .teaches =
-        "How a gradient finds its way back through attention: the rule for a matrix product, the rule for "
-        "softmax, and from them the gradients of V, weights, scores, Q and K, then those of the projections "
-        "W_Q, W_K and W_V, which training changes, and of the words. Each is derived, computed and then "
-        "checked by moving the numbers and watching the loss. Q, K or V from --input or --set take the "
-        "place of X and the projections; so do those that --draws stream draws. --through goes back through "
-        "another lesson: multihead (with --heads, --kv-heads), transformer-block (with --heads, --d-ff, "
-        "--norm, --activation) or seq2seq (with --source, --target, --hidden, --d-a).",
-    .options = {"sentence",   "source",     "target",       "through",    "d-model",     "d-k",
-                "d-v",        "heads",      "kv-heads",     "d-ff",       "hidden",      "d-a",
-                "norm-order", "activation", "causal",       "window",     "temperature", "seed",
-                "rng",        "draws",      "weight-scale", "embeddings", "model",       "dtype"},
-    .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
-    .examples = {"backward --sentence \"the cat slept\" --d-k 4 --d-v 3",
-                 "backward --source \"one two three four\" --target \"five six\" --causal",
-                 "backward --through multihead --heads 4 --kv-heads 2",
-                 "backward --through transformer-block --norm pre",
-                 "backward --through seq2seq --source \"i love cats\" --target \"ich liebe katzen\""},
-    .inputs = inputs_of_part,
-    .probe = probe_of_backward(),
-    .parts = {&backward_through_sdpa, &backward_through_multihead, &backward_through_transformer_block,
-              &backward_through_seq2seq},
-    .run = run_part,
-};
+const Lesson& backward_lesson() {
+  const auto& through_sdpa = backward_through_sdpa();
+  static const Lesson lesson = {
+      .name = "backward",
+      .title = "gradients: from the loss back to the parameters of attention",
+      .teaches =
+          "How a gradient finds its way back through attention: the rule for a matrix product, the rule "
+          "for softmax, and from them the gradients of V, weights, scores, Q and K, then those of the "
+          "projections W_Q, W_K and W_V, which training changes, and of the words. Each is derived, "
+          "computed and then checked by moving the numbers and watching the loss. Q, K or V from --input "
+          "or --set take the place of X and the projections; so do those that --draws stream draws. "
+          "--through goes back through another lesson: multihead (with --heads, --kv-heads), "
+          "transformer-block (with --heads, --d-ff, --norm, --activation) or seq2seq (with --source, "
+          "--target, --hidden, --d-a).",
+      .options = {"sentence",   "source",     "target",       "through",    "d-model",     "d-k",
+                  "d-v",        "heads",      "kv-heads",     "d-ff",       "hidden",      "d-a",
+                  "norm-order", "activation", "causal",       "window",     "temperature", "seed",
+                  "rng",        "draws",      "weight-scale", "embeddings", "model",       "dtype"},
+      .defaults = {.sentence = {"the cat saw the dog"}, .d_model = 4},
+      .examples = {"backward --sentence \"the cat slept\" --d-k 4 --d-v 3",
+                   "backward --source \"one two three four\" --target \"five six\" --causal",
+                   "backward --through multihead --heads 4 --kv-heads 2",
+                   "backward --through transformer-block --norm pre",
+                   "backward --through seq2seq --source \"i love cats\" --target \"ich liebe katzen\""},
+      .inputs = inputs_of_part,
+      .probe = through_sdpa.probe,
+      .parts = {&through_sdpa, &backward_through_multihead, &backward_through_transformer_block,
+                &backward_through_seq2seq},
+      .run = run_part,
+  };
+  return lesson;
+}
 
 }  // namespace lessons

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <utility>
 
-#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
@@ -84,55 +83,9 @@ INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE
 
-AttentionInputs attention_inputs(Workbench& bench) {
-  const auto& queries = bench.plan.query_tokens();
-  const auto& keys = bench.plan.key_tokens();
-  bench.label({"query"}, queries);
-  bench.label({"key"}, keys);
-  bench.show_lengths(keys);
-
-  AttentionInputs in;
-  in.Q = bench.input<3>({.id = "Q", .title = "What each query asks for"});
-  in.K = bench.input<3>({.id = "K", .title = "What each entry can be found by"});
-  in.V = bench.input<3>({.id = "V",
-                         .title = "What each entry has to give",
-                         .note = "A query and a key have equally many numbers (d_k). d_v is free."});
-  in.mask = bench.mask(queries, keys);
-  return in;
-}
-
 std::vector<std::string> softmax_code() {
   return {"def softmax(x):", "    shares = np.exp(x - x.max(axis=-1, keepdims=True))  # max: no overflow",
           "    return shares / shares.sum(axis=-1, keepdims=True)"};
-}
-
-std::vector<std::string> attention_code(const Workbench& bench, const std::optional<Mask<3>>& mask,
-                                        const std::vector<std::string>& before) {
-  const auto& options = bench.options;
-  auto lines = before;
-  lines.push_back("scores  = Q @ K.T");
-  lines.push_back(options.temperature == 1.0
-                      ? "scaled  = scores / np.sqrt(Q.shape[1])"
-                      : fmt::format("scaled  = scores / (np.sqrt(Q.shape[1]) * {})", options.temperature));
-  if (mask) lines.push_back("masked  = np.where(mask, scaled, -np.inf)");
-  lines.push_back(
-      fmt::format("shares  = np.exp({0} - {0}.max(axis=1, keepdims=True))", mask ? "masked" : "scaled"));
-  const bool sees_nothing = mask && attn::has_empty_row(*mask);
-  lines.push_back(sees_nothing
-                      ? "weights = np.nan_to_num(shares / shares.sum(axis=1, keepdims=True))"
-                      : fmt::format("weights = shares / shares.sum(axis=1, keepdims=True)  # = softmax({})",
-                                    mask ? "masked" : "scaled"));
-  if (options.dropout > 0.0)
-    lines.push_back(fmt::format("dropped = weights * dropout_mask / {}", 1.0 - options.dropout));
-  lines.push_back(options.dropout > 0.0 ? "output  = dropped @ V" : "output  = weights @ V");
-  return lines;
-}
-
-std::vector<Input> attention_input_list() {
-  return {{"Q", {"query", "d_k"}},
-          {"K", {"key", "d_k"}},
-          {"V", {"key", "d_v"}},
-          {"mask", {"query", "key"}, Draw::page}};
 }
 
 namespace {

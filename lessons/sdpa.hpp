@@ -43,26 +43,6 @@ std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>&
 /// The function `softmax` over the last axis, in NumPy.
 std::vector<std::string> softmax_code();
 
-/// A single attention in NumPy, as these options have it: from `Q`, `K`, `V` and `mask` to `output`, after
-/// the lines `before`, which compute those.
-std::vector<std::string> attention_code(const Workbench& bench, const std::optional<Mask<3>>& mask,
-                                        const std::vector<std::string>& before = {});
-
-/// What a single attention starts from.
-struct AttentionInputs {
-  Tensor<3> Q;                  ///< [batch×query×d_k]
-  Tensor<3> K;                  ///< [batch×key×d_k]
-  Tensor<3> V;                  ///< [batch×key×d_v]
-  std::optional<Mask<3>> mask;  ///< [batch×query×key]
-};
-
-/// Labels the queries and keys with the tokens and shows the inputs `lengths`, `Q`, `K`, `V`, each drawn
-/// normal(0, 1) in that order, and `mask`.
-AttentionInputs attention_inputs(Workbench& bench);
-
-/// Their declarations but for `lengths`.
-std::vector<Input> attention_input_list();
-
 /// Lessons that are documents: lookup.md, scoring.md, scaling.md, sdpa.md, masking.md.
 const Lesson& lookup_lesson();
 const Lesson& scoring_lesson();

@@ -33,26 +33,6 @@ Tensor<2> read_as_transposed(const Tensor<2>& W) {
   return attn::transpose(other);
 }
 
-ProjectionWeights draw_projection_weights(Workbench& bench) {
-  auto W_Q = bench.input<2>({.id = "W_Q", .title = "Makes queries"});
-  auto W_K = bench.input<2>({.id = "W_K", .title = "Makes keys"});
-  auto W_V = bench.input<2>({.id = "W_V", .title = "Makes values"});
-  auto b_Q = bench.input_if_given<1>({.id = "b_Q", .title = "Added to every query"});
-  auto b_K = bench.input_if_given<1>({.id = "b_K", .title = "Added to every key"});
-  auto b_V = bench.input_if_given<1>({.id = "b_V", .title = "Added to every value"});
-  return {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(b_Q), std::move(b_K), std::move(b_V)};
-}
-
-std::vector<Input> projection_input_list() {
-  return {{"W_Q", {"d_model", "d_k"}, Draw::weight},
-          {"W_K", {"d_model", "d_k"}, Draw::weight},
-          {"W_V", {"d_model", "d_v"}, Draw::weight}};
-}
-
-std::vector<Input> projection_bias_list() {
-  return {{"b_Q", {"d_k"}, Draw::given}, {"b_K", {"d_k"}, Draw::given}, {"b_V", {"d_v"}, Draw::given}};
-}
-
 std::string bias_code(const Workbench& bench, const std::string& name, const std::string& group,
                       const std::string& prefix) {
   return bench.plan.given.count(group + "b_" + name) > 0 ? fmt::format(" + {}b_{}", prefix, name) : "";

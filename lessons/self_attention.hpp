@@ -34,14 +34,6 @@ struct ProjectionWeights {
   LinearMap V() const { return {W_V, b_V}; }
 };
 
-/// The inputs `W_Q`, `W_K`, `W_V`, drawn in that order, and `b_Q`, `b_K`, `b_V` where a lesson declares them
-/// and they are given.
-ProjectionWeights draw_projection_weights(Workbench& bench);
-
-/// The declarations of the weights, and those of the biases.
-std::vector<Input> projection_input_list();
-std::vector<Input> projection_bias_list();
-
 /// What tokens become before they attend.
 struct Projections {
   Tensor<3> Q;  ///< [batch×query×d_k]

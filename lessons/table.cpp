@@ -11,6 +11,7 @@
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
+#include "lessons/backward/lesson.hpp"
 #include "lessons/cross_attention/trained.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -23,7 +24,7 @@
 namespace lessons {
 
 extern const Lesson seq2seq, transformer_block, classifier, generate, efficient, ring, patterns, training,
-    backward, complexity;
+    complexity;
 
 namespace {
 
@@ -48,7 +49,7 @@ std::vector<const Lesson*> lessons_of_the_program() {
       &stability_lesson(),
       &patterns,
       &training,
-      &backward,
+      &backward_lesson(),
       &complexity,
   };
 }

@@ -160,7 +160,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .note = note,
        .worked = worked_readers<N>(attn::worked_matmul_transposed(known_output, attn::Known<N>{V_id, V}),
                                    V_id, readers)},
-      attn::matmul(d_output, attn::transpose(V)), mistakes_of_d_weights(d_output, V));
+      attn::matmul(d_output, attn::transpose(V)), mistakes_of_d_weights(bench, d_output, V));
   if (kept.dropped != nullptr)
     d.d_weights = back_through_dropout(bench, gradients, d.d_weights, *kept.dropout_mask);
 
@@ -186,8 +186,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
        .axes = axes({"query", "key"}),
        .note = "scaled is scores divided by a constant, so a score counts for only that fraction.",
        .worked = attn::worked_divide(attn::Known<N>{"d_scaled", d.d_scaled}, attn::Worked(divisor))},
-      attn::divide(d.d_scaled, divisor),
-      mistakes_of_d_scores(bench, d.d_scaled, kept.Q.shape(N - 1), divisor));
+      attn::divide(d.d_scaled, divisor), mistakes_of_d_scores(bench, d.d_scaled, kept.Q.shape(N - 1)));
 
   const attn::Known<N> known_scores{"d_scores", d.d_scores};
   d.d_Q = gradients.show(Q_id,
@@ -198,7 +197,7 @@ AttentionGradients<N> attention_backward(Workbench& bench, Gradients& gradients,
                           .note = "A sum of the keys, each times its d_score (divided as the scores were).",
                           .worked = worked_readers<N>(
                               attn::worked_matmul(known_scores, attn::Known<N>{K_id, K}), K_id, readers)},
-                         attn::matmul(d.d_scores, K), mistakes_of_d_Q(kept, d.d_scores, K, divisor));
+                         attn::matmul(d.d_scores, K), mistakes_of_d_Q(bench, kept, d.d_scores, K));
   d.d_K = gradients.show(
       K_id,
       {.title = "Back to the keys",

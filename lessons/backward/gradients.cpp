@@ -13,6 +13,19 @@ const std::vector<double>& Gradients::of(const std::string& id) const {
   throw std::out_of_range("[Gradients] no gradient of " + id);
 }
 
+Gradients gradients_on(const formula::Sheet& sheet, Workbench& bench) {
+  Gradients gradients(bench);
+  for (const auto& step : sheet.definitions()) {
+    auto of = step.name;
+    of.erase(of.rfind('/') + 1, 2);
+    if (sheet.find(of) == nullptr || formula::gradient_name(of) != step.name) continue;
+    const auto& tensor = sheet.tensor(step.name);
+    const auto* const first = static_cast<const double*>(tensor.data);
+    gradients.keep(of, {first, first + attn::element_count(tensor.shape)});
+  }
+  return gradients;
+}
+
 double largest_difference(const Gradients& a, const Gradients& b) {
   if (a.all().size() != b.all().size())
     throw std::invalid_argument("[largest_difference] the backward passes have different steps");

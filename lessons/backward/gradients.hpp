@@ -19,6 +19,8 @@ class Gradients {
  public:
   explicit Gradients(Workbench& bench) : bench_(bench) {}
 
+  const Workbench& bench() const { return bench_; }
+
   /// The step d_`of` of the group in which the trace is; its id is filled in. Returns the gradient to go on
   /// with.
   template <std::size_t N>
@@ -33,7 +35,10 @@ class Gradients {
   /// Keeps the gradient of the tensor `of` of that group, which a recurrence has shown.
   template <std::size_t N>
   void keep(const std::string& of, const Tensor<N>& shown) {
-    all_.push_back({bench_.trace.full_id(of), {shown.begin(), shown.end()}});
+    keep(of, std::vector<double>(shown.begin(), shown.end()));
+  }
+  void keep(const std::string& of, std::vector<double> elements) {
+    all_.push_back({bench_.trace.full_id(of), std::move(elements)});
   }
 
   /// That of a tensor of this full id, in the shape that it has. Throws std::out_of_range where none was
@@ -47,6 +52,9 @@ class Gradients {
   Workbench& bench_;
   std::vector<Gradient> all_;
 };
+
+/// The gradients d_X on a sheet of its tensors X.
+Gradients gradients_on(const formula::Sheet& sheet, Workbench& bench);
 
 /// The largest difference between two backward passes of the same tensors. Throws std::invalid_argument where
 /// they are not of the same ones.

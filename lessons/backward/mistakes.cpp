@@ -1,5 +1,8 @@
 #include "lessons/backward/mistakes.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <functional>
 #include <string>
@@ -13,8 +16,8 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/documents/step_alone.hpp"
 #include "lessons/multihead/mistakes.hpp"
-#include "lessons/sdpa/mistakes.hpp"
 
 namespace lessons {
 
@@ -68,84 +71,6 @@ Tensor<N> weights_without_mask(const AttentionKept<N>& kept) {
   return attn::softmax_from(*kept.scaled, attn::log_sum_exp(attn::apply_mask(*kept.scaled, *kept.mask)));
 }
 
-/// wⱼ (dⱼ − Σₖ vₖ dₖ) along each row.
-template <std::size_t N>
-Tensor<N> weighted_deviation(const Tensor<N>& w, const Tensor<N>& d, const Tensor<N>& v) {
-  const auto length = w.shape(N - 1);
-  auto result = w;
-  for (std::size_t row = 0; row < w.size(); row += length) {
-    double sum = 0.0;
-    for (std::size_t j = row; j < row + length; ++j) sum += v.data()[j] * d.data()[j];
-    for (std::size_t j = row; j < row + length; ++j) result.data()[j] *= d.data()[j] - sum;
-  }
-  return result;
-}
-
-/// wᵢⱼ (dᵢⱼ − the sum of row j): what NumPy makes of row sums that have lost their axis.
-template <std::size_t N>
-Tensor<N> minus_sums_of_other_rows(const Tensor<N>& w, const Tensor<N>& d) {
-  const auto length = w.shape(N - 1);
-  auto result = w;
-  for (std::size_t matrix = 0; matrix < w.size(); matrix += length * length) {
-    std::vector<double> sums(length, 0.0);
-    for (std::size_t i = 0; i < length * length; ++i)
-      sums[i / length] += w.data()[matrix + i] * d.data()[matrix + i];
-    for (std::size_t i = 0; i < length * length; ++i)
-      result.data()[matrix + i] *= d.data()[matrix + i] - sums[i % length];
-  }
-  return result;
-}
-
-/// `f` of each weight and its gradient.
-template <std::size_t N, class F>
-Tensor<N> of_each(const Tensor<N>& w, const Tensor<N>& d, F f) {
-  auto result = w;
-  for (std::size_t i = 0; i < w.size(); ++i) result.data()[i] = f(w.data()[i], d.data()[i]);
-  return result;
-}
-
-/// Softmax's backward down the columns.
-template <std::size_t N>
-Tensor<N> softmax_backward_along_queries(const Tensor<N>& w, const Tensor<N>& d) {
-  return attn::transpose(attn::softmax_backward(attn::transpose(w), attn::transpose(d)));
-}
-
-/// x, and 0 where the mask [batch×query×key] hides a key.
-template <std::size_t N>
-Tensor<N> where_seen(Tensor<N> x, const Mask<3>& mask) {
-  const auto of_sample = x.size() / mask.shape(0), pairs = mask.shape(1) * mask.shape(2);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (!mask.data()[i / of_sample * pairs + i % pairs]) x.data()[i] = 0.0;
-  return x;
-}
-
-/// Whether the mistake of the mask puts a number in the place of hidden scores, which then have no gradient.
-bool is_replacing_fill(const std::string& id) {
-  return (id.starts_with("mask-fill-zero") || id.starts_with("mask-fill-too-small")) &&
-         id.find(":added") == std::string::npos;
-}
-
-/// One sample of a batch as a batch of one.
-Tensor<3> sample_alone(const Tensor<3>& x, std::size_t index) {
-  return attn::as_batch(attn::sample(x, index));
-}
-
-/// Of a gradient that is the sum over the tokens of all samples: `of_sample` computes that of one sample,
-/// `of_all` the whole.
-template <class OfSample, class OfAll>
-attn::Mistakes mistakes_of_sum(std::size_t samples, std::size_t tokens, OfSample of_sample, OfAll of_all) {
-  const auto divided = [of_all](std::size_t by) {
-    return [of_all, by] { return attn::divide(of_all(), static_cast<double>(by)); };
-  };
-  attn::Mistakes mistakes = {{"backward-averaged:tokens", divided(tokens)}};
-  if (samples == 1) return mistakes;
-  mistakes.emplace_back("backward-averaged:samples", divided(samples));
-  mistakes.emplace_back("backward-averaged", divided(samples * tokens));
-  mistakes.emplace_back("backward-batch-not-summed:first", [=] { return of_sample(0); });
-  mistakes.emplace_back("backward-batch-not-summed:last", [=] { return of_sample(samples - 1); });
-  return mistakes;
-}
-
 }  // namespace
 
 template <std::size_t N>
@@ -168,94 +93,42 @@ attn::Mistakes mistakes_of_d_V(const AttentionKept<N>& kept, const Tensor<N>& d_
 }
 
 template <std::size_t N>
-attn::Mistakes mistakes_of_d_weights(const Tensor<N>& d_output, const Tensor<N>& V) {
-  if (d_output.shape(N - 2) != V.shape(N - 2)) return {};
-  const auto transposed = [&] { return attn::matmul(V, attn::transpose(d_output)); };
-  return {{"backward-not-transposed:weights", transposed}, {"weights-transposed", transposed}};
+attn::Mistakes mistakes_of_d_weights(const Workbench& bench, const Tensor<N>& d_output, const Tensor<N>& V) {
+  return StepAlone(bench, "d_weights")
+      .with("d_output", "query", "d_v", d_output)
+      .with("V", "key", "d_v", V)
+      .mistakes("d_weights[query, key] = sum(d_v) d_output * V");
 }
-
-namespace {
-
-/// Mistakes of the forward pass as they go back, when nothing is wrong with the backward pass itself.
-template <std::size_t N>
-void add_mistaken_softmax(attn::Mistakes& mistakes, const Workbench& bench, const AttentionKept<N>& kept,
-                          const Tensor<N>& d, double divisor) {
-  const auto& w = kept.weights;
-  mistakes.emplace_back("softmax-axis", [&] { return softmax_backward_along_queries(w, d); });
-  if (divisor != 1.0)
-    mistakes.emplace_back("scale-after-softmax", [&w, &d, divisor] {
-      return weighted_deviation(w, d, attn::divide(w, 1.0 / divisor));
-    });
-  if (!kept.mask || kept.scaled == nullptr) return;
-  mistakes.emplace_back("mask-after-softmax", [&] {
-    auto shares = attn::softmax(*kept.scaled);  // those of hidden keys are not 0, and take part
-    for (std::size_t i = 0; i < w.size(); ++i)
-      if (w.data()[i] != 0.0) shares.data()[i] = w.data()[i];
-    return weighted_deviation(shares, where_seen(d, *kept.mask), w);
-  });
-  for (const auto& mistake : mistakes_of_masked(bench, *kept.scaled, *kept.mask))
-    if (is_replacing_fill(mistake.id()))
-      mistakes.emplace_back(mistake.id(), [&]() -> std::optional<Tensor<N>> {
-        if (where_seen(w, *kept.mask) == w) return std::nullopt;  // nothing hidden has a weight
-        return where_seen(attn::softmax_backward(w, d), *kept.mask);
-      });
-}
-
-}  // namespace
 
 template <std::size_t N>
 attn::Mistakes mistakes_of_d_scaled(const Workbench& bench, const AttentionKept<N>& kept, const Tensor<N>& d,
                                     double divisor) {
-  const auto& w = kept.weights;
-  attn::Mistakes mistakes = {
-      {"backward-no-softmax-sum",
-       [&] { return of_each(w, d, [](double weight, double d_weight) { return weight * d_weight; }); }},
-      {"backward-softmax-as-sigmoid",
-       [&] {
-         return of_each(w, d,
-                        [](double weight, double d_weight) { return weight * (1.0 - weight) * d_weight; });
-       }},
-      {"backward-softmax-plain-sum", [&] { return weighted_deviation(w, d, Tensor<N>(w.shape(), 1.0)); }},
-      {"backward-softmax-plain-sum:mean",
-       [&] {
-         return weighted_deviation(w, d, Tensor<N>(w.shape(), 1.0 / static_cast<double>(w.shape(N - 1))));
-       }},
-      {"backward-softmax-axis", [&] { return softmax_backward_along_queries(w, d); }}};
-  if (is_square(w))
-    mistakes.emplace_back("backward-softmax-axis:lost", [&] { return minus_sums_of_other_rows(w, d); });
-  if (kept.scaled != nullptr)
-    mistakes.emplace_back("backward-softmax-of-scores",
-                          [&] { return weighted_deviation(*kept.scaled, d, *kept.scaled); });
+  StepAlone step(bench, "d_scaled");
+  step.with("weights", "query", "key", kept.weights).with("d_weights", "query", "key", d);
+  step.with("temperature", 1.0).with("d_k", divisor * divisor);
+  if (kept.scaled != nullptr) step.with("scaled", "query", "key", *kept.scaled);
+  if (kept.mask) step.with("mask", "query", "key", *kept.mask);
   if (kept.mask && kept.scaled != nullptr)
-    mistakes.emplace_back("backward-mask-missing",
-                          [&] { return weighted_deviation(weights_without_mask(kept), d, w); });
-  add_mistaken_softmax(mistakes, bench, kept, d, divisor);
-  return mistakes;
+    step.with_own("masked", "query", "key", attn::apply_mask(*kept.scaled, *kept.mask));
+  return step.mistakes("d_scaled[query, key] = weights * (d_weights - sum(key) weights * d_weights)");
 }
 
 template <std::size_t N>
-attn::Mistakes mistakes_of_d_scores(const Workbench& bench, const Tensor<N>& d_scaled, std::size_t d_k,
-                                    double divisor) {
-  auto mistakes = mistakes_of_divisor(bench, d_scaled, d_k);  // of a forward pass that divides so, too
-  for (const auto* id : {"backward-no-scale", "scale-after-softmax", "scores-already-scaled"})
-    mistakes.emplace_back(id, [&d_scaled] { return d_scaled; });
-  mistakes.emplace_back("backward-scale-twice",
-                        [=, &d_scaled] { return attn::divide(d_scaled, divisor * divisor); });
-  mistakes.emplace_back("backward-scale-multiplied",
-                        [=, &d_scaled] { return attn::divide(d_scaled, 1.0 / divisor); });
-  return mistakes;
+attn::Mistakes mistakes_of_d_scores(const Workbench& bench, const Tensor<N>& d_scaled, std::size_t d_k) {
+  return StepAlone(bench, "d_scores")
+      .with("d_scaled", "query", "key", d_scaled)
+      .with("d_k", static_cast<double>(d_k))
+      .mistakes("d_scores[query, key] = d_scaled");
 }
 
 template <std::size_t N>
-attn::Mistakes mistakes_of_d_Q(const AttentionKept<N>& kept, const Tensor<N>& d_scores, const Tensor<N>& K,
-                               double divisor) {
-  const auto divided = [&d_scores, &K, divisor] { return attn::divide(attn::matmul(d_scores, K), divisor); };
-  attn::Mistakes mistakes = {{"backward-scale-twice:products", divided}, {"scores-already-scaled", divided}};
-  if (!is_square(d_scores)) return mistakes;
-  for (const auto* id : {"backward-not-transposed:Q", "qk-swapped"})
-    mistakes.emplace_back(id, [&] { return attn::matmul(attn::transpose(d_scores), K); });
-  mistakes.emplace_back("backward-wrong-operand:Q", [&] { return attn::matmul(d_scores, kept.Q); });
-  return mistakes;
+attn::Mistakes mistakes_of_d_Q(const Workbench& bench, const AttentionKept<N>& kept,
+                               const Tensor<N>& d_scores, const Tensor<N>& K) {
+  return StepAlone(bench, "d_Q")
+      .with("d_scores", "query", "key", d_scores)
+      .with("K", "key", "d_k", K)
+      .with("Q", "query", "d_k", kept.Q)
+      .mistakes("d_Q[query, d_k] = sum(key) d_scores * K");
 }
 
 template <std::size_t N>
@@ -286,38 +159,31 @@ attn::Mistakes mistakes_of_merged_gradient(const Tensor<4>& d_heads) {
   return {{"backward-heads-reshape-only", merged}, {"heads-reshape-only", merged}};
 }
 
-attn::Mistakes mistakes_of_weight_gradient(const Tensor<3>& x, const Tensor<3>& d_y) {
-  return mistakes_of_sum(
-      x.shape(0), x.shape(1),
-      [&](std::size_t b) { return attn::linear_backward_weight(sample_alone(x, b), sample_alone(d_y, b)); },
-      [&] { return attn::linear_backward_weight(x, d_y); });
+attn::Mistakes mistakes_of_weight_gradient(const Workbench& bench, const Tensor<3>& x, const Tensor<3>& d_y) {
+  return StepAlone(bench, "d_W_Q")
+      .with("X", "query", "d_model", x)
+      .with("d_Q", "query", "d_k", d_y)
+      .mistakes("d_W_Q[d_model, d_k] = sum(batch) sum(query) X * d_Q");
 }
 
-attn::Mistakes mistakes_of_bias_gradient(const Tensor<3>& d_y) {
-  return mistakes_of_sum(
-      d_y.shape(0), d_y.shape(1),
-      [&](std::size_t b) { return attn::linear_backward_bias(sample_alone(d_y, b)); },
-      [&] { return attn::linear_backward_bias(d_y); });
+attn::Mistakes mistakes_of_bias_gradient(const Workbench& bench, Tensor<3> d_y) {
+  return StepAlone(bench, "d_b_Q")
+      .with_own("d_Q", "query", "d_k", std::move(d_y))
+      .mistakes("d_b_Q[d_k] = sum(batch) sum(query) d_Q");
 }
 
-attn::Mistakes mistakes_of_d_vectors(const std::vector<UseOfVectors>& uses) {
-  attn::Mistakes mistakes;
-  const std::size_t all = std::size_t{1} << uses.size();
-  for (std::size_t kept = 1; kept + 1 < all; ++kept) {
-    std::string forgotten;
-    for (std::size_t i = 0; i < uses.size(); ++i)
-      if ((kept >> i & 1) == 0) forgotten += uses[i].projection;
-    mistakes.emplace_back("backward-path-forgotten:" + forgotten, [&uses, kept] {
-      std::optional<Tensor<3>> sum;
-      for (std::size_t i = 0; i < uses.size(); ++i) {
-        if ((kept >> i & 1) == 0) continue;
-        auto part = attn::linear_backward_input(uses[i].d_projection, uses[i].W);
-        sum = sum ? attn::add(*sum, part) : std::move(part);
-      }
-      return *sum;
-    });
+attn::Mistakes mistakes_of_d_vectors(const Workbench& bench, const std::vector<UseOfVectors>& uses) {
+  if (uses.size() == 1) return {};
+  const std::string name = uses.size() == 2 ? "d_X_source" : "d_X";
+  StepAlone step(bench, name);
+  std::vector<std::string> terms;
+  for (const auto& [projection, d_projection, W] : uses) {
+    const auto d = "d_" + projection, weight = "W_" + projection;
+    step.with(d.c_str(), "token", projection.c_str(), d_projection)
+        .with(weight.c_str(), "d_model", projection.c_str(), W);
+    terms.push_back(fmt::format("(sum({0}) {1}[token, {0}] * {2}[d_model, {0}])", projection, d, weight));
   }
-  return mistakes;
+  return step.mistakes(fmt::format("{}[token, d_model] = {}", name, fmt::join(terms, " + ")));
 }
 
 attn::Mistakes mistakes_of_residual_gradient(const std::optional<Named>& besides,
@@ -381,14 +247,8 @@ attn::Mistakes mistakes_of_norm_gradient(const Tensor<3>& x, const Tensor<1>& ga
   return mistakes;
 }
 
-attn::Mistakes mistakes_of_gain_gradient(const Tensor<3>& x, const Tensor<3>& d_y) {
-  auto mistakes = mistakes_of_sum(
-      x.shape(0), x.shape(1),
-      [&](std::size_t b) {
-        const auto of_sample = attn::multiply(attn::standardize(sample_alone(x, b)), sample_alone(d_y, b));
-        return attn::linear_backward_bias(of_sample);
-      },
-      [&] { return attn::linear_backward_bias(attn::multiply(attn::standardize(x), d_y)); });
+attn::Mistakes mistakes_of_gain_gradient(const Workbench& bench, const Tensor<3>& x, const Tensor<3>& d_y) {
+  auto mistakes = mistakes_of_bias_gradient(bench, attn::multiply(attn::standardize(x), d_y));
   mistakes.emplace_back("backward-gain-of-input",
                         [&] { return attn::linear_backward_bias(attn::multiply(x, d_y)); });
   return mistakes;
@@ -405,12 +265,12 @@ attn::Mistakes mistakes_of_activation_gradient(attn::Activation activation, cons
 
 #define INSTANTIATE(N)                                                                                      \
   template attn::Mistakes mistakes_of_d_V(const AttentionKept<N>&, const Tensor<N>&);                       \
-  template attn::Mistakes mistakes_of_d_weights(const Tensor<N>&, const Tensor<N>&);                        \
+  template attn::Mistakes mistakes_of_d_weights(const Workbench&, const Tensor<N>&, const Tensor<N>&);      \
   template attn::Mistakes mistakes_of_d_scaled(const Workbench&, const AttentionKept<N>&, const Tensor<N>&, \
                                                double);                                                     \
-  template attn::Mistakes mistakes_of_d_scores(const Workbench&, const Tensor<N>&, std::size_t, double);    \
-  template attn::Mistakes mistakes_of_d_Q(const AttentionKept<N>&, const Tensor<N>&, const Tensor<N>&,      \
-                                          double);                                                          \
+  template attn::Mistakes mistakes_of_d_scores(const Workbench&, const Tensor<N>&, std::size_t);            \
+  template attn::Mistakes mistakes_of_d_Q(const Workbench&, const AttentionKept<N>&, const Tensor<N>&,      \
+                                          const Tensor<N>&);                                                \
   template attn::Mistakes mistakes_of_d_K(const AttentionKept<N>&, const Tensor<N>&, const Tensor<N>&,      \
                                           double);
 INSTANTIATE(3)

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "attn/ops/measure.hpp"
 #include "lessons/backward/unit_roundoff.hpp"
@@ -23,6 +26,8 @@ constexpr int most_attempts = 40;
 
 using NumbersOfSteps = std::map<std::string, std::vector<double>>;
 
+constexpr const char* axis_of_moves = "move'";
+
 /// What a forward pass comes to.
 struct Outcome {
   double loss = 0.0;
@@ -38,6 +43,129 @@ struct Difference {
   bool is_at_corner = false;
 };
 
+formula::Expr with_moves(const formula::Expr& x, const std::set<std::string>& changed) {
+  formula::Node node = *formula::with_parts(x, [&](const auto& part) { return with_moves(part, changed); });
+  if (node.op == formula::Op::entry && changed.count(node.name) > 0)
+    node.parts.insert(node.parts.begin(), formula::position(axis_of_moves));
+  return formula::Expr(std::move(node));
+}
+
+}  // namespace
+
+/// Formulas that lead to a loss, computed again from the tensor that is moved.
+class FormulasAgain {
+ public:
+  FormulasAgain(const formula::Sheet& sheet, std::string loss) : loss_(std::move(loss)) {
+    for (const auto& [axis, length] : sheet.axes()) now_.axis(axis, length);
+    std::set<std::string> needed = {loss_};
+    const auto& all = sheet.definitions();
+    for (auto step = all.rbegin(); step != all.rend(); ++step) {
+      if (needed.count(step->name) == 0) continue;
+      steps_.insert(steps_.begin(), *step);
+      for (const auto& operand : formula::operands(step->expr)) needed.insert(operand);
+    }
+    for (const auto& name : needed)
+      if (sheet.definition_of(name) == nullptr) now_.set(name, sheet.tensor(name));
+    for (const auto& step : steps_) now_.set(step.name, now_.value(step));
+    at_start_ = now_;
+  }
+
+  double operator()(Workbench& mute, const Move& move) {
+    const bool is_step =
+        std::any_of(steps_.begin(), steps_.end(), [&](const auto& step) { return step.name == move.id; });
+    if (!is_step && !move.id.empty()) {
+      auto moved = formula::owned_alone(at_start_.tensor(move.id));
+      move.apply(elements_of(moved));
+      now_.set(move.id, std::move(moved));
+    }
+    const auto& again = following(move.id);
+    for (const auto* step : again) {
+      auto value = formula::owned_alone(now_.value(*step));
+      if (step->name != loss_) mute.trace.step({.id = step->name}, value.shape, elements_of(value));
+      now_.set(step->name, std::move(value));
+    }
+    const double loss = now_.tensor(loss_).at({});
+    for (const auto* step : again) now_.set(step->name, at_start_.tensor(step->name));
+    if (!move.id.empty()) now_.set(move.id, at_start_.tensor(move.id));
+    return loss;
+  }
+
+  /// Moves each number of a tensor by h, and by −h, many at once along an axis of their own. `see` gets the
+  /// number's place, whether it went down, and what follows for the loss and the steps that are watched.
+  void each(const std::string& id, double h, const std::vector<std::string>& watched,
+            const std::function<void(std::size_t place, bool down, const Outcome& outcome)>& see) {
+    constexpr std::size_t most_at_once = std::size_t{1} << 13;
+    const auto& start = at_start_.tensor(id);
+    const auto size = attn::element_count(start.shape);
+    auto largest = size;
+    std::set<std::string> changed = {id};
+    std::vector<formula::Definition> again;
+    for (const auto* step : following(id)) {
+      if (step->name == id) continue;
+      again.push_back({step->name, step->axes, with_moves(step->expr, changed)});
+      again.back().axes.insert(again.back().axes.begin(), axis_of_moves);
+      changed.insert(step->name);
+      largest = std::max(largest, attn::element_count(at_start_.tensor(step->name).shape));
+    }
+    const auto at_once = std::max<std::size_t>(1, most_at_once / largest);
+    for (std::size_t begin = 0; begin < size; begin += at_once) {
+      const auto moves = 2 * std::min(at_once, size - begin);
+      auto shape = start.shape;
+      auto axes = start.axes;
+      shape.insert(shape.begin(), moves);
+      axes.insert(axes.begin(), axis_of_moves);
+      const auto numbers = std::make_shared<formula::Numbers>(shape);
+      for (std::size_t move = 0; move < moves; ++move) {
+        double* const first = numbers->data() + move * size;
+        std::copy_n(static_cast<const double*>(start.data), size, first);
+        first[begin + move / 2] += move % 2 == 0 ? h : -h;
+      }
+      auto sheet = at_start_;
+      sheet.set(id, formula::view_of(axes, std::shared_ptr<const formula::Numbers>(numbers)));
+      for (const auto& step : again) sheet.set(step.name, sheet.value(step));
+      for (std::size_t move = 0; move < moves; ++move) {
+        Outcome outcome{.loss = sheet.tensor(loss_).at({move})};
+        for (const auto& name : watched) {
+          if (changed.count(name) == 0) continue;
+          const auto length = attn::element_count(at_start_.tensor(name).shape);
+          const auto* const first = static_cast<const double*>(sheet.tensor(name).data) + move * length;
+          outcome.steps[name].assign(first, first + length);
+        }
+        see(begin + move / 2, move % 2 == 1, outcome);
+      }
+    }
+  }
+
+ private:
+  static double* elements_of(const formula::View& alone) {
+    return static_cast<double*>(const_cast<void*>(alone.data));
+  }
+
+  /// All steps where nothing is moved.
+  const std::vector<const formula::Definition*>& following(const std::string& moved) {
+    const auto [found, is_new] = following_.try_emplace(moved);
+    if (!is_new) return found->second;
+    std::set<std::string> changed = {moved};
+    for (const auto& step : steps_) {
+      const auto operands = formula::operands(step.expr);
+      const bool follows = moved.empty() || step.name == moved ||
+                           std::any_of(operands.begin(), operands.end(),
+                                       [&](const auto& operand) { return changed.count(operand) > 0; });
+      if (!follows) continue;
+      found->second.push_back(&step);
+      changed.insert(step.name);
+    }
+    return found->second;
+  }
+
+  std::string loss_;
+  formula::Sheet now_, at_start_;
+  std::vector<formula::Definition> steps_;
+  std::map<std::string, std::vector<const formula::Definition*>> following_;  ///< by what is moved
+};
+
+namespace {
+
 class Mover {
  public:
   Mover(const Workbench& bench, const ForwardPass& forward) : bench_(bench), forward_(forward) {
@@ -52,14 +180,39 @@ class Mover {
 
   double cost() const { return at_start_.elements; }
 
+  /// Runs the pass for each number of the tensor, moved by the h that fitted last, where that can be done at
+  /// once.
+  void run_for_each(const std::string& id) {
+    if (!forward_.formulas) return;
+    auto watched = forward_.curved;
+    watched.insert(watched.end(), forward_.of_its_size.begin(), forward_.of_its_size.end());
+    watched.insert(watched.end(), forward_.with_corner.begin(), forward_.with_corner.end());
+    known_ = {id, h_, {}};
+    forward_.formulas->each(id, h_, watched, [&](std::size_t place, bool down, const Outcome& outcome) {
+      known_.tries.resize(place + 1);
+      (down ? known_.tries[place].down : known_.tries[place].up) = tried(outcome);
+    });
+  }
+
+  /// Moves the number at that place by h, with an h that fits.
+  Difference along(const std::string& id, std::size_t place, std::vector<double>& zeros, attn::Dtype dtype) {
+    if (known_.id == id) h_ = known_.h;
+    place_ = place;
+    zeros[place] = 1.0;
+    const auto difference = along(id, zeros, dtype);
+    zeros[place] = 0.0;
+    place_.reset();
+    return difference;
+  }
+
   /// Moves tensor `id` by h times `direction`, with an h that fits.
   Difference along(const std::string& id, const std::vector<double>& direction, attn::Dtype dtype) {
     double longest = longest_move;
     h_ = std::min(h_, longest);
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
-      const auto up = run(moved(id, direction, h_)), down = run(moved(id, direction, -h_));
-      const double move = std::max(largest_move(up), largest_move(down));
-      if (turns_a_corner(up) || turns_a_corner(down)) {
+      const auto up = tried(id, direction, h_), down = tried(id, direction, -h_);
+      const double move = std::max(up.move, down.move);
+      if (up.turns_a_corner || down.turns_a_corner) {
         longest = h_ /= 16.0;
         if (h_ < shortest_move) return {.is_at_corner = true};
         continue;
@@ -76,6 +229,32 @@ class Mover {
   }
 
  private:
+  /// What one run says.
+  struct Try {
+    double loss = 0.0, move = 0.0;
+    bool turns_a_corner = false;
+  };
+
+  /// What moving each number of a tensor by h says.
+  struct Known {
+    struct Pair {
+      Try up, down;
+    };
+    std::string id{};
+    double h = 0.0;
+    std::vector<Pair> tries{};
+  };
+
+  Try tried(const Outcome& outcome) const {
+    return {outcome.loss, largest_move(outcome), turns_a_corner(outcome)};
+  }
+
+  Try tried(const std::string& id, const std::vector<double>& direction, double h) const {
+    if (place_ && known_.id == id && known_.h == std::abs(h))
+      return h < 0.0 ? known_.tries[*place_].down : known_.tries[*place_].up;
+    return tried(run(moved(id, direction, h)));
+  }
+
   static bool contains(const std::vector<std::string>& ids, const std::string& id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   }
@@ -103,7 +282,7 @@ class Mover {
               contains(forward_.with_corner, id))
             outcome.steps[id].assign(elements, elements + count);
         }));
-    outcome.loss = forward_.loss(mute, move);
+    outcome.loss = forward_.formulas ? (*forward_.formulas)(mute, move) : forward_.loss(mute, move);
     return outcome;
   }
 
@@ -112,22 +291,25 @@ class Mover {
     for (const auto& [id, numbers] : outcome.steps) {
       if (!contains(forward_.curved, id) && !contains(forward_.of_its_size, id)) continue;
       const auto& before = at_start_.steps.at(id);
+      const double unit = unit_.at(id);
       for (std::size_t i = 0; i < numbers.size(); ++i)
-        largest = attn::maximum({largest, std::abs(numbers[i] - before[i]) / unit_.at(id)});
+        largest = attn::maximum({largest, std::abs(numbers[i] - before[i]) / unit});
     }
     return largest;
   }
 
   bool turns_a_corner(const Outcome& outcome) const {
     for (const auto& id : forward_.with_corner) {
-      const auto &numbers = outcome.steps.at(id), &before = at_start_.steps.at(id);
+      const auto found = outcome.steps.find(id);
+      if (found == outcome.steps.end()) continue;
+      const auto &numbers = found->second, &before = at_start_.steps.at(id);
       for (std::size_t i = 0; i < numbers.size(); ++i)
         if ((numbers[i] > 0.0) != (before[i] > 0.0)) return true;
     }
     return false;
   }
 
-  Difference difference(const Outcome& up, const Outcome& down, double move, attn::Dtype dtype) const {
+  Difference difference(const Try& up, const Try& down, double move, attn::Dtype dtype) const {
     constexpr double safety = 16.0;
     const double reach = move / h_, noise = unit_roundoff(attn::Dtype::float64) / h_;
     const double relative = move * move + unit_roundoff(dtype) * (1.0 + largest_);
@@ -144,6 +326,8 @@ class Mover {
   std::map<std::string, double> unit_;  ///< that the moves of a step are measured in
   double largest_ = 0.0;                ///< of the numbers of curved steps
   double h_ = wanted_move;              ///< that fitted last
+  Known known_;
+  std::optional<std::size_t> place_;  ///< of the one number that is moved
 };
 
 /// How large a gradient is where it is checked number by number, and where all of them are at once.
@@ -158,9 +342,8 @@ MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, 
   MovedDeviation result{.of = gradient.of, .size = size_of(gradient.elements, true)};
   std::vector<double> direction(gradient.elements.size(), 0.0);
   for (std::size_t i = 0; i < direction.size(); ++i) {
-    direction[i] = 1.0;
-    const auto difference = mover.along(gradient.of, direction, dtype);
-    direction[i] = 0.0;
+    if (i == 1) mover.run_for_each(gradient.of);
+    const auto difference = mover.along(gradient.of, i, direction, dtype);
     result.at_corner += difference.is_at_corner ? 1 : 0;
     if (difference.is_at_corner) continue;
     result.deviation = attn::maximum({result.deviation, std::abs(difference.slope - gradient.elements[i])});
@@ -186,6 +369,10 @@ MovedDeviation deviation_of_all(Mover& mover, const Gradient& gradient, attn::Ra
 }
 
 }  // namespace
+
+std::shared_ptr<FormulasAgain> formulas_again(const formula::Sheet& sheet, const std::string& loss) {
+  return std::make_shared<FormulasAgain>(sheet, loss);
+}
 
 MovedCheck check_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients) {
   Mover mover(bench, forward);

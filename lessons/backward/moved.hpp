@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "formula/sheet.hpp"
 #include "lessons/backward/gradients.hpp"
 
 namespace lessons {
@@ -31,16 +33,22 @@ struct Move {
   }
 };
 
+/// The formulas of a sheet that lead to the step `loss`, in float64: a forward pass, of which what follows
+/// from a tensor that is moved is computed again.
+class FormulasAgain;
+std::shared_ptr<FormulasAgain> formulas_again(const formula::Sheet& sheet, const std::string& loss);
+
 /// A forward pass that is run again with a tensor moved.
 struct ForwardPass {
   /// Runs it on the mute workbench, its inputs as `move` has them, and returns the loss.
-  std::function<double(Workbench& mute, const Move& move)> loss;
+  std::function<double(Workbench& mute, const Move& move)> loss{};
   double magnitude = 1.0;  ///< what the terms of the loss sum up to without their signs
 
   /// Steps whose numbers a difference may move by little, because what follows is curved: scores, the rows of
   /// layer norms, gates. A step of `of_its_size` may move by that share of its largest number.
   std::vector<std::string> curved{}, of_its_size{};
   std::vector<std::string> with_corner{};  ///< steps after ReLU: none of their numbers may leave or reach 0
+  std::shared_ptr<FormulasAgain> formulas{};  ///< in the place of `loss`
 };
 
 /// How far a gradient is from central differences of the loss, and how far it may be.

@@ -50,7 +50,7 @@ Tensor<3> show_d_vectors(Workbench& bench, Gradients& gradients, const Projected
           from.goes_elsewhere ? "The residual connection has another part."
                               : "The layer below gets it as d_output."),
       .worked = attn::worked_linear_backward_input(products)};
-  const auto mistakes = mistakes_of_d_vectors(uses);
+  const auto mistakes = mistakes_of_d_vectors(bench, uses);
   return from.goes_elsewhere ? bench.trace.step(about, sum, mistakes)
                              : gradients.show(X.id, about, sum, mistakes);
 }
@@ -64,7 +64,7 @@ Tensor<2> show_weight_gradient(Workbench& bench, Gradients& gradients, const std
   about.from = {x.id, d_y.id};
   about.worked = attn::worked_linear_backward_weight({x.id, x.tensor}, {d_y.id, d_y.tensor});
   return gradients.show(W, about, attn::linear_backward_weight(x.tensor, d_y.tensor),
-                        mistakes_of_weight_gradient(x.tensor, d_y.tensor));
+                        mistakes_of_weight_gradient(bench, x.tensor, d_y.tensor));
 }
 
 void show_bias_gradient(Gradients& gradients, const std::string& b, const Named& d_y,
@@ -76,7 +76,8 @@ void show_bias_gradient(Gradients& gradients, const std::string& b, const Named&
                   .axes = {axis},
                   .note = "The bias is added to every row.",
                   .worked = attn::worked_linear_backward_bias({d_y.id, d_y.tensor})},
-                 attn::linear_backward_bias(d_y.tensor), mistakes_of_bias_gradient(d_y.tensor));
+                 attn::linear_backward_bias(d_y.tensor),
+                 mistakes_of_bias_gradient(gradients.bench(), d_y.tensor));
 }
 
 ProjectionGradients projection_backward(Workbench& bench, Gradients& gradients, const ProjectedFrom& from,

@@ -72,7 +72,7 @@ Tensor<3> layer_norm_back(Gradients& gradients, const Named& x, const std::strin
                   .axes = {"d_model"},
                   .note = "One gain serves a column of all words, so their gradients add up.",
                   .worked = attn::worked_layer_norm_backward_gain(known_x, known_d_y)},
-                 d_gain, mistakes_of_gain_gradient(x.tensor, d_y.tensor));
+                 d_gain, mistakes_of_gain_gradient(gradients.bench(), x.tensor, d_y.tensor));
   gradients.show(norm + "/bias",
                  {.title = "How the loss changes with the bias",
                   .formula = fmt::format("Σ {} over all words", d_y.id),
@@ -80,7 +80,7 @@ Tensor<3> layer_norm_back(Gradients& gradients, const Named& x, const std::strin
                   .axes = {"d_model"},
                   .note = "The bias is added to every row.",
                   .worked = attn::worked_linear_backward_bias(known_d_y)},
-                 d_bias, mistakes_of_bias_gradient(d_y.tensor));
+                 d_bias, mistakes_of_bias_gradient(gradients.bench(), d_y.tensor));
   const auto gain_id = norm + "/gain";
   return gradients.show(
       x.id,

@@ -47,6 +47,9 @@ void DocumentRun::tell(const document::Document& document) {
   meanings_.read_front(document);
   for (const auto& name : document::cut_at_commas(document.front("code")))
     results_.push_back(meanings_.step_named(name));
+  std::string forward;
+  for (const auto& name : document::cut_at_commas(document.front("forward code")))
+    forward = meanings_.step_named(name);
   steps_.tell_definitions();
   const auto sections = outline_.sections_of(document.blocks, {});
   outline_.require_steps_of_remarks();
@@ -58,7 +61,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell(sections[i], std::span(sections).subspan(i + 1));
     if (i != last_step) continue;
     steps_.require_all_defined();
-    if (!bench().is_mute()) tell_code_of(bench(), sheet(), results_, steps_.hidden());
+    if (!bench().is_mute()) tell_code_of(bench(), sheet(), {results_, forward, steps_.hidden()});
   }
 }
 
@@ -76,9 +79,11 @@ void DocumentRun::settle_page(const std::vector<Section>& sections) {
   for (const auto& section : sections) {
     if (section.is_left_out) continue;
     settle_section(section, page, claims);
-    for (const auto* call : section.of(Kind::call))
+    for (const auto* call : section.of(Kind::call)) {
+      claims.insert(claims.end(), call->call.arguments.begin(), call->call.arguments.end());
       if (!outline_.has(section, call, "with --all"))
         page.push_back({.id = call->call.name, .in_one_line = outline_.has(section, call, "one line")});
+    }
   }
   bench().trace.page(std::move(page), std::move(claims));
 }

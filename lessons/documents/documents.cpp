@@ -77,8 +77,8 @@ struct Choices {
   const Options& options;
 
   /// What a condition is in every run with these choices. The options that the lesson does not take are what
-  /// they always are; of the others it counts here whether a dimension is given, and whether there is a
-  /// model. None where it depends on the run.
+  /// they always are; of the others it counts here whether a dimension or a second sentence is given, and
+  /// whether there is a model. None where it depends on the run.
   std::optional<double> always(const formula::Expr& x) const {
     if (x->op == formula::Op::number) return x->number;
     if (x->op == formula::Op::name) return always(x->name);
@@ -101,6 +101,7 @@ struct Choices {
  private:
   std::optional<double> always(const std::string& name) const {
     if (name == "trained") return options.model.has_value();
+    if (name == "source") return option_in_formulas(options, name);
     if (name.ends_with("=given")) return option_in_formulas(options, name);
     auto key = name.substr(0, name.find('='));
     std::replace(key.begin(), key.end(), '_', '-');

@@ -80,8 +80,10 @@ Trained trained_of(std::string_view model, const LessonCode& code) {
   Trained trained{.task = parts.at(0), .give = code.give, .hand_made = code.hand_made};
   const std::map<std::string_view, Reads> readers = {
       {"english", Reads::english}, {"pairs", Reads::pairs}, {"alike", Reads::alike}};
-  const std::map<std::string_view, std::string_view*> names = {
-      {"name", &trained.name}, {"words", &trained.words}, {"target words", &trained.target_words}};
+  const std::map<std::string_view, std::string_view*> names = {{"name", &trained.name},
+                                                               {"words", &trained.words},
+                                                               {"target words", &trained.target_words},
+                                                               {"seed draws", &trained.seed_draws}};
   constexpr std::string_view equals = " = ";
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto at = parts[i].find(equals);
@@ -96,7 +98,7 @@ Trained trained_of(std::string_view model, const LessonCode& code) {
     else
       throw attn::Error(
           fmt::format("model: a reader of {} is unknown; valid: english, pairs, alike, name = "
-                      "…, words = …, target words = …, replaceable = …",
+                      "…, words = …, target words = …, seed draws = …, replaceable = …",
                       parts[i]));
   }
   return trained;
@@ -148,10 +150,10 @@ const Functions& functions_of_all() {
   return functions;
 }
 
-constexpr std::array keys = {"title", "teaches", "options",       "defaults",  "example",
-                             "model", "probe",   "probe results", "worksheet", "worksheet given",
-                             "code",  "lines",   "follow",        "axes",      "set",
-                             "page",  "after",   "sentences",     "at least",  "nan"};
+constexpr std::array keys = {
+    "title",         "teaches",   "options",         "defaults",  "example",  "model",        "probe",
+    "probe results", "worksheet", "worksheet given", "code",      "lines",    "follow",       "axes",
+    "set",           "page",      "after",           "sentences", "at least", "forward code", "nan"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -178,6 +180,8 @@ void require_known_keys(const document::Document& document) {
     if (document.front(key).empty())
       throw document::Error({document.file}, fmt::format("the front matter has no {0}; valid: {0}: …", key));
 }
+
+}  // namespace
 
 Lesson lesson_of(const document::Document& document, std::string_view name, const LessonCode& code) {
   require_known_keys(document);
@@ -212,8 +216,6 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
         Worksheet{from_front(document, "worksheet", options), cut(document.front("worksheet given"))};
   return lesson;
 }
-
-}  // namespace
 
 Lesson lesson_of(const std::string& name, const LessonCode& code) {
   const auto& document = document_named(name + ".md");

@@ -22,6 +22,9 @@ struct LessonCode {
 /// does not understand.
 Lesson lesson_of(const std::string& name, const LessonCode& code);
 
+/// The same of a document that is a part of the lesson `name`, which lives as long.
+Lesson lesson_of(const document::Document& document, std::string_view name, const LessonCode& code);
+
 /// The lesson that the document in a file states, without C++ of its own. Its name is the path. Throws the
 /// same.
 Lesson lesson_of_file(const std::string& path);

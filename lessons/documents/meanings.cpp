@@ -217,7 +217,13 @@ formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) c
 }
 
 bool Meanings::holds(const std::optional<formula::Expr>& condition, const Scope& scope) {
-  return !condition || number(*condition, scope) != 0.0;
+  const std::function<formula::Expr(const formula::Expr&)> with_options = [&](const formula::Expr& x) {
+    if (x->op == formula::Op::over) return x;
+    const bool is_axis = x->op == formula::Op::name && sheet_.has_axis(x->name);
+    const auto option = is_axis ? option_in_formulas(bench_.options, x->name) : std::nullopt;
+    return option ? formula::Expr(*option) : formula::with_parts(x, with_options);
+  };
+  return !condition || number(with_options(*condition), scope) != 0.0;
 }
 
 double Meanings::number(const formula::Expr& x, const Scope& scope) {
@@ -284,7 +290,11 @@ std::size_t Meanings::last_place(const std::string& axis) const {
 std::optional<attn::Index> Meanings::followed(const std::string& follow, const formula::Axes& axes,
                                               const Scope& scope) {
   std::map<std::string, formula::Expr> own;
-  for (const auto& one : document::cut_at_commas(follow)) {
+  const std::string condition = " if ";
+  const auto end = std::min(follow.find(condition), follow.size());
+  const bool counts =
+      end == follow.size() || holds(formula::parse(follow.substr(end + condition.size())), scope);
+  for (const auto& one : document::cut_at_commas(counts ? follow.substr(0, end) : "")) {
     const auto definition = formula::parse_definition(one);
     const auto axis = scope.name_of(definition.name);
     own.emplace(axis.substr(axis.rfind('/') + 1), definition.expr);

@@ -1,7 +1,7 @@
 #include "lessons/documents/page_code.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "attn/text/width.hpp"
@@ -132,31 +132,50 @@ std::set<std::string> ends_of(const std::vector<formula::Definition>& steps,
   return ends;
 }
 
+bool goes_over_samples(const formula::Expr& x) {
+  return (x->op == formula::Op::over && x->axis == "batch") ||
+         std::any_of(x->parts.begin(), x->parts.end(), goes_over_samples);
+}
+
 }  // namespace
 
-void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
-                  const std::set<std::string>& hidden) {
+void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPage& code) {
   const auto& steps = sheet.definitions();
-  const auto ends = ends_of(steps, results);
+  const auto ends = ends_of(steps, code.results);
+  const auto forward = needed_for(steps, [&](const auto& name) { return name == code.forward; });
   const auto needed = needed_for(steps, [&](const auto& name) { return ends.count(name) > 0; });
-  const auto shown = needed_for(steps, [&](const auto& name) { return hidden.count(name) == 0; });
-  const bool is_xtensor = bench.options.code == "xtensor";
-  std::vector<std::string> lines, others;
+  const auto shown = needed_for(steps, [&](const auto& name) { return code.hidden.count(name) == 0; });
+  const bool is_xtensor = bench.options.code == "xtensor", is_of_one_sample = bench.plan.is_batched();
+  std::map<std::string, std::vector<std::string>> lines, functions;  // by the group of the note
+  std::set<std::string> known;
   std::set<std::string> functions;  // which the lines call, and have already
   for (const auto& step : steps) {
     if (needed.count(step.name) + shown.count(step.name) == 0) continue;
-    auto& list = needed.count(step.name) > 0 ? lines : others;
+    if (is_of_one_sample && goes_over_samples(step.expr)) continue;
+    const std::string group = forward.count(step.name) > 0  ? "forward"
+                              : needed.count(step.name) > 0 ? ""
+                                                            : "rest";
+    auto& list = lines[group];
     if (!is_xtensor)
-      for (const auto& line : formula::numpy_functions(step))
-        if (functions.insert(line).second) list.push_back(line);
+      for (const auto& line : formula::numpy_functions(step)) functions[group].push_back(line);
     const auto of_step =
         is_xtensor ? formula::xtensor_lines(sheet, step, true) : formula::numpy_lines(sheet, step, true);
     list.insert(list.end(), of_step.begin(), of_step.end());
   }
-  if (!is_xtensor) lines = with_projections_joined(lines);
-  if (!lines.empty()) bench.code(cut_to_page(with_aligned_equals(std::move(lines))));
-  if (!others.empty())
-    bench.trace.within("rest", [&] { bench.code(cut_to_page(with_aligned_equals(std::move(others)))); });
+  for (const std::string group : {"forward", "", "rest"}) {
+    auto of_group = lines[group];
+    if (of_group.empty()) continue;
+    if (!is_xtensor && group != "rest") of_group = with_projections_joined(of_group);
+    of_group = cut_to_page(with_aligned_equals(std::move(of_group)));
+    std::vector<std::string> called;
+    for (const auto& line : functions[group])
+      if (known.insert(line).second) called.push_back(line);
+    of_group.insert(of_group.begin(), called.begin(), called.end());
+    if (group.empty() && !forward.empty())
+      of_group.insert(of_group.begin(),
+                      "# what is not computed here comes from the forward pass (see --all)");
+    group.empty() ? bench.code(of_group) : bench.trace.within(group, [&] { bench.code(of_group); });
+  }
 }
 
 }  // namespace lessons

@@ -9,9 +9,15 @@
 
 namespace lessons {
 
+/// What the page's code computes.
+struct CodeOfPage {
+  std::vector<std::string> results{};  ///< the steps with which it ends, of which the run has some
+  std::string forward{};               ///< the step up to which the code is a note of its own
+  std::set<std::string> hidden{};      ///< steps that are there only where others need them
+};
+
 /// The page's code behind the last step: the formulas that lead to those of `results` that the run has, or to
-/// its last step; the others under `rest`. Those that are hidden are there where others need them.
-void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
-                  const std::set<std::string>& hidden);
+/// its last step, without those that lead to `forward`; these are under `forward`, all others under `rest`.
+void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPage& code);
 
 }  // namespace lessons

@@ -19,6 +19,13 @@ formula::Expr without_symbols(const formula::Expr& x) {
   return formula::with_parts(x, without_symbols);
 }
 
+/// Without sums over the samples where there is one.
+formula::Expr of_one_sample(const formula::Expr& x, const formula::Sheet& sheet) {
+  const auto result = formula::with_parts(x, [&](const auto& part) { return of_one_sample(part, sheet); });
+  const bool is_sum = x->op == formula::Op::over && x->name == "sum" && x->axis == "batch";
+  return is_sum && sheet.size_of(x->axis) == 1 ? result->parts[0] : result;
+}
+
 /// With the names that tensors and axes have in that group.
 formula::Expr without_group(const formula::Expr& x, const std::string& group) {
   formula::Node node =
@@ -68,7 +75,7 @@ void add_formula(attn::About& about, const formula::Definition& definition, cons
   about.formula = shapes_on_page(definition, sheet);
   if (!about.formula.empty()) return;
   const auto group = definition.name.substr(0, definition.name.rfind('/') + 1);
-  for (const auto& form : forms_on_page(without_group(definition.expr, group), sheet)) {
+  for (const auto& form : forms_on_page(without_group(of_one_sample(definition.expr, sheet), group), sheet)) {
     if (!about.formula.empty()) about.formula += " = ", about.mathml += "<mo>=</mo>";
     about.formula += formula::page_text(form);
     about.mathml += formula::mathml(form);

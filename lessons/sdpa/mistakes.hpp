@@ -11,10 +11,6 @@ namespace lessons {
 /// are no documents. Ranks 3 and 4, as in sdpa.hpp. What is passed by reference must live as long as the
 /// mistakes.
 
-/// Of the gradient that goes back through the scale [batch…×query×key]: divided by something else than √d_k.
-template <std::size_t N>
-attn::Mistakes mistakes_of_divisor(const Workbench& bench, const Tensor<N>& d_scaled, std::size_t d_k);
-
 /// Of `masked`. scaled [batch…×query×key], mask [batch×query×key].
 template <std::size_t N>
 attn::Mistakes mistakes_of_masked(const Workbench& bench, const Tensor<N>& scaled, const Mask<3>& mask);

@@ -207,6 +207,56 @@ TEST_CASE("a lesson of the lab is checked by its name or its file") {
   CHECK(output_of("lesson check " ATTNLAB_ROOT "/lessons/stability.md") == said);
 }
 
+TEST_CASE(
+    "a lesson that goes back has its forward pass as code of its own, and a loss over all samples in none") {
+  const Folder folder;
+  const auto file = folder.write("back.md", R"(---
+title: back through a product
+teaches: The gradient of a matrix.
+options: sentence, source, target, d-model, d-v
+defaults: --source "a b" --target c --d-model 2 --d-v 2
+forward code: output
+code: d_W
+---
+
+# The idea  {#idea}
+
+{if source}Two sentences.{end}{if not source}One sentence.{end}
+
+## The words
+
+    X_source[source, d_model]: embedding
+
+## What makes values
+
+    W[d_model, d_v]: weight
+
+## The values
+
+    output[source, d_v] = sum(d_model) X_source * W
+
+## What the loss says of them
+
+    d_output[source, d_v]: normal
+
+## What it says of one more step
+
+    d_half[source, d_v] = d_output / 2
+
+## How it changes with W  {for all samples}
+
+    d_W[d_model, d_v] = sum(batch, source) X_source * d_half
+)");
+  const auto page = output_of("run " + file);
+  CHECK_THAT(page, Contains("Two sentences.") && !Contains("One sentence."));
+  CHECK_THAT(page, Contains("comes from the forward pass") && Contains("d_W    = X_source.T @ d_half") &&
+                       Contains("d_W = X_sourceᵀ d_half") && !Contains("X_source @ W"));
+  CHECK_THAT(output_of("run " + file + " --all"), Contains("forward\n  output = X_source @ W\n"));
+  CHECK_THAT(output_of("run " + file + " --source 'a b' --target c --source d --target e"),
+             Contains("\n  d_half = d_output / 2\n") && !Contains("X_source.T") &&
+                 Contains("d_W = Σ_batch X_sourceᵀ d_half"));
+}
+
 TEST_CASE("what is wrong with a document is said with its line and column, and with what would be valid") {
   struct Fault {
     std::string old, text, place, message;

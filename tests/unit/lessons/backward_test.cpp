@@ -32,9 +32,14 @@ lessons::Options at_temperature(double temperature, const std::string& dtype = "
   return options;
 }
 
+struct Inputs {
+  Tensor<3> Q, K, V;
+  std::optional<Mask<3>> mask;
+};
+
 /// Attention forward and backward as the page computes them, told to nobody.
 struct Case {
-  lessons::AttentionInputs in;
+  Inputs in;
   Tensor<3> d_output;
   lessons::Attention<3> attention;
   double temperature = 1.0;
@@ -69,7 +74,7 @@ struct Case {
   }
 };
 
-Case case_of(const lessons::AttentionInputs& in, double temperature) {
+Case case_of(const Inputs& in, double temperature) {
   Page page("backward", at_temperature(temperature));
   const auto shape = in.Q.shape();
   return {in, random_tensor<3>({shape[0], shape[1], in.V.shape(2)}, 4),

@@ -5,7 +5,7 @@
 
 #include "fast/train/encoder_decoder.hpp"
 #include "fast/train/transformer.hpp"
-#include "lessons/backward/gradients.hpp"
+#include "formula/gradient.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 #include "tests/unit/fast/train/lesson_weights.hpp"
