@@ -148,7 +148,6 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPag
   const bool is_xtensor = bench.options.code == "xtensor", is_of_one_sample = bench.plan.is_batched();
   std::map<std::string, std::vector<std::string>> lines, functions;  // by the group of the note
   std::set<std::string> known;
-  std::set<std::string> functions;  // which the lines call, and have already
   for (const auto& step : steps) {
     if (needed.count(step.name) + shown.count(step.name) == 0) continue;
     if (is_of_one_sample && goes_over_samples(step.expr)) continue;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "formula/functions.hpp"
@@ -293,6 +294,27 @@ class Detective {
     return std::nullopt;
   }
 
+  /// Where along one axis alone their numbers differ from the right ones, as conditions on its position: at
+  /// one entry, before one or from one on.
+  std::vector<Expr> places_that_differ() const {
+    std::vector<Expr> conditions;
+    for (std::size_t i = 0; i < definition_.axes.size(); ++i) {
+      const auto& places = differing_[i];
+      const auto length = theirs_.shape[i], count = places.size();
+      if (count == 0 || count == length) continue;
+      const auto place = position(definition_.axes[i]);
+      const auto first = static_cast<double>(*places.begin()), last = static_cast<double>(*places.rbegin());
+      if (last - first + 1.0 != static_cast<double>(count)) continue;
+      if (count == 1)
+        conditions.push_back(call("=", {place, first}));
+      else if (first == 0.0)
+        conditions.push_back(call("<", {place, last + 1.0}));
+      else if (last + 1.0 == static_cast<double>(length))
+        conditions.push_back(call("<=", {first, place}));
+    }
+    return conditions;
+  }
+
  private:
   static std::vector<double> numbers_of(const View& view) {
     std::vector<double> numbers;
@@ -327,8 +349,12 @@ class Detective {
     const auto& right = sheet_.tensor(definition_.name);
     std::vector<attn::Index> differ;
     attn::Index at(theirs_.shape.size());
+    differing_.resize(at.size());
     for (std::size_t i = attn::element_count(theirs_.shape); i-- > 0;) {
-      if (!agree(right.at(at), theirs_.at(at))) differ.push_back(at);
+      if (!agree(right.at(at), theirs_.at(at))) {
+        differ.push_back(at);
+        for (std::size_t axis = 0; axis < at.size(); ++axis) differing_[axis].insert(at[axis]);
+      }
       for (std::size_t axis = at.size(); axis-- > 0 && ++at[axis] == theirs_.shape[axis];) at[axis] = 0;
     }
     if (differ.empty()) return;
@@ -352,7 +378,25 @@ class Detective {
   double tolerance_;
   double largest_ = 0.0;  ///< where the right one is finite: a fill of −1e9 excuses nothing
   std::vector<attn::Index> asked_;
+  std::vector<std::set<std::size_t>> differing_;  ///< by axis, the places of entries that differ
 };
+
+/// What may stand in a part of a tensor, the rest being right: 0, what stands at another place, or what
+/// another formula gives.
+std::vector<Definition> edits_in_part(const Sheet& sheet, const Definition& definition, const Expr& condition,
+                                      const std::vector<Definition>& edits) {
+  const auto& right = definition.expr;
+  std::vector<Definition> parts;
+  const auto add = [&](const Expr& other) {
+    parts.push_back({definition.name, definition.axes, call("where", {condition, other, right})});
+  };
+  add(0.0);
+  for (const auto& axis : definition.axes)
+    for (const double place : {0.0, static_cast<double>(sheet.size_of(axis)) - 1.0})
+      add(at_positions(right, {{axis, place}}));
+  for (const auto& edit : edits) add(edit.expr);
+  return parts;
+}
 
 /// Each formula with one constant of it open, as a function of that constant: those that stand in it, lengths
 /// and their roots too, and a factor and a term of the whole.
@@ -423,6 +467,10 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
   solve([&](double c) { return definition.expr * c; });
   solve([&](double c) { return definition.expr + c; });
   if (!found.empty()) return found;
+
+  for (const auto& condition : detective.places_that_differ())
+    for (const auto& edit : edits_in_part(sheet, definition, condition, first))
+      if (!is_over() && detective.gives(edit)) return {edit};
 
   for (const auto& operand : operands(definition.expr)) {
     const auto joint = with_written_out(sheet, definition, operand);

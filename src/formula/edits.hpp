@@ -13,9 +13,9 @@ namespace formula {
 std::vector<Definition> edits_of(const Sheet& sheet, const Definition& definition);
 
 /// Those that reproduce `theirs` to within `tolerance` of its largest number, simplest first: single ones,
-/// those with one constant that is solved for; where there are none, single ones of the formula with one
-/// operand written out; then pairs. None where `theirs` is what
-/// the formula gives. Gives up after `seconds`.
+/// those with one constant that is solved for; where there are none, one that is made in a part alone (a
+/// sample, a head, some rows), or 0 there; then single ones of the formula with one operand written out; then
+/// pairs. None where `theirs` is what the formula gives. Gives up after `seconds`.
 std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& definition, const View& theirs,
                                     double tolerance, double seconds = 2.0);
 
