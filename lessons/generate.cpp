@@ -380,13 +380,7 @@ Named read_tokens(Workbench& bench, const CausalDecoder& decoder, std::size_t nu
       if (bench.options.model && number == 1 && layer == layer_on_page(bench.options))
         show_what_is_kept(bench, decoder, decoding, cache, attention.scaled);
 
-      const auto sum =
-          residual(bench,
-                   {.id = "residual",
-                    .title = step.either("Added to the tokens' rows", "Added to the token's own row"),
-                    .axes = {"query", "d_model"}},
-                   x, {"output", output});
-      return {group + "residual", sum.tensor};
+      return {group + "residual", residual(bench, x, output)};
     });
   }
   return x;

@@ -25,7 +25,6 @@
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/self_attention.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/transformer_block.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
@@ -111,26 +110,27 @@ void explain_parameters(Workbench& bench) {
           biases);
 }
 
-void set_heads(DocumentRun& run, const Heads& heads, const MultiHeadWeights& weights) {
+void set_heads(DocumentRun& run, const Heads& heads, const MultiHeadWeights& weights,
+               const std::string& prefix = "") {
   run.set("many_heads", 1.0);
   const auto kv_head = kv_head_axis(heads);
   run.axis("head", heads.query);
-  run.axis(kv_head, heads.key_value);
+  run.axis("kv_head", heads.key_value);
   run.axis("d_k", weights.W_Q.shape(1) / heads.query);
   run.axis("d_v", weights.W_O.shape(0) / heads.query);
-  set_view(run, "W_Q", {"d_model", "head·d_k"}, weights.W_Q);
-  set_view(run, "W_K", {"d_model", kv_head + "·d_k"}, weights.W_K);
-  set_view(run, "W_V", {"d_model", kv_head + "·d_v"}, weights.W_V);
-  set_bias(run, "b_Q", "head·d_k", weights.b_Q);
-  set_bias(run, "b_K", kv_head + "·d_k", weights.b_K);
-  set_bias(run, "b_V", kv_head + "·d_v", weights.b_V);
-  run.set("rotary", weights.angles.has_value());
-  if (weights.angles) set_view(run, "angles", {"position", "pair"}, *weights.angles);
+  set_view(run, prefix + "W_Q", {"d_model", "head·d_k"}, weights.W_Q);
+  set_view(run, prefix + "W_K", {"d_model", kv_head + "·d_k"}, weights.W_K);
+  set_view(run, prefix + "W_V", {"d_model", kv_head + "·d_v"}, weights.W_V);
+  set_bias(run, prefix + "b_Q", "head·d_k", weights.b_Q);
+  set_bias(run, prefix + "b_K", kv_head + "·d_k", weights.b_K);
+  set_bias(run, prefix + "b_V", kv_head + "·d_v", weights.b_V);
+  run.set(prefix + "rotary", weights.angles.has_value());
+  if (weights.angles) set_view(run, prefix + "angles", {"position", "pair"}, *weights.angles);
 }
 
-void set_output_weights(DocumentRun& run, const LinearMap& to_output) {
-  set_view(run, "W_O", {"head·d_v", "d_model"}, to_output.W);
-  set_bias(run, "b_O", "d_model", to_output.b);
+void set_output_weights(DocumentRun& run, const LinearMap& to_output, const std::string& prefix = "") {
+  set_view(run, prefix + "W_O", {"head·d_v", "d_model"}, to_output.W);
+  set_bias(run, prefix + "b_O", "d_model", to_output.b);
 }
 
 /// Where each query head has keys of its own, their axis is called `head`, too.
@@ -224,6 +224,24 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
   return multihead_attention(bench, X_query, X_key, weights, heads_of(bench, weights), mask);
 }
 
+void set_multihead_weights(DocumentRun& run, const std::string& prefix, const MultiHeadWeights& weights) {
+  set_heads(run, heads_of(run.bench(), weights), weights, prefix);
+  set_output_weights(run, weights.O(), prefix);
+}
+
+MultiHeadAttention take_multihead_attention(DocumentRun& run, const std::string& prefix) {
+  const auto of_heads = [&](const char* name) { return run.take<4>(prefix + name); };
+  MultiHeadAttention shown{
+      run.take<3>(prefix + "Q"),     of_heads("Q_heads"), of_heads("K_heads"), of_heads("V_heads"), {},
+      run.take<3>(prefix + "output")};
+  shown.attention.scores = of_heads("scores");
+  shown.attention.scaled = of_heads("scaled");
+  if (run.sheet().definition_of(prefix + "masked") != nullptr) shown.attention.masked = of_heads("masked");
+  shown.attention.weights = of_heads("weights");
+  shown.attention.output = of_heads("heads");
+  return shown;
+}
+
 std::vector<Input> multihead_input_list() {
   return {{"W_Q", {"d_model", "head·d_k"}, Draw::weight},
           {"W_K", {"d_model", "kv_head·d_k"}, Draw::weight},
@@ -240,10 +258,11 @@ std::vector<Input> multihead_bias_list() {
 
 namespace {
 
-MultiHeadWeights weights_of(const DocumentRun& run) {
-  const auto weight = [&](const char* name) { return run.copy_of<double, 2>(name); };
+MultiHeadWeights weights_of(const DocumentRun& run, const std::string& prefix = "") {
+  const auto weight = [&](const char* name) { return run.copy_of<double, 2>(prefix + name); };
   const auto bias = [&](const char* name) {
-    return run.sheet().find(name) == nullptr ? std::nullopt : std::optional(run.copy_of<double, 1>(name));
+    return run.sheet().find(prefix + name) == nullptr ? std::nullopt
+                                                      : std::optional(run.copy_of<double, 1>(prefix + name));
   };
   return {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O"),
           bias("b_Q"),   bias("b_K"),   bias("b_V"),   bias("b_O")};
@@ -293,9 +312,15 @@ void add_multihead(Functions& functions, const std::string& X_query, const std::
             run.mask());
     };
   if (X_query == X_key) return;
-  functions.mistakes["output"] = [=](DocumentRun& run, const std::string&) -> attn::Mistakes {
+  add_cross_attends_itself(functions, X_query, "");
+}
+
+void add_cross_attends_itself(Functions& functions, const std::string& X_query, const std::string& prefix) {
+  functions.mistakes["output"] = [=](DocumentRun& run, const std::string& id) -> attn::Mistakes {
+    if (id != prefix + "output") return {};
     return {
-        {"cross-attends-itself", [&bench = run.bench(), X = tokens(run, X_query), weights = weights_of(run)] {
+        {"cross-attends-itself", [&bench = run.bench(), X = Named{X_query, run.copy_of<double, 3>(X_query)},
+                                  weights = weights_of(run, prefix)] {
            return output_of_itself(bench, X, weights, {bench.heads(), bench.kv_heads()});
          }}};
   };

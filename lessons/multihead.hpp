@@ -87,8 +87,16 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
 MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, const Named& X_key,
                                        const MultiHeadWeights& weights, const std::optional<Mask<3>>& mask);
 
+/// What the part attention_in_heads.md takes and makes in the group `prefix` of a run, with the heads of the
+/// options.
+void set_multihead_weights(DocumentRun& run, const std::string& prefix, const MultiHeadWeights& weights);
+MultiHeadAttention take_multihead_attention(DocumentRun& run, const std::string& prefix);
+
 /// Multi-head attention of the sentence `X` in NumPy, as these options have it.
 std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask);
+
+/// The biases of multi-head attention that are given in the group "attention/": "b_Q", …
+std::vector<std::string> given_biases(const Workbench& bench, const std::string& group);
 
 /// "W_Q, W_K, W_V, W_O [4×4]", or the shape of each where they are not alike.
 std::string shapes_of_projections(const Workbench& bench);
@@ -109,8 +117,12 @@ void claim_kv_heads(Workbench& bench, const Named& X_query, const Named& X_key,
 /// that call other code, and mistakes in `output`.
 void add_multihead(Functions& functions, const std::string& X_query, const std::string& X_key);
 
-/// Lessons that are documents: multihead.md.
+/// The mistake `cross-attends-itself` in the step `output` of the group `prefix`, which reads these queries.
+void add_cross_attends_itself(Functions& functions, const std::string& X_query, const std::string& prefix);
+
+/// Lessons that are documents: multihead.md, classifier.md.
 const Lesson& multihead_lesson();
+const Lesson& classifier_lesson();
 
 /// Gives X and the weights of all heads of the second layer of the model about.
 void give_about_heads(ModelInputs& inputs);

@@ -18,13 +18,13 @@
 #include "lessons/multihead.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/transformer_block.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/diagnosis/listed.hpp"
 
 namespace lessons {
 
-extern const Lesson seq2seq, transformer_block, classifier, generate, efficient, ring, patterns, training,
-    complexity;
+extern const Lesson seq2seq, generate, efficient, ring, patterns, training, complexity;
 
 namespace {
 
@@ -41,8 +41,8 @@ std::vector<const Lesson*> lessons_of_the_program() {
       &multihead_lesson(),
       &positional_lesson(),
       &seq2seq,
-      &transformer_block,
-      &classifier,
+      &transformer_block_lesson(),
+      &classifier_lesson(),
       &generate,
       &efficient,
       &ring,

@@ -14,7 +14,6 @@
 #include "lessons/backward/recomputation.hpp"
 #include "lessons/backward/transformer_block.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/transformer_block/numpy.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
@@ -59,7 +58,7 @@ void choose_block_backward_page(Workbench& bench) {
     page.insert(page.end(), steps.begin(), steps.end());
   };
   const auto note_of = [](const attn::Event& event) { return event.note; };
-  if (norm_comes_first(bench)) {
+  if (is_pre_norm(bench)) {
     add({{"d_residual_2", note_of}});
     add(network);
     add({without_table("d_norm_2"), sized("norm_2/d_gain"), in_one_line("norm_2/d_bias"), {"d_residual_1"}});
@@ -100,7 +99,7 @@ std::vector<std::string> block_backward_flow(const Workbench& bench) {
   const auto rows = fmt::format("[{}×{}]", n, bench.d_model());
   const auto hidden = fmt::format("[{}×{}]", n, *bench.options.d_ff);
   std::vector<std::string> lines;
-  if (norm_comes_first(bench)) {
+  if (is_pre_norm(bench)) {
     add_fork(lines, "d_output = d_residual_2 ", "ffn → d_norm_2 → LN ", "d_residual_1 " + rows);
     add_fork(lines, "d_residual_1 ", "attention → d_norm_1 → LN ", "d_X " + rows);
   } else {
@@ -108,7 +107,7 @@ std::vector<std::string> block_backward_flow(const Workbench& bench) {
     add_fork(lines, "d_norm_1 " + rows + " → LN → d_residual_1 ", "attention ", "d_X " + rows);
   }
   lines.push_back(fmt::format("ffn: d_W_2, ffn/d_hidden {} → ffn/d_linear → d_W_1, {}", hidden,
-                              norm_comes_first(bench) ? "d_norm_2" : "d_norm_1"));
+                              is_pre_norm(bench) ? "d_norm_2" : "d_norm_1"));
   return lines;
 }
 
@@ -117,7 +116,12 @@ std::vector<std::string> backward_functions(const Workbench& bench) {
   const auto kv_heads = bench.kv_heads(), group = bench.heads() / kv_heads;
   const auto as_heads = group == 1 ? std::string() : fmt::format(", {}", kv_heads);
   const bool takes_biases = !given_biases(bench, "attention/").empty();
-  std::vector<std::string> lines = {
+  auto lines = softmax_code();
+  std::vector<std::string> begin = {
+      "",
+      fmt::format("def split(x, heads={}):", bench.heads()),
+      "    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)",
+      "",
       "def LN_back(d_y, x, gain):",
       "    centred = x - x.mean(axis=1, keepdims=True)",
       "    sigma = np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5)",
@@ -133,7 +137,8 @@ std::vector<std::string> backward_functions(const Workbench& bench) {
                         as_heads)
           : fmt::format("    Q, K, V = split(x @ W_Q), split(x @ W_K{0}), split(x @ W_V{0})", as_heads)};
   if (group > 1)
-    lines.push_back(fmt::format("    K, V = K.repeat({0}, axis=0), V.repeat({0}, axis=0)", group));
+    begin.push_back(fmt::format("    K, V = K.repeat({0}, axis=0), V.repeat({0}, axis=0)", group));
+  lines.insert(lines.end(), begin.begin(), begin.end());
   const std::vector<std::string> rest = {
       "    weights = softmax(np.where(mask, Q @ K.transpose(0, 2, 1) / np.sqrt(Q.shape[2]), -np.inf))",
       "    d_heads = split(d_output @ W_O.T)",
@@ -172,9 +177,8 @@ std::vector<std::string> norm_lines(const Workbench& bench, const std::string& d
 }
 
 void show_block_backward_code(Workbench& bench, const std::optional<Mask<3>>& mask) {
-  bench.trace.within("forward", [&] { show_block_code(bench, mask); });
   bench.trace.within("functions", [&] { bench.code(backward_functions(bench)); });
-  const bool is_pre = norm_comes_first(bench), is_relu = activation_of(bench) == attn::Activation::relu;
+  const bool is_pre = is_pre_norm(bench), is_relu = activation_of(bench) == attn::Activation::relu;
   const bool is_one_sample = !bench.plan.is_batched();
   const std::string read = is_pre ? "norm_2" : "norm_1", attended = is_pre ? "norm_1" : "X";
   std::vector<std::string> network = {
@@ -247,9 +251,9 @@ ForwardPass block_again(const Workbench& bench, const Tensor<3>& X, const Transf
             return attn::sum_of_products(block.output, d_output);
           },
       .magnitude = magnitude_of_loss(output, d_output),
-      .curved = {"attention/scaled", "norm_1", norm_comes_first(bench) ? "norm_2" : "output"},
+      .curved = {"attention/scaled", "norm_1", is_pre_norm(bench) ? "norm_2" : "output"},
       .of_its_size = {"attention/output", "ffn/output"}};
-  if (norm_comes_first(bench)) pass.of_its_size.emplace_back("output");
+  if (is_pre_norm(bench)) pass.of_its_size.emplace_back("output");
   if (activation_of(bench) == attn::Activation::relu)
     pass.with_corner = {"ffn/hidden"};
   else
@@ -260,14 +264,14 @@ ForwardPass block_again(const Workbench& bench, const Tensor<3>& X, const Transf
 /// What a block keeps besides what its attention keeps.
 std::vector<KeptTensor> kept_by_block(const Workbench& bench, const BlockKept& kept,
                                       std::vector<KeptTensor> tensors) {
-  if (norm_comes_first(bench)) tensors.insert(tensors.begin(), {"X", kept.X.size()});
+  if (is_pre_norm(bench)) tensors.insert(tensors.begin(), {"X", kept.X.size()});
   tensors.push_back({"residual_1", kept.around_attention.residual.size()});
-  if (norm_comes_first(bench))
+  if (is_pre_norm(bench))
     tensors.push_back({"norm_2", kept.around_feed_forward.norm.size()});
   else
     tensors.push_back({"norm_1", kept.around_attention.norm.size()});
   tensors.push_back({"ffn/hidden", kept.hidden.size()});
-  if (!norm_comes_first(bench)) tensors.push_back({"residual_2", kept.around_feed_forward.residual.size()});
+  if (!is_pre_norm(bench)) tensors.push_back({"residual_2", kept.around_feed_forward.residual.size()});
   return tensors;
 }
 
@@ -319,8 +323,8 @@ void run_backward_through_block(Workbench& bench) {
   const auto weights = draw_block_weights(bench);
   const auto mask = bench.trace.within("attention", [&] { return bench.mask(sentence, sentence); });
   const auto d_output = draw_d_output(bench);
-  show_block_backward_code(bench, mask);
   const auto forward = apply_block(bench, {"X", X}, weights, mask);
+  show_block_backward_code(bench, mask);
   show_loss(bench, forward.output, d_output);
 
   Gradients gradients(bench);
@@ -329,17 +333,16 @@ void run_backward_through_block(Workbench& bench) {
   const auto again = block_again(bench, X, weights, mask, forward.output, d_output);
   claim_by_moving(bench, again, gradients);
   show_recomputation_of_block(bench, gradients, kept, weights, forward, d_output);
-  bench.try_next({{norm_comes_first(bench) ? "backward --through transformer-block --norm post"
-                                           : "backward --through transformer-block --norm pre",
-                   norm_comes_first(bench) ? "what stands in the way?" : "a straight way to X"},
+  bench.try_next({{is_pre_norm(bench) ? "backward --through transformer-block --norm post"
+                                      : "backward --through transformer-block --norm pre",
+                   is_pre_norm(bench) ? "what stands in the way?" : "a straight way to X"},
                   {"backward --through multihead", "attention's part in detail"},
                   {"training", "what helps the many small steps of training"}});
 }
 
 std::vector<Input> block_backward_inputs(const Options&) {
   return joined({{{"X", {"token", "d_model"}, Draw::embedding}},
-                 block_input_list(false),
-                 block_bias_list(false),
+                 block_input_list(),
                  {{"attention/mask", {"query", "key"}, Draw::page}, {"d_output", {"query", "d_model"}}}});
 }
 

@@ -13,10 +13,17 @@
 
 namespace lessons {
 
+bool is_pre_norm(const Workbench& bench) {
+  return bench.options.norm_order == "pre";
+}
+
+attn::Activation activation_of(const Workbench& bench) {
+  return bench.options.activation == "gelu" ? attn::Activation::gelu : attn::Activation::relu;
+}
+
 BlockKept BlockKept::of(const Workbench& bench, const Tensor<3>& X, const TransformerBlock& forward,
                         const std::optional<Mask<3>>& mask) {
-  const Named reads =
-      norm_comes_first(bench) ? Named{"norm_1", forward.around_attention.norm} : Named{"X", X};
+  const Named reads = is_pre_norm(bench) ? Named{"norm_1", forward.around_attention.norm} : Named{"X", X};
   return {X, MultiHeadKept::of(reads, reads, forward.attention, mask), forward.around_attention,
           forward.around_feed_forward, forward.feed_forward.hidden};
 }
@@ -228,7 +235,7 @@ void pre_norm_backward(Workbench& bench, Gradients& gradients, const BlockKept& 
 
 void block_backward(Workbench& bench, Gradients& gradients, const BlockKept& kept,
                     const TransformerBlockWeights& weights, const Tensor<3>& d_output) {
-  const auto backward = norm_comes_first(bench) ? pre_norm_backward : post_norm_backward;
+  const auto backward = is_pre_norm(bench) ? pre_norm_backward : post_norm_backward;
   backward(bench, gradients, kept, weights, d_output);
 }
 

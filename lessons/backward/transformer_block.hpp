@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "attn/ops/activation.hpp"
 #include "lessons/backward/multihead.hpp"
 #include "lessons/transformer_block.hpp"
 
@@ -21,13 +22,17 @@ struct BlockKept {
                       const std::optional<Mask<3>>& mask);
 };
 
+/// The options --norm pre and --activation.
+bool is_pre_norm(const Workbench& bench);
+attn::Activation activation_of(const Workbench& bench);
+
 /// Back through y = LN(x) with the inputs `norm`/gain and `norm`/bias: the steps `norm`/d_gain, `norm`/d_bias
 /// and d_x. `besides` is the gradient that x has beside this one, through a residual connection.
 Tensor<3> layer_norm_back(Gradients& gradients, const Named& x, const std::string& norm,
                           const attn::LayerNormWeights& weights, const Named& d_y,
                           const std::optional<Named>& besides = std::nullopt);
 
-/// Back through `feed_forward` from `ffn/d_output`: `d_W_2`, `d_b_2`, `ffn/d_hidden`, `ffn/d_linear`, which
+/// Back through the network from `ffn/d_output`: `d_W_2`, `d_b_2`, `ffn/d_hidden`, `ffn/d_linear`, which
 /// is the gradient of x W_1 + b_1, `d_W_1`, `d_b_1` and d_x.
 Tensor<3> feed_forward_backward(Workbench& bench, Gradients& gradients, const Named& x,
                                 const Tensor<3>& hidden, const FeedForwardWeights& weights,

@@ -119,27 +119,28 @@ void tell_bound(attn::Trace& trace, const formula::Sheet& sheet, attn::Claim cla
 
 }  // namespace
 
-void tell_claim_of(Meanings& meanings, const document::Block& item, const std::string& words) {
+void tell_claim_of(Meanings& meanings, const document::Block& item, const Scope& scope,
+                   const std::string& words) {
   const auto sides = sides_of(item);
   const auto settled = [&](const document::Source& side) {
     const auto read = document::read_formula(side);
     return at_place(side, [&] {
-      meanings.sheet().resolved({"", {}, meanings.settled(read, {})});
-      return meanings.settled(read, {});
+      meanings.sheet().resolved({"", {}, meanings.settled(read, scope)});
+      return meanings.settled(read, scope);
     });
   };
   auto& sheet = meanings.sheet();
   auto& trace = meanings.bench().trace;
   if (sides.is_bound)
-    return tell_bound(trace, sheet, {.id = item.marks.id, .claim = words, .formula = item.marks.written},
-                      sheet.resolved({"", {}, settled(sides.left)}),
-                      sheet.resolved({"", {}, settled(sides.right)}));
+    return tell_bound(
+        trace, sheet, {.id = scope.prefix + item.marks.id, .claim = words, .formula = item.marks.written},
+        sheet.resolved({"", {}, settled(sides.left)}), sheet.resolved({"", {}, settled(sides.right)}));
   const auto difference =
       sheet.resolved({"", {}, formula::call("abs", {settled(sides.left) - settled(sides.right)})});
   const auto& left = difference.expr->parts[0]->parts[0];
   const auto& right = difference.expr->parts[0]->parts[1];
   const bool is_zero = right->op == formula::Op::number && right->number == 0.0;
-  attn::Claim claim = {.id = item.marks.id,
+  attn::Claim claim = {.id = scope.prefix + item.marks.id,
                        .claim = words,
                        .formula = fmt::format("max |{}|", formula::page_text(is_zero ? left : left - right)),
                        .value = maximum(difference, sheet, itself),

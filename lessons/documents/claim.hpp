@@ -16,10 +16,11 @@ struct Sides {
 /// Throws document::Error for what is no claim.
 Sides sides_of(const document::Block& item);
 
-/// Tells the claim `left = right`, `left ≈ right` or `left ≠ right by least` of a document, named and said
-/// so: by how much the sides differ, and how much they may or must, from the sizes of the terms. The last is
-/// claimed where rounding is smaller than half of that number. `left ≤ number` says how large the largest
-/// entry is, and may be. Throws document::Error for what is no claim.
-void tell_claim_of(Meanings& meanings, const document::Block& item, const std::string& words);
+/// Tells the claim `left = right`, `left ≈ right` or `left ≠ right by least` of a document, said so, with the
+/// names of this scope: by how much the sides differ, and how much they may or must, from the sizes of the
+/// terms. The last is claimed where rounding is smaller than half of that number. `left ≤ number` says how
+/// large the largest entry is, and may be. Throws document::Error for what is no claim.
+void tell_claim_of(Meanings& meanings, const document::Block& item, const Scope& scope,
+                   const std::string& words);
 
 }  // namespace lessons

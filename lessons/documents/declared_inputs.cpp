@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "attn/ops/dropout.hpp"
+#include "document/prose.hpp"
 #include "lessons/documents/documents.hpp"
+#include "lessons/documents/page_formula.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -19,13 +21,13 @@ void DeclaredInputs::keep(const std::string& id, const formula::Axes& axes, Tens
   meanings_.sheet().set(id, std::move(view));
 }
 
-void DeclaredInputs::tell(const document::Block& block, const attn::About& about,
-                          const std::string& weights) {
+void DeclaredInputs::tell(const document::Block& block, const attn::About& about, const Scope& scope) {
   if (block.draw == "lengths") return tell_lengths(about);
   if (meanings_.sheet().tensors().count(about.id) > 0)
     throw formula::Error(0, fmt::format("there are two tensors of the name {}", about.id));
   if (block.draw == "mask" || block.draw == "padding") return tell_mask(about, block.draw == "padding");
-  if (block.draw == "dropout") return tell_dropout_mask(about, meanings_.sheet().tensor(weights));
+  if (block.draw == "dropout")
+    return tell_dropout_mask(about, meanings_.sheet().tensor(scope.prefix + "weights"));
   auto& bench = meanings_.bench();
   const auto& lesson = *bench.plan.lesson;
   const auto input = find_input(lesson, bench.options, about.id);
@@ -33,19 +35,24 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
     throw document::Error(block.place, fmt::format("{} is no input of the lesson; valid: {}", about.id,
                                                    describe_inputs(lesson, bench.options)));
   if (input->draw == Draw::given && !bench.has_given(about.id)) return meanings_.set(about.id, 0.0);
-  const auto& declared = block.definition->axes;
+  auto declared = block.definition->axes;
+  for (auto& axis : declared) axis = scope.name_of(axis);
   if (const auto option = option_of(block); !option.empty()) return tell_option(about, declared, option);
   if (const auto table = table_of(block); !table.empty()) return tell_rows(about, table);
+  if (const auto formula = formula_of(block); !formula.text().empty())
+    return tell_computed(
+        about, meanings_.sheet().resolved(
+                   {about.id, declared, meanings_.settled(document::read_formula(formula), scope)}));
   const auto extents = extents_of(lesson, *input, bench.options);
   formula::Axes axes;
   std::vector<std::size_t> shape;
-  if (has_batch(input->draw) && meanings_.sheet().has_axis(Meanings::batch)) {
+  if (has_samples(block) && meanings_.sheet().has_axis(Meanings::batch)) {
     axes.emplace_back(Meanings::batch);
     shape.push_back(meanings_.sheet().size_of(Meanings::batch));
   }
   for (std::size_t i = 0; i < extents.size(); ++i) {
     const auto own = without_length(declared.at(i));
-    axes.push_back(own.find('/') == own.npos ? extents[i].name : own);
+    axes.push_back(has_own_length(own) ? own : extents[i].name);
     shape.push_back(length_along(block, about.id, own, extents[i]));
   }
   tell_shaped(block, about, axes, shape);
@@ -55,7 +62,7 @@ std::size_t DeclaredInputs::length_along(const document::Block& block, const std
                                          const std::string& axis, const Extent& extent) const {
   const auto& bench = meanings_.bench();
   const auto& sheet = meanings_.sheet();
-  if (sheet.has_axis(axis) && axis.find('/') != axis.npos) return sheet.size_of(axis);
+  if (sheet.has_axis(axis) && has_own_length(axis)) return sheet.size_of(axis);
   if (const auto length = length_of(extent, bench.plan)) return *length;
   if (bench.has_given(id)) return bench.length_of_given(id, extent.name, 0);
   if (sheet.has_axis(axis)) return sheet.size_of(axis);
@@ -133,6 +140,18 @@ void DeclaredInputs::tell_lengths(attn::About about) {
   meanings_.bench().trace.settled_input(about, counts);
 }
 
+void DeclaredInputs::tell_computed(attn::About about, const formula::Definition& definition) {
+  constexpr std::size_t rank = 2;
+  const auto view = formula::owned_alone(meanings_.sheet().value(definition));
+  if (view.shape.size() != rank)
+    throw formula::Error(0, fmt::format("{} has {} axes; valid: {}", about.id, view.shape.size(), rank));
+  Tensor<rank> tensor({view.shape[0], view.shape[1]});
+  std::copy_n(static_cast<const double*>(view.data), tensor.size(), tensor.begin());
+  if (about.formula.empty()) add_formula(about, definition, meanings_.sheet());
+  for (const auto& axis : definition.axes) about.axes.push_back(axis.substr(axis.rfind('/') + 1));
+  keep(about.id, definition.axes, meanings_.bench().trace.input(about, std::move(tensor)));
+}
+
 void DeclaredInputs::tell_rows(attn::About about, const std::string& table) {
   auto& bench = meanings_.bench();
   const auto& axis = meanings_.bench().plan.key_tokens();
@@ -143,15 +162,20 @@ void DeclaredInputs::tell_rows(attn::About about, const std::string& table) {
 }
 
 void DeclaredInputs::tell_mask(const attn::About& about, bool of_padding_alone) {
+  const auto prefix = about.id.substr(0, about.id.rfind('/') + 1);
   auto& bench = meanings_.bench();
   const auto& plan = bench.plan;
-  mask_ = of_padding_alone ? bench.padding_mask(plan.key_tokens())
-                           : bench.mask(plan.query_tokens(), plan.key_tokens(), about.title);
-  set_mask(mask_);
+  auto& mask = masks_[prefix];
+  const auto show = [&] {
+    mask = of_padding_alone ? bench.padding_mask(plan.key_tokens())
+                            : bench.mask(plan.query_tokens(), plan.key_tokens(), about.title);
+  };
+  prefix.empty() ? show() : bench.trace.within(prefix.substr(0, prefix.size() - 1), show);
+  set_mask(mask, prefix);
 }
 
-void DeclaredInputs::set_mask(const std::optional<Mask<3>>& mask) {
-  meanings_.set("has_mask", mask.has_value());
+void DeclaredInputs::set_mask(const std::optional<Mask<3>>& mask, const std::string& prefix) {
+  meanings_.set(prefix + "has_mask", mask.has_value());
   if (!mask) return;
   auto view = formula::view_of({Meanings::batch, "query", "key"}, attn::view_of(*mask));
   for (std::size_t i = 0; i < 2; ++i)
@@ -159,7 +183,7 @@ void DeclaredInputs::set_mask(const std::optional<Mask<3>>& mask) {
       view.shape[i] = meanings_.sheet().size_of(view.axes[i]);
       view.strides[i] = 0;
     }
-  meanings_.sheet().set("mask", std::move(view));
+  meanings_.sheet().set(prefix + "mask", std::move(view));
 }
 
 template <std::size_t N>

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 
 #include "lessons/documents/meanings.hpp"
 
@@ -12,18 +14,18 @@ class DeclaredInputs {
   explicit DeclaredInputs(Meanings& meanings) : meanings_(meanings) {}
 
   /// Shows an input: what is given or drawn, or what follows from the run. `about` has its id and words. A
-  /// dropout mask is one of the step `weights`. Throws attn::Error.
-  void tell(const document::Block& block, const attn::About& about, const std::string& weights);
+  /// dropout mask is one of the step `weights` of this scope. Throws attn::Error.
+  void tell(const document::Block& block, const attn::About& about, const Scope& scope);
 
   /// Shows numbers [i] or [i×j] that C++ made, or what is given in their place.
   void tell_made(attn::About about, const formula::View& numbers);
 
-  /// A mask [batch×query×key], which the caller keeps alive, and whether there is one. An axis of length 1 is
-  /// repeated.
-  void set_mask(const std::optional<Mask<3>>& mask);
+  /// A mask [batch×query×key], which the caller keeps alive, and whether there is one, in the group `prefix`.
+  /// An axis of length 1 is repeated.
+  void set_mask(const std::optional<Mask<3>>& mask, const std::string& prefix = "");
 
   /// The mask that was shown.
-  const std::optional<Mask<3>>& mask() const { return mask_; }
+  const std::optional<Mask<3>>& mask() const { return masks_.at(""); }
 
   /// A tensor of these axes whose elements are nothing yet.
   formula::View foreseen(const formula::Axes& axes) const;
@@ -39,6 +41,7 @@ class DeclaredInputs {
  private:
   void tell_option(attn::About about, const formula::Axes& axes, std::string_view key);
   void tell_mask(const attn::About& about, bool of_padding_alone);
+  void tell_computed(attn::About about, const formula::Definition& definition);
   void tell_rows(attn::About about, const std::string& table);
   std::size_t length_along(const document::Block& block, const std::string& id, const std::string& axis,
                            const Extent& extent) const;
@@ -53,7 +56,7 @@ class DeclaredInputs {
   void tell_dropout_mask(const attn::About& about, const formula::View& weights);
 
   Meanings& meanings_;
-  std::optional<Mask<3>> mask_;
+  std::map<std::string, std::optional<Mask<3>>> masks_{{"", {}}};  ///< by their groups
   bool has_told_lengths_ = false;
 };
 

@@ -44,7 +44,7 @@ DocumentRun::DocumentRun(Workbench& bench, const Functions& functions)
 
 void DocumentRun::tell(const document::Document& document) {
   meanings_.read_axes(document);
-  meanings_.read_front(document);
+  meanings_.read_front(document, {});
   for (const auto& name : document::cut_at_commas(document.front("code")))
     results_.push_back(meanings_.step_named(name));
   std::string forward;
@@ -61,7 +61,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell(sections[i], std::span(sections).subspan(i + 1));
     if (i != last_step) continue;
     steps_.require_all_defined();
-    if (!bench().is_mute()) tell_code_of(bench(), sheet(), {results_, forward, steps_.hidden()});
+    if (!bench().is_mute()) tell_code(results_, forward);
   }
 }
 
@@ -69,8 +69,13 @@ void DocumentRun::tell_part(const std::string& file, const std::vector<std::stri
   document::Block use;
   use.call.arguments = renamed;
   const auto& part = document_named(file);
-  meanings_.read_front(part);
-  for (const auto& section : outline_.sections_of(part.blocks, outline_.scope_of(use, {}))) tell(section, {});
+  const auto scope = outline_.scope_of(use, {});
+  meanings_.read_front(part, scope);
+  for (const auto& section : outline_.sections_of(part.blocks, scope)) tell(section, {});
+}
+
+void DocumentRun::tell_code(const std::vector<std::string>& results, const std::string& forward) {
+  tell_code_of(bench(), sheet(), {results, forward, steps_.hidden()});
 }
 
 void DocumentRun::settle_page(const std::vector<Section>& sections) {
@@ -95,7 +100,7 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
   const auto formulas = section.of(Kind::formula);
   for (const auto* item : section.of(Kind::item))
     if (!outline_.has(section, item, "with --all") && !item->marks.id.empty())
-      claims.push_back(item->marks.id);
+      claims.push_back(section.scope.prefix + item->marks.id);
   const auto& id_of_note = section.heading->marks.id;
   if (formulas.empty() && !id_of_note.empty() && id_of_note != "idea" && id_of_note != "flow")
     page.push_back({section.scope.prefix + id_of_note});
@@ -120,11 +125,12 @@ void DocumentRun::tell(const Section& section, std::span<const Section> to_come)
   steps_.tell(section);
   if (section.is_left_out) return;
   const auto items = section.of(Kind::item);
-  if (section.of(Kind::formula).empty() && section.heading != nullptr && items.empty()) tell_note(section);
+  const bool is_note = section.of(Kind::formula).empty() && section.heading != nullptr && items.empty();
+  if (is_note && !outline_.has(section, section.heading, "hidden")) tell_note(section);
   if (!items.empty() && items.front()->code.text().starts_with(command)) return tell_next(section);
   for (const auto* item : items)
     at_place(item->place, [&] {
-      if (meanings_.holds(item->marks.condition, section.scope)) tell_claim(*item);
+      if (meanings_.holds(item->marks.condition, section.scope)) tell_claim(*item, section.scope);
     });
   for (const auto* call : section.of(Kind::call))
     at_place(call->place, [&] { named(functions_.actions, call->call.name, call->place)(*this); });
@@ -164,11 +170,11 @@ void DocumentRun::tell_note(const Section& section) {
   bench().trace.note(id, title, wording_.paragraphs(section), drawn);
 }
 
-void DocumentRun::tell_claim(const document::Block& item) {
-  require_new_name(item.marks.id, item.place);
+void DocumentRun::tell_claim(const document::Block& item, const Scope& scope) {
+  require_new_name(item.marks.id.empty() ? "" : scope.prefix + item.marks.id, item.place);
   if (bench().is_mute()) return;
-  const auto words = wording_.text_of(item.prose, {});
-  if (!item.code.text().starts_with(action)) return tell_claim_of(meanings_, item, words);
+  const auto words = wording_.text_of(item.prose, scope);
+  if (!item.code.text().starts_with(action)) return tell_claim_of(meanings_, item, scope, words);
   if (bench().options.define.empty())
     return named(functions_.actions, item.code.text().substr(action.size()), item.place)(*this);
   bench().trace.note(

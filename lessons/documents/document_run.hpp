@@ -49,6 +49,9 @@ class DocumentRun {
   /// what `{use …}` would say, `Q = Q_heads`.
   void tell_part(const std::string& file, const std::vector<std::string>& renamed = {});
 
+  /// The code of the steps that lead to these, those that lead to `forward` in a note of their own.
+  void tell_code(const std::vector<std::string>& results, const std::string& forward = "");
+
   /// A tensor that formulas may speak of. With the view of a Tensor the caller keeps it alive.
   void set(const std::string& name, formula::View tensor) { meanings_.sheet().set(name, std::move(tensor)); }
 
@@ -58,9 +61,11 @@ class DocumentRun {
   /// From now on `name` stands for the tensor `other`.
   void alias(const std::string& name, const std::string& other) { meanings_.sheet().alias(name, other); }
 
-  /// A mask [batch×query×key] as `mask`, which the caller keeps alive, and whether there is one. An axis of
-  /// length 1 is repeated.
-  void set_mask(const std::optional<Mask<3>>& mask) { steps_.inputs().set_mask(mask); }
+  /// A mask [batch×query×key] as `mask` in the group `prefix`, which the caller keeps alive, and whether
+  /// there is one. An axis of length 1 is repeated.
+  void set_mask(const std::optional<Mask<3>>& mask, const std::string& prefix = "") {
+    steps_.inputs().set_mask(mask, prefix);
+  }
 
   /// The mask that the document declares, once it was shown.
   const std::optional<Mask<3>>& mask() const { return steps_.inputs().mask(); }
@@ -100,7 +105,7 @@ class DocumentRun {
   void tell(const Section& section, std::span<const Section> to_come);
   void tell_note(const Section& section);
   void tell_label(const document::Block& block, const Scope& scope);
-  void tell_claim(const document::Block& item);
+  void tell_claim(const document::Block& item, const Scope& scope);
   void tell_next(const Section& section);
 
   /// Throws document::Error where a claim or a part has no name, or that of another one.

@@ -29,45 +29,71 @@ constexpr std::string_view made_input = "input ";
 /// Formulas and inputs, as they stand in a document and its parts.
 class Declarations {
  public:
-  using Conditions = std::vector<formula::Expr>;
-
   std::vector<Declared> all;
 
-  void add(const std::vector<document::Block>& blocks, const std::string& prefix,
-           const Conditions& around = {}, std::size_t depth = 0) {
+  /// What the parts around a block make of it.
+  struct Around {
+    std::string prefix{};
+    std::map<std::string, std::string> names{};
+    std::vector<formula::Expr> conditions{};
+    bool is_given = false;
+    std::size_t depth = 0;
+  };
+
+  void add(const std::vector<document::Block>& blocks, const Around& around) {
     using Kind = document::Block::Kind;
-    auto conditions = around;
+    auto here = around;
     for (const auto& block : blocks) {
       if (block.kind == Kind::heading) {
-        conditions = around;
-        if (block.marks.condition) conditions.push_back(*block.marks.condition);
+        here = around;
+        here.is_given = is_given_in(block, around);
+        if (block.marks.condition) here.conditions.push_back(*block.marks.condition);
       }
-      if (block.kind == Kind::formula) all.push_back({&block, prefix + block.definition->name, conditions});
-      if (block.kind == Kind::choice) add_choice(*block.choice, prefix, around, depth);
-      if (block.kind == Kind::use && depth <= deepest)
-        add(part_used_by(block).blocks, prefix + prefix_in(block.call), around, depth + 1);
+      if (block.kind == Kind::formula) add(block, here);
+      if (block.kind == Kind::choice) add_choice(*block.choice, around);
+      if (block.kind == Kind::use && around.depth <= deepest)
+        add(part_used_by(block).blocks, within(block, around));
     }
   }
 
  private:
+  static bool is_given_in(const document::Block& block, const Around& around) {
+    return around.is_given || block.marks.words.count("given") > 0;
+  }
+
+  void add(const document::Block& formula, const Around& around) {
+    auto axes = formula.definition->axes;
+    for (auto& axis : axes)
+      if (const auto other = around.names.find(axis); other != around.names.end()) axis = other->second;
+    all.push_back({&formula, around.prefix + formula.definition->name, std::move(axes), around.conditions,
+                   around.is_given && formula.is_input});
+  }
+
   /// A branch is there where its condition holds and none before it does.
-  void add_choice(const document::Choice<std::vector<document::Block>>& choice, const std::string& prefix,
-                  const Conditions& around, std::size_t depth) {
+  void add_choice(const document::Choice<std::vector<document::Block>>& choice, const Around& around) {
     auto others = around;
     for (const auto& branch : choice.branches) {
-      auto conditions = others;
-      if (branch.condition) conditions.push_back(*branch.condition);
-      add(branch.content, prefix, conditions, depth);
-      if (branch.condition) others.push_back(formula::call("not", {*branch.condition}));
+      auto here = others;
+      if (branch.condition) here.conditions.push_back(*branch.condition);
+      add(branch.content, here);
+      if (branch.condition) others.conditions.push_back(formula::call("not", {*branch.condition}));
     }
   }
 
-  static std::string prefix_in(const document::Call& use) {
-    const std::string under = "under ";
-    std::string prefix;
-    for (const auto& argument : use.arguments)
-      if (argument.starts_with(under)) prefix += argument.substr(under.size());
-    return prefix;
+  static Around within(const document::Block& use, Around around) {
+    const std::string under = "under ", is = " = ";
+    const auto outside = around.names;
+    for (const auto& argument : use.call.arguments) {
+      if (argument.starts_with(under)) around.prefix += argument.substr(under.size());
+      const auto equals = argument.find(is);
+      if (equals == argument.npos) continue;
+      const auto other = argument.substr(equals + is.size());
+      const auto found = outside.find(other);
+      around.names[argument.substr(0, equals)] = found == outside.end() ? other : found->second;
+    }
+    around.is_given = is_given_in(use, around);
+    ++around.depth;
+    return around;
   }
 };
 
@@ -124,7 +150,7 @@ constexpr std::array draw_words = {DrawWord{"normal", Draw::normal}, DrawWord{"e
 Draw draw_of(const document::Block& block) {
   if (!table_of(block).empty()) return Draw::given;
   if (!option_of(block).empty()) return Draw::option;
-  if (!function_of(block).name.empty()) return Draw::page;
+  if (!function_of(block).name.empty() || !formula_of(block).text().empty()) return Draw::page;
   const auto* const found = std::find_if(draw_words.begin(), draw_words.end(),
                                          [&](const auto& known) { return known.word == block.draw; });
   if (found != draw_words.end()) return found->draw;
@@ -159,9 +185,8 @@ std::string path_of(const std::string& name) {
 /// The axis as inputs have it: one with a group, `t5/bucket`, has a length of its own, and one that the front
 /// matter has under `at least` may be longer.
 std::string extent_in(const document::Document& document, const std::string& axis) {
-  const auto slash = axis.rfind('/');
-  if (slash == std::string::npos) return axis;
-  auto extent = axis.substr(slash + 1) + "=";
+  if (!has_own_length(axis)) return axis;
+  auto extent = axis.substr(axis.rfind('/') + 1) + "=";
   for (const auto& one : document::cut_at_commas(document.front("at least")))
     if (const auto least = formula::parse_definition(one); least.name == axis)
       extent += least.expr->name + "…";
@@ -169,6 +194,10 @@ std::string extent_in(const document::Document& document, const std::string& axi
 }
 
 }  // namespace
+
+bool has_samples(const document::Block& input) {
+  return has_batch(draw_of(input));
+}
 
 std::string without_length(const std::string& axis) {
   return axis.substr(0, axis.find('='));
@@ -185,11 +214,18 @@ std::string_view option_of(const document::Block& block) {
   return draw.starts_with(option) ? draw.substr(option.size()) : std::string_view();
 }
 
+document::Source formula_of(const document::Block& block) {
+  constexpr std::string_view as = "]: as ";
+  const auto at = block.code.text().find(as);
+  return at == std::string::npos ? document::Source() : block.code.part(at + as.size());
+}
+
 bool may_be_given(const document::Block& block) {
   return block.draw.starts_with(made_input) || function_of(block).name.empty();
 }
 
 document::Call function_of(const document::Block& block) {
+  if (!formula_of(block).text().empty()) return {};
   std::string_view draw = block.draw;
   if (draw.starts_with(made_input)) draw.remove_prefix(made_input.size());
   const auto open = draw.find('(');
@@ -200,7 +236,7 @@ document::Call function_of(const document::Block& block) {
 
 std::vector<Declared> declared_in(const document::Document& document) {
   Declarations declarations;
-  declarations.add(document.blocks, "");
+  declarations.add(document.blocks, {});
   return declarations.all;
 }
 
@@ -209,13 +245,13 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
   const Choices choices{keys, options};
   std::vector<Input> inputs;
   for (const auto& declared : declared_in(document)) {
-    const auto& [block, id, conditions] = declared;
+    const auto& [block, id, axes, conditions, is_given] = declared;
     if (!block->is_input || choices.leave_out(declared) || !may_be_given(*block)) continue;
     if (const auto key = option_of(*block);
         !key.empty() && std::find(keys.begin(), keys.end(), key) == keys.end())
       throw document::Error(
           block->place, fmt::format("{} is no option of the lesson; valid: {}", key, fmt::join(keys, ", ")));
-    Input input = {.id = id, .axes = block->definition->axes, .draw = draw_of(*block)};
+    Input input = {.id = id, .axes = axes, .draw = is_given ? Draw::given : draw_of(*block)};
     for (auto& axis : input.axes) axis = extent_in(document, axis);
     input.option = option_of(*block);
     input.rows_of = table_of(*block);

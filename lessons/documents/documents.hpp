@@ -33,11 +33,21 @@ const document::Document& part_used_by(const document::Block& use);
 struct Declared {
   const document::Block* block;
   std::string id;
+  formula::Axes axes;                     ///< as the parts around it call them
   std::vector<formula::Expr> conditions;  ///< of its heading and of the choices around it
+  bool is_given;                          ///< an input that is there only where it is given
 };
+
+/// Whether there is one of an input for each sample of a batch.
+bool has_samples(const document::Block& input);
 
 /// All of them, in their order; those that a condition leaves out, too. Throws document::Error.
 std::vector<Declared> declared_in(const document::Document& document);
+
+/// Whether an axis stands in a group, `t5/bucket`, and so has a length of its own.
+inline bool has_own_length(std::string_view axis) {
+  return axis.find('/') != axis.npos;
+}
 
 /// "feature" of an axis that an input declares as "feature=d_model".
 std::string without_length(const std::string& axis);
@@ -48,6 +58,10 @@ std::string table_of(const document::Block& block);
 /// Of an input `samples: option samples` the key of the option, which lives as long as the document; of
 /// others nothing.
 std::string_view option_of(const document::Block& block);
+
+/// Of an input `positions[position, d_model]: as sin(position)` the formula that gives its numbers where
+/// nobody does; of others nothing.
+document::Source formula_of(const document::Block& block);
 
 /// Of numbers that C++ makes, `s[d_k, sample]: random_scores(d_k, samples)`, the function and what they are
 /// made from; of others no name.

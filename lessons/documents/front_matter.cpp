@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <type_traits>
 
 #include "attn/text/shell_words.hpp"
@@ -151,9 +152,9 @@ const Functions& functions_of_all() {
 }
 
 constexpr std::array keys = {
-    "title",         "teaches",   "options",         "defaults",  "example",  "model",        "probe",
-    "probe results", "worksheet", "worksheet given", "code",      "lines",    "follow",       "axes",
-    "set",           "page",      "after",           "sentences", "at least", "forward code", "nan"};
+    "title",     "teaches",         "options",  "defaults",     "example", "model", "probe", "probe results",
+    "worksheet", "worksheet given", "code",     "lines",        "follow",  "axes",  "set",   "page",
+    "after",     "sentences",       "at least", "forward code", "nan",     "detail"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -181,7 +182,15 @@ void require_known_keys(const document::Document& document) {
       throw document::Error({document.file}, fmt::format("the front matter has no {0}; valid: {0}: …", key));
 }
 
-}  // namespace
+/// Whether there is a model, and which sizes are given: what conditions of inputs may speak of beside the
+/// options that no lesson changes.
+std::vector<bool> what_decides_inputs(const Options& options) {
+  std::vector<bool> given = {options.model.has_value()};
+  visit_options(options, [&](const OptionInfo&, const auto& field) {
+    if constexpr (is_optional<std::decay_t<decltype(field)>>) given.push_back(field.has_value());
+  });
+  return given;
+}
 
 Lesson lesson_of(const document::Document& document, std::string_view name, const LessonCode& code) {
   require_known_keys(document);
@@ -191,11 +200,16 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   lesson.teaches = document.front("teaches");
   lesson.options = options_in(document);
   const auto options = [&](std::string_view arguments) { return options_of(arguments, lesson.options); };
+  lesson.of_detail = cut(document.front("detail"));
   lesson.defaults = from_front(document, "defaults", options);
   lesson.examples = document.all_front("example");
-  lesson.inputs = [&document, keys = lesson.options](const Options& given) {
-    return inputs_of(document, keys, given);
-  };
+  lesson.inputs =
+      [&document, keys = lesson.options,
+       known = std::make_shared<std::map<std::vector<bool>, std::vector<Input>>>()](const Options& given) {
+        auto& inputs = (*known)[what_decides_inputs(given)];
+        if (inputs.empty()) inputs = inputs_of(document, keys, given);
+        return inputs;
+      };
   lesson.takes_batches = from_front(document, "sentences", [](std::string_view sentences) {
     if (!sentences.empty() && sentences != "one")
       throw attn::Error(fmt::format("sentences: \"{}\"; valid: one, or no such line", sentences));

@@ -123,7 +123,7 @@ void Meanings::read_axes(const document::Document& document) {
   }
   const auto inputs = plan.lesson->inputs(bench_.options);
   for (const auto& declared : declared_in(document)) {
-    const auto& axes = declared.block->definition->axes;
+    const auto& axes = declared.axes;
     if (const auto key = option_of(*declared.block); !key.empty()) {
       const auto counts = counts_of_option(bench_.options, key);
       if (!axes.empty()) sheet_.axis(axes[0], counts.size());
@@ -135,9 +135,11 @@ void Meanings::read_axes(const document::Document& document) {
     if (input != inputs.end()) {
       const auto extents = extents_of(*plan.lesson, *input, bench_.options);
       for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)
-        if (extents[i].may_be_longer) sheet_.axis(axes[i], length_in_use(bench_, *input, extents[i]));
+        if (extents[i].may_be_longer || (has_own_length(axes[i]) && bench_.has_given(input->id)))
+          sheet_.axis(axes[i], length_in_use(bench_, *input, extents[i]));
     }
     for (const auto& axis : axes) {
+      if (has_own_length(axis)) continue;
       const auto extent = extent_of(axis, *plan.lesson, bench_.options);
       const auto name = without_length(axis);
       const auto length = length_of(extent, plan).value_or(0);
@@ -148,30 +150,39 @@ void Meanings::read_axes(const document::Document& document) {
   }
 }
 
-void Meanings::read_front(const document::Document& document) {
-  for (const auto& [key, value] : document.front_matter) read_front(key, value);
+void Meanings::read_front(const document::Document& document, const Scope& scope) {
+  for (const auto& [key, value] : document.front_matter) read_front(key, value, scope);
 }
 
-void Meanings::read_front(const std::string& key, const document::Source& value) {
+void Meanings::read_front(const std::string& key, const document::Source& value, const Scope& scope) {
   const std::string condition = " if ";
   const auto end = std::min(key.find(condition), key.size());
   const auto word = key.substr(0, end);
   const bool is_known = word == "follow" || word == "axes" || word == "set" || word == "page";
   if (!is_known) return;
   const bool is_left_out = end < key.size() && !at_place(value.place_of(0), [&] {
-                             return holds(formula::parse(key.substr(end + condition.size())), {});
+                             return holds(formula::parse(key.substr(end + condition.size())), scope);
                            });
   if (is_left_out) return;
   for (const auto& one : document::cut_at_commas(value.text()))
-    at_place(value.part(value.text().find(one)), [&] { read_setting(word, formula::parse_definition(one)); });
+    at_place(value.part(value.text().find(one)),
+             [&] { read_setting(word, formula::parse_definition(one), scope); });
 }
 
-void Meanings::read_setting(const std::string& word, const formula::Definition& definition) {
-  if (word == "follow") follow_[definition.name].push_back(definition.expr);
-  if (word == "axes") sheet_.axis(definition.name, static_cast<std::size_t>(number(definition.expr, {})));
-  if (word == "set" && settled_.count(definition.name) == 0)
-    set(definition.name, number(definition.expr, {}));
-  if (word == "page") sheet_.alias(definition.name, of_page_[definition.name] = definition.expr->name);
+void Meanings::read_setting(const std::string& word, const formula::Definition& definition,
+                            const Scope& scope) {
+  const auto own = scope.prefix + definition.name;
+  if (word == "follow") follow_[scope.name_of(definition.name)].emplace_back(definition.expr, scope);
+  if (word == "axes") set_axis(scope.name_of(definition.name), definition.expr, scope);
+  if (word == "set" && settled_.count(own) == 0) set(own, number(definition.expr, scope));
+  if (word == "page") sheet_.alias(own, of_page_[own] = scope.prefix + definition.expr->name);
+}
+
+void Meanings::set_axis(const std::string& name, const formula::Expr& length, const Scope& scope) {
+  const auto* tokens = text_of(length->name, bench_.plan);
+  if (tokens == nullptr) return sheet_.axis(name, static_cast<std::size_t>(number(length, scope)));
+  sheet_.axis(name, tokens->length());
+  bench_.label({name}, *tokens);
 }
 
 std::string Meanings::step_named(const std::string& id) const {
@@ -199,7 +210,8 @@ formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) c
   if (part->op == Op::number || part->op == Op::call || part->op == Op::position) return part;
   const auto within = [&](const std::string& name) {
     const auto own = scope.prefix + name;
-    return sheet_.find(own) != nullptr || settings_.count(own) > 0 ? own : name;
+    const bool is_own = sheet_.find(own) != nullptr || settings_.count(own) > 0 || of_page_.count(own) > 0;
+    return is_own ? own : name;
   };
   formula::Node node = *part;
   if (node.op == Op::over) node.axis = scope.name_of(node.axis);
@@ -207,9 +219,10 @@ formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) c
   for (auto& name : node.changed) name = within(name);
   if (node.op == Op::over || node.op == Op::size) return formula::Expr(std::move(node));
   const auto found = scope.renamed.find(node.name);
-  if (found != scope.renamed.end() && node.op == Op::name) return found->second;
-  if (found != scope.renamed.end()) node.name = found->second->name;
-  node.name = within(node.name);
+  const bool is_renamed = found != scope.renamed.end(), is_name = node.op == Op::name;
+  if (is_renamed && is_name && found->second->op != Op::name) return found->second;
+  if (is_renamed) node.name = found->second->name;
+  if (!is_renamed || !is_name) node.name = within(node.name);
   if (node.op == Op::name && sheet_.find(node.name) == nullptr && !sheet_.has_axis(node.name))
     if (const auto number = setting(node.name))
       return formula::Expr(formula::Node{.op = Op::number, .number = *number, .name = node.name});
@@ -261,19 +274,20 @@ std::optional<std::size_t> Meanings::followed_place(const std::string& axis) {
   auto& known = followed_[axis];
   if (known.steps == sheet_.definitions().size()) return known.place;
   known.steps = sheet_.definitions().size();
-  for (const auto& place : follow_[axis]) try {
-      return known.place = std::min(static_cast<std::size_t>(number(place, {})), last_place(axis));
+  for (const auto& [place, scope] : follow_[axis]) try {
+      return known.place = std::min(static_cast<std::size_t>(number(place, scope)), last_place(axis));
     } catch (const formula::Error&) {  // of a step that is not computed yet
     }
   return known.place = std::nullopt;
 }
 
-std::size_t Meanings::place_on_page(const std::string& axis) {
-  if (const auto place = followed_place(axis)) return *place;
+std::size_t Meanings::place_on_page(const std::string& of_group) {
+  if (const auto place = followed_place(of_group)) return *place;
+  const auto axis = of_group.substr(of_group.rfind('/') + 1);
   const bool asks = axis == "query" || axis == "token" || axis == "target" || axis == "position";
   const bool answers = axis == "key" || axis == "source";
   if (!asks && !answers) return 0;
-  return std::min<std::size_t>(last_place(axis), asks ? 2 : 1);
+  return std::min<std::size_t>(last_place(of_group), asks ? 2 : 1);
 }
 
 std::size_t Meanings::last_place(const std::string& axis) const {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formula/sheet.hpp"
@@ -41,9 +42,9 @@ class Meanings {
   /// How long the axes of the document are, and the tokens along them.
   void read_axes(const document::Document& document);
 
-  /// What the front matter says of entries to follow, axes, names and steps of the page. Throws
-  /// document::Error.
-  void read_front(const document::Document& document);
+  /// What the front matter says of entries to follow, axes, names and steps of the page, as names are in this
+  /// scope. Throws document::Error.
+  void read_front(const document::Document& document, const Scope& scope);
 
   /// "causal/weights" for "page/weights".
   std::string step_named(const std::string& id) const;
@@ -92,9 +93,9 @@ class Meanings {
   /// What is said of a format of numbers, under the group `float16/`.
   void set_format(const std::string& group, attn::Dtype format);
 
-  void read_front(const std::string& key, const document::Source& value);
-  void read_setting(const std::string& word, const formula::Definition& definition);
-  void follow(const formula::Definition& axis);
+  void read_front(const std::string& key, const document::Source& value, const Scope& scope);
+  void read_setting(const std::string& word, const formula::Definition& definition, const Scope& scope);
+  void set_axis(const std::string& name, const formula::Expr& length, const Scope& scope);
   std::optional<double> setting(const std::string& name) const;
 
   /// The last entry of an axis that is no padding of the first sample.
@@ -110,7 +111,7 @@ class Meanings {
   formula::Sheet sheet_;
   std::map<std::string, double> settings_;
   std::set<std::string> settled_;  ///< those that the front matter does not change
-  std::map<std::string, std::vector<formula::Expr>> follow_;
+  std::map<std::string, std::vector<std::pair<formula::Expr, Scope>>> follow_;
   std::map<std::string, Followed> followed_;
   std::map<std::string, std::size_t> here_;     ///< where `at` is
   std::map<std::string, std::string> of_page_;  ///< steps that the front matter gave other names

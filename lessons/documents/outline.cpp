@@ -57,7 +57,8 @@ void Outline::add(std::vector<Section>& sections, const document::Block& block, 
     case Kind::use:
       return add_part(sections, block, scope);
     case Kind::remark:
-      remarks_.push_back({scope.prefix + scope.name_of(block.call.name), &block, scope});
+      for (const auto& step : block.call.arguments)
+        remarks_.push_back({scope.prefix + scope.name_of(step), &block, scope});
       return;
     case Kind::call:
     case Kind::label:
@@ -89,7 +90,7 @@ void Outline::add_part(std::vector<Section>& sections, const document::Block& us
     throw document::Error(use.place, fmt::format("parts use one another more than {} deep", most_parts_deep));
   const auto& part = part_used_by(use);
   sections.push_back({inner});
-  meanings_.read_front(part);
+  meanings_.read_front(part, inner);
   add_all(sections, part.blocks, inner);
   sections.push_back({scope});
 }
@@ -101,6 +102,14 @@ void Outline::note_step(const Section& section, const document::Block& formula, 
   if (section.heading->marks.words.count("hidden") == 0) shown_.insert(scope.id_of(formula));
   if (const auto& word = section.heading->marks.drawn_as; !word.empty())
     drawn_as_[scope.id_of(formula)] = word;
+}
+
+formula::Expr Outline::with_steps(const formula::Expr& x, const std::string& prefix) const {
+  formula::Node node =
+      *formula::with_parts(x, [&](const formula::Expr& part) { return with_steps(part, prefix); });
+  const bool is_tensor = node.op == formula::Op::name || node.op == formula::Op::entry;
+  if (is_tensor && steps_.count(prefix + node.name) > 0) node.name.insert(0, prefix);
+  return formula::Expr(std::move(node));
 }
 
 Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
@@ -122,10 +131,9 @@ Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
       throw document::Error(
           use.place, fmt::format("\"{}\" is none of NAME = …, under PREFIX/, rounded to FORMAT", argument));
     const auto name = argument.substr(0, equals);
-    auto other = document::read_formula(use.place, argument.substr(equals + is.size()));
-    if (const auto own = around.prefix + other->name; other->op == formula::Op::name && steps_.count(own) > 0)
-      other = formula::name(own);
-    if (other->op == formula::Op::name) scope.results[name] = other->name;
+    const auto other =
+        with_steps(document::read_formula(use.place, argument.substr(equals + is.size())), around.prefix);
+    if (other->op == formula::Op::name) scope.results[name] = around.name_of(other->name);
     scope.renamed.insert_or_assign(name, meanings_.settled(other, around));
   }
   return scope;

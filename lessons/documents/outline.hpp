@@ -94,6 +94,9 @@ class Outline {
   void add_heading(std::vector<Section>& sections, const document::Block& heading, const Scope& scope) const;
   void add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
   void note_step(const Section& section, const document::Block& formula, const Scope& scope);
+  /// The formula with the steps of that group that stand before.
+  formula::Expr with_steps(const formula::Expr& x, const std::string& prefix) const;
+
   bool is_about(const Remark& remark, const Section& section) const;
 
   Meanings& meanings_;

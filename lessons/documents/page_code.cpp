@@ -110,16 +110,26 @@ std::vector<std::string> with_aligned_equals(std::vector<std::string> lines) {
   return lines;
 }
 
-/// The wanted steps, and those that lead to them.
+/// The wanted steps, and those that lead to them from `sources` on.
 template <class IsWanted>
-std::set<std::string> needed_for(const std::vector<formula::Definition>& steps, const IsWanted& is_wanted) {
+std::set<std::string> needed_for(const std::vector<formula::Definition>& steps, const IsWanted& is_wanted,
+                                 const std::set<std::string>& sources = {}) {
   std::set<std::string> needed;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (!is_wanted(step->name) && needed.count(step->name) == 0) continue;
+    if ((!is_wanted(step->name) && needed.count(step->name) == 0) || sources.count(step->name) > 0) continue;
     needed.insert(step->name);
     for (const auto& operand : formula::operands(step->expr)) needed.insert(operand);
   }
   return needed;
+}
+
+/// "X" of "from X": the tensors with which the code begins.
+std::set<std::string> sources_in(const std::vector<std::string>& results) {
+  constexpr std::string_view from = "from ";
+  std::set<std::string> sources;
+  for (const auto& result : results)
+    if (result.starts_with(from)) sources.insert(result.substr(from.size()));
+  return sources;
 }
 
 /// The steps with which the code ends: those of `results` that the run has, or the last of all.
@@ -143,7 +153,10 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPag
   const auto& steps = sheet.definitions();
   const auto ends = ends_of(steps, code.results);
   const auto forward = needed_for(steps, [&](const auto& name) { return name == code.forward; });
-  const auto needed = needed_for(steps, [&](const auto& name) { return ends.count(name) > 0; });
+  const auto sources = sources_in(code.results);
+  const auto needed = needed_for(
+      steps, [&](const auto& name) { return ends.count(name) > 0; }, sources);
+  const auto before = needed_for(steps, [&](const auto& name) { return sources.count(name) > 0; });
   const auto shown = needed_for(steps, [&](const auto& name) { return code.hidden.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor", is_of_one_sample = bench.plan.is_batched();
   std::map<std::string, std::vector<std::string>> lines, functions;  // by the group of the note
@@ -152,6 +165,7 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPag
     if (needed.count(step.name) + shown.count(step.name) == 0) continue;
     if (is_of_one_sample && goes_over_samples(step.expr)) continue;
     const std::string group = forward.count(step.name) > 0  ? "forward"
+                              : before.count(step.name) > 0 ? "before"
                               : needed.count(step.name) > 0 ? ""
                                                             : "rest";
     auto& list = lines[group];
@@ -161,10 +175,10 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPag
         is_xtensor ? formula::xtensor_lines(sheet, step, true) : formula::numpy_lines(sheet, step, true);
     list.insert(list.end(), of_step.begin(), of_step.end());
   }
-  for (const std::string group : {"forward", "", "rest"}) {
+  for (const std::string group : {"forward", "before", "", "rest"}) {
     auto of_group = lines[group];
     if (of_group.empty()) continue;
-    if (!is_xtensor && group != "rest") of_group = with_projections_joined(of_group);
+    if (!is_xtensor && (group.empty() || group == "forward")) of_group = with_projections_joined(of_group);
     of_group = cut_to_page(with_aligned_equals(std::move(of_group)));
     std::vector<std::string> called;
     for (const auto& line : functions[group])

@@ -17,7 +17,8 @@ struct CodeOfPage {
 };
 
 /// The page's code behind the last step: the formulas that lead to those of `results` that the run has, or to
-/// its last step, without those that lead to `forward`; these are under `forward`, all others under `rest`.
+/// its last step; with "from X" among these from X on, and what leads to X under `before`; those that lead to
+/// `forward` under `forward`; the others under `rest`.
 void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPage& code);
 
 }  // namespace lessons

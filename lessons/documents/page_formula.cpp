@@ -30,8 +30,10 @@ formula::Expr of_one_sample(const formula::Expr& x, const formula::Sheet& sheet)
 formula::Expr without_group(const formula::Expr& x, const std::string& group) {
   formula::Node node =
       *formula::with_parts(x, [&](const formula::Expr& part) { return without_group(part, group); });
-  for (auto* name : {&node.name, &node.axis})
-    if (!group.empty() && name->starts_with(group)) name->erase(0, group.size());
+  if (!group.empty() && node.name.starts_with(group)) node.name.erase(0, group.size());
+  node.axis.erase(0, node.axis.rfind('/') + 1);
+  if (node.op == formula::Op::size || node.op == formula::Op::position)
+    node.name.erase(0, node.name.rfind('/') + 1);
   return formula::Expr(std::move(node));
 }
 

@@ -47,8 +47,11 @@ class StepMistakes {
     const auto& lesson = *bench.plan.lesson;
     const auto& sheet = *step.sheet;
     const bool has_heads = sheet.has_axis("head"), has_batch = sheet.has_axis("batch");
-    const bool has_mask = sheet.find("mask") != nullptr, projects = lesson.uses("d-model");
-    const bool has_split = sheet.find("Q_heads") != nullptr && bench.trace.speaks_of("Q_heads");
+    const auto has = [&](const char* tensor) {
+      return sheet.find(settled(formula::name(tensor))->name) != nullptr;
+    };
+    const bool has_mask = has("mask"), projects = lesson.uses("d-model");
+    const bool has_split = has("Q_heads") && bench.trace.speaks_of("Q_heads");
     for (const auto& [name, number] : std::initializer_list<std::pair<const char*, double>>{
              {"temperature", options.temperature},
              {"many_heads", has_heads},
@@ -56,7 +59,7 @@ class StepMistakes {
              {"writes", lesson.uses("new-tokens")},
              {"projected", projects && bench.trace.speaks_of("Q")},
              {"split", has_split},
-             {"joined", sheet.find("concat") != nullptr},
+             {"joined", has("concat")},
              {"crosses", settled(formula::name("X_query"))->name != settled(formula::name("X_key"))->name}})
       known_[name] = number_alone(number);
     if (has_heads) known_["kv_heads"] = number_alone(static_cast<double>(bench.kv_heads()));

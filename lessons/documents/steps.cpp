@@ -28,14 +28,43 @@ std::string changed_by(const formula::Expr& x) {
   return changed_by(x->parts[x->name == "where" ? 1 : 0]);
 }
 
-/// The axes without that of samples. One in a group, `t5/bucket`, has a length of its own and the name that
-/// others have elsewhere.
+/// One in a group, `t5/bucket`, has a length of its own and the name that others have elsewhere.
+std::string name_on_page(const std::string& axis) {
+  return axis.substr(axis.rfind('/') + 1);
+}
+
+/// The axes without that of samples.
+formula::Axes axes_of_sample(formula::Axes axes) {
+  std::erase(axes, Meanings::batch);
+  return axes;
+}
+
 formula::Axes shown_axes(const formula::Definition& definition) {
-  formula::Axes shown;
-  for (const auto& axis : definition.axes)
-    if (axis != Meanings::batch) shown.push_back(axis.substr(axis.rfind('/') + 1));
+  auto shown = axes_of_sample(definition.axes);
+  std::transform(shown.begin(), shown.end(), shown.begin(), name_on_page);
   return shown;
 }
+
+/// While it lives, axes in a group have their own labels under the names that pages have for them.
+class OwnLabels {
+ public:
+  OwnLabels(attn::Trace& trace, const formula::Axes& axes) : trace_(trace) {
+    for (const auto& axis : axes) {
+      const auto name = name_on_page(axis);
+      if (name == axis || !trace.has_labels(axis)) continue;
+      others_.emplace(name, trace.has_labels(name) ? trace.labels(name) : attn::AxisLabels{});
+      trace.label(name, trace.labels(axis));
+    }
+  }
+  OwnLabels(OwnLabels&&) = delete;
+  ~OwnLabels() {
+    for (auto& [name, labels] : others_) trace_.label(name, std::move(labels));
+  }
+
+ private:
+  attn::Trace& trace_;
+  std::map<std::string, attn::AxisLabels> others_;
+};
 
 attn::AnyTensor tensor_of(const formula::View& view) {
   return attn::AnyTensor(
@@ -119,7 +148,7 @@ void Steps::tell_made(const Section& section, const document::Block& block, cons
 void Steps::tell_input(const Section& section, const document::Block& block) {
   if (const auto function = function_of(block); !function.name.empty())
     return tell_made(section, block, function);
-  inputs_.tell(block, about_input(section, block), section.scope.prefix + "weights");
+  inputs_.tell(block, about_input(section, block), section.scope);
 }
 
 attn::About Steps::about_input(const Section& section, const document::Block& block) const {
@@ -148,7 +177,8 @@ void Steps::require_named_axes(const document::Block& formula, const formula::De
   for (const auto& axis : definition.axes) {
     const bool is_named =
         std::any_of(named.begin(), named.end(), [&](const auto& one) { return scope.name_of(one) == axis; });
-    const bool may_be_carried = axis == Meanings::batch || axis == "head" || axis == "kv_head";
+    const auto name = name_on_page(axis);
+    const bool may_be_carried = axis == Meanings::batch || name == "head" || name == "kv_head";
     if (named.empty() || is_named || may_be_carried) continue;
     throw formula::Error(
         definition.expr->at,
@@ -205,6 +235,7 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
       .id = id, .axes = shown_axes(definition), .explain = [this, definition](const attn::AnyTensor& theirs) {
         return formula_behind(definition, meanings_.sheet(), theirs);
       }};
+  const OwnLabels labels(bench.trace, definition.axes);
   if (!bench.is_mute()) add_words(about, section, definition);
   if (is_defined_anew)
     about.note =
@@ -234,7 +265,7 @@ void Steps::add_words(attn::About& about, const Section& section,
   about.worked = [this, definition](const attn::Index& at) { return worked(definition, at); };
   const auto [follow, scope] = outline_.follow_of(section);
   if (!follow.empty() || !outline_.has(section, section.heading, "with --all"))
-    about.worked_at = meanings_.followed(follow, about.axes, scope);
+    about.worked_at = meanings_.followed(follow, axes_of_sample(definition.axes), scope);
 }
 
 void Steps::tell_whole_numbers(const attn::About& about, const attn::Shape& shape, double* elements,

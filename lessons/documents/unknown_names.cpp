@@ -34,7 +34,7 @@ class KnownNames {
     for (const auto& declared : declared_in(document)) {
       names_.insert(declared.id);
       names_.insert(declared.block->definition->name);
-      for (const auto& axis : declared.block->definition->axes) names_.insert(without_length(axis));
+      for (const auto& axis : declared.axes) names_.insert(without_length(axis));
     }
   }
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "attn/text/width.hpp"
+#include "lessons/multihead.hpp"
 #include "lessons/sdpa.hpp"
-#include "lessons/transformer_block/numpy.hpp"
 
 namespace lessons {
 

@@ -5,6 +5,13 @@
 
 namespace lessons {
 
+std::vector<std::string> given_biases(const Workbench& bench, const std::string& group) {
+  std::vector<std::string> ids;
+  for (const std::string id : {"b_Q", "b_K", "b_V", "b_O"})
+    if (bench.plan.given.count(group + id) > 0) ids.push_back(id);
+  return ids;
+}
+
 std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask) {
   const auto& options = bench.options;
   const auto n = bench.plan.sentence.length(), h = bench.heads(), h_kv = bench.kv_heads();

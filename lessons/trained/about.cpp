@@ -21,8 +21,6 @@
 
 namespace lessons {
 
-extern const Lesson transformer_block;
-
 namespace {
 
 /// The rows of features times the matrix `embedding`.
@@ -137,7 +135,7 @@ Tensor<3> of_each_text(const ModelInputs& inputs, Of of) {
 
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens) {
   const auto heads = number_said_of(model, "heads");
-  const Silence silence(transformer_block, heads);
+  const Silence silence(transformer_block_lesson(), heads);
   auto mute = silence.mute();
   auto first = first_layer(mute, model, tokens);
   const Named X = {"X", std::move(first.output)};
@@ -151,7 +149,7 @@ Tensor<3> words_as_vectors(const ModelInputs& inputs) {
 }
 
 Tensor<3> input_of_second_layer(const ModelInputs& inputs) {
-  const Silence silence(transformer_block, inputs.number("heads"));
+  const Silence silence(transformer_block_lesson(), inputs.number("heads"));
   auto mute = silence.mute();
   return of_each_text(inputs,
                       [&](const auto& tokens) { return first_layer(mute, inputs.model(), tokens).output; });

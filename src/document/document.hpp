@@ -56,7 +56,8 @@ struct Piece {
 /// trained}`: the formula and the shape alone; `{no table}`: the formula and the worked entry alone;
 /// `{hidden}`: computed, and shown nowhere;
 /// `{shares}`: rows of shares; `{curve}`: worth a plot; `{whole numbers}`: counts or indices; `{for all
-/// samples}`: there is one, and not one a sample; `{spare}`: of a proposal, for one that was just run.
+/// samples}`: there is one, and not one a sample; `{given}`: inputs are there only where they are given;
+/// `{spare}`: of a proposal, for one that was just run.
 struct Marks {
   std::string id{};
   std::optional<formula::Expr> condition{};
@@ -92,7 +93,7 @@ struct Block {
     label,   ///< `{label head as no. {head}}`: its call has the axis, prose the name of each entry along it
     flow,    ///< `{flow output, from scores, V}`: its call has the names
     use,     ///< `{use scores.md, Q = Q_heads, under causal/}`
-    remark,  ///< `{at weights}` and the paragraph after it
+    remark,  ///< `{at weights, heads}` and the paragraph after it: its call has the steps
     choice,
   };
 

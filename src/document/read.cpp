@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_levels = 32;
-constexpr std::array words_of_marks = {"with --all", "one line", "no table",      "hidden",         "shares",
-                                       "spare",      "curve",    "whole numbers", "for all samples"};
+constexpr std::array words_of_marks = {"with --all", "one line", "no table",      "hidden",          "shares",
+                                       "spare",      "curve",    "whole numbers", "for all samples", "given"};
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -276,8 +276,9 @@ class DocumentReader {
     Block block{.kind = Block::Kind::formula, .place = place(5)};
     block.code = with_marks_taken(with_more("        "), block.marks);
     std::string_view line = block.code.text();
-    block.is_input = line.find(" = ") == std::string_view::npos;
-    if (const auto colon = line.find(": "); block.is_input && colon != std::string_view::npos) {
+    const auto equals = line.find(" = "), colon = line.find(": ");
+    block.is_input = equals == std::string_view::npos || colon < equals;
+    if (block.is_input && colon != std::string_view::npos) {
       block.draw = without_blanks(line.substr(colon + 2));
       line = line.substr(0, colon);
     }
@@ -373,11 +374,17 @@ class DocumentReader {
     Block block{.kind = Block::Kind::remark, .place = place()};
     const auto parts = cut_at_commas(rest_of(lines_[at_], "at"));
     if (parts.empty()) throw Error(block.place, "{at …} without the id of a step");
-    block.call.name = parts[0];
-    for (const auto& part : parts)
-      if (&part != &parts.front() && !take_mark(Source(block.place, part), block.marks))
-        throw Error(block.place, fmt::format("{{at {}, {}}}: valid behind the step: if …, {}", parts[0], part,
-                                             fmt::join(words_of_marks, ", ")));
+    block.call.name = "at";
+    std::size_t marks = 0;
+    for (const auto& part : parts) {
+      if (&part != &parts.front() && take_mark(Source(block.place, part), block.marks))
+        ++marks;
+      else if (marks > 0 || part.find(' ') != part.npos)
+        throw Error(block.place, fmt::format("{{at {}, {}}}: valid behind the steps: if …, {}", parts[0],
+                                             part, fmt::join(words_of_marks, ", ")));
+      else
+        block.call.arguments.push_back(part);
+    }
     ++at_;
     const auto next = at_ < lines_.size() ? directive_of(lines_[at_]) : std::string_view();
     const bool ends = next == "at" || next == "else" || next == "end";

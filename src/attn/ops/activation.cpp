@@ -50,11 +50,4 @@ WorkedOut worked_activation_backward(Activation activation, WorkedOut x, Known<3
   };
 }
 
-WorkedOut worked_activation(Activation activation, WorkedOut x) {
-  return [=](const Index& at) {
-    if (activation == Activation::relu) return max(Worked(0.0), x(at));
-    return Worked::product({x(at) / Worked(2.0), Worked::sum({Worked(1.0), erf(x(at) / sqrt(Worked(2.0)))})});
-  };
-}
-
 }  // namespace attn

@@ -26,7 +26,4 @@ Tensor<3> activate_backward(Activation activation, const Tensor<3>& x, const Ten
 /// The same, worked out from what `x` works out.
 WorkedOut worked_activation_backward(Activation activation, WorkedOut x, Known<3> d_y);
 
-/// max(0, x) or x / 2 · (1 + erf(x / √2)), worked out.
-WorkedOut worked_activation(Activation activation, WorkedOut x);
-
 }  // namespace attn

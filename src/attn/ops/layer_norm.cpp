@@ -79,30 +79,6 @@ LayerNormGradients layer_norm_backward(const Tensor<3>& x, const Tensor<1>& gain
   return gradients;
 }
 
-double standardization_deviation(const Tensor<3>& standardized, const Tensor<3>& x) {
-  if (standardized.shape() != x.shape())
-    throw shape_mismatch("standardization_deviation", "standardized", standardized, "x", x,
-                         "the shapes must be equal");
-  const std::size_t d = x.shape(2);
-  double deviation = 0.0;
-  for (std::size_t begin = 0; begin < x.size(); begin += d) {
-    const std::span row(standardized.data() + begin, d), row_before(x.data() + begin, d);
-    const double mean = mean_of(row), variance_before = variance_of(row_before, mean_of(row_before));
-    const double variance_expected = variance_before / (variance_before + epsilon);
-    deviation = maximum({deviation, std::abs(mean), std::abs(variance_of(row, mean) - variance_expected)});
-  }
-  return deviation;
-}
-
-double magnification(const Tensor<3>& x) {
-  double largest = 0.0;
-  for (std::size_t begin = 0; begin < x.size(); begin += x.shape(2)) {
-    const std::span row(x.data() + begin, x.shape(2));
-    largest = maximum({largest, 1.0 / std::sqrt(variance_of(row, mean_of(row)) + epsilon)});
-  }
-  return largest;
-}
-
 namespace {
 
 /// A row of x, standardized: each number as a constant, and √(variance + 1e-5).
@@ -144,17 +120,6 @@ WorkedOut worked_layer_norm_backward_gain(Known<3> x, Known<3> d_y) {
         terms.push_back(
             Worked::product({d_y({b, i, at[0]}), Worked(standardized_row(x.tensor, b, i).numbers[at[0]])}));
     return Worked::sum(std::move(terms));
-  };
-}
-
-WorkedOut worked_layer_norm(Known<3> x, Known<1> gain, Known<1> bias) {
-  return [=](const Index& at) {
-    const std::size_t d = x.tensor.shape(2);
-    const std::span row(&x.tensor(at[0], at[1], 0), d);
-    const double mean = mean_of(row);
-    const auto standard_deviation = sqrt(Worked::sum({Worked(variance_of(row, mean)), Worked(epsilon)}));
-    const auto standardized = (x(at) - Worked(mean)) / standard_deviation;
-    return Worked::sum({Worked::product({standardized, gain({at[2]})}), bias({at[2]})});
   };
 }
 

@@ -35,17 +35,4 @@ LayerNormGradients layer_norm_backward(const Tensor<3>& x, const Tensor<1>& gain
 WorkedOut worked_layer_norm_backward_x(Known<3> x, Known<1> gain, Known<3> d_y);
 WorkedOut worked_layer_norm_backward_gain(Known<3> x, Known<3> d_y);
 
-/// How far the rows of `standardized` are from those of `standardize(x)` in mean and variance: the largest
-/// |mean| and the largest |variance − v / (v + 1e-5)|, v the variance of the row of x, whichever is larger.
-/// That quotient is 1 but for the epsilon, and 0 for a constant row. Throws std::invalid_argument where the
-/// shapes differ.
-double standardization_deviation(const Tensor<3>& standardized, const Tensor<3>& x);
-
-/// The largest 1 / √(variance + 1e-5) of a row: how much layer normalisation magnifies a difference between
-/// rows.
-double magnification(const Tensor<3>& x);
-
-/// (xⱼ − mean) / √(Σ (x − mean)² / d + 1e-5) · gainⱼ + biasⱼ, worked out, mean = Σ x / d.
-WorkedOut worked_layer_norm(Known<3> x, Known<1> gain, Known<1> bias);
-
 }  // namespace attn

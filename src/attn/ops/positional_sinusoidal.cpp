@@ -36,8 +36,4 @@ Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table) {
   return x + xt::view(table, xt::range(std::size_t{0}, x.shape(1)));
 }
 
-WorkedOut worked_add_positions(Known<3> x, Known<2> table) {
-  return [=](const Index& at) { return Worked::sum({x(at), table({at[1], at[2]})}); };
-}
-
 }  // namespace attn

@@ -24,7 +24,4 @@ Tensor<2> sinusoidal_encoding(std::size_t n, std::size_t d);
 /// another length.
 Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table);
 
-/// x + table, worked out.
-WorkedOut worked_add_positions(Known<3> x, Known<2> table);
-
 }  // namespace attn

@@ -125,7 +125,7 @@ std::string PythonScript::finish() {
   };
   auto text = fmt::format("# attnlab {}: {}\n", header_.lesson, header_.title);
   text += "# The inputs of one run, the code that its page shows, and an assertion for each step.\n";
-  text += "import numpy as np\n\n";
+  text += "import math\nimport numpy as np\n\n";
   text += "np.seterr(all=\"ignore\")  # whether a number is inf or nan is asserted as well\n\n";
   text += dictionary("inputs", inputs_) + dictionary("steps", steps_);
   text += fmt::format(

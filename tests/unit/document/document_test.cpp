@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -10,6 +11,7 @@
 
 #include "attn/error.hpp"
 #include "lessons/documents/document_run.hpp"
+#include "lessons/documents/documents.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/sdpa.hpp"
 
@@ -103,6 +105,41 @@ TEST_CASE("A list may say how its numbers are printed", "[document]") {
   CHECK(list.format == ".4g");
   CHECK(list.call->arguments == std::vector<std::string>{"d_k", "sqrt(d_k)"});
   CHECK_THAT(refusal("{list(d_k) d_k:.4q}\n"), Catch::Matchers::StartsWith("page.md, line 1, column 16"));
+}
+
+TEST_CASE("A remark may be on several steps, and marks stand behind them", "[document]") {
+  const auto page = document::read("page.md", "{at Q, K, with --all, one line if trained}\nWords.\n");
+  const auto& remark = page.blocks.at(0);
+  CHECK(remark.kind == Kind::remark);
+  CHECK(remark.call.arguments == std::vector<std::string>{"Q", "K"});
+  CHECK(remark.marks.words.count("with --all") == 1);
+  CHECK(remark.marks.words.at("one line").has_value());
+  CHECK(refusal("{at Q, with --all, K}\n").find("valid behind the steps") != std::string::npos);
+}
+
+TEST_CASE("An input may have the numbers of a formula, which may compare", "[document]") {
+  const auto page =
+      document::read("page.md", "## T\n\n    p[token, d_model]: as where(token = 0, 1, sin(token))\n");
+  const auto& input = page.blocks.at(1);
+  CHECK(input.is_input);
+  CHECK(lessons::formula_of(input).text() == "where(token = 0, 1, sin(token))");
+  CHECK(lessons::formula_of(document::read("page.md", "## T\n\n    Q[query, d_k]: normal\n").blocks.at(1))
+            .text()
+            .empty());
+}
+
+TEST_CASE("What a part declares has the names of the axes around it, and may be there only where it is given",
+          "[document]") {
+  const auto& page = lessons::document_named("transformer-block.md");
+  const auto declared = lessons::declared_in(page);
+  const auto find = [&](const std::string& id) {
+    return *std::find_if(declared.begin(), declared.end(), [&](const auto& one) { return one.id == id; });
+  };
+  CHECK(find("layer_1/W_1").axes == formula::Axes{"d_model", "layer_1/d_ff"});
+  CHECK(find("layer_1/W_1").is_given);
+  CHECK(find("W_1").axes == formula::Axes{"d_model", "d_ff"});
+  CHECK_FALSE(find("W_1").is_given);
+  CHECK(find("layer_1/attention/K_heads").axes == formula::Axes{"layer_1/head", "key", "layer_1/d_k"});
 }
 
 TEST_CASE("What is wrong with a document is said with its line and column", "[document]") {

@@ -15,7 +15,7 @@ void add_weights(MemoryTrace& trace, const std::vector<double>& weights = {0.25,
   trace.add<double>("weights", {2, 2}, weights, {"query", "key"}, {{{tokens}}, {{tokens}}});
 }
 
-MemoryTrace trace_of(const std::vector<double>& weights, const std::vector<double>& output = {1.0, 2.0}) {
+MemoryTrace trace_with(const std::vector<double>& weights, const std::vector<double>& output = {1.0, 2.0}) {
   MemoryTrace trace("sdpa");
   add_weights(trace, weights);
   trace.add<double>("output", {2}, output, {"query"});
@@ -31,7 +31,7 @@ MemoryTrace trace_of_one(const attn::Shape& shape, const std::vector<T>& element
   return trace;
 }
 
-const auto plain = trace_of({0.25, 0.75, 0.5, 0.5});
+const auto plain = trace_with({0.25, 0.75, 0.5, 0.5});
 
 }  // namespace
 
@@ -41,7 +41,7 @@ TEST_CASE("a trace is equal to itself and there is nothing to say about that") {
 }
 
 TEST_CASE("the first number that differs is named with its axes, its labels and both values") {
-  CHECK(report(plain, trace_of({0.25, 0.75, 0.4, 0.6})) ==
+  CHECK(report(plain, trace_with({0.25, 0.75, 0.4, 0.6})) ==
         R"(sdpa: weights differs first at [query 1 `cat` × key 0 `the`]: 0.5 in A, 0.4 in
   B
 
@@ -53,7 +53,7 @@ TEST_CASE("the first number that differs is named with its axes, its labels and 
 }
 
 TEST_CASE("tensors are listed in the order of A, and all of them where that is asked for") {
-  CHECK(report(plain, trace_of({0.25, 0.75, 0.5, 0.5}, {1.0, 2.5}), {}, true) ==
+  CHECK(report(plain, trace_with({0.25, 0.75, 0.5, 0.5}, {1.0, 2.5}), {}, true) ==
         R"(sdpa: output differs first at [query 1]: 2 in A, 2.5 in B
 
   id       shape   differ  max abs  max rel
@@ -93,7 +93,7 @@ TEST_CASE("the order of tensors does not count") {
 }
 
 TEST_CASE("a difference within the tolerance is told in one line and counts as equal") {
-  const auto close = trace_of({0.25 + 1e-13, 0.75, 0.5, 0.5 - 2e-13});
+  const auto close = trace_with({0.25 + 1e-13, 0.75, 0.5, 0.5 - 2e-13});
   CHECK((verdict(plain, close) == Verdict::within_tolerance));
   CHECK(report(plain, close) ==
         "equal within tolerance; the largest difference is 2e-13 in weights at [query 1 `cat` × key 1 "
@@ -102,7 +102,7 @@ TEST_CASE("a difference within the tolerance is told in one line and counts as e
 }
 
 TEST_CASE("a tolerance that is given takes the place of the default, the other one stays") {
-  const auto far = trace_of({0.26, 0.75, 0.5, 0.5});
+  const auto far = trace_with({0.26, 0.75, 0.5, 0.5});
   CHECK((verdict(plain, far) == Verdict::different));
   CHECK((verdict(plain, far, {.absolute = 0.02}) == Verdict::within_tolerance));
   CHECK((verdict(plain, far, {.relative = 0.05}) == Verdict::within_tolerance));
@@ -240,7 +240,7 @@ TEST_CASE("seeds that differ are told and, with a tolerance, are no difference i
 }
 
 TEST_CASE("the first number that differs is told before what only one has") {
-  auto a = trace_of({0.25, 0.75, 0.5, 0.5});
+  auto a = trace_with({0.25, 0.75, 0.5, 0.5});
   MemoryTrace b;
   add_weights(b, {0.25, 0.75, 0.4, 0.6});
   MemoryTrace with_lengths("sdpa");
@@ -248,7 +248,7 @@ TEST_CASE("the first number that differs is told before what only one has") {
   add_weights(with_lengths);
   CHECK_THAT(report(with_lengths, b), Catch::StartsWith("sdpa: weights differs first at [query 1"));
   CHECK_THAT(report(with_lengths, b), Catch::Contains("lengths  only in A"));
-  CHECK_THAT(report(with_lengths, trace_of({0.25, 0.75, 0.5, 0.5})),
+  CHECK_THAT(report(with_lengths, trace_with({0.25, 0.75, 0.5, 0.5})),
              Catch::StartsWith("sdpa: what both have agrees. lengths is only in A"));
 }
 
