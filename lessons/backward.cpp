@@ -6,7 +6,7 @@
 
 namespace lessons {
 
-extern const Lesson backward_through_multihead, backward_through_transformer_block, backward_through_seq2seq;
+extern const Lesson backward_through_transformer_block, backward_through_seq2seq;
 
 namespace {
 
@@ -21,7 +21,7 @@ void run_part(Workbench& bench) {
 }  // namespace
 
 const Lesson& backward_lesson() {
-  const auto& through_sdpa = backward_through_sdpa();
+  const auto &through_sdpa = backward_through_sdpa(), &through_multihead = backward_through_multihead();
   static const Lesson lesson = {
       .name = "backward",
       .title = "gradients: from the loss back to the parameters of attention",
@@ -46,7 +46,7 @@ const Lesson& backward_lesson() {
                    "backward --through seq2seq --source \"i love cats\" --target \"ich liebe katzen\""},
       .inputs = inputs_of_part,
       .probe = through_sdpa.probe,
-      .parts = {&through_sdpa, &backward_through_multihead, &backward_through_transformer_block,
+      .parts = {&through_sdpa, &through_multihead, &backward_through_transformer_block,
                 &backward_through_seq2seq},
       .run = run_part,
   };

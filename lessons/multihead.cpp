@@ -224,6 +224,13 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
   return multihead_attention(bench, X_query, X_key, weights, heads_of(bench, weights), mask);
 }
 
+std::vector<std::string> given_biases(const Workbench& bench, const std::string& group) {
+  std::vector<std::string> ids;
+  for (const std::string id : {"b_Q", "b_K", "b_V", "b_O"})
+    if (bench.plan.given.count(group + id) > 0) ids.push_back(id);
+  return ids;
+}
+
 void set_multihead_weights(DocumentRun& run, const std::string& prefix, const MultiHeadWeights& weights) {
   set_heads(run, heads_of(run.bench(), weights), weights, prefix);
   set_output_weights(run, weights.O(), prefix);

@@ -92,9 +92,6 @@ MultiHeadAttention multihead_attention(Workbench& bench, const Named& X_query, c
 void set_multihead_weights(DocumentRun& run, const std::string& prefix, const MultiHeadWeights& weights);
 MultiHeadAttention take_multihead_attention(DocumentRun& run, const std::string& prefix);
 
-/// Multi-head attention of the sentence `X` in NumPy, as these options have it.
-std::vector<std::string> multihead_code(const Workbench& bench, const std::optional<Mask<3>>& mask);
-
 /// The biases of multi-head attention that are given in the group "attention/": "b_Q", …
 std::vector<std::string> given_biases(const Workbench& bench, const std::string& group);
 

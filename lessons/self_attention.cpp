@@ -38,18 +38,6 @@ std::string bias_code(const Workbench& bench, const std::string& name, const std
   return bench.plan.given.count(group + "b_" + name) > 0 ? fmt::format(" + {}b_{}", prefix, name) : "";
 }
 
-std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
-                                         const std::string& X_key) {
-  const auto product = [&](const std::string& X, const char* name) {
-    return fmt::format("{} @ W_{}{}", X, name, bias_code(bench, name));
-  };
-  const auto Q = product(X_query, "Q"), K = product(X_key, "K"), V = product(X_key, "V");
-  const auto line = fmt::format("Q, K, V = {}, {}, {}", Q, K, V);
-  constexpr std::size_t most_columns = 72;
-  if (line.size() <= most_columns) return {line};
-  return {"Q = " + Q, fmt::format("K, V = {}, {}", K, V)};
-}
-
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights) {
   Functions functions;

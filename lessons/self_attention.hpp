@@ -45,10 +45,6 @@ struct Projections {
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights);
 
-/// The projections in NumPy, with the biases that are given: a line, or one for each text.
-std::vector<std::string> projection_code(const Workbench& bench, const std::string& X_query,
-                                         const std::string& X_key);
-
 /// " + b_Q", with `prefix` before the name, where that bias of the group is given, for `name` "Q".
 std::string bias_code(const Workbench& bench, const std::string& name, const std::string& group = "",
                       const std::string& prefix = "");

@@ -26,6 +26,13 @@ Gradients gradients_on(const formula::Sheet& sheet, Workbench& bench) {
   return gradients;
 }
 
+Gradients gradients_again(formula::Sheet sheet, Workbench& bench, const std::string& step,
+                          const formula::View& instead) {
+  for (const auto& one : sheet.definitions())
+    sheet.set(one.name, one.name == step ? instead : sheet.rounded_value(one));
+  return gradients_on(sheet, bench);
+}
+
 double largest_difference(const Gradients& a, const Gradients& b) {
   if (a.all().size() != b.all().size())
     throw std::invalid_argument("[largest_difference] the backward passes have different steps");

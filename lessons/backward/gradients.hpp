@@ -56,6 +56,10 @@ class Gradients {
 /// The gradients d_X on a sheet of its tensors X.
 Gradients gradients_on(const formula::Sheet& sheet, Workbench& bench);
 
+/// The same, all steps computed again, with the tensor `instead` in the place of the step of that name.
+Gradients gradients_again(formula::Sheet sheet, Workbench& bench, const std::string& step = "",
+                          const formula::View& instead = {});
+
 /// The largest difference between two backward passes of the same tensors. Throws std::invalid_argument where
 /// they are not of the same ones.
 double largest_difference(const Gradients& a, const Gradients& b);

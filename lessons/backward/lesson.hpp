@@ -6,7 +6,8 @@ namespace lessons {
 
 const Lesson& backward_lesson();
 
-/// The part of it that is the document parts/backward_sdpa.md.
+/// Its parts that are documents.
 const Lesson& backward_through_sdpa();
+const Lesson& backward_through_multihead();
 
 }  // namespace lessons

@@ -94,7 +94,7 @@ class FormulasAgain {
   /// number's place, whether it went down, and what follows for the loss and the steps that are watched.
   void each(const std::string& id, double h, const std::vector<std::string>& watched,
             const std::function<void(std::size_t place, bool down, const Outcome& outcome)>& see) {
-    constexpr std::size_t most_at_once = std::size_t{1} << 13;
+    constexpr std::size_t most_at_once = std::size_t{1} << 12;
     const auto& start = at_start_.tensor(id);
     const auto size = attn::element_count(start.shape);
     auto largest = size;

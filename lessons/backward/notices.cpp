@@ -62,10 +62,6 @@ std::string notice_of_weight(const attn::Event& d_W) {
                                  : fmt::format("larger by η · {:.4f}", -value));
 }
 
-attn::OnPage whole_batch(const Workbench& bench, const std::string& id, const attn::Notice& notice) {
-  return bench.plan.is_batched() ? attn::in_one_line(id) : attn::OnPage{id, notice};
-}
-
 attn::OnPage narrow(const Workbench& bench, attn::OnPage step) {
   if (bench.options.model) step.has_table = false;
   return step;

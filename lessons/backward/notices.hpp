@@ -11,9 +11,6 @@ namespace lessons {
 std::string notice_of_scaled(const attn::Event& d_scaled);
 std::string notice_of_weight(const attn::Event& d_W);
 
-/// The gradient of a parameter on the page: that of a batch is of all samples together and takes one line.
-attn::OnPage whole_batch(const Workbench& bench, const std::string& id, const attn::Notice& notice = {});
-
 /// The step, without its table where a model's d_model makes that too wide for a page.
 attn::OnPage narrow(const Workbench& bench, attn::OnPage step);
 

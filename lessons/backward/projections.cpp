@@ -107,9 +107,4 @@ ProjectionGradients projection_backward(Workbench& bench, Gradients& gradients, 
   return result;
 }
 
-void add_bias_gradients(const Workbench& bench, std::vector<std::string>& lines) {
-  for (const std::string name : {"Q", "K", "V"})
-    if (bench.has_given("b_" + name)) lines.push_back(fmt::format("d_b_{0}     = d_{0}.sum(axis=0)", name));
-}
-
 }  // namespace lessons

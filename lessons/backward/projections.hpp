@@ -50,7 +50,4 @@ Tensor<2> show_weight_gradient(Workbench& bench, Gradients& gradients, const std
 void show_bias_gradient(Gradients& gradients, const std::string& b, const Named& d_y,
                         const std::string& axis);
 
-/// Adds "d_b_Q = d_Q.sum(axis=0)" to the page's code for each bias of Q, K and V that is given.
-void add_bias_gradients(const Workbench& bench, std::vector<std::string>& lines);
-
 }  // namespace lessons

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -28,7 +29,12 @@ attn::Worked worked_bytes(const std::vector<KeptTensor>& kept, std::size_t bytes
       {attn::Worked(static_cast<double>(bytes_of_a_number)), attn::Worked::sum(std::move(terms))});
 }
 
-void show_kept(Workbench& bench, const std::string& id, const std::string& title,
+constexpr std::array<std::pair<const char*, const char*>, 3> titles_of_kept = {
+    {{"kept/everything", "Bytes kept where nothing is computed again"},
+     {"kept/flash", "Bytes kept by flash"},
+     {"kept/checkpoint", "Bytes kept by gradient checkpointing"}}};
+
+void show_kept(Workbench& bench, const std::pair<const char*, const char*>& id_and_title,
                const std::vector<KeptTensor>& kept) {
   const auto size = attn::item_size(bench.trace.dtype());
   std::vector<std::string> names;
@@ -37,8 +43,8 @@ void show_kept(Workbench& bench, const std::string& id, const std::string& title
     names.push_back(tensor.id);
     numbers += tensor.numbers;
   }
-  bench.trace.step({.id = id,
-                    .title = title,
+  bench.trace.step({.id = id_and_title.first,
+                    .title = id_and_title.second,
                     .formula = fmt::format("{} bytes · numbers in {}", size, fmt::join(names, ", ")),
                     .from = names,
                     .worked = [&](const attn::Index&) { return worked_bytes(kept, size); }},
@@ -52,6 +58,25 @@ Tensor<3> nudged(const attn::Trace& trace, Tensor<3> log_sum_exp) {
     if (const double size = 1.0 + std::abs(x); std::isfinite(x))
       x += std::max(8.0 * attn::largest_rounding_error(trace.dtype(), size), 1e-12 * size);
   return log_sum_exp;
+}
+
+void claim_checkpointing(attn::Trace& trace, const Gradients& shown, const Gradients& again) {
+  trace.claim({.id = "checkpointing-gives-the-same",
+               .claim = "checkpointing gives the same gradients, bit for bit",
+               .formula = "max |gradients, all computed again from the input − those above|",
+               .value = largest_difference(shown, again),
+               .limit = attn::exactly(0.0)});
+}
+
+void claim_flash(attn::Trace& trace, const Gradients& shown, const Gradients& again,
+                 const Gradients& from_nudged) {
+  claim_unless_lost(trace,
+                    {.id = "flash-gives-the-same",
+                     .claim = "weights made again from log_sum_exp give the same gradients",
+                     .formula = "max |gradients with weights = exp(scaled − log_sum_exp) − those above|",
+                     .value = largest_difference(shown, again),
+                     .limit = roughly_at_most(largest_difference(again, from_nudged))},
+                    largest_number(shown));
 }
 
 }  // namespace
@@ -100,26 +125,57 @@ void show_recomputation(Workbench& bench, const Gradients& shown, const Recomput
              "FlashAttention (Dao et al. 2022) keeps one number for each row of it and makes the weights "
              "again. Gradient checkpointing (Chen et al. 2016) keeps no more than the input and makes all of "
              "the forward pass again: a third more work. Both give the same gradients.");
-  show_kept(bench, "kept/everything", "Bytes kept where nothing is computed again", ways.everything);
-  show_kept(bench, "kept/flash", "Bytes kept by flash", ways.flash);
-  show_kept(bench, "kept/checkpoint", "Bytes kept by gradient checkpointing", ways.checkpoint);
+  const auto& [everything, flash, checkpoint] = titles_of_kept;
+  show_kept(bench, everything, ways.everything);
+  show_kept(bench, flash, ways.flash);
+  show_kept(bench, checkpoint, ways.checkpoint);
   auto mute = bench.mute();
   Gradients from_checkpoint(mute), from_flash(mute), from_nudged(mute);
   ways.from_checkpoint(mute, from_checkpoint);
   ways.from_flash(mute, from_flash, ways.log_sum_exp);
   ways.from_flash(mute, from_nudged, nudged(trace, ways.log_sum_exp));
-  trace.claim({.id = "checkpointing-gives-the-same",
-               .claim = "checkpointing gives the same gradients, bit for bit",
-               .formula = "max |gradients, all computed again from the input − those above|",
-               .value = largest_difference(shown, from_checkpoint),
-               .limit = attn::exactly(0.0)});
-  claim_unless_lost(trace,
-                    {.id = "flash-gives-the-same",
-                     .claim = "weights made again from log_sum_exp give the same gradients",
-                     .formula = "max |gradients with weights = exp(scaled − log_sum_exp) − those above|",
-                     .value = largest_difference(shown, from_flash),
-                     .limit = roughly_at_most(largest_difference(from_flash, from_nudged))},
-                    largest_number(shown));
+  claim_checkpointing(trace, shown, from_checkpoint);
+  claim_flash(trace, shown, from_flash, from_nudged);
+}
+
+namespace {
+
+void claim_checkpointing_of(DocumentRun& run) {
+  const auto& sheet = run.sheet();
+  claim_checkpointing(run.bench().trace, gradients_on(sheet, run.bench()),
+                      gradients_again(sheet, run.bench()));
+}
+
+void claim_flash_of(DocumentRun& run) {
+  auto& bench = run.bench();
+  const auto& sheet = run.sheet();
+  const auto scores = run.copy_of<double, 4>(sheet.stands_for("masked"));
+  const auto log_sum_exp = run.copy_of<double, 3>("flash/log_sum_exp");
+  const auto gradients_from = [&](const Tensor<3>& sums) {
+    auto mute = bench.mute();
+    const auto weights = mute.trace.step({}, attn::softmax_from(scores, sums));
+    const auto view = formula::view_of(sheet.tensor("weights").axes, attn::view_of(weights));
+    return gradients_again(sheet, bench, "weights", view);
+  };
+  claim_flash(bench.trace, gradients_on(sheet, bench), gradients_from(log_sum_exp),
+              gradients_from(nudged(bench.trace, log_sum_exp)));
+}
+
+}  // namespace
+
+void add_recomputation(Functions& functions, const std::vector<std::string>& everything) {
+  auto flash = everything;
+  std::replace(flash.begin(), flash.end(), std::string("weights"), std::string("flash/log_sum_exp"));
+  const std::vector<std::string> kept[] = {everything, flash, {everything.front()}};
+  for (std::size_t i = 0; i < titles_of_kept.size(); ++i)
+    functions.actions[titles_of_kept[i].first] = [i, names = kept[i]](DocumentRun& run) {
+      std::vector<KeptTensor> tensors;
+      for (const auto& name : names)
+        tensors.push_back({name, attn::element_count(run.sheet().tensor(name).shape)});
+      show_kept(run.bench(), titles_of_kept[i], tensors);
+    };
+  functions.actions["checkpointing-gives-the-same"] = claim_checkpointing_of;
+  functions.actions["flash-gives-the-same"] = claim_flash_of;
 }
 
 }  // namespace lessons

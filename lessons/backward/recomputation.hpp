@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lessons/backward/multihead.hpp"
+#include "lessons/documents/document_run.hpp"
 
 namespace lessons {
 
@@ -39,5 +40,9 @@ Tensor<4> weights_again(Workbench& mute, const MultiHeadKept& kept, const Tensor
 /// The note `recomputation`, the steps `kept/everything`, `kept/flash`, `kept/checkpoint` in bytes of the
 /// run's dtype, and the claims that both ways to compute again give the same gradients.
 void show_recomputation(Workbench& bench, const Gradients& shown, const Recomputation& ways);
+
+/// The same for a document that has `flash/log_sum_exp`: `{do kept/everything}`, where that is these tensors,
+/// `{do kept/flash}`, `{do kept/checkpoint}`, and both claims.
+void add_recomputation(Functions& functions, const std::vector<std::string>& everything);
 
 }  // namespace lessons

@@ -46,6 +46,7 @@ class StepMistakes {
     const auto& options = bench.options;
     const auto& lesson = *bench.plan.lesson;
     const auto& sheet = *step.sheet;
+    const auto& axes = step.definition.axes;
     const bool has_heads = sheet.has_axis("head"), has_batch = sheet.has_axis("batch");
     const auto has = [&](const char* tensor) {
       return sheet.find(settled(formula::name(tensor))->name) != nullptr;
@@ -59,6 +60,7 @@ class StepMistakes {
              {"writes", lesson.uses("new-tokens")},
              {"projected", projects && bench.trace.speaks_of("Q")},
              {"split", has_split},
+             {"in_heads", formula::has(axes, "head") || formula::has(axes, "kv_head")},
              {"joined", has("concat")},
              {"crosses", settled(formula::name("X_query"))->name != settled(formula::name("X_key"))->name}})
       known_[name] = number_alone(number);

@@ -22,10 +22,10 @@ struct StepOnSheet {
 /// The mistakes in a step that data/mistakes/ has formulas of, as far as the run has the names in them.
 /// Formulas may speak of tensors, axes and settings of the run and of these numbers: `kv_heads`,
 /// `temperature`, `many_heads`, `has_mask`, `writes` (the lesson writes word by word), `projected`,
-/// `split` and `joined` (there are steps Q, Q_heads and concat), `crosses`
-/// (keys are of other tokens than queries), the axes `d_model` and `batch_key` (the keys
-/// of all samples), `target_lengths[batch]`, `unmasked` (the tensor that the mask hides entries of, or that
-/// softmax takes where nothing is hidden), and what a mask in a step `masked` is made of: `hides_future`,
+/// `split` and `joined` (there are steps Q, Q_heads and concat), `in_heads` (the step has an axis of heads),
+/// `crosses` (keys are of other tokens than queries), the axes `d_model` and `batch_key` (the keys of all
+/// samples), `target_lengths[batch]`, `unmasked` (the tensor that the mask hides entries of, or that softmax
+/// takes where nothing is hidden), and what a mask in a step `masked` is made of: `hides_future`,
 /// `hides_padding`, `reach` (the window; inf without one), `offset` (query i sits at position i + offset),
 /// `allowed[query, key]` by the rule on positions, `real[batch, key]`, which is no padding. The mistakes may
 /// be asked as long as `settled` and the tensors live.

@@ -20,7 +20,9 @@ constexpr std::size_t most_places = 12;  ///< of an axis in a table or a list
 std::string Wording::paragraphs(const Section& section, bool short_page) const {
   std::string text;
   for (const auto* block : section.of(document::Block::Kind::paragraph)) {
-    if (short_page && block->marks.words.count("with --all") > 0) continue;
+    const auto& words = block->marks.words;
+    const auto with_all = words.find("with --all");
+    if (short_page && with_all != words.end() && meanings_.holds(with_all->second, section.scope)) continue;
     text += (text.empty() ? "" : "\n") + text_of(block->prose, section.scope);
   }
   return text;

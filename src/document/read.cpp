@@ -308,9 +308,10 @@ class DocumentReader {
   Block paragraph() {
     Block block{.kind = Block::Kind::paragraph, .place = place()};
     auto first = source().without_blanks();
-    if (constexpr std::string_view mark = "{with --all} "; first.text().starts_with(mark)) {
-      block.marks.words["with --all"];
-      first = first.part(mark.size());
+    const auto end = first.text().starts_with("{with --all") ? first.text().find("} ") : std::string::npos;
+    if (end != std::string::npos) {
+      take_mark(first.part(1, end), block.marks);
+      first = first.part(end + 2);
     }
     block.prose = read_prose(text_of_lines(first));
     return block;

@@ -54,6 +54,7 @@ class Resolver {
       if (tensor != nullptr) collect_axes(*tensor, x->op == Op::again ? std::vector<Expr>{} : x->parts);
       return;
     }
+    if (x->op == Op::call && x->name == "gradient") return collect(whole_tensor(x));
     const bool binds = x->op == Op::over && reduces(x->name);
     if (x->op == Op::over && !sheet_.has_axis(x->axis)) throw unknown_axis(x->axis, x->at);
     if (binds) bound_.push_back(x->axis);
@@ -183,8 +184,14 @@ class Resolver {
   }
 
   /// The formula that it stands for.
+  /// What `gradient` is of, all of it: a part may have been given a tensor at an index.
+  static Expr whole_tensor(const Expr& gradient) {
+    const auto& of = gradient->parts[0];
+    return Expr(Node{.op = Op::name, .name = of->name, .at = of->at});
+  }
+
   Expr gradient_of(const Expr& x) {
-    const auto& of = x->parts[0];
+    const auto of = whole_tensor(x);
     if (sheet_.find(of->name) == nullptr)
       throw Error(of->at, fmt::format("gradient({0}): {0} is no tensor; valid: {1}", of->name,
                                       names_of(sheet_.tensors())));

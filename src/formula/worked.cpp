@@ -140,6 +140,7 @@ class Working {
         return std::numeric_limits<double>::quiet_NaN();
       return attn::worked_softmax(attn::WorkedOut(score), length, divisor)({at.at(x->axis)});
     }
+    if (x->name == "log_sum_exp") return log_sum_exp(x, at);
     if (x->name == "mean") return attn::mean_of(along(x, at));
     if (x->name == "entropy") return attn::worked_entropy(along(x, at));
     if (x->name == "layer_norm") return normed(x, at);
@@ -148,6 +149,21 @@ class Working {
     if (x->name == "min") return Worked::call("min", along(x, at));
     if (x->name == "argmax") return attn::argmax(along(x, at));
     return (*this)(expanded(x).value(), at);
+  }
+
+  /// Without the maximum, unless a term would be too large.
+  Worked log_sum_exp(const Expr& x, const Places& at) const {
+    constexpr double most = 700.0, infinity = std::numeric_limits<double>::infinity();
+    std::vector<Worked> terms;
+    double largest = -infinity;
+    for (auto& one : along(x, at)) {
+      if (one.value() == -infinity) continue;
+      largest = std::max(largest, one.value());
+      terms.push_back(exp(std::move(one)));
+    }
+    if (terms.empty()) return -infinity;
+    const bool fits = -most < largest && largest < most;
+    return fits ? log(Worked::sum(std::move(terms))) : (*this)(expanded(x).value(), at);
   }
 
   /// Mean and variance of the row as numbers.

@@ -98,6 +98,15 @@ TEST_CASE("A label has the axis and the words for each entry along it") {
   CHECK_THAT(refusal("{label head}\n"), Catch::Matchers::StartsWith("page.md, line 1, column 1: a label"));
 }
 
+TEST_CASE("A paragraph that is on the long page alone may have a condition", "[document]") {
+  const auto page =
+      document::read("page.md", "{with --all if 1 < size(query)} It is long.\n\n{with --all} So.\n");
+  REQUIRE(page.blocks.size() == 2);
+  CHECK(page.blocks[0].marks.words.at("with --all").has_value());
+  CHECK(page.blocks[0].prose[0].text == "It is long.");
+  CHECK_FALSE(page.blocks[1].marks.words.at("with --all").has_value());
+}
+
 TEST_CASE("A list may say how its numbers are printed", "[document]") {
   const auto page = document::read("page.md", "Theory: {list(d_k) sqrt(d_k):.4g}.\n");
   REQUIRE(page.blocks.at(0).prose.size() == 3);

@@ -143,6 +143,15 @@ TEST_CASE("The backward pass of attention reads as its formulas", "[formula]") {
   CHECK(said("d_X[token, d_model] = gradient(X)") == "d_Q W_Qᵀ + d_K W_Kᵀ + weightsᵀ d_output");
 }
 
+TEST_CASE("The gradient of a tensor that a part reads at an index is that of the whole tensor", "[formula]") {
+  auto sheet = attention();
+  const Expr K(Node{.op = Op::entry, .name = "K", .parts = {Expr(2.0), name("d_k")}});
+  const auto at_index =
+      sheet.resolved({"d_K", {"key", "d_k"}, Expr(Node{.op = Op::call, .name = "gradient", .parts = {K}})});
+  const auto whole = sheet.resolved(parse_definition("d_K[key, d_k] = gradient(K)"));
+  CHECK(page_text(at_index.expr) == page_text(whole.expr));
+}
+
 TEST_CASE("A gradient that does not exist is refused", "[formula]") {
   auto sheet = attention();
   const auto refused = [&](const std::string& definition) {
