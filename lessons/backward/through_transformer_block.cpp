@@ -158,9 +158,9 @@ std::vector<std::string> backward_functions(const Workbench& bench) {
                    : "    return d_Q @ W_Q.T + d_K @ W_K.T + d_V @ W_V.T, d_W"};
   lines.insert(lines.end(), rest.begin(), rest.end());
   if (activation_of(bench) == attn::Activation::gelu)
-    lines.insert(lines.end(),
-                 {"", "def GELU_slope(z):", "    Phi = np.vectorize(lambda x: (1 + erf(x / sqrt(2))) / 2)(z)",
-                  "    return Phi + z * np.exp(-z**2 / 2) / np.sqrt(2 * np.pi)"});
+    lines.insert(lines.end(), {"", "def GELU_slope(z):",
+                               "    Phi = np.vectorize(lambda x: (1 + math.erf(x / np.sqrt(2))) / 2)(z)",
+                               "    return Phi + z * np.exp(-z**2 / 2) / np.sqrt(2 * np.pi)"});
   return lines;
 }
 
