@@ -192,6 +192,8 @@ std::vector<bool> what_decides_inputs(const Options& options) {
   return given;
 }
 
+}  // namespace
+
 Lesson lesson_of(const document::Document& document, std::string_view name, const LessonCode& code) {
   require_known_keys(document);
   Lesson lesson;

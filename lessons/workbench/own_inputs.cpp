@@ -29,12 +29,12 @@ using attn::Dump;
 using attn::ExpectedTensor;
 using attn::last_of_path;
 
-/// The id of the lesson's mask, "attention/mask" of a block.
+/// The id of the lesson's mask, "attention/mask" of a block: that in the fewest groups.
 std::string id_of_mask(const Lesson& lesson, const Options& options) {
-  const auto inputs = lesson.inputs(options);
-  const auto mask = std::find_if(inputs.begin(), inputs.end(),
-                                 [](const Input& input) { return last_of_path(input.id) == "mask"; });
-  return mask == inputs.end() ? "mask" : mask->id;
+  std::string id;
+  for (const auto& input : lesson.inputs(options))
+    if (last_of_path(input.id) == "mask" && (id.empty() || input.id.size() < id.size())) id = input.id;
+  return id.empty() ? "mask" : id;
 }
 
 using Ids = std::vector<std::string>;

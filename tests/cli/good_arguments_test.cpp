@@ -312,6 +312,8 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
       {"--define", "'scaled = scores / 2'"},
       {"--define of lookup", "'scores = sum(d_k) keys * query / 2'"},
       {"--define of positional", "'distance = 2 * (places[key] - places[query])'"},
+      {"--define of transformer-block", "'attention/scaled = attention/scores / 2'"},
+      {"--define of classifier", "'attention/scaled = attention/scores / 2'"},
       {"--define of scoring", "'scaled_dot/scores = dot/scores / d_model'"},
       {"--code", "xtensor"},
       {"--embeddings", "data/tutorial/cat_sat.vectors.txt"},
