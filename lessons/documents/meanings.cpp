@@ -310,8 +310,7 @@ std::optional<attn::Index> Meanings::followed(const std::string& follow, const f
       end == follow.size() || holds(formula::parse(follow.substr(end + condition.size())), scope);
   for (const auto& one : document::cut_at_commas(counts ? follow.substr(0, end) : "")) {
     const auto definition = formula::parse_definition(one);
-    const auto axis = scope.name_of(definition.name);
-    own.emplace(axis.substr(axis.rfind('/') + 1), definition.expr);
+    own.emplace(scope.name_of(definition.name), definition.expr);
   }
   attn::Index at;
   for (const auto& axis : axes) {

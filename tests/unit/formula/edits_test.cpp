@@ -76,12 +76,12 @@ TEST_CASE("Numbers of a planted edit are those of a formula that is found", "[fo
 
 TEST_CASE("A mistake that is made in a part alone is found with its place", "[formula]") {
   std::mt19937 random(5);
-  const auto sheet = attention(random);
+  auto sheet = attention(random);
   for (const auto& [step, wrong, expected] : std::vector<std::array<std::string, 3>>{
            {"output", "where(query = 3, 0, sum(key) weights * V)", "where(query = 3, 0,"},
            {"output", "where(1 <= batch, 0, sum(key) weights * V)", "where(batch = 1, 0,"},
-           {"scaled", "where(head = 1, scores, scores / sqrt(d_k))", "where(head = 1, scores,"},
-           {"masked", "where(batch = 1, scaled, where(mask, scaled, -inf))", "where(batch = 1, scaled,"},
+           {"scaled", "where(head = 1, scores, scores / sqrt(d_k))", "where(head = 1, scores["},
+           {"masked", "where(batch = 1, scaled, where(mask, scaled, -inf))", "where(batch = 1, scaled["},
            {"scaled", "scores[0 * batch, head, query, key] / sqrt(d_k)", "[0, head"}}) {
     const auto& right = *sheet.definition_of(step);
     const auto edit = sheet.resolved({step, right.axes, parse(wrong)});

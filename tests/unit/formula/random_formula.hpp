@@ -136,8 +136,7 @@ class RandomFormulas {
       case 2:
         return call("where", {truth(depth - 1, axes), exact(depth - 1, axes), exact(depth - 1, axes)});
       case 3:
-        return call(one_of<std::string>({"floor", "abs", "relu", "float32", "float16", "bfloat16"}),
-                    {exact(depth - 1, axes)});
+        return call(one_of(with_rounding({"floor", "abs", "relu"})), {exact(depth - 1, axes)});
       case 4:
         return call("mod", {exact(depth - 1, axes), Expr(1.0 + static_cast<double>(below(3)))});
       case 5: {
@@ -214,6 +213,13 @@ class RandomFormulas {
     return call("mod", {place + Expr(static_cast<double>(below(3))), size(axis)});
   }
 
+  /// These functions and, where nobody moves elements a little, those that round.
+  std::vector<std::string> with_rounding(std::vector<std::string> functions) const {
+    if (elements_ == Elements::quarters)
+      functions.insert(functions.end(), {"float32", "float16", "bfloat16"});
+    return functions;
+  }
+
   // Any number.
 
   Expr number(std::size_t depth, const Axes& axes) {
@@ -223,7 +229,7 @@ class RandomFormulas {
         return call(one_of<std::string>({"tanh", "sigmoid", "relu", "gelu", "neg", "abs", "erf"}),
                     {number(depth - 1, axes)});
       case 1:
-        return call(one_of<std::string>({"sin", "cos", "floor", "float32"}), {exact(depth - 1, axes)});
+        return call(one_of(with_rounding({"sin", "cos", "floor"})), {exact(depth - 1, axes)});
       case 2:
         return call("exp", {call("tanh", {number(depth - 1, axes)})});
       case 3:
