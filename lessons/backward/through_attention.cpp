@@ -47,7 +47,8 @@ void claim_kernel(DocumentRun& run) {
 template <std::size_t N>
 void run_document(Workbench& bench, const document::Document& page) {
   Functions functions = {
-      .actions = {{"differences", claim_differences}, {"gradients-equal-kernel", claim_kernel<N>}},
+      .actions = {{"differences", claim_differences},
+                  {"gradients-equal-kernel", [](DocumentRun& run) { claim_kernel<N>(run); }}},
       .remarks = {{"who_is_about_whom", who_is_about_whom},
                   {"example_of_scaled", notice_of_scaled},
                   {"step_of_training", notice_of_weight}}};

@@ -513,7 +513,7 @@ std::string about_energy(const Workbench& bench) {
 }
 
 /// Where v_a comes from, where there is one.
-std::string about_scores(const Workbench& bench) {
+std::string remark_on_scores(const Workbench& bench) {
   if (!compares_by_energy(bench)) return "";
   return fmt::format("v_a [{}] is learned. It makes one score of the {} numbers of a word.",
                      *bench.options.d_a, *bench.options.d_a);
@@ -568,7 +568,7 @@ std::vector<attn::OnPage> trained_step_on_page(const Workbench& bench) {
   return {{"one-step"},
           {"code"},
           attn::without_table("one-step/energy", [text = about_energy(bench)](const auto&) { return text; }),
-          {"one-step/scores", [text = about_scores(bench)](const auto&) { return text; }},
+          {"one-step/scores", [text = remark_on_scores(bench)](const auto&) { return text; }},
           attn::in_one_line("one-step/masked"),
           attn::without_table("one-step/weights"),
           attn::without_table("one-step/context",
