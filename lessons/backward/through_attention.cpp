@@ -46,12 +46,11 @@ void claim_kernel(DocumentRun& run) {
 
 template <std::size_t N>
 void run_document(Workbench& bench, const document::Document& page) {
-  Functions functions = {
-      .actions = {{"differences", claim_differences},
-                  {"gradients-equal-kernel", [](DocumentRun& run) { claim_kernel<N>(run); }}},
-      .remarks = {{"who_is_about_whom", who_is_about_whom},
-                  {"example_of_scaled", notice_of_scaled},
-                  {"step_of_training", notice_of_weight}}};
+  Functions functions = {.remarks = {{"who_is_about_whom", who_is_about_whom},
+                                     {"example_of_scaled", notice_of_scaled},
+                                     {"step_of_training", notice_of_weight}}};
+  functions.actions["differences"] = [](DocumentRun& run) { claim_differences(run); };
+  functions.actions["gradients-equal-kernel"] = claim_kernel<N>;
   add_fused_layouts(functions);
   add_recomputation(functions, {"X", "Q_heads", "K_heads", "V_heads", "weights", "heads"});
   DocumentRun(bench, functions).tell(page);
