@@ -198,7 +198,7 @@ TEST_CASE("The schema rejects what is no trace") {
       {index("X") + "/inputs", json::array()},
       {index("X") + "/shape", {2, 2, -3}},
       {index("X") + "/shape", erased},
-      {index("X") + "/axes/1", "row"},
+      {index("X") + "/axes/1", "a row"},
       {index("X") + "/axes/1", "d_model"},
       {index("X") + "/dtype", "float8"},
       {index("X") + "/dtype", erased},
