@@ -10,9 +10,20 @@ function erf(x) {
   return 2 / Math.sqrt(Math.PI) * sum;
 }
 
+/** The nearest number of so many binary digits with no smaller exponent; infinite above the largest. */
+function rounded(x, digits, leastExponent, largest) {
+  if (x === 0 || !Number.isFinite(x)) return x;
+  const step = 2 ** (Math.max(Math.floor(Math.log2(Math.abs(x))), leastExponent) + 1 - digits);
+  const lower = Math.floor(x / step);
+  const rest = x / step - lower;
+  const nearest = (rest > 0.5 || (rest === 0.5 && lower % 2 !== 0) ? lower + 1 : lower) * step;
+  return Math.abs(nearest) > largest ? Math.sign(x) * Infinity : nearest;
+}
+
 const functions = {
   exp: Math.exp, tanh: Math.tanh, log: Math.log, sin: Math.sin, cos: Math.cos, floor: Math.floor,
-  max: Math.max, min: Math.min, erf, "√": Math.sqrt,
+  max: Math.max, min: Math.min, erf, "√": Math.sqrt, float32: Math.fround,
+  float16: (x) => rounded(x, 11, -14, 65504), bfloat16: (x) => rounded(x, 8, -126, 3.3895313892515355e38),
 };
 
 /**
@@ -20,7 +31,7 @@ const functions = {
  * is 1 where it holds and 0 elsewhere. Throws an Error for any other text.
  */
 export function evaluate(text) {
-  const tokens = text.match(/−?(?:\d+\.?\d*|\.\d+)(?:e[−+-]?\d+)?|−?inf|nan|[a-z]+|[√()+−·/^<≤,]/gu) ?? [];
+  const tokens = text.match(/−?(?:\d+\.?\d*|\.\d+)(?:e[−+-]?\d+)?|−?inf|nan|[a-z]+(?:16|32)?|[√()+−·/^<≤,]/gu) ?? [];
   if (tokens.join("") !== text.replaceAll(" ", "")) throw new Error(`no expression: ${text}`);
   let at = 0;
   const take = (token) => tokens[at] === token && ++at > 0;

@@ -7,6 +7,14 @@
 
 namespace {
 
+/// The nearest number of so many binary digits with no smaller exponent; infinite above the largest.
+double rounded(double x, int digits, int least_exponent, double largest) {
+  if (x == 0.0 || !std::isfinite(x)) return x;
+  const double step = std::ldexp(1.0, std::max(std::ilogb(x), least_exponent) + 1 - digits);
+  const double nearest = std::nearbyint(x / step) * step;
+  return std::abs(nearest) > largest ? std::copysign(INFINITY, x) : nearest;
+}
+
 class Parser {
  public:
   explicit Parser(const std::string& text) : text_(text) {}
@@ -65,7 +73,8 @@ class Parser {
       take("−");
       return -factor();
     }
-    for (const auto* name : {"exp", "√", "tanh", "log", "erf", "sin", "cos", "floor", "max", "min"})
+    for (const auto* name : {"exp", "√", "tanh", "log", "erf", "sin", "cos", "floor", "max", "min", "float32",
+                             "float16", "bfloat16"})
       if (take(name)) return call(name);
     return number();
   }
@@ -94,6 +103,9 @@ class Parser {
     if (name == "erf") return std::erf(x[0]);
     if (name == "sin") return std::sin(x[0]);
     if (name == "cos") return std::cos(x[0]);
+    if (name == "float32") return static_cast<double>(static_cast<float>(x[0]));
+    if (name == "float16") return rounded(x[0], 11, -14, 65504.0);
+    if (name == "bfloat16") return rounded(x[0], 8, -126, 3.38953138925153547e38);
     return std::floor(x[0]);
   }
 

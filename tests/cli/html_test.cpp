@@ -131,7 +131,7 @@ TEST_CASE("the cells of every step that the lesson is about can be worked out, w
       {"seq2seq",
        {"encoder/c", "encoder/h", "one-step/context", "one-step/energy", "one-step/probabilities",
         "one-step/weights"}},
-      {"classifier", {"attention/normalized", "attention/residual"}},
+      {"classifier", {"attention/normalized", "attention/residual", "pooled"}},
       {"generate", {"step=1/layer=2/weights", "step=1/logits", "step=1/x"}},
       {"training", {"first_step/m", "first_step/updated", "first_step/v"}}};
   for (const auto& lesson : lessons()) {
