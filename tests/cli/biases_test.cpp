@@ -83,7 +83,7 @@ TEST_CASE("the bias of the output is added to it, in a block in its group") {
   const auto without = run_of(lesson), with = run_of(lesson + " --set 'cross/b_O=[1,2,3,4]'");
   check_rows(row_differences(without, with, "attention/output"), {0.0, 0.0, 0.0, 0.0});
   check_rows(row_differences(without, with, "cross/output"), {1.0, 2.0, 3.0, 4.0});
-  CHECK(contains(output_of(lesson + " --set 'cross/b_O=[1,2,3,4]'"), "b_O=cross_b_O)"));
+  CHECK(contains(output_of(lesson + " --set 'cross/b_O=[1,2,3,4]'"), " @ cross_W_O + cross_b_O"));
 }
 
 TEST_CASE("a bias of a wrong length is refused, and one of a lesson that has none") {
