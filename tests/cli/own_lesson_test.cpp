@@ -182,7 +182,7 @@ The bias is 0.
 
 # What holds on this run  {#claims}
 
-- rounding takes little: `abs(third - half/third) ≤ float16/unit_roundoff` {#little}
+- rounding takes little: `abs(third - half/third) ≤ 2 * float16/unit_roundoff` {#little}
 )");
   const auto trace = nlohmann::json::parse(output_of("run " + file + " --set W='[[1],[5]]' --format json"));
   std::map<std::string, nlohmann::json> events;
