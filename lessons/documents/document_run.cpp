@@ -47,9 +47,6 @@ void DocumentRun::tell(const document::Document& document) {
   meanings_.read_front(document, {});
   for (const auto& name : document::cut_at_commas(document.front("code")))
     results_.push_back(meanings_.step_named(name));
-  std::string forward;
-  for (const auto& name : document::cut_at_commas(document.front("forward code")))
-    forward = meanings_.step_named(name);
   steps_.tell_definitions();
   const auto sections = outline_.sections_of(document.blocks, {});
   outline_.require_steps_of_remarks();
@@ -61,7 +58,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell(sections[i], std::span(sections).subspan(i + 1));
     if (i != last_step) continue;
     steps_.require_all_defined();
-    if (!bench().is_mute()) tell_code(results_, forward);
+    if (!bench().is_mute()) tell_code(results_);
   }
 }
 
@@ -74,8 +71,8 @@ void DocumentRun::tell_part(const std::string& file, const std::vector<std::stri
   for (const auto& section : outline_.sections_of(part.blocks, scope)) tell(section, {});
 }
 
-void DocumentRun::tell_code(const std::vector<std::string>& results, const std::string& forward) {
-  tell_code_of(bench(), sheet(), {results, forward, steps_.hidden()});
+void DocumentRun::tell_code(const std::vector<std::string>& results) {
+  tell_code_of(bench(), sheet(), results, steps_.hidden());
 }
 
 void DocumentRun::settle_page(const std::vector<Section>& sections) {
@@ -145,7 +142,7 @@ void DocumentRun::tell_label(const document::Block& block, const Scope& scope) {
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < sheet().size_of(axis); ++i)
     meanings_.at(axis, i, [&] { labels.push_back(wording_.text_of(block.prose, scope)); });
-  bench().trace.label(axis.substr(axis.rfind('/') + 1), {{labels}});
+  bench().trace.label(name_on_page(axis), {{labels}});
 }
 
 void DocumentRun::require_new_name(const std::string& name, const document::Place& place) {

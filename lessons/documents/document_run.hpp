@@ -49,8 +49,8 @@ class DocumentRun {
   /// what `{use …}` would say, `Q = Q_heads`.
   void tell_part(const std::string& file, const std::vector<std::string>& renamed = {});
 
-  /// The code of the steps that lead to these, those that lead to `forward` in a note of their own.
-  void tell_code(const std::vector<std::string>& results, const std::string& forward = "");
+  /// The code of the steps that lead to these.
+  void tell_code(const std::vector<std::string>& results);
 
   /// A tensor that formulas may speak of. With the view of a Tensor the caller keeps it alive.
   void set(const std::string& name, formula::View tensor) { meanings_.sheet().set(name, std::move(tensor)); }

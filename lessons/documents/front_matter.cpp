@@ -152,9 +152,9 @@ const Functions& functions_of_all() {
 }
 
 constexpr std::array keys = {
-    "title",     "teaches",         "options",  "defaults",     "example", "model", "probe", "probe results",
-    "worksheet", "worksheet given", "code",     "lines",        "follow",  "axes",  "set",   "page",
-    "after",     "sentences",       "at least", "forward code", "nan",     "detail"};
+    "title",         "teaches",   "options",         "defaults",  "example",  "model",  "probe",
+    "probe results", "worksheet", "worksheet given", "code",      "lines",    "follow", "axes",
+    "set",           "page",      "after",           "sentences", "at least", "nan",    "detail"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -182,10 +182,10 @@ void require_known_keys(const document::Document& document) {
       throw document::Error({document.file}, fmt::format("the front matter has no {0}; valid: {0}: …", key));
 }
 
-/// Whether there is a model, and which sizes are given: what conditions of inputs may speak of beside the
-/// options that no lesson changes.
+/// Whether there is a model and a second sentence, and which sizes are given: what conditions of inputs may
+/// speak of beside the options that no lesson changes.
 std::vector<bool> what_decides_inputs(const Options& options) {
-  std::vector<bool> given = {options.model.has_value()};
+  std::vector<bool> given = {options.model.has_value(), !options.source.empty()};
   visit_options(options, [&](const OptionInfo&, const auto& field) {
     if constexpr (is_optional<std::decay_t<decltype(field)>>) given.push_back(field.has_value());
   });

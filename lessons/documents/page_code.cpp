@@ -149,25 +149,27 @@ bool goes_over_samples(const formula::Expr& x) {
 
 }  // namespace
 
-void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPage& code) {
+void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
+                  const std::set<std::string>& hidden) {
   const auto& steps = sheet.definitions();
-  const auto ends = ends_of(steps, code.results);
-  const auto forward = needed_for(steps, [&](const auto& name) { return name == code.forward; });
-  const auto sources = sources_in(code.results);
+  const auto ends = ends_of(steps, results);
+  const auto sources = sources_in(results);
   const auto needed = needed_for(
       steps, [&](const auto& name) { return ends.count(name) > 0; }, sources);
-  const auto before = needed_for(steps, [&](const auto& name) { return sources.count(name) > 0; });
-  const auto shown = needed_for(steps, [&](const auto& name) { return code.hidden.count(name) == 0; });
+  const auto forward = needed_for(steps, [&](const auto& name) { return sources.count(name) > 0; });
+  const auto shown = needed_for(steps, [&](const auto& name) { return hidden.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor", is_of_one_sample = bench.plan.is_batched();
   std::map<std::string, std::vector<std::string>> lines, functions;  // by the group of the note
   std::set<std::string> known;
+  bool takes_more = false;  // from the forward pass than where the code begins
   for (const auto& step : steps) {
     if (needed.count(step.name) + shown.count(step.name) == 0) continue;
     if (is_of_one_sample && goes_over_samples(step.expr)) continue;
     const std::string group = forward.count(step.name) > 0  ? "forward"
-                              : before.count(step.name) > 0 ? "before"
                               : needed.count(step.name) > 0 ? ""
                                                             : "rest";
+    for (const auto& operand : formula::operands(step.expr))
+      takes_more = takes_more || (group.empty() && forward.count(operand) > sources.count(operand));
     auto& list = lines[group];
     if (!is_xtensor)
       for (const auto& line : formula::numpy_functions(step)) functions[group].push_back(line);
@@ -175,16 +177,16 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const CodeOfPag
         is_xtensor ? formula::xtensor_lines(sheet, step, true) : formula::numpy_lines(sheet, step, true);
     list.insert(list.end(), of_step.begin(), of_step.end());
   }
-  for (const std::string group : {"forward", "before", "", "rest"}) {
+  for (const std::string group : {"forward", "", "rest"}) {
     auto of_group = lines[group];
     if (of_group.empty()) continue;
-    if (!is_xtensor && (group.empty() || group == "forward")) of_group = with_projections_joined(of_group);
+    if (!is_xtensor && group != "rest") of_group = with_projections_joined(of_group);
     of_group = cut_to_page(with_aligned_equals(std::move(of_group)));
     std::vector<std::string> called;
     for (const auto& line : functions[group])
       if (known.insert(line).second) called.push_back(line);
     of_group.insert(of_group.begin(), called.begin(), called.end());
-    if (group.empty() && !forward.empty())
+    if (group.empty() && takes_more)
       of_group.insert(of_group.begin(),
                       "# what is not computed here comes from the forward pass (see --all)");
     group.empty() ? bench.code(of_group) : bench.trace.within(group, [&] { bench.code(of_group); });

@@ -49,6 +49,7 @@ TEST_CASE("a new lesson runs, and nothing is wrong with it") {
   CHECK(output_of(lesson.file()) == page);
   CHECK_THAT(output_of("lesson check " + lesson.file()), Contains("7 steps, 2 claims that hold, a page of"));
   CHECK_THAT(run("lesson new " + lesson.file()).err, Contains("is there already"));
+  CHECK_THAT(run("lesson new " + lesson.beside("sdpa")).err, Contains("sdpa is a lesson of the lab"));
   const auto help = output_of("run " + lesson.file() + " --help");
   CHECK_THAT(help, Contains("--temperature") && Contains("default \"the cat sat\""));
 }
@@ -201,6 +202,42 @@ The bias is 0.
             fmt::format("{} -B {} >{}", PYTHON_WITH_NUMPY, script, folder.file("said.txt")).c_str()) == 0);
 }
 
+TEST_CASE("inputs that are there beside a second sentence are there beside a second sentence") {
+  const Folder folder;
+  const auto file = folder.write("two.md", R"(---
+title: one text or two
+teaches: Inputs that are there beside a second sentence.
+options: sentence, source, target, d-model
+defaults: --sentence "a b" --d-model 2
+---
+
+# The idea  {#idea}
+
+Text.
+
+{if source}
+## The source
+
+    X_source[source, d_model]: embedding
+
+## Doubled
+
+    twice[source, d_model] = 2 * X_source
+{else}
+## The words
+
+    X[token, d_model]: embedding
+
+## Doubled
+
+    twice[token, d_model] = 2 * X
+{end}
+)");
+  CHECK_THAT(output_of("run " + file + " --shapes"), Contains("X      [token 2 × d_model 2]"));
+  CHECK_THAT(output_of("run " + file + " --source 'a b c' --target d --shapes"),
+             Contains("X_source  [source 3 × d_model 2]"));
+}
+
 TEST_CASE("a lesson of the lab is checked by its name or its file") {
   const auto said = output_of("lesson check stability");
   CHECK_THAT(said, StartsWith("stability: 34 steps, 9 claims that hold"));
@@ -215,8 +252,7 @@ title: back through a product
 teaches: The gradient of a matrix.
 options: sentence, source, target, d-model, d-v
 defaults: --source "a b" --target c --d-model 2 --d-v 2
-forward code: output
-code: d_W
+code: d_W, from output
 ---
 
 # The idea  {#idea}
