@@ -127,8 +127,11 @@ void DeclaredInputs::tell_made(const attn::About& about, const formula::View& nu
 }
 
 void DeclaredInputs::tell_made(attn::About about, const formula::View& numbers) {
-  for (const auto& axis : numbers.axes) about.axes.push_back(axis.substr(axis.rfind('/') + 1));
-  numbers.axes.size() == 1 ? tell_made<1>(about, numbers) : tell_made<2>(about, numbers);
+  for (const auto& axis : numbers.axes) about.axes.push_back(name_on_page(axis));
+  const auto rank = numbers.axes.size();
+  if (rank != 1 && rank != 2)
+    throw formula::Error(0, fmt::format("{} has {} axes; valid: 1 or 2", about.id, rank));
+  rank == 1 ? tell_made<1>(about, numbers) : tell_made<2>(about, numbers);
 }
 
 void DeclaredInputs::tell_lengths(attn::About about) {
@@ -141,15 +144,10 @@ void DeclaredInputs::tell_lengths(attn::About about) {
 }
 
 void DeclaredInputs::tell_computed(attn::About about, const formula::Definition& definition) {
-  constexpr std::size_t rank = 2;
-  const auto view = formula::owned_alone(meanings_.sheet().value(definition));
-  if (view.shape.size() != rank)
-    throw formula::Error(0, fmt::format("{} has {} axes; valid: {}", about.id, view.shape.size(), rank));
-  Tensor<rank> tensor({view.shape[0], view.shape[1]});
-  std::copy_n(static_cast<const double*>(view.data), tensor.size(), tensor.begin());
   if (about.formula.empty()) add_formula(about, definition, meanings_.sheet());
-  for (const auto& axis : definition.axes) about.axes.push_back(axis.substr(axis.rfind('/') + 1));
-  keep(about.id, definition.axes, meanings_.bench().trace.input(about, std::move(tensor)));
+  auto view = formula::owned_alone(meanings_.sheet().value(definition));
+  view.axes = definition.axes;
+  tell_made(std::move(about), view);
 }
 
 void DeclaredInputs::tell_rows(attn::About about, const std::string& table) {

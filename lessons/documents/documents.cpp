@@ -186,7 +186,7 @@ std::string path_of(const std::string& name) {
 /// matter has under `at least` may be longer.
 std::string extent_in(const document::Document& document, const std::string& axis) {
   if (!has_own_length(axis)) return axis;
-  auto extent = axis.substr(axis.rfind('/') + 1) + "=";
+  auto extent = name_on_page(axis) + "=";
   for (const auto& one : document::cut_at_commas(document.front("at least")))
     if (const auto least = formula::parse_definition(one); least.name == axis)
       extent += least.expr->name + "…";

@@ -49,6 +49,11 @@ inline bool has_own_length(std::string_view axis) {
   return axis.find('/') != axis.npos;
 }
 
+/// The name that it has on pages and in data, which others may have, too: "bucket".
+inline std::string name_on_page(const std::string& axis) {
+  return axis.substr(axis.rfind('/') + 1);
+}
+
 /// "feature" of an axis that an input declares as "feature=d_model".
 std::string without_length(const std::string& axis);
 

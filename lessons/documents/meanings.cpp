@@ -283,7 +283,7 @@ std::optional<std::size_t> Meanings::followed_place(const std::string& axis) {
 
 std::size_t Meanings::place_on_page(const std::string& of_group) {
   if (const auto place = followed_place(of_group)) return *place;
-  const auto axis = of_group.substr(of_group.rfind('/') + 1);
+  const auto axis = name_on_page(of_group);
   const bool asks = axis == "query" || axis == "token" || axis == "target" || axis == "position";
   const bool answers = axis == "key" || axis == "source";
   if (!asks && !answers) return 0;

@@ -28,11 +28,6 @@ std::string changed_by(const formula::Expr& x) {
   return changed_by(x->parts[x->name == "where" ? 1 : 0]);
 }
 
-/// One in a group, `t5/bucket`, has a length of its own and the name that others have elsewhere.
-std::string name_on_page(const std::string& axis) {
-  return axis.substr(axis.rfind('/') + 1);
-}
-
 /// The axes without that of samples.
 formula::Axes axes_of_sample(formula::Axes axes) {
   std::erase(axes, Meanings::batch);

@@ -90,10 +90,10 @@ struct Block {
     fence,      ///< prose, line by line as it stands; or a table, whose lines begin with |
     item,       ///< of a list: prose, and its formula between backticks
     call,       ///< `{do parameters}`
-    label,   ///< `{label head as no. {head}}`: its call has the axis, prose the name of each entry along it
-    flow,    ///< `{flow output, from scores, V}`: its call has the names
-    use,     ///< `{use scores.md, Q = Q_heads, under causal/}`
-    remark,  ///< `{at weights, heads}` and the paragraph after it: its call has the steps
+    label,      ///< `{label head as no. {head}}`: its call has the axis, prose the words for each entry
+    flow,       ///< `{flow output, from scores, V}`: its call has the names
+    use,        ///< `{use scores.md, Q = Q_heads, under causal/}`
+    remark,     ///< `{at weights, heads}` and the paragraph after it: its call has the steps
     choice,
   };
 

@@ -183,13 +183,13 @@ class Resolver {
     return position(axis);
   }
 
-  /// The formula that it stands for.
   /// What `gradient` is of, all of it: a part may have been given a tensor at an index.
   static Expr whole_tensor(const Expr& gradient) {
     const auto& of = gradient->parts[0];
     return Expr(Node{.op = Op::name, .name = of->name, .at = of->at});
   }
 
+  /// The formula that it stands for.
   Expr gradient_of(const Expr& x) {
     const auto of = whole_tensor(x);
     if (sheet_.find(of->name) == nullptr)

@@ -254,6 +254,17 @@ TEST_CASE("what does not fit is named, with its shape and what would be valid", 
         "heads is 3; valid: a divisor of 4, the columns of W_Q");
   CHECK(multi_head({.heads = 2, .W_Q = x34, .W_K = x34, .W_V = x34}) ==
         "W_O is missing; valid: [head·d_v×d_model]");
+  CHECK(multi_head({.heads = 2, .W_Q = x34, .W_K = Numbers(xt::ones<double>({3, 3})), .W_V = x34}) ==
+        "W_K is 3×3; valid: [d_model×kv_head·d_k] with d_k = 2, the columns of W_Q / heads");
+  CHECK(multi_head({.heads = 4, .W_Q = x34, .W_K = Numbers(xt::ones<double>({3, 3})), .W_V = x34}) ==
+        "W_K is 3×3; valid: [d_model×kv_head·d_k] with a kv_head that divides heads = 4, not 3");
+  CHECK(multi_head({.heads = 2, .W_Q = x34, .W_K = x34, .W_V = Numbers(xt::ones<double>({3, 3}))}) ==
+        "W_V is 3×3; valid: [d_model×kv_head·d_v] with kv_head = 2, the columns of W_K / d_k");
+  CHECK(error_of([&] { attn::multi_head_attention(x2423, {.heads = 1, .W_Q = x34}); }) ==
+        "X_query has rank 4; valid: [query×d_model] or [batch×query×d_model]");
+  CHECK(error_of([&] {
+          attn::rotary_encoding(x24, attn::Pairing::adjacent, static_cast<std::size_t>(-1));
+        }).starts_with("first_position is 18446744073709551615"));
   CHECK(multi_head({.heads = 2, .W_Q = x34, .W_K = x34, .W_V = x34, .W_O = x34}) ==
         "W_O is 3×4; valid: [head·d_v×d_model] with head·d_v = 4, as in W_V");
   CHECK(multi_head({.heads = 2, .W_Q = x123}) == "W_Q is 1×2×3; valid: [d_model×head·d_k]");
