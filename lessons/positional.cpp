@@ -93,8 +93,7 @@ void run_positional(Workbench& bench) {
                         [](DocumentRun& run) {
                           run.bench().label({"query", "key"}, run.bench().plan.sentence);
                         }},
-                       {"label_buckets", label_buckets},
-                       {"label_places", [](DocumentRun& run) { run.bench().trace.label("position", {}); }}};
+                       {"label_buckets", label_buckets}};
   add_trained_positions(functions);
   add_positional_mistakes(functions);
   DocumentRun run(bench, functions);

@@ -142,7 +142,7 @@ void DocumentRun::tell_label(const document::Block& block, const Scope& scope) {
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < sheet().size_of(axis); ++i)
     meanings_.at(axis, i, [&] { labels.push_back(wording_.text_of(block.prose, scope)); });
-  bench().trace.label(name_on_page(axis), {{labels}});
+  bench().trace.label(axis, {{labels}});
 }
 
 void DocumentRun::require_new_name(const std::string& name, const document::Place& place) {

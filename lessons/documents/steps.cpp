@@ -141,6 +141,9 @@ void Steps::tell_made(const Section& section, const document::Block& block, cons
 }
 
 void Steps::tell_input(const Section& section, const document::Block& block) {
+  auto axes = block.definition->axes;
+  for (auto& axis : axes) axis = section.scope.name_of(axis);
+  const OwnLabels labels(meanings_.bench().trace, axes);
   if (const auto function = function_of(block); !function.name.empty())
     return tell_made(section, block, function);
   inputs_.tell(block, about_input(section, block), section.scope);
