@@ -25,7 +25,7 @@ using attn::Error;
 
 std::string general_help() {
   std::string text =
-      "attnlab: the laboratory in which attention is seen, number by number\n\n"
+      "attnlab: a laboratory for watching attention, number by number\n\n"
       "Usage: attnlab LESSON [options]\n";
   for (const auto& line : command_lines())
     text += fmt::format("       attnlab {:<22}{}\n", fmt::format("{} {}", line.name, line.arguments),

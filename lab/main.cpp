@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +34,16 @@ void let_threads_start() {
   if (!holds_back_threads) return;
   unsetenv(variable_of_threads);
   attn::start_threads_when_worth();
+}
+
+/// Memory that a tensor gives back is there for the next one: to have fresh pages of the system for each
+/// takes a third of a long lesson's time.
+void use_memory_again() {
+#ifdef __GLIBC__
+  constexpr int most_kept = 1 << 30;
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, most_kept);
+#endif
 }
 
 /// Prints the message on one line, whatever the values in it: control characters are shown, not obeyed.
@@ -64,6 +78,7 @@ int answer(const lab::Ranks& ranks, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   let_threads_start();
+  use_memory_again();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is refused where it is written
   try {

@@ -12,6 +12,9 @@
 
 #include "attn/error.hpp"
 #include "lab/ranks.hpp"
+#include "trace/json/json.hpp"
+#include "trace/npz/npz.hpp"
+#include "trace/safetensors.hpp"
 
 namespace lab {
 
@@ -30,11 +33,12 @@ int write_all(int descriptor, const std::string& text) {
   return 0;
 }
 
-[[noreturn]] void refuse(const std::string& path, int error) {
+constexpr std::string_view usual_option = "--output";
+
+[[noreturn]] void refuse(const std::string& path, int error, std::string_view option = usual_option) {
   throw attn::Error(
-      fmt::format("--output {} cannot be written: {}; valid: a file in a folder that exists and may be "
-                  "written to",
-                  path, std::strerror(error)));
+      fmt::format("{} {} cannot be written: {}; valid: a file in a folder that exists and may be written to",
+                  option, path, std::strerror(error)));
 }
 
 void write_directly(const std::string& path, const std::string& text) {
@@ -75,11 +79,11 @@ void write_beside_and_rename(const fs::path& path, mode_t mode, const std::strin
 }
 
 /// Of the file at the end of all links, which need not exist. Throws where it is there and cannot be written.
-fs::file_status status_for_writing(const std::string& path) {
+fs::file_status status_for_writing(const std::string& path, std::string_view option = usual_option) {
   std::error_code error;
   const auto status = fs::status(path, error);
-  if (!fs::status_known(status)) refuse(path, error.value());
-  if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0) refuse(path, errno);
+  if (!fs::status_known(status)) refuse(path, error.value(), option);
+  if (fs::exists(status) && ::access(path.c_str(), W_OK) != 0) refuse(path, errno, option);
   return status;
 }
 
@@ -92,12 +96,12 @@ void write_to_stdout(const std::string& text) {
     throw attn::Error(fmt::format("standard output cannot be written: {}", std::strerror(error)));
 }
 
-void require_writable(const std::string& path) {
+void require_writable(const std::string& path, std::string_view option) {
   if (!is_first_rank()) return;
-  const auto status = status_for_writing(path);
+  const auto status = status_for_writing(path, option);
   const auto folder = fs::absolute(followed(path)).parent_path();
-  if (!fs::exists(status) && ::access(folder.c_str(), W_OK | X_OK) != 0) refuse(path, errno);
-  if (fs::is_directory(status)) refuse(path, EISDIR);
+  if (!fs::exists(status) && ::access(folder.c_str(), W_OK | X_OK) != 0) refuse(path, errno, option);
+  if (fs::is_directory(status)) refuse(path, EISDIR, option);
 }
 
 void write_to_file(const std::string& path, const std::string& text) {
@@ -116,6 +120,19 @@ void make_folder_of(const std::string& file) {
     throw attn::Error(fmt::format(
         "--output {}: the folder {} cannot be made: {}; valid: a file in a folder that can be written", file,
         folder.string(), error.message()));
+}
+
+std::optional<std::string> tensor_file(const std::string& path, const attn::Header& header,
+                                       const std::function<void(attn::Sink&)>& tell) {
+  const auto written_by = [&](auto writer) {
+    tell(writer);
+    return writer.finish();
+  };
+  const auto ending = fs::path(path).extension();
+  if (ending == ".npz") return written_by(attn::NpzWriter(header));
+  if (ending == ".safetensors") return written_by(attn::SafetensorsWriter(header));
+  if (ending == ".json") return written_by(attn::JsonWriter(header));
+  return std::nullopt;
 }
 
 }  // namespace lab

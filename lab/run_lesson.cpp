@@ -130,11 +130,41 @@ attn::HtmlStyle html_style_of(const Presentation& presentation, const lessons::P
           .weights_by_hand = weights_are_by_hand(plan)};
 }
 
+/// Passes a run on, unless its numbers would make a text that is too long to be of use.
+class LimitOfText : public attn::Sink {
+ public:
+  LimitOfText(attn::Sink& next, const Presentation& presentation)
+      : next_(next), format_(format_of(presentation)) {
+    const bool has_all_numbers = format_ == Format::json || is_script(format_);
+    is_limited_ = has_all_numbers && !presentation.full && !presentation.shapes;
+  }
+
+  void receive(const attn::Event& event) override {
+    if (event.tensor && (event.kind == attn::Kind::input || !is_script(format_)))
+      numbers_ += attn::element_count(event.tensor->shape);
+    if (is_limited_ && numbers_ > most_numbers)
+      throw attn::Error(
+          fmt::format("{} would be a text of more than 100 MB: {} and what stands before it "
+                      "have {} numbers; valid: --format npz, fewer --steps, or --full",
+                      is_script(format_) ? "the program" : "JSON", event.id, numbers_));
+    next_.receive(event);
+  }
+
+ private:
+  static constexpr std::size_t most_numbers = 5'000'000;  // of about 20 bytes
+
+  attn::Sink& next_;
+  Format format_;
+  bool is_limited_ = false;
+  std::size_t numbers_ = 0;
+};
+
 /// Runs the lesson into the sink, through the filter that --steps and --shapes ask for; a script needs every
 /// input and all code, whatever it asserts. Returns whether every claim held.
 bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
   using Always = attn::Filter::Always;
-  ProgressOfRun progress(sink, run.lesson->name);
+  LimitOfText limited(sink, run.presentation);
+  ProgressOfRun progress(limited, run.lesson->name);
   attn::Filter filter(progress, run.presentation.steps, run.presentation.shapes,
                       is_script(format_of(run.presentation)) ? Always::all_but_steps : Always::nothing);
   const bool all_claims_hold = lessons::run(*run.lesson, plan, filter);
@@ -150,7 +180,8 @@ Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) 
 
 Page explain(const RunLesson& run, const lessons::Plan& plan) {
   const auto style = style_of(run.presentation);
-  auto page = render(run, plan, attn::Explanation(run.presentation.explain, style.precision, style.width));
+  auto page = render(run, plan,
+                     attn::Explanation(run.presentation.explain, style.precision, style.width, style.full));
   if (const auto origin = plan.header().text(attn::origin_of_numbers); origin.starts_with("drawn"))
     page.text += "\nAll numbers come from inputs that were " + origin + ".\n";
   if (style.plain) page.text = attn::in_ascii(page.text);

@@ -6,8 +6,6 @@
 
 namespace lessons {
 
-extern const Lesson backward_through_transformer_block, backward_through_seq2seq;
-
 namespace {
 
 std::vector<Input> inputs_of_part(const Options& options) {
@@ -21,7 +19,9 @@ void run_part(Workbench& bench) {
 }  // namespace
 
 const Lesson& backward_lesson() {
-  const auto &through_sdpa = backward_through_sdpa(), &through_multihead = backward_through_multihead();
+  const auto &through_sdpa = backward_through_sdpa(), &through_multihead = backward_through_multihead(),
+             &through_block = backward_through_transformer_block(),
+             &through_seq2seq = backward_through_seq2seq();
   static const Lesson lesson = {
       .name = "backward",
       .title = "gradients: from the loss back to the parameters of attention",
@@ -46,8 +46,7 @@ const Lesson& backward_lesson() {
                    "backward --through seq2seq --source \"i love cats\" --target \"ich liebe katzen\""},
       .inputs = inputs_of_part,
       .probe = through_sdpa.probe,
-      .parts = {&through_sdpa, &through_multihead, &backward_through_transformer_block,
-                &backward_through_seq2seq},
+      .parts = {&through_sdpa, &through_multihead, &through_block, &through_seq2seq},
       .run = run_part,
   };
   return lesson;

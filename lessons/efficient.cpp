@@ -1,126 +1,45 @@
-/// Attention for long sequences: nine variants that compute fewer than n² scores, hold fewer of them at a
-/// time, or share keys and values, each beside full attention. The sources stand at each of them.
+/// Attention for long sequences. The lesson is the document efficient.md; here stand the claims that hold its
+/// formulas against code that computes the listed pairs, tiles, chunks and sums alone, and against the fast
+/// kernels.
 
 #include "lessons/efficient.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/ops/heads.hpp"
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/scoring.hpp"
+#include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
+#include "attn/worked.hpp"
+#include "lessons/documents/document_run.hpp"
+#include "lessons/documents/front_matter.hpp"
 #include "lessons/efficient/comparison.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
 namespace {
 
-std::vector<attn::OnPage> joined_pages(std::vector<attn::OnPage> first,
-                                       const std::vector<attn::OnPage>& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
-
-struct Variant {
-  std::string_view name;
-  void (*show)(VariantBench& on);
-  std::vector<attn::OnPage> page;   ///< its events, which come on the page where it is the one that is shown
-  std::vector<std::string> claims;  ///< likewise
-};
-
-std::vector<attn::OnPage> page_of_pairs(const std::string& variant) {
-  return {attn::in_one_line(variant + "/mask"), {variant + "/weights"}, {variant + "/output"}};
-}
-
-std::vector<attn::OnPage> page_of_features(const std::string& variant) {
-  return {{variant + "/phi_Q"},
-          attn::in_one_line(variant + "/phi_K"),
-          {variant + "/weights", strongest_pair},
-          {variant + "/S"},
-          {variant + "/z"},
-          {variant + "/output"}};
-}
-
-std::string what_a_prime_says(const attn::Event&) {
-  return "m, l, o stand one line up in the table; m′, l′, o′ in the block's own line.";
-}
-
-const std::vector<Variant> variants = {
-    {"local", show_local, page_of_pairs("local"), {"local-equals-band-mask", "local-equals-kernel"}},
-    {"sliding",
-     show_sliding,
-     page_of_pairs("sliding"),
-     {"sliding-equals-band-mask", "sliding-equals-kernel"}},
-    {"sparse", show_sparse, page_of_pairs("sparse"), {"sparse-equals-pattern-mask", "sparse-equals-kernel"}},
-    {"linear",
-     show_linear,
-     page_of_features("linear"),
-     {"linear-equals-all-weights", "causal-linear-equals-recurrence", "linear-equals-kernel"}},
-    {"chunked", show_chunked, {{"chunked/output"}, {"chunked/checkpointing"}}, {"chunked-is-exact"}},
-    {"flash",
-     show_flash,
-     {{"flash/scores"},
-      {"flash/one-query"},
-      attn::without_table("flash/maximum", what_a_prime_says),
-      attn::without_table("flash/rescaling", nullptr),
-      attn::without_table("flash/sum", nullptr),
-      attn::without_table("flash/accumulated", nullptr),
-      attn::without_table("flash/output", nullptr),
-      {"flash/memory"}},
-     {"flash-is-exact", "flash-memory"}},
-    {"linformer",
-     show_linformer,
-     {attn::in_one_line("linformer/E"),
-      attn::in_one_line("linformer/F"),
-      {"linformer/projected_K"},
-      attn::in_one_line("linformer/projected_V"),
-      {"linformer/weights"},
-      {"linformer/output"}},
-     {"linformer-without-mixing"}},
-    {"performer",
-     show_performer,
-     joined_pages({attn::in_one_line("performer/omega")}, page_of_features("performer")),
-     {"performer-equals-all-weights"}},
-    {"gqa",
-     show_gqa,
-     {{"gqa/K_grouped"},
-      attn::in_one_line("gqa/V_grouped"),
-      {"gqa/weights"},
-      {"gqa/output"},
-      {"gqa/kv_bytes"}},
-     {"gqa-equals-repeated-heads", "gqa-equals-kernel"}},
-};
-
-/// The one that the page goes into where all are computed.
-constexpr std::string_view shown_of_all = "flash";
-
-const Variant& variant_on_page(const Options& options) {
-  const auto name = options.variant == "all" ? shown_of_all : std::string_view(options.variant);
-  return *std::find_if(variants.begin(), variants.end(),
-                       [&](const Variant& variant) { return variant.name == name; });
-}
-
-/// The comparison, and then one variant.
-void set_efficient_page(attn::Trace& trace, const Options& options) {
-  const auto& variant = variant_on_page(options);
-  const std::string name(variant.name);
-  std::vector<attn::OnPage> page = {{"idea"}, {name + "/idea"}, {"flow"}, {name + "/code"}};
-  for (const auto* id : {"Q", "K", "V"}) page.push_back(attn::in_one_line(id));
-  page = joined_pages(std::move(page), variant.page);
-  if (name == "local" || name == "sliding" || name == "sparse") page.push_back({"patterns"});
-  trace.page(joined_pages(std::move(page), {{"variants"}, {"comparison"}, {"counts"}}), variant.claims);
-}
+/// In the order of the lesson.
+const std::vector<std::string> variants = {"local", "sliding",   "sparse",    "linear", "chunked",
+                                           "flash", "linformer", "performer", "gqa"};
 
 /// Why a variant cannot be shown with these options and what would be valid; empty where it can.
 struct Obstacle {
@@ -131,7 +50,7 @@ Obstacle obstacle_to(std::string_view variant, const Options& options) {
   if (variant == "linformer" && options.causal)
     return {"--causal goes with no --variant linformer, which mixes all the keys before any query sees them",
             "--variant performer, or no --causal"};
-  const auto heads = *options.heads;
+  const auto heads = options.heads.value_or(1);
   for (const auto& [flag, width] : {std::pair("d-k", *options.d_k), std::pair("d-v", *options.d_v)})
     if (variant == "gqa" && width % heads != 0)
       return {fmt::format("--{} {} cannot be cut into --heads {} of one width", flag, width, heads),
@@ -139,35 +58,16 @@ Obstacle obstacle_to(std::string_view variant, const Options& options) {
   return {};
 }
 
-bool is_wanted(std::string_view variant, const Options& options) {
-  return options.variant == variant || options.variant == "all";
-}
-
 void require_possible(const Options& options) {
-  if (options.variant == "all") return;
   const auto [reason, valid] = obstacle_to(options.variant, options);
   if (!reason.empty()) throw attn::Error(fmt::format("{}; valid: {}", reason, valid));
-}
-
-void introduce_efficient(const Workbench& bench) {
-  const auto& options = bench.options;
-  bench.idea(
-      fmt::format(
-          "Full attention, softmax(Q Kᵀ / √d_k) V, computes a score for every pair of tokens: 10 000 000 000 "
-          "for 100 000 tokens, in every head and layer. There are four ways to need less. This page works "
-          "out {} for Q, K and V that are drawn (or given), {}:",
-          variant_on_page(options).name,
-          options.variant == "all" ? "then compares all" : "and compares it with full attention"),
-      "compute fewer scores               local, sliding, sparse\n"
-      "first sum over all keys            linear, performer, linformer\n"
-      "hold few scores at a time          chunked, flash\n"
-      "let heads share keys and values    gqa (grouped-query attention)");
 }
 
 std::optional<Mask<2>> read_pattern(const Plan& plan) {
   const auto& pattern = *plan.options.pattern;
   const bool is_file = pattern != "strided" && pattern != "fixed" && pattern != "random";
-  if (!is_file || !is_wanted("sparse", plan.options)) return std::nullopt;
+  const bool is_wanted = plan.options.variant == "sparse" || plan.options.variant == "all";
+  if (!is_file || !is_wanted) return std::nullopt;
   if (!std::filesystem::exists(pattern))
     throw attn::Error(
         fmt::format("--pattern {} is no pattern, and there is no file of that name; valid: strided, fixed, "
@@ -176,76 +76,111 @@ std::optional<Mask<2>> read_pattern(const Plan& plan) {
   return attn::load_pattern(pattern, plan.sentence.length());
 }
 
-/// Q, K and V, drawn in that order.
-VariantBench show_inputs(Workbench& bench, std::optional<Mask<2>> pattern) {
+std::size_t block_of(const Workbench& bench) {
+  return std::min(*bench.options.block, bench.plan.sentence.length());
+}
+
+std::size_t block_count(const Workbench& bench) {
+  return (bench.plan.sentence.length() + block_of(bench) - 1) / block_of(bench);
+}
+
+/// The tokens of each block: "0–2", "3–5".
+std::vector<std::string> names_of_blocks(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length(), block = block_of(bench);
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin < n; begin += block) {
+    const auto last = std::min(begin + block, n) - 1;
+    names.push_back(begin == last ? fmt::format("{}", begin) : fmt::format("{}–{}", begin, last));
+  }
+  return names;
+}
+
+KeyLists visible_keys(const Workbench& bench) {
   const auto n = bench.plan.sentence.length();
-  bench.label({"query", "key"}, bench.plan.sentence);
-  auto Q = bench.input<2>({.id = "Q", .title = "What each token asks for"});
-  auto K = bench.input<2>({.id = "K", .title = "What each token can be found by"});
-  auto V = bench.input<2>({.id = "V", .title = "What each token has to give"});
-  auto visible = bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n, n);
-  const double magnitude =
-      magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(bench.d_k()))) * attn::max_abs(V);
-  return {bench, std::move(Q), std::move(K),       std::move(V), std::move(visible),
-          {},    magnitude,    std::move(pattern), {},           {}};
+  return bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n, n);
 }
 
-void explain_counting(attn::Trace& trace, double negligible) {
-  trace.note(
-      "counting", "How it is measured",
-      fmt::format("Each variant counts its operations while it runs. A multiply-add is a product that goes "
-                  "into a sum; additions alone, divisions and exponentials are not counted. The score bytes "
-                  "are the most that was held at one time of scores, or of what stands in their place. The "
-                  "error is the largest difference from the output of full attention; one of at most {:g}, "
-                  "which rounding alone explains, is shown as 0. Of drawn numbers no token is "
-                  "closer to its neighbours than to any other, so errors are larger on them than they are on "
-                  "text.",
-                  negligible));
+/// How many pairs a chunk has at most.
+std::size_t pairs_of_largest_chunk(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length(), chunk = block_of(bench);
+  if (!bench.options.causal) return chunk * n;
+  std::size_t most = 0;
+  for (std::size_t begin = 0; begin < n; begin += chunk) {
+    const auto end = std::min(begin + chunk, n);
+    most = std::max(most, (end * (end + 1) - begin * (begin + 1)) / 2);
+  }
+  return most;
 }
 
-void show_full(VariantBench& on) {
-  auto& trace = on.bench.trace;
-  auto lines = softmax_code();
-  lines.push_back("");
-  lines.push_back("scaled = Q @ K.T / np.sqrt(Q.shape[1])");
-  if (on.causal()) lines.push_back("scaled = np.where(np.tri(len(Q), dtype=bool), scaled, -np.inf)");
-  lines.insert(lines.end(), {"full_weights = softmax(scaled)", "full_output = full_weights @ V"});
-  show_code(on, "full", lines);
-  const auto pairs = attn::pair_count(on.visible);
-  auto counter = on.counter();
-  on.full = sparse_attention(
-      trace,
-      {.weights = {.id = "full/weights",
-                   .title = "The weights of full attention",
-                   .formula = "softmax(Q Kᵀ / √d_k)",
-                   .from = {"Q", "K"},
-                   .axes = {"query", "key"},
-                   .note = on.causal()
-                               ? "With --causal a query sees the keys up to its own; the others are not "
-                                 "computed here, where a plain implementation computes and then hides them."
-                               : "",
-                   .distribution = true},
-       .output = {.id = "full/output",
-                  .title = "The output of full attention",
-                  .formula = "full/weights V",
-                  .from = {"full/weights", "V"},
-                  .axes = {"query", "d_v"}}},
-      on.Q, on.K, on.V, on.visible, counter);
-  const auto& cost = counter.cost();
-  trace.step({.id = "full/multiply_adds",
-              .title = "The multiply-adds of full attention",
-              .formula = fmt::format("{} pairs · (d_k + d_v)", pairs),
-              .from = {"Q", "K", "V"},
-              .note = "For each pair one dot product of d_k terms, and d_v products to add up the values.",
-              .worked = worked_number_of(worked_pairs(on, pairs))},
-             cost.multiply_adds);
-  trace.step({.id = "full/score_bytes",
-              .title = "The bytes of scores that full attention held at one time",
-              .formula = on.bytes_of(pairs, "scores"),
-              .from = {"Q", "K", "V"},
-              .worked = worked_number_of(worked_bytes(on, static_cast<double>(pairs)))},
-             cost.score_bytes);
-  on.shown.push_back({"full", cost, 0.0});
+/// How often a query meets a block of keys after its first: its sums so far are multiplied then.
+std::size_t rescalings(const Workbench& bench) {
+  const auto n = bench.plan.sentence.length(), block = block_of(bench);
+  if (!bench.options.causal) return n * (block_count(bench) - 1);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) count += i / block;
+  return count;
+}
+
+void set_names(DocumentRun& run) {
+  const auto& bench = run.bench();
+  const auto& options = bench.options;
+  const auto n = bench.plan.sentence.length(), w = *options.window, after = options.causal ? 0 : w;
+  const auto set = [&](const char* name, std::size_t count) { run.set(name, static_cast<double>(count)); };
+  set("w", w);
+  set("b", block_of(bench));
+  set("longest", *options.block);
+  set("full/pairs", options.causal ? n * (n + 1) / 2 : n * n);
+  set("local/pairs", attn::pair_count(attn::window_keys(n, w, after)));
+  set("sliding/pairs", attn::pair_count(attn::window_keys(n, w, 0)));
+  set("chunk_pairs", pairs_of_largest_chunk(bench));
+  set("rescaled", rescalings(bench));
+  set("strided", options.pattern == "strided");
+  set("fixed", options.pattern == "fixed");
+  set("fits", obstacle_to("gqa", options).reason.empty());
+  run.axis("variant", variants.size());
+  bench.trace.label("variant", {{variants}});
+  bench.trace.label("block", {{names_of_blocks(bench)}});
+}
+
+double number(const DocumentRun& run, const std::string& name) {
+  return run.sheet().tensor(name).at({});
+}
+
+/// What a run of the lesson has shown so far, for what is said of it. What does not change is found once.
+class BenchOfRun {
+ public:
+  VariantBench& operator()(const DocumentRun& run) {
+    if (!on_) begin(run);
+    on_->shown.clear();
+    add(run, "full");
+    for (const auto& name : variants) add(run, name);
+    return *on_;
+  }
+
+ private:
+  void begin(const DocumentRun& run) {
+    auto Q = run.copy_of<double, 2>("Q"), K = run.copy_of<double, 2>("K"), V = run.copy_of<double, 2>("V");
+    const double magnitude =
+        magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(K.shape(1)))) * attn::max_abs(V);
+    on_.emplace(VariantBench{run.bench(), std::move(Q), std::move(K), std::move(V), visible_keys(run.bench()),
+                             magnitude});
+  }
+
+  void add(const DocumentRun& run, const std::string& name) {
+    if (run.sheet().find(name + "/score_bytes") == nullptr) return;
+    const bool has_error = run.sheet().find(name + "/error") != nullptr;
+    on_->shown.push_back({name,
+                          {static_cast<std::int64_t>(number(run, name + "/multiply_adds")),
+                           static_cast<std::int64_t>(number(run, name + "/score_bytes"))},
+                          has_error ? number(run, name + "/error") : 0.0,
+                          has_error ? number(run, name + "/relative_error") : 0.0});
+  }
+
+  std::optional<VariantBench> on_;
+};
+
+std::string variant_on_page(const Workbench& bench) {
+  return bench.options.variant == "all" ? "flash" : bench.options.variant;
 }
 
 /// "█ █ · ·" for each row of some masks that stand side by side, and their names above.
@@ -267,10 +202,13 @@ std::string pictures_of(const std::vector<std::pair<std::string, Mask<2>>>& mask
   return lines;
 }
 
-void show_patterns(VariantBench& on) {
+void show_patterns(const DocumentRun& run, const VariantBench& on) {
+  if (run.bench().is_mute()) return;
   constexpr std::size_t most = 8;
   std::vector<std::pair<std::string, Mask<2>>> masks = {{"full", on.visible_mask()}};
-  masks.insert(masks.end(), on.patterns.begin(), on.patterns.end());
+  for (const auto* name : {"local", "sliding", "sparse"})
+    if (const auto mask = fmt::format("{}/mask", name); run.sheet().find_form(mask) != nullptr)
+      masks.emplace_back(name, run.copy_of<bool, 2>(mask));
   if (masks.size() == 1) return;
   on.bench.trace.note("patterns", "Which pairs are left out",
                       fmt::format("A row is a query, a column a key: █ computed, · left out.{}",
@@ -278,15 +216,13 @@ void show_patterns(VariantBench& on) {
                       pictures_of(masks, most));
 }
 
-/// Full attention and the variant that the page goes into, with the shapes of this run.
-std::vector<std::string> efficient_flow(const VariantBench& on) {
-  const auto& options = on.bench.options;
-  const std::string name(variant_on_page(options).name);
-  const auto n = on.n(), d_k = on.K.shape(1), d_v = on.V.shape(1);
-  const auto block = std::min(*options.block, n), pairs = attn::pair_count(on.visible);
+/// The way of the variant that the page goes into, with the shapes of this run.
+std::string way(const DocumentRun& run) {
+  const auto& bench = run.bench();
+  const auto& options = bench.options;
+  const auto name = variant_on_page(bench);
+  const auto n = bench.plan.sentence.length(), d_k = bench.d_k(), d_v = bench.d_v(), block = block_of(bench);
   const auto output = fmt::format("output [{}×{}]", n, d_v);
-  std::vector<std::string> lines = {fmt::format("full       Q Kᵀ → {} score{} → softmax → weights V → {}",
-                                                pairs, pairs == 1 ? "" : "s", output)};
   std::string way;
   if (name == "linear" || name == "performer") {
     const auto m = name == "linear" ? d_k : *options.features;
@@ -299,99 +235,448 @@ std::vector<std::string> efficient_flow(const VariantBench& on) {
     way = fmt::format("E K [{0}×{1}] → Q (E K)ᵀ [{2}×{0}] → softmax · F V → {3}", *options.rank, d_k, n,
                       output);
   } else if (name == "gqa") {
-    way = fmt::format("{} heads of Q read {} of K and V → {}", on.bench.heads(), on.bench.kv_heads(), output);
+    way = fmt::format("{} heads of Q read {} of K and V → {}", bench.heads(), bench.kv_heads(), output);
   } else {
     way = fmt::format("{} scores → softmax → weights V → {}",
-                      attn::pair_count(attn::keys_of(on.patterns.back().second)), output);
+                      attn::pair_count(attn::keys_of(run.copy_of<bool, 2>(name + "/mask"))), output);
   }
-  lines.push_back(fmt::format("{:<10} {}", name, way));
-  return lines;
+  return fmt::format("{:<10} {}", name, way);
 }
 
-void suggest_variants(const Workbench& bench) {
-  const bool is_flash = variant_on_page(bench.options).name == shown_of_all;
-  bench.try_next({{is_flash ? "efficient --variant local" : "efficient --variant flash",
-                   is_flash ? "fewer scores: what is lost?" : "exact, without a whole row of scores"},
-                  {"efficient --variant linear", "no scores, but sums of keys and values"},
-                  {"ring", "the same tiles, each on a machine of its own"}},
-                 {{"efficient --variant gqa", "heads that share keys and values"}});
+std::string words_on_pattern(const DocumentRun& run) {
+  const auto& options = run.bench().options;
+  const auto& pattern = *options.pattern;
+  const auto block = *options.block;
+  if (pattern == "strided")
+    return fmt::format(
+        "The strided pattern of Sparse Transformers computes the keys fewer than {0} positions away, and "
+        "beyond them the keys at a distance that {0} divides: near ones all, far ones at intervals.",
+        block);
+  if (pattern == "fixed")
+    return fmt::format(
+        "The fixed pattern of Sparse Transformers cuts the sequence into blocks of {0}. A query attends to "
+        "its own block, and to the last token of every block, which collects the block for the others.",
+        block);
+  if (pattern == "random")
+    return fmt::format(
+        "Each query attends to itself and to the first {} keys of a permutation of all, drawn for it. Big "
+        "Bird combines such pairs with a window and a few global tokens: random pairs make short ways "
+        "between any two tokens.",
+        block);
+  return "The pattern comes from a file: row i says which keys query i attends to.";
+}
+
+std::string words_on_pairs_of_pattern(const DocumentRun& run) {
+  const auto keys = attn::keys_of(run.copy_of<bool, 2>("sparse/mask"));
+  const auto pairs = attn::pair_count(keys), all = attn::pair_count(visible_keys(run.bench()));
+  auto words = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs);
+  if (std::any_of(keys.begin(), keys.end(), [](const auto& of_query) { return of_query.empty(); }))
+    words += " A query that may look at nothing gets no weights and the output 0.";
+  return words;
+}
+
+/// The same as lines of NumPy: `rows` of 0 and 1, a row a query.
+std::string rows_of_pattern(const DocumentRun& run) {
+  const auto chosen = run.copy_of<double, 2>("sparse/chosen");
+  std::string rows;
+  for (std::size_t i = 0; i < chosen.shape(0); ++i) {
+    rows += "\n";
+    for (std::size_t j = 0; j < chosen.shape(1); ++j) rows += chosen(i, j) == 0.0 ? '0' : '1';
+  }
+  return rows.substr(1);
+}
+
+/// The pairs of a pattern that no formula makes, before --causal takes some: [query×key].
+formula::View chosen_pairs(DocumentRun& run, const std::optional<Mask<2>>& of_file) {
+  auto& bench = run.bench();
+  const auto n = bench.plan.sentence.length();
+  const auto mask =
+      of_file ? *of_file : attn::random_pattern(bench.random("sparse/mask"), n, *bench.options.block);
+  formula::Numbers numbers(attn::Shape{n, n});
+  std::copy(mask.begin(), mask.end(), numbers.begin());
+  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(numbers)));
+}
+
+/// What the last query carries after each block of keys, as code that goes through the scores one by one.
+struct Carried {
+  std::vector<double> maximum, sum;  ///< after each block
+  Tensor<2> accumulated;             ///< [block×d_v]
+};
+
+Carried carried_by_last_query(const DocumentRun& run) {
+  const auto& scores = run.sheet().tensor("flash/scores");
+  const auto V = run.copy_of<double, 2>("V");
+  const auto n = V.shape(0), block = block_of(run.bench()), d_v = V.shape(1);
+  double m = -INFINITY, l = 0.0;
+  Tensor<1> o({d_v}, 0.0);
+  Carried carried = {{}, {}, Tensor<2>({block_count(run.bench()), d_v})};
+  for (std::size_t j = 0; j < n; ++j) {
+    const double before = m, score = scores.at({n - 1, j});
+    m = std::max(m, score);
+    const double c = j == 0 ? 0.0 : std::exp(before - m), e = std::exp(score - m);
+    l = c * l + e;
+    for (std::size_t v = 0; v < d_v; ++v) o(v) = c * o(v) + e * V(j, v);
+    if (j + 1 < n && (j + 1) % block != 0) continue;
+    std::copy(o.begin(), o.end(), &carried.accumulated(carried.sum.size(), 0));
+    carried.maximum.push_back(m);
+    carried.sum.push_back(l);
+  }
+  return carried;
+}
+
+constexpr std::size_t columns_of_o = 2;
+
+std::string table_of_last_query(const DocumentRun& run, const Carried& carried) {
+  constexpr std::size_t most_blocks = 8, width = 16;
+  const auto names = names_of_blocks(run.bench());
+  const auto& words = run.bench().plan.sentence.tokens.front();
+  const auto shown = std::min(carried.accumulated.shape(1), columns_of_o), block = block_of(run.bench());
+  auto table = fmt::format("{:<6} {} {:>8} {:>8}", "block", attn::pad_right("its keys", width), "m", "l");
+  for (std::size_t c = 0; c < shown; ++c) table += fmt::format(" {:>8}", fmt::format("o[{}]", c));
+  for (std::size_t b = 0; b < names.size() && b < most_blocks; ++b) {
+    std::string keys;
+    for (std::size_t j = b * block; j < std::min((b + 1) * block, words.size()); ++j)
+      keys += (keys.empty() ? "" : " ") + words[j];
+    table += fmt::format("\n{} {} {:>8.4f} {:>8.4f}", attn::pad_right(names[b], 6),
+                         attn::pad_right(attn::shorten(keys, width), width), carried.maximum[b] + 0.0,
+                         carried.sum[b]);
+    for (std::size_t c = 0; c < shown; ++c)
+      table += fmt::format(" {:>8.4f}", carried.accumulated(b, c) + 0.0);
+  }
+  return table;
+}
+
+/// The first block in which the last query has a larger score than before; else the last one.
+std::size_t block_worked_out(const Carried& carried) {
+  for (std::size_t b = 1; b < carried.maximum.size(); ++b)
+    if (carried.maximum[b] > carried.maximum[b - 1]) return b;
+  return carried.maximum.size() - 1;
+}
+
+void show_last_query(DocumentRun& run) {
+  const auto carried = carried_by_last_query(run);
+  const auto followed = block_worked_out(carried);
+  run.set("followed", static_cast<double>(followed));
+  if (run.bench().is_mute()) return;
+  const auto d_v = carried.accumulated.shape(1);
+  run.bench().trace.note(
+      "flash/one-query", "What one query carries",
+      fmt::format(
+          "Query \"{}\"{}. Block {} is worked out below.", run.bench().plan.sentence.tokens.front().back(),
+          d_v > columns_of_o ? fmt::format(", with {} of the {} numbers of o", columns_of_o, d_v) : "",
+          names_of_blocks(run.bench())[followed]),
+      table_of_last_query(run, carried));
+}
+
+/// Which numbers the worked entry of the sums of values takes from V.
+std::string words_on_values(const DocumentRun& run) {
+  const auto& tokens = run.bench().plan.sentence.tokens.front();
+  const auto block = block_of(run.bench()), begin = block_worked_out(carried_by_last_query(run)) * block;
+  const auto end = std::min(begin + block, tokens.size());
+  const auto V = run.copy_of<double, 2>("V");
+  std::string words;
+  for (std::size_t j = begin; j < end && end - begin <= 2; ++j)
+    words += fmt::format("{}V[{}, 0] = {:.4f}", words.empty() ? "" : ", ", tokens[j], V(j, 0) + 0.0);
+  return fmt::format("These are sums of query \"{}\". vⱼ is the value of key j{} (--steps V).", tokens.back(),
+                     words.empty() ? "" : ": " + words);
+}
+
+/// What the tiles and the running softmax save.
+void show_savings(DocumentRun& run) {
+  if (run.bench().is_mute()) return;
+  const auto& bench = run.bench();
+  const auto& rescaling = run.sheet().tensor("flash/rescaling");
+  const auto n = bench.plan.sentence.length(), blocks = block_count(bench), block = block_of(bench),
+             width = bench.d_v() + 2;
+  std::size_t first = 0, raised = 0, unchanged = 0;
+  for (std::size_t b = 0; b < blocks; ++b)
+    for (std::size_t i = bench.options.causal ? b * block : 0; i < n; ++i)
+      ++(b == 0 ? first : rescaling.at({b, i}) == 1.0 ? unchanged : raised);
+  const auto tiles = bench.options.causal ? blocks * (blocks + 1) / 2 : blocks * blocks;
+  bench.trace.note(
+      "flash/savings", "What it saves, counted on this run",
+      fmt::format(
+          "{}Where a block brings no larger score, c is 1 and there is nothing to rescale. The code here "
+          "multiplies by it all the same; the fast kernels of attnlab bench do not. Kernel simd changes the "
+          "maximum only when a score passes it by far: weights above 1 change no quotient.",
+          blocks == 1 ? "Here one tile holds the whole table, which saves nothing: try a smaller --block. "
+          : bench.options.causal
+              ? "A tile in which nothing may be seen is skipped: nearly half of them, once n is large. "
+              : ""),
+      fmt::format("tiles        {} computed, {} skipped\n"
+                  "scores       {} held at one time, {} in full attention\n"
+                  "m, l and o   {} numbers, {} for each query of a tile, whatever n is\n"
+                  "blocks met   {} first, {} that raised m, {} with c = 1",
+                  tiles, blocks * blocks - tiles, block * block, attn::pair_count(visible_keys(bench)),
+                  block * width, width, first, raised, unchanged));
+}
+
+/// Whether half the words are compared with all, and not all with twice as many, which takes long.
+bool compares_half(const VariantBench& on, std::size_t block) {
+  constexpr std::size_t many_words = 64;
+  return on.n() > many_words && on.n() / 2 >= block;
+}
+
+/// What flash attention gives, and what it takes.
+const std::pair<Tensor<2>, attn::Cost>& tiles_of(VariantBench& on) {
+  if (on.tiles) return *on.tiles;
+  auto counter = on.counter();
+  auto output = flash_attention(on.Q, on.K, on.V, block_of(on.bench), on.causal(), counter);
+  on.tiles = std::pair(std::move(output), counter.cost());
+  return *on.tiles;
+}
+
+void claim_flash_memory(DocumentRun& run, VariantBench& on) {
+  const auto block = block_of(run.bench());
+  const bool is_half = compares_half(on, block);
+  const auto other = [&](const Tensor<2>& x) {
+    return is_half ? attn::rows(x, 0, on.n() / 2) : attn::stack_rows(x, x);
+  };
+  auto changed = on.counter();
+  flash_attention(other(on.Q), other(on.K), other(on.V), block, on.causal(), changed);
+  const auto growth = static_cast<double>(changed.cost().score_bytes - tiles_of(on).second.score_bytes);
+  run.bench().trace.claim({.id = "flash-memory",
+                           .claim = "twice the words: additional scores that flash attention holds",
+                           .formula = is_half ? "score_bytes − score_bytes for half the sequence"
+                                              : "score_bytes for the sequence twice over − score_bytes",
+                           .value = is_half ? -growth : growth,
+                           .limit = attn::exactly(0.0)});
+}
+
+Tensor<2> output_of(const DocumentRun& run, const std::string& variant) {
+  return run.copy_of<double, 2>(variant + "/output");
+}
+
+/// Claims that the lesson's output, and that of code which computes these pairs alone, is the one of full
+/// attention under the variant's mask.
+void claim_equals_mask(DocumentRun& run, VariantBench& on, const std::string& variant, const std::string& id,
+                       const std::string& claim) {
+  const auto mask = run.copy_of<bool, 2>(variant + "/mask");
+  auto counter = on.counter();
+  claim_equals_masked(
+      on, id, claim,
+      {output_of(run, variant), sparse_attention(on.Q, on.K, on.V, attn::keys_of(mask), counter)},
+      output_under(on, mask));
+}
+
+void claim_equals_window_kernel(DocumentRun& run, VariantBench& on, const std::string& variant, bool causal) {
+  claim_equals_exact_kernel(
+      on, variant, "the fast kernel, which skips the tiles outside the window, gives the same output",
+      output_of(run, variant), {.causal = causal, .window = *on.bench.options.window});
+}
+
+void claim_equals_block_kernel(DocumentRun& run, VariantBench& on) {
+  const auto output = output_of(run, "sparse");
+  const auto keys = attn::keys_of(run.copy_of<bool, 2>("sparse/mask"));
+  claim_equals_kernel(
+      on.bench.trace,
+      {.id = "sparse-equals-kernel",
+       .claim = "the fast kernel, given the pattern in blocks of 1 × 1, gives the same output",
+       .formula = "max |sparse/output − kernel {}(Q, K, V)|",
+       .limit = rounding(on.bench.trace, on.magnitude)},
+      attn::max_abs(on.V),
+      attn::fast::block_sparse_attention(on.Q, on.K, on.V, {.block = 1, .key_blocks = keys}),
+      [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); });
+}
+
+Features features_of(const DocumentRun& run, const std::string& variant) {
+  return {variant, run.copy_of<double, 2>(variant + "/phi_Q"), run.copy_of<double, 2>(variant + "/phi_K")};
+}
+
+void claim_linear_kernel(DocumentRun& run, VariantBench& on, const std::string& variant, bool causal) {
+  claim_equals_linear_kernel(on, variant, features_of(run, "linear"), output_of(run, variant), causal);
+}
+
+void claim_all_weights(DocumentRun& run, VariantBench& on, const std::string& variant) {
+  Tensor<2> mixtures({on.n(), on.V.shape(1)});
+  const auto* const weights = static_cast<const double*>(run.sheet().tensor(variant + "/weights").data);
+  attn::multiply(weights, on.V.data(), mixtures.data(), on.n(), on.n(), on.V.shape(1));
+  claim_equals_all_weights(on, features_of(run, variant), mixtures, output_of(run, variant));
+}
+
+void claim_chunked(DocumentRun& run, VariantBench& on) {
+  auto counter = on.counter();
+  claim_equals_masked(on, "chunked-is-exact", "chunked attention is exact",
+                      {output_of(run, "chunked"),
+                       chunked_attention(on.Q, on.K, on.V, on.visible, block_of(run.bench()), counter)});
+}
+
+void claim_flash(DocumentRun& run, VariantBench& on) {
+  claim_equals_masked(on, "flash-is-exact", "flash attention is exact",
+                      {output_of(run, "flash"), tiles_of(on).first});
+}
+
+void claim_linformer(VariantBench& on) {
+  Tensor<2> identity({on.n(), on.n()}, 0.0);
+  for (std::size_t i = 0; i < on.n(); ++i) identity(i, i) = 1.0;
+  auto counter = on.counter();
+  claim_equals_masked(on, "linformer-without-mixing", "with E = F = I and r = n Linformer is full attention",
+                      {linformer_attention(on.Q, on.K, on.V, identity, identity, counter)});
+}
+
+/// Q cut into heads, and the keys and values that groups share.
+struct Grouped {
+  Tensor<4> Q, K, V;
+};
+
+Grouped grouped(const VariantBench& on) {
+  const auto heads = on.bench.heads(), kv_heads = on.bench.kv_heads();
+  const auto split = [&](const Tensor<2>& x) { return attn::split_heads(attn::as_batch(x), heads); };
+  return {split(on.Q), group_means(split(on.K), kv_heads), group_means(split(on.V), kv_heads)};
+}
+
+void claim_repeated_heads(DocumentRun& run, VariantBench& on) {
+  const auto [Q, K, V] = grouped(on);
+  auto mute = on.bench.mute();
+  auto counter = on.counter();
+  const auto mask = attn::repeat_mask(on.visible_mask(), 1);
+  const auto repeated =
+      attn::merge_heads(scaled_dot_product_attention<4>(mute, Q, attn::repeat_heads(K, on.bench.heads()),
+                                                        attn::repeat_heads(V, on.bench.heads()), mask)
+                            .output);
+  const auto in_place = grouped_attention(Q, K, V, on.visible, counter);
+  on.bench.trace.claim(
+      {.id = "gqa-equals-repeated-heads",
+       .claim = "reading a shared head in place equals repeating it for its group",
+       .formula = "max |heads − multihead(K and V repeated)|",
+       .value = attn::maximum({attn::max_abs_difference(attn::as_batch(output_of(run, "gqa")), repeated),
+                               attn::max_abs_difference(in_place, repeated)}),
+       .limit = rounding(on.bench.trace, on.magnitude)});
+}
+
+void claim_grouped_kernel(DocumentRun& run, VariantBench& on) {
+  const auto [Q, K, V] = grouped(on);
+  const auto output = attn::as_batch(output_of(run, "gqa"));
+  claim_equals_kernel(
+      on.bench.trace,
+      {.id = "gqa-equals-kernel",
+       .claim = "the fast kernel, which does not copy shared keys and values, gives the same output",
+       .formula = "max |gqa/output − kernel {}(Q, K, V)|",
+       .limit = rounding(on.bench.trace, on.magnitude)},
+      attn::max_abs(on.V),
+      attn::fast::attention(Q, K, V, std::sqrt(static_cast<double>(Q.shape(3))), {.causal = on.causal()}),
+      [&](const auto& fast) { return attn::max_abs_difference(output, attn::merge_heads(fast.output)); });
+}
+
+/// The state after the last token, whose number is in its id.
+void show_last_state(DocumentRun& run) {
+  const auto n = run.bench().plan.sentence.length();
+  if (n <= 2) return;
+  const attn::Known phi_K = {std::string("linear/phi_K"), run.copy_of<double, 2>("linear/phi_K")};
+  const attn::Known V = {std::string("V"), run.copy_of<double, 2>("V")};
+  const auto worked = [=](const attn::Index& at) {
+    std::vector<attn::Worked> products;
+    for (std::size_t j = 0; j < n; ++j)
+      products.push_back(attn::Worked::product({phi_K({j, at[0]}), V({j, at[1]})}));
+    return attn::Worked::sum(std::move(products));
+  };
+  run.bench().trace.step({.id = fmt::format("linear/causal/token={}/S", n),
+                          .title = fmt::format("Causal linear attention: the state after token {}", n),
+                          .formula = "Σⱼ φ(kⱼ) vⱼᵀ",
+                          .from = {"linear/phi_K", "V"},
+                          .axes = {"feature", "d_v"},
+                          .worked = worked},
+                         attn::matmul(attn::transpose(phi_K.tensor), V.tensor));
+}
+
+void set_magnitude(DocumentRun& run, const VariantBench& on) {
+  run.set("negligible", rounding(on.bench.trace, on.magnitude).bound);
+}
+
+void skip_grouped(DocumentRun& run) {
+  const auto obstacle = obstacle_to("gqa", run.bench().options);
+  run.bench().trace.note("gqa/skipped", "gqa: left out",
+                         fmt::format("{}. It can be shown with {}.", obstacle.reason, obstacle.valid));
+}
+
+/// Notes and claims that need what the run has shown so far.
+std::map<std::string, std::function<void(DocumentRun& run, VariantBench& on)>> actions_on_bench() {
+  using Run = DocumentRun;
+  using On = VariantBench;
+  return {
+      {"magnitude", set_magnitude},
+      {"patterns", show_patterns},
+      {"flash-is-exact", claim_flash},
+      {"flash-memory", claim_flash_memory},
+      {"sparse-equals-kernel", claim_equals_block_kernel},
+      {"chunked-is-exact", claim_chunked},
+      {"linformer-without-mixing", [](Run&, On& on) { claim_linformer(on); }},
+      {"gqa-equals-repeated-heads", claim_repeated_heads},
+      {"gqa-equals-kernel", claim_grouped_kernel},
+      {"variants", [](Run&, On& on) { show_variants(on); }},
+      {"comparison", [](Run&, On& on) { compare_variants(on); }},
+      {"counts", [](Run& run, On& on) { show_counts(on, variant_on_page(run.bench())); }},
+      {"other-counts", [](Run& run, On& on) { show_other_counts(on, variant_on_page(run.bench())); }},
+      {"local-equals-band-mask",
+       [](Run& run, On& on) {
+         claim_equals_mask(run, on, "local", "local-equals-band-mask",
+                           "local equals full attention in which a mask hides all but the near keys");
+       }},
+      {"sliding-equals-band-mask",
+       [](Run& run, On& on) {
+         claim_equals_mask(run, on, "sliding", "sliding-equals-band-mask",
+                           "sliding windows equal full attention under the mask of the windows");
+       }},
+      {"sparse-equals-pattern-mask",
+       [](Run& run, On& on) {
+         claim_equals_mask(run, on, "sparse", "sparse-equals-pattern-mask",
+                           "sparse attention equals full attention under the pattern as a mask");
+       }},
+      {"local-equals-kernel",
+       [](Run& run, On& on) { claim_equals_window_kernel(run, on, "local", on.causal()); }},
+      {"sliding-equals-kernel",
+       [](Run& run, On& on) { claim_equals_window_kernel(run, on, "sliding", true); }},
+      {"linear-equals-all-weights", [](Run& run, On& on) { claim_all_weights(run, on, "linear"); }},
+      {"performer-equals-all-weights", [](Run& run, On& on) { claim_all_weights(run, on, "performer"); }},
+      {"linear-equals-kernel", [](Run& run, On& on) { claim_linear_kernel(run, on, "linear", on.causal()); }},
+      {"linear/causal-equals-kernel",
+       [](Run& run, On& on) { claim_linear_kernel(run, on, "linear/causal", true); }},
+      {"causal-linear-equals-recurrence",
+       [](Run& run, On& on) {
+         claim_equals_recurrence(on, features_of(run, "linear"), output_of(run, "linear/causal"));
+       }},
+      {"flash-equals-kernel",
+       [](Run& run, On& on) {
+         claim_equals_exact_kernel(on, "flash", "the compiled code of attnlab bench gives the same",
+                                   output_of(run, "flash"), {.causal = on.causal()});
+       }},
+  };
+}
+
+Functions functions_of(const std::optional<Mask<2>>& pattern_of_file, BenchOfRun& bench_of) {
+  Functions functions;
+  functions.actions = {{"flash/one-query", show_last_query},
+                       {"flash/savings", show_savings},
+                       {"last_state", show_last_state},
+                       {"gqa/skipped", skip_grouped}};
+  for (auto& [name, action] : actions_on_bench())
+    functions.actions[name] = [&bench_of, action = action](DocumentRun& run) { action(run, bench_of(run)); };
+  functions.texts = {{"name", [](const DocumentRun& run) { return variant_on_page(run.bench()); }},
+                     {"way", way},
+                     {"pattern", words_on_pattern},
+                     {"pairs_of_pattern", words_on_pairs_of_pattern},
+                     {"rows_of_pattern", rows_of_pattern},
+                     {"values", words_on_values}};
+  functions.tensors["chosen_pairs"] = [&](DocumentRun& run) { return chosen_pairs(run, pattern_of_file); };
+  return functions;
 }
 
 void run_efficient(Workbench& bench) {
-  const auto& options = bench.options;
-  require_possible(options);
-  set_efficient_page(bench.trace, options);
-  auto pattern = read_pattern(bench.plan);
-  introduce_efficient(bench);
-  auto on = show_inputs(bench, std::move(pattern));
-  explain_counting(bench.trace, rounding(bench.trace, on.magnitude).bound);
-  show_full(on);
-  for (const auto& variant : variants) {
-    if (!is_wanted(variant.name, options)) continue;
-    const auto obstacle = obstacle_to(variant.name, options);
-    if (obstacle.reason.empty())
-      variant.show(on);
-    else
-      bench.trace.note(fmt::format("{}/skipped", variant.name), fmt::format("{}: left out", variant.name),
-                       fmt::format("{}. It can be shown with {}.", obstacle.reason, obstacle.valid));
-  }
-  compare_variants(on, variant_on_page(options).name);
-  show_patterns(on);
-  bench.flow(efficient_flow(on));
-  suggest_variants(bench);
-}
-
-std::vector<Input> efficient_inputs(const Options&) {
-  return {{"Q", {"query", "d_k"}},
-          {"K", {"key", "d_k"}},
-          {"V", {"key", "d_v"}},
-          {"linformer/E", {"feature=rank", "key"}, Draw::weight},
-          {"linformer/F", {"feature=rank", "key"}, Draw::weight},
-          {"performer/omega", {"feature", "d_k"}}};
+  require_possible(bench.options);
+  const auto pattern = read_pattern(bench.plan);
+  BenchOfRun bench_of;
+  const auto functions = functions_of(pattern, bench_of);
+  DocumentRun run(bench, functions);
+  set_names(run);
+  run.tell(document_named("efficient.md"));
 }
 
 }  // namespace
 
-extern const Lesson efficient;
-const Lesson efficient = {
-    .name = "efficient",
-    .title = "attention for long sequences: compute less, or hold less",
-    .teaches =
-        "Windows and patterns compute fewer than n² scores, linear attention, Linformer and Performer sum "
-        "the keys up first and need none of the n², chunked and flash attention compute all of them but hold "
-        "few at a time, and grouped queries have as many and hold fewer keys and values. Each of the nine "
-        "variants runs and is measured against full attention: how far its output is off, how many "
-        "multiply-adds it takes and how many bytes of scores it holds.",
-    .options = {"sentence", "d-k", "d-v", "heads", "kv-heads", "variant", "window", "pattern", "block",
-                "rank", "features", "causal", "seed", "rng", "draws", "dtype"},
-    .takes_batches = false,
-    .defaults = {.sentence = {"the small cat saw a dog"},
-                 .d_k = 4,
-                 .d_v = 4,
-                 .heads = 2,
-                 .kv_heads = 1,
-                 .window = 2,
-                 .pattern = "strided",
-                 .block = 2,
-                 .rank = 2},
-    .examples = {"efficient --variant flash --block 4",
-                 "efficient --variant sparse --pattern random --sentence \"a b c d e f g h\" --seed 7"},
-    .inputs = efficient_inputs,
-    .probe = Probe{{.sentence = {"a b c d e f g"},
-                    .d_k = 8,
-                    .d_v = 12,
-                    .heads = 4,
-                    .kv_heads = 2,
-                    .window = 2,
-                    .pattern = "strided",
-                    .block = 3,
-                    .rank = 3,
-                    .features = 10},
-                   sharpen_queries_and_keys,
-                   {"flash/output", "full/output", "local/output", "sliding/output", "sparse/output",
-                    "linear/output", "linear/causal/output", "chunked/output", "linformer/output",
-                    "performer/output", "gqa/output"}},
-    .run = run_efficient,
-};
+const Lesson& efficient_lesson() {
+  static const auto lesson =
+      lesson_of("efficient", {.sharpen = sharpen_queries_and_keys, .run = run_efficient});
+  return lesson;
+}
 
 }  // namespace lessons

@@ -29,11 +29,12 @@
 
 namespace lessons {
 
+namespace {
+
+/// The name of the axis of key and value heads: "head" where each query head has its own.
 std::string kv_head_axis(const Heads& heads) {
   return heads.key_value == heads.query ? "head" : "kv_head";
 }
-
-namespace {
 
 /// Of rotary attention the angles tell how wide a head is.
 Heads heads_of(const Workbench& bench, const MultiHeadWeights& weights) {
@@ -71,16 +72,6 @@ MultiHeadWeights draw_multihead_weights(Workbench& bench) {
   MultiHeadWeights weights = {std::move(W_Q), std::move(W_K), std::move(W_V), std::move(W_O)};
   take_biases(bench, weights);
   return weights;
-}
-
-std::string shapes_of_projections(const Workbench& bench) {
-  const auto d_model = bench.d_model(), of_Q = bench.heads() * bench.d_k(),
-             of_K = bench.kv_heads() * bench.d_k(), of_V = bench.kv_heads() * bench.d_v(),
-             of_O = bench.heads() * bench.d_v();
-  const bool are_alike = of_Q == d_model && of_K == d_model && of_V == d_model && of_O == d_model;
-  return are_alike ? fmt::format("W_Q, W_K, W_V, W_O [{0}×{0}]", d_model)
-                   : fmt::format("W_Q [{0}×{1}], W_K [{0}×{2}], W_V [{0}×{3}], W_O [{4}×{0}]", d_model, of_Q,
-                                 of_K, of_V, of_O);
 }
 
 namespace {
@@ -142,8 +133,14 @@ std::vector<std::string> names_of_parts(const Named& X_query, const Named& X_key
   return names;
 }
 
-}  // namespace
+/// What the tokens become before they attend.
+struct HeadProjections {
+  Tensor<3> Q;                 ///< [batch×query×head·d_k]
+  Tensor<4> Q_heads;           ///< [batch×head×query×d_k]
+  Tensor<4> K_heads, V_heads;  ///< [batch×kv_head×key×d_k], [batch×kv_head×key×d_v]
+};
 
+/// The first part of multi-head attention: the steps `Q`, `K`, `V` and `Q_heads`, `K_heads`, `V_heads`.
 HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const Named& X_key,
                                  const MultiHeadWeights& weights, const Heads& heads) {
   Functions functions;
@@ -156,6 +153,9 @@ HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const N
   return {run.take<3>("Q"), std::move(Q_heads), std::move(K_heads), std::move(V_heads)};
 }
 
+/// The second part: scaled dot-product attention in each head, `mean_weights`, `concat` and `output`
+/// [batch×query×d_model]. Each key and value head is read by as many query heads. `of_output` are mistakes of
+/// a caller that show in `output`.
 std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
                                                    const Tensor<4>& K_heads, const Tensor<4>& V_heads,
                                                    const LinearMap& to_output,
@@ -176,8 +176,6 @@ std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tenso
   auto output = run.take<3>("output");
   return {std::move(attention), std::move(output)};
 }
-
-namespace {
 
 void tell_sharing(Workbench& bench, const Heads& heads) {
   const Functions none;
@@ -294,9 +292,6 @@ void run_multihead(Workbench& bench) {
   add_multihead(functions, "X", "X");
   functions.texts["columns_of_weights"] = [](const DocumentRun& run) {
     return columns_of_weights(run.bench());
-  };
-  functions.texts["reshape_alone"] = [](const DocumentRun& run) {
-    return reshape_alone(run.bench(), run.sheet().tensor("Q"));
   };
   functions.remarks["what_heads_disagree_on"] = what_heads_disagree_on;
   functions.remarks["what_trained_heads_look_for"] = what_trained_heads_look_for;

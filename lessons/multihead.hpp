@@ -43,29 +43,6 @@ struct Heads {
   std::size_t key_value;  ///< heads that answer, each read by query / key_value of them
 };
 
-/// The name of the axis of key and value heads: "head" where each query head has its own.
-std::string kv_head_axis(const Heads& heads);
-
-/// What the tokens become before they attend.
-struct HeadProjections {
-  Tensor<3> Q;                 ///< [batch×query×head·d_k]
-  Tensor<4> Q_heads;           ///< [batch×head×query×d_k]
-  Tensor<4> K_heads, V_heads;  ///< [batch×kv_head×key×d_k], [batch×kv_head×key×d_v]
-};
-
-/// The first part of multi-head attention: the steps `Q`, `K`, `V` and `Q_heads`, `K_heads`, `V_heads`.
-HeadProjections project_to_heads(Workbench& bench, const Named& X_query, const Named& X_key,
-                                 const MultiHeadWeights& weights, const Heads& heads);
-
-/// The second part: scaled dot-product attention in each head, `mean_weights`, `concat` and `output`
-/// [batch×query×d_model], `concat` times W_O, which is returned beside the attention. Each key and value head
-/// is read by as many query heads. `of_output` are mistakes of a caller that show in `output`.
-std::pair<Attention<4>, Tensor<3>> attend_in_heads(Workbench& bench, const Tensor<4>& Q_heads,
-                                                   const Tensor<4>& K_heads, const Tensor<4>& V_heads,
-                                                   const LinearMap& to_output,
-                                                   const std::optional<Mask<3>>& mask,
-                                                   const attn::Mistakes& of_output = {});
-
 /// What multi-head attention goes through. The keys and values of `attention` have as many heads as the
 /// queries.
 struct MultiHeadAttention {
@@ -94,9 +71,6 @@ MultiHeadAttention take_multihead_attention(DocumentRun& run, const std::string&
 
 /// The biases of multi-head attention that are given in the group "attention/": "b_Q", …
 std::vector<std::string> given_biases(const Workbench& bench, const std::string& group);
-
-/// "W_Q, W_K, W_V, W_O [4×4]", or the shape of each where they are not alike.
-std::string shapes_of_projections(const Workbench& bench);
 
 /// The claims of several heads: each head is an attention of its own, one head is a single attention, shared
 /// keys and values are repeated ones.

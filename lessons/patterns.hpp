@@ -12,44 +12,18 @@
 
 namespace lessons {
 
+struct Lesson;
+
 using attn::Integers;
 using attn::Mask;
 using attn::Tensor;
 
-/// What attention weights [batch×head×query×key] of a sequence on itself look like, in numbers: one for each
-/// sample and head, [batch×head]. `lengths` says how many tokens of each sample are real; the queries of the
-/// padding are left out. They throw std::invalid_argument where there are not as many queries as keys, or not
-/// a length for each sample.
-
-/// The mean of wᵢᵢ.
-Tensor<2> diagonal_share(const Tensor<4>& weights, const std::vector<std::size_t>& lengths);
-
-/// The mean of all wᵢ,ᵢ₊₁ and wᵢ₊₁,ᵢ; 0 for one token.
-Tensor<2> neighbour_share(const Tensor<4>& weights, const std::vector<std::size_t>& lengths);
-
-/// The share of the weights above 0.1.
-Tensor<2> sparse_ratio(const Tensor<4>& weights, const std::vector<std::size_t>& lengths);
-
-/// The mean over queries of −Σⱼ wⱼ ln wⱼ, 0 ln 0 = 0.
-Tensor<2> entropy(const Tensor<4>& weights, const std::vector<std::size_t>& lengths);
-
-/// How far that entropy is off with `inside` added inside the logarithm, −Σⱼ wⱼ ln(wⱼ + inside): too small by
-/// almost `inside` for each key that has weight.
-Tensor<2> entropy_bias(const Tensor<4>& weights, const std::vector<std::size_t>& lengths, double inside);
-
-/// The key of the largest weight, the first of several: [batch×head×query].
-Integers<3> strongest_key(const Tensor<4>& weights);
+const Lesson& patterns_lesson();
 
 /// The largest entropy [batch×head] that attention may have under a mask [batch×query×key], true = may be
 /// seen: the mean over queries of ln(number of keys that the query may see); one that may see none counts as
 /// 0.
 Tensor<2> largest_entropy(const Mask<3>& mask, const std::vector<std::size_t>& lengths, std::size_t heads);
-
-/// The two ends between which all attention lies: equal shares of all keys that the mask [batch×query×key]
-/// lets a query see, and everything to the chosen key [batch×head×query] of `keys`. Both are
-/// [batch×head×query×key].
-Tensor<4> uniform_weights(const Mask<3>& mask, std::size_t heads);
-Tensor<4> one_hot_weights(const Integers<3>& chosen, std::size_t keys);
 
 /// How widely attention spreads.
 enum class Spread {
@@ -62,10 +36,6 @@ enum class Spread {
 constexpr double collapsed_within = 0.05, over_sparse_below = 0.2;
 
 Spread spread_of(double entropy, double largest_entropy);
-
-/// How many of the entropies are judged to be anything but `expected`, those that cannot be judged left out.
-/// Throws std::invalid_argument where the shapes differ.
-std::int64_t count_misjudged(const Tensor<2>& entropy, const Tensor<2>& largest_entropy, Spread expected);
 
 /// "uniform", "selective", "over-sparse" or "undecided".
 std::string_view name_of(Spread spread);

@@ -76,7 +76,7 @@ void label_buckets(DocumentRun& run) {
       if (last != first && last != farthest) label += "…" + signed_number(direction * last);
       first = last + 1;
     }
-  run.bench().trace.label("bucket", {{labels}});
+  run.bench().trace.label("t5/bucket", {{labels}});
 }
 
 void run_positional(Workbench& bench) {

@@ -83,11 +83,6 @@ INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE
 
-std::vector<std::string> softmax_code() {
-  return {"def softmax(x):", "    shares = np.exp(x - x.max(axis=-1, keepdims=True))  # max: no overflow",
-          "    return shares / shares.sum(axis=-1, keepdims=True)"};
-}
-
 namespace {
 
 /// The queries, keys and values of one head of the model, for each word of the sentence.

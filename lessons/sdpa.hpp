@@ -40,14 +40,13 @@ double divisor_of(std::size_t d_k, double temperature);
 template <std::size_t N>
 std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);
 
-/// The function `softmax` over the last axis, in NumPy.
-std::vector<std::string> softmax_code();
-
 /// Lessons that are documents: lookup.md, scoring.md, scaling.md, sdpa.md, masking.md.
 const Lesson& lookup_lesson();
 const Lesson& scoring_lesson();
 const Lesson& scaling_lesson();
 const Lesson& stability_lesson();
+const Lesson& ring_lesson();
+const Lesson& training_lesson();
 const Lesson& sdpa_lesson();
 const Lesson& masking_lesson();
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "attn/ops/matmul.hpp"
+#include "attn/text/tokens.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -25,17 +26,6 @@ namespace lessons {
 
 Tensor<3> LinearMap::operator()(const Tensor<3>& X) const {
   return b ? attn::linear(X, W, *b) : attn::linear(X, W);
-}
-
-Tensor<2> read_as_transposed(const Tensor<2>& W) {
-  auto other = Tensor<2>::from_shape({W.shape(1), W.shape(0)});
-  std::copy(W.begin(), W.end(), other.begin());
-  return attn::transpose(other);
-}
-
-std::string bias_code(const Workbench& bench, const std::string& name, const std::string& group,
-                      const std::string& prefix) {
-  return bench.plan.given.count(group + "b_" + name) > 0 ? fmt::format(" + {}b_{}", prefix, name) : "";
 }
 
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
@@ -80,6 +70,24 @@ std::string equal_words(const attn::Event& weights) {
   return strongest_pair(weights);
 }
 
+/// The row "it" of the shipped model about in two sentences that differ in their last word.
+std::string one_word_decides(const DocumentRun&) {
+  auto table = fmt::format("{:42}animal  street", "");
+  for (const std::string last : {"tired", "wide"}) {
+    const auto sentence = "the animal left the street: it was " + last;
+    const auto words = attn::tokenize(sentence);
+    const auto weights = layers_of_about(*attn::shipped_model("about"), words).second_weights;
+    const auto share = [&](const char* key) {
+      const auto place_of = [&](const char* word) {
+        return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
+      };
+      return weights(0, 0, place_of("it"), place_of(key));
+    };
+    table += fmt::format("\n{:42}{:6.4f}  {:6.4f}", sentence, share("animal"), share("street"));
+  }
+  return table;
+}
+
 void run_self_attention(Workbench& bench) {
   Functions functions;
   add_fused_layouts(functions);
@@ -87,6 +95,7 @@ void run_self_attention(Workbench& bench) {
   functions.remarks["who_is_about_whom"] = who_is_about_whom;
   functions.remarks["strongest_pair"] = strongest_pair;
   functions.remarks["equal_words"] = equal_words;
+  functions.texts["one_word_decides"] = one_word_decides;
   DocumentRun(bench, functions).tell(document_named("self-attention.md"));
 }
 

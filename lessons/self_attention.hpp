@@ -19,9 +19,6 @@ struct LinearMap {
   Tensor<3> operator()(const Tensor<3>& X) const;
 };
 
-/// A weight [in×out] as who takes it for [out×in] reads it: the numbers in the same order, then transposed.
-Tensor<2> read_as_transposed(const Tensor<2>& W);
-
 /// The weights of an attention with one head. The biases are there where they are given.
 struct ProjectionWeights {
   Tensor<2> W_Q;  ///< [d_model×d_k]
@@ -44,10 +41,6 @@ struct Projections {
 /// The steps `Q` = X_query W_Q, `K` = X_key W_K and `V` = X_key W_V, each with its bias.
 Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
                     const ProjectionWeights& weights);
-
-/// " + b_Q", with `prefix` before the name, where that bias of the group is given, for `name` "Q".
-std::string bias_code(const Workbench& bench, const std::string& name, const std::string& group = "",
-                      const std::string& prefix = "");
 
 /// `project` and `scaled_dot_product_attention`: X_query [batch×query×d_model] attends to X_key
 /// [batch×key×d_model] with one head.

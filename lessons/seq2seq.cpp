@@ -1,86 +1,37 @@
 /// Sequence to sequence: an LSTM reads a sentence, another one writes a sentence and attends to the states of
-/// the first. Sources: Hochreiter & Schmidhuber 1997, "Long Short-Term Memory", and Gers et al. 2000 (the
-/// forget gate); Sutskever et al. 2014 and Cho et al. 2014 (without attention); Bahdanau et al. 2014, "Neural
-/// Machine Translation by Jointly Learning to Align and Translate", appendix A; Luong et al. 2015, "Effective
-/// Approaches to Attention-based Neural Machine Translation", section 3.
+/// the first. The lesson is the document seq2seq.md. Sources: Hochreiter & Schmidhuber 1997, "Long Short-Term
+/// Memory", and Gers et al. 2000 (the forget gate); Sutskever et al. 2014 and Cho et al. 2014 (without
+/// attention); Bahdanau et al. 2014, "Neural Machine Translation by Jointly Learning to Align and Translate",
+/// appendix A; Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation",
+/// section 3.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/text/width.hpp"
+#include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/seq2seq/bottleneck.hpp"
+#include "lessons/seq2seq/attention.hpp"
 #include "lessons/seq2seq/by_length.hpp"
-#include "lessons/seq2seq/claims.hpp"
-#include "lessons/seq2seq/decoder.hpp"
-#include "lessons/seq2seq/layout.hpp"
-#include "lessons/seq2seq/numpy.hpp"
-#include "lessons/seq2seq/one_step.hpp"
-#include "lessons/seq2seq/reading.hpp"
+#include "lessons/seq2seq/greedy.hpp"
+#include "lessons/seq2seq/notices.hpp"
 #include "lessons/seq2seq/taught.hpp"
 #include "lessons/seq2seq/trained.hpp"
-#include "lessons/seq2seq/variants.hpp"
 
 namespace lessons {
 
 namespace {
 
 using attn::TokenBatch;
-
-void explain_lstm(Workbench& bench) {
-  bench.trace.note(
-      "lstm", "What an LSTM does",
-      "An LSTM (long short-term memory) reads one vector x at each step. It carries two vectors along: a "
-      "memory c and a state h, which tells what was read so far. For attention that is enough: the rest is "
-      "how an LSTM computes them. Each LSTM has its own c and h, as in encoder/h and decoder/h. Learned are "
-      "two matrices, W_ih for the input and W_hh for the old h, and a vector b. Each of i, f, g and o uses "
-      "its own quarter of the rows. σ gives 0 to 1.",
-      "i = σ(W_ih xₜ + W_hh hₜ₋₁ + b)     input gate: how much of g is written\n"
-      "f = σ(the same, other rows)        forget gate: how much of old c is kept\n"
-      "g = tanh(the same, other rows)     new content   σ(a) = 1 / (1 + exp(−a))\n"
-      "o = σ(the same, other rows)        output gate: how much of c is shown\n"
-      "cₜ = f ∘ cₜ₋₁ + i ∘ g              ∘ multiplies number by number\n"
-      "hₜ = o ∘ tanh(cₜ)                  t − 1: the step before");
-}
-
-/// How many LSTMs there are, the sizes of their states, and what the decoder asks with.
-std::string about_lstms(const Workbench& bench) {
-  const auto hidden = *bench.options.hidden;
-  const auto sizes =
-      bench.options.bidirectional
-          ? fmt::format(
-                "The encoder is two LSTMs (bidirectional), one forward, one backward, with states of {0} "
-                "numbers (hidden={0}): a word gets {1}. The decoder's LSTM has {1}. ",
-                hidden, 2 * hidden)
-          : fmt::format("Encoder and decoder are an LSTM each, with a state of {0} number{1} (hidden={0}). ",
-                        hidden, hidden == 1 ? "" : "s");
-  const std::string y = "y, the vector of the word that it reads";
-  if (asks_with_word(bench)) return sizes + "It asks with its old state and " + y + ".";
-  return sizes + fmt::format("The decoder reads {}, and asks with its {} state ({}).", y,
-                             attends_before_the_cell(bench.options) ? "old" : "new", bench.options.attention);
-}
-
-void explain_bottleneck(Workbench& bench) {
-  bench.idea(
-      "One network, the encoder, reads the source word by word. Another, the decoder, writes the target word "
-      "by word. Each has a state, a vector that tells what it has read so far. The first such networks gave "
-      "the decoder only the encoder's last state: one vector for a whole sentence, a bottleneck. With "
-      "attention (Bahdanau et al. 2014) the decoder gets a mixture of the states of all source words at each "
-      "step: the context." +
-          std::string(
-              bench.options.model
-                  ? ""
-                  : "\nA trained decoder looks at “cat” to write “chat”. Here the weights are random.") +
-          "\n" + about_lstms(bench),
-      "contextₜ = Σⱼ weightₜⱼ · state of source word j");
-  bench.flow(seq2seq_flow(bench));
-  explain_lstm(bench);
-  explain_variants(bench);
-}
 
 attn::About about_words() {
   return {.id = "words",
@@ -149,204 +100,286 @@ OutputWords output_words(Workbench& bench, const TokenBatch& batch, const TokenB
   return words;
 }
 
-void show_words(Workbench& bench, const WordsToWrite& words) {
+namespace {
+
+/// −1 where a shorter sentence has none.
+template <class T>
+attn::Array<T, 2> columns_of_words(const WordsToWrite& words) {
   std::size_t steps = 0;
   for (const auto& row : words) steps = std::max(steps, row.size());
-  Integers<2> numbers({words.size(), steps}, -1);
+  attn::Array<T, 2> numbers({words.size(), steps}, T{-1});
   for (std::size_t b = 0; b < words.size(); ++b)
-    for (std::size_t t = 0; t < words[b].size(); ++t) numbers(b, t) = static_cast<std::int64_t>(words[b][t]);
-  bench.trace.settled_input(about_words(), numbers);
+    for (std::size_t t = 0; t < words[b].size(); ++t) numbers(b, t) = static_cast<T>(words[b][t]);
+  return numbers;
 }
 
-void show_source_mask(Workbench& bench, const TokenBatch& writes) {
-  const auto& source = bench.plan.source;
-  if (!source.is_padded()) return;
-  bench.label({"target"}, writes);
-  bench.trace.settled_input({.id = "mask",
-                             .title = "Which source words are real",
-                             .formula = "s < lengths",
-                             .axes = {"target", "source"},
-                             .note = "The same at every step: no step may look at the padding."},
-                            attn::padding_mask(source.lengths(), writes.length(), source.length()));
+template <class Elements>
+formula::View owned_view(Elements elements, formula::Axes axes = {}) {
+  const auto kept = std::make_shared<Elements>(std::move(elements));
+  auto view = formula::view_of(std::move(axes), attn::view_of(*kept));
+  view.owner = kept;
+  return view;
+}
+
+}  // namespace
+
+void show_words(Workbench& bench, const WordsToWrite& words) {
+  bench.trace.settled_input(about_words(), columns_of_words<std::int64_t>(words));
+}
+
+void set_words(DocumentRun& run, const WordsToWrite& words) {
+  show_words(run.bench(), words);
+  run.set("words", owned_view(columns_of_words<double>(words), {"batch", "decoder/target"}));
+}
+
+void label_target(DocumentRun& run, const TokenBatch& batch) {
+  run.bench().label({"target", "decoder/target"}, batch);
+}
+
+void set_source_mask(DocumentRun& run, const TokenBatch& writes) {
+  const auto& source = run.bench().plan.source;
+  label_target(run, writes);
+  auto mask = attn::padding_mask(source.lengths(), writes.length(), source.length());
+  run.bench().trace.settled_input({.id = "mask",
+                                   .title = "Which source words are real",
+                                   .formula = "s < lengths",
+                                   .axes = {"target", "source"},
+                                   .note = "The same at every step: no step may look at the padding."},
+                                  mask);
+  run.set("mask", owned_view(std::move(mask), {"batch", "decoder/target", "source"}));
+}
+
+formula::View vectors_of(Workbench& bench, const TokenBatch& reads) {
+  return owned_view(bench.known_vectors_of(reads));
 }
 
 namespace {
 
-/// How many steps each sentence takes, and the word that the first one writes at step t.
-std::vector<std::size_t> lengths_written(const Workbench& bench, const Seq2SeqRun& run) {
-  if (bench.plan.target.size() == 0) {
-    std::vector<std::size_t> lengths;
-    for (const auto& sentence : run.written) lengths.push_back(sentence.size());
-    return lengths;
-  }
-  auto lengths = bench.plan.target.lengths();
-  for (auto& length : lengths) ++length;
-  return lengths;
+/// A step in the middle of the shortest sentence.
+std::size_t step_to_walk_through(const std::vector<std::size_t>& lengths) {
+  const auto last = *std::min_element(lengths.begin(), lengths.end()) - 1;
+  return std::min(last, std::max<std::size_t>(1, last / 2));
 }
 
-/// The words of the first sentence that is written, without </s>.
-std::vector<std::string> words_written(const Workbench& bench, const Seq2SeqRun& run) {
-  if (bench.plan.target.size() > 0) return bench.plan.target.tokens.front();
-  auto words = run.words.front();
-  if (words.back() == attn::end_token) words.pop_back();
+/// What a run of the lesson knows beside its tensors.
+struct Texts {
+  OutputWords words;
+  TokenBatch reads, writes;
+  WordsToWrite written{};  ///< the words by number, without a target only
+  Tensor<2> vectors{};     ///< of the words that may be written, and of <s>, without a target only
+  std::size_t t = 0;       ///< the step to walk through
+};
+
+/// What stands for the word that is read at the step to walk through: `“les”`, or `the word before`.
+std::string word_read(const Workbench& bench, std::size_t t) {
+  if (t == 0) return std::string(attn::start_token);
+  const auto& target = bench.plan.target;
+  return target.size() == 1 ? fmt::format("“{}”", target.tokens[0][t - 1]) : "the word before";
+}
+
+/// What the decoder reads and writes at each step of the first sentence, where that fits on a line.
+std::string reads_and_writes(const TokenBatch& writes) {
+  constexpr std::size_t most_steps = 6, widest = 10;
+  const auto& words = writes.tokens.front();
+  if (words.size() > most_steps) return "";
+  std::string reads = "reads  ", to_write = "writes ";
+  for (std::size_t t = 0; t < words.size(); ++t) {
+    const auto add = [&](std::string& line, const std::string& word) {
+      const auto text = attn::shorten(word, widest);
+      line += t + 1 == words.size() ? text : attn::pad_right(text, widest + 1);
+    };
+    add(reads, t == 0 ? std::string(attn::start_token) : words[t - 1]);
+    add(to_write, words[t]);
+  }
+  return fmt::format("{}\n{}", reads, to_write);
+}
+
+std::string about_start(const Workbench& bench) {
+  if (bench.options.model) return "Its vector is learned like a word's.";
+  const auto& vectors = bench.plan.vectors;
+  if (!vectors) return "Its vector is drawn after those of the source.";
+  return vectors->has(std::string(attn::start_token)) ? ""
+                                                      : "It has no vector in the file, and here it is zeros.";
+}
+
+/// From now on rows are named after the words that are written.
+void set_steps(DocumentRun& run, Texts& texts) {
+  texts.t = step_to_walk_through(texts.writes.lengths());
+  run.set("t", static_cast<double>(texts.t));
+  run.set("ragged", texts.writes.is_padded());
+  run.axis("decoder/target", texts.writes.length());
+}
+
+/// Of a model that writes by itself, the last of them that of <s>.
+formula::View word_vectors(DocumentRun& run, std::vector<std::string> words) {
+  words.back() = attn::start_token;
+  run.bench().trace.label("word", {{words}});
+  return owned_view(Tensor<2>(xt::zeros<double>({words.size(), run.bench().d_model()})));
+}
+
+/// Lets the decoder write.
+void write(DocumentRun& run, Texts& texts) {
+  auto written = write_greedily(run, texts.words.vocabulary);
+  texts.writes = std::move(written.words);
+  texts.written = std::move(written.numbers);
+  set_steps(run, texts);
+  for (std::size_t b = 0; b < texts.written.size(); ++b)
+    for (std::size_t t = 1; t < texts.writes.tokens[b].size(); ++t)
+      texts.reads.tokens[b].push_back(texts.writes.tokens[b][t - 1]);
+}
+
+/// The numbers of the words, −1 where there is none.
+formula::View numbers_written(const Texts& texts) {
+  Tensor<2> numbers({texts.written.size(), texts.writes.length()}, -1.0);
+  for (std::size_t b = 0; b < texts.written.size(); ++b)
+    std::copy(texts.written[b].begin(), texts.written[b].end(), &numbers(b, 0));
+  return owned_view(std::move(numbers));
+}
+
+/// By number: <s>, in the place of </s>, and the words written but for the last.
+WordsToWrite words_read(const Texts& texts) {
+  auto words = texts.written;
+  for (auto& row : words) {
+    row.insert(row.begin(), texts.words.vocabulary.size() - 1);
+    row.pop_back();
+  }
   return words;
 }
 
-/// What the decoder asks with, and how two vectors are joined.
-std::string about_query(const Workbench& bench) {
-  if (asks_with_word(bench))
-    return fmt::format("Its query is [h; y], h then y: {} + {} = {} numbers.", state_width(bench),
-                       bench.d_model(), state_width(bench) + bench.d_model());
-  return attends_before_the_cell(bench.options) ? "Its query is h. [a; b] means a, then b."
-                                                : "[a; b] means a, then b.";
+/// The same as an array of NumPy, −1 behind the last one.
+std::string words_read_code(const Texts& texts) {
+  auto words = words_read(texts);
+  std::vector<std::string> rows;
+  for (const auto& row : words) {
+    std::vector<std::ptrdiff_t> numbers(row.begin(), row.end());
+    numbers.resize(texts.writes.length(), -1);
+    rows.push_back(fmt::format("[{}]", fmt::join(numbers, ", ")));
+  }
+  return rows.size() == 1 ? rows.front() : fmt::format("[{}]", fmt::join(rows, ", "));
 }
 
-/// What each part of the step is for, in the order of this run. W [features×vocabulary] makes the logits.
-std::string parts_of_step(const Workbench& bench, const Tensor<2>& W) {
-  const bool has_energy = compares_by_energy(bench), attends_first = attends_before_the_cell(bench.options);
-  const std::string attend = fmt::format(
-      "{}how well each source word matches the query\n"
-      "weights          the scores as shares that sum to 1\n"
-      "context          the states of the source words, mixed by these shares\n",
-      has_energy ? "energy, scores   " : "scores           ");
-  const std::string cell = fmt::format("c, h             the LSTM reads {}: its new memory and state\n",
-                                       attends_first ? "[y; context]" : "y");
-  const std::string joint = "attentional      context and h, made one vector\n";
-  const auto logits =
-      fmt::format("logits           {}: a number for each word, W [{}×{}]\n",
-                  attends_first ? "[h; context] W + b" : "attentional W", W.shape(0), W.shape(1));
-  return (attends_first ? attend + cell : cell + attend + joint) + logits +
-         "probabilities    softmax(logits): how likely each word is to come next";
+/// What the decoder reads of the words that it writes itself.
+void add_reading(Functions& functions, Texts& texts) {
+  functions.tensors["words_written"] = [&](DocumentRun& run) {
+    write(run, texts);
+    return numbers_written(texts);
+  };
+  functions.tensors["vectors_read"] = [&](DocumentRun& run) {
+    texts.vectors = vectors_to_read(run, texts.words.vocabulary);
+    return owned_view(vectors_at(texts.vectors, words_read(texts)));
+  };
+  functions.actions["reads"] = [&](DocumentRun& run) { label_target(run, texts.reads); };
 }
 
-/// Walks through the step that writes `word`, number t.
-void walk_through(Workbench& bench, const Seq2SeqRun& run, std::size_t t, const std::string& word) {
-  bench.trace.note(
-      "one-step", fmt::format("One step: “{}”, t = {} (the first step is t = 0)", word, t),
-      fmt::format(
-          "The decoder has h and c from {}. It reads y, the vector of {}, row {} of X_target [{}×{}]. {}",
-          t == 0 ? "the encoder" : fmt::format("t = {}", t - 1), word_read(bench, t), t,
-          run.X_target.shape(1), run.X_target.shape(2), about_query(bench)),
-      parts_of_step(bench, run.weights.decoder.W));
-  show_one_step(bench, run, t);
+/// The formula of a gate with the rows of `sums` from `first` on.
+formula::Expr with_rows_from(const formula::Expr& x, double first, const std::string& axis) {
+  formula::Node node =
+      *formula::with_parts(x, [&](const formula::Expr& part) { return with_rows_from(part, first, axis); });
+  if (node.op == formula::Op::entry && node.name.ends_with("sums"))
+    node.parts.back() = formula::call("+", {first, formula::position(axis)});
+  return formula::Expr(std::move(node));
 }
 
-/// The learned vectors of all words, the last of which stands for </s> where it is written and for <s> where
-/// it is read.
-Tensor<2> take_embedding(Workbench& bench, std::vector<std::string> words) {
-  words.back() = attn::start_token;
-  bench.trace.label("word", {{words}});
-  const Tensor<2> unknown = xt::zeros<double>({words.size(), bench.d_model()});
-  return bench.trace.input({.id = target_embedding,
-                            .title = "The vector of each word that may be written, and of <s>",
-                            .axes = {"word", "d_model"},
-                            .note = "What the decoder writes at one step it reads at the next."},
-                           unknown);
+/// The gates of weights that are stored in another order than i, f, g, o.
+void add_orders_of_gates(Functions& functions) {
+  static const std::string right = "ifgo";
+  for (const char gate : right)
+    functions.mistakes[std::string(1, gate)] = [gate](DocumentRun& run, const std::string& id) {
+      attn::Mistakes mistakes;
+      std::string order = "fgio";
+      do {
+        if (order == right) continue;
+        const auto block = static_cast<double>(order.find(gate));
+        mistakes.emplace_back("gate-order:" + order, [&run, id, block] {
+          auto sheet = run.sheet();
+          auto step = *sheet.definition_of(id);
+          const auto rows = static_cast<double>(sheet.size_of(step.axes.back()));
+          step.expr = with_rows_from(step.expr, block * rows, step.axes.back());
+          const auto view = sheet.value(step);
+          return attn::AnyTensor(attn::TensorView{attn::Dtype::float64, view.shape, view.data});
+        });
+      } while (std::next_permutation(order.begin(), order.end()));
+      return mistakes;
+    };
 }
 
-/// Commands to go on with.
-void propose_more(Workbench& bench) {
-  const bool is_bahdanau = attends_before_the_cell(bench.options);
-  if (bench.options.model)
-    return bench.try_next({{"seq2seq --source \"the cat did not eat the apple because it was hungry\"",
-                            "it writes by itself: where does “ne” look?"},
-                           {"transformer-block", "attention without a recurrence"}},
-                          {{"seq2seq --source \"the black cats did not sleep\"",
-                            "which source word does each word come from?"}});
-  bench.try_next(
-      {{is_bahdanau ? "seq2seq --attention luong-dot" : "seq2seq --attention bahdanau",
-        "which state asks now?"},
-       {"seq2seq --source \"the small cat slept\"", "a trained one, without a target: it translates"},
-       {"transformer-block", "attention without a recurrence"}});
+void add_texts(Functions& functions, Texts& texts) {
+  functions.texts = {
+      {"attention_name", [](const DocumentRun& run) { return run.bench().options.attention; }},
+      {"about_start", [](const DocumentRun& run) { return about_start(run.bench()); }},
+      {"about_columns", [&](const DocumentRun&) { return texts.words.note; }},
+      {"reads_and_writes", [&](const DocumentRun&) { return reads_and_writes(texts.writes); }},
+      {"word_written", [&](const DocumentRun&) { return texts.writes.tokens.front().at(texts.t); }},
+      {"word_read", [&](const DocumentRun& run) { return word_read(run.bench(), texts.t); }},
+      {"words_read", [&](const DocumentRun&) { return words_read_code(texts); }},
+      {"vectors", [&](const DocumentRun&) { return fmt::format("[{}]", fmt::join(texts.vectors, ", ")); }},
+      {"translations",
+       [&](const DocumentRun& run) { return quoted(texts.writes, run.bench().plan.source); }}};
 }
 
 void run_seq2seq(Workbench& bench) {
   const auto& source = bench.plan.source;
   const auto& target = bench.plan.target;
   const bool has_target = target.size() > 0;
-  const auto reads = after_start(has_target ? target : nothing_read(source.size()));
-  auto writes = target;
-  for (auto& sentence : writes.tokens) sentence.emplace_back(attn::end_token);
-  const auto words = output_words(bench, has_target ? target : source, writes);
-  const auto& vocabulary = words.vocabulary;
-  bench.label({"source"}, source);
+  Texts texts{
+      .words = {}, .reads = after_start(has_target ? target : nothing_read(source.size())), .writes = target};
+  for (auto& sentence : texts.writes.tokens) sentence.emplace_back(attn::end_token);
+  texts.words = output_words(bench, has_target ? target : source, texts.writes);
+  const auto& vocabulary = texts.words.vocabulary;
   bench.trace.label("vocabulary", {{vocabulary}});
-  choose_seq2seq_page(bench);
-  if (!bench.is_mute()) explain_bottleneck(bench);
-
-  Seq2SeqRun run{.lengths = source.lengths()};
-  bench.show_lengths(source);
   bench.draw_vectors(source);
-  bench.draw_vectors(reads);
-  run.X_source = bench.input<3>({.id = "X_source", .title = "The source as vectors"});
-  bench.label({"target"}, reads);
-  if (has_target) run.X_target = bench.embed(about_target(bench), reads);
-  if (reads_its_own_words(bench.options)) run.embedding = take_embedding(bench, vocabulary);
-  run.weights.encoder = draw_encoder(bench);
-  run.weights.decoder = draw_decoder(bench, words);
-  if (bench.has_given("words")) show_words(bench, words.to_write);
-  if (has_target) show_source_mask(bench, writes);
+  bench.draw_vectors(texts.reads);
 
-  run.encoder = encode(bench, run.X_source, run.lengths, run.weights.encoder);
-  run.source = prepare_source(bench, run.encoder.states, run.lengths, run.weights.decoder.attention);
-  std::optional<GreedyReading> reading;
-  if (has_target)
-    teach(bench, run, writes);
-  else
-    reading = write_greedily(bench, run, vocabulary);
-  const auto steps = run.X_target.shape(1), t = step_to_walk_through(lengths_written(bench, run));
-  show_seq2seq_code(bench, reading, steps, t);
-  walk_through(bench, run, t, has_target ? writes.tokens[0][t] : run.words[0][t]);
-  show_gold(bench, run.decoder.weights, words_written(bench, run), !has_target);
-  run.kept = show_bottleneck(bench, run.encoder, run.lengths, steps);
-
-  if (bench.options.model) show_by_length(bench);
-
-  claim_recurrence(bench, run);
-  if (source.is_padded()) claim_padding_changes_nothing(bench, run);
-  if (!has_target) claim_greedy(bench, run);
-  propose_more(bench);
+  Functions functions;
+  add_notices(functions, bench);
+  add_texts(functions, texts);
+  add_orders_of_gates(functions);
+  functions.tensors["target_vectors"] = [&](DocumentRun& run) {
+    return vectors_of(run.bench(), texts.reads);
+  };
+  functions.tensors["word_vectors"] = [&](DocumentRun& run) {
+    return word_vectors(run, texts.words.vocabulary);
+  };
+  functions.actions = {{"words",
+                        [&](DocumentRun& run) {
+                          if (run.bench().has_given("words")) show_words(run.bench(), texts.words.to_write);
+                          if (has_target) label_target(run, texts.writes);
+                        }},
+                       {"source_mask", [&](DocumentRun& run) { set_source_mask(run, texts.writes); }},
+                       {"gold",
+                        [&](DocumentRun& run) {
+                          auto words = texts.writes.tokens.front();
+                          if (words.back() == attn::end_token) words.pop_back();
+                          show_gold(run.bench(),
+                                    attn::stack_heads(std::vector{run.copy_of<double, 3>("decoder/weights")}),
+                                    words, !has_target);
+                        }},
+                       {"read", [&](DocumentRun& run) { label_target(run, texts.writes); }},
+                       {"by-length", [](DocumentRun& run) { show_by_length(run.bench()); }}};
+  add_reading(functions, texts);
+  DocumentRun run(bench, functions);
+  run.axis("vocabulary", vocabulary.size());
+  run.set("greedy", !has_target);
+  run.set("heads_here", static_cast<double>(bench.heads()));
+  run.set("ragged", 0.0);
+  run.set("t", 0.0);
+  if (has_target) {
+    set_steps(run, texts);
+    label_target(run, texts.reads);
+  }
+  run.tell(document_named("seq2seq.md"));
 }
 
 }  // namespace
 
-extern const Lesson seq2seq;
-const Lesson seq2seq = {
-    .name = "seq2seq",
-    .title = "LSTMs translate, with attention between them",
-    .teaches =
-        "Where attention comes from: an LSTM encoder, its gates one by one, a decoder that writes word by "
-        "word, and the attention between them. Bahdanau's decoder attends with the state before and feeds "
-        "the context into the cell (bahdanau-input asks with the word that it reads, too); Luong's attends "
-        "with the current state; multihead is Luong's order with --heads heads, 2 unless given. With "
-        "--bidirectional a second encoder of the same size reads backwards, and the decoder's state is twice "
-        "as wide. With --target the decoder is taught (teacher forcing); with --source alone it writes by "
-        "itself (greedy decoding) in the words of the source, or with trained weights in all that the model "
-        "knows.",
-    .options = {"source", "target", "d-model", "heads", "seed", "rng", "draws", "weight-scale", "embeddings",
-                "model", "attention", "bidirectional", "hidden", "d-a", "dtype"},
-    .takes_source_alone = true,
-    .defaults = {.source = {"the black cat never arrived"},
-                 .target = {"le chat noir n'arrivait jamais"},
-                 .d_model = 4},
-    .examples = {"seq2seq --source \"i love cats\" --target \"j'aime les chats\" --d-model 4",
-                 "seq2seq --source \"the cat sat\" --attention luong-general --bidirectional --hidden 3"},
-    .inputs = seq2seq_input_list,
-    .trained = Trained{.task = "translation",
-                       .give = give_translation,
-                       .words = "source_words",
-                       .target_words = "target_words",
-                       .reads = Reads::pairs},
-    .probe = Probe{{.source = {"a b c d e f g", "h i j k l", "m n o p"},
-                    .target = {"q r s t", "u v", "w x y"},
-                    .d_model = 5,
-                    .d_a = 6,
-                    .attention = "luong-concat",
-                    .bidirectional = true,
-                    .hidden = 3},
-                   nullptr,
-                   {"decoder/probabilities"}},
-    .run = run_seq2seq,
-};
+const Lesson& seq2seq_lesson() {
+  static const auto lesson = [] {
+    auto of_document = lesson_of("seq2seq", {.give = give_translation, .run = run_seq2seq});
+    of_document.takes_source_alone = true;
+    of_document.inputs = seq2seq_input_list;
+    return of_document;
+  }();
+  return lesson;
+}
 
 }  // namespace lessons

@@ -12,45 +12,35 @@
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
 #include "lessons/backward/lesson.hpp"
+#include "lessons/complexity/layers.hpp"
 #include "lessons/cross_attention/trained.hpp"
 #include "lessons/documents/front_matter.hpp"
+#include "lessons/efficient.hpp"
+#include "lessons/generate.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
+#include "lessons/patterns.hpp"
 #include "lessons/positional.hpp"
 #include "lessons/sdpa.hpp"
+#include "lessons/seq2seq/taught.hpp"
 #include "lessons/transformer_block.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/diagnosis/listed.hpp"
 
 namespace lessons {
 
-extern const Lesson seq2seq, generate, efficient, ring, patterns, training, complexity;
-
 namespace {
 
 /// Those with C++ of their own.
 std::vector<const Lesson*> lessons_of_the_program() {
   return {
-      &lookup_lesson(),
-      &scoring_lesson(),
-      &scaling_lesson(),
-      &sdpa_lesson(),
-      &self_attention_lesson(),
-      &cross_attention_lesson(),
-      &masking_lesson(),
-      &multihead_lesson(),
-      &positional_lesson(),
-      &seq2seq,
-      &transformer_block_lesson(),
-      &classifier_lesson(),
-      &generate,
-      &efficient,
-      &ring,
-      &stability_lesson(),
-      &patterns,
-      &training,
-      &backward_lesson(),
-      &complexity,
+      &lookup_lesson(),    &scoring_lesson(),           &scaling_lesson(),
+      &sdpa_lesson(),      &self_attention_lesson(),    &cross_attention_lesson(),
+      &masking_lesson(),   &multihead_lesson(),         &positional_lesson(),
+      &seq2seq_lesson(),   &transformer_block_lesson(), &classifier_lesson(),
+      &generate_lesson(),  &efficient_lesson(),         &ring_lesson(),
+      &stability_lesson(), &patterns_lesson(),          &training_lesson(),
+      &backward_lesson(),  &complexity_lesson(),
   };
 }
 

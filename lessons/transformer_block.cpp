@@ -18,26 +18,6 @@
 
 namespace lessons {
 
-TransformerBlockWeights draw_block_weights(Workbench& bench) {
-  TransformerBlockWeights weights;
-  weights.attention = bench.trace.within("attention", [&] { return draw_multihead_weights(bench); });
-  const Functions none;
-  DocumentRun run(bench, none);
-  run.tell_part("parts/block_weights.md");
-  const auto matrix = [&](const char* id) { return run.copy_of<double, 2>(id); };
-  const auto vector = [&](const char* id) { return run.copy_of<double, 1>(id); };
-  weights.feed_forward = {matrix("W_1"), vector("b_1"), matrix("W_2"), vector("b_2")};
-  weights.norm_1 = {vector("norm_1/gain"), vector("norm_1/bias")};
-  weights.norm_2 = {vector("norm_2/gain"), vector("norm_2/bias")};
-  return weights;
-}
-
-std::vector<Input> block_input_list() {
-  return joined({in_group("attention", multihead_input_list()),
-                 inputs_of(document_named("parts/block_weights.md"), {}, {}),
-                 in_group("attention", multihead_bias_list())});
-}
-
 namespace {
 
 void set_norm(DocumentRun& run, const std::string& name, const attn::LayerNormWeights& weights) {
@@ -91,15 +71,6 @@ TransformerBlock apply_block(Workbench& bench, const Named& X, const Transformer
   block.feed_forward = {run.take<3>("ffn/hidden"), run.take<3>("ffn/output")};
   block.attention = take_multihead_attention(run, "attention/");
   return block;
-}
-
-Tensor<3> residual(Workbench& bench, const Named& x, const Tensor<3>& output) {
-  const Functions none;
-  DocumentRun run(bench, none);
-  set_view(run, x.id, {"batch", "query", "d_model"}, x.tensor);
-  set_view(run, "output", {"batch", "query", "d_model"}, output);
-  run.tell_part("parts/residual.md", {"token = query", "x = " + x.id, "found = output"});
-  return run.take<3>("residual");
 }
 
 namespace {

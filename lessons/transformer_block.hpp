@@ -39,11 +39,6 @@ struct AroundSublayer {
   Tensor<3> norm;      ///< the layer norm of that sum or, with --norm pre, of what came in
 };
 
-/// The inputs `attention/W_Q` …, `W_1`, `b_1`, `W_2`, `b_2` and those of the layer norms of a block without a
-/// memory, drawn in that order, and their declarations.
-TransformerBlockWeights draw_block_weights(Workbench& bench);
-std::vector<Input> block_input_list();
-
 /// What a block goes through.
 struct TransformerBlock {
   MultiHeadAttention attention;
@@ -61,9 +56,6 @@ struct TransformerBlock {
 TransformerBlock apply_block(Workbench& bench, const Named& X, const TransformerBlockWeights& weights,
                              const std::optional<Mask<3>>& mask,
                              const std::optional<Tensor<3>>& memory = std::nullopt);
-
-/// The step `residual` = x + output [batch×query×d_model], the part residual.md.
-Tensor<3> residual(Workbench& bench, const Named& x, const Tensor<3>& output);
 
 /// Gives X and all weights of the second layer of the model about.
 void give_block(ModelInputs& inputs);

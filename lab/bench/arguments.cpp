@@ -129,8 +129,11 @@ void add_measured(CLI::App& app, RunBench& run) {
                                                     {{"normal", Scores::normal}, {"rising", Scores::rising}});
             });
   group.add_flag("backward", "measure the gradients, too, of the kernels that have them", setting.backward);
-  group.add("kernels", "NAME,NAME,...", "only these; default all",
-            [&](const std::string& text) { run.kernels = split(text, ','); });
+  group.add(
+      "kernels", "NAME,NAME,...",
+      "only these, or those of a variant as the lesson efficient calls it (full, flash, sparse, linear); "
+      "default all",
+      [&](const std::string& text) { run.kernels = split(text, ','); });
 }
 
 void add_how(CLI::App& app, RunBench& run) {

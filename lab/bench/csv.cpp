@@ -55,7 +55,9 @@ Columns measurements(const Statistics& statistics, const LengthResult& result) {
           {"of_full", text_of(statistics.of_full)},
           {"of_forward", text_of(statistics.of_forward)},
           {"extra_bytes", text_of(statistics.extra_bytes)},
-          {"max_error", text_of(statistics.error)}};
+          {"max_error", text_of(statistics.error)},
+          {"variant", statistics.variant},
+          {"relative_error", text_of(statistics.relative_error)}};
 }
 
 std::string line(const Columns& columns, std::string Columns::value_type::*part) {

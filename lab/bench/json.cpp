@@ -54,6 +54,8 @@ Json kernel(const Statistics& statistics, const Series& series) {
           {"of_forward", optional(statistics.of_forward)},
           {"extra_bytes", optional(statistics.extra_bytes)},
           {"max_error", statistics.error},
+          {"variant", statistics.variant},
+          {"relative_error", optional(statistics.relative_error)},
           {"seconds", series.seconds}};
 }
 

@@ -68,11 +68,11 @@ Row row_of(const Statistics& statistics) {
 
 /// "  backward / forward: plain 2.1, simd 2.4"; nothing where no kernel has the ratio.
 std::string ratio_line(const std::string& name, const std::vector<Statistics>& all, Pass pass,
-                       std::optional<double> Statistics::*ratio) {
+                       std::optional<double> Statistics::*ratio, const char* format = "{} {:.2f}") {
   Row items;
   for (const auto& statistics : all)
     if (statistics.pass == pass && statistics.*ratio)
-      items.push_back(fmt::format("{} {:.2f}", statistics.kernel, *(statistics.*ratio)));
+      items.push_back(fmt::format(fmt::runtime(format), statistics.kernel, *(statistics.*ratio)));
   return items.empty() ? "" : page_paragraph(fmt::format("{}: {}", name, fmt::join(items, ", ")), 2);
 }
 
@@ -92,7 +92,9 @@ std::string table(const LengthResult& result, const Effort& effort, const std::v
   return fmt::format("\nn = {}, {}: gemm at {} GFLOP/s, peak at {}{}\n\n", result.setting.n, name_of(pass),
                      gflops(attn::bench::median(result.product_rates)),
                      gflops(attn::bench::median(result.peak_rates)), rounds_run(result, effort)) +
-         aligned(rows) + ratio_line("time / time with all keys visible", all, pass, &Statistics::of_full) +
+         aligned(rows) +
+         ratio_line("off from full attention", all, pass, &Statistics::relative_error, "{} {:.2g}") +
+         ratio_line("time / time with all keys visible", all, pass, &Statistics::of_full) +
          ratio_line("time / time of forward", all, pass, &Statistics::of_forward);
 }
 
@@ -151,7 +153,16 @@ std::string legend() {
        "buffers do not count; backward includes the forward pass before it"},
       {"rounding",
        "the largest difference of a number from the same attention in plain loops in float64, not relative "
-       "to its size; how far sparse and linear attention are from full attention attnlab efficient says"},
+       "to its size"},
+      {"off",
+       "from full attention: the largest difference of a number from it, relative to the largest number that "
+       "it gives; what a variant leaves out or puts in the place of the softmax, and no rounding. The "
+       "relative "
+       "error of attnlab efficient, on these numbers"},
+      {"variants",
+       "as attnlab efficient calls them: tiled and simd are flash attention, linear-… linear and sparse-… "
+       "sparse; with --window exact kernels compute local attention, and with --causal sliding. --kernels "
+       "takes these names, too"},
       {"ratios", "are medians of the ratios within a round"}};
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& [word, meaning] : words) {

@@ -105,7 +105,7 @@
   function showCommand() {
     form.querySelector(".command code").textContent = commandLine();
     const remark = form.querySelector(".changes");
-    const hint = "A double click on a number of an input changes it, as Enter does.";
+    const hint = "Double-click a number in an input, or press Enter on it, to change it.";
     if (edited === null) return remark.textContent === hint ? undefined : remark.replaceChildren(hint);
     const save = element("button", { type: "button" }, `Save ${savedInputs}`);
     save.addEventListener("click", saveInputs);

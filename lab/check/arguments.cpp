@@ -6,12 +6,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/option_values.hpp"
+#include "lab/output.hpp"
 #include "lab/seeds.hpp"
 #include "trace/diagnosis/framework.hpp"
 
@@ -219,6 +221,11 @@ Command parse_check(int argc, char** argv) {
       ->type_name("FILE")
       ->group(of_command);
   add_path(
+      "junit", "FILE",
+      "write the same as a suite of tests in JUnit's XML, besides: a case for each step, or for each file "
+      "of a folder. Where GitHub Actions runs it, each problem is an annotation, too",
+      check.junit);
+  add_path(
       "folder", "DIR",
       "check every file in it and in folders inside it, a line each; with --output DIR/ a report for each "
       "besides",
@@ -235,6 +242,7 @@ Command parse_check(int argc, char** argv) {
   if (dump.empty() == !check.folder)
     throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
                             dump.empty() ? "no file is given" : "a file is given beside --folder", command));
+  if (check.junit) require_writable(*check.junit, "--junit");
   if (check.folder && check.output &&
       (check.output->ends_with('/') || std::filesystem::is_directory(*check.output)))
     check.reports = std::exchange(check.output, std::nullopt);
@@ -256,7 +264,8 @@ Command parse_probe(int argc, char** argv) {
                "probe self-attention --sentence \"the cat sat\" --no-causal --no-window -o first.npz",
                "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}) +
               lessons_in_help("probe", is_on_any));
-  app.add_option("-o,--output", probe.output, "the file, .npz; of several seeds a folder will do")
+  app.add_option("-o,--output", probe.output,
+                 "the file, .npz, .safetensors or .json; of several seeds a folder will do")
       ->type_name("FILE")
       ->group(of_command);
   app.add_flag_callback(
@@ -291,8 +300,9 @@ Command parse_probe(int argc, char** argv) {
     probe.output = (std::filesystem::path(*probe.output) / "probe.npz").string();
   if (are_several && probe.output && !std::filesystem::path(*probe.output).has_extension())
     *probe.output += ".npz";
-  if (probe.output && !probe.output->ends_with(".npz"))
-    throw Error(fmt::format("{}: --output {} does not end in .npz; valid: --output FILE.npz", command,
+  const std::set<std::string> endings = {".npz", ".safetensors", ".json"};
+  if (probe.output && endings.count(std::filesystem::path(*probe.output).extension().string()) == 0)
+    throw Error(fmt::format("{}: --output {} ends in no format; valid: .npz, .safetensors, .json", command,
                             *probe.output));
   if (!probe.output && !probe.is_audit)
     throw Error(fmt::format("{}: no --output is given; valid: --output FILE.npz, or --audit", command));

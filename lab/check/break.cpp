@@ -20,9 +20,6 @@
 #include "lessons/workbench/probe.hpp"
 #include "page/html/escape.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/json/json.hpp"
-#include "trace/npz/npz.hpp"
-#include "trace/safetensors.hpp"
 
 namespace lab {
 
@@ -281,12 +278,12 @@ class Substitute : public attn::Sink {
   const Steps& steps_;
 };
 
-template <class Writer>
-std::string file_of(const Steps& steps, const lessons::Plan& plan) {
-  Writer writer(plan.header());
-  Substitute substitute(writer, steps);
-  lessons::run(*plan.lesson, plan, substitute);
-  return writer.finish();
+std::optional<std::string> tensors_of(const std::string& path, const Steps& steps,
+                                      const lessons::Plan& plan) {
+  return tensor_file(path, plan.header(), [&](attn::Sink& file) {
+    Substitute substitute(file, steps);
+    lessons::run(*plan.lesson, plan, substitute);
+  });
 }
 
 /// The page as a document that a browser shows and prints.
@@ -301,12 +298,8 @@ void write(const std::string& path, const Steps& steps, const lessons::Plan& pla
   const auto ending = std::filesystem::path(path).extension().string();
   if (ending == ".txt" || ending == ".html")
     write_to_file(path, ending == ".txt" ? page : as_html(page));
-  else if (ending == ".npz")
-    write_to_file(path, file_of<attn::NpzWriter>(steps, plan));
-  else if (ending == ".json")
-    write_to_file(path, file_of<attn::JsonWriter>(steps, plan));
-  else if (ending == ".safetensors")
-    write_to_file(path, file_of<attn::SafetensorsWriter>(steps, plan));
+  else if (const auto tensors = tensors_of(path, steps, plan))
+    write_to_file(path, *tensors);
   else
     throw Error(
         fmt::format("--output {} ends in no format; valid: .npz, .json, .safetensors for the tensors, .txt, "

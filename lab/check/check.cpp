@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "attn/error.hpp"
 #include "lab/check/checked.hpp"
 #include "lab/check/grades.hpp"
@@ -26,12 +29,25 @@ void give(const std::string& text, const CheckDump& check) {
     show(text, check.paging);
 }
 
+bool is_on_github() {
+  const char* const value = std::getenv("GITHUB_ACTIONS");
+  return value != nullptr && std::string_view(value) == "true";
+}
+
+/// Writes the cases for whom they are: a file, or GitHub Actions, which reads what its runs print.
+void give(const std::vector<Case>& cases, const CheckDump& check) {
+  const auto suite = fmt::format("attnlab check {}", check.lesson->name);
+  if (check.junit) write_to_file(*check.junit, junit_of(suite, cases));
+  if (is_on_github()) fmt::print(stderr, "{}", annotations_of(suite, cases));
+}
+
 }  // namespace
 
 int run_check(const CheckDump& check) {
   const auto format = format_of(check);
   if (check.folder) {
     const auto graded = grade_folder(check, format);
+    give(graded.cases, check);
     give(graded.table, check);
     return graded.status;
   }
@@ -39,6 +55,8 @@ int run_check(const CheckDump& check) {
     throw attn::Error(
         fmt::format("check {}: csv is a table of many files; valid: with --folder DIR", check.lesson->name));
   const auto checked = check_file(check, *check.dump);
+  if (check.junit || is_on_github())
+    give(cases_of(check, checked, report(check, checked, *check.dump, CheckFormat::text)), check);
   give(report(check, checked, *check.dump, format), check);
   return checked.diagnosis.is_right() && checked.diagnosis.blanks == 0 ? 0 : 1;
 }

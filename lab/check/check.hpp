@@ -26,6 +26,7 @@ struct CheckDump {
   bool reveals = false;
   std::optional<CheckFormat> format{};  ///< where not given it follows the ending of `output`
   std::optional<std::string> output{};
+  std::optional<std::string> junit{};        ///< a file for the same as cases of a test
   std::optional<std::string> reports{};      ///< a folder for a report of each file of `folder`
   attn::Renames renames{};                   ///< names of the dump that count as others
   std::set<std::string> conventions{};       ///< ids of --like

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -118,6 +119,20 @@ Grade grade_of_blank(const std::string& file, const std::filesystem::path& path,
   return grade;
 }
 
+/// As far as the hint goes; nothing where it says no more than which step is wrong.
+std::string problem_of(const attn::StepVerdict& step, const CheckDump& check, const Checked& checked) {
+  if (check.hint == attn::Hint::where) return "";
+  return check.hint == attn::Hint::family && !step.mistakes.empty() ? attn::families_of(step)
+                                                                    : problem_in_table(step, checked);
+}
+
+/// A file of a folder: what its line in the table says.
+Case case_of(const Grade& grade) {
+  const auto problem = fmt::format("{} {} {}{}", grade.status, grade.step, grade.mistakes, grade.message);
+  return {.name = grade.file.empty() ? grade.probe : grade.file,
+          .problem = grade.is_right() ? "" : problem.substr(0, problem.find_last_not_of(' ') + 1)};
+}
+
 /// With --output DIR/ the report of a file goes into that folder, under its own name.
 void write_report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path,
                   std::string file) {
@@ -143,10 +158,7 @@ void count(Grade& grade, const attn::StepVerdict& step, const CheckDump& check, 
   if (grade.step.empty()) grade.step = step.id;
   grade.status = "wrong";
   grade.wrong_entries += has_shape ? step.different : entries;
-  if (check.hint == attn::Hint::where) return;
-  const auto names = check.hint == attn::Hint::family && !step.mistakes.empty()
-                         ? attn::families_of(step)
-                         : problem_in_table(step, checked);
+  const auto names = problem_of(step, check, checked);
   if (grade.mistakes.find(names) == std::string::npos)
     grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
 }
@@ -277,6 +289,28 @@ void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
 
 }  // namespace
 
+std::vector<Case> cases_of(const CheckDump& check, const Checked& checked, const std::string& report) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& name, const std::string& problem) {
+    const bool is_first =
+        std::all_of(cases.begin(), cases.end(), [](const Case& one) { return one.problem.empty(); });
+    cases.push_back({name, problem, !problem.empty() && is_first ? report : ""});
+  };
+  for (const auto& step : checked.diagnosis.steps) {
+    const bool is_wrong = step.finding == attn::Finding::wrong || step.finding == attn::Finding::shape;
+    const auto problem = is_wrong ? problem_of(step, check, checked) : "";
+    add(step.id, step.finding == attn::Finding::not_judged
+                     ? "not judged: an input that it follows from is missing"
+                 : step.blanks > 0 ? fmt::format("{} places are blank", step.blanks)
+                 : !is_wrong       ? ""
+                                   : "wrong" + (problem.empty() ? "" : ": " + problem));
+  }
+  const bool is_sheet = !checked.dump.slacks.empty();
+  if (is_sheet)
+    for (const auto& id : checked.diagnosis.missing) add(id, "left empty");
+  return cases;
+}
+
 Graded grade_folder(const CheckDump& check, CheckFormat format) {
   std::vector<Grade> grades;
   for (const auto& path : files_in(*check.folder, *check.lesson)) grades.push_back(grade(check, path));
@@ -285,7 +319,9 @@ Graded grade_folder(const CheckDump& check, CheckFormat format) {
   const int status = all([](const Grade& one) { return !one.is_checked(); }) ? 2
                      : all([](const Grade& one) { return one.is_right(); })  ? 0
                                                                              : 1;
-  return {table_of(grades, format), status};
+  std::vector<Case> cases;
+  std::transform(grades.begin(), grades.end(), std::back_inserter(cases), case_of);
+  return {table_of(grades, format), cases, status};
 }
 
 }  // namespace lab

@@ -22,7 +22,6 @@
 #include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/file.hpp"
-#include "trace/npz/npz.hpp"
 #include "trace/wording.hpp"
 
 namespace lab {
@@ -38,12 +37,12 @@ std::string on_sheet(const std::string& words) {
 /// Passes inputs on, and keeps what the task sheet says of all.
 class TaskSheet : public attn::Sink {
  public:
-  explicit TaskSheet(attn::Sink& inputs) : inputs_(inputs) {}
+  void pass_inputs_to(attn::Sink& inputs) { inputs_ = &inputs; }
 
   void receive(const attn::Event& event) override {
     if (!event.tensor) return;
     const bool is_input = event.kind == attn::Kind::input;
-    if (is_input) inputs_.receive(event);
+    if (is_input) inputs_->receive(event);
     auto& lines = is_input ? given_ : asked_;
     lines.push_back(line_of(event));
     if (is_input) return;
@@ -95,7 +94,7 @@ class TaskSheet : public attn::Sink {
     return text;
   }
 
-  attn::Sink& inputs_;
+  attn::Sink* inputs_ = nullptr;
   std::vector<Line> given_, asked_;
   std::map<std::string, attn::Shape> shapes_;
 };
@@ -158,11 +157,9 @@ std::string task(const lessons::Plan& plan, const std::string& file, const std::
   return text;
 }
 
-/// The lines that read the file and save a tensor in other languages.
-std::string in_languages(const std::string& file, const std::string& id, const attn::Shape& shape,
-                         const std::string& probe) {
+/// The lines that read an archive of NumPy and save a tensor in other languages.
+std::string with_archives(const std::string& file, const std::string& id, const attn::Shape& shape) {
   return fmt::format(R"(
-How to read and to save, for example x as {1}
   NumPy    given = np.load("{0}")
            np.savez("mine.npz", config=given["config"],
                     **{{"{1}": x}})
@@ -184,13 +181,31 @@ How to read and to save, for example x as {1}
                           config.data<unsigned char>(), config.shape, "w");
            cnpy::npz_save("mine.npz", "{1}", x.data(),
                           {{{2}}}, "a");
-  JSON     mine.json: {{"config": {{"probe": "{3}"}},
-                       "{1}": [[[0.1, …], …], …]}}, all digits
+)",
+                     file, id, fmt::join(shape, ", "));
+}
+
+/// How to read a probe in this format and to save a tensor, in other languages.
+std::string in_languages(const std::string& file, const std::string& id, const attn::Shape& shape,
+                         const std::string& probe) {
+  std::string reading;
+  if (file.ends_with(".json"))
+    reading = fmt::format(
+        "\n  read     each of \"events\" in {} has an \"id\", a \"shape\" and\n"
+        "           \"data\": lists of lists\n",
+        file);
+  else if (file.ends_with(".safetensors"))
+    reading = fmt::format("\n  Python   given = safetensors.numpy.load_file(\"{}\")\n", file);
+  else
+    reading = with_archives(file, id, shape);
+  return fmt::format(R"(
+How to read and to save, for example x as {0}{1}  JSON     mine.json: {{"config": {{"probe": "{2}"}},
+                       "{0}": [[[0.1, …], …], …]}}, all digits
            −∞ and NaN as "-Infinity" and "NaN"
   CSV      a folder (attnlab check LESSON mine) with a file for each tensor,
            NAME.csv: a row of its last axis a line; an input among them
 )",
-                     file, id, fmt::join(shape, ", "), probe);
+                     id, reading, probe);
 }
 
 /// A probe, and the task sheet that calls its file `name`.
@@ -203,15 +218,17 @@ Written written_probe(const MakeProbe& probe, const lessons::Options& options, c
   auto header = plan.header();
   const auto id = id_of_probe(lessons::inputs_of(plan));
   header.config.emplace_back("probe", id);
-  attn::NpzWriter writer(header);
-  TaskSheet sheet(writer);
-  lessons::run(*plan.lesson, plan, sheet);
+  TaskSheet sheet;
+  const auto inputs = tensor_file(*probe.output, header, [&](attn::Sink& file) {
+    sheet.pass_inputs_to(file);
+    lessons::run(*plan.lesson, plan, sheet);
+  });
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
   const auto& result = results.front();
   auto names = sheet.common_names();
   names.resize(std::min<std::size_t>(names.size(), 3));
   const auto examples = names.empty() ? "" : fmt::format(", as {}", fmt::join(names, ", "));
-  return {writer.finish(),
+  return {inputs.value(),
           task(plan, name, id, results) + sheet.text() +
               on_sheet(fmt::format("check takes common names, too{}. It says what it took for what, and "
                                    "--rename NAME=ID is for all others.",

@@ -174,7 +174,7 @@ std::string page_of(const std::string& topic) {
 
 const std::vector<CommandLine>& command_lines() {
   static const std::vector<CommandLine> lines = {
-      {"list", "", "the lessons, one a line"},
+      {"list", "", "list the lessons, one per line"},
       {"tour", "[options]", "all lessons in order"},
       {"book", "--output FILE", "all lessons as one page of HTML, live"},
       {"run", "FILE.md [options]", "a lesson of your own, a document"},

@@ -55,37 +55,51 @@ formula::Expr with_moves(const formula::Expr& x, const std::set<std::string>& ch
 /// Formulas that lead to a loss, computed again from the tensor that is moved.
 class FormulasAgain {
  public:
+  /// Is told the numbers of a step, and in how many turns they were computed.
+  using See = std::function<void(const std::string& id, const double* elements, std::size_t count,
+                                 std::size_t turns)>;
+
   FormulasAgain(const formula::Sheet& sheet, std::string loss) : loss_(std::move(loss)) {
     for (const auto& [axis, length] : sheet.axes()) now_.axis(axis, length);
     std::set<std::string> needed = {loss_};
     const auto& all = sheet.definitions();
     for (auto step = all.rbegin(); step != all.rend(); ++step) {
-      if (needed.count(step->name) == 0) continue;
-      steps_.insert(steps_.begin(), *step);
-      for (const auto& operand : formula::operands(step->expr)) needed.insert(operand);
+      const auto* const recurrence = sheet.recurrence_of(step->name);
+      if (recurrence != nullptr && recurrence->steps.back().name != step->name) continue;
+      const auto turn = recurrence != nullptr ? *recurrence : Turn{.steps = {*step}};
+      if (!has_any(turn, [&](const auto& one) { return needed.count(one.name) > 0; })) continue;
+      for (const auto& one : turn.steps)
+        for (const auto& operand : formula::operands(one.expr)) needed.insert(operand);
+      turns_.insert(turns_.begin(), turn);
     }
     for (const auto& name : needed)
       if (sheet.definition_of(name) == nullptr) now_.set(name, sheet.tensor(name));
-    for (const auto& step : steps_) now_.set(step.name, now_.value(step));
+    for (const auto& turn : turns_) compute(now_, turn);
     at_start_ = now_;
   }
 
-  double operator()(Workbench& mute, const Move& move) {
+  double operator()(const Move& move, const See& see) {
+    const auto is_moved = [&](const auto& step) { return step.name == move.id; };
     const bool is_step =
-        std::any_of(steps_.begin(), steps_.end(), [&](const auto& step) { return step.name == move.id; });
+        std::any_of(turns_.begin(), turns_.end(), [&](const Turn& turn) { return has_any(turn, is_moved); });
     if (!is_step && !move.id.empty()) {
       auto moved = formula::owned_alone(at_start_.tensor(move.id));
       move.apply(elements_of(moved));
       now_.set(move.id, std::move(moved));
     }
     const auto& again = following(move.id);
-    for (const auto* step : again) {
-      auto value = formula::owned_alone(now_.value(*step));
-      if (step->name != loss_) mute.trace.step({.id = step->name}, value.shape, elements_of(value));
-      now_.set(step->name, std::move(value));
+    for (const auto* turn : again) {
+      compute(now_, *turn, move.id, [&](std::size_t place) { return move.change[place]; });
+      for (const auto& step : turn->steps) {
+        const auto& view = now_.tensor(step.name);
+        if (step.name != loss_)
+          see(step.name, static_cast<const double*>(view.data), attn::element_count(view.shape),
+              turn->axis.empty() ? 1 : now_.size_of(turn->axis));
+      }
     }
     const double loss = now_.tensor(loss_).at({});
-    for (const auto* step : again) now_.set(step->name, at_start_.tensor(step->name));
+    for (const auto* turn : again)
+      for (const auto& step : turn->steps) now_.set(step.name, at_start_.tensor(step.name));
     if (!move.id.empty()) now_.set(move.id, at_start_.tensor(move.id));
     return loss;
   }
@@ -99,13 +113,18 @@ class FormulasAgain {
     const auto size = attn::element_count(start.shape);
     auto largest = size;
     std::set<std::string> changed = {id};
-    std::vector<formula::Definition> again;
-    for (const auto* step : following(id)) {
-      if (step->name == id) continue;
-      again.push_back({step->name, step->axes, with_moves(step->expr, changed)});
-      again.back().axes.insert(again.back().axes.begin(), axis_of_moves);
-      changed.insert(step->name);
-      largest = std::max(largest, attn::element_count(at_start_.tensor(step->name).shape));
+    std::vector<Turn> again;
+    for (const auto* turn : following(id)) {
+      if (turn->axis.empty() && turn->steps.front().name == id) continue;
+      again.push_back(*turn);
+      if (!turn->axis.empty())
+        for (const auto& step : turn->steps) changed.insert(step.name);
+      for (auto& step : again.back().steps) {
+        step.expr = with_moves(step.expr, changed);
+        step.axes.insert(step.axes.begin(), axis_of_moves);
+        changed.insert(step.name);
+        largest = std::max(largest, attn::element_count(at_start_.tensor(step.name).shape));
+      }
     }
     const auto at_once = std::max<std::size_t>(1, most_at_once / largest);
     for (std::size_t begin = 0; begin < size; begin += at_once) {
@@ -114,15 +133,17 @@ class FormulasAgain {
       auto axes = start.axes;
       shape.insert(shape.begin(), moves);
       axes.insert(axes.begin(), axis_of_moves);
+      const auto change = [&](std::size_t place) {
+        const auto move = place / size;
+        return place % size != begin + move / 2 ? 0.0 : move % 2 == 0 ? h : -h;
+      };
       const auto numbers = std::make_shared<formula::Numbers>(shape);
-      for (std::size_t move = 0; move < moves; ++move) {
-        double* const first = numbers->data() + move * size;
-        std::copy_n(static_cast<const double*>(start.data), size, first);
-        first[begin + move / 2] += move % 2 == 0 ? h : -h;
-      }
+      for (std::size_t place = 0; place < moves * size; ++place)
+        numbers->data()[place] = static_cast<const double*>(start.data)[place % size] + change(place);
       auto sheet = at_start_;
+      sheet.axis(axis_of_moves, moves);
       sheet.set(id, formula::view_of(axes, std::shared_ptr<const formula::Numbers>(numbers)));
-      for (const auto& step : again) sheet.set(step.name, sheet.value(step));
+      for (const auto& turn : again) compute(sheet, turn, id, change);
       for (std::size_t move = 0; move < moves; ++move) {
         Outcome outcome{.loss = sheet.tensor(loss_).at({move})};
         for (const auto& name : watched) {
@@ -137,31 +158,62 @@ class FormulasAgain {
   }
 
  private:
+  /// Steps that are computed together; one of its own has no axis.
+  using Turn = formula::Recurrence;
+
   static double* elements_of(const formula::View& alone) {
     return static_cast<double*>(const_cast<void*>(alone.data));
   }
 
-  /// All steps where nothing is moved.
-  const std::vector<const formula::Definition*>& following(const std::string& moved) {
+  template <class Is>
+  static bool has_any(const Turn& turn, const Is& is) {
+    return std::any_of(turn.steps.begin(), turn.steps.end(), is);
+  }
+
+  /// Computes the steps, with `change` of each number of the one that is moved.
+  static void compute(formula::Sheet& sheet, const Turn& turn, const std::string& moved = "",
+                      const std::function<double(std::size_t place)>& change = {}) {
+    if (turn.axis.empty()) {
+      const auto& step = turn.steps.front();
+      auto value = formula::owned_alone(sheet.value(step));
+      const auto size = step.name == moved ? attn::element_count(value.shape) : 0;
+      for (std::size_t i = 0; i < size; ++i) elements_of(value)[i] += change(i);
+      return sheet.set(step.name, std::move(value));
+    }
+    const auto length = sheet.size_of(turn.axis);
+    sheet.compute_rows(turn, [&](const auto& step, std::size_t place, formula::Numbers& row) {
+      if (step.name != moved) return;
+      std::size_t run = 1;
+      for (auto axis = step.axes.rbegin(); *axis != turn.axis; ++axis) run *= sheet.size_of(*axis);
+      for (std::size_t i = 0; i < row.size(); ++i)
+        row.data()[i] += change((i / run * length + place) * run + i % run);
+    });
+  }
+
+  /// All where nothing is moved.
+  const std::vector<const Turn*>& following(const std::string& moved) {
     const auto [found, is_new] = following_.try_emplace(moved);
     if (!is_new) return found->second;
     std::set<std::string> changed = {moved};
-    for (const auto& step : steps_) {
-      const auto operands = formula::operands(step.expr);
-      const bool follows = moved.empty() || step.name == moved ||
-                           std::any_of(operands.begin(), operands.end(),
-                                       [&](const auto& operand) { return changed.count(operand) > 0; });
+    for (const auto& turn : turns_) {
+      const bool follows = moved.empty() || has_any(turn, [&](const auto& step) {
+                             const auto operands = formula::operands(step.expr);
+                             return step.name == moved ||
+                                    std::any_of(operands.begin(), operands.end(), [&](const auto& operand) {
+                                      return changed.count(operand) > 0;
+                                    });
+                           });
       if (!follows) continue;
-      found->second.push_back(&step);
-      changed.insert(step.name);
+      found->second.push_back(&turn);
+      for (const auto& step : turn.steps) changed.insert(step.name);
     }
     return found->second;
   }
 
   std::string loss_;
   formula::Sheet now_, at_start_;
-  std::vector<formula::Definition> steps_;
-  std::map<std::string, std::vector<const formula::Definition*>> following_;  ///< by what is moved
+  std::vector<Turn> turns_;
+  std::map<std::string, std::vector<const Turn*>> following_;  ///< by what is moved
 };
 
 namespace {
@@ -273,16 +325,23 @@ class Mover {
   Outcome run(const Move& move) const {
     constexpr double as_many_elements = 1000.0;  // a step costs as much as these, besides its elements
     Outcome outcome;
+    const auto see = [&](const std::string& id, const double* elements, std::size_t count,
+                         std::size_t turns) {
+      outcome.elements += static_cast<double>(count) + as_many_elements * static_cast<double>(turns);
+      if (contains(forward_.curved, id) || contains(forward_.of_its_size, id) ||
+          contains(forward_.with_corner, id))
+        outcome.steps[id].assign(elements, elements + count);
+    };
+    if (forward_.formulas) {
+      outcome.loss = (*forward_.formulas)(move, see);
+      return outcome;
+    }
     auto mute =
         bench_.mute(attn::replacing([&](const std::string& id, const attn::Shape& shape, double* elements) {
-          const auto count = attn::element_count(shape);
           if (id == move.id) move.apply(elements);
-          outcome.elements += static_cast<double>(count) + as_many_elements;
-          if (contains(forward_.curved, id) || contains(forward_.of_its_size, id) ||
-              contains(forward_.with_corner, id))
-            outcome.steps[id].assign(elements, elements + count);
+          see(id, elements, attn::element_count(shape), 1);
         }));
-    outcome.loss = forward_.formulas ? (*forward_.formulas)(mute, move) : forward_.loss(mute, move);
+    outcome.loss = forward_.loss(mute, move);
     return outcome;
   }
 
@@ -372,6 +431,12 @@ MovedDeviation deviation_of_all(Mover& mover, const Gradient& gradient, attn::Ra
 
 std::shared_ptr<FormulasAgain> formulas_again(const formula::Sheet& sheet, const std::string& loss) {
   return std::make_shared<FormulasAgain>(sheet, loss);
+}
+
+double magnitude_of_loss(const Tensor<3>& output, const Tensor<3>& d_output) {
+  double sum = 0.0;
+  for (const double d : d_output) sum += std::abs(d);
+  return attn::max_abs(output) * sum;
 }
 
 MovedCheck check_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients) {

@@ -51,6 +51,9 @@ struct ForwardPass {
   std::shared_ptr<FormulasAgain> formulas{};  ///< in the place of `loss`
 };
 
+/// Of the loss Σ output · d_output: Σ |output| |d_output|, but with the largest number of the output.
+double magnitude_of_loss(const Tensor<3>& output, const Tensor<3>& d_output);
+
 /// How far a gradient is from central differences of the loss, and how far it may be.
 struct MovedDeviation {
   std::string of;

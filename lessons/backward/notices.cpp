@@ -62,9 +62,4 @@ std::string notice_of_weight(const attn::Event& d_W) {
                                  : fmt::format("larger by η · {:.4f}", -value));
 }
 
-attn::OnPage narrow(const Workbench& bench, attn::OnPage step) {
-  if (bench.options.model) step.has_table = false;
-  return step;
-}
-
 }  // namespace lessons

@@ -11,7 +11,4 @@ namespace lessons {
 std::string notice_of_scaled(const attn::Event& d_scaled);
 std::string notice_of_weight(const attn::Event& d_W);
 
-/// The step, without its table where a model's d_model makes that too wide for a page.
-attn::OnPage narrow(const Workbench& bench, attn::OnPage step);
-
 }  // namespace lessons

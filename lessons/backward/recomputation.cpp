@@ -12,8 +12,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "attn/ops/heads.hpp"
-#include "attn/ops/mask.hpp"
 #include "attn/ops/precision.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/workbench/claims.hpp"
@@ -21,6 +19,12 @@
 namespace lessons {
 
 namespace {
+
+/// A tensor that a forward pass keeps until the backward pass reads it.
+struct KeptTensor {
+  std::string id;
+  std::size_t numbers;
+};
 
 attn::Worked worked_bytes(const std::vector<KeptTensor>& kept, std::size_t bytes_of_a_number) {
   std::vector<attn::Worked> terms;
@@ -79,83 +83,22 @@ void claim_flash(attn::Trace& trace, const Gradients& shown, const Gradients& ag
                     largest_number(shown));
 }
 
-}  // namespace
-
-std::vector<KeptTensor> kept_by_attention(const MultiHeadKept& kept, const std::string& group) {
-  return {{kept.X_query.id, kept.X_query.tensor.size()}, {group + "Q_heads", kept.Q_heads.size()},
-          {group + "K_heads", kept.K_heads.size()},      {group + "V_heads", kept.V_heads.size()},
-          {group + "weights", kept.weights.size()},      {group + "heads", kept.heads.size()}};
-}
-
-std::vector<KeptTensor> kept_by_flash(const MultiHeadKept& kept, const Tensor<3>& log_sum_exp,
-                                      const std::string& group) {
-  auto tensors = kept_by_attention(kept, group);
-  for (auto& tensor : tensors)
-    if (tensor.id == group + "weights") tensor = {group + "flash/log_sum_exp", log_sum_exp.size()};
-  return tensors;
-}
-
-Tensor<3> show_log_sum_exp(Workbench& bench, const Attention<4>& attention) {
-  const std::string scores = attention.masked ? "masked" : "scaled";
-  const auto& x = attention.masked ? *attention.masked : attention.scaled;
-  return bench.trace.step({.id = "flash/log_sum_exp",
-                           .title = "All that flash keeps of a row of weights",
-                           .formula = fmt::format("ln Σⱼ exp({})", scores),
-                           .from = {scores},
-                           .axes = {"head", "query"},
-                           .note = "With it a weight is exp(scaled − log_sum_exp): the backward pass makes "
-                                   "the weights again from Q_heads and K_heads, a tile at a time.",
-                           .worked = attn::worked_log_sum_exp(attn::Known<4>{scores, x})},
-                          attn::log_sum_exp(x));
-}
-
-Tensor<4> weights_again(Workbench& mute, const MultiHeadKept& kept, const Tensor<3>& log_sum_exp) {
-  auto scores =
-      scaled_scores(mute, kept.Q_heads, attn::repeat_heads(kept.K_heads, kept.Q_heads.shape(1))).second;
-  if (kept.mask) scores = attn::apply_mask(scores, *kept.mask);
-  return mute.trace.step({}, attn::softmax_from(std::move(scores), log_sum_exp));
-}
-
-void show_recomputation(Workbench& bench, const Gradients& shown, const Recomputation& ways) {
-  auto& trace = bench.trace;
-  trace.note("recomputation", "Keep it, or compute it again?",
-             "The backward pass reads what the forward pass computed. Keep everything, and the memory grows "
-             "with the "
-             "square of the length: weights has a number for each pair of words, in each head and layer. "
-             "FlashAttention (Dao et al. 2022) keeps one number for each row of it and makes the weights "
-             "again. Gradient checkpointing (Chen et al. 2016) keeps no more than the input and makes all of "
-             "the forward pass again: a third more work. Both give the same gradients.");
-  const auto& [everything, flash, checkpoint] = titles_of_kept;
-  show_kept(bench, everything, ways.everything);
-  show_kept(bench, flash, ways.flash);
-  show_kept(bench, checkpoint, ways.checkpoint);
-  auto mute = bench.mute();
-  Gradients from_checkpoint(mute), from_flash(mute), from_nudged(mute);
-  ways.from_checkpoint(mute, from_checkpoint);
-  ways.from_flash(mute, from_flash, ways.log_sum_exp);
-  ways.from_flash(mute, from_nudged, nudged(trace, ways.log_sum_exp));
-  claim_checkpointing(trace, shown, from_checkpoint);
-  claim_flash(trace, shown, from_flash, from_nudged);
-}
-
-namespace {
-
 void claim_checkpointing_of(DocumentRun& run) {
   const auto& sheet = run.sheet();
   claim_checkpointing(run.bench().trace, gradients_on(sheet, run.bench()),
                       gradients_again(sheet, run.bench()));
 }
 
-void claim_flash_of(DocumentRun& run) {
+void claim_flash_of(DocumentRun& run, const std::string& group) {
   auto& bench = run.bench();
   const auto& sheet = run.sheet();
-  const auto scores = run.copy_of<double, 4>(sheet.stands_for("masked"));
-  const auto log_sum_exp = run.copy_of<double, 3>("flash/log_sum_exp");
+  const auto scores = run.copy_of<double, 4>(sheet.stands_for(group + "masked"));
+  const auto log_sum_exp = run.copy_of<double, 3>(group + "flash/log_sum_exp");
   const auto gradients_from = [&](const Tensor<3>& sums) {
     auto mute = bench.mute();
     const auto weights = mute.trace.step({}, attn::softmax_from(scores, sums));
-    const auto view = formula::view_of(sheet.tensor("weights").axes, attn::view_of(weights));
-    return gradients_again(sheet, bench, "weights", view);
+    const auto view = formula::view_of(sheet.tensor(group + "weights").axes, attn::view_of(weights));
+    return gradients_again(sheet, bench, group + "weights", view);
   };
   claim_flash(bench.trace, gradients_on(sheet, bench), gradients_from(log_sum_exp),
               gradients_from(nudged(bench.trace, log_sum_exp)));
@@ -163,9 +106,10 @@ void claim_flash_of(DocumentRun& run) {
 
 }  // namespace
 
-void add_recomputation(Functions& functions, const std::vector<std::string>& everything) {
+void add_recomputation(Functions& functions, const std::vector<std::string>& everything,
+                       const std::string& group) {
   auto flash = everything;
-  std::replace(flash.begin(), flash.end(), std::string("weights"), std::string("flash/log_sum_exp"));
+  std::replace(flash.begin(), flash.end(), group + "weights", group + "flash/log_sum_exp");
   const std::vector<std::string> kept[] = {everything, flash, {everything.front()}};
   for (std::size_t i = 0; i < titles_of_kept.size(); ++i)
     functions.actions[titles_of_kept[i].first] = [i, names = kept[i]](DocumentRun& run) {
@@ -175,7 +119,7 @@ void add_recomputation(Functions& functions, const std::vector<std::string>& eve
       show_kept(run.bench(), titles_of_kept[i], tensors);
     };
   functions.actions["checkpointing-gives-the-same"] = claim_checkpointing_of;
-  functions.actions["flash-gives-the-same"] = claim_flash_of;
+  functions.actions["flash-gives-the-same"] = [group](DocumentRun& run) { claim_flash_of(run, group); };
 }
 
 }  // namespace lessons

@@ -51,90 +51,12 @@ Tensor<2> convolution(const Tensor<2>& X, const Tensor<3>& W, CostCounter& count
   return Y;
 }
 
-const std::vector<CountedLayer>& counted_layers() {
-  static const std::vector<CountedLayer> layers = {
-      {.id = "recurrence",
-       .title = "Recurrence: one token after the other",
-       .formula = "h_t = tanh(x_t W_x + h_{t−1} W_h)",
-       .note = "Two products of a vector with a d×d matrix for each token: 2 n d², and no token can begin "
-               "before the one before it is done. What the last token knows of the first has been through "
-               "every state between them. (An LSTM does four times as much, see the lesson seq2seq.)"},
-      {.id = "convolution",
-       .title = "Convolution: a window of tokens, mixed with learned weights",
-       .formula = "y_i = Σ_o x_{i+o} W_o,  |o| ≤ w",
-       .note = "A d×d matrix for every place in the window: n (2w + 1) d². All tokens at once, but only w "
-               "positions a layer (the paper also counts dilated convolutions, which need log n layers)."},
-      {.id = "projections",
-       .title = "What an attention layer computes before and after attention",
-       .formula = "X W_Q, X W_K, X W_V and heads W_O",
-       .note = "Four d×d matrices for each token: 4 n d². Comparisons, the one in the paper among them, "
-               "count attention without it.",
-       .connects_tokens = false},
-      {.id = "full",
-       .title = "Full attention: every pair of tokens",
-       .formula = "softmax(Q Kᵀ / √d) V",
-       .note = "A dot product and a weighted value for each pair: 2 n² d. Any token reads any other in a "
-               "single step."},
-      {.id = "local",
-       .title = "Local attention: the w neighbours on both sides",
-       .formula = "softmax over |i − j| ≤ w",
-       .note = "n (2w + 1) pairs, less those beyond the ends. As a convolution, it takes a layer for w "
-               "positions."},
-      {.id = "sliding",
-       .title = "Sliding window: the w tokens before",
-       .formula = "softmax over 0 ≤ i − j ≤ w"},
-      {.id = "sparse",
-       .title = "Sparse attention: the strided pattern",
-       .formula = "softmax over |i − j| < block or block | i − j",
-       .note = "Each query has about n/block keys of the stride and 2 (block − 1) neighbours, so the share "
-               "of the n² pairs is about 1/block + 2 (block − 1)/n. It comes "
-               "near 1/block only where n is much larger than block². At most two steps lie between any two "
-               "tokens. With a block of √n there are about 3 n √n pairs; Sparse Transformers choose it so."},
-      {.id = "linear",
-       .title = "Linear attention: keys and values summed up first",
-       .formula = "φ(Q) (φ(K)ᵀ V)",
-       .note =
-           "O(n), as it is often written, leaves out that S is d×d: 2 n d² multiply-adds and n d for the "
-           "denominator. So it is ahead of full attention from about n = d on, where recurrence is, too."},
-      {.id = "linear/causal",
-       .title = "Causal linear attention: the sums as a recurrent state",
-       .formula = "S_i = S_{i−1} + φ(k_i) v_iᵀ",
-       .note =
-           "The same arithmetic; but run as a recurrence it waits for itself n times, as a recurrence does."},
-      {.id = "chunked",
-       .title = "Chunked attention: some queries at a time",
-       .formula = "softmax(Q[chunk] Kᵀ / √d) V",
-       .note = "All the work of full attention, with the scores of block × n pairs held at a time. The "
-               "chunks do not wait for each other; they only come one by one to save room."},
-      {.id = "flash",
-       .title = "Flash attention: tiles and a running softmax",
-       .formula = "o′ = c o + Σⱼ exp(sⱼ − m′) vⱼ, block by block",
-       .note = "The work of full attention and the rescaling, with one tile held at a time, whatever n. A "
-               "query takes the blocks of keys in turn, so there are n / block steps; what passes from one "
-               "to the next is only rescaled."},
-      {.id = "linformer",
-       .title = "Linformer: r mixtures of keys",
-       .formula = "softmax(Q (E K)ᵀ / √d) (F V)"},
-      {.id = "performer",
-       .title = "Performer: m random features",
-       .formula = "φ(Q) (φ(K)ᵀ V),  φ(x) = exp(ωᵀy − |y|²/2) / √m,  y = x / d^¼",
-       .note = "Linear attention with m features in place of d, which have to be computed first."},
-      {.id = "gqa",
-       .title = "Grouped-query attention: heads that share keys and values",
-       .formula = "softmax(Q_i K_gᵀ / √d_k) V_g for each head i of a group g",
-       .note = "Heads of d / heads numbers: the multiply-adds of one head of d, but scores for every head. "
-               "What it saves is not counted here: the cache of keys and values (see the lesson efficient)."},
-  };
-  return layers;
-}
-
 namespace {
 
 /// What a layer may use for its run.
 struct Run {
   const Size& size;
   const Options& options;
-  attn::Trace trace;  ///< mute
   attn::Random& random;
   CostCounter& counter;
 
@@ -163,7 +85,7 @@ void run_projections(Run& run) {
 }
 
 void run_pairs(Run& run, const KeyLists& keys) {
-  sparse_attention(run.trace, {}, run.tokens(), run.tokens(), run.tokens(), keys, run.counter);
+  sparse_attention(run.tokens(), run.tokens(), run.tokens(), keys, run.counter);
 }
 
 void run_full(Run& run) {
@@ -183,8 +105,8 @@ void run_sparse(Run& run) {
 }
 
 void run_linear(Run& run) {
-  linear_attention(run.trace, "", attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()),
-                   run.tokens(), run.counter);
+  linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()), run.tokens(),
+                   run.counter);
 }
 
 void run_causal_linear(Run& run) {
@@ -193,8 +115,8 @@ void run_causal_linear(Run& run) {
 }
 
 void run_chunked(Run& run) {
-  chunked_attention(run.trace, run.tokens(), run.tokens(), run.tokens(),
-                    attn::all_keys(run.size.n, run.size.n), *run.options.block, run.counter);
+  chunked_attention(run.tokens(), run.tokens(), run.tokens(), attn::all_keys(run.size.n, run.size.n),
+                    *run.options.block, run.counter);
 }
 
 void run_flash(Run& run) {
@@ -203,24 +125,28 @@ void run_flash(Run& run) {
 
 void run_linformer(Run& run) {
   const auto r = *run.options.rank, n = run.size.n;
-  linformer_attention(run.trace, run.tokens(), run.tokens(), run.tokens(), run.draw(r, n), run.draw(r, n),
-                      run.counter);
+  linformer_attention(run.tokens(), run.tokens(), run.tokens(), run.draw(r, n), run.draw(r, n), run.counter);
 }
 
 void run_performer(Run& run) {
   const auto omega = run.draw(run.options.features.value_or(2 * run.size.d), run.size.d);
-  linear_attention(run.trace, "", attn::positive_random_features(run.tokens(), omega, run.counter),
+  linear_attention(attn::positive_random_features(run.tokens(), omega, run.counter),
                    attn::positive_random_features(run.tokens(), omega, run.counter), run.tokens(),
                    run.counter);
 }
 
 void run_gqa(Run& run) {
   const auto h = *run.options.heads, h_kv = *run.options.kv_heads, n = run.size.n, d = run.size.d / h;
-  grouped_attention(run.trace, {}, run.draw(1, h, n, d), run.draw(1, h_kv, n, d), run.draw(1, h_kv, n, d),
+  grouped_attention(run.draw(1, h, n, d), run.draw(1, h_kv, n, d), run.draw(1, h_kv, n, d),
                     attn::all_keys(n, n), run.counter);
 }
 
-const std::map<std::string_view, void (*)(Run&)> runs = {
+struct Layer {
+  std::string_view id;
+  void (*run)(Run& run);
+};
+
+const std::vector<Layer> layers = {
     {"recurrence", run_recurrence},
     {"convolution", run_convolution},
     {"projections", run_projections},
@@ -239,34 +165,28 @@ const std::map<std::string_view, void (*)(Run&)> runs = {
 
 }  // namespace
 
+const std::vector<std::string_view>& counted_layers() {
+  static const auto ids = [] {
+    std::vector<std::string_view> all;
+    for (const auto& layer : layers) all.push_back(layer.id);
+    return all;
+  }();
+  return ids;
+}
+
 const LayerCost& LayerCosts::of(std::string_view layer, const Size& size) {
   const auto key = std::tuple(std::string(layer), size.n, size.d);
   const auto known = known_.find(key);
   return known != known_.end() ? known->second : known_.emplace(key, run(layer, size)).first->second;
 }
 
-std::optional<std::size_t> LayerCosts::crossing(std::string_view layer, std::size_t d, std::size_t longest) {
-  const auto takes_less = [&](std::size_t n) {
-    return multiply_adds(layer, {n, d}) < multiply_adds("full", {n, d});
-  };
-  if (!takes_less(longest)) return std::nullopt;
-  std::size_t low = 0, high = 1;  // in the end the layer takes less at high, and not at low
-  while (!takes_less(high)) {
-    low = high;
-    high = std::min(2 * high, longest);
-  }
-  while (high - low > 1) {
-    const std::size_t middle = low + (high - low) / 2;
-    (takes_less(middle) ? high : low) = middle;
-  }
-  return high;
-}
-
 LayerCost LayerCosts::run(std::string_view layer, const Size& size) {
   attn::DependencyGraph graph(size.n);
   CostCounter counter(bench_.trace.dtype(), &graph);
-  Run run{size, bench_.options, bench_.trace.mute(), bench_.random(std::string(layer)), counter};
-  runs.at(layer)(run);
+  Run run{size, bench_.options, bench_.random(std::string(layer)), counter};
+  const auto found =
+      std::find_if(layers.begin(), layers.end(), [&](const auto& one) { return one.id == layer; });
+  found->run(run);
   return {counter.cost(), graph.sequential_steps(), graph.path_length(0, size.n - 1).value_or(0)};
 }
 

@@ -13,6 +13,8 @@
 
 namespace lessons {
 
+const Lesson& complexity_lesson();
+
 /// The two layers that attention is compared with in "Attention Is All You Need" (Vaswani et al. 2017,
 /// table 1), each as plain as it can be. Both throw std::invalid_argument where shapes do not match.
 
@@ -36,17 +38,8 @@ struct LayerCost {
   std::int64_t path_length = 0;  ///< between the first token and the last; 0 where nothing connects them
 };
 
-/// A layer whose cost is counted by running it.
-struct CountedLayer {
-  std::string_view id;
-  std::string_view title;
-  std::string_view formula;
-  std::string_view note = "";
-  bool connects_tokens = true;  ///< whether sequential steps and path length mean anything
-};
-
-/// The layers, in the order of the lesson.
-const std::vector<CountedLayer>& counted_layers();
+/// The layers whose cost is counted by running them, in the order of the lesson: "recurrence", "full" …
+const std::vector<std::string_view>& counted_layers();
 
 /// Runs layers on random numbers, under a mute trace, and remembers what was counted. The attention layers
 /// are those of the lesson `efficient`; options are those of the lesson `complexity`.
@@ -54,17 +47,13 @@ class LayerCosts {
  public:
   explicit LayerCosts(Workbench& bench) : bench_(bench) {}
 
-  /// Throws std::out_of_range for an id that no layer has.
+  /// The layer is one of them.
   const LayerCost& of(std::string_view layer, const Size& size);
 
-  std::int64_t multiply_adds(std::string_view layer, const Size& size) {
-    return of(layer, size).cost.multiply_adds;
+  /// Whether it takes fewer multiply-adds than full attention.
+  bool takes_less(std::string_view layer, const Size& size) {
+    return of(layer, size).cost.multiply_adds < of("full", size).cost.multiply_adds;
   }
-
-  /// The smallest n up to `longest` from which on full attention takes more multiply-adds than another layer;
-  /// nothing where it takes no more at `longest`. It is searched by doubling and by halves: once full
-  /// attention takes more, it does so for every greater n.
-  std::optional<std::size_t> crossing(std::string_view layer, std::size_t d, std::size_t longest);
 
  private:
   LayerCost run(std::string_view layer, const Size& size);

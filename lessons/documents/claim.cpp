@@ -17,19 +17,23 @@ namespace lessons {
 
 Sides sides_of(const document::Block& item) {
   const auto& code = item.code.text();
-  const std::string about = " ≈ ", equal = " = ", at_most = " ≤ ", differs = " ≠ ", by = " by ";
+  const std::string about = " ≈ ", equal = " = ", at_most = " ≤ ", at_least = " ≥ ", differs = " ≠ ",
+                    by = " by ";
   const auto cut = [&](std::size_t at, const std::string& sign) {
     return Sides{.left = item.code.part(0, at),
                  .right = item.code.part(at + sign.size()),
                  .is_exact = sign == equal,
-                 .is_bound = sign == at_most};
+                 .bound = sign == at_most    ? 1.0
+                          : sign == at_least ? -1.0
+                                             : 0.0};
   };
   if (const auto at = code.find(differs), least = code.find(by); at != code.npos && least != code.npos)
     return {.left = item.code.part(0, at),
             .right = item.code.part(at + differs.size(), least),
             .least = item.code.part(least + by.size())};
   if (const auto at = code.find(about); at != std::string::npos) return cut(at, about);
-  if (const auto at = code.find(at_most); at != std::string::npos) return cut(at, at_most);
+  for (const auto& sign : {at_most, at_least})
+    if (const auto at = code.find(sign); at != std::string::npos) return cut(at, sign);
   int depth = 0;
   for (std::size_t i = 0; i + equal.size() <= code.size(); ++i) {
     if (code[i] == '(' || code[i] == '[') ++depth;
@@ -40,7 +44,7 @@ Sides sides_of(const document::Block& item) {
       item.code.text().empty() ? item.place : item.code.place_of(0),
       code.empty() ? "a claim without its formula; valid: `left = right` or `left ≈ right` behind the words"
                    : fmt::format("\"{}\" is no claim; valid: left = right, left ≈ right, left ≤ number, left "
-                                 "≠ right by number",
+                                 "≥ number, left ≠ right by number",
                                  code));
 }
 
@@ -103,17 +107,20 @@ double magnitude(const formula::Expr& x, formula::Sheet& sheet) {
   return most;
 }
 
-/// Tells that no entry of the left side is larger than the number on the right.
+/// Tells that no entry of the left side is larger than the number on the right, or smaller where `bound` is
+/// −1.
 void tell_bound(attn::Trace& trace, const formula::Sheet& sheet, attn::Claim claim,
-                const formula::Definition& left, const formula::Definition& right) {
-  const auto largest_entry = [&](const formula::Definition& side) {
+                const formula::Definition& left, const formula::Definition& right, double bound) {
+  const auto extreme_entry = [&](const formula::Definition& side) {
     constexpr double least = -std::numeric_limits<double>::infinity();
-    return maximum(side, sheet, itself, least);
+    return bound * maximum(
+                       side, sheet, [bound](double x) { return bound * x; }, least);
   };
+  const bool is_upper = bound > 0.0;
   if (claim.formula.empty())
-    claim.formula = (left.axes.empty() ? "" : "max ") + formula::page_text(left.expr);
-  claim.value = largest_entry(left);
-  claim.limit = attn::at_most(largest_entry(right));
+    claim.formula = (left.axes.empty() ? "" : is_upper ? "max " : "min ") + formula::page_text(left.expr);
+  claim.value = extreme_entry(left);
+  claim.limit = is_upper ? attn::at_most(extreme_entry(right)) : attn::at_least(extreme_entry(right));
   trace.claim(claim);
 }
 
@@ -131,14 +138,22 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const Scope&
   };
   auto& sheet = meanings.sheet();
   auto& trace = meanings.bench().trace;
-  if (sides.is_bound)
-    return tell_bound(
-        trace, sheet, {.id = scope.prefix + item.marks.id, .claim = words, .formula = item.marks.written},
-        sheet.resolved({"", {}, settled(sides.left)}), sheet.resolved({"", {}, settled(sides.right)}));
+  if (sides.bound != 0.0) {
+    const auto limit = sheet.resolved({"", {}, settled(sides.right)});
+    for (const auto& axis : limit.axes)
+      if (sheet.size_of(axis) > 1)
+        throw document::Error(sides.right.place_of(0),
+                              fmt::format("the bound changes along {}; valid: one number for all", axis));
+    return tell_bound(trace, sheet,
+                      {.id = scope.prefix + item.marks.id, .claim = words, .formula = item.marks.written},
+                      sheet.resolved({"", {}, settled(sides.left)}), limit, sides.bound);
+  }
   const auto difference =
       sheet.resolved({"", {}, formula::call("abs", {settled(sides.left) - settled(sides.right)})});
   const auto& left = difference.expr->parts[0]->parts[0];
   const auto& right = difference.expr->parts[0]->parts[1];
+  const formula::Definition left_alone{"", formula::free_axes(left), left},
+      right_alone{"", formula::free_axes(right), right};
   const bool is_zero = right->op == formula::Op::number && right->number == 0.0;
   attn::Claim claim = {.id = scope.prefix + item.marks.id,
                        .claim = words,
@@ -146,6 +161,11 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const Scope&
                        .value = maximum(difference, sheet, itself),
                        .limit = attn::exactly(0.0)};
   if (!item.marks.written.empty()) claim.formula = item.marks.written;
+  if (sides.is_exact && !is_zero && left_alone.axes.empty() && right_alone.axes.empty()) {
+    claim.value = sheet.value(left_alone).at({});
+    claim.limit = attn::exactly(sheet.value(right_alone).at({}));
+    if (item.marks.written.empty()) claim.formula = formula::page_text(left);
+  }
   if (sides.is_exact) return trace.claim(claim);
   if (!sides.least.text().empty()) {
     const double bound = rounding(trace, largest({"", difference.axes, right}, sheet)).bound;

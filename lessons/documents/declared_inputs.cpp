@@ -41,9 +41,10 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
   if (const auto table = table_of(block); !table.empty()) return tell_rows(about, table);
   if (const auto formula = formula_of(block); !formula.text().empty())
     return tell_computed(
-        about, meanings_.sheet().resolved(
-                   {about.id, declared, meanings_.settled(document::read_formula(formula), scope)}));
+        about, meanings_.sheet().resolved({about.id, meanings_.with_heads_there(declared),
+                                           meanings_.settled(document::read_formula(formula), scope)}));
   const auto extents = extents_of(lesson, *input, bench.options);
+  if (extents.size() < declared.size()) declared = meanings_.with_heads_there(std::move(declared));
   formula::Axes axes;
   std::vector<std::size_t> shape;
   if (has_samples(block) && meanings_.sheet().has_axis(Meanings::batch)) {
@@ -64,7 +65,7 @@ std::size_t DeclaredInputs::length_along(const document::Block& block, const std
   const auto& sheet = meanings_.sheet();
   if (sheet.has_axis(axis) && has_own_length(axis)) return sheet.size_of(axis);
   if (const auto length = length_of(extent, bench.plan)) return *length;
-  if (bench.has_given(id)) return bench.length_of_given(id, extent.name, 0);
+  if (const auto given = bench.length_of_given(id, extent.name, 0); given > 0) return given;
   if (sheet.has_axis(axis)) return sheet.size_of(axis);
   throw document::Error(
       block.place,
@@ -88,10 +89,12 @@ void DeclaredInputs::tell_shaped(const document::Block& block, const attn::About
       return tell(std::integral_constant<std::size_t, 2>());
     case 3:
       return tell(std::integral_constant<std::size_t, 3>());
+    case 4:
+      return tell(std::integral_constant<std::size_t, 4>());
     default:
       throw document::Error(
           block.place,
-          fmt::format("{0} has {1} axes{2}; valid: 1 to 3. A single number is {0}[one], with axes: one = 1 "
+          fmt::format("{0} has {1} axes{2}; valid: 1 to 4. A single number is {0}[one], with axes: one = 1 "
                       "in the front matter",
                       about.id, shape.size(),
                       axes.size() > block.definition->axes.size() ? ", that of the samples included" : ""));
@@ -106,14 +109,13 @@ void DeclaredInputs::tell_option(attn::About about, const formula::Axes& axes, s
   about.axes = axes;
   formula::Numbers numbers(attn::Shape(axes.size(), counts.size()));
   std::copy(counts.begin(), counts.end(), numbers.begin());
-  if (axes.empty()) {
+  std::vector<std::string> labels;
+  for (const auto count : counts) labels.push_back(fmt::format("{}", count));
+  if (!axes.empty()) bench.trace.label(axes[0], {{labels}});
+  if (axes.empty())
     bench.trace.input(about, static_cast<std::int64_t>(counts.at(0)));
-  } else {
+  else
     bench.trace.input(about, Integers<1>(xt::cast<std::int64_t>(numbers)));
-    std::vector<std::string> labels;
-    for (const auto count : counts) labels.push_back(fmt::format("{}", count));
-    bench.trace.label(axes.at(0), {{labels}});
-  }
   meanings_.set_whole(about.id, axes, std::move(numbers));
 }
 
@@ -123,15 +125,22 @@ void DeclaredInputs::tell_made(const attn::About& about, const formula::View& nu
   std::copy(numbers.shape.begin(), numbers.shape.end(), shape.begin());
   auto tensor = Tensor<N>::from_shape(shape);
   std::copy_n(static_cast<const double*>(numbers.data), tensor.size(), tensor.begin());
-  keep(about.id, numbers.axes, meanings_.bench().trace.input(about, tensor));
+  auto& trace = meanings_.bench().trace;
+  if (!numbers.is_whole) return keep(about.id, numbers.axes, trace.input(about, tensor));
+  const auto whole = trace.input(about, Integers<N>(xt::cast<std::int64_t>(tensor)));
+  meanings_.set_whole(about.id, numbers.axes, xt::cast<double>(whole));
 }
 
 void DeclaredInputs::tell_made(attn::About about, const formula::View& numbers) {
-  for (const auto& axis : numbers.axes) about.axes.push_back(name_on_page(axis));
+  for (const auto& axis : numbers.axes)
+    if (axis != Meanings::batch) about.axes.push_back(name_on_page(axis));
   const auto rank = numbers.axes.size();
-  if (rank != 1 && rank != 2)
-    throw formula::Error(0, fmt::format("{} has {} axes; valid: 1 or 2", about.id, rank));
-  rank == 1 ? tell_made<1>(about, numbers) : tell_made<2>(about, numbers);
+  if (rank < 1 || rank > 4)
+    throw formula::Error(
+        0, fmt::format("{} has {} axes; valid: 1 to 4, that of the samples included", about.id, rank));
+  if (rank == 1) return tell_made<1>(about, numbers);
+  if (rank == 2) return tell_made<2>(about, numbers);
+  rank == 3 ? tell_made<3>(about, numbers) : tell_made<4>(about, numbers);
 }
 
 void DeclaredInputs::tell_lengths(attn::About about) {
@@ -221,6 +230,7 @@ void DeclaredInputs::foresee(const formula::Definition& declaration) {
   const auto extents = extents_of(lesson, *input, bench.options);
   auto axes = declaration.axes;
   std::transform(axes.begin(), axes.end(), axes.begin(), without_length);
+  if (extents.size() < axes.size()) axes = meanings_.with_heads_there(std::move(axes));
   if (axes.empty())
     for (const auto& extent : extents) axes.push_back(extent.name);
   for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)

@@ -17,7 +17,7 @@ class DeclaredInputs {
   /// dropout mask is one of the step `weights` of this scope. Throws attn::Error.
   void tell(const document::Block& block, const attn::About& about, const Scope& scope);
 
-  /// Shows numbers [i] or [i×j] that C++ made, or what is given in their place.
+  /// Shows numbers [i] or [i×j] that C++ made, whole ones as such, or what is given in their place.
   void tell_made(attn::About about, const formula::View& numbers);
 
   /// A mask [batch×query×key], which the caller keeps alive, and whether there is one, in the group `prefix`.

@@ -46,9 +46,14 @@ void DocumentRun::tell(const document::Document& document) {
   meanings_.read_axes(document);
   meanings_.read_front(document, {});
   for (const auto& name : document::cut_at_commas(document.front("code")))
-    results_.push_back(meanings_.step_named(name));
+    results_.push_back(meanings_.step_named(meanings_.with_values(name, {})));
   steps_.tell_definitions();
   const auto sections = outline_.sections_of(document.blocks, {});
+  constexpr auto code = "code";
+  if (std::any_of(sections.begin(), sections.end(), [&](const Section& section) {
+        return !section.is_left_out && section.heading != nullptr && section.heading->marks.id == code;
+      }))
+    results_ = {code};  // which no step is called: all that the formulas say stands in `rest/code`
   outline_.require_steps_of_remarks();
   if (!bench().is_mute()) settle_page(sections);
   std::size_t last_step = 0;
@@ -56,9 +61,11 @@ void DocumentRun::tell(const document::Document& document) {
     if (!sections[i].of(Kind::formula).empty()) last_step = i;
   for (std::size_t i = 0; i < sections.size(); ++i) {
     tell(sections[i], std::span(sections).subspan(i + 1));
-    if (i != last_step) continue;
-    steps_.require_all_defined();
-    if (!bench().is_mute()) tell_code(results_);
+    if (i == last_step) {
+      steps_.require_all_defined();
+      if (!bench().is_mute()) tell_code(results_);
+    }
+    steps_.drop_unneeded(sections, i);
   }
 }
 
@@ -68,7 +75,8 @@ void DocumentRun::tell_part(const std::string& file, const std::vector<std::stri
   const auto& part = document_named(file);
   const auto scope = outline_.scope_of(use, {});
   meanings_.read_front(part, scope);
-  for (const auto& section : outline_.sections_of(part.blocks, scope)) tell(section, {});
+  const auto sections = outline_.sections_of(part.blocks, scope);
+  for (std::size_t i = 0; i < sections.size(); ++i) tell(sections[i], std::span(sections).subspan(i + 1));
 }
 
 void DocumentRun::tell_code(const std::vector<std::string>& results) {
@@ -103,13 +111,16 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
     page.push_back({section.scope.prefix + id_of_note});
   for (const auto* formula : formulas) {
     const auto id = section.scope.id_of(*formula);
-    attn::OnPage on_page = {.id = id, .in_one_line = has("one line"), .has_table = !has("no table")};
+    attn::OnPage on_page = {.id = id,
+                            .in_one_line = has("one line"),
+                            .is_plotted = !has("no plot"),
+                            .has_table = !has("no table")};
     if (const auto* remark = outline_.remark_on(id))
       on_page.notice = [this, &prose = remark->block->prose,
-                        scope = remark->scope.depth > 0 ? remark->scope : section.scope](
+                        &scope = remark->scope.depth > 0 ? remark->scope : section.scope](
                            const attn::Event& event) { return wording_.text_of(prose, scope, &event); };
     else if (is_longer_with_all(section))
-      on_page.notice = [this, section](const attn::Event&) { return wording_.paragraphs(section, true); };
+      on_page.notice = [this, &section](const attn::Event&) { return wording_.paragraphs(section, true); };
     page.push_back(std::move(on_page));
   }
 }
@@ -119,7 +130,7 @@ void DocumentRun::tell(const Section& section, std::span<const Section> to_come)
   if (is_late && !at_place(section.heading->place,
                            [&] { return meanings_.holds(section.heading->marks.condition, section.scope); }))
     return;
-  steps_.tell(section);
+  steps_.tell(section, to_come);
   if (section.is_left_out) return;
   const auto items = section.of(Kind::item);
   const bool is_note = section.of(Kind::formula).empty() && section.heading != nullptr && items.empty();
@@ -138,7 +149,7 @@ void DocumentRun::tell(const Section& section, std::span<const Section> to_come)
 }
 
 void DocumentRun::tell_label(const document::Block& block, const Scope& scope) {
-  const auto axis = scope.name_of(block.call.arguments.front());
+  const auto axis = meanings_.name_in(block.call.arguments.front(), scope);
   std::vector<std::string> labels;
   for (std::size_t i = 0; i < sheet().size_of(axis); ++i)
     meanings_.at(axis, i, [&] { labels.push_back(wording_.text_of(block.prose, scope)); });

@@ -95,6 +95,9 @@ class DocumentRun {
     return tensor;
   }
 
+  /// Whether the step shows nothing.
+  bool is_hidden(const std::string& step) const { return steps_.hidden().count(step) > 0; }
+
   const formula::Sheet& sheet() const { return meanings_.sheet(); }
   Workbench& bench() const { return meanings_.bench(); }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <sstream>
@@ -17,6 +18,7 @@
 #include "document/prose.hpp"
 #include "formula/functions.hpp"
 #include "formula/parse.hpp"
+#include "lessons/documents/repetition.hpp"
 #include "trace/data_folder.hpp"
 
 namespace lessons {
@@ -26,9 +28,29 @@ namespace {
 constexpr std::size_t deepest = 8;
 constexpr std::string_view made_input = "input ";
 
+/// What is known of a formula of numbers, where `number_of` says what names are; none where it is not.
+std::optional<double> number_in(const formula::Expr& x,
+                                const std::function<std::optional<double>(const std::string&)>& number_of) {
+  if (x->op == formula::Op::number) return x->number;
+  if (x->op == formula::Op::name) return number_of(x->name);
+  const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
+  if (function == nullptr) return std::nullopt;
+  std::vector<double> numbers;
+  for (const auto& part : x->parts) {
+    const auto number = number_in(part, number_of);
+    if (x->name == "and" && number == 0.0) return 0.0;
+    if (number) numbers.push_back(*number);
+  }
+  return numbers.size() < x->parts.size() ? std::nullopt : std::optional(function->value(numbers.data()));
+}
+
 /// Formulas and inputs, as they stand in a document and its parts.
 class Declarations {
  public:
+  /// With `options` parts are repeated as these say it.
+  Declarations(const document::Document& document, const Options* options)
+      : document_(document), options_(options) {}
+
   std::vector<Declared> all;
 
   /// What the parts around a block make of it.
@@ -38,6 +60,7 @@ class Declarations {
     std::vector<formula::Expr> conditions{};
     bool is_given = false;
     std::size_t depth = 0;
+    std::map<std::string, double> counters{};
   };
 
   void add(const std::vector<document::Block>& blocks, const Around& around) {
@@ -47,18 +70,65 @@ class Declarations {
       if (block.kind == Kind::heading) {
         here = around;
         here.is_given = is_given_in(block, around);
-        if (block.marks.condition) here.conditions.push_back(*block.marks.condition);
+        if (block.marks.condition) here.conditions.push_back(counted(*block.marks.condition, around));
       }
       if (block.kind == Kind::formula) add(block, here);
       if (block.kind == Kind::choice) add_choice(*block.choice, around);
-      if (block.kind == Kind::use && around.depth <= deepest)
-        add(part_used_by(block).blocks, within(block, around));
+      if (block.kind == Kind::use && around.depth <= deepest) use(block, around);
     }
   }
 
  private:
   static bool is_given_in(const document::Block& block, const Around& around) {
     return around.is_given || block.marks.words.count("given") > 0;
+  }
+
+  void use(const document::Block& block, const Around& around) {
+    const auto repetition = options_ == nullptr ? std::nullopt : repetition_of(block);
+    std::optional<double> from, to;
+    if (repetition) from = number(repetition->from, around), to = number(repetition->to, around);
+    if (!from || !to) return add(part_used_by(block).blocks, within(block, around));
+    auto here = around;
+    for (const double value : values_of_counter(*repetition, *from, *to, block.place)) {
+      here.counters[repetition->counter] = value;
+      add(part_used_by(block).blocks, within(block, here));
+    }
+  }
+
+  /// A number that follows from options, counters and what the front matter sets.
+  std::optional<double> number(const formula::Expr& x, const Around& around, std::size_t depth = 0) const {
+    return number_in(x, [&](const std::string& name) -> std::optional<double> {
+      if (const auto counter = around.counters.find(name); counter != around.counters.end())
+        return counter->second;
+      for (const auto& declared : all)
+        if (const auto key = option_of(*declared.block); declared.id == name && !key.empty()) {
+          const auto counts = counts_of_option(*options_, key);
+          return counts.size() == 1 ? std::optional(static_cast<double>(counts[0])) : std::nullopt;
+        }
+      for (const auto& [key, value] : document_.front_matter)
+        for (const auto& one : document::cut_at_commas(key == "set" ? value.text() : ""))
+          if (const auto set = formula::parse_definition(one); set.name == name && depth < deepest)
+            return number(set.expr, around, depth + 1);
+      return option_in_formulas(*options_, name);
+    });
+  }
+
+  /// The name with the numbers in it that are known.
+  std::string with_values(const std::string& name, const Around& around) const {
+    if (options_ == nullptr || !formula::has_formulas(name)) return name;
+    bool is_known = true;
+    auto result = formula::with_values(name, [&](const formula::Expr& x) {
+      const auto value = number(x, around);
+      is_known = is_known && value.has_value();
+      return value.value_or(0.0);
+    });
+    return is_known ? result : name;
+  }
+
+  static formula::Expr counted(const formula::Expr& x, const Around& around) {
+    const auto counter = around.counters.find(x->name);
+    if (x->op == formula::Op::name && counter != around.counters.end()) return {counter->second};
+    return formula::with_parts(x, [&](const formula::Expr& part) { return counted(part, around); });
   }
 
   void add(const document::Block& formula, const Around& around) {
@@ -74,20 +144,22 @@ class Declarations {
     auto others = around;
     for (const auto& branch : choice.branches) {
       auto here = others;
-      if (branch.condition) here.conditions.push_back(*branch.condition);
+      if (branch.condition) here.conditions.push_back(counted(*branch.condition, around));
       add(branch.content, here);
-      if (branch.condition) others.conditions.push_back(formula::call("not", {*branch.condition}));
+      if (branch.condition)
+        others.conditions.push_back(formula::call("not", {counted(*branch.condition, around)}));
     }
   }
 
-  static Around within(const document::Block& use, Around around) {
+  Around within(const document::Block& use, Around around) const {
     const std::string under = "under ", is = " = ";
     const auto outside = around.names;
     for (const auto& argument : use.call.arguments) {
-      if (argument.starts_with(under)) around.prefix += argument.substr(under.size());
+      if (is_repetition(argument)) continue;
+      if (argument.starts_with(under)) around.prefix += with_values(argument.substr(under.size()), around);
       const auto equals = argument.find(is);
       if (equals == argument.npos) continue;
-      const auto other = argument.substr(equals + is.size());
+      const auto other = with_values(argument.substr(equals + is.size()), around);
       const auto found = outside.find(other);
       around.names[argument.substr(0, equals)] = found == outside.end() ? other : found->second;
     }
@@ -95,6 +167,9 @@ class Declarations {
     ++around.depth;
     return around;
   }
+
+  const document::Document& document_;
+  const Options* options_;
 };
 
 /// What decides which inputs a lesson has.
@@ -106,17 +181,7 @@ struct Choices {
   /// they always are; of the others it counts here whether a dimension or a second sentence is given, and
   /// whether there is a model. None where it depends on the run.
   std::optional<double> always(const formula::Expr& x) const {
-    if (x->op == formula::Op::number) return x->number;
-    if (x->op == formula::Op::name) return always(x->name);
-    const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
-    if (function == nullptr) return std::nullopt;
-    std::vector<double> numbers;
-    for (const auto& part : x->parts) {
-      const auto number = always(part);
-      if (x->name == "and" && number == 0.0) return 0.0;
-      if (number) numbers.push_back(*number);
-    }
-    return numbers.size() < x->parts.size() ? std::nullopt : std::optional(function->value(numbers.data()));
+    return number_in(x, [this](const std::string& name) { return always(name); });
   }
 
   bool leave_out(const Declared& declared) const {
@@ -141,11 +206,13 @@ struct DrawWord {
   Draw draw;
 };
 
-constexpr std::array draw_words = {DrawWord{"normal", Draw::normal}, DrawWord{"embedding", Draw::embedding},
-                                   DrawWord{"weight", Draw::weight}, DrawWord{"zeros", Draw::zeros},
-                                   DrawWord{"ones", Draw::ones},     DrawWord{"given", Draw::given},
-                                   DrawWord{"mask", Draw::page},     DrawWord{"dropout", Draw::page},
-                                   DrawWord{"lengths", Draw::page},  DrawWord{"padding", Draw::page}};
+constexpr std::array draw_words = {
+    DrawWord{"normal", Draw::normal}, DrawWord{"embedding", Draw::embedding},
+    DrawWord{"weight", Draw::weight}, DrawWord{"left weight", Draw::left_weight},
+    DrawWord{"zeros", Draw::zeros},   DrawWord{"ones", Draw::ones},
+    DrawWord{"given", Draw::given},   DrawWord{"mask", Draw::page},
+    DrawWord{"dropout", Draw::page},  DrawWord{"lengths", Draw::page},
+    DrawWord{"padding", Draw::page}};
 
 Draw draw_of(const document::Block& block) {
   if (!table_of(block).empty()) return Draw::given;
@@ -186,6 +253,7 @@ std::string path_of(const std::string& name) {
 /// matter has under `at least` may be longer.
 std::string extent_in(const document::Document& document, const std::string& axis) {
   if (!has_own_length(axis)) return axis;
+  if (axis.find('=') != axis.npos) return name_on_page(axis);
   auto extent = name_on_page(axis) + "=";
   for (const auto& one : document::cut_at_commas(document.front("at least")))
     if (const auto least = formula::parse_definition(one); least.name == axis)
@@ -235,24 +303,53 @@ document::Call function_of(const document::Block& block) {
 }
 
 std::vector<Declared> declared_in(const document::Document& document) {
-  Declarations declarations;
+  Declarations declarations(document, nullptr);
   declarations.add(document.blocks, {});
   return declarations.all;
+}
+
+std::vector<Declared> declared_in(const document::Document& document, const Options& options) {
+  Declarations declarations(document, &options);
+  declarations.add(document.blocks, {});
+  return declarations.all;
+}
+
+namespace {
+
+bool repeat_parts(const std::vector<document::Block>& blocks, std::size_t depth) {
+  using Kind = document::Block::Kind;
+  return depth <= deepest && std::any_of(blocks.begin(), blocks.end(), [depth](const document::Block& block) {
+           if (block.kind == Kind::use)
+             return repetition_of(block).has_value() || repeat_parts(part_used_by(block).blocks, depth + 1);
+           return block.kind == Kind::choice &&
+                  std::any_of(block.choice->branches.begin(), block.choice->branches.end(),
+                              [depth](const auto& branch) { return repeat_parts(branch.content, depth); });
+         });
+}
+
+}  // namespace
+
+bool repeats_parts(const document::Document& document) {
+  return repeat_parts(document.blocks, 0);
 }
 
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,
                              const Options& options) {
   const Choices choices{keys, options};
   std::vector<Input> inputs;
-  for (const auto& declared : declared_in(document)) {
+  for (const auto& declared : declared_in(document, options)) {
     const auto& [block, id, axes, conditions, is_given] = declared;
     if (!block->is_input || choices.leave_out(declared) || !may_be_given(*block)) continue;
+    if (formula::has_formulas(id)) continue;  // options do not say how often it is there
     if (const auto key = option_of(*block);
         !key.empty() && std::find(keys.begin(), keys.end(), key) == keys.end())
       throw document::Error(
           block->place, fmt::format("{} is no option of the lesson; valid: {}", key, fmt::join(keys, ", ")));
     Input input = {.id = id, .axes = axes, .draw = is_given ? Draw::given : draw_of(*block)};
     for (auto& axis : input.axes) axis = extent_in(document, axis);
+    const bool takes_heads = std::find(keys.begin(), keys.end(), "heads") != keys.end();
+    const bool may_have_heads = takes_heads || !formula_of(*block).text().empty();
+    if (may_have_heads && !axes.empty() && axes[0] == "head") input.axes[0] = "[head]";
     input.option = option_of(*block);
     input.rows_of = table_of(*block);
     input.is_multiplied = input.rows_of.empty() && function_of(*block).name.empty();

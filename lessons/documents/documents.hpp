@@ -41,8 +41,16 @@ struct Declared {
 /// Whether there is one of an input for each sample of a batch.
 bool has_samples(const document::Block& input);
 
-/// All of them, in their order; those that a condition leaves out, too. Throws document::Error.
+/// All of them, in their order; those that a condition leaves out, too. What stands in a part that is
+/// repeated is there once, with the formulas in its name: `hop={hop}/m`. Throws document::Error.
 std::vector<Declared> declared_in(const document::Document& document);
+
+/// The same for a run with these options: what is repeated is there as often as the options alone say it,
+/// else once, as above.
+std::vector<Declared> declared_in(const document::Document& document, const Options& options);
+
+/// Whether the document or one of its parts repeats a part.
+bool repeats_parts(const document::Document& document);
 
 /// Whether an axis stands in a group, `t5/bucket`, and so has a length of its own.
 inline bool has_own_length(std::string_view axis) {

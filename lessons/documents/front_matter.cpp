@@ -152,9 +152,9 @@ const Functions& functions_of_all() {
 }
 
 constexpr std::array keys = {
-    "title",         "teaches",   "options",         "defaults",  "example",  "model",  "probe",
-    "probe results", "worksheet", "worksheet given", "code",      "lines",    "follow", "axes",
-    "set",           "page",      "after",           "sentences", "at least", "nan",    "detail"};
+    "title",     "teaches",         "options",  "defaults", "example", "model",  "probe", "probe results",
+    "worksheet", "worksheet given", "code",     "lines",    "follow",  "axes",   "set",   "page",
+    "after",     "sentences",       "at least", "nan",      "detail",  "rounded"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -183,14 +183,25 @@ void require_known_keys(const document::Document& document) {
 }
 
 /// Whether there is a model and a second sentence, and which sizes are given: what conditions of inputs may
-/// speak of beside the options that no lesson changes.
-std::vector<bool> what_decides_inputs(const Options& options) {
-  std::vector<bool> given = {options.model.has_value(), !options.source.empty()};
+/// speak of beside the options that no lesson changes. What is repeated follows from the sizes themselves.
+std::vector<std::size_t> what_decides_inputs(const Options& options, bool repeats_parts) {
+  std::vector<std::size_t> given = {options.model.has_value(), !options.source.empty()};
   visit_options(options, [&](const OptionInfo&, const auto& field) {
-    if constexpr (is_optional<std::decay_t<decltype(field)>>) given.push_back(field.has_value());
+    using Field = std::decay_t<decltype(field)>;
+    if constexpr (is_optional<Field>) given.push_back(field.has_value());
+    if constexpr (std::is_same_v<Field, std::optional<std::size_t>>)
+      if (repeats_parts) given.push_back(field.value_or(0));
+    if constexpr (std::is_same_v<Field, bool>)
+      if (repeats_parts) given.push_back(field);
   });
   return given;
 }
+
+/// The inputs of a lesson by what decides which there are.
+struct KnownInputs {
+  std::optional<bool> repeats_parts{};
+  std::map<std::vector<std::size_t>, std::vector<Input>> by_sizes{};
+};
 
 }  // namespace
 
@@ -205,13 +216,13 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   lesson.of_detail = cut(document.front("detail"));
   lesson.defaults = from_front(document, "defaults", options);
   lesson.examples = document.all_front("example");
-  lesson.inputs =
-      [&document, keys = lesson.options,
-       known = std::make_shared<std::map<std::vector<bool>, std::vector<Input>>>()](const Options& given) {
-        auto& inputs = (*known)[what_decides_inputs(given)];
-        if (inputs.empty()) inputs = inputs_of(document, keys, given);
-        return inputs;
-      };
+  lesson.inputs = [&document, keys = lesson.options,
+                   known = std::make_shared<KnownInputs>()](const Options& given) {
+    if (!known->repeats_parts) known->repeats_parts = repeats_parts(document);
+    auto& inputs = known->by_sizes[what_decides_inputs(given, *known->repeats_parts)];
+    if (inputs.empty()) inputs = inputs_of(document, keys, given);
+    return inputs;
+  };
   lesson.takes_batches = from_front(document, "sentences", [](std::string_view sentences) {
     if (!sentences.empty() && sentences != "one")
       throw attn::Error(fmt::format("sentences: \"{}\"; valid: one, or no such line", sentences));

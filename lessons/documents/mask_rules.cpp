@@ -13,6 +13,12 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// What the run calls the axis `name`, which stands `from_last` places before the mask's last one.
+std::string axis_of(const formula::View& mask, const formula::Sheet& sheet, const std::string& name,
+                    std::size_t from_last) {
+  return sheet.has_axis(name) ? name : mask.axes.at(mask.axes.size() - 1 - from_last);
+}
+
 }  // namespace
 
 formula::View number_alone(double number) {
@@ -21,8 +27,10 @@ formula::View number_alone(double number) {
 }
 
 MaskRules::MaskRules(const Workbench& bench, const formula::View& mask, const formula::Sheet& sheet)
-    : queries_(sheet.size_of("query")),
-      keys_(sheet.size_of("key")),
+    : query_(axis_of(mask, sheet, "query", 1)),
+      key_(axis_of(mask, sheet, "key", 0)),
+      queries_(sheet.size_of(query_)),
+      keys_(sheet.size_of(key_)),
       samples_(sheet.has_axis("batch") ? sheet.size_of("batch") : 1),
       offset_(static_cast<double>(keys_) - static_cast<double>(queries_)),
       window_(bench.options.window ? static_cast<double>(*bench.options.window) : infinity),
@@ -43,8 +51,8 @@ void MaskRules::add_to(Views& known) const {
   known["hides_padding"] = number_alone(pads);
   known["reach"] = number_alone(window_);
   known["offset"] = number_alone(offset_);
-  known["real"] = formula::view_of({"batch", "key"}, std::make_shared<const formula::Truths>(real_));
-  known["allowed"] = formula::view_of({"query", "key"}, std::make_shared<const formula::Truths>(allowed_));
+  known["real"] = formula::view_of({"batch", key_}, std::make_shared<const formula::Truths>(real_));
+  known["allowed"] = formula::view_of({query_, key_}, std::make_shared<const formula::Truths>(allowed_));
 }
 
 double MaskRules::behind(std::size_t i, std::size_t j) const {
@@ -58,7 +66,7 @@ void MaskRules::find_rule(const formula::View& mask) {
     for (std::size_t i = 0; i < queries_; ++i)
       for (std::size_t j = 0; j < keys_; ++j) {
         std::transform(mask.axes.begin(), mask.axes.end(), at.begin(), [&](const auto& axis) {
-          return axis == "batch" ? b : axis == "query" ? i : j;
+          return axis == "batch" ? b : axis == query_ ? i : j;
         });
         if (mask.at(at) == 0.0) continue;
         real_(b, j) = true;

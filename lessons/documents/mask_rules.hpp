@@ -28,6 +28,7 @@ class MaskRules {
   /// A key that no query sees, and none could by the rule on positions, is padding if the sentence has ended.
   void add_keys_out_of_reach(const attn::TokenBatch& keys);
 
+  std::string query_, key_;  ///< the axes as the run calls them
   std::size_t queries_, keys_, samples_;
   double offset_, window_;
   bool hides_future_ = true;

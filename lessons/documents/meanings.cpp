@@ -24,9 +24,25 @@ bool is_number(const formula::Expr& x, double number) {
   return x->op == formula::Op::number && x->number == number;
 }
 
-/// x · 1 and x / 1 as x.
+/// The number that a formula of numbers alone is.
+std::optional<double> constant(const formula::Expr& x) {
+  if (x->op == formula::Op::number) return x->number;
+  const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
+  if (function == nullptr) return std::nullopt;
+  std::vector<double> numbers;
+  for (const auto& part : x->parts) {
+    const auto number = constant(part);
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  return function->value(numbers.data());
+}
+
+/// x · 1 and x / 1 as x, and of `where` what is chosen whatever the run computes.
 formula::Expr simplified(const formula::Expr& x) {
   const auto simple = formula::with_parts(x, simplified);
+  if (simple->op == formula::Op::call && simple->name == "where")
+    if (const auto chosen = constant(simple->parts[0])) return simple->parts[*chosen != 0.0 ? 1 : 2];
   if (simple->op != formula::Op::call || simple->parts.size() != 2) return simple;
   const auto& [left, right] = std::pair(simple->parts[0], simple->parts[1]);
   if (simple->name == "*" && is_number(left, 1.0)) return right;
@@ -67,6 +83,16 @@ std::size_t length_in_use(const Workbench& bench, const Input& input, const Exte
   return bench.length_of_given(input.id, extent.name, least);
 }
 
+/// The axes whose lengths the front matter says.
+std::set<std::string> axes_said_by(const document::Document& document) {
+  std::set<std::string> axes;
+  for (const auto& [key, value] : document.front_matter)
+    if (key == "axes" || key.starts_with("axes if "))
+      for (const auto& one : document::cut_at_commas(value.text()))
+        axes.insert(formula::parse_definition(one).name);
+  return axes;
+}
+
 }  // namespace
 
 Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench)) {
@@ -75,6 +101,8 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
   const bool is_padded = keys.size() > 0 && keys.is_padded();
   set("trained", options.model.has_value());
   set("given", options.gives_tensors());
+  const bool were_drawn = options.numbers.starts_with(drawn_numbers);  // in the run whose trace is given
+  set("drawn", !options.model && (were_drawn || !bench.plan.inputs_to_draw().empty()));
   set("batched", bench.plan.is_batched());
   set("padded", is_padded);
   set("words", keys.size() > 0 ? static_cast<double>(keys.lengths().front()) : 0.0);
@@ -90,6 +118,7 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
 }
 
 void Meanings::set_format(const std::string& group, attn::Dtype format) {
+  set(group + "bytes", static_cast<double>(attn::item_size(format)));
   set(group + "unit_roundoff", attn::largest_rounding_error(format, 1.0));
   set(group + "largest_number", attn::largest_number(format));
   set(group + "exp_overflows_above", attn::exp_overflows_above(format));
@@ -112,6 +141,7 @@ void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::N
 }
 
 void Meanings::read_axes(const document::Document& document) {
+  if (document.front("rounded") == "no") sheet_ = formula::Sheet();
   const auto& plan = bench_.plan;
   const bool has_batch = document.front("sentences") != "one";
   const auto lengths = has_batch ? plan.key_tokens().lengths() : std::vector<std::size_t>();
@@ -122,7 +152,8 @@ void Meanings::read_axes(const document::Document& document) {
     set_whole("lengths", {batch}, std::move(counts));
   }
   const auto inputs = plan.lesson->inputs(bench_.options);
-  for (const auto& declared : declared_in(document)) {
+  const auto is_said = [said = axes_said_by(document)](const auto& axis) { return said.count(axis) > 0; };
+  for (const auto& declared : declared_in(document, bench_.options)) {
     const auto& axes = declared.axes;
     if (const auto key = option_of(*declared.block); !key.empty()) {
       const auto counts = counts_of_option(bench_.options, key);
@@ -135,11 +166,12 @@ void Meanings::read_axes(const document::Document& document) {
     if (input != inputs.end()) {
       const auto extents = extents_of(*plan.lesson, *input, bench_.options);
       for (std::size_t i = 0; i < std::min(axes.size(), extents.size()); ++i)
-        if (extents[i].may_be_longer || (has_own_length(axes[i]) && bench_.has_given(input->id)))
+        if (extents[i].may_be_longer ||
+            (has_own_length(axes[i]) && !is_said(axes[i]) && bench_.has_given(input->id)))
           sheet_.axis(axes[i], length_in_use(bench_, *input, extents[i]));
     }
     for (const auto& axis : axes) {
-      if (has_own_length(axis)) continue;
+      if (has_own_length(axis) && axis == without_length(axis)) continue;
       const auto extent = extent_of(axis, *plan.lesson, bench_.options);
       const auto name = without_length(axis);
       const auto length = length_of(extent, plan).value_or(0);
@@ -175,7 +207,8 @@ void Meanings::read_setting(const std::string& word, const formula::Definition& 
   if (word == "follow") follow_[scope.name_of(definition.name)].emplace_back(definition.expr, scope);
   if (word == "axes") set_axis(scope.name_of(definition.name), definition.expr, scope);
   if (word == "set" && settled_.count(own) == 0) set(own, number(definition.expr, scope));
-  if (word == "page") sheet_.alias(own, of_page_[own] = scope.prefix + definition.expr->name);
+  if (word == "page")
+    sheet_.alias(own, of_page_[own] = scope.prefix + with_values(definition.expr->name, scope));
 }
 
 void Meanings::set_axis(const std::string& name, const formula::Expr& length, const Scope& scope) {
@@ -190,9 +223,14 @@ std::string Meanings::step_named(const std::string& id) const {
   return found == of_page_.end() ? id : found->second;
 }
 
+namespace {
+
+constexpr std::string_view given = "=given";
+
+}  // namespace
+
 std::optional<double> Meanings::setting(const std::string& name) const {
   const auto found = settings_.find(name);
-  constexpr std::string_view given = "=given";
   if (const auto id = name.substr(0, name.rfind(given)); name.ends_with(given))
     if (find_input(*bench_.plan.lesson, bench_.options, id)) return bench_.has_given(id);
   return found != settings_.end() ? found->second : option_in_formulas(bench_.options, name);
@@ -202,7 +240,83 @@ formula::Expr Meanings::settled(const formula::Expr& x, const Scope& scope) cons
   const std::function<formula::Expr(const formula::Expr&)> settle = [&](const formula::Expr& part) {
     return renamed(formula::with_parts(part, settle), scope);
   };
-  return simplified(settle(x));
+  return simplified(settle(counted(x, scope)));
+}
+
+formula::Expr Meanings::stacked(const formula::Expr& x, const Scope& scope) const {
+  auto here = scope;
+  std::vector<formula::Expr> entries;
+  const double last = number_of_run(x->parts[3], scope);
+  for (double value = number_of_run(x->parts[2], scope); value <= last; ++value) {
+    here.counters[x->axis] = value;
+    entries.push_back(counted(x->parts[1], here));
+  }
+  if (entries.empty()) throw formula::Error(x->at, "stack of nothing; valid: for t from 0 to 0, or to more");
+  return formula::stack(x->parts[0], entries);
+}
+
+formula::Expr Meanings::chosen(const formula::Expr& x, const Scope& scope) const {
+  const bool is_choice = x->op == formula::Op::call && x->name == "where";
+  const auto condition = is_choice ? constant(settled(x->parts[0], scope)) : std::nullopt;
+  return condition ? chosen(x->parts[*condition != 0.0 ? 1 : 2], scope) : x;
+}
+
+namespace {
+
+/// Whether it speaks of a counter, or has names that do.
+bool speaks_of_counters(const formula::Expr& x, const Scope& scope) {
+  const auto has_formulas = [](const std::string& name) { return formula::has_formulas(name); };
+  const bool is_counter = x->op == formula::Op::name && scope.counters.count(x->name) > 0;
+  const bool is_stack = x->op == formula::Op::call && x->name == "stack";
+  return is_counter || is_stack || has_formulas(x->name) || has_formulas(x->axis) ||
+         std::any_of(x->changed.begin(), x->changed.end(), has_formulas) ||
+         std::any_of(x->parts.begin(), x->parts.end(),
+                     [&](const auto& part) { return speaks_of_counters(part, scope); });
+}
+
+}  // namespace
+
+formula::Expr Meanings::counted(const formula::Expr& x, const Scope& scope) const {
+  if (!speaks_of_counters(x, scope)) return x;
+  using formula::Op;
+  struct Counted {
+    formula::Expr expr;
+    bool is_counter;  // or made of counters and numbers alone
+  };
+  const std::function<Counted(const formula::Expr&)> count = [&](const formula::Expr& part) -> Counted {
+    const auto counter = scope.counters.find(part->name);
+    if (part->op == Op::name && counter != scope.counters.end()) return {counter->second, true};
+    if (part->op == Op::call && part->name == "stack") return {stacked(part, scope), false};
+    bool has_counter = false;
+    formula::Node node = *formula::with_parts(part, [&](const formula::Expr& inner) {
+      const auto [expr, is_counter] = count(inner);
+      has_counter = has_counter || is_counter;
+      return expr;
+    });
+    for (auto* name : {&node.name, &node.axis}) *name = with_values(*name, scope);
+    for (auto& name : node.changed) name = with_values(name, scope);
+    const formula::Expr result(std::move(node));
+    if (const auto number = has_counter ? constant(result) : std::nullopt) return {*number, true};
+    return {result, false};
+  };
+  return simplified(count(x).expr);
+}
+
+double Meanings::number_of_run(const formula::Expr& x, const Scope& scope) const {
+  const std::function<formula::Expr(const formula::Expr&)> with_lengths = [&](const formula::Expr& part) {
+    const bool is_length = part->op == formula::Op::size || part->op == formula::Op::name;
+    if (!is_length || !sheet_.has_axis(part->name)) return formula::with_parts(part, with_lengths);
+    return formula::Expr(static_cast<double>(sheet_.size_of(part->name)));
+  };
+  if (const auto number = constant(with_lengths(settled(x, scope)))) return *number;
+  throw formula::Error(x->at,
+                       "this is not known before the run; valid: counters, options, lengths and names of the "
+                       "front matter");
+}
+
+std::string Meanings::with_values(const std::string& name, const Scope& scope) const {
+  if (!formula::has_formulas(name)) return name;
+  return formula::with_values(name, [&](const formula::Expr& x) { return number_of_run(x, scope); });
 }
 
 formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) const {
@@ -210,22 +324,38 @@ formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) c
   if (part->op == Op::number || part->op == Op::call || part->op == Op::position) return part;
   const auto within = [&](const std::string& name) {
     const auto own = scope.prefix + name;
-    const bool is_own = sheet_.find(own) != nullptr || settings_.count(own) > 0 || of_page_.count(own) > 0;
+    const bool is_own = sheet_.find_form(own) != nullptr || settings_.count(own) > 0 ||
+                        of_page_.count(own) > 0 || (own.ends_with(given) && setting(own));
     return is_own ? own : name;
   };
   formula::Node node = *part;
   if (node.op == Op::over) node.axis = scope.name_of(node.axis);
   if (node.op == Op::size) node.name = scope.name_of(node.name);
-  for (auto& name : node.changed) name = within(name);
+  for (auto& name : node.changed) {
+    const auto other = scope.renamed.find(name);
+    const bool is_other = other != scope.renamed.end() && other->second->op == Op::name;
+    name = within(is_other ? other->second->name : name);
+  }
   if (node.op == Op::over || node.op == Op::size) return formula::Expr(std::move(node));
   const auto found = scope.renamed.find(node.name);
   const bool is_renamed = found != scope.renamed.end(), is_name = node.op == Op::name;
-  if (is_renamed && is_name && found->second->op != Op::name) return found->second;
+  if (is_renamed && is_name && found->second->op != Op::name) return with_own_steps(found->second, scope);
   if (is_renamed) node.name = found->second->name;
-  if (!is_renamed || !is_name) node.name = within(node.name);
-  if (node.op == Op::name && sheet_.find(node.name) == nullptr && !sheet_.has_axis(node.name))
+  if (!is_renamed || !is_name || sheet_.find_form(node.name) == nullptr) node.name = within(node.name);
+  const bool is_number = is_name || settings_.count(node.name) > 0;  // `b[key]` of one that is not given
+  if (is_number && sheet_.find_form(node.name) == nullptr && !sheet_.has_axis(node.name))
     if (const auto number = setting(node.name))
       return formula::Expr(formula::Node{.op = Op::number, .number = *number, .name = node.name});
+  return formula::Expr(std::move(node));
+}
+
+formula::Expr Meanings::with_own_steps(const formula::Expr& x, const Scope& scope) const {
+  formula::Node node =
+      *formula::with_parts(x, [&](const formula::Expr& part) { return with_own_steps(part, scope); });
+  const bool is_tensor = node.op == formula::Op::name || node.op == formula::Op::entry;
+  const bool is_known = sheet_.find_form(node.name) != nullptr || sheet_.has_axis(node.name);
+  if (is_tensor && !is_known && sheet_.find_form(scope.prefix + node.name) != nullptr)
+    node.name.insert(0, scope.prefix);
   return formula::Expr(std::move(node));
 }
 
@@ -239,10 +369,17 @@ bool Meanings::holds(const std::optional<formula::Expr>& condition, const Scope&
   return !condition || number(with_options(*condition), scope) != 0.0;
 }
 
+formula::Axes Meanings::with_heads_there(formula::Axes axes) const {
+  if (!sheet_.has_axis("head")) std::erase(axes, "head");
+  return axes;
+}
+
 double Meanings::number(const formula::Expr& x, const Scope& scope) {
+  const auto formula = settled(x, scope);
+  if (const auto number = constant(formula)) return *number;
   formula::Axes axes;
   for (const auto& [axis, place] : here_) axes.push_back(axis);
-  const auto definition = sheet_.resolved({"", axes, settled(x, scope)});
+  const auto definition = sheet_.resolved({"", axes, formula});
   attn::Index at;
   for (const auto& axis : definition.axes) at.push_back(place_on_page(axis));
   return goes_through_much(definition.expr, sheet_) ? sheet_.value(definition).at(at)

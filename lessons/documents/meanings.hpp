@@ -30,7 +30,10 @@ class Meanings {
   /// axis.
   void set(const std::string& name, double number) { settings_.insert_or_assign(name, number); }
 
-  /// The same, whatever the front matter sets.
+  /// Whether a name stands for a number of the run.
+  bool is_set(const std::string& name) const { return settings_.count(name) > 0; }
+
+  /// The same as `set`, whatever the front matter sets.
   void settle(const std::string& name, double number) {
     set(name, number);
     settled_.insert(name);
@@ -53,8 +56,30 @@ class Meanings {
   /// like.
   formula::Expr settled(const formula::Expr& x, const Scope& scope) const;
 
+  /// The formula with counters as numbers, names that have formulas in them as they are then, and what
+  /// `where` chooses by counters.
+  formula::Expr counted(const formula::Expr& x, const Scope& scope) const;
+
+  /// Of a `where` whose condition is of numbers that the run has, what it chooses.
+  formula::Expr chosen(const formula::Expr& x, const Scope& scope) const;
+
+  /// The value of a formula of counters, options, lengths and names of the front matter, which is known
+  /// before anything is computed. Throws formula::Error for others.
+  double number_of_run(const formula::Expr& x, const Scope& scope) const;
+
+  /// "hop=1/m" of `hop={hop - 1}/m`.
+  std::string with_values(const std::string& name, const Scope& scope) const;
+
+  /// What a step or an axis that prose names is called here.
+  std::string name_in(const std::string& name, const Scope& scope) const {
+    return scope.name_of(with_values(name, scope));
+  }
+
   /// Whether the condition is not 0; true where there is none.
   bool holds(const std::optional<formula::Expr>& condition, const Scope& scope);
+
+  /// The axes without `head` in a run without --heads, which has no such axis.
+  formula::Axes with_heads_there(formula::Axes axes) const;
 
   /// The value of a formula; axes that it leaves open are taken at the entry that the page follows.
   double number(const formula::Expr& x, const Scope& scope);
@@ -90,6 +115,9 @@ class Meanings {
                                       const Scope& scope);
 
  private:
+  /// `stack(step, step={t}/x, for t from 0 to 2)` with an entry for each value of the counter.
+  formula::Expr stacked(const formula::Expr& x, const Scope& scope) const;
+
   /// What is said of a format of numbers, under the group `float16/`.
   void set_format(const std::string& group, attn::Dtype format);
 
@@ -101,6 +129,9 @@ class Meanings {
   /// The last entry of an axis that is no padding of the first sample.
   std::size_t last_place(const std::string& axis) const;
   formula::Expr renamed(const formula::Expr& part, const Scope& scope) const;
+
+  /// What stands for an operand of a part, with steps of the part that came to be since it was said.
+  formula::Expr with_own_steps(const formula::Expr& x, const Scope& scope) const;
 
   /// Where an axis is followed, as it was found when there were so many steps.
   struct Followed {

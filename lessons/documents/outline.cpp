@@ -8,6 +8,7 @@
 #include "lessons/documents/at_place.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/meanings.hpp"
+#include "lessons/documents/repetition.hpp"
 
 namespace lessons {
 
@@ -58,7 +59,7 @@ void Outline::add(std::vector<Section>& sections, const document::Block& block, 
       return add_part(sections, block, scope);
     case Kind::remark:
       for (const auto& step : block.call.arguments)
-        remarks_.push_back({scope.prefix + scope.name_of(step), &block, scope});
+        remarks_.push_back({scope.prefix + meanings_.name_in(step, scope), &block, scope});
       return;
     case Kind::call:
     case Kind::label:
@@ -85,6 +86,19 @@ void Outline::add_heading(std::vector<Section>& sections, const document::Block&
 }
 
 void Outline::add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope) {
+  const auto repetition = repetition_of(use);
+  if (!repetition) return add_part_once(sections, use, scope);
+  auto here = scope;
+  const double from = meanings_.number_of_run(repetition->from, scope),
+               to = meanings_.number_of_run(repetition->to, scope);
+  for (const double value : values_of_counter(*repetition, from, to, use.place)) {
+    here.counters[repetition->counter] = value;
+    here.renamed.erase(repetition->counter);
+    add_part_once(sections, use, here);
+  }
+}
+
+void Outline::add_part_once(std::vector<Section>& sections, const document::Block& use, const Scope& scope) {
   const auto inner = scope_of(use, scope);
   if (inner.depth > most_parts_deep)
     throw document::Error(use.place, fmt::format("parts use one another more than {} deep", most_parts_deep));
@@ -118,8 +132,9 @@ Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
   scope.marks.words.insert(use.marks.words.begin(), use.marks.words.end());
   const std::string under = "under ", rounded = "rounded to ", is = " = ";
   for (const auto& argument : use.call.arguments) {
+    if (is_repetition(argument)) continue;
     if (argument.starts_with(under)) {
-      scope.prefix += argument.substr(under.size());
+      scope.prefix += meanings_.with_values(argument.substr(under.size()), around);
       continue;
     }
     if (argument.starts_with(rounded)) {
@@ -129,12 +144,15 @@ Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
     const auto equals = argument.find(is);
     if (equals == std::string::npos)
       throw document::Error(
-          use.place, fmt::format("\"{}\" is none of NAME = …, under PREFIX/, rounded to FORMAT", argument));
+          use.place, fmt::format("\"{}\" is none of NAME = …, under PREFIX/, rounded to FORMAT, for COUNTER "
+                                 "from … to …",
+                                 argument));
     const auto name = argument.substr(0, equals);
-    const auto other =
-        with_steps(document::read_formula(use.place, argument.substr(equals + is.size())), around.prefix);
+    const auto read = document::read_formula(use.place, argument.substr(equals + is.size()));
+    const auto other = with_steps(meanings_.chosen(meanings_.counted(read, around), around), around.prefix);
     if (other->op == formula::Op::name) scope.results[name] = around.name_of(other->name);
     scope.renamed.insert_or_assign(name, meanings_.settled(other, around));
+    scope.counters.erase(name);
   }
   return scope;
 }
@@ -146,55 +164,68 @@ void Outline::require_steps_of_remarks() const {
                                                              remark.id, fmt::join(steps_, ", ")));
 }
 
-bool Outline::has(const Section& section, const document::Block* block, const std::string& word) const {
-  std::vector<const document::Marks*> all = {&section.scope.marks};
-  if (block != nullptr) all.push_back(&block->marks);
-  for (const auto& remark : remarks_)
-    if (block != nullptr && block == section.heading && remark.block->marks.words.count(word) > 0 &&
-        is_about(remark, section))
-      all.push_back(&remark.block->marks);
-  return std::any_of(all.begin(), all.end(), [&](const auto* marks) {
-    const auto found = marks->words.find(word);
-    return found != marks->words.end() && meanings_.holds(found->second, section.scope);
-  });
+const std::vector<std::size_t>& Outline::remarks_about(const std::string& step) const {
+  for (; found_ < remarks_.size(); ++found_)
+    by_step_[meanings_.step_named(remarks_[found_].id)].push_back(found_);
+  static const std::vector<std::size_t> none;
+  const auto found = by_step_.find(step);
+  return found == by_step_.end() ? none : found->second;
 }
 
-bool Outline::is_about(const Remark& remark, const Section& section) const {
-  const auto formulas = section.of(Kind::formula);
-  return std::any_of(formulas.begin(), formulas.end(), [&](const auto* formula) {
-    return section.scope.id_of(*formula) == meanings_.step_named(remark.id);
-  });
+std::vector<const Outline::Remark*> Outline::remarks_about(const Section& section) const {
+  std::set<std::size_t> places;
+  for (const auto* block : section.blocks)
+    if (block->kind == Kind::formula) {
+      const auto& found = remarks_about(section.scope.id_of(*block));
+      places.insert(found.begin(), found.end());
+    }
+  std::vector<const Remark*> all;
+  for (const auto place : places) all.push_back(&remarks_[place]);
+  return all;
+}
+
+bool Outline::has(const Section& section, const document::Block* block, const std::string& word) const {
+  const auto holds_in = [&](const document::Marks& marks) {
+    const auto found = marks.words.find(word);
+    return found != marks.words.end() && meanings_.holds(found->second, section.scope);
+  };
+  if (holds_in(section.scope.marks) || (block != nullptr && holds_in(block->marks))) return true;
+  if (block == nullptr || block != section.heading) return false;
+  const auto remarks = remarks_about(section);
+  return std::any_of(remarks.begin(), remarks.end(),
+                     [&](const auto* remark) { return holds_in(remark->block->marks); });
 }
 
 const document::Prose& Outline::title_of(const Section& section) const {
   const auto* title = &section.heading->prose;
-  for (const auto& remark : remarks_)
-    if (!remark.block->marks.title.empty() && is_about(remark, section)) title = &remark.block->marks.title;
+  for (const auto* remark : remarks_about(section))
+    if (!remark->block->marks.title.empty()) title = &remark->block->marks.title;
   return *title;
 }
 
 std::pair<std::string, Scope> Outline::follow_of(const Section& section) const {
   std::pair<std::string, Scope> follow = {section.heading->marks.follow, section.scope};
-  for (const auto& remark : remarks_)
-    if (const auto& own = remark.block->marks.follow; !own.empty() && is_about(remark, section))
-      follow = {own, remark.scope};
+  for (const auto* remark : remarks_about(section))
+    if (const auto& own = remark->block->marks.follow; !own.empty()) follow = {own, remark->scope};
   return follow;
 }
 
 std::string Outline::written_in(const Section& section) const {
   auto written = section.heading->marks.written;
-  for (const auto& remark : remarks_)
-    if (const auto& own = remark.block->marks.written; !own.empty() && is_about(remark, section))
+  for (const auto* remark : remarks_about(section))
+    if (const auto& own = remark->block->marks.written;
+        !own.empty() && meanings_.holds(remark->block->marks.condition, remark->scope))
       written = own;
   return written;
 }
 
 const Outline::Remark* Outline::remark_on(const std::string& step) const {
-  const auto found = std::find_if(remarks_.rbegin(), remarks_.rend(), [&](const auto& remark) {
-    return meanings_.step_named(remark.id) == step && !remark.block->prose.empty() &&
-           meanings_.holds(remark.block->marks.condition, remark.scope);
+  const auto& places = remarks_about(step);
+  const auto found = std::find_if(places.rbegin(), places.rend(), [&](std::size_t place) {
+    const auto& remark = remarks_[place];
+    return !remark.block->prose.empty() && meanings_.holds(remark.block->marks.condition, remark.scope);
   });
-  return found == remarks_.rend() ? nullptr : &*found;
+  return found == places.rend() ? nullptr : &remarks_[*found];
 }
 
 }  // namespace lessons

@@ -17,6 +17,7 @@ struct Scope {
   std::string prefix{};                            ///< "causal/"
   std::map<std::string, formula::Expr> renamed{};  ///< of operands
   std::map<std::string, std::string> results{};    ///< of steps and axes: "output" to "heads"
+  std::map<std::string, double> counters{};        ///< of parts that are repeated
   std::string format{};                            ///< to which each of its steps is rounded, "float16"
   document::Marks marks{};
   std::size_t depth = 0;  ///< of parts that use parts
@@ -93,14 +94,19 @@ class Outline {
   void add(std::vector<Section>& sections, const document::Block& block, const Scope& scope);
   void add_heading(std::vector<Section>& sections, const document::Block& heading, const Scope& scope) const;
   void add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
+  void add_part_once(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
   void note_step(const Section& section, const document::Block& formula, const Scope& scope);
   /// The formula with the steps of that group that stand before.
   formula::Expr with_steps(const formula::Expr& x, const std::string& prefix) const;
 
-  bool is_about(const Remark& remark, const Section& section) const;
+  /// The remarks on the steps of a section, in their order.
+  std::vector<const Remark*> remarks_about(const Section& section) const;
+  const std::vector<std::size_t>& remarks_about(const std::string& step) const;
 
   Meanings& meanings_;
   std::vector<Remark> remarks_;
+  mutable std::map<std::string, std::vector<std::size_t>> by_step_;  ///< places among the remarks
+  mutable std::size_t found_ = 0;                                    ///< how many of them stand there
   std::set<std::string> steps_, shown_;
   std::map<std::string, std::string> drawn_as_;
 };

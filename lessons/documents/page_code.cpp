@@ -66,10 +66,15 @@ void add_in_parentheses(std::vector<std::string>& lines, std::string line) {
   constexpr int deepest = 8;
   const auto value = line.find(equals) + equals.size();
   line.insert(value, 1, '(').push_back(')');
-  for (int least = 1; is_wide(line); least = 0) {
+  const auto place_from = [&](int least, std::string_view signs = "+-*/,") {
     std::size_t at = 0;
-    for (int most = least; at <= value && most <= deepest; ++most)
-      at = cut_behind("+-*/,", least, most, line);
+    for (int most = least; at <= value && most <= deepest; ++most) at = cut_behind(signs, least, most, line);
+    return at;
+  };
+  for (int least = 1; is_wide(line); least = 0) {
+    auto at = place_from(least);
+    if (at <= value) at = place_from(-deepest);
+    if (at <= value) at = place_from(least, "@");
     if (at <= value) break;
     lines.push_back(line.substr(0, at));
     line = std::string(value + 1, ' ') + line.substr(at + 1);
@@ -110,15 +115,24 @@ std::vector<std::string> with_aligned_equals(std::vector<std::string> lines) {
   return lines;
 }
 
-/// The wanted steps, and those that lead to them from `sources` on.
+/// The wanted steps, and those that lead to them from `sources` on. Steps that are computed together are
+/// needed together.
 template <class IsWanted>
-std::set<std::string> needed_for(const std::vector<formula::Definition>& steps, const IsWanted& is_wanted,
+std::set<std::string> needed_for(const formula::Sheet& sheet, const IsWanted& is_wanted,
                                  const std::set<std::string>& sources = {}) {
   std::set<std::string> needed;
+  const auto is_needed = [&](const formula::Definition& step) {
+    return (is_wanted(step.name) || needed.count(step.name) > 0) && sources.count(step.name) == 0;
+  };
+  const auto& steps = sheet.definitions();
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if ((!is_wanted(step->name) && needed.count(step->name) == 0) || sources.count(step->name) > 0) continue;
+    const auto* together = sheet.recurrence_of(step->name);
+    const bool is_one_needed = together == nullptr
+                                   ? is_needed(*step)
+                                   : std::any_of(together->steps.begin(), together->steps.end(), is_needed);
+    if (!is_one_needed) continue;
     needed.insert(step->name);
-    for (const auto& operand : formula::operands(step->expr)) needed.insert(operand);
+    for (const auto& operand : sheet.operands_with(*step)) needed.insert(operand);
   }
   return needed;
 }
@@ -155,9 +169,9 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vect
   const auto ends = ends_of(steps, results);
   const auto sources = sources_in(results);
   const auto needed = needed_for(
-      steps, [&](const auto& name) { return ends.count(name) > 0; }, sources);
-  const auto forward = needed_for(steps, [&](const auto& name) { return sources.count(name) > 0; });
-  const auto shown = needed_for(steps, [&](const auto& name) { return hidden.count(name) == 0; });
+      sheet, [&](const auto& name) { return ends.count(name) > 0; }, sources);
+  const auto forward = needed_for(sheet, [&](const auto& name) { return sources.count(name) > 0; });
+  const auto shown = needed_for(sheet, [&](const auto& name) { return hidden.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor", is_of_one_sample = bench.plan.is_batched();
   std::map<std::string, std::vector<std::string>> lines, functions;  // by the group of the note
   std::set<std::string> known;
@@ -168,7 +182,7 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vect
     const std::string group = forward.count(step.name) > 0  ? "forward"
                               : needed.count(step.name) > 0 ? ""
                                                             : "rest";
-    for (const auto& operand : formula::operands(step.expr))
+    for (const auto& operand : sheet.operands_with(step))
       takes_more = takes_more || (group.empty() && forward.count(operand) > sources.count(operand));
     auto& list = lines[group];
     if (!is_xtensor)

@@ -59,14 +59,15 @@ std::string shapes_on_page(const formula::Definition& definition, const formula:
 }
 
 /// `scores / √d_k`, `scores / √4` and `scores / 2`: a formula, with its lengths as numbers, and with what is
-/// made of numbers alone computed, as far as these differ.
-std::vector<formula::Expr> forms_on_page(const formula::Expr& x, const formula::Sheet& sheet) {
+/// made of numbers alone computed, as far as these differ; with the names that it has in that group.
+std::vector<formula::Expr> forms_on_page(const formula::Expr& x, const formula::Sheet& sheet,
+                                         const std::string& group) {
   constexpr std::size_t longest = 90;  // of a formula that is said more than once
-  std::vector<formula::Expr> forms = {x};
-  if (attn::display_width(formula::page_text(x)) > longest) return forms;
-  const auto numbers = formula::with_lengths(x, sheet);
-  if (formula::page_text(numbers) != formula::page_text(without_symbols(x))) forms.push_back(numbers);
-  const auto computed = with_constants_computed(numbers, sheet);
+  std::vector<formula::Expr> forms = {without_group(x, group)};
+  if (attn::display_width(formula::page_text(forms[0])) > longest) return forms;
+  const auto with_lengths = formula::with_lengths(x, sheet), numbers = without_group(with_lengths, group);
+  if (formula::page_text(numbers) != formula::page_text(without_symbols(forms[0]))) forms.push_back(numbers);
+  const auto computed = without_group(with_constants_computed(with_lengths, sheet), group);
   if (!formula::page_text(forms.back()).ends_with(formula::page_text(computed))) forms.push_back(computed);
   return forms;
 }
@@ -77,7 +78,7 @@ void add_formula(attn::About& about, const formula::Definition& definition, cons
   about.formula = shapes_on_page(definition, sheet);
   if (!about.formula.empty()) return;
   const auto group = definition.name.substr(0, definition.name.rfind('/') + 1);
-  for (const auto& form : forms_on_page(without_group(of_one_sample(definition.expr, sheet), group), sheet)) {
+  for (const auto& form : forms_on_page(of_one_sample(definition.expr, sheet), sheet, group)) {
     if (!about.formula.empty()) about.formula += " = ", about.mathml += "<mo>=</mo>";
     about.formula += formula::page_text(form);
     about.mathml += formula::mathml(form);

@@ -52,13 +52,14 @@ class StepMistakes {
       return sheet.find(settled(formula::name(tensor))->name) != nullptr;
     };
     const bool has_mask = has("mask"), projects = lesson.uses("d-model");
-    const bool has_split = has("Q_heads") && bench.trace.speaks_of("Q_heads");
+    // Generate's rows that are cut into heads are its step Q.
+    const bool has_split = has("Q_heads") && settled(formula::name("Q_heads"))->name.ends_with("Q_heads");
     for (const auto& [name, number] : std::initializer_list<std::pair<const char*, double>>{
              {"temperature", options.temperature},
              {"many_heads", has_heads},
              {"has_mask", has_mask},
              {"writes", lesson.uses("new-tokens")},
-             {"projected", projects && bench.trace.speaks_of("Q")},
+             {"projected", projects},
              {"split", has_split},
              {"in_heads", formula::has(axes, "head") || formula::has(axes, "kv_head")},
              {"joined", has("concat")},
@@ -102,6 +103,11 @@ class StepMistakes {
     if (mistake.constant && !solve(mistake)) return std::nullopt;
     for (const auto& condition : mistake.conditions)
       if (!holds(mistake, condition)) return std::nullopt;
+    if (step_.row) {
+      const auto row = sheet().row_of(formula(mistake), step_.row->axis, step_.row->place);
+      return attn::AnyTensor(
+          attn::TensorView{attn::Dtype::float64, {row.shape().begin(), row.shape().end()}, row.data()});
+    }
     const auto view = sheet().value(formula(mistake));
     return attn::AnyTensor(
         attn::TensorView{view.is_truth ? attn::Dtype::boolean : attn::Dtype::float64, view.shape, view.data});
@@ -194,6 +200,12 @@ class StepMistakes {
       return {true, static_cast<double>(axis->second)};
     const auto meant = settled(formula::name(name));
     if (meant->op == formula::Op::number) return {true, meant->number};
+    if (meant->op == formula::Op::call || meant->op == formula::Op::over) {
+      const auto operands = formula::operands(meant);
+      return {std::all_of(operands.begin(), operands.end(),
+                          [&](const auto& one) { return sheet.find(one) != nullptr || sheet.has_axis(one); }),
+              std::nullopt};
+    }
     if (sheet.has_axis(meant->name)) return {true, static_cast<double>(sheet.size_of(meant->name))};
     const auto* tensor = sheet.find(meant->name);
     if (meant->op == formula::Op::entry && tensor != nullptr) read_.insert({name, meant});
@@ -267,10 +279,14 @@ class StepMistakes {
     constexpr int most_secants = 40;
     constexpr double unit = 1e-14;
     const auto& [name, varies, none] = *mistake.constant;
-    formula::Axes axes;
+    formula::Axes axes, along;
+    for (const auto& one : varies) along.push_back(settled(formula::name(one))->name);
+    if (std::any_of(along.begin(), along.end(),
+                    [&](const auto& one) { return !formula::has(step_.definition.axes, one); }))
+      return false;
     for (const auto& axis : step_.definition.axes) {
-      const bool is_last = std::none_of(varies.begin(), varies.end(),
-                                        [&](const auto& one) { return !formula::has(axes, one); });
+      const bool is_last =
+          std::none_of(along.begin(), along.end(), [&](const auto& one) { return !formula::has(axes, one); });
       if (is_last) break;
       axes.push_back(axis);
     }

@@ -10,6 +10,12 @@
 
 namespace lessons {
 
+/// Of a step that is computed place by place (formula::Recurrence), the place that it has come to.
+struct RowPlace {
+  std::string axis;
+  std::size_t place = 0;
+};
+
 /// A step of a run and all that is known when it is computed.
 struct StepOnSheet {
   std::string name;                ///< as documents name it: "masked"; data may have either name
@@ -17,6 +23,7 @@ struct StepOnSheet {
   std::shared_ptr<const formula::Sheet> sheet;
   /// What a formula of a document says on the sheet; none where it is the same.
   std::function<formula::Expr(const formula::Expr&)> settled{};
+  std::shared_ptr<const RowPlace> row{};  ///< mistakes make that row alone; null where they make all
 };
 
 /// The mistakes in a step that data/mistakes/ has formulas of, as far as the run has the names in them.

@@ -1,13 +1,19 @@
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lessons/documents/declared_inputs.hpp"
+#include "lessons/documents/step_mistakes.hpp"
 #include "lessons/documents/wording.hpp"
 #include "trace/mistake.hpp"
+#include "trace/recurrence.hpp"
 
 namespace lessons {
 
@@ -27,8 +33,9 @@ class Steps {
   const DeclaredInputs& inputs() const { return inputs_; }
 
   /// Shows the formulas and inputs of a section; where it is left out, their names stand for what they would
-  /// change.
-  void tell(const Section& section);
+  /// change. A formula that takes steps of the sections to come is computed together with them, place by
+  /// place.
+  void tell(const Section& section, std::span<const Section> to_come);
 
   /// Draws the way to the steps that `flow` names, to those of `results` or to the last one, through the
   /// sections to come.
@@ -37,6 +44,9 @@ class Steps {
 
   /// The note on what --define says.
   void tell_definitions() const;
+
+  /// Drops the numbers of large steps of which no section behind that one speaks.
+  void drop_unneeded(const std::vector<Section>& sections, std::size_t told);
 
   /// The steps that no page shows.
   const std::set<std::string>& hidden() const { return hidden_; }
@@ -47,9 +57,50 @@ class Steps {
  private:
   void tell_input(const Section& section, const document::Block& block);
   void tell_made(const Section& section, const document::Block& block, const document::Call& function);
+  /// What the page has for the formula of a section; nothing where the formula itself stands there.
+  std::string written_in(const Section& section) const;
   attn::About about_input(const Section& section, const document::Block& block) const;
   void tell_step(const Section& section, const document::Block& formula);
   void add_words(attn::About& about, const Section& section, const formula::Definition& definition) const;
+
+  /// A step that is computed together with others.
+  struct Member {
+    const Section* section;
+    const document::Block* formula;
+    formula::Definition definition{"", {}, 0.0};
+    formula::Expr in_document = 0.0;
+    bool is_defined_anew = false;
+  };
+
+  /// This formula and those of the sections to come that have to be computed together, because each takes one
+  /// that stands behind it, or itself; none where it takes none.
+  std::vector<Member> together_with(const Section& section, const document::Block& formula,
+                                    std::span<const Section> to_come) const;
+
+  /// The steps of the document that a settled formula takes and that the run does not have yet.
+  void add_unknown_steps(std::set<std::string>& names, const formula::Expr& x,
+                         const std::string& prefix) const;
+
+  /// Those that the gradient of a step of a recurrence takes.
+  void add_unknown_gradients(std::set<std::string>& names, const std::string& of,
+                             const std::string& prefix) const;
+
+  void compute(std::vector<Member> members);
+
+  /// The mistakes in the row of a step that `row` has come to.
+  static attn::Mistakes in_row(const attn::Mistakes& mistakes, const RowPlace& row,
+                               const formula::Definition& step);
+
+  /// Shows a step that was computed together with others.
+  void tell_computed(const Section& section, const Member& member, attn::Recurrence& rows);
+
+  /// Finds the formula behind somebody's numbers of a step.
+  std::function<std::string(const attn::AnyTensor& theirs)> explained(
+      const formula::Definition& definition) const;
+
+  /// What the trace says of a step.
+  attn::About about_step(const Section& section, const formula::Definition& definition,
+                         const formula::Expr& in_document, bool is_defined_anew) const;
 
   /// The formula of a step as the document has it.
   formula::Definition definition_of(const document::Block& formula, const Scope& scope);
@@ -75,7 +126,7 @@ class Steps {
   /// Other ways to compute a step, which the data and the lesson's code have; asked only where somebody
   /// watches.
   attn::Mistakes mistakes_of(const std::string& step, const formula::Definition& definition,
-                             const Scope& scope);
+                             const Scope& scope, std::shared_ptr<const RowPlace> row = {});
 
   /// What the mistakes in hidden steps make of one that takes them.
   attn::Mistakes carried_into(const formula::Definition& definition) const;
@@ -98,6 +149,9 @@ class Steps {
   /// Whether all numbers that a formula starts from are shown.
   bool starts_from_shown(const formula::Expr& x) const;
 
+  /// How many numbers an entry is worked out from, all hidden steps written out.
+  double terms_of(const formula::Expr& x) const;
+
   /// The tensors that a formula takes, and for a hidden one those that it is made of.
   std::vector<std::string> shown_operands(const formula::Expr& x) const;
 
@@ -116,7 +170,9 @@ class Steps {
   std::set<std::string> hidden_;
   std::map<std::string, std::vector<std::string>> made_;  ///< by functions, from these tensors
   std::map<std::string, attn::Mistakes> mistakes_of_hidden_;
-  std::set<std::string> defined_;  ///< steps that --define gave other formulas
+  std::map<std::string, std::pair<Member, std::shared_ptr<attn::Recurrence>>> computed_;  ///< place by place
+  std::set<std::string> defined_;                     ///< steps that --define gave other formulas
+  std::map<std::string, std::size_t> last_mentions_;  ///< once there are large steps
 };
 
 }  // namespace lessons

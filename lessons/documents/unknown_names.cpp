@@ -13,6 +13,7 @@
 #include "formula/parse.hpp"
 #include "lessons/documents/claim.hpp"
 #include "lessons/documents/documents.hpp"
+#include "lessons/documents/repetition.hpp"
 #include "lessons/workbench/options.hpp"
 
 namespace lessons {
@@ -40,10 +41,10 @@ class KnownNames {
 
   bool has(const std::string& name) const {
     constexpr std::string_view given = "=given";
+    if (option_in_formulas({}, name)) return true;
     if (name.ends_with(given)) return has(name.substr(0, name.size() - given.size()));
     const auto of_format = name.substr(name.rfind('/') + 1);
-    return names_.count(name) > 0 || option_in_formulas({}, name).has_value() ||
-           of_formats.count(of_format) > 0;
+    return names_.count(name) > 0 || of_formats.count(of_format) > 0 || is_repeated(name);
   }
 
   std::vector<std::string> all() const { return {names_.begin(), names_.end()}; }
@@ -63,6 +64,7 @@ class KnownNames {
         for (const auto& branch : block.choice->branches) add_parts(branch.content);
       if (block.kind != Kind::use) continue;
       const auto& part = part_used_by(block);
+      if (const auto repetition = repetition_of(block)) names_.insert(repetition->counter);
       add_front(part);
       add_parts(part.blocks);
       for (const auto& argument : block.call.arguments)
@@ -73,10 +75,33 @@ class KnownNames {
     }
   }
 
-  inline static const std::set<std::string> of_formats = {"unit_roundoff", "largest_number",
-                                                          "exp_overflows_above", "exp_vanishes_below"};
-  std::set<std::string> names_ = {"trained", "batched",    "padded",  "words", "has_mask", "set",
-                                  "defined", "many_heads", "lengths", "batch", "rounding", "given"};
+  /// The name with # for each number and formula in it.
+  static std::string in_any_repetition(const std::string& name) {
+    std::string result;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+      const bool is_digit = name[i] >= '0' && name[i] <= '9';
+      if (name[i] == '{') i = std::min(formula::closing_brace(name, i), name.size());
+      const bool is_number = is_digit || (i < name.size() && name[i] == '}');
+      if (!is_number)
+        result += name[i];
+      else if (!result.ends_with('#'))
+        result += '#';
+    }
+    return result;
+  }
+
+  /// Whether it is `hop=1/m` or `hop={last}/m` of a step that is there as `hop={hop}/m`.
+  bool is_repeated(const std::string& name) const {
+    return std::any_of(names_.begin(), names_.end(), [&](const std::string& known) {
+      return formula::has_formulas(known) && in_any_repetition(known) == in_any_repetition(name);
+    });
+  }
+
+  inline static const std::set<std::string> of_formats = {
+      "unit_roundoff", "largest_number", "exp_overflows_above", "exp_vanishes_below", "bytes"};
+  std::set<std::string> names_ = {"trained",  "batched", "padded",     "words",   "has_mask",
+                                  "set",      "defined", "many_heads", "lengths", "batch",
+                                  "rounding", "given",   "drawn"};
 };
 
 /// Goes through all that a document says.
@@ -124,10 +149,22 @@ class Search {
 
   void require(const std::string& name, const document::Place& place) {
     if (!is_in_prose_) used_.insert(name);
+    formula::with_values(name, [&](const formula::Expr& x) {
+      look_into(std::optional(x), place);
+      return 0.0;
+    });
     if (known_.has(name)) return;
-    const auto meant = attn::valid_instead_of(name, known_.all());
+    constexpr std::size_t most = 20;
+    auto valid = known_.all();
+    const bool are_many = valid.size() > most;
+    std::stable_sort(valid.begin(), valid.end(), [&](const auto& a, const auto& b) {
+      return attn::edit_distance(name, a) < attn::edit_distance(name, b);
+    });
+    if (are_many) valid.resize(most);
     found.push_back(
-        document::Error(place, fmt::format("{} is no tensor, axis or option; {}", name, meant)).what());
+        document::Error(place, fmt::format("{} is no tensor, axis or option; {}{}", name,
+                                           attn::valid_instead_of(name, valid), are_many ? ", …" : ""))
+            .what());
   }
 
   void look_into(const std::optional<formula::Expr>& x, const document::Place& place) {

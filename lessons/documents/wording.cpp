@@ -29,11 +29,13 @@ std::string Wording::paragraphs(const Section& section, bool short_page) const {
 }
 
 template <class Tell>
-void Wording::for_each(const document::Source& axis, std::size_t most, const Tell& tell) const {
+void Wording::for_each(const document::Source& axis, const Scope& scope, std::size_t most,
+                       const Tell& tell) const {
   if (axis.text().empty()) return tell(true);
-  const auto length = at_place(axis, [&] { return meanings_.sheet().size_of(axis.text()); });
+  const auto name = at_place(axis, [&] { return meanings_.name_in(axis.text(), scope); });
+  const auto length = at_place(axis, [&] { return meanings_.sheet().size_of(name); });
   for (const auto& place : places_shown(length, most))
-    place ? meanings_.at(axis.text(), *place, [&] { tell(true); }) : tell(false);
+    place ? meanings_.at(name, *place, [&] { tell(true); }) : tell(false);
 }
 
 std::string Wording::drawn(const document::Block& fence, const Scope& scope) const {
@@ -79,7 +81,7 @@ std::string Wording::table_of(const std::vector<document::Row>& rows, const Scop
     for (auto most = most_places; most >= fewest; --most) {
       std::vector<Line> lines;
       for (const auto& row : rows)
-        for_each(row.each, most_places, [&](bool is_shown) {
+        for_each(row.each, scope, most_places, [&](bool is_shown) {
           lines.push_back(is_shown ? line_of(row, scope, most, widest) : Line{"…"});
         });
       table = in_columns(without_empty_columns(std::move(lines)));
@@ -95,7 +97,7 @@ Wording::Line Wording::line_of(const document::Row& row, const Scope& scope, std
   Line line;
   for (const auto& cell : row.cells) {
     const auto width = cell.each.text().empty() ? widest : std::min(widest, widest_of_many);
-    for_each(cell.each, most_columns, [&](bool is_shown) {
+    for_each(cell.each, scope, most_columns, [&](bool is_shown) {
       line.push_back(is_shown ? attn::shorten(text_of(cell.prose, scope), width) : "…");
     });
   }
@@ -140,16 +142,17 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
     throw document::Error(place, fmt::format("{} of what? It stands alone", call.name));
   const auto& first = call.arguments.front();
   if (call.name == "call") return this->call(first, place, event);
-  if (call.name == "shape") return shape(first);
+  if (call.name == "shape") return shape(argument(0), scope);
+  const auto axis = meanings_.name_in(first, scope);
   if (call.name == "token" && call.arguments.size() == 1)
-    return meanings_.label(first, meanings_.place_on_page(first));
+    return meanings_.label(axis, meanings_.place_on_page(axis));
   if (call.name == "token") {
     const auto place_of_token = argument(1);
     const bool is_of_other_axis = place_of_token->name == "argmax" && place_of_token->axis != first;
     if (is_of_other_axis)
       throw document::Error(place, fmt::format("argmax({}) is no place along {}; valid: argmax({})",
                                                place_of_token->axis, first, first));
-    return meanings_.label(first, static_cast<std::size_t>(meanings_.number(place_of_token, scope)));
+    return meanings_.label(axis, static_cast<std::size_t>(meanings_.number(place_of_token, scope)));
   }
   throw document::Error(place, fmt::format("{} is no function; valid: token, list, shape, call", call.name));
 }
@@ -157,7 +160,8 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
 std::string Wording::list_of(const document::Piece& piece, const Scope& scope) const {
   const auto& of = piece.call->arguments;
   if (of.size() != 2) throw document::Error(piece.place, "list of what? valid: {list(key) weights}");
-  const auto numbers = meanings_.numbers_along(of[0], document::read_formula(piece.place, of[1]), scope);
+  const auto numbers = meanings_.numbers_along(meanings_.name_in(of[0], scope),
+                                               document::read_formula(piece.place, of[1]), scope);
   const auto format = fmt::format("{{:{}}}", piece.format.empty() ? ".4f" : piece.format);
   std::vector<std::string> shown;
   for (const auto& place : places_shown(numbers.size(), most_places))
@@ -174,8 +178,8 @@ std::string Wording::call(const std::string& function, const document::Place& pl
   return remark(*event);
 }
 
-std::string Wording::shape(const std::string& name) const {
-  const auto& tensor = meanings_.sheet().tensor(name);
+std::string Wording::shape(const formula::Expr& name, const Scope& scope) const {
+  const auto& tensor = meanings_.sheet().form(meanings_.settled(name, scope)->name);
   const bool has_batch = formula::has(tensor.axes, Meanings::batch);  // in front of the others
   return attn::to_string(attn::Shape(tensor.shape.begin() + has_batch, tensor.shape.end()));
 }

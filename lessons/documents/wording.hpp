@@ -38,14 +38,14 @@ class Wording {
   /// Calls `tell(true)` at each entry of an axis that is shown, and `tell(false)` in the place of those that
   /// are not; once where there is no axis.
   template <class Tell>
-  void for_each(const document::Source& axis, std::size_t most, const Tell& tell) const;
+  void for_each(const document::Source& axis, const Scope& scope, std::size_t most, const Tell& tell) const;
 
   std::string number_of(const document::Piece& piece, const Scope& scope) const;
   std::string list_of(const document::Piece& piece, const Scope& scope) const;
   std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
                       const attn::Event* event) const;
   std::string call(const std::string& function, const document::Place& place, const attn::Event* event) const;
-  std::string shape(const std::string& tensor) const;
+  std::string shape(const formula::Expr& tensor, const Scope& scope) const;
 
   Meanings& meanings_;
   const Functions& functions_;

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "attn/ops/measure.hpp"
 #include "attn/text/width.hpp"
 
 namespace lessons {
@@ -139,21 +139,21 @@ Growth growth_of(std::string_view variant, const Options& options) {
 
 std::string comparison_table(const VariantBench& on) {
   std::int64_t most_adds = 0, most_bytes = 0;
-  for (const auto& [variant, cost, error] : on.shown) {
-    most_adds = std::max(most_adds, cost.multiply_adds);
-    most_bytes = std::max(most_bytes, cost.score_bytes);
+  for (const auto& one : on.shown) {
+    most_adds = std::max(most_adds, one.cost.multiply_adds);
+    most_bytes = std::max(most_bytes, one.cost.score_bytes);
   }
   const auto adds = std::max<std::size_t>(12, std::to_string(most_adds).size() + 3);
   const auto bytes = std::max<std::size_t>(9, std::to_string(most_bytes).size() + 3);
-  std::string table = fmt::format("{:<11}{:>7}{:>{}}{:>7}{:>{}}{:>7}", "", "error", "mult-adds", adds, "grow",
-                                  "bytes", bytes, "grow");
-  for (const auto& [variant, cost, error] : by_kind(on.shown)) {
+  std::string table = fmt::format("{:<11}{:>7}{:>10}{:>{}}{:>7}{:>{}}{:>7}", "", "error", "relative",
+                                  "mult-adds", adds, "grow", "bytes", bytes, "grow");
+  for (const auto& [variant, cost, error, relative] : by_kind(on.shown)) {
     const bool is_exact = error == 0.0 && is_exact_variant(variant);
     const auto grows = growth_of(variant, on.bench.options);
-    table += fmt::format("\n{:<11}{:>7}{:>{}}{}{:>{}}{}", variant,
-                         is_exact ? "exact" : fmt::format("{:.4f}", error), cost.multiply_adds, adds,
-                         attn::pad_left(grows.multiply_adds, 7), cost.score_bytes, bytes,
-                         attn::pad_left(grows.bytes, 7));
+    const auto shown = [&](double number) { return is_exact ? "exact" : fmt::format("{:.4f}", number); };
+    table += fmt::format("\n{:<11}{:>7}{:>10}{:>{}}{}{:>{}}{}", variant, shown(error), shown(relative),
+                         cost.multiply_adds, adds, attn::pad_left(grows.multiply_adds, 7), cost.score_bytes,
+                         bytes, attn::pad_left(grows.bytes, 7));
   }
   return table;
 }
@@ -229,27 +229,62 @@ std::string table_of_counts(const VariantBench& on, std::string_view shown, bool
 }
 
 /// How the table is read.
-std::string words_on_columns(const VariantBench& on) {
-  return fmt::format(
-      "error      largest difference from full's output, whose largest is {:.4f}\n"
-      "mult-adds  the products that go into sums, counted in the lab's own loops\n"
-      "bytes      the most that scores (linear, performer: sums) take at a time\n"
-      "grow       with the number of words n: as n², as n, or not at all (1)",
-      attn::max_abs(on.full));
-}
+constexpr const char* words_on_columns =
+    "error      largest difference from full's output; relative: over its largest\n"
+    "mult-adds  the products that go into sums, counted in the lab's own loops\n"
+    "bytes      the most that scores (linear, performer: sums) take at a time\n"
+    "grow       with the number of words n: as n², as n, or not at all (1)\n\n";
 
 }  // namespace
 
-void compare_variants(const VariantBench& on, std::string_view shown) {
-  auto& trace = on.bench.trace;
+void show_variants(const VariantBench& on) {
   const bool has_others = on.shown.size() > 2;
-  trace.note("variants",
-             has_others ? "What each variant does (--variant NAME works it out)" : "What the variant does",
-             "", list_of_variants(on, on.shown));
-  trace.note("comparison", "Side by side", "", words_on_columns(on) + "\n\n" + comparison_table(on));
-  trace.note("counts", "Where these numbers come from", "", table_of_counts(on, shown, true));
+  on.bench.trace.note(
+      "variants",
+      has_others ? "What each variant does (--variant NAME works it out)" : "What the variant does", "",
+      list_of_variants(on, on.shown));
+}
+
+void compare_variants(const VariantBench& on) {
+  auto& trace = on.bench.trace;
+  trace.note("comparison", "Side by side", "", words_on_columns + comparison_table(on));
+  const auto shown = by_kind(on.shown);
+  std::vector<std::string> variants, errors_of, costs_of;
+  attn::Tensor<2> errors({shown.size(), 2});
+  attn::Integers<2> costs({shown.size(), 2});
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const auto& [variant, cost, error, relative] = shown[i];
+    variants.push_back(variant);
+    if (variant != "full")
+      for (const char* name : {"/error", "/relative_error"}) errors_of.push_back(variant + name);
+    for (const char* name : {"/multiply_adds", "/score_bytes"}) costs_of.push_back(variant + name);
+    errors(i, 0) = error;
+    errors(i, 1) = relative;
+    costs(i, 0) = cost.multiply_adds;
+    costs(i, 1) = cost.score_bytes;
+  }
+  trace.label("variant", {{variants}});
+  const auto show = [&](const std::string& what, const std::vector<std::string>& from,
+                        const std::vector<std::string>& measures, auto numbers) {
+    trace.label("measure", {{measures}});
+    trace.step({.id = "comparison/" + what,
+                .title = fmt::format("The {} of the table side by side", what),
+                .from = from,
+                .axes = {"variant", "measure"}},
+               std::move(numbers));
+  };
+  show("errors", errors_of, {"error", "relative"}, std::move(errors));
+  show("costs", costs_of, {"mult-adds", "bytes"}, std::move(costs));
+}
+
+void show_counts(const VariantBench& on, std::string_view shown) {
+  on.bench.trace.note("counts", "Where these numbers come from", "", table_of_counts(on, shown, true));
+}
+
+void show_other_counts(const VariantBench& on, std::string_view shown) {
   const auto others = table_of_counts(on, shown, false);
-  if (!others.empty()) trace.note("other-counts", "Where the numbers of others come from", "", others);
+  if (!others.empty())
+    on.bench.trace.note("other-counts", "Where the numbers of others come from", "", others);
 }
 
 }  // namespace lessons

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fast/visibility.hpp"
@@ -14,19 +16,21 @@ namespace lessons {
 struct VariantResult {
   std::string variant;
   attn::Cost cost;
-  double error = 0.0;
+  double error = 0.0, relative_error = 0.0;
 };
 
 /// What the variants of attention are shown on and measured against.
 struct VariantBench {
   Workbench& bench;
-  Tensor<2> Q, K, V;                       ///< [query×d_k], [key×d_k], [key×d_v]
-  KeyLists visible;                        ///< the pairs of full attention: all, or none that look ahead
-  Tensor<2> full;                          ///< its output, [query×d_v]
-  double magnitude;                        ///< of what rounding is relative to
-  std::optional<Mask<2>> pattern_of_file;  ///< for sparse attention, [query×key]
-  std::vector<VariantResult> shown;        ///< full attention and the variants so far
-  std::vector<std::pair<std::string, Mask<2>>> patterns;  ///< of the variants that are a choice of pairs
+  Tensor<2> Q, K, V;                   ///< [query×d_k], [key×d_k], [key×d_v]
+  KeyLists visible;                    ///< the pairs of full attention: all, or none that look ahead
+  double magnitude;                    ///< of what rounding is relative to
+  std::vector<VariantResult> shown{};  ///< full attention and the variants so far
+
+  /// Once somebody asked for them: what flash attention gave and took, and the output of attention under the
+  /// mask `visible`.
+  std::optional<std::pair<Tensor<2>, attn::Cost>> tiles{};
+  std::optional<Tensor<2>> masked{};
 
   std::size_t n() const { return Q.shape(0); }
   bool causal() const { return bench.options.causal; }
@@ -41,80 +45,50 @@ struct VariantBench {
   std::string bytes_of(std::size_t count, const std::string& what) const;
 };
 
-/// The note `VARIANT/code`: the variant in NumPy.
-void show_code(VariantBench& on, const std::string& variant, const std::vector<std::string>& lines);
-
-/// What a variant took, in words.
-struct CostWords {
-  std::string multiply_adds;  ///< the sum that gives the number of multiply-adds
-  std::string score_bytes;    ///< what was held
-  std::string reference = "full/output";
-  std::optional<attn::Worked> worked_multiply_adds{}, worked_score_bytes{};
-};
-
-/// What takes no index: a number on its own.
-attn::WorkedOut worked_number_of(const std::optional<attn::Worked>& number);
-
-/// pairs · (d_k + d_v), and `count` numbers of the run's dtype in bytes.
-attn::Worked worked_pairs(const VariantBench& on, std::size_t pairs);
-attn::Worked worked_bytes(const VariantBench& on, attn::Worked count);
-
-/// qᵢ · kⱼ / √d_k.
-attn::WorkedOut worked_pair_scores(attn::Known<2> Q, attn::Known<2> K);
-
-/// softmax of the scores, products of d_k numbers, of the listed keys, and Σⱼ weightᵢⱼ vⱼ over them; 0 where
-/// there are none.
-attn::WorkedOut worked_weights_of_pairs(attn::WorkedOut scores, const KeyLists& keys, std::size_t n_k,
-                                        std::size_t d_k);
-attn::WorkedOut worked_mixtures(attn::WorkedOut weights, attn::WorkedOut V, const KeyLists& keys);
-
-/// The output at once: Σⱼ exp(scoreᵢⱼ) vⱼ / Σⱼ exp(scoreᵢⱼ) over the listed keys.
-attn::WorkedOut worked_attention(attn::WorkedOut scores, attn::WorkedOut V, const KeyLists& keys,
-                                 std::size_t d_k);
-
-/// Shows `VARIANT/error` of the step `VARIANT/output` against `reference`, `/multiply_adds` and
-/// `/score_bytes`, and keeps them for the comparison. An error that rounding alone explains is shown as 0.
-void show_result(VariantBench& on, const std::string& variant, const CostWords& words,
-                 const Tensor<2>& output, const attn::Cost& cost, const Tensor<2>& reference);
-
 /// Throws std::invalid_argument, with both shapes, unless Q [batch…×n_q×d_k], K [batch…×n_k×d_k] and
 /// V [batch…×n_k×d_v] fit. Q may have other heads than K and V: what these may be, the caller says.
 template <std::size_t N>
 void require_fitting(const std::string& op, const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V);
 
-/// softmax(q kᵀ / √d_k) of each query over its listed keys, laid out [query×key] with 0 where nothing is
-/// computed.
-Tensor<2> weights_of_pairs(const Tensor<2>& Q, const Tensor<2>& K, const KeyLists& keys,
-                           CostCounter& counter);
+/// The keys that each of some queries sees.
+using ListsOfKeys = std::span<const std::vector<std::size_t>>;
 
-/// Σ weight · v of each query over its listed keys: [query×d_v].
-Tensor<2> mixtures_of_values(const Tensor<2>& weights, const Tensor<2>& V, const KeyLists& keys,
-                             CostCounter& counter);
+/// softmax(q kᵀ / √d_k) V of as many queries as there are lists, from `first_query` on, over their listed
+/// keys: the rows `output` [query×d_v]. Each is recorded as computed from its keys in one operation.
+void attend_to_listed(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const ListsOfKeys& keys,
+                      std::size_t first_query, CostCounter& counter, double* output);
 
-/// Records that the output of token first_query + i is computed from the keys of query i in one operation.
-void record_operations(const KeyLists& keys, std::size_t first_query, CostCounter& counter);
+/// The output of scaled dot-product attention under a mask [query×key].
+Tensor<2> output_under(const VariantBench& on, const Mask<2>& mask);
 
-/// The largest difference of an output from that of scaled dot-product attention under a mask [query×key].
-double difference_from_masked(const VariantBench& on, const Tensor<2>& output, const Mask<2>& mask);
-
-/// Claims that the output is that of scaled dot-product attention under a mask [query×key].
+/// Claims that these outputs are that of scaled dot-product attention under a mask, which is `masked`.
 void claim_equals_masked(VariantBench& on, const std::string& id, const std::string& claim,
-                         const Tensor<2>& output, const Mask<2>& mask);
+                         const std::vector<Tensor<2>>& outputs, const Tensor<2>& masked);
+
+/// The same of the mask of full attention.
+void claim_equals_masked(VariantBench& on, const std::string& id, const std::string& claim,
+                         const std::vector<Tensor<2>>& outputs);
 
 /// Claims, in these words, that the fastest kernel of exact attention gives `VARIANT/output`, too.
 void claim_equals_exact_kernel(VariantBench& on, const std::string& variant, const std::string& claim,
                                const Tensor<2>& output, const attn::fast::Visibility& visible);
 
-/// The variants, in the order of the lesson. Each shows what it computes and what it leaves out, and claims
-/// what it promises.
-void show_local(VariantBench& on);
-void show_sliding(VariantBench& on);
-void show_sparse(VariantBench& on);
-void show_linear(VariantBench& on);
-void show_chunked(VariantBench& on);
-void show_flash(VariantBench& on);
-void show_linformer(VariantBench& on);
-void show_performer(VariantBench& on);
-void show_gqa(VariantBench& on);
+/// φ(Q) and φ(K) of a variant.
+struct Features {
+  std::string variant;
+  Tensor<2> phi_Q, phi_K;
+};
+
+/// Claims that the output of the lesson, and that of the code that sums the keys up, is `reference`, that of
+/// all weights that the features amount to; or says why it does not apply to these features.
+void claim_equals_all_weights(VariantBench& on, const Features& features, const Tensor<2>& reference,
+                              const Tensor<2>& output);
+
+/// The same of causal linear attention and its recurrence.
+void claim_equals_recurrence(VariantBench& on, const Features& features, const Tensor<2>& output);
+
+/// The same of the fast kernel of linear attention.
+void claim_equals_linear_kernel(VariantBench& on, const std::string& variant, const Features& features,
+                                const Tensor<2>& output, bool causal);
 
 }  // namespace lessons

@@ -1,11 +1,7 @@
 #include "lessons/multihead/layout.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-
-#include "attn/text/width.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
@@ -66,33 +62,16 @@ std::string what_trained_heads_look_for(const attn::Event& weights) {
     ++queries;
     alike += strongest_in_row(weights, query) == strongest_in_row(weights, rows + query) ? 1 : 0;
   }
-  return fmt::format("{} This is head 0. Head 1 has the same strongest key in {}.",
-                     who_is_about_whom(weights),
-                     alike == queries ? "every row" : fmt::format("{} of {} rows", alike, queries));
+  return fmt::format(
+      "{} This is head 0, the only one that training told where to look. Head 1 has the same "
+      "strongest key in {}.",
+      who_is_about_whom(weights),
+      alike == queries ? "every row" : fmt::format("{} of {} rows", alike, queries));
 }
 
 std::string columns_of_weights(const Workbench& bench) {
   const auto h = bench.heads();
   return columns_of_head(bench, 0) + (h == 1 ? "" : "\n" + columns_of_head(bench, h - 1));
-}
-
-std::string reshape_alone(const Workbench& bench, const formula::View& Q) {
-  constexpr std::size_t most_rows = 3, most_numbers = 4;
-  const auto n = bench.plan.sentence.length(), h = bench.heads(), d_k = bench.d_k();
-  const auto tokens = bench.plan.sentence.labels().of(0);
-  std::vector<std::string> rows;
-  for (std::size_t row = 0; row < std::min(n, most_rows); ++row) {
-    const auto token = row / h, first = row % h * d_k;
-    std::string numbers;
-    for (std::size_t j = first; j < first + std::min(d_k, most_numbers); ++j)
-      numbers += fmt::format("{:9.4f}", Q.at({0, token, j}));
-    if (d_k > most_numbers) numbers += " …";
-    rows.push_back(fmt::format("{}{}   is Q[{}, {}…{}]",
-                               attn::pad_right(fmt::format("\"{}\" gets", attn::shorten(tokens[row], 8)), 15),
-                               numbers, attn::shorten(tokens[token], 8), first, first + d_k - 1));
-  }
-  if (n > most_rows) rows.push_back("…");
-  return fmt::format("{}", fmt::join(rows, "\n"));
 }
 
 }  // namespace lessons

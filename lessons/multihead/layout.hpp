@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "formula/sheet.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 /// Words and pictures of the lesson multihead that are no formulas.
@@ -11,9 +10,6 @@ namespace lessons {
 
 /// Which columns of the weights are those of head 0 and of the last head.
 std::string columns_of_weights(const Workbench& bench);
-
-/// The first rows that head 0 would get by a reshape of Q [batch×query×head·d_k] without a transpose.
-std::string reshape_alone(const Workbench& bench, const formula::View& Q);
 
 /// A query that looks at one word in head 0 and at another in head 1; of one head the largest share.
 std::string what_heads_disagree_on(const attn::Event& weights);

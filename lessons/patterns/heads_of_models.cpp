@@ -141,7 +141,7 @@ void show_heads_of_models(Workbench& bench) {
   trace.note(
       "models", "Heads of the lab's models, one of each other kind",
       "A head is named after its largest share, where that is more than a half. decoder and cross belong to "
-      "a translator. In decoder and induction a word sees none after it. These heads use one or two keys: "
+      "a translator. In decoder and induction a word sees none after it. All but the first use one or two keys: "
       "only where they look tells them apart. Layer 1 of induction finds the letter before. So layer 2 "
       "can find what came next the last time (lesson transformer-block).",
       table_of(one_of_each_kind(heads)));

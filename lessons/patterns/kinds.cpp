@@ -77,7 +77,7 @@ std::vector<std::string> other_than(HeadKind kind, const Tensor<4>& weights, std
 
 }  // namespace
 
-void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& largest) {
+void show_kinds(Workbench& bench, const Tensor<4>& weights, const std::vector<double>& largest) {
   constexpr std::size_t most_heads = 8;
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
   std::string other_way;
@@ -87,7 +87,7 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& lar
     const auto sample = i / heads;
     const auto& tokens = bench.plan.sentence.tokens[sample];
     const ReadByHead text = {tokens, tokens};
-    const auto measures = measure_head(weights, sample, i % heads, text, largest.data()[i]);
+    const auto measures = measure_head(weights, sample, i % heads, text, largest[i]);
     rows.push_back({(bench.plan.is_batched() ? fmt::format("sample {} ", sample) : "") +
                     (bench.options.heads ? fmt::format("head {}", i % heads) : std::string("weights"))});
     for (const auto share : {Measure::itself, Measure::before, Measure::after})

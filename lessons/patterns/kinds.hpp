@@ -16,6 +16,6 @@ std::string meanings_of(const std::vector<HeadKind>& kinds);
 
 /// What kind of head each is: whether it looks ahead, back, at one word …, by its weights
 /// [batch×head×query×key] and the largest entropy possible [batch×head].
-void show_kinds(Workbench& bench, const Tensor<4>& weights, const Tensor<2>& largest);
+void show_kinds(Workbench& bench, const Tensor<4>& weights, const std::vector<double>& largest);
 
 }  // namespace lessons

@@ -1,94 +1,21 @@
 #include "lessons/ring/ranks.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "trace/element_type.hpp"
 
 namespace lessons {
 
-double RingInputs::root() const {
-  return std::sqrt(static_cast<double>(d_k()));
-}
-
-Ranks::Ranks(attn::fast::Network& network, attn::fast::Order order, std::size_t n, attn::Dtype dtype)
-    : network_(network),
-      order_(order),
-      dtype_(dtype),
-      positions_(attn::fast::blocks_of(order, n, network.ranks())) {
-  network_.reset_counts();
-}
-
-bool Ranks::any_is_empty() const {
-  return std::any_of(positions_.begin(), positions_.end(), [](const auto& rows) { return rows.empty(); });
-}
-
-template <class Number>
-void Ranks::share_numbers(std::vector<std::vector<Number>>& numbers) const {
-  std::vector<attn::fast::Network::Part> parts;
-  for (std::size_t rank = 0; rank < count(); ++rank)
-    if (!numbers[rank].empty())
-      parts.push_back({rank, numbers[rank].data(), numbers[rank].size() * sizeof(Number)});
-  network_.share(parts);
-}
-
-template <std::size_t N>
-void Ranks::share_rows(Tensor<N>& x) const {
-  if (network_.here().size() == count()) return;
-  std::vector<std::vector<double>> rows;
-  for (const auto& positions : positions_) rows.push_back(take_rows(x, positions));
-  share_numbers(rows);
-  for (std::size_t rank = 0; rank < count(); ++rank) put_rows(x, positions_[rank], rows[rank]);
-}
-
-Integers<1> Ranks::bytes_sent() const {
-  std::vector<std::vector<std::int64_t>> sent(count(), std::vector<std::int64_t>(1));
-  each_here([&](std::size_t rank) { sent[rank][0] = static_cast<std::int64_t>(network_.bytes_sent(rank)); });
-  share_numbers(sent);
-  auto bytes = Integers<1>::from_shape({count()});
-  for (std::size_t rank = 0; rank < count(); ++rank) bytes(rank) = sent[rank][0];
-  return bytes;
-}
-
 namespace {
 
-/// Calls `visit` with where each of these rows of x [batch×head×row…] begins, and its length.
-template <std::size_t N, class Visitor>
-void each_row(const Tensor<N>& x, const Positions& rows, Visitor visit) {
-  std::size_t width = 1;
-  for (std::size_t axis = 3; axis < N; ++axis) width *= x.shape(axis);
-  for (std::size_t matrix = 0; matrix < x.shape(0) * x.shape(1); ++matrix)
-    for (const auto row : rows) visit((matrix * x.shape(2) + row) * width, width);
-}
-
-}  // namespace
-
-template <std::size_t N>
-std::vector<double> take_rows(const Tensor<N>& x, const Positions& rows) {
-  std::vector<double> numbers;
-  each_row(x, rows, [&](std::size_t begin, std::size_t width) {
-    numbers.insert(numbers.end(), x.data() + begin, x.data() + begin + width);
-  });
-  return numbers;
-}
-
-template <std::size_t N>
-void put_rows(Tensor<N>& x, const Positions& rows, const std::vector<double>& numbers) {
-  std::size_t next = 0;
-  each_row(x, rows, [&](std::size_t begin, std::size_t width) {
-    std::copy_n(numbers.data() + next, width, x.data() + begin);
-    next += width;
-  });
-}
-
+/// The numbers as a rank sends them, in the run's dtype.
 std::string bytes_of_numbers(const std::vector<double>& numbers, attn::Dtype dtype) {
   if (numbers.empty()) return {};
   return attn::encode({attn::Dtype::float64, {numbers.size()}, numbers.data()}, attn::element_type_of(dtype));
 }
 
+/// As another one reads them.
 std::vector<double> numbers_of_bytes(const std::string& bytes, attn::Dtype dtype) {
   const std::size_t count = bytes.size() / attn::item_size(dtype);
   if (count == 0) return {};
@@ -99,30 +26,95 @@ std::vector<double> numbers_of_bytes(const std::string& bytes, attn::Dtype dtype
   return {tensor.elements<double>(), tensor.elements<double>() + count};
 }
 
-RanksNetwork::RanksNetwork(const Plan& plan)
-    : local_(plan.network == nullptr ? attn::fast::local_network(*plan.options.ranks) : nullptr),
-      network_(plan.network == nullptr ? local_.get() : plan.network) {}
-
-attn::fast::Order order_of(const Options& options) {
-  for (const auto order : attn::fast::all_orders())
-    if (options.order == attn::fast::name_of(order)) return order;
-  return attn::fast::Order::contiguous;
+/// Calls `visit` with where each of these rows of x [batch×head×row…] begins, and its length.
+template <class Visitor>
+void each_row(const Tensor<4>& x, const Positions& rows, std::size_t first, std::size_t heads,
+              Visitor visit) {
+  if (heads == 0) heads = x.shape(1);
+  for (std::size_t sample = 0; sample < x.shape(0); ++sample)
+    for (std::size_t head = first; head < first + heads; ++head)
+      for (const auto row : rows)
+        visit(((sample * x.shape(1) + head) * x.shape(2) + row) * x.shape(3), x.shape(3));
 }
 
-std::vector<std::string> numbered(const char* what, std::size_t count) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < count; ++i) names.push_back(fmt::format("{} {}", what, i));
-  return names;
+}  // namespace
+
+Ranks::Ranks(attn::fast::Network& network, attn::fast::Order order, std::size_t n, attn::Dtype dtype)
+    : network_(network), dtype_(dtype), positions_(attn::fast::blocks_of(order, n, network.ranks())) {
+  network_.reset_counts();
 }
 
-#define INSTANTIATE(N)                                                        \
-  template void Ranks::share_rows(Tensor<N>&) const;                          \
-  template std::vector<double> take_rows(const Tensor<N>&, const Positions&); \
-  template void put_rows(Tensor<N>&, const Positions&, const std::vector<double>&);
-INSTANTIATE(3)
-INSTANTIATE(4)
-#undef INSTANTIATE
-template void Ranks::share_numbers(std::vector<std::vector<double>>&) const;
-template void Ranks::share_numbers(std::vector<std::vector<std::int64_t>>&) const;
+struct Ranks::Post {
+  std::vector<std::string> sent, received;
+};
+
+std::shared_ptr<Ranks::Post> Ranks::start(const std::vector<Letter>& letters) const {
+  auto post = std::make_shared<Post>();
+  post->sent.resize(letters.size());
+  post->received.resize(letters.size());
+  std::vector<attn::fast::Transfer> transfers;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const auto& [from, to, count, numbers] = letters[i];
+    const bool sends = network_.plays(from), receives = network_.plays(to);
+    if (sends) post->sent[i] = bytes_of_numbers(numbers, dtype_);
+    if (from == to) post->received[i] = post->sent[i];
+    if (from == to) continue;
+    if (receives) post->received[i].resize(count * attn::item_size(dtype_));
+    transfers.push_back({from, to, sends ? post->sent[i].data() : nullptr,
+                         receives ? post->received[i].data() : nullptr, count * attn::item_size(dtype_)});
+  }
+  network_.start(transfers);
+  return post;
+}
+
+void Ranks::finish(std::vector<Letter>& letters, Post& post) const {
+  network_.finish();
+  for (std::size_t i = 0; i < letters.size(); ++i)
+    letters[i].numbers =
+        network_.plays(letters[i].to) ? numbers_of_bytes(post.received[i], dtype_) : std::vector<double>();
+}
+
+void Ranks::share_rows(Tensor<4>& x) const {
+  if (network_.here().size() == count()) return;
+  std::vector<std::vector<double>> rows;
+  std::vector<attn::fast::Network::Part> parts;
+  for (const auto& positions : positions_) rows.push_back(take_rows(x, positions));
+  for (std::size_t rank = 0; rank < count(); ++rank)
+    if (!rows[rank].empty()) parts.push_back({rank, rows[rank].data(), rows[rank].size() * sizeof(double)});
+  network_.share(parts);
+  for (std::size_t rank = 0; rank < count(); ++rank) put_rows(x, positions_[rank], rows[rank]);
+}
+
+void Ranks::share(std::vector<std::int64_t>& numbers) const {
+  std::vector<attn::fast::Network::Part> parts;
+  for (std::size_t rank = 0; rank < count(); ++rank)
+    parts.push_back({rank, &numbers[rank], sizeof(std::int64_t)});
+  network_.share(parts);
+}
+
+std::vector<std::int64_t> Ranks::bytes_sent() const {
+  std::vector<std::int64_t> sent(count());
+  each_here([&](std::size_t rank) { sent[rank] = static_cast<std::int64_t>(network_.bytes_sent(rank)); });
+  share(sent);
+  return sent;
+}
+
+std::vector<double> take_rows(const Tensor<4>& x, const Positions& rows, std::size_t first,
+                              std::size_t heads) {
+  std::vector<double> numbers;
+  each_row(x, rows, first, heads, [&](std::size_t begin, std::size_t width) {
+    numbers.insert(numbers.end(), x.data() + begin, x.data() + begin + width);
+  });
+  return numbers;
+}
+
+void put_rows(Tensor<4>& x, const Positions& rows, const std::vector<double>& numbers, std::size_t first,
+              std::size_t heads) {
+  std::size_t next = 0;
+  each_row(x, rows, first, heads, [&](std::size_t begin, std::size_t width) {
+    std::copy_n(numbers.data() + next, width, x.data() + begin);
+    next += width;
+  });
+}
 
 }  // namespace lessons

@@ -28,7 +28,6 @@ struct RingInputs {
   bool sees(std::size_t sample, std::size_t query, std::size_t key) const {
     return !mask || (*mask)(sample, query, key);
   }
-  double root() const;  ///< √d_k
 };
 
 /// The ranks of a run and the tokens that each of them holds.
@@ -37,19 +36,11 @@ class Ranks {
   Ranks(attn::fast::Network& network, attn::fast::Order order, std::size_t n, attn::Dtype dtype);
 
   std::size_t count() const { return positions_.size(); }
-  attn::fast::Order order() const { return order_; }
-  const std::vector<Positions>& positions() const { return positions_; }
   const Positions& positions(std::size_t rank) const { return positions_[rank]; }
-  std::size_t next(std::size_t rank) const { return (rank + 1) % count(); }
   std::size_t owner(std::size_t rank, std::size_t hop) const {
     return attn::fast::owner_at_hop(rank, hop, count());
   }
-  /// Whether a rank holds no token.
-  bool any_is_empty() const;
-
   attn::fast::Network& network() const { return network_; }
-  attn::Dtype dtype() const { return dtype_; }
-  std::size_t item_size() const { return attn::item_size(dtype_); }
 
   /// Calls `visit` with each rank that this process plays.
   template <class Visitor>
@@ -57,48 +48,60 @@ class Ranks {
     for (std::size_t rank = network_.here().begin; rank < network_.here().end; ++rank) visit(rank);
   }
 
-  /// Makes the rows [batch×head×row…] of each rank's tokens known to all processes.
-  template <std::size_t N>
-  void share_rows(Tensor<N>& x) const;
+  /// Numbers on their way from one rank to another.
+  struct Letter {
+    std::size_t from, to, count;
+    std::vector<double> numbers{};  ///< known where `from` is played, and where `to` is after `deliver`
+  };
 
-  /// Makes what each rank has known to all processes: element `rank` of `numbers`, as many in each process.
-  template <class Number>
-  void share_numbers(std::vector<std::vector<Number>>& numbers) const;
+  /// Sends the letters, all that there are between any two ranks, in the run's dtype, and calls `meanwhile`
+  /// while they travel.
+  template <class Meanwhile>
+  void deliver(std::vector<Letter>& letters, Meanwhile meanwhile) const {
+    const auto sent = start(letters);
+    meanwhile();
+    finish(letters, *sent);
+  }
+
+  /// Makes the rows [batch×head×row…] of each rank's tokens known to all processes.
+  void share_rows(Tensor<4>& x) const;
+
+  /// Makes what each rank has known to all processes: element `rank` of `numbers`.
+  void share(std::vector<std::int64_t>& numbers) const;
 
   /// [rank] the bytes that each has sent since the network's counts began.
-  Integers<1> bytes_sent() const;
+  std::vector<std::int64_t> bytes_sent() const;
 
  private:
+  struct Post;
+  std::shared_ptr<Post> start(const std::vector<Letter>& letters) const;
+  void finish(std::vector<Letter>& letters, Post& sent) const;
+
   attn::fast::Network& network_;
-  attn::fast::Order order_;
   attn::Dtype dtype_;
   std::vector<Positions> positions_;
 };
 
-/// Some rows of x [batch×head×row…], one behind the other; and the inverse.
-template <std::size_t N>
-std::vector<double> take_rows(const Tensor<N>& x, const Positions& rows);
-template <std::size_t N>
-void put_rows(Tensor<N>& x, const Positions& rows, const std::vector<double>& numbers);
+/// Some rows of x [batch×head×row…], one behind the other; and the inverse. Of the heads from `first` on
+/// where it says how many.
+std::vector<double> take_rows(const Tensor<4>& x, const Positions& rows, std::size_t first = 0,
+                              std::size_t heads = 0);
+void put_rows(Tensor<4>& x, const Positions& rows, const std::vector<double>& numbers, std::size_t first = 0,
+              std::size_t heads = 0);
 
-/// The numbers as a rank sends them, in the run's dtype, and as another one reads them.
-std::string bytes_of_numbers(const std::vector<double>& numbers, attn::Dtype dtype);
-std::vector<double> numbers_of_bytes(const std::string& bytes, attn::Dtype dtype);
-
-/// The network of mpirun, or one whose ranks are all played here.
-class RanksNetwork {
- public:
-  explicit RanksNetwork(const Plan& plan);
-  attn::fast::Network& operator*() const { return *network_; }
-
- private:
-  std::unique_ptr<attn::fast::Network> local_;
-  attn::fast::Network* network_;
+/// What all ranks make of the inputs together.
+struct RingResult {
+  Tensor<4> output;                 ///< [batch×head×query×d_v]
+  std::vector<std::int64_t> bytes;  ///< [rank] sent
+  std::int64_t pairs;               ///< of a query and a key, computed by all ranks
 };
 
-attn::fast::Order order_of(const Options& options);
+/// Keys and values travel round the ring, and each rank merges what comes. Source: Liu, Zaharia & Abbeel
+/// 2023.
+RingResult go_round(const RingInputs& in, const Ranks& ranks);
 
-/// "rank 0", "rank 1", …
-std::vector<std::string> numbered(const char* what, std::size_t count);
+/// Each rank gives away its tokens of most heads for all tokens of a few, attends, and gives the outputs
+/// back. Source: Jacobs et al. 2023.
+RingResult exchange_heads(const RingInputs& in, const Ranks& ranks);
 
 }  // namespace lessons

@@ -1,31 +1,18 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "lessons/multihead.hpp"
 #include "lessons/workbench/workbench.hpp"
-#include "trace/recurrence.hpp"
 
 namespace lessons {
-
-/// Whether --attention is `name`: bahdanau, bahdanau-input, luong-dot, luong-general, luong-concat or
-/// multihead.
-bool attends_as(const Workbench& bench, const char* name);
 
 /// Whether the decoder attends before its cell makes the step, and the cell reads the context: Bahdanau's.
 bool attends_before_the_cell(const Options& options);
 
 /// Whether the word that is read asks together with the state before: bahdanau-input.
 bool asks_with_word(const Workbench& bench);
-
-/// Whether a small network with v_a compares query and state, in the step `energy`: bahdanau, bahdanau-input
-/// and luong-concat.
-bool compares_by_energy(const Workbench& bench);
-
-/// " + b_Q", with `prefix` before the name, where attention/b_Q is given, for `name` "Q".
-std::string plus_bias(const Workbench& bench, const std::string& name, const std::string& prefix = "");
 
 /// The weights of the attention between two LSTMs: those that the option `--attention` needs.
 struct SourceAttentionWeights {
@@ -39,9 +26,6 @@ struct SourceAttentionWeights {
   LinearMap k() const { return {*W_k, b_k}; }
   LinearMap a() const { return {*W_a, b_a}; }
 };
-
-/// The inputs `attention/…`, drawn in the order in which they stand above.
-SourceAttentionWeights draw_source_attention(Workbench& bench);
 
 /// The states of the encoder, ready for every query to come.
 struct Source {
@@ -57,20 +41,13 @@ Source prepare_source(const Workbench& bench, const Tensor<3>& states,
 
 /// [batch×head×target×source]; one head where there are none.
 struct SourceAttention {
-  Tensor<4> scores;
+  Tensor<4> scores, weights;
   Tensor<3> context;  ///< [batch×target×hidden]
 };
 
-/// From `scores` to `context`: states of the decoder, queries [batch×target×hidden] (bahdanau-input:
-/// with the word that is read behind them), attend to the source. A
-/// recurrence calls it with one query. `queries_before` are the states one step earlier, with which a
-/// classic mistake asks.
-SourceAttention attend_to_source(Workbench& bench, const Tensor<3>& queries, const Source& source,
-                                 const SourceAttentionWeights& weights,
-                                 const Tensor<3>* queries_before = nullptr);
-
-/// Says how the entries of `scores` to `context`, as a recurrence shows them, come about.
-void work_out_attention(Workbench& bench, attn::Recurrence& recurrence, const Source& source,
-                        const SourceAttentionWeights& weights);
+/// States of the decoder, queries [batch×target×hidden] (bahdanau-input: with the word that is read behind
+/// them), attend to the source, in the format of the workbench.
+SourceAttention attend_to_source(Workbench& mute, const Tensor<3>& queries, const Source& source,
+                                 const SourceAttentionWeights& weights);
 
 }  // namespace lessons

@@ -1,15 +1,12 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "lessons/seq2seq/lstm.hpp"
 
 namespace lessons {
-
-/// Numbers in a state of the decoder, and in one of the states that it attends to: `hidden`, or twice as many
-/// with --bidirectional.
-std::size_t state_width(const Workbench& bench);
 
 /// An LSTM that reads a sentence from the left and, with weights for it, another one that reads it from the
 /// right (Schuster & Paliwal 1997).
@@ -17,9 +14,6 @@ struct EncoderWeights {
   attn::LstmWeights forward;
   std::optional<attn::LstmWeights> reverse;
 };
-
-/// The inputs `encoder/…` and, with --bidirectional, `encoder/reverse/…`.
-EncoderWeights draw_encoder(Workbench& bench);
 
 /// What the encoder leaves to the decoder.
 struct Encoder {
@@ -33,13 +27,8 @@ struct Encoder {
   LstmState initial() const;
 };
 
-/// The words for the cell of the encoder that reads in this direction.
-LstmWords encoder_words(const Workbench& bench, Direction direction);
-
-/// From `encoder/i` to `encoder/h`, with --bidirectional `encoder/reverse/i` to `encoder/states` as well,
-/// then `decoder/s_0` and `decoder/c_0`. X is [batch×source×d_model], with `lengths[b]` real rows in sample
-/// b.
-Encoder encode(Workbench& bench, const Tensor<3>& X, const std::vector<std::size_t>& lengths,
+/// X is [batch×source×d_model], with `lengths[b]` real rows in sample b.
+Encoder encode(Workbench& mute, const Tensor<3>& X, const std::vector<std::size_t>& lengths,
                const EncoderWeights& weights);
 
 /// The id of the states that the decoder attends to.

@@ -1,19 +1,17 @@
 #include "lessons/seq2seq/other_query.hpp"
 
+#include <algorithm>
 #include <utility>
 
-#include "attn/ops/heads.hpp"
-#include "attn/ops/slice.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/decoder.hpp"
+#include "lessons/seq2seq/taught.hpp"
 #include "lessons/seq2seq/trained.hpp"
 #include "lessons/trained/said_of.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/silence.hpp"
 
 namespace lessons {
-
-extern const Lesson seq2seq;
 
 namespace {
 
@@ -43,12 +41,12 @@ Tensor<2> taught_weights(const attn::Model& model, const Options& texts) {
   Options options;
   options.model = texts.model;
   options.read_as = texts.read_as;
-  const ModelInputs inputs(seq2seq, model, options, texts);
+  const ModelInputs inputs(seq2seq_lesson(), model, options, texts);
   options.attention = said_of(model, "attention");
   options.bidirectional = true;
   options.hidden = inputs.number("hidden");
   options.d_model = inputs.number("d_model");
-  const Silence silence(seq2seq, options);
+  const Silence silence(seq2seq_lesson(), options);
   auto mute = silence.mute();
   const auto weights = decoder_weights(inputs);
   const auto lengths = inputs.source().lengths();
@@ -56,8 +54,11 @@ Tensor<2> taught_weights(const attn::Model& model, const Options& texts) {
                               encoder_weights(inputs));
   const auto source = prepare_source(mute, encoder.states, lengths, weights.attention);
   const auto X_target = inputs.rows(target_embedding, "target_words", after_start(inputs.target()));
-  return attn::sample(
-      attn::head(decode_taught(mute, X_target, encoder.initial(), source, weights).weights, 0), 0);
+  Tensor<2> rows({X_target.shape(1), encoder.states.shape(1)});
+  std::size_t t = 0;
+  for (const auto& step : decode_taught(mute, X_target, encoder.initial(), source, weights))
+    std::copy_n(&step.attention.weights(0, 0, 0, 0), rows.shape(1), &rows(t++, 0));
+  return rows;
 }
 
 }  // namespace

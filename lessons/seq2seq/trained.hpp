@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "attn/text/tokens.hpp"
-#include "lessons/seq2seq/decoder.hpp"
 #include "lessons/workbench/model.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 
@@ -20,6 +20,11 @@ void give_translation(ModelInputs& inputs);
 
 /// The same sentences with <s> in front, as the decoder reads them.
 attn::TokenBatch after_start(attn::TokenBatch batch);
+
+/// Sentences without a word yet.
+inline attn::TokenBatch nothing_read(std::size_t count) {
+  return {std::vector<std::vector<std::string>>(count)};
+}
 
 /// Whether the lesson writes by itself with a model, and so needs the vectors of all words: the input
 /// `target/embedding`.

@@ -197,9 +197,8 @@ std::string who_is_about_whom(const attn::Event& weights) {
   if (looks.size() > most) looks.resize(most);
   std::vector<std::string> said;
   for (const auto& look : looks)
-    said.push_back(fmt::format("\"{}\" {}at \"{}\" ({:.2f})", look.asks, said.empty() ? "looks " : "",
-                               look.answers, look.share));
-  return fmt::format("The model guesses which word each one is about, and can be wrong: {}.",
+    said.push_back(fmt::format("\"{}\" at \"{}\" ({:.2f})", look.asks, look.answers, look.share));
+  return fmt::format("Each word looks at the one that it is about, as the model guesses: {}.",
                      fmt::join(said, ", "));
 }
 

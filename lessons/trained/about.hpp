@@ -45,7 +45,7 @@ inline constexpr const char* where_X_comes_from =
     "One row a token. The model has two layers, and this is what the first one made of each word and its "
     "neighbours.";
 
-/// `The model guesses which word each one is about, and can be wrong: "it" looks at "animal" (0.98), …`: of a
+/// `Each word looks at the one that it is about, as the model guesses: "it" at "animal" (0.98), …`: of a
 /// table [query×key] the words that give more than half to another one, pronouns first, then the farthest;
 /// three at most.
 std::string who_is_about_whom(const attn::Event& weights);

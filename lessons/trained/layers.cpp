@@ -21,7 +21,7 @@
 
 namespace lessons {
 
-extern const Lesson patterns;
+const Lesson& patterns_lesson();
 
 namespace {
 
@@ -49,7 +49,7 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   const auto model = attn::shipped_model(of.model);
   Options options, texts;
   texts.sentence = {of.text};
-  const ModelInputs inputs(patterns, *model, options, texts);
+  const ModelInputs inputs(patterns_lesson(), *model, options, texts);
   const auto& tokens = inputs.sentence();
   const auto n = tokens.length(), layers = inputs.number("layers"), heads = inputs.number("heads");
   const bool is_causal = said_of(*model, "causal") == "true";
@@ -57,7 +57,7 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   if (layers > 1 && (said_of(*model, "norm") != "none" || inputs.number("d_ff") > 0))
     throw attn::Error(fmt::format("the model {} has more than attention between its layers", of.model));
   const auto visible = is_causal ? attn::repeat_mask(attn::causal_mask(n, n), 1) : Mask<3>({1, n, n}, true);
-  const Silence silence(patterns, heads);
+  const Silence silence(patterns_lesson(), heads);
   auto mute = silence.mute();
   Named x = {"X", inputs.encoded_words(tokens)};
   std::vector<LayerOfModel> all;
@@ -104,7 +104,7 @@ std::vector<LayerOfModel> read_translator() {
   const auto model = attn::shipped_model(translator);
   Options options, texts;
   texts.source = {sentence_to_translate};
-  const ModelInputs inputs(patterns, *model, options, texts);
+  const ModelInputs inputs(patterns_lesson(), *model, options, texts);
   const auto& words = inputs.source().tokens.front();
   const auto pair = gold_pair(words);
   if (!pair)
@@ -112,7 +112,7 @@ std::vector<LayerOfModel> read_translator() {
   const auto read = before_each(pair->target);
   const auto& reads = read.tokens.front();
   const auto n = words.size(), m = reads.size(), layers = inputs.number("layers");
-  const Silence silence(patterns, inputs.number("heads"));
+  const Silence silence(patterns_lesson(), inputs.number("heads"));
   auto mute = silence.mute();
   const auto encoder = encoder_blocks(mute, inputs, inputs.source());
   const auto decoder = decoder_blocks(mute, inputs, read, encoder.back().output, layers);

@@ -140,6 +140,7 @@ std::optional<std::size_t> length_of(const Extent& extent, const Plan& plan) {
 std::string describe_inputs(const Lesson& lesson, const Options& options) {
   std::vector<std::string> descriptions, of_optional_ones;
   for (const auto& input : lesson.inputs(options)) {
+    if (input.draw == Draw::option) continue;
     std::vector<std::string> axes;
     for (const auto& extent : extents_of(lesson, input, options)) axes.push_back(extent.name);
     auto& among = input.draw == Draw::given ? of_optional_ones : descriptions;

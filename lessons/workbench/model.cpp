@@ -285,10 +285,6 @@ attn::Tensor<3> ModelInputs::with_positions(attn::Tensor<3> words, const attn::T
   return words;
 }
 
-attn::Tensor<2> ModelInputs::projection_of_head(const std::string& id, std::size_t head) const {
-  return columns_of_head("layer=1/attention/" + id, head);
-}
-
 attn::Tensor<2> ModelInputs::columns_of_head(const std::string& id, std::size_t head) const {
   const auto all = matrix(id);
   const std::size_t heads = number("heads");

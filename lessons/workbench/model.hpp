@@ -55,10 +55,7 @@ class ModelInputs {
   /// The same of the rows of another table, [text×token×d_model].
   attn::Tensor<3> with_positions(attn::Tensor<3> words, const attn::TokenBatch& tokens) const;
 
-  /// The columns of the first layer's W_Q, W_K or W_V that belong to one head, [d_model×d].
-  attn::Tensor<2> projection_of_head(const std::string& id, std::size_t head) const;
-
-  /// The same of a matrix by its full id.
+  /// The columns of a matrix, as layer=1/attention/W_Q, that belong to one head, [d_model×d].
   attn::Tensor<2> columns_of_head(const std::string& id, std::size_t head) const;
 
   /// Puts the tensor in the place of the input of that id. A batch of one text has no axis of its own.

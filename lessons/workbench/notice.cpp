@@ -59,10 +59,6 @@ std::string words_that_cross(const attn::Event& weights, std::size_t words) {
   return "";
 }
 
-std::string nothing_to_notice(const attn::Event&) {
-  return "";
-}
-
 std::string strongest_pair(const attn::Event& weights) {
   const auto& shape = weights.tensor->shape;
   const std::size_t rank = shape.size(), keys = shape.back(), pairs = shape[rank - 2] * keys;

@@ -23,9 +23,6 @@ std::size_t strongest_in_row(const attn::Event& weights, std::size_t row);
 /// Empty where there is none.
 std::string words_that_cross(const attn::Event& weights, std::size_t words);
 
-/// Nothing: the formula and the numbers say it all.
-std::string nothing_to_notice(const attn::Event& event);
-
 /// The name of the entry `index` along the axis `axis` of the first sample: its token, or else its index.
 std::string name_along(const attn::Event& event, std::size_t axis, std::size_t index);
 

@@ -283,14 +283,6 @@ std::size_t begin_of_difference(const std::string& a, const std::string& b) {
   return separator == a.npos ? 0 : separator + 1;
 }
 
-/// "FILE" of "FILE:layers.0", where there is that file and none of the whole name.
-std::string file_of(const std::string& path) {
-  const auto colon = path.rfind(':');
-  const bool has_part =
-      colon != path.npos && !std::filesystem::exists(path) && std::filesystem::exists(path.substr(0, colon));
-  return has_part ? path.substr(0, colon) : path;
-}
-
 /// The groups that a part names one of: "layers." of "layers.1", and of "layers.1.self_attn" that and
 /// "layers.1.".
 Ids groups_with_siblings(const std::string& part) {
@@ -319,7 +311,7 @@ void refuse_contested(const OwnInputs& own, const Options& typed, const std::vec
     while (!attn::contains(names_in_files[place], name)) ++place;
     add_to(places, "--input " + typed.input[place]);
     if (const auto end = name.find_first_of("./", begin); end != name.npos)
-      add_to(parts, fmt::format("--input {}:{}", file_of(typed.input[place]), name.substr(0, end)));
+      add_to(parts, fmt::format("--input {}:{}", file_of_input(typed.input[place]), name.substr(0, end)));
   }
   throw attn::Error(fmt::format("{}: {} could each be {}; valid: one of them{}", attn::listed(places, "and"),
                                 attn::listed(names, "and"), attn::listed(ids, "and"),
@@ -339,6 +331,13 @@ bool has_other_names(const Lesson& lesson, const Options& options, const attn::S
 }
 
 }  // namespace
+
+std::string file_of_input(const std::string& path) {
+  const auto colon = path.rfind(':');
+  const bool has_part =
+      colon != path.npos && !std::filesystem::exists(path) && std::filesystem::exists(path.substr(0, colon));
+  return has_part ? path.substr(0, colon) : path;
+}
 
 std::vector<ExpectedTensor> expected_tensors(const Plan& plan) {
   std::vector<ExpectedTensor> expected;
@@ -453,7 +452,7 @@ OwnInputs own_inputs(const Lesson& lesson, const Options& typed, const attn::Sto
 }
 
 std::unique_ptr<attn::StoredTrace> open_input(const std::string& path) {
-  const auto file = file_of(path);
+  const auto file = file_of_input(path);
   if (file == path) return attn::has_csv_files(path) ? attn::open_csv_folder(path) : attn::open_trace(path);
   const auto whole = open_input(file);
   auto part = path.substr(file.size() + 1);

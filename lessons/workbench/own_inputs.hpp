@@ -40,6 +40,9 @@ struct OwnInputs {
 OwnInputs own_inputs(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
                      std::optional<attn::FusedLayout> layout = {});
 
+/// "FILE" of "FILE:layers.0", where there is that file and none of the whole name.
+std::string file_of_input(const std::string& path);
+
 /// Opens a file of --input, a folder of CSV files, or "FILE:layers.0": of the tensors whose names begin with
 /// "layers." only those of "layers.0.". Throws attn::Error where there is none of these.
 std::unique_ptr<attn::StoredTrace> open_input(const std::string& path);

@@ -4,11 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "attn/error.hpp"
 #include "attn/memory.hpp"
+#include "attn/random/crc32.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/given_inputs.hpp"
 #include "lessons/workbench/inputs.hpp"
@@ -251,6 +256,34 @@ std::set<std::string> usual_values(const Config& config, const Config& defaults,
   return usual;
 }
 
+/// The CRC-32 of the bytes of a file.
+std::uint32_t checksum_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::uint32_t checksum = 0;
+  std::array<char, 65536> bytes{};
+  while (file.read(bytes.data(), bytes.size()) || file.gcount() > 0)
+    checksum = attn::crc32({bytes.data(), static_cast<std::size_t>(file.gcount())}, checksum);
+  return checksum;
+}
+
+/// "mine.npz (CRC-32 3610a686)", "model.npz:layers.0 (CRC-32 3610a686)": a file that gives inputs. A pipe can
+/// be read only once, and a folder has many files.
+std::string name_of_input(const std::filesystem::path& path) {
+  const auto file = file_of_input(path);
+  if (std::filesystem::is_directory(file))
+    return path.filename().empty() ? path.string() : path.filename().string();
+  if (!std::filesystem::is_regular_file(file)) return "a pipe";
+  return fmt::format("{} (CRC-32 {:08x})", path.filename().string(), checksum_of(file));
+}
+
+/// The files that give inputs. A trace that is run again stands in its options.
+std::vector<std::string> files_of_inputs(const Options& options) {
+  if (options.is_run_again || !options.numbers.empty()) return {};
+  std::vector<std::string> files;
+  std::transform(options.input.begin(), options.input.end(), std::back_inserter(files), name_of_input);
+  return files;
+}
+
 /// The lesson that this one is a part of, or itself.
 const Lesson& whole_of(const Lesson& lesson) {
   for (const auto* whole : all_lessons())
@@ -260,12 +293,16 @@ const Lesson& whole_of(const Lesson& lesson) {
 
 }  // namespace
 
-bool Plan::draws_inputs() const {
-  if (!lesson->uses("seed") || lesson->inputs == nullptr) return false;
-  const auto inputs = lesson->inputs(options);
+std::set<std::string> Plan::inputs_to_draw() const {
+  if (!lesson->uses("seed") || lesson->inputs == nullptr) return {};
   std::set<std::string> drawn;
-  for (const auto& input : inputs)
+  for (const auto& input : lesson->inputs(options))
     if (is_drawn(input.draw) && given.count(input.id) == 0) drawn.insert(input.id);
+  return drawn;
+}
+
+bool Plan::draws_inputs() const {
+  const auto drawn = inputs_to_draw();
   if (given.empty() || drawn.empty()) return !drawn.empty();
   struct Found {};
   try {  // what is given decides what is there at all
@@ -309,13 +346,16 @@ attn::Header Plan::header() const {
       header.usual.insert(name);
   header.config.emplace_back("set",
                              options.set.empty() ? attn::ConfigValue{} : attn::ConfigValue{options.set});
+  if (const auto files = files_of_inputs(options); !files.empty()) header.config.emplace_back("input", files);
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
   const auto drawn = drawn_beside_model();
+  const bool draws = draws_inputs();
+  if (!given.empty() && !options.model && !draws && options.numbers.empty()) header.usual.insert("seed");
   if (!options.numbers.empty())
     header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
-  else if (!options.model && draws_inputs())
+  else if (!options.model && draws)
     header.config.emplace_back(
         std::string(attn::origin_of_numbers),
         options.in_place_of_model.empty()

@@ -42,6 +42,9 @@ struct Plan {
   /// Whether the seed decides an input: one that neither a model nor a file nor --set gives.
   bool draws_inputs() const;
 
+  /// The ids of inputs that would be drawn where they are there, as nothing gives them.
+  std::set<std::string> inputs_to_draw() const;
+
   /// What the seed draws where a model gives the inputs: "the dropout", "d_output", or nothing.
   std::string drawn_beside_model() const;
 

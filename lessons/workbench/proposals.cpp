@@ -42,6 +42,14 @@ std::vector<SaidOption> options_said(const std::vector<std::string>& words) {
   return said;
 }
 
+/// The part of a lesson that a command is about.
+const Lesson& part_said(const Lesson& lesson, const std::vector<SaidOption>& said) {
+  const auto through =
+      std::find_if(said.begin(), said.end(), [](const auto& one) { return one.flag == "through"; });
+  const bool is_said = through != said.end() && !through->values.empty();
+  return part_of(lesson, is_said ? std::string_view(through->values.back()) : lesson.defaults.through);
+}
+
 using Values = std::vector<std::string>;
 
 bool has_values(bool is_set, const Values&) {
@@ -192,7 +200,8 @@ std::string with_own_options(const std::string& command, const Options& options,
   bool is_of_dimensions = says("model");
   for (const auto* flag : {"d-model", "heads", "kv-heads", "d-k", "d-v"})
     is_of_dimensions = is_of_dimensions || says(flag);
-  const bool is_of_own_lesson = lesson->name == own_lesson.name && lesson->parts.empty();
+  const bool is_of_own_lesson =
+      lesson->name == own_lesson.name && part_said(*lesson, said).through == own_lesson.through;
   const bool keeps_tensors = options.gives_tensors() && is_of_own_lesson && !is_of_dimensions;
   auto whole = command;
   const auto add = [&](std::string_view flag, const std::vector<std::string>& texts,
@@ -217,7 +226,8 @@ std::string with_own_options(const std::string& command, const Options& options,
   if (wants_no_model && lesson->uses("model") && !says("model")) whole += " --model none";
   if (keeps_tensors) {
     for (const auto& path : options.input)
-      if (options.numbers.empty() && !options.is_run_again) whole += fmt::format(" --input {}", as_word(path));
+      if (options.numbers.empty() && !options.is_run_again)
+        whole += fmt::format(" --input {}", as_word(path));
     for (const auto& text : options.set) whole += fmt::format(" --set {}", as_word(text));
   }
   const bool with_dimensions =

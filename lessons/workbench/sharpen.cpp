@@ -10,7 +10,6 @@
 #include "attn/ops/layer_norm.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/generate.hpp"
 #include "trace/mistake.hpp"
 
 namespace lessons {
@@ -151,7 +150,7 @@ void sharpen_prompt(attn::Tensors& inputs, const Options& options) {
   const auto positions = attn::array_of<double, 2>(inputs.at("positions"));
   const auto words = std::min(embedding.shape(0), positions.shape(0));
   sharpen_first_head(inputs, attn::add(attn::rows(embedding, 0, words), attn::rows(positions, 0, words)),
-                     *options.d_k, layer_group(options, 0));
+                     *options.d_k, options.layers.value_or(1) == 1 ? "" : "layer=1/");
 }
 
 void sharpen_word(attn::Tensors& inputs, const Options&) {

@@ -148,21 +148,6 @@ void Workbench::label(const std::vector<std::string>& axes, const attn::TokenBat
   for (const auto& axis : axes) trace.label(axis, tokens.labels());
 }
 
-void Workbench::show_lengths(const attn::TokenBatch& tokens) {
-  if (!tokens.is_padded()) return;
-  const auto lengths = tokens.lengths();
-  auto counts = Integers<1>::from_shape({lengths.size()});
-  std::copy(lengths.begin(), lengths.end(), counts.begin());
-  trace.settled_input(
-      {.id = "lengths",
-       .title = "How many tokens of each sentence are real",
-       .axes = {"batch"},
-       .note =
-           "The sentences differ in length. The shorter ones are filled up with <pad>, a row of zeros that "
-           "no query may look at."},
-      counts);
-}
-
 Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tokens) {
   const auto needs_none = is_given_without_draws(about.id) && !plan.vectors;
   const auto X = trace.input(

@@ -98,9 +98,7 @@ class Workbench {
   /// Names the entries of these axes after the tokens.
   void label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens);
 
-  /// The input `lengths` [batch]: how many tokens of each sample are real. Only where there is padding.
-  void show_lengths(const attn::TokenBatch& tokens);
-
+  
   /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
   /// for each distinct token (under --draws stream memory before sentence, source before target); padding is
   /// a row of zeros.

@@ -127,16 +127,4 @@ struct Known {
 template <std::size_t N>
 Known(std::string, const Tensor<N>&) -> Known<N>;
 
-/// An entry of a mask, of counts or of indices, by the id of the tensor in the trace.
-template <class Element, std::size_t N>
-Worked whole_entry(const std::string& id, const Array<Element, N>& tensor, const Index& at) {
-  return Worked({id, at, true}, static_cast<double>(tensor.element(at.begin(), at.end())));
-}
-
-/// Each entry is one of another tensor: the one at `place(at)`.
-template <std::size_t N>
-WorkedOut worked_copy(Known<N> from, std::function<Index(const Index& at)> place) {
-  return [=](const Index& at) { return from(place(at)); };
-}
-
 }  // namespace attn

@@ -43,7 +43,7 @@ class GraphMaker {
 
   /// Tensors that somebody made without a formula and that belong to no sample, or say what counts.
   bool is_aside(const std::string& name) const {
-    const auto& tensor = sheet_.tensor(name);
+    const auto& tensor = sheet_.form(name);
     const bool is_shared = sheet_.has_axis(batch) && !formula::has(tensor.axes, batch);
     return sheet_.definition_of(name) == nullptr && sources_.count(name) == 0 &&
            (is_shared || tensor.is_truth || tensor.is_whole);
@@ -64,7 +64,7 @@ class GraphMaker {
 
   /// Of one sample.
   attn::Shape shape_of(const std::string& name) const {
-    const auto& [axes, shape] = std::tie(sheet_.tensor(name).axes, sheet_.tensor(name).shape);
+    const auto& [axes, shape] = std::tie(sheet_.form(name).axes, sheet_.form(name).shape);
     return {shape.begin() + (!axes.empty() && axes.front() == batch), shape.end()};
   }
 
@@ -73,7 +73,7 @@ class GraphMaker {
     if (!is_new) return known->second;
     graph_.tensors.push_back({.name = name,
                               .shape = attn::to_string(shape_of(name)),
-                              .axes = sheet_.tensor(name).axes,
+                              .axes = sheet_.form(name).axes,
                               .is_hidden = flow_.hidden.count(name) > 0});
     before_.emplace_back();
     return known->second;
@@ -97,7 +97,7 @@ class GraphMaker {
   }
 
   void add_given(const std::string& name, const std::vector<std::string>& words) {
-    const auto& tensor = sheet_.tensor(name);
+    const auto& tensor = sheet_.form(name);
     const auto given = fmt::format("{} [{}]", name, attn::to_string(tensor.shape));
     const bool is_said = std::any_of(words.begin(), words.end(),
                                      [&](const auto& word) { return word.find(name) != word.npos; });

@@ -80,7 +80,7 @@ class ProseReader {
   /// What stands between `{` and its `}`, which are left behind.
   std::string_view in_braces() {
     const auto begin = ++at_;
-    const auto end = text_.find('}', begin);
+    const auto end = formula::closing_brace(text_, begin - 1);
     if (end == std::string_view::npos) throw Error(here(begin - 1), "a { without its }");
     at_ = end + 1;
     return without_blanks(text_.substr(begin, end - begin));

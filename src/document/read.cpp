@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_levels = 32;
-constexpr std::array words_of_marks = {"with --all", "one line", "no table",      "hidden",          "shares",
-                                       "spare",      "curve",    "whole numbers", "for all samples", "given"};
+constexpr std::array words_of_marks = {"with --all",    "one line",        "no table", "hidden",
+                                       "shares",        "spare",           "curve",    "linear",
+                                       "whole numbers", "for all samples", "given",    "no plot"};
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -44,7 +45,7 @@ std::string_view directive_of(std::string_view line) {
   const auto word = line.substr(1, line.find_first_of(" }") - 1);
   constexpr std::array words = {"use", "at", "if", "else", "end", "do", "flow", "label"};
   if (std::find(words.begin(), words.end(), word) == words.end()) return {};
-  const bool is_whole_line = line.find('}') + 1 == line.size();
+  const bool is_whole_line = formula::closing_brace(line, 0) + 1 == line.size();
   const bool opens_text = word == "at" || word == "if" || word == "else" || word == "end";
   return is_whole_line || !opens_text ? word : std::string_view();
 }
@@ -53,7 +54,17 @@ std::string_view directive_of(std::string_view line) {
 std::string_view rest_of(std::string_view line, std::string_view word) {
   line = without_blanks(line);
   const auto begin = word.size() + 1;
-  return without_blanks(line.substr(begin, line.find('}') - begin));
+  return without_blanks(line.substr(begin, formula::closing_brace(line, 0) - begin));
+}
+
+/// Where the brace opens that closes at the end of the text; npos where none does.
+std::size_t opening_brace(std::string_view text) {
+  std::size_t depth = 0;
+  for (auto i = text.size(); i-- > 0;) {
+    if (text[i] == '}') ++depth;
+    if (text[i] == '{' && --depth == 0) return i;
+  }
+  return text.npos;
 }
 
 class DocumentReader {
@@ -138,7 +149,7 @@ class DocumentReader {
   /// Takes the marks from the end of a text.
   Source with_marks_taken(Source text, Marks& marks) const {
     for (text = text.without_blanks(); text.text().ends_with('}'); text = text.without_blanks()) {
-      const auto brace = text.text().rfind('{');
+      const auto brace = opening_brace(text.text());
       if (brace == std::string::npos) break;
       const auto mark = text.part(brace + 1, text.text().size() - 1);
       if (!take_mark(mark, marks)) {
@@ -235,7 +246,7 @@ class DocumentReader {
   static Source with_axis_taken(Source& cell) {
     constexpr std::string_view each = "{each ";
     if (!cell.text().starts_with(each)) return {};
-    const auto brace = cell.text().find('}');
+    const auto brace = formula::closing_brace(cell.text(), 0);
     const auto axis = cell.part(each.size(), brace).without_blanks();
     if (brace == std::string::npos || axis.text().empty())
       throw Error(cell.place_of(0), "{each …} without an axis; valid: | {each key} …");
@@ -264,10 +275,11 @@ class DocumentReader {
 
   /// Where the | stands that ends it, outside of braces.
   static std::size_t end_of_cell(std::string_view text) {
-    bool is_inside = false;
+    int depth = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '{' || text[i] == '}') is_inside = text[i] == '{';
-      if (text[i] == '|' && !is_inside) return i;
+      if (text[i] == '{') ++depth;
+      if (text[i] == '}') --depth;
+      if (text[i] == '|' && depth <= 0) return i;
     }
     return text.size();
   }
@@ -365,7 +377,7 @@ class DocumentReader {
   /// `{use scores.md}  {with --all}`: the first braces are the directive's.
   std::string_view with_marks_after_braces(Marks& marks) const {
     const auto line = lines_[at_];
-    const auto end = line.find('}') + 1;
+    const auto end = formula::closing_brace(line, line.find('{')) + 1;
     if (end == 0) throw Error(place(), "a { without its }");
     with_marks_taken(source().part(end), marks);
     return line.substr(0, end);
@@ -380,6 +392,8 @@ class DocumentReader {
     for (const auto& part : parts) {
       if (&part != &parts.front() && take_mark(Source(block.place, part), block.marks))
         ++marks;
+      else if (!block.marks.follow.empty() && part.find(" = ") != part.npos)
+        block.marks.follow += ", " + part;
       else if (marks > 0 || part.find(' ') != part.npos)
         throw Error(block.place, fmt::format("{{at {}, {}}}: valid behind the steps: if …, {}", parts[0],
                                              part, fmt::join(words_of_marks, ", ")));

@@ -4,12 +4,10 @@
 #include <numeric>
 #include <set>
 #include <utility>
-#include <xtensor/xadapt.hpp>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xvectorize.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/softmax.hpp"
+#include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
 #include "formula/linear_index.hpp"
 #include "formula/sheet.hpp"
@@ -19,6 +17,7 @@ namespace formula {
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t much_to_copy = std::size_t{1} << 18;
 
 Axes joined(Axes axes, std::initializer_list<Axes> more) {
   for (const auto& some : more) axes.insert(axes.end(), some.begin(), some.end());
@@ -34,14 +33,6 @@ std::vector<std::ptrdiff_t> row_major_strides(const attn::Shape& shape) {
   return strides;
 }
 
-/// The elements of a view as an xtensor expression, valid as long as the view. Strides may lead to the same
-/// element more than once; the size that xtensor asks for is that of the shape.
-template <class Element>
-auto elements(const View& view) {
-  return xt::adapt(static_cast<const Element*>(view.data), attn::element_count(view.shape),
-                   xt::no_ownership(), view.shape, view.strides);
-}
-
 template <class Container>
 View owned(Axes axes, Container container) {
   return view_of(std::move(axes), std::make_shared<const Container>(std::move(container)));
@@ -52,8 +43,8 @@ View constant(double number) {
 }
 
 View copy_of(const View& view) {
-  auto copy = view.is_truth ? owned(view.axes, Truths(elements<bool>(view)))
-                            : owned(view.axes, Numbers(elements<double>(view)));
+  auto copy =
+      view.is_truth ? owned(view.axes, truths_in_order(view)) : owned(view.axes, numbers_in_order(view));
   copy.is_whole = view.is_whole;
   return copy;
 }
@@ -82,8 +73,8 @@ class Evaluator {
 
   View rounded(const Definition& definition) {
     auto result = (*this)(definition);
-    if (!round_ || result.is_truth) return result;
-    Numbers numbers = elements<double>(result);
+    if (!round_ || result.is_truth || !sheet_.rounds(definition.name)) return result;
+    auto numbers = numbers_in_order(result);
     round_(numbers);
     const bool is_whole = result.is_whole;
     result = owned(result.axes, std::move(numbers));
@@ -100,6 +91,11 @@ class Evaluator {
   const View& tensor(const std::string& name) const {
     const auto found = changed_.find(name);
     return found == changed_.end() ? sheet_.tensor(name) : found->second;
+  }
+
+  const View& form(const std::string& name) const {
+    const auto found = changed_.find(name);
+    return found == changed_.end() ? sheet_.form(name) : found->second;
   }
 
   View value(const Expr& x) {
@@ -128,7 +124,9 @@ class Evaluator {
 
   View positions(const std::string& axis) const {
     const auto begin = static_cast<double>(begin_of(axis));
-    return owned({axis}, Numbers(xt::arange<double>(begin, begin + static_cast<double>(length_of(axis)))));
+    Numbers places(attn::Shape{length_of(axis)});
+    std::iota(places.begin(), places.end(), begin);
+    return owned({axis}, std::move(places));
   }
 
   /// Of a tensor that has all of its axes the entries in the slice.
@@ -145,8 +143,26 @@ class Evaluator {
     const bool is_slice = changed_.count(x->name) > 0 && has(tensor.axes, slice_.axis);
     auto shape = tensor.shape;
     if (is_slice) shape[place_in(tensor.axes, slice_.axis)] = sheet_.size_of(slice_.axis);
-    const auto places = linear_indices(x->parts, sheet_, shape);
+    const auto places = linear_indices(with_one_place(x->parts), sheet_, shape);
     return places ? strided(tensor, *places, is_slice) : gathered(x, tensor);
+  }
+
+  /// The indices with a number for each that says the same place for all of the slice.
+  std::vector<Expr> with_one_place(std::vector<Expr> indices) {
+    if (slice_.axis.empty()) return indices;
+    for (auto& index : indices) {
+      if (linear_index(index, sheet_) || !goes_along_alone(index, slice_.axis)) continue;
+      const auto places = numbers_in_order(value(index));
+      const double first = std::floor(places.flat(0));
+      if (std::all_of(places.begin(), places.end(), [&](double place) { return std::floor(place) == first; }))
+        index = first;
+    }
+    return indices;
+  }
+
+  /// Whether nothing else is in a formula than the positions along an axis.
+  static bool goes_along_alone(const Expr& x, const std::string& axis) {
+    return operands(x).empty() && free_axes(x) == Axes{axis};
   }
 
   static const void* at_offset(const View& view, std::ptrdiff_t offset) {
@@ -182,16 +198,20 @@ class Evaluator {
   /// The entries at places that formulas compute; NaN where there is none.
   View gathered(const Expr& x, const View& tensor) {
     std::vector<View> places;
-    for (const auto& part : x->parts) places.push_back(numbers_of(value(part)));
+    for (const auto& part : x->parts) places.push_back(value(part));
     const auto axes = axes_of(places);
     Numbers offsets(shape_of(axes), 0.0);
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const auto place = spread(places[i], axes);
-      const auto index = xt::floor(elements<double>(place));
       const auto length = static_cast<double>(tensor.shape[i]);
       const auto stride = static_cast<double>(tensor.strides[i]);
-      Numbers moved = offsets + xt::where(index >= 0.0 && index < length, index * stride, not_a_number);
-      offsets = std::move(moved);
+      Entrywise along(shape_of(axes));
+      along.see(along.entries(spread(places[i], axes)),
+                [&, to = offsets.data()](std::size_t first, const double* place, std::size_t count) {
+                  for (std::size_t k = 0; k < count; ++k) {
+                    const double index = std::floor(place[k]);
+                    to[first + k] += index >= 0.0 && index < length ? index * stride : not_a_number;
+                  }
+                });
     }
     for (double& offset : offsets)
       if (!std::isnan(offset)) offset = element(tensor, static_cast<std::ptrdiff_t>(offset));
@@ -203,82 +223,128 @@ class Evaluator {
                            : static_cast<const double*>(tensor.data)[offset];
   }
 
-  View called(const Expr& x) {
-    if (const auto whole = expanded(x)) return value(*whole);
-    std::vector<View> parts;
-    for (const auto& part : x->parts) parts.push_back(value(part));
-    const auto& f = x->name;
-    if (f == "where") return chosen(parts);
-    if (f == "and" || f == "or" || f == "not") return combined(f, parts);
-    for (auto& part : parts) part = numbers_of(std::move(part));
-    if (is_truth(x)) return compared(f, parts);
-    return parts.size() == 1 ? of_one(*function_named(f), parts[0]) : of_two(f, parts);
+  /// A value that functions of entries take or give.
+  struct Term {
+    View view{};  ///< of what is no number and no function's value
+    double number = 0.0;
+    const Function* function = nullptr;
+    std::vector<std::size_t> operands{};
+    bool is_truth = false;
+  };
+
+  /// A formula as functions of entries, each of what stands before it. What repeats along an axis is computed
+  /// before, and stands there as entries.
+  struct Terms {
+    Axes axes{};  ///< that the whole has
+    std::vector<Term> all{};
+    std::vector<std::pair<Expr, std::size_t>> known{};
+  };
+
+  /// Which term the formula is.
+  std::size_t add(Terms& terms, const Expr& x) {
+    for (const auto& [known, term] : terms.known)
+      if (same(known, x)) return term;
+    const auto term = add_unknown(terms, x);
+    terms.known.emplace_back(x, term);
+    return term;
   }
 
-  View of_one(const Function& function, const View& x) {
-    const auto e = elements<double>(x);
-    if (function.name == "exp") return owned(x.axes, Numbers(xt::exp(e)));
-    if (function.name == "tanh") return owned(x.axes, Numbers(xt::tanh(e)));
-    if (function.name == "neg") return owned(x.axes, Numbers(-e));
-    return owned(x.axes, Numbers(xt::vectorize([&](double number) { return function.value(&number); })(e)));
-  }
-
-  View of_two(const std::string& f, std::vector<View>& parts) {
-    if (parts[1].axes.empty() && (f == "*" || f == "/")) {
-      const auto e = elements<double>(parts[0]);
-      const double y = number_of(parts[1]);
-      return owned(parts[0].axes, f == "*" ? Numbers(e * y) : Numbers(e / y));
+  std::size_t add_unknown(Terms& terms, const Expr& x) {
+    if (x->op == Op::call) {
+      if (const auto whole = expanded(x)) return add(terms, *whole);
+      if (const auto is = x->name == "where" ? settled(x->parts[0]) : std::nullopt)
+        return add_chosen(terms, x->parts[*is != 0.0 ? 1 : 2], x->parts[*is != 0.0 ? 2 : 1]);
+      if (repeats_nowhere(x, terms.axes)) return add_function(terms, x);
     }
-    const auto axes = axes_of(parts);
-    const auto left = spread(parts[0], axes), right = spread(parts[1], axes);
-    const auto x = elements<double>(left), y = elements<double>(right);
-    if (f == "+") return owned(axes, Numbers(x + y));
-    if (f == "-") return owned(axes, Numbers(x - y));
-    if (f == "*") return owned(axes, Numbers(x * y));
-    if (f == "/") return owned(axes, Numbers(x / y));
-    const auto& function = *function_named(f);
-    const auto both = [&](double a, double b) {
-      const double operands[] = {a, b};
-      return function.value(operands);
-    };
-    return owned(axes, Numbers(xt::vectorize(both)(x, y)));
+    Term term{.view = value(x)};
+    term.is_truth = term.view.is_truth;
+    if (term.view.axes.empty()) term = {.number = number_of(term.view), .is_truth = term.is_truth};
+    terms.all.push_back(std::move(term));
+    return terms.all.size() - 1;
   }
 
-  View compared(const std::string& f, std::vector<View>& parts) {
-    const auto axes = axes_of(parts);
-    const auto left = spread(parts[0], axes), right = spread(parts[1], axes);
-    const auto x = elements<double>(left), y = elements<double>(right);
-    if (f == "<") return owned(axes, Truths(xt::less(x, y)));
-    if (f == "<=") return owned(axes, Truths(xt::less_equal(x, y)));
-    return owned(axes, Truths(xt::equal(x, y)));
+  std::size_t add_function(Terms& terms, const Expr& x) {
+    Term term{.function = function_named(x->name)};
+    for (const auto& part : x->parts) term.operands.push_back(add(terms, part));
+    const auto is_truth = [&](std::size_t i) { return terms.all[term.operands[i]].is_truth; };
+    term.is_truth = x->name == "where" ? is_truth(1) && is_truth(2) : term.function->is_truth;
+    terms.all.push_back(std::move(term));
+    return terms.all.size() - 1;
   }
 
-  View combined(const std::string& f, std::vector<View>& parts) {
-    for (auto& part : parts) part = truths_of(std::move(part));
-    if (f == "not") return owned(parts[0].axes, Truths(!elements<bool>(parts[0])));
-    const auto axes = axes_of(parts);
-    const auto left = spread(parts[0], axes), right = spread(parts[1], axes);
-    const auto x = elements<bool>(left), y = elements<bool>(right);
-    return owned(axes, f == "and" ? Truths(x && y) : Truths(x || y));
+  /// What `where` chooses everywhere. The other part says no more than whether it is a number.
+  std::size_t add_chosen(Terms& terms, const Expr& chosen, const Expr& other) {
+    const auto term = add(terms, chosen);
+    if (!terms.all[term].is_truth || gives_truth(other)) return term;
+    terms.all.push_back(
+        {.function = function_named("+"), .operands = {term, add(terms, 0.0)}, .is_truth = false});
+    return terms.all.size() - 1;
   }
 
-  View chosen(std::vector<View>& parts) {
-    const auto condition = truths_of(std::move(parts[0]));
-    if (parts[1].is_truth && parts[2].is_truth) return chosen_truths(condition, parts[1], parts[2]);
-    const auto yes = numbers_of(std::move(parts[1])), no = numbers_of(std::move(parts[2]));
-    const std::vector all = {condition, yes, no};
-    const auto axes = axes_of(all);
-    const auto where = spread(condition, axes), x = spread(yes, axes);
-    const auto is = elements<bool>(where);
-    if (no.axes.empty()) return owned(axes, Numbers(xt::where(is, elements<double>(x), number_of(no))));
-    const auto y = spread(no, axes);
-    return owned(axes, Numbers(xt::where(is, elements<double>(x), elements<double>(y))));
+  static bool repeats_nowhere(const Expr& x, const Axes& axes) {
+    const auto own = free_axes(x);
+    return std::all_of(axes.begin(), axes.end(), [&](const auto& axis) { return has(own, axis); });
   }
 
-  View chosen_truths(const View& condition, const View& yes, const View& no) {
-    const auto axes = axes_of({condition, yes, no});
-    const auto where = spread(condition, axes), x = spread(yes, axes), y = spread(no, axes);
-    return owned(axes, Truths(xt::where(elements<bool>(where), elements<bool>(x), elements<bool>(y))));
+  /// The number that a formula is whatever the tensors are.
+  std::optional<double> settled(const Expr& x) {
+    if (x->op == Op::number) return x->number;
+    if (!operands(x).empty() || !free_axes(x).empty()) return std::nullopt;
+    return number_of(value(x));
+  }
+
+  bool gives_truth(const Expr& x) const {
+    if (x->op == Op::entry || x->op == Op::again) return form(x->name).is_truth;
+    if (x->op != Op::call || composite_named(x->name) != nullptr) return false;
+    return x->name == "where" ? gives_truth(x->parts[1]) && gives_truth(x->parts[2])
+                              : function_named(x->name)->is_truth;
+  }
+
+  Terms terms_of(const Expr& x) {
+    Terms terms{.axes = free_axes(x)};
+    add(terms, x);
+    return terms;
+  }
+
+  Axes axes_of_terms(const std::vector<Term>& terms) const {
+    std::vector<View> views;
+    for (const auto& term : terms) views.push_back(term.view);
+    return axes_of(views);
+  }
+
+  /// What computes the terms along these axes, as long as they live.
+  Entrywise along(const std::vector<Term>& terms, const Axes& axes) const {
+    Entrywise program(shape_of(axes));
+    for (const auto& term : terms)
+      if (term.function != nullptr)
+        program.applied(*term.function, term.operands);
+      else if (term.view.data != nullptr)
+        program.entries(spread(term.view, axes));
+      else
+        program.number(term.number);
+    return program;
+  }
+
+  View called(const Expr& x) {
+    const auto terms = terms_of(x);
+    const auto last = terms.known.back().second;
+    const auto& term = terms.all[last];
+    if (term.function == nullptr && term.view.data != nullptr) {
+      auto view = term.view;
+      view.is_whole = false;
+      return view;
+    }
+    const auto axes = axes_of_terms(terms.all);
+    const auto program = along(terms.all, axes);
+    if (!term.is_truth) return computed<Numbers>(program, last, axes);
+    return computed<Truths>(program, last, axes);
+  }
+
+  template <class Container>
+  View computed(const Entrywise& program, std::size_t value, const Axes& axes) const {
+    Container container(shape_of(axes));
+    program.compute(value, container.data());
+    return owned(axes, std::move(container));
   }
 
   View over_axis(const Expr& x) {
@@ -286,45 +352,67 @@ class Evaluator {
     if (x->name == "softmax") return softmax(x);
     if (const auto whole = expanded(x)) return value(*whole);
     if (x->name == "sum" && is_product(x->parts[0], {x->axis})) return sum_of_products(x);
-    const Axes over = {x->axis};
-    auto part = numbers_of(value(x->parts[0]));
-    if (!has(part.axes, x->axis)) part = spread(part, joined(part.axes, {over}));
-    return reduced(x->name, part, place_in(part.axes, x->axis));
+    if (x->name == "argmax") return places_of_largest(x);
+    const auto terms = terms_of(x->parts[0]);
+    auto axes = axes_of_terms(terms.all);
+    if (!has(axes, x->axis)) axes.push_back(x->axis);
+    return reduced(x->name, along(terms.all, axes), terms.known.back().second, axes, place_in(axes, x->axis));
   }
 
-  static View reduced(const std::string& f, const View& x, std::size_t axis) {
-    auto axes = x.axes;
+  View reduced(const std::string& f, const Entrywise& program, std::size_t value, Axes axes,
+               std::size_t axis) const {
+    const auto shape = shape_of(axes);
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
-    const auto e = elements<double>(x);
-    if (f == "sum") return owned(axes, Numbers(xt::sum(e, {axis})));
-    // xt::amax and xt::amin begin with the largest finite number.
-    const auto largest = [](double a, double b) { return std::max(a, b); };
-    const auto least = [](double a, double b) { return std::min(a, b); };
     constexpr double infinity = std::numeric_limits<double>::infinity();
+    Numbers result(shape_of(axes), f == "sum" ? 0.0 : f == "max" ? -infinity : infinity);
+    if (f == "sum") fold(program, value, shape, axis, result, [](double a, double b) { return a + b; });
+    // As in NumPy a NaN is kept.
     if (f == "max")
-      return owned(
-          axes, Numbers(xt::reduce(xt::make_xreducer_functor(largest, xt::const_value<double>(-infinity)), e,
-                                   {axis})));
+      fold(program, value, shape, axis, result,
+           [](double a, double b) { return std::isnan(b) ? b : std::max(a, b); });
     if (f == "min")
-      return owned(axes,
-                   Numbers(xt::reduce(xt::make_xreducer_functor(least, xt::const_value<double>(infinity)), e,
-                                      {axis})));
-    return places_of_largest(x, std::move(axes), axis);
+      fold(program, value, shape, axis, result,
+           [](double a, double b) { return std::isnan(b) ? b : std::min(a, b); });
+    return owned(axes, std::move(result));
+  }
+
+  /// Folds what is computed along an axis, in order, into the entries of `result`.
+  template <class Fold>
+  static void fold(const Entrywise& program, std::size_t value, const attn::Shape& shape, std::size_t axis,
+                   Numbers& result, const Fold& with) {
+    const auto behind = static_cast<std::ptrdiff_t>(axis) + 1;
+    const auto inner = attn::element_count({shape.begin() + behind, shape.end()}), length = shape[axis];
+    program.see(value, [&, to = result.data()](std::size_t first, const double* numbers, std::size_t count) {
+      while (count > 0) {
+        const auto row = first / inner, column = first % inner;
+        const auto run = std::min(count, inner == 1 ? length - row % length : inner - column);
+        auto* const sum = to + row / length * inner + column;
+        if (inner == 1)
+          *sum = std::accumulate(numbers, numbers + run, *sum, with);
+        else
+          std::transform(sum, sum + run, numbers, sum, with);
+        first += run, numbers += run, count -= run;
+      }
+    });
+  }
+
+  /// Those of a formula along an axis, which comes last.
+  View rows_along(const std::string& axis, const Expr& x) {
+    auto part = numbers_of(value(x));
+    auto axes = part.axes;
+    std::erase(axes, axis);
+    axes.push_back(axis);
+    return in_order(spread(std::move(part), axes));
   }
 
   /// The first of several.
-  static View places_of_largest(const View& x, Axes axes, std::size_t axis) {
-    View rows = x;
-    const auto move_last = [axis](auto& of_axes) {
-      const auto at = of_axes.begin() + static_cast<std::ptrdiff_t>(axis);
-      std::rotate(at, at + 1, of_axes.end());
-    };
-    move_last(rows.shape);
-    move_last(rows.strides);
-    const Numbers numbers = elements<double>(rows);
+  View places_of_largest(const Expr& x) {
+    const auto rows = rows_along(x->axis, x->parts[0]);
+    auto axes = rows.axes;
+    axes.pop_back();
     const auto length = static_cast<std::ptrdiff_t>(rows.shape.back());
-    Numbers places(attn::Shape(rows.shape.begin(), rows.shape.end() - 1));
-    const double* row = numbers.data();
+    Numbers places(shape_of(axes));
+    const auto* row = static_cast<const double*>(rows.data);
     for (double& place : places) {
       place = static_cast<double>(std::max_element(row, row + length) - row);
       row += length;
@@ -335,14 +423,12 @@ class Evaluator {
   }
 
   View softmax(const Expr& x) {
-    auto part = numbers_of(value(x->parts[0]));
-    auto axes = part.axes;
-    if (const auto at = place_in(axes, x->axis); at < axes.size())
-      axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(at));
-    axes.push_back(x->axis);
-    Numbers shares = elements<double>(spread(part, axes));
-    attn::softmax_rows(shares.data(), shares.size() / sheet_.size_of(x->axis), sheet_.size_of(x->axis));
-    return owned(axes, std::move(shares));
+    auto rows = owned_alone(rows_along(x->axis, x->parts[0]));
+    auto* const shares = static_cast<double*>(const_cast<void*>(rows.data));
+    const auto length = rows.shape.back();
+    attn::softmax_rows(shares, attn::element_count(rows.shape) / length, length);
+    rows.is_whole = false;
+    return rows;
   }
 
   /// A product, or the sum of one over axes other than `summed`.
@@ -360,6 +446,7 @@ class Evaluator {
       if (!has(order_, inner->axis)) order_.push_back(inner->axis);
       summed.push_back(inner->axis);
     }
+    if (const auto axis = axis_with_runs(inner, summed)) return in_runs(sum, *axis);
     const auto x = numbers_of(value(inner->parts[0])), y = numbers_of(value(inner->parts[1]));
     Axes both, rows, columns;
     for (const auto& axis : axes_of({x, y})) {
@@ -378,21 +465,89 @@ class Evaluator {
     return owned(axes, std::move(products));
   }
 
+  /// The axis along which an index of a factor stays at one place for a while: for each such run the factor
+  /// is another part of the tensor, and nothing has to be copied. None where little would be.
+  std::optional<std::string> axis_with_runs(const Expr& product, const Axes& summed) const {
+    if (!slice_.axis.empty()) return std::nullopt;
+    for (const auto& factor : product->parts) {
+      if (factor->op != Op::entry || count(free_axes(factor)) < much_to_copy) continue;
+      for (const auto& index : factor->parts)
+        for (const auto& axis : free_axes(index))
+          if (goes_along_alone(index, axis) && !linear_index(index, sheet_) && !has(summed, axis) &&
+              std::none_of(changed_.begin(), changed_.end(),
+                           [&](const auto& one) { return has(one.second.axes, axis); }))
+            return axis;
+    }
+    return std::nullopt;
+  }
+
+  /// A sum of products, put together of what it is along parts of an axis.
+  View in_runs(const Expr& sum, const std::string& axis) {
+    std::vector<std::pair<Slice, View>> runs;
+    const auto length = sheet_.size_of(axis);
+    const auto places = places_that_stay(sum, axis);
+    for (std::size_t begin = 0, end = 0; begin < length; begin = end) {
+      while (end < length && places[end] == places[begin]) ++end;
+      Evaluator part(sheet_, round_, changed_, {axis, begin, end - begin});
+      part.order_ = order_;
+      runs.emplace_back(part.slice_, part.sum_of_products(sum));
+    }
+    const auto axes = runs.front().second.axes;
+    const auto at = static_cast<std::ptrdiff_t>(place_in(axes, axis));
+    const auto shape = shape_of(axes);
+    const auto inner = attn::element_count({shape.begin() + at + 1, shape.end()});
+    Numbers whole(shape);
+    for (const auto& [slice, view] : runs) {
+      const auto* from = static_cast<const double*>(view.data);
+      const auto run = slice.length * inner;
+      for (std::size_t i = slice.begin * inner; i < whole.size(); i += length * inner, from += run)
+        std::copy_n(from, run, whole.data() + i);
+    }
+    return owned(axes, std::move(whole));
+  }
+
+  /// For each place along an axis what the indices say there that only the axis is in, in a sum of products.
+  std::vector<std::vector<double>> places_that_stay(const Expr& sum, const std::string& axis) {
+    auto inner = sum;
+    while (inner->op == Op::over) inner = inner->parts[0];
+    std::vector<std::vector<double>> places(sheet_.size_of(axis));
+    for (const auto& factor : inner->parts)
+      if (factor->op == Op::entry && count(free_axes(factor)) >= much_to_copy)
+        for (const auto& index : factor->parts)
+          if (goes_along_alone(index, axis) && !linear_index(index, sheet_)) {
+            const auto along = numbers_in_order(value(index));
+            for (std::size_t i = 0; i < places.size(); ++i) places[i].push_back(std::floor(along.flat(i)));
+          }
+    return places;
+  }
+
   /// A step with other values of some names: what lies between follows.
   View again(const Expr& x) {
     auto changed = changed_;
     for (std::size_t i = 0; i < x->parts.size(); ++i) {
       const auto& name = x->changed[i];
       changed[name] =
-          Evaluator(sheet_, round_, changed_, slice_)({name, sheet_.tensor(name).axes, x->parts[i]});
+          Evaluator(sheet_, round_, changed_, slice_)({name, sheet_.form(name).axes, x->parts[i]});
     }
     std::set<std::string> names;
     for (const auto& one : changed) names.insert(one.first);
-    for (const auto& definition : sheet_.computed_anew(x, names))
-      if (changed.count(definition.name) == 0)
+    for (const auto& definition : sheet_.computed_anew(x, names)) {
+      if (changed.count(definition.name) > 0) continue;
+      if (const auto* together = sheet_.recurrence_of(definition.name))
+        compute_anew(*together, changed);
+      else
         changed[definition.name] = Evaluator(sheet_, round_, changed, slice_).rounded(definition);
+    }
     const auto found = changed.find(x->name);
     return found == changed.end() ? sliced(sheet_.tensor(x->name)) : found->second;
+  }
+
+  void compute_anew(Recurrence together, std::map<std::string, View>& changed) const {
+    auto sheet = sheet_;
+    for (const auto& [name, view] : changed) sheet.set(name, view);
+    std::erase_if(together.steps, [&](const auto& step) { return changed.count(step.name) > 0; });
+    sheet.compute(together);
+    for (const auto& step : together.steps) changed[step.name] = sheet.tensor(step.name);
   }
 
   /// The axes of several, in the order of the result's.
@@ -416,27 +571,27 @@ class Evaluator {
   std::size_t count(const Axes& axes) const { return attn::element_count(shape_of(axes)); }
 
   /// Along these axes, in this order; repeated along those that it does not have.
-  View spread(const View& view, const Axes& axes) const {
-    View result = view;
-    result.axes = axes;
-    result.shape = shape_of(axes);
-    result.strides.clear();
+  View spread(View view, const Axes& axes) const {
+    std::vector<std::ptrdiff_t> strides;
     for (const auto& axis : axes) {
       const auto at = place_in(view.axes, axis);
-      result.strides.push_back(at == view.axes.size() ? 0 : view.strides[at]);
+      strides.push_back(at == view.axes.size() ? 0 : view.strides[at]);
     }
-    return result;
+    view.axes = axes;
+    view.shape = shape_of(axes);
+    view.strides = std::move(strides);
+    return view;
   }
 
   /// Row-major: as it is, or a copy.
-  static View in_order(const View& view) { return is_row_major(view) ? view : copy_of(view); }
-
-  static View numbers_of(View view) {
-    return view.is_truth ? owned(view.axes, Numbers(xt::cast<double>(elements<bool>(view)))) : view;
+  static View in_order(View view) {
+    if (!is_row_major(view)) return copy_of(view);
+    return view;
   }
 
-  static View truths_of(View view) {
-    return view.is_truth ? view : owned(view.axes, Truths(xt::not_equal(elements<double>(view), 0.0)));
+  static View numbers_of(View view) {
+    if (view.is_truth) return owned(view.axes, numbers_in_order(view));
+    return view;
   }
 
   const Sheet& sheet_;
@@ -462,7 +617,7 @@ class Sliceable {
 
  private:
   bool is_taken_along(const Expr& entry) const {
-    const auto at = place_in(sheet_.tensor(entry->name).axes, axis_);
+    const auto at = place_in(sheet_.form(entry->name).axes, axis_);
     return at == entry->parts.size() || same(entry->parts[at], position(axis_));
   }
 
@@ -470,7 +625,7 @@ class Sliceable {
     const auto steps = sheet_.computed_anew(again, anew);
     anew.insert(again->changed.begin(), again->changed.end());
     return std::all_of(steps.begin(), steps.end(), [&](const auto& step) {
-      const bool follows = (*this)(step.expr, anew);
+      const bool follows = sheet_.recurrence_of(step.name) == nullptr && (*this)(step.expr, anew);
       anew.insert(step.name);
       return follows;
     });
@@ -547,31 +702,75 @@ void Sheet::in_slices(const Definition& definition, const std::function<void(con
     see(Evaluator(*this, round_, {}, {*axis, begin, std::min(at_once, whole - begin)})(definition));
 }
 
+std::vector<std::string> Sheet::operands_with(const Definition& step) const {
+  const auto* together = recurrence_of(step.name);
+  if (together == nullptr) return operands(step.expr);
+  std::vector<std::string> all;
+  for (const auto& one : together->steps)
+    for (auto& operand : operands(one.expr)) all.push_back(std::move(operand));
+  return all;
+}
+
 std::vector<Definition> Sheet::computed_anew(const Expr& again, std::set<std::string> changed) const {
   changed.insert(again->changed.begin(), again->changed.end());
   std::vector<Definition> steps;
+  const auto* last = recurrence_of(again->name);
+  const auto& end = last == nullptr ? again->name : last->steps.back().name;
   for (const auto& definition : definitions_) {
-    const auto from = operands(definition.expr);
+    const auto from = operands_with(definition);
     const auto is_changed = [&](const auto& name) { return changed.count(name) > 0; };
     if (std::any_of(from.begin(), from.end(), is_changed)) {
       steps.push_back(definition);
       changed.insert(definition.name);
     }
-    if (definition.name == again->name) break;
+    if (definition.name == end) break;
   }
   std::set<std::string> needed = {again->name};
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
-    if (needed.count(step->name) > 0)
-      for (const auto& operand : operands(step->expr)) needed.insert(operand);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const auto* together = recurrence_of(step->name);
+    const bool is_needed = together == nullptr
+                               ? needed.count(step->name) > 0
+                               : std::any_of(together->steps.begin(), together->steps.end(),
+                                             [&](const auto& one) { return needed.count(one.name) > 0; });
+    if (!is_needed) continue;
+    needed.insert(step->name);
+    for (auto& operand : operands_with(*step)) needed.insert(std::move(operand));
+  }
   std::erase_if(steps, [&](const Definition& step) { return needed.count(step.name) == 0; });
   return steps;
+}
+
+Numbers Sheet::row_of(const Definition& definition, const std::string& axis, std::size_t place) const {
+  const auto row = Evaluator(*this, round_, {}, {axis, place, 1}).rounded(definition);
+  return numbers_in_order(row);
 }
 
 View Sheet::rounded_value(const Definition& definition) const {
   return Evaluator(*this, round_, {}).rounded(definition);
 }
 
+bool Sheet::can_drop(const std::string& name) const {
+  return definition_of(name) != nullptr && recurrence_of(name) == nullptr && dropped_.count(name) == 0;
+}
+
+void Sheet::drop(const std::string& name) {
+  if (!can_drop(name)) return;
+  auto& tensor = tensors_.at(name);
+  tensor.data = nullptr;
+  tensor.owner = nullptr;
+  dropped_.insert(name);
+}
+
+void Sheet::compute_dropped(const std::string& name) const {
+  if (dropped_.erase(name) == 0) return;
+  auto value = rounded_value(*definition_of(name));
+  auto& tensor = tensors_.at(name);
+  value.is_whole = tensor.is_whole;
+  tensor = std::move(value);
+}
+
 Numbers Sheet::take(const std::string& name) {
+  tensor(name);
   auto view = owned_alone(std::move(tensors_.at(stands_for(name))));
   tensors_.erase(stands_for(name));
   return std::move(*static_cast<Numbers*>(const_cast<void*>(view.owner.get())));
@@ -580,6 +779,11 @@ Numbers Sheet::take(const std::string& name) {
 void Sheet::keep(Definition definition, View value) {
   set(definition.name, std::move(value));
   definitions_.push_back(std::move(definition));
+}
+
+void Sheet::keep_unrounded(Definition definition, View value) {
+  unrounded_.insert(definition.name);
+  keep(std::move(definition), std::move(value));
 }
 
 const View& Sheet::compute(const Definition& definition) {

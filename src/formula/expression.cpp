@@ -79,7 +79,7 @@ Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& chan
     is_changed = is_changed || &*parts.back() != &*part;
   }
   if (!is_changed) return x;
-  return Expr(Node{x->op, x->number, x->name, x->axis, std::move(parts), x->changed, x->at});
+  return Expr(Node{x->op, x->number, x->name, x->axis, std::move(parts), x->changed, x->at, x->is_known});
 }
 
 namespace {

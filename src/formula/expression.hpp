@@ -67,6 +67,7 @@ struct Node {
   std::vector<Expr> parts{};           ///< operands, indices, the formulas of `again`
   std::vector<std::string> changed{};  ///< of `again`: the names that they stand for
   std::size_t at = 0;                  ///< the byte of the text at which it began
+  bool is_known = false;               ///< a number in worked entries, which do not take it apart
 };
 
 /// `NAME[axes] = expr`. Without axes they are those of the operands, in order of appearance.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "attn/tensor.hpp"
 #include "formula/parse.hpp"
@@ -58,8 +60,8 @@ const std::vector<Function>& functions() {
       {"cos", 1, false, [](const double* x) { return std::cos(x[0]); }},
       {"floor", 1, false, [](const double* x) { return std::floor(x[0]); }},
       {"abs", 1, false, [](const double* x) { return std::abs(x[0]); }},
-      {"max", 2, false, [](const double* x) { return std::max(x[0], x[1]); }},
-      {"min", 2, false, [](const double* x) { return std::min(x[0], x[1]); }},
+      {"max", 2, false, [](const double* x) { return std::isnan(x[1]) ? x[1] : std::max(x[0], x[1]); }},
+      {"min", 2, false, [](const double* x) { return std::isnan(x[1]) ? x[1] : std::min(x[0], x[1]); }},
       {"mod", 2, false, [](const double* x) { return x[0] - x[1] * std::floor(x[0] / x[1]); }},
       {"float32", 1, false, [](const double* x) { return attn::round_to(attn::Dtype::float32, x[0]); }},
       {"float16", 1, false, [](const double* x) { return attn::round_to(attn::Dtype::float16, x[0]); }},
@@ -133,6 +135,32 @@ std::optional<Expr> expanded(const Expr& x) {
   const auto* composite = composite_named(x->name);
   if (composite == nullptr || composite->goes_over_axis != (x->op == Op::over)) return std::nullopt;
   return instantiated(composite->body, *composite, x);
+}
+
+Expr stack(const Expr& axis, const std::vector<Expr>& parts) {
+  Expr x = std::numeric_limits<double>::quiet_NaN();  // where there are more entries than parts
+  for (auto i = parts.size(); i-- > 0;)
+    x = call("where", {call("=", {axis, static_cast<double>(i)}), parts[i], x});
+  return x;
+}
+
+std::optional<Stacked> stacked(const Expr& x) {
+  Stacked result;
+  auto rest = x;
+  for (double i = 0.0; rest->op == Op::call && rest->name == "where"; ++i) {
+    const auto& condition = rest->parts[0];
+    const bool is_next = condition->op == Op::call && condition->name == "=" &&
+                         (condition->parts[0]->op == Op::position || condition->parts[0]->op == Op::name) &&
+                         (result.axis.empty() || condition->parts[0]->name == result.axis) &&
+                         condition->parts[1]->op == Op::number && condition->parts[1]->number == i;
+    if (!is_next) break;
+    result.axis = condition->parts[0]->name;
+    result.parts.push_back(rest->parts[1]);
+    const auto next = rest->parts[2];
+    rest = next;
+  }
+  const bool has_end = rest->op == Op::number && std::isnan(rest->number);
+  return result.parts.empty() || !has_end ? std::nullopt : std::optional(std::move(result));
 }
 
 bool is_truth(const Expr& x) {

@@ -50,6 +50,18 @@ bool rounds_to_format(std::string_view name);
 /// What a composite stands for, one level deep; nothing for what is none.
 std::optional<Expr> expanded(const Expr& x);
 
+/// Formulas side by side along an axis, an entry each.
+struct Stacked {
+  std::string axis;
+  std::vector<Expr> parts;
+};
+
+/// What `stack(axis, x, y, z)` stands for: where(axis = 0, x, where(axis = 1, y, where(axis = 2, z, nan))).
+Expr stack(const Expr& axis, const std::vector<Expr>& parts);
+
+/// The parts of such a formula; nothing for another one.
+std::optional<Stacked> stacked(const Expr& x);
+
 /// Whether the value is true or false.
 bool is_truth(const Expr& x);
 

@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "formula/functions.hpp"
+#include "formula/linear_index.hpp"
 
 namespace formula {
 
@@ -37,9 +40,15 @@ bool is_call(const Expr& x, std::string_view function) {
 }
 
 /// x · factor, within the numerator where x is a quotient.
-Expr times(const Expr& x, const Expr& factor, bool factor_first = false) {
-  if (is_call(x, "/")) return times(x->parts[0], factor, factor_first) / x->parts[1];
-  return factor_first ? factor * x : x * factor;
+Expr times(const Expr& x, const Expr& factor) {
+  return is_call(x, "/") ? times(x->parts[0], factor) / x->parts[1] : x * factor;
+}
+
+/// A number of the forward pass, or of a whole row, where it does not stand for an entry of its own.
+Expr known(const Expr& x) {
+  Node node = *x;
+  node.is_known = node.op == Op::over;
+  return Expr(std::move(node));
 }
 
 /// The axes of which `x` speaks, of its own or not.
@@ -77,6 +86,53 @@ Expr at_any_positions(const Expr& x, Sheet& sheet, const std::map<std::string, E
     return has(used, part->axis) ? along_other_axis(result, sheet, used) : result;
   };
   return at_positions(with_own_axes(x), positions);
+}
+
+/// Whether a condition holds at all places, or at none; nothing where that depends on the place or on numbers
+/// of tensors.
+std::optional<bool> decided(const Expr& condition, const Sheet& sheet) {
+  if (condition->op == Op::number) return condition->number != 0.0;
+  if (condition->op != Op::call) return std::nullopt;
+  const auto& f = condition->name;
+  const auto& p = condition->parts;
+  if (f == "not") {
+    const auto holds = decided(p[0], sheet);
+    return holds ? std::optional(!*holds) : std::nullopt;
+  }
+  if (f == "and" || f == "or") {
+    const auto first = decided(p[0], sheet), second = decided(p[1], sheet);
+    const bool is_enough = f == "or";
+    if (first == is_enough || second == is_enough) return is_enough;
+    return first && second ? std::optional(!is_enough) : std::nullopt;
+  }
+  if (f != "<" && f != "<=" && f != "=") return std::nullopt;
+  const auto lead = linear_index(p[1] - p[0], sheet);
+  if (!lead) return std::nullopt;
+  const auto [least, most] = range_of(*lead, sheet);
+  const std::ptrdiff_t enough = f == "<" ? 1 : 0;
+  if (most < enough || (f == "=" && least > 0)) return false;
+  return least >= enough && (f != "=" || most == 0) ? std::optional(true) : std::nullopt;
+}
+
+/// `x` without the choices that are the same at all places. A single place settles nothing, so that a
+/// recurrence along it is one.
+Expr settled(const Expr& x, const Sheet& sheet) {
+  const auto result = with_parts(x, [&](const Expr& part) { return settled(part, sheet); });
+  if (!is_call(result, "where")) return result;
+  const auto along = free_axes(result->parts[0]);
+  if (std::any_of(along.begin(), along.end(), [&](const auto& axis) { return sheet.size_of(axis) == 1; }))
+    return result;
+  const auto holds = decided(result->parts[0], sheet);
+  return holds ? result->parts[*holds ? 1 : 2] : result;
+}
+
+bool is_zero(const Expr& x) {
+  return x->op == Op::number && x->number == 0.0;
+}
+
+/// A number that follows from lengths of axes alone.
+bool is_constant(const Expr& x) {
+  return operands(x).empty() && free_axes(x).empty();
 }
 
 std::vector<Expr> positions(const Axes& axes) {
@@ -121,8 +177,10 @@ class Back {
     if (f == "softmax" || f == "unguarded_softmax")
       return through_part(x, 0, value * (seed - over("sum", x->axis, value * seed)), axes);
     if (f == "layer_norm") {
-      const auto deviation = expanded(x).value()->parts[1];
-      return through_part(x, 0, (seed - mean(seed) - value * mean(value * seed)) / deviation, axes);
+      Node deviation = *expanded(x).value()->parts[1];
+      deviation.is_known = true;
+      const auto of_row = known(mean(seed)), along = known(value) * known(mean(value * seed));
+      return through_part(x, 0, (seed - of_row - along) / Expr(std::move(deviation)), axes);
     }
     auto inner = axes;
     inner.push_back(x->axis);
@@ -132,6 +190,8 @@ class Back {
     if (f == "max" || f == "min") {
       const auto is_best = equal(part, value);
       through_part(x, 0, where(is_best, seed / over("sum", x->axis, where(is_best, 1.0, 0.0)), 0.0), inner);
+    } else if (const auto written_out = expanded(x)) {
+      through(*written_out, seed, axes, value);
     }
   }
 
@@ -143,8 +203,8 @@ class Back {
       back(0, seed);
       back(1, f == "+" ? seed : -seed);
     } else if (f == "*") {
-      back(0, times(seed, p[1]));
-      back(1, times(seed, p[0], true));
+      back(0, times(seed, known(p[1])));
+      back(1, times(seed, known(p[0])));
     } else if (f == "/") {
       back(0, seed / p[1]);
       back(1, -(seed * value / p[1]));
@@ -162,8 +222,9 @@ class Back {
       back(0, where(is_first, seed, 0.0));
       back(1, where(is_first, 0.0, seed));
     } else if (f == "where") {
-      through_branch(x, 1, seed, axes);
-      through_branch(x, 2, seed, axes);
+      through_choice(x, seed, axes, value);
+    } else if (rounds_to_format(f)) {
+      back(0, seed);
     } else if (const auto factor = derivative(f, p[0], value)) {
       back(0, seed * *factor);
     } else if (const auto written_out = expanded(x)) {
@@ -172,16 +233,40 @@ class Back {
   }
 
   /// The condition stands around all that comes back, for what was not taken may be no number; but around
-  /// the seed where softmax has an entry of its own for each place at which the condition may hold.
-  void through_branch(const Expr& x, std::size_t branch, const Expr& seed, const Axes& axes) {
-    const auto& condition = x->parts[0];
-    const auto taken = [&](const Expr& value) {
-      return branch == 1 ? where(condition, value, 0.0) : where(condition, 0.0, value);
+  /// the seed where softmax has an entry of its own for each place at which the condition may hold. What
+  /// comes back alike from both sides needs no condition.
+  void through_choice(const Expr& x, const Expr& seed, const Axes& axes, const Expr& value) {
+    const auto taken = [&](std::size_t side, const Expr& of_side) {
+      return side == 1 ? where(x->parts[0], of_side, 0.0) : where(x->parts[0], 0.0, of_side);
     };
-    if (mixes_along(x->parts[branch], condition)) return through_part(x, branch, taken(seed), axes);
-    const auto first = shares_.size();
-    through_part(x, branch, seed, axes);
-    for (auto i = first; i < shares_.size(); ++i) shares_[i].value = taken(shares_[i].value);
+    auto all = std::exchange(shares_, {});
+    std::vector<Share> first, second;
+    for (const std::size_t side : {1, 2}) {
+      if (mixes_along(x->parts[side], x->parts[0])) {
+        through_part(x, side, taken(side, seed), axes);
+        std::move(shares_.begin(), shares_.end(), std::back_inserter(all));
+        shares_.clear();
+      } else {
+        through(x->parts[side], seed, axes, value);
+        (side == 1 ? first : second) = std::exchange(shares_, {});
+      }
+    }
+    for (auto& share : first) {
+      const auto alike = std::find_if(second.begin(), second.end(),
+                                      [&](const Share& other) { return are_same(share, other); });
+      if (alike == second.end())
+        share.value = taken(1, share.value);
+      else
+        second.erase(alike);
+    }
+    for (auto& share : second) share.value = taken(2, share.value);
+    for (auto* shares : {&first, &second}) std::move(shares->begin(), shares->end(), std::back_inserter(all));
+    shares_ = std::move(all);
+  }
+
+  static bool are_same(const Share& x, const Share& y) {
+    return x.axes == y.axes && same(x.value, y.value) &&
+           std::equal(x.place.begin(), x.place.end(), y.place.begin(), y.place.end(), same);
   }
 
   /// Whether a softmax in `x` goes along an axis along which the condition changes.
@@ -203,7 +288,12 @@ class Back {
     if (f == "erf") return Expr(2.0 / std::sqrt(std::acos(-1.0))) * call("exp", {-call("^", {x, 2.0})});
     if (f == "abs") return where(call("<", {x, 0.0}), -1.0, 1.0);
     if (f == "sigmoid") return value * (Expr(1.0) - value);
-    if (f == "relu") return where(call("<", {0.0, x}), 1.0, 0.0);
+    if (f == "relu") return call("<", {0.0, value});
+    if (f == "gelu") {
+      const auto density =
+          call("exp", {-(call("^", {x, 2.0}) / 2.0)}) / call("sqrt", {2.0 * std::acos(-1.0)});
+      return (Expr(1.0) + call("erf", {x / call("sqrt", {2.0})})) / 2.0 + x * density;
+    }
     return std::nullopt;
   }
 
@@ -216,12 +306,17 @@ class Back {
 class Turning {
  public:
   Turning(Sheet& sheet, const Axes& axes, const Share& share)
-      : sheet_(sheet), axes_(axes), left_(share.axes), value_(share.value), place_(share.place) {}
+      : sheet_(sheet),
+        axes_(axes),
+        left_(share.axes),
+        value_(settled(share.value, sheet)),
+        place_(share.place) {}
 
   Expr operator()() {
     rename_other_axes();
     for (std::size_t i = 0; i < axes_.size(); ++i) turn(i);
-    auto value = at_any_positions(value_, sheet_, turned_);
+    stay_at_one_place();
+    auto value = settled(at_any_positions(value_, sheet_, turned_), sheet_);
     put_rows_first(value);
     if (!condition_) return summed(value, left_);
     const auto condition = at_any_positions(*condition_, sheet_, turned_);
@@ -240,6 +335,7 @@ class Turning {
   void take(const std::string& axis) { std::erase(left_, axis); }
 
   void require(const Expr& condition) {
+    if (decided(condition, sheet_) == true) return;
     condition_ = condition_ ? call("and", {*condition_, condition}) : condition;
   }
 
@@ -274,7 +370,7 @@ class Turning {
     const auto& index = place_[i];
     if (index->op == Op::position && is_left(index->name)) {
       const bool may_end_sooner = sheet_.size_of(index->name) < sheet_.size_of(axes_[i]);
-      turned_.insert_or_assign(index->name, own);
+      turned_.insert_or_assign(index->name, along(index->name, own));
       take(index->name);
       if (may_end_sooner) require(call("<", {own, size(index->name)}));
     } else if (!turn_shift(index, own) && !turn_blocks(index, own) && !turn_cut(i)) {
@@ -282,18 +378,38 @@ class Turning {
     }
   }
 
-  /// `token + 1`, `token - 1`.
+  /// The position `own` as an index along an axis that may be longer or shorter.
+  Expr along(const std::string& axis, const Expr& own) const {
+    return sheet_.size_of(axis) == sheet_.size_of(own->name) ? own : Expr(0.0) + own;
+  }
+
+  /// `token + 1`, `token - 1`, `size(hidden) + hidden`.
   bool turn_shift(const Expr& index, const Expr& own) {
-    const bool is_shift = (is_call(index, "+") || is_call(index, "-")) &&
-                          index->parts[0]->op == Op::position && index->parts[1]->op == Op::number;
-    if (!is_shift || !is_left(index->parts[0]->name)) return false;
-    const auto& axis = index->parts[0]->name;
-    const bool is_later = index->name == "+";
-    const auto back = is_later ? own - index->parts[1] : own + index->parts[1];
-    turned_.insert_or_assign(axis, back);
+    const bool is_sum = is_call(index, "+");
+    if (!is_sum && !is_call(index, "-")) return false;
+    const std::size_t at = is_sum && index->parts[1]->op == Op::position ? 1 : 0;
+    const auto &moving = index->parts[at], &shift = index->parts[1 - at];
+    if (moving->op != Op::position || !is_left(moving->name) || !is_constant(shift)) return false;
+    const auto& axis = moving->name;
+    const bool is_as_long = sheet_.size_of(axis) == sheet_.size_of(own->name);
+    const auto length = size(is_as_long ? own->name : axis);
+    turned_.insert_or_assign(axis, is_zero(shift) ? along(axis, own) : is_sum ? own - shift : own + shift);
     take(axis);
-    require(is_later ? call("<=", {0.0, back}) : call("<", {back, size(axis)}));
+    require(call("<=", {is_sum ? shift : -shift, own}));
+    require(is_sum ? call("<", {own, is_zero(shift) ? length : shift + length})
+                   : call("<", {own + shift, length}));
     return true;
+  }
+
+  /// Of `where(token = 0, x, 0)` there is nothing to sum over token.
+  void stay_at_one_place() {
+    while (is_call(value_, "where") && is_zero(value_->parts[2]) && is_call(value_->parts[0], "=")) {
+      const auto axis = value_->parts[0]->parts[0], place = value_->parts[0]->parts[1];
+      if (axis->op != Op::position || !is_left(axis->name) || !is_constant(place)) return;
+      turned_.insert_or_assign(axis->name, place);
+      take(axis->name);
+      value_ = Expr(value_->parts[1]);
+    }
   }
 
   /// `head * size(d_k) + d_k`.
@@ -352,6 +468,67 @@ class Turning {
   std::optional<Expr> condition_;
 };
 
+/// `where(first <= axis and axis < end, value, 0)`: a block of entries along an axis.
+struct EntriesOf {
+  std::string axis{};
+  std::ptrdiff_t first = 0;
+  std::optional<Expr> end{};  ///< none where the axis ends
+  std::optional<Expr> value{};
+};
+
+/// Whether the condition says that the place is in a block, which `block` then has.
+bool is_in_block(const Expr& condition, const Sheet& sheet, EntriesOf& block) {
+  if (is_call(condition, "and"))
+    return is_in_block(condition->parts[0], sheet, block) && is_in_block(condition->parts[1], sheet, block);
+  const bool is_end = is_call(condition, "<");
+  if (!is_end && !is_call(condition, "<=")) return false;
+  const auto &place = condition->parts[is_end ? 0 : 1], &bound = condition->parts[is_end ? 1 : 0];
+  const auto number = is_constant(bound) ? linear_index(bound, sheet) : std::nullopt;
+  if (place->op != Op::position || !number || (!block.axis.empty() && block.axis != place->name))
+    return false;
+  block.axis = place->name;
+  if (is_end)
+    block.end = bound;
+  else
+    block.first = number->first;
+  return true;
+}
+
+std::optional<EntriesOf> block_of(const Expr& x, const Sheet& sheet) {
+  EntriesOf block;
+  if (!is_call(x, "where") || !is_zero(x->parts[2]) || !is_in_block(x->parts[0], sheet, block))
+    return std::nullopt;
+  block.value = x->parts[1];
+  return block;
+}
+
+/// Blocks that follow one another from the first place on, `where(i < n, x, 0)` and `where(n <= i, y, 0)`,
+/// are one choice: `where(i < n, x, y)`.
+std::vector<Expr> with_blocks_joined(const std::vector<Expr>& terms, const Sheet& sheet) {
+  std::vector<Expr> joined;
+  for (std::size_t i = 0; i < terms.size();) {
+    std::vector<EntriesOf> blocks;
+    for (auto next = i; next < terms.size(); ++next) {
+      const auto block = block_of(terms[next], sheet);
+      const auto begin = blocks.empty() ? 0 : linear_index(*blocks.back().end, sheet)->first;
+      if (!block || block->first != begin || (!blocks.empty() && block->axis != blocks.front().axis)) break;
+      blocks.push_back(*block);
+      if (!block->end) break;
+    }
+    if (blocks.size() < 2) {
+      joined.push_back(terms[i++]);
+      continue;
+    }
+    i += blocks.size();
+    Expr all = 0.0;
+    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block)
+      all = block->end ? where(call("<", {position(block->axis), *block->end}), *block->value, all)
+                       : *block->value;
+    joined.push_back(all);
+  }
+  return joined;
+}
+
 bool has_again(const Expr& x) {
   return x->op == Op::again || std::any_of(x->parts.begin(), x->parts.end(), has_again);
 }
@@ -361,40 +538,85 @@ class Gradients {
  public:
   Gradients(Sheet& sheet, std::size_t at) : sheet_(sheet), at_(at) {}
 
-  /// From the steps that take the tensor; none where no gradient leads to it.
-  std::optional<Expr> by(const std::string& of) {
+  /// From the steps of that group that take the tensor; none where no gradient leads to it.
+  std::optional<Expr> by(const std::string& of, const std::string& group = "") {
     const auto found = known_.find(of);
     if (found != known_.end()) return found->second;
-    known_.emplace(of, std::nullopt);
-    std::optional<Expr> total;
-    for (const auto& step : sheet_.definitions()) {
-      if (!has(operands(step.expr), of)) continue;
-      const auto seed = of_step(step);
-      if (!seed) continue;
-      if (has_again(step.expr))
-        throw Error(at_,
-                    fmt::format("the gradient by {} goes through {}, which has again(…)", of, step.name));
-      Back back(sheet_, of);
-      back.through(step.expr, *seed, step.axes, entry(step.name, positions(step.axes)));
-      for (const auto& share : back.shares()) {
-        const auto turned = Turning(sheet_, sheet_.tensor(of).axes, share)();
-        total = total ? *total + turned : turned;
-      }
+    if (!open_.insert(of).second) {
+      come_back_.insert(of);
+      return std::nullopt;
     }
+    std::vector<Expr> as_it_is, changed;
+    std::set<std::string> of_groups;
+    for (const auto& step : sheet_.definitions()) {
+      if (!step.name.starts_with(group) || !has(operands(step.expr), of)) continue;
+      const auto of_group = group.empty() ? of_group_of(step, of) : "";
+      if (!of_group.empty()) {
+        if (of_groups.insert(of_group).second)
+          changed.push_back(entry(of_group, positions(sheet_.form(of).axes)));
+        continue;
+      }
+      for (const auto& share : shares_of(step, of))
+        (share->op == Op::entry ? as_it_is : changed).push_back(share);
+    }
+    changed = with_blocks_joined(changed, sheet_);
+    std::optional<Expr> total;
+    for (const auto* terms : {&as_it_is, &changed})
+      for (const auto& term : *terms) total = total ? *total + term : term;
+    open_.erase(of);
+    if (total && come_back_.count(of) > 0)
+      throw Error(at_, fmt::format("the gradient by {0} comes back to {0} itself at another place; valid: "
+                                   "before it a step of its own, {1}[…] = gradient({0})",
+                                   of, gradient_name(of)));
     return known_[of] = total;
   }
 
  private:
+  /// What comes back to the tensor through one step.
+  std::vector<Expr> shares_of(const Definition& step, const std::string& of) {
+    const auto seed = of_step(step);
+    if (!seed) return {};
+    if (has_again(step.expr))
+      throw Error(at_, fmt::format("the gradient by {} goes through {}, which has again(…)", of, step.name));
+    Back back(sheet_, of);
+    back.through(step.expr, *seed, step.axes, entry(step.name, positions(step.axes)));
+    std::vector<Expr> shares;
+    for (const auto& share : back.shares()) shares.push_back(Turning(sheet_, sheet_.form(of).axes, share)());
+    return shares;
+  }
+
   std::optional<Expr> of_step(const Definition& step) {
-    const auto* gradient = sheet_.find(gradient_name(step.name));
-    if (gradient != nullptr)
-      return entry(sheet_.stands_for(gradient_name(step.name)), positions(gradient->axes));
+    const std::string name = sheet_.stands_for(gradient_name(step.name));
+    if (const auto* gradient = sheet_.find_form(name)) {
+      const auto& axes = gradient->axes;
+      const bool has_same = std::is_permutation(axes.begin(), axes.end(), step.axes.begin(), step.axes.end());
+      if (has_same || has_shape_of(name, step.name))
+        return entry(name, positions(has_same ? axes : step.axes));
+    }
     return by(step.name);
+  }
+
+  /// "attention/d_X", which has all that comes back to X through the steps of that group; "" where there is
+  /// none.
+  std::string of_group_of(const Definition& step, const std::string& of) const {
+    for (auto end = step.name.find('/'); end != std::string::npos; end = step.name.find('/', end + 1)) {
+      const auto group = step.name.substr(0, end + 1);
+      const auto gradient = gradient_name(group + of);
+      if (!of.starts_with(group) && has_shape_of(gradient, of)) return gradient;
+    }
+    return "";
+  }
+
+  bool has_shape_of(const std::string& gradient, const std::string& of) const {
+    const auto* tensor = sheet_.find_form(gradient);
+    return tensor != nullptr && tensor->shape == sheet_.form(of).shape;
   }
 
   Sheet& sheet_;
   std::size_t at_;
   std::map<std::string, std::optional<Expr>> known_;
+  std::set<std::string> open_;       ///< whose gradients are being put together
+  std::set<std::string> come_back_;  ///< those of them to which a way came back
 };
 
 }  // namespace
@@ -404,9 +626,39 @@ std::string gradient_name(const std::string& of) {
   return of.substr(0, last) + "d_" + of.substr(last);
 }
 
-Expr gradient(Sheet& sheet, const std::string& of, std::size_t at) {
-  const auto result = Gradients(sheet, at).by(sheet.stands_for(of));
-  if (result) return *result;
+std::set<std::string> steps_around(const Sheet& sheet, const std::string& step) {
+  const auto* recurrence = sheet.recurrence_of(step);
+  if (recurrence == nullptr) return {};
+  const auto reached = [&](bool is_forwards) {
+    std::set<std::string> all;
+    std::vector<std::string> next = {step};
+    while (!next.empty()) {
+      const auto name = next.back();
+      next.pop_back();
+      for (const auto& one : recurrence->steps) {
+        const auto& taker = is_forwards ? one : *sheet.definition_of(name);
+        if (has(operands(taker.expr), is_forwards ? name : one.name) && all.insert(one.name).second)
+          next.push_back(one.name);
+      }
+    }
+    return all;
+  };
+  const auto after = reached(true), before = reached(false);
+  std::set<std::string> around;
+  std::set_intersection(after.begin(), after.end(), before.begin(), before.end(),
+                        std::inserter(around, around.end()));
+  return around;
+}
+
+Expr gradient(Sheet& sheet, const std::string& of, const Axes& axes, const std::string& group,
+              std::size_t at) {
+  const auto& tensor = sheet.stands_for(of);
+  const auto result = Gradients(sheet, at).by(tensor, tensor.starts_with(group) ? "" : group);
+  const auto& own = sheet.form(of).axes;
+  std::map<std::string, Expr> renamed;
+  for (std::size_t i = 0; i < own.size(); ++i)
+    if (axes[i] != own[i]) renamed.emplace(own[i], position(axes[i]));
+  if (result) return renamed.empty() ? *result : at_any_positions(*result, sheet, renamed);
   throw Error(at, fmt::format("no gradient leads to {0}; valid: a tensor from which a step follows whose "
                               "gradient stands before, {1} of {0}",
                               of, gradient_name(of)));

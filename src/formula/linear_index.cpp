@@ -32,11 +32,7 @@ std::optional<LinearIndex> of_call(const Expr& x, const Sheet& sheet) {
 
 /// Whether every place is one of `length`.
 bool stays_within(const LinearIndex& index, const Sheet& sheet, std::size_t length) {
-  std::ptrdiff_t least = index.first, most = index.first;
-  for (const auto& [axis, step] : index.steps) {
-    const auto last = static_cast<std::ptrdiff_t>(sheet.size_of(axis)) - 1;
-    (step < 0 ? least : most) += step * last;
-  }
+  const auto [least, most] = range_of(index, sheet);
   return least >= 0 && most < static_cast<std::ptrdiff_t>(length);
 }
 
@@ -55,6 +51,15 @@ std::optional<LinearIndex> linear_index(const Expr& index, const Sheet& sheet) {
     default:
       return std::nullopt;
   }
+}
+
+std::pair<std::ptrdiff_t, std::ptrdiff_t> range_of(const LinearIndex& index, const Sheet& sheet) {
+  std::ptrdiff_t least = index.first, most = index.first;
+  for (const auto& [axis, step] : index.steps) {
+    const auto last = static_cast<std::ptrdiff_t>(sheet.size_of(axis)) - 1;
+    (step < 0 ? least : most) += step * last;
+  }
+  return {least, most};
 }
 
 std::optional<std::vector<LinearIndex>> linear_indices(const std::vector<Expr>& indices, const Sheet& sheet,

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formula/sheet.hpp"
@@ -19,6 +20,9 @@ struct LinearIndex {
 
 /// The index as such a one; nothing where it is none.
 std::optional<LinearIndex> linear_index(const Expr& index, const Sheet& sheet);
+
+/// The least of its places along the axes, and the last one.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> range_of(const LinearIndex& index, const Sheet& sheet);
 
 /// All of them; nothing where one is none, or leaves a tensor of that shape.
 std::optional<std::vector<LinearIndex>> linear_indices(const std::vector<Expr>& indices, const Sheet& sheet,

@@ -61,6 +61,16 @@ class NumPy {
   explicit NumPy(const Sheet& sheet) : sheet_(sheet) {}
 
   std::string operator()(const Array& x) const { return read(x).text; }
+  std::string whole(const Array& x) const { return bound(x) + ".astype(int)"; }
+
+  /// "[t - 1]"; Python counts places before the first one from the end.
+  static std::string place(const Array::Row& row) {
+    std::string index;
+    for (std::size_t i = 0; i < row.axis; ++i) index += ":, ";
+    if (row.offset < 0) return fmt::format("[{}{} - {}]", index, row.place, -row.offset);
+    if (row.offset > 0) return fmt::format("[{}({} + {}) % {}]", index, row.place, row.offset, row.length);
+    return fmt::format("[{}{}]", index, row.place);
+  }
 
  private:
   Text read(const Array& x) const {
@@ -68,7 +78,7 @@ class NumPy {
       case Kind::number:
         return number(x);
       case Kind::variable:
-        return {x.name};
+        return {x.name + (x.row ? place(*x.row) : "")};
       case Kind::positions:
         return {fmt::format("np.arange({})", sheet_.size_of(x.axes[0]))};
       case Kind::function:
@@ -92,6 +102,8 @@ class NumPy {
                                   tuple(shape_of(x.axes)))};
       case Kind::joined:
         return joined(x);
+      case Kind::stacked:
+        return stacked(x);
     }
     return {};
   }
@@ -261,6 +273,20 @@ class NumPy {
     return {fmt::format("np.concatenate([{}]{})", fmt::join(parts, ", "), axis)};
   }
 
+  Text stacked(const Array& x) const {
+    const auto place = place_in(x.axes, x.over[0]);
+    auto axes = x.axes;
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(place));
+    std::vector<std::string> parts;
+    for (const auto& one : x.parts) {
+      const auto part = fit(one, axes, comparison);
+      parts.push_back(one.axes == axes ? part
+                                       : fmt::format("np.broadcast_to({}, {})", part, tuple(shape_of(axes))));
+    }
+    const auto axis = place == 0 ? "" : fmt::format(", axis={}", place);
+    return {fmt::format("np.stack([{}]{})", fmt::join(parts, ", "), axis)};
+  }
+
   static std::string slice(const Array::Index& index) {
     const auto end = index.begin + index.step * static_cast<std::ptrdiff_t>(index.count);
     const auto stop = end < 0 ? "" : fmt::format("{}", end);
@@ -275,7 +301,8 @@ const std::set<std::string> keywords = {
     // of Python
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
     "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
-    "math", "nonlocal", "not", "np", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+    "math", "nonlocal", "not", "np", "or", "pass", "raise", "range", "return", "reversed", "try", "while",
+    "with", "yield",
     // of C++
     "alignas", "alignof", "asm", "auto", "bool", "case", "catch", "char", "concept", "const", "constexpr",
     "decltype", "default", "delete", "do", "double", "enum", "explicit", "export", "extern", "false", "float",
@@ -295,16 +322,62 @@ std::string identifier(const std::string& name) {
   return numpy::keywords.count(result) > 0 ? result + "_" : result;
 }
 
-std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& definition, bool drops_batch) {
-  Scope scope(sheet, drops_batch);
+namespace {
+
+std::vector<std::string> lines_of(Scope& scope, const Definition& definition) {
+  const auto& sheet = scope.sheet();
   const numpy::NumPy text(sheet);
   std::vector<std::string> lines;
   const auto all = in_whole_arrays(scope, definition);
-  for (const auto& line : all) lines.push_back(fmt::format("{} = {}", line.name, text(line.value)));
-  const auto* tensor = sheet.find(definition.name);
+  for (const auto& line : all)
+    lines.push_back(fmt::format("{}{} = {}", line.name, line.row ? numpy::NumPy::place(*line.row) : "",
+                                text(line.value)));
+  const auto* tensor = sheet.find_form(definition.name);
   if (tensor != nullptr && tensor->is_whole && all.back().value.type == Array::Type::real)
-    lines.back() = fmt::format("{} = ({}).astype(int)", all.back().name, text(all.back().value));
+    lines.back() = fmt::format("{} = {}", all.back().name, text.whole(all.back().value));
   return lines;
+}
+
+/// Arrays that are filled place by place, those of one shape in a line.
+std::vector<std::string> empty_arrays(const Scope& scope, const std::vector<Definition>& steps) {
+  std::vector<std::pair<std::vector<std::size_t>, std::vector<std::string>>> arrays;
+  for (const auto& step : steps) {
+    std::vector<std::size_t> shape;
+    for (const auto& axis : scope.kept(step.axes)) shape.push_back(scope.sheet().size_of(axis));
+    const auto known =
+        std::find_if(arrays.begin(), arrays.end(), [&](const auto& one) { return one.first == shape; });
+    auto& names =
+        known == arrays.end() ? arrays.emplace_back(shape, std::vector<std::string>()).second : known->second;
+    names.push_back(identifier(step.name));
+  }
+  std::vector<std::string> lines;
+  for (auto& [shape, names] : arrays) {
+    if (names.size() > 1) shape.insert(shape.begin(), names.size());
+    lines.push_back(fmt::format("{} = np.zeros({})", fmt::join(names, ", "), numpy::tuple(shape)));
+  }
+  return lines;
+}
+
+std::vector<std::string> loop_of(const Recurrence& together, Scope& scope) {
+  auto lines = empty_arrays(scope, together.steps);
+  const auto length = scope.sheet().size_of(together.axis);
+  scope.go_along(together.axis);
+  const auto range = fmt::format("range({})", length);
+  const auto places = together.is_reversed ? "reversed(" + range + ")" : range;
+  lines.push_back(fmt::format("for {} in {}:", scope.place(), places));
+  for (const auto& step : together.steps)
+    for (const auto& line : lines_of(scope, step)) lines.push_back("    " + line);
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& definition, bool drops_batch) {
+  Scope scope(sheet, drops_batch);
+  const auto* together = sheet.recurrence_of(definition.name);
+  if (together == nullptr) return lines_of(scope, definition);
+  const bool is_first = together->steps.front().name == definition.name;
+  return is_first ? loop_of(*together, scope) : std::vector<std::string>();
 }
 
 namespace {

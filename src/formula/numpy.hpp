@@ -11,7 +11,8 @@ namespace formula {
 /// a person would write: `scores = Q @ K.T`, `Q_heads = Q.reshape(5, 2, 4).swapaxes(0, 1)`,
 /// `masked = np.where(mask, scaled, -np.inf)`, else broadcasting or einsum. A name is what `identifier`
 /// makes of it. Tensors of truth values are arrays of bool, those of whole numbers of int; `erf` needs the
-/// module `math`. An axis of length 1 called `batch` is left out of all arrays where `drops_batch`.
+/// module `math`. An axis of length 1 called `batch` is left out of all arrays where `drops_batch`. The first
+/// of several steps that are computed together stands for all, as a loop; of the others there are no lines.
 std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& definition, bool drops_batch);
 
 /// The functions that these lines call and NumPy does not have: those that round to a format.

@@ -47,7 +47,7 @@ std::optional<double> number_in(std::string_view word) {
 
 /// The words of functions that stand before what they take.
 std::vector<std::string> function_names() {
-  std::vector<std::string> names = {"sum", "argmax", "size", "again"};
+  std::vector<std::string> names = {"sum", "argmax", "size", "again", "stack"};
   for (const auto& one : functions())
     if (begins_word(one.name[0]) && !is_operator(one.name)) names.emplace_back(one.name);
   for (const auto& one : composites()) names.push_back(one.name);
@@ -119,10 +119,34 @@ class Parser {
     at_ = std::min(text_.find_first_not_of(" \t\r\n", at_ + token_.size()), text_.size());
     auto end = at_;
     if (at_ < text_.size() && begins_word(text_[at_]))
-      while (end < text_.size() && continues_word(text_[end])) ++end;
+      end = end_of_word();
     else
       end += text_.substr(at_, 2) == "<=" ? 2 : 1;
     token_ = text_.substr(at_, end - at_);
+  }
+
+  /// A name may have formulas in it, `hop={hop - 1}/m`.
+  std::size_t end_of_word() const {
+    auto end = at_;
+    for (; end < text_.size() && (continues_word(text_[end]) || text_[end] == '{'); ++end) {
+      if (text_[end] != '{') continue;
+      const auto closing = closing_brace(text_, end);
+      if (closing == text_.npos) throw Error(end, "a { without its }");
+      require_formula(end + 1, closing);
+      end = closing;
+    }
+    return end;
+  }
+
+  /// Of what stands in the braces of a name.
+  void require_formula(std::size_t begin, std::size_t end) const {
+    const auto inner = text_.substr(begin, end - begin);
+    if (has_formulas(inner)) throw Error(begin, "braces in the braces of a name; valid: name={a formula}");
+    try {
+      parse(inner);
+    } catch (const Error& error) {
+      throw Error(begin + error.at(), error.what());
+    }
   }
 
   bool take(std::string_view token) {
@@ -258,6 +282,7 @@ class Parser {
     }
     if (name == "again") return again(at);
     if (name == "gradient") return gradient(at);
+    if (name == "stack") return stack_of(at);
     auto parts = list(")");
     if (goes_over_axis(name) && begins_operand()) return over_axes(name, parts, at);
     const auto* const function = function_named(name);
@@ -285,6 +310,30 @@ class Parser {
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
       result = node(at, {.op = Op::over, .name = name, .axis = (*axis)->name, .parts = {result}});
     return result;
+  }
+
+  /// What follows `stack(`: `layer, x, y)`, or `layer, layer={L}/x, for L from 1 to 3)`.
+  Expr stack_of(std::size_t at) {
+    std::vector<Expr> parts;
+    do parts.push_back(expression());
+    while (take(",") && token_ != "for");
+    const bool is_repeated = parts.size() == 2 && parts[0]->op == Op::name && take("for");
+    if (is_repeated) {
+      auto counter = word("a counter");
+      expect("from");
+      parts.push_back(expression());
+      expect("to");
+      parts.push_back(expression());
+      expect(")");
+      return node(at,
+                  {.op = Op::call, .name = "stack", .axis = std::move(counter), .parts = std::move(parts)});
+    }
+    expect(")");
+    if (parts.size() < 3 || parts[0]->op != Op::name)
+      throw Error(at,
+                  "stack of what? valid: stack(AXIS, x, y), an entry along the axis each, or stack(AXIS, "
+                  "step={t}/x, for t from 0 to 3)");
+    return stack(parts[0], {parts.begin() + 1, parts.end()});
   }
 
   Expr again(std::size_t at) {
@@ -331,6 +380,27 @@ Definition parse_declaration(std::string_view text) {
   auto result = parser.definition(false);
   parser.end();
   return result;
+}
+
+std::size_t closing_brace(std::string_view text, std::size_t open) {
+  std::size_t depth = 0;
+  for (auto i = open; i < text.size(); ++i) {
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}' && --depth == 0) return i;
+  }
+  return text.npos;
+}
+
+std::string with_values(const std::string& name, const std::function<double(const Expr& x)>& value_of) {
+  const auto open = name.find('{');
+  const auto closing = closing_brace(name, std::min(open, name.size()));
+  if (closing == name.npos) return name;
+  const auto formula = name.substr(open + 1, closing - open - 1);
+  const double value = value_of(parse(formula));
+  if (value != std::floor(value) || !(std::abs(value) < 1e15))
+    throw Error(0, fmt::format("{{{}}} in the name {} is {:g}; valid: a whole number", formula, name, value));
+  return fmt::format("{}{:.0f}{}", name.substr(0, open), value,
+                     with_values(name.substr(closing + 1), value_of));
 }
 
 Place place_of(std::string_view text, std::size_t byte) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,5 +29,17 @@ struct Place {
   std::size_t line, column;
 };
 Place place_of(std::string_view text, std::size_t byte);
+
+/// A name with the values of the formulas in it: "hop=1/m" for `hop={hop - 1}/m`. Throws Error for what is no
+/// whole number.
+std::string with_values(const std::string& name, const std::function<double(const Expr& x)>& value_of);
+
+/// Whether a name has formulas in it.
+inline bool has_formulas(std::string_view name) {
+  return name.find('{') != name.npos;
+}
+
+/// Where the brace closes that opens there, with others in it; npos where none does.
+std::size_t closing_brace(std::string_view text, std::size_t open);
 
 }  // namespace formula

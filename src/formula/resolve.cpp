@@ -30,6 +30,7 @@ class Resolver {
 
   Definition operator()(const Definition& definition) {
     named_ = definition.axes;
+    group_ = definition.name.substr(0, definition.name.rfind('/') + 1);
     bound_.clear();
     collect(definition.expr);
     Axes axes = carried_;
@@ -50,16 +51,29 @@ class Resolver {
   /// those that stand in front of what it names.
   void collect(const Expr& x) {
     if (x->op == Op::name || x->op == Op::entry || x->op == Op::again) {
-      const auto* tensor = sheet_.find(x->name);
+      const auto* tensor = sheet_.find_form(x->name);
       if (tensor != nullptr) collect_axes(*tensor, x->op == Op::again ? std::vector<Expr>{} : x->parts);
       return;
     }
-    if (x->op == Op::call && x->name == "gradient") return collect(whole_tensor(x));
+    if (x->op == Op::call && x->name == "gradient") return collect_gradient(whole_tensor(x));
     const bool binds = x->op == Op::over && reduces(x->name);
     if (x->op == Op::over && !sheet_.has_axis(x->axis)) throw unknown_axis(x->axis, x->at);
     if (binds) bound_.push_back(x->axis);
     for (const auto& part : x->parts) collect(part);
     if (binds) bound_.pop_back();
+  }
+
+  /// Under other names of its axes the gradient of a tensor carries along those in front of them.
+  void collect_gradient(const Expr& of) {
+    const auto* tensor = sheet_.find_form(of->name);
+    if (tensor == nullptr || !has_other_names(tensor->axes)) return collect(of);
+    for (std::size_t i = 0; i < tensor->axes.size() - named_.size(); ++i) add(carried_, tensor->axes[i]);
+  }
+
+  /// Whether the result names axes of a tensor otherwise.
+  bool has_other_names(const Axes& axes) const {
+    return named_.size() <= axes.size() &&
+           std::any_of(named_.begin(), named_.end(), [&](const auto& axis) { return !has(axes, axis); });
   }
 
   void collect_axes(const View& tensor, const std::vector<Expr>& indices) {
@@ -69,7 +83,7 @@ class Resolver {
     for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
       const auto* index = i < implied ? nullptr : &*indices[i - implied];
       const bool is_plain = index == nullptr || index->op == Op::position ||
-                            (index->op == Op::name && sheet_.find(index->name) == nullptr);
+                            (index->op == Op::name && sheet_.find_form(index->name) == nullptr);
       if (!is_plain) {
         is_in_front = false;
         if (named_.empty()) collect_positions(indices[i - implied]);
@@ -88,7 +102,7 @@ class Resolver {
     const bool binds = index->op == Op::over && reduces(index->name);
     if (binds) bound_.push_back(index->axis);
     const bool is_axis =
-        index->op == Op::position || (index->op == Op::name && sheet_.find(index->name) == nullptr);
+        index->op == Op::position || (index->op == Op::name && sheet_.find_form(index->name) == nullptr);
     if (is_axis && sheet_.has_axis(index->name) && !has(bound_, index->name)) add(carried_, index->name);
     if (index->op == Op::entry || index->op == Op::name) collect(index);
     if (index->op != Op::entry)
@@ -107,7 +121,7 @@ class Resolver {
         return position_of(x);
       case Op::name:
       case Op::entry:
-        return sheet_.find(x->name) != nullptr ? entry_of(x) : axis_of(x);
+        return sheet_.find_form(x->name) != nullptr ? entry_of(x) : axis_of(x);
       case Op::call:
         if (x->name == "gradient") return gradient_of(x);
         return with_parts(x, [this](const Expr& part) { return resolve(part); });
@@ -136,7 +150,9 @@ class Resolver {
                        name.substr(at + 1));
   }
 
-  bool knows(const std::string& name) const { return sheet_.find(name) != nullptr || sheet_.has_axis(name); }
+  bool knows(const std::string& name) const {
+    return sheet_.find_form(name) != nullptr || sheet_.has_axis(name);
+  }
 
   Expr axis_of(const Expr& x) const {
     if (x->op == Op::entry || !sheet_.has_axis(x->name))
@@ -162,7 +178,7 @@ class Resolver {
 
   Expr entry_of(const Expr& x) {
     const auto& name = sheet_.stands_for(x->name);
-    const auto& tensor = *sheet_.find(name);
+    const auto& tensor = *sheet_.find_form(name);
     if (x->parts.size() > tensor.axes.size())
       throw Error(x->at, fmt::format("{} has {} indices; valid: the {} axes {}", x->name, x->parts.size(),
                                      tensor.axes.size(), fmt::join(tensor.axes, ", ")));
@@ -192,12 +208,14 @@ class Resolver {
   /// The formula that it stands for.
   Expr gradient_of(const Expr& x) {
     const auto of = whole_tensor(x);
-    if (sheet_.find(of->name) == nullptr)
+    if (sheet_.find_form(of->name) == nullptr)
       throw Error(of->at, fmt::format("gradient({0}): {0} is no tensor; valid: {1}", of->name,
                                       names_of(sheet_.tensors())));
-    const auto whole = entry_of(of);
-    for (const auto& place : whole->parts) position_of(place);
-    return gradient(sheet_, of->name, x->at);
+    const auto& tensor = sheet_.form(of->name);
+    const bool is_renamed = has_other_names(tensor.axes) && bound_.size() == tensor.axes.size();
+    for (std::size_t i = 0; is_renamed && i < bound_.size(); ++i) require_length(of, tensor, i, bound_[i]);
+    if (!is_renamed) entry_of(of);
+    return gradient(sheet_, of->name, is_renamed ? bound_ : tensor.axes, group_, x->at);
   }
 
   Expr index_of(const Expr& x) {
@@ -221,7 +239,7 @@ class Resolver {
     node.name = step;
     for (std::size_t i = 0; i < node.parts.size(); ++i) {
       node.changed[i] = sheet_.stands_for(node.changed[i]);
-      const auto* tensor = sheet_.find(node.changed[i]);
+      const auto* tensor = sheet_.find_form(node.changed[i]);
       if (tensor == nullptr)
         throw Error(x->at,
                     fmt::format("{} is unknown; valid: {}", node.changed[i], names_of(sheet_.tensors())));
@@ -233,6 +251,7 @@ class Resolver {
 
   Sheet& sheet_;
   Axes named_, carried_, bound_;
+  std::string group_;  ///< of the result
   bool is_in_index_ = false;
 };
 
@@ -271,6 +290,7 @@ void Sheet::set(const std::string& name, View tensor) {
                          fmt::join(tensor.axes, "×"), attn::to_string(tensor.shape), tensor.axes[i], length));
   }
   aliases_.erase(name);
+  dropped_.erase(name);
   tensors_.insert_or_assign(name, std::move(tensor));
 }
 
@@ -279,16 +299,27 @@ const std::string& Sheet::stands_for(const std::string& name) const {
   return found == aliases_.end() ? name : stands_for(found->second);
 }
 
-const View* Sheet::find(const std::string& name) const {
+const View* Sheet::find_form(const std::string& name) const {
   const auto found = tensors_.find(stands_for(name));
   return found == tensors_.end() ? nullptr : &found->second;
 }
 
-const View& Sheet::tensor(const std::string& name) const {
-  const auto* tensor = find(name);
+const View& Sheet::form(const std::string& name) const {
+  const auto* tensor = find_form(name);
   if (tensor == nullptr)
     throw Error(0, fmt::format("the tensor {} is unknown; valid: {}", name, names_of(tensors_)));
   return *tensor;
+}
+
+const View* Sheet::find(const std::string& name) const {
+  const auto* tensor = find_form(name);
+  if (tensor != nullptr && !dropped_.empty()) compute_dropped(stands_for(name));
+  return tensor;
+}
+
+const View& Sheet::tensor(const std::string& name) const {
+  const auto* tensor = find(name);
+  return tensor == nullptr ? form(name) : *tensor;
 }
 
 const Definition* Sheet::definition_of(const std::string& name) const {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "formula/functions.hpp"
@@ -14,8 +16,7 @@ Array::Type Scope::type_of(const std::string& name) const {
 }
 
 Axes Scope::kept(Axes axes) const {
-  axes.erase(std::remove_if(axes.begin(), axes.end(), [this](const auto& axis) { return drops(axis); }),
-             axes.end());
+  std::erase_if(axes, [this](const auto& axis) { return drops(axis) || axis == along_; });
   return axes;
 }
 
@@ -66,19 +67,22 @@ Expr Scope::computed_again(const Expr& x, const Names& outer, std::vector<Defini
   };
   for (std::size_t i = 0; i < x->parts.size(); ++i) {
     const auto& name = x->changed[i];
-    changed[name] = add(name, sheet_.tensor(name).axes, plain(x->parts[i], outer, before));
+    changed[name] = add(name, sheet_.form(name).axes, plain(x->parts[i], outer, before));
   }
   for (const auto& definition : sheet_.definitions()) {
     const auto from = operands(definition.expr);
     const bool follows =
         std::any_of(from.begin(), from.end(), [&](const auto& name) { return changed.count(name) > 0; });
+    if (follows && sheet_.recurrence_of(definition.name) != nullptr)
+      throw Error(
+          0, fmt::format("{} is computed place by place, and again in no line of code", definition.name));
     if (follows && changed.count(definition.name) == 0)
       changed[definition.name] =
           add(definition.name, definition.axes, plain(definition.expr, changed, before));
     if (definition.name == x->name) break;
   }
   std::vector<Expr> places;
-  for (const auto& axis : sheet_.tensor(x->name).axes) places.push_back(position(axis));
+  for (const auto& axis : sheet_.form(x->name).axes) places.push_back(position(axis));
   const auto found = changed.find(x->name);
   return entry(found == changed.end() ? x->name : found->second, std::move(places));
 }

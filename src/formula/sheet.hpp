@@ -46,6 +46,14 @@ View view_of(Axes axes, const attn::TensorView& tensor);
 /// The same elements, or a copy of them, that nobody else sees: who has the view may change them.
 View owned_alone(View view);
 
+/// Steps that take one another's entries at other places along an axis, `h[t - 1]`: they are computed
+/// together, one place after the other.
+struct Recurrence {
+  std::string axis{};
+  bool is_reversed = false;         ///< from the last place to the first
+  std::vector<Definition> steps{};  ///< resolved, in the order in which they are computed at a place
+};
+
 /// Tensors by their names, and formulas over them in the order in which they are computed.
 class Sheet {
  public:
@@ -80,6 +88,30 @@ class Sheet {
   /// Keeps the value of a resolved formula, which somebody computed.
   void keep(Definition definition, View value);
 
+  /// The same of a step that is not rounded, now or when it is computed again.
+  void keep_unrounded(Definition definition, View value);
+  bool rounds(const std::string& name) const { return unrounded_.count(name) == 0; }
+
+  /// How resolved formulas that take one another are computed. Each has a tensor of its name here, whose axes
+  /// and lengths count. Throws Error where they need one another at the same place, or all places at once.
+  Recurrence together(std::vector<Definition> steps) const;
+
+  /// Is called with what a step is at one place, in the order of its axes, and may change it.
+  using SeeRow = std::function<void(const Definition& step, std::size_t place, Numbers& row)>;
+
+  /// Computes the steps and keeps their values. Rows that are computed later follow from what `see` makes of
+  /// earlier ones.
+  void compute(const Recurrence& recurrence, const SeeRow& see = {});
+
+  /// The same, without keeping how they came about.
+  void compute_rows(const Recurrence& recurrence, const SeeRow& see = {});
+
+  /// The steps with which that one is computed, or null.
+  const Recurrence* recurrence_of(const std::string& step) const;
+
+  /// The entries of a resolved formula at one place along an axis over which nothing goes in it, rounded.
+  Numbers row_of(const Definition& definition, const std::string& axis, std::size_t place) const;
+
   /// Gives away the numbers of a step that nobody else looks at, and forgets it.
   Numbers take(const std::string& name);
 
@@ -107,25 +139,45 @@ class Sheet {
   /// The same. Throws attn::Error where there is none.
   const View& tensor(const std::string& name) const;
 
+  /// The same two, for who asks for its axes, their lengths and its kind alone: of a tensor whose numbers
+  /// were dropped there is no data.
+  const View* find_form(const std::string& name) const;
+  const View& form(const std::string& name) const;
+
+  /// Forgets the numbers of a tensor that follow from its formula: whoever asks for them has them computed
+  /// again. Of others it forgets nothing.
+  void drop(const std::string& name);
+  bool can_drop(const std::string& name) const;
+
   /// The name of the tensor that `name` stands for: itself unless it is an alias.
   const std::string& stands_for(const std::string& name) const;
 
   const std::vector<Definition>& definitions() const { return definitions_; }
+
+  /// The operands of a step and of those that are computed together with it.
+  std::vector<std::string> operands_with(const Definition& step) const;
 
   /// The steps that `again`, a resolved one, computes anew, in order: from what it changes, and what is
   /// changed around it, to its own step.
   std::vector<Definition> computed_anew(const Expr& again, std::set<std::string> changed = {}) const;
 
   const Definition* definition_of(const std::string& name) const;
+
+  /// All of them, of which some may have no data (`form`).
   const std::map<std::string, View>& tensors() const { return tensors_; }
   const std::map<std::string, std::size_t>& axes() const { return sizes_; }
 
  private:
+  void compute_dropped(const std::string& name) const;
+
   Round round_{};
+  std::set<std::string> unrounded_;
   std::map<std::string, std::size_t> sizes_;
-  std::map<std::string, View> tensors_;
+  mutable std::map<std::string, View> tensors_;
+  mutable std::set<std::string> dropped_;  ///< tensors without numbers
   std::map<std::string, std::string> aliases_;
   std::vector<Definition> definitions_;
+  std::vector<Recurrence> recurrences_;
 };
 
 /// The formula with the lengths of axes, and constants that have a name, as numbers.

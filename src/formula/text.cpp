@@ -97,6 +97,7 @@ std::string written_call(const Expr& x, bool is_followed) {
   if (const auto* const op = operator_of(x))
     return fmt::format("{} {} {}", written_in(parts[0], op->left, op->level >= product), op->name,
                        written_in(parts[1], op->right, is_followed));
+  if (const auto all = stacked(x)) return fmt::format("stack({}, {})", all->axis, list(all->parts));
   if (x->name == "not") return "not " + written_in(parts[0], negation, false);
   if (x->name != "neg") return fmt::format("{}({})", x->name, list(parts));
   // A minus that touches a number is the number's.
@@ -423,6 +424,11 @@ class Page {
     if (f == "mod") return between({box(parts[0], sign, true), box(parts[1], sign, true)}, " mod ");
     if (f == "where" && are_end_to_end(x))
       return fence("[", between({leaf(Box::name, parts[1]->name), leaf(Box::name, parts[2]->name)}, "; "));
+    if (const auto all = f == "where" ? stacked(x) : std::nullopt) {
+      std::vector<Box> rows;
+      for (const auto& part : all->parts) rows.push_back(box(part));
+      return fence("[", between(std::move(rows), "; "));
+    }
     if (f == "where")
       return group(Box::row, {box(parts[1]), leaf(Box::words, " where "), box(parts[0]), symbol(", "),
                               box(parts[2]), leaf(Box::words, " elsewhere")});

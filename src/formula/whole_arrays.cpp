@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "formula/functions.hpp"
+#include "formula/linear_index.hpp"
 #include "formula/numpy.hpp"
 
 namespace formula {
@@ -55,6 +56,14 @@ Axes sorted(Axes axes, const Axes& order) {
 Array number(double value) {
   const bool is_whole = value == std::floor(value) && std::abs(value) < largest_whole;
   return {.type = is_whole ? Type::whole : Type::real, .number = value};
+}
+
+/// Whether both are written alike; of entries that are taken it is not said.
+bool are_alike(const Array& x, const Array& y) {
+  return x.kind == y.kind && x.axes == y.axes && x.type == y.type && x.name == y.name &&
+         x.number == y.number && x.place == y.place && x.over == y.over && x.indices.empty() &&
+         y.indices.empty() &&
+         std::equal(x.parts.begin(), x.parts.end(), y.parts.begin(), y.parts.end(), are_alike);
 }
 
 bool is_number(const Array& x) {
@@ -141,14 +150,42 @@ class Analysis {
     auto value = in_order(read(definition.expr, axes), axes);
     if (value.axes != axes)
       value = {.kind = Kind::broadcast, .axes = axes, .type = value.type, .parts = {value}};
-    lines_.push_back({identifier(definition.name), std::move(value), definition});
+    Assignment line{identifier(definition.name), std::move(value), definition};
+    if (const auto at = place_in(definition.axes, scope_.along()); at < definition.axes.size())
+      line.row = row_along(definition.axes, at, 0);
+    lines_.push_back(std::move(line));
     return std::move(lines_);
   }
 
  private:
+  Array::Row row_along(const Axes& axes, std::size_t at, std::ptrdiff_t offset) const {
+    const Axes before(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(at));
+    return {scope_.place(), scope_.kept(before).size(), offset, sheet_.size_of(axes[at])};
+  }
+
+  bool goes_along(const Expr& x) const { return !scope_.along().empty() && depends_on(x, scope_.along()); }
+
+  /// Of an entry the index that stands for the place of the loop, or one before or behind it.
+  std::optional<std::ptrdiff_t> row_offset(const Expr& index) const {
+    if (!goes_along(index)) return std::nullopt;
+    const auto linear = linear_index(index, sheet_);
+    const bool is_row = linear && linear->steps.size() == 1 && linear->steps.begin()->second == 1;
+    return is_row ? std::optional(linear->first) : std::nullopt;
+  }
+
+  Array variable(const Expr& x) const {
+    Array array{.kind = Kind::variable, .type = scope_.type_of(x->name), .name = identifier(x->name)};
+    const auto& axes = scope_.tensor(x->name).axes;
+    for (std::size_t i = 0; i < axes.size(); ++i)
+      if (const auto offset = row_offset(x->parts[i]); offset && !array.row)
+        array.row = row_along(axes, i, *offset);
+    return array;
+  }
+
   /// What the order of a formula's operands suggests.
   Axes natural(const Expr& x) const {
     Axes axes;
+    if (x->op == Op::position && x->name == scope_.along()) return {};
     if (x->op == Op::position && !scope_.drops(x->name)) return {x->name};
     for (const auto& part : x->parts) axes = merged(std::move(axes), natural(part));
     return x->op == Op::over && reduces(x->name) ? without(axes, {x->axis}) : axes;
@@ -162,6 +199,8 @@ class Analysis {
         return length_of(x->name);
       case Op::position:
         if (scope_.drops(x->name)) return number(0.0);
+        if (x->name == scope_.along())
+          return {.kind = Kind::variable, .type = Type::whole, .name = scope_.place()};
         return {.kind = Kind::positions, .axes = {x->name}, .type = Type::whole};
       case Op::entry:
         return entry(x, order);
@@ -174,19 +213,27 @@ class Analysis {
 
   Array length_of(const std::string& axis) const {
     auto length = number(static_cast<double>(sheet_.size_of(axis)));
-    if (const auto found = lengths_.find(axis); found != lengths_.end()) {
+    if (const auto found = lengths_.find(axis); found != lengths_.end() && scope_.along().empty()) {
       length.name = found->second;
       length.place = place_in(scope_.axes_of(found->second), axis);
     }
     return length;
   }
 
-  /// A line of its own for what is needed twice.
+  /// A line of its own for what is needed twice, or the one that has it already.
   Array line(Array x, const std::string& wish) {
     if (is_simple(x)) return x;
+    if (const auto there = line_with(x)) return *there;
     Array variable{.kind = Kind::variable, .axes = x.axes, .type = x.type, .name = scope_.fresh(wish)};
     lines_.push_back({variable.name, std::move(x), {"", {}, 0.0}});
     return variable;
+  }
+
+  std::optional<Array> line_with(const Array& x) const {
+    for (const auto& line : lines_)
+      if (are_alike(line.value, x))
+        return Array{.kind = Kind::variable, .axes = x.axes, .type = x.type, .name = line.name};
+    return std::nullopt;
   }
 
   // Functions of entries.
@@ -196,6 +243,7 @@ class Analysis {
     if (f == "relu") return combined("max", {read(x->parts[0], order), number(0.0)}, order);
     if (const auto whole = expanded(x)) return read(*whole, order);
     if (auto whole = f == "where" ? end_to_end(x, order) : std::nullopt) return *whole;
+    if (auto whole = f == "where" ? side_by_side(x, order) : std::nullopt) return *whole;
     std::vector<Array> parts;
     for (std::size_t i = 0; i < x->parts.size(); ++i) {
       const auto outer = conditions_;
@@ -209,6 +257,7 @@ class Analysis {
   /// What `where(i < n, x[i], y[i - n])` is, for an axis i that begins with all of x and ends with all of y.
   std::optional<Array> end_to_end(const Expr& x, const Axes& order) const {
     const auto& condition = x->parts[0];
+    if (goes_along(condition)) return std::nullopt;
     const bool is_part = condition->op == Op::call && condition->name == "<" &&
                          condition->parts[0]->op == Op::position && !has_operands(condition) &&
                          natural(condition->parts[1]).empty();
@@ -227,10 +276,27 @@ class Analysis {
                  .indices = {{.count = top->place}, {.count = bottom->place}}};
   }
 
+  /// What stacked formulas are, none of which goes along the axis itself.
+  std::optional<Array> side_by_side(const Expr& x, const Axes& order) {
+    const auto all = stacked(x);
+    if (!all || scope_.drops(all->axis) || all->parts.size() != sheet_.size_of(all->axis))
+      return std::nullopt;
+    Array result{.kind = Kind::stacked, .type = Type::truth, .over = {all->axis}};
+    for (const auto& part : all->parts) {
+      if (depends_on(part, all->axis)) return std::nullopt;
+      result.parts.push_back(as_numbers(read(part, without(order, {all->axis}))));
+      result.axes = merged(result.axes, result.parts.back().axes);
+      result.type = std::min(result.type, result.parts.back().type);
+    }
+    result.axes = sorted(merged(result.axes, {all->axis}), order);
+    for (auto& part : result.parts) part = in_order(std::move(part), without(result.axes, {all->axis}));
+    return result;
+  }
+
   /// A tensor whose entries along one of its axes stand at `begin` … `end` − 1 of `axis`, and its length.
   std::optional<Array> piece(const Expr& x, const std::string& axis, double begin, double end) const {
     if (x->op != Op::entry) return std::nullopt;
-    Array variable{.kind = Kind::variable, .type = scope_.type_of(x->name), .name = identifier(x->name)};
+    auto variable = this->variable(x);
     for (const auto& place : places_of(x)) {
       if (place.axes.size() != 1 || has(variable.axes, place.axes[0])) return std::nullopt;
       variable.axes.push_back(place.axes[0]);
@@ -254,7 +320,8 @@ class Analysis {
       return function(f, std::move(parts), order, Type::truth);
     }
     if (function_named(f)->is_truth) return function(f, std::move(parts), order, Type::truth);
-    return arithmetic(f, std::move(parts), order);
+    auto result = arithmetic(f, std::move(parts), order);
+    return line_with(result).value_or(result);
   }
 
   /// The number that a function of numbers is; nothing where the text of it says more.
@@ -323,6 +390,10 @@ class Analysis {
     const auto& f = x->name;
     const auto& axis = x->axis;
     if (f == "sum") return sum(x, order);
+    if (const auto* deviating = deviating_in(x)) {
+      auto part = read(*deviating, has(order, axis) ? order : joined(order, {{axis}}));
+      if (has(part.axes, axis)) return reduction("var", std::move(part), {axis});
+    }
     if (scope_.drops(axis) && composite_named(f) != nullptr) return read(*expanded(x), order);
     const auto inner = has(order, axis) ? order : merged(order, natural(x->parts[0]));
     auto part = read(x->parts[0], has(inner, axis) ? inner : joined(inner, {{axis}}));
@@ -335,13 +406,27 @@ class Analysis {
     return read(*expanded(x), order);
   }
 
+  /// Of mean(axis) (y - mean(axis) y) ^ 2 that y, or null.
+  static const Expr* deviating_in(const Expr& x) {
+    const auto is = [](const Expr& part, Op op, const char* name) {
+      return part->op == op && part->name == name;
+    };
+    const auto& square = x->parts[0];
+    const bool is_of_square = x->name == "mean" && is(square, Op::call, "^") && same(square->parts[1], 2.0) &&
+                              is(square->parts[0], Op::call, "-");
+    if (!is_of_square) return nullptr;
+    const auto &y = square->parts[0]->parts[0], &mean = square->parts[0]->parts[1];
+    const bool is_its_mean = is(mean, Op::over, "mean") && mean->axis == x->axis && same(mean->parts[0], y);
+    return is_its_mean ? &y : nullptr;
+  }
+
   Array softmax(const Expr& x, Array part) {
     const auto scores = line(as_numbers(std::move(part)), "logits");
     const auto& axes = scores.axes;
-    const auto shares =
+    const auto powers =
         line(combined("exp", {combined("-", {scores, reduction("max", scores, {x->axis})}, axes)}, axes),
-             "shares");
-    auto weights = combined("/", {shares, reduction("sum", shares, {x->axis})}, axes);
+             "powers");
+    auto weights = combined("/", {powers, reduction("sum", powers, {x->axis})}, axes);
     return x->name == "softmax" && may_be_hidden(x) ? function("nan_to_num", {std::move(weights)}, axes)
                                                     : weights;
   }
@@ -469,6 +554,7 @@ class Analysis {
 
   /// Its value along these axes, of all samples.
   View value_of(const Expr& x, Axes axes) const {
+    if (goes_along(x)) axes.insert(axes.begin(), scope_.along());
     if (drops_batch()) axes.insert(axes.begin(), "batch");
     return sheet_.value({"", std::move(axes), x});
   }
@@ -498,18 +584,24 @@ class Analysis {
 
   bool is_known(const Expr& x) const {
     const auto from = operands(x);
-    return std::none_of(from.begin(), from.end(), [this](const auto& name) { return scope_.is_again(name); });
+    return !goes_along(x) &&
+           std::none_of(from.begin(), from.end(), [this](const auto& name) { return scope_.is_again(name); });
   }
 
   std::vector<Place> places_of(const Expr& x) const {
     const auto& tensor = scope_.tensor(x->name);
     std::vector<Place> places;
+    bool has_row = false;
     for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
       if (scope_.drops(tensor.axes[i])) continue;
       const auto& index = x->parts[i];
+      if (!has_row && row_offset(index)) {
+        has_row = true;
+        continue;
+      }
       const auto axes = natural(index);
       places.push_back({index, axes, {}, tensor.shape[i]});
-      if (!has_operands(index))
+      if (!has_operands(index) && !goes_along(index))
         places.back().values = places_along(index, axes);
       else if (is_known(index))
         places.back().values = values_of(index, axes);
@@ -530,7 +622,8 @@ class Analysis {
 
   Array entry(const Expr& x, const Axes& order) {
     const auto places = places_of(x);
-    Array variable{.kind = Kind::variable, .type = scope_.type_of(x->name), .name = identifier(x->name)};
+    auto variable = this->variable(x);
+    if (places.empty()) return variable;
     for (std::size_t i = 0; i < places.size(); ++i) variable.axes.push_back("#" + std::to_string(i));
     if (auto merged_axes = merge(variable, places)) return *merged_axes;
     if (auto split_axes = split(variable, places)) return *split_axes;
@@ -729,7 +822,7 @@ std::vector<Assignment> in_whole_arrays(Scope& scope, const Definition& definiti
 
 std::vector<attn::Shape> shapes_of_reshape(const Sheet& sheet, const Definition& definition) {
   if (definition.expr->op != Op::entry) return {};
-  const auto& tensor = sheet.tensor(definition.expr->name);
+  const auto& tensor = sheet.form(definition.expr->name);
   const bool has_batch = !tensor.axes.empty() && tensor.axes.front() == "batch";
   const attn::Shape whole(tensor.shape.begin() + has_batch, tensor.shape.end());
   const auto length_of = [&](const std::string& axis) {

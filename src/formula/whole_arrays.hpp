@@ -27,6 +27,7 @@ struct Array {
     taken,      ///< entries of the first part, an index an axis
     broadcast,  ///< repeated along axes that the part does not have
     joined,     ///< two end to end along `over`; the indices have the `count` of each
+    stacked,    ///< side by side along `over`, an entry each
   };
   enum class Type { real, whole, truth };
 
@@ -38,6 +39,14 @@ struct Array {
     std::vector<std::size_t> places{};  ///< of an array along one axis, where they are known
   };
 
+  /// The entries at one place along an axis, `offset` behind that of the loop around (Recurrence).
+  struct Row {
+    std::string place;  ///< the variable
+    std::size_t axis;   ///< so many stand before it
+    std::ptrdiff_t offset;
+    std::size_t length;
+  };
+
   Kind kind = Kind::number;
   Axes axes{};
   Type type = Type::real;
@@ -47,13 +56,15 @@ struct Array {
   std::size_t place = 0;
   Axes over{};
   std::vector<Index> indices{};
+  std::optional<Row> row{};  ///< of a variable
 };
 
 /// A line of a program.
 struct Assignment {
   std::string name;  ///< an identifier
   Array value;
-  Definition definition;  ///< what it computes, where it is no auxiliary line
+  Definition definition;            ///< what it computes, where it is no auxiliary line
+  std::optional<Array::Row> row{};  ///< of it, where that is all that is computed
 };
 
 /// Tensors under the names that a program has for them: those of a sheet, and steps that are computed again.
@@ -65,7 +76,15 @@ class Scope {
 
   const Sheet& sheet() const { return sheet_; }
   bool drops(const std::string& axis) const { return drops_batch_ && axis == "batch"; }
-  const View& tensor(const std::string& name) const { return sheet_.tensor(original(name)); }
+
+  /// From now on lines are written for one place along this axis, the variable `place`.
+  void go_along(const std::string& axis) {
+    place_ = fresh("t");
+    along_ = axis;
+  }
+  const std::string& along() const { return along_; }
+  const std::string& place() const { return place_; }
+  const View& tensor(const std::string& name) const { return sheet_.form(original(name)); }
   bool is_again(const std::string& name) const { return originals_.count(name) > 0; }
   Array::Type type_of(const std::string& name) const;
   Axes axes_of(const std::string& name) const;
@@ -86,7 +105,7 @@ class Scope {
 
   const Sheet& sheet_;
   bool drops_batch_;
-  std::string prefix_;
+  std::string prefix_, along_{}, place_{};
   Names originals_;
   std::vector<std::string> taken_;
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,7 @@ class Working {
   Working(const Sheet& sheet, const Sheet::IsNamed& is_named) : sheet_(sheet), is_named_(is_named) {}
 
   Worked operator()(const Expr& x, const Places& at) const {
+    if (x->is_known) return value_alone(x, free_axes(x), at);
     switch (x->op) {
       case Op::number:
         return x->number;
@@ -61,23 +63,26 @@ class Working {
       case Op::over:
         return over_axis(x, at);
       default:
-        return value_alone(x, at);
+        return value_alone(x, sheet_.form(x->name).axes, at);
     }
   }
 
  private:
   Worked entry(const Expr& x, const Places& at) const {
-    const auto& tensor = sheet_.tensor(x->name);
+    const auto& form = sheet_.form(x->name);
     Index index;
-    for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
+    for (std::size_t i = 0; i < form.axes.size(); ++i) {
       const double place = std::floor((*this)(x->parts[i], at).value());
-      if (!(place >= 0.0 && place < static_cast<double>(tensor.shape[i])))
+      if (!(place >= 0.0 && place < static_cast<double>(form.shape[i])))
         return std::numeric_limits<double>::quiet_NaN();
       index.push_back(static_cast<std::size_t>(place));
     }
-    const auto* definition = is_named_ && !is_named_(x->name) ? sheet_.definition_of(x->name) : nullptr;
-    if (definition != nullptr && tensor.is_whole) return tensor.at(index);
-    if (definition != nullptr) return (*this)(definition->expr, Places(definition->axes, index));
+    const bool is_unnamed = is_named_ && !is_named_(x->name);
+    const auto* definition = is_unnamed ? sheet_.definition_of(x->name) : nullptr;
+    if (definition != nullptr && !form.is_whole)
+      return (*this)(definition->expr, Places(definition->axes, index));
+    const auto& tensor = sheet_.tensor(x->name);
+    if (is_unnamed && tensor.is_whole) return tensor.at(index);
     return Worked({x->name, index, tensor.is_truth || tensor.is_whole}, tensor.at(index));
   }
 
@@ -86,6 +91,8 @@ class Working {
     if (f == "where") return (*this)(x->parts[(*this)(x->parts[0], at).value() != 0.0 ? 1 : 2], at);
     if (f == "*") return Worked::product(terms_of("*", x, at));
     if (f == "+") return Worked::sum(terms_of("+", x, at));
+    if (f == "max" && (is_maximum(x->parts[0]) || is_maximum(x->parts[1])))
+      return attn::largest(choices_of(x, at));
     std::vector<Worked> parts;
     for (const auto& part : x->parts) parts.push_back((*this)(part, at));
     return applied(x, parts, at);
@@ -123,8 +130,19 @@ class Working {
   std::vector<Worked> terms_of(const std::string& f, const Expr& x, const Places& at) const {
     if (x->op != Op::call || x->name != f) return {(*this)(x, at)};
     auto terms = terms_of(f, x->parts[0], at);
+    if (f == "+" && is_nothing(x->parts[1], at)) return terms;
+    if (f == "+" && is_nothing(x->parts[0], at)) terms.clear();
     terms.push_back((*this)(x->parts[1], at));
     return terms;
+  }
+
+  /// What `where` leaves out of a sum: a 0, or a sum of them.
+  bool is_nothing(const Expr& x, const Places& at) const {
+    if (x->op != Op::call) return false;
+    if (x->name == "+") return is_nothing(x->parts[0], at) && is_nothing(x->parts[1], at);
+    if (x->name != "where") return false;
+    const auto& chosen = x->parts[(*this)(x->parts[0], at).value() != 0.0 ? 1 : 2];
+    return (chosen->op == Op::number && chosen->number == 0.0) || is_nothing(chosen, at);
   }
 
   Worked over_axis(const Expr& x, const Places& at) const {
@@ -145,10 +163,27 @@ class Working {
     if (x->name == "entropy") return attn::worked_entropy(along(x, at));
     if (x->name == "layer_norm") return normed(x, at);
     if (x->name == "sum") return Worked::sum(along(x, at));
-    if (x->name == "max") return attn::largest(along(x, at));
+    if (x->name == "max") return attn::largest(choices_of(x, at));
     if (x->name == "min") return Worked::call("min", along(x, at));
     if (x->name == "argmax") return attn::argmax(along(x, at));
     return (*this)(expanded(x).value(), at);
+  }
+
+  static bool is_maximum(const Expr& x) { return x->op == Op::over && x->name == "max"; }
+
+  /// What a maximum is chosen from, that of a maximum in it with the rest; without −∞ where there is more.
+  std::vector<Worked> choices_of(const Expr& x, const Places& at) const {
+    std::vector<Worked> all;
+    if (is_maximum(x)) all = along(x, at);
+    for (std::size_t i = 0; !is_maximum(x) && i < x->parts.size(); ++i) {
+      auto more = is_maximum(x->parts[i]) ? along(x->parts[i], at) : std::vector{(*this)(x->parts[i], at)};
+      std::move(more.begin(), more.end(), std::back_inserter(all));
+    }
+    std::vector<Worked> choices;
+    for (auto& one : all)
+      if (one.value() != -std::numeric_limits<double>::infinity()) choices.push_back(std::move(one));
+    if (choices.empty()) choices.emplace_back(-std::numeric_limits<double>::infinity());
+    return choices;
   }
 
   /// Without the maximum, unless a term would be too large.
@@ -193,9 +228,8 @@ class Working {
     return all;
   }
 
-  /// A step that was computed again has no tensor whose entries could be named.
-  Worked value_alone(const Expr& x, const Places& at) const {
-    const auto axes = sheet_.tensor(x->name).axes;
+  /// Of a step that was computed again there is no tensor whose entries could be named.
+  Worked value_alone(const Expr& x, const Axes& axes, const Places& at) const {
     Index index;
     for (const auto& axis : axes) index.push_back(at.at(axis));
     return sheet_.value({x->name, axes, x}).at(index);

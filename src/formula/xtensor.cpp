@@ -43,6 +43,7 @@ const std::map<std::string, Operator> operators = {{"+", {"+", sum}},
 
 Text number_text(double number) {
   if (std::isnan(number)) return {"lab::nan"};
+  if (std::isnan(number)) return {"std::nan(\"\")"};
   if (std::isinf(number)) return number < 0.0 ? Text{"-lab::inf", unary} : Text{"lab::inf"};
   auto text = fmt::format("{}", number);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
@@ -108,6 +109,7 @@ class WholeArrays {
         return broadcast(x);
       case Kind::sums:
       case Kind::joined:
+      case Kind::stacked:
         break;
     }
     return beyond();
@@ -206,11 +208,12 @@ class WholeArrays {
     if (const auto found = operators.find(f); found != operators.end())
       return infix(found->second, p[0], p[1]);
     static const std::map<std::string, const char*> renamed = {
-        {"max", "maximum"}, {"min", "minimum"}, {"^", "pow"}};
+        {"max", "lab::maximum"}, {"min", "lab::minimum"}, {"^", "xt::pow"}};
     const auto found = renamed.find(f);
     std::vector<std::string> parts;
     for (const auto& part : p) parts.push_back(part.text);
-    return {fmt::format("xt::{}({})", found == renamed.end() ? f : found->second, fmt::join(parts, ", "))};
+    return {
+        fmt::format("{}({})", found == renamed.end() ? "xt::" + f : found->second, fmt::join(parts, ", "))};
   }
 
   Text reduced(const Array& x, bool keeps) {
@@ -242,8 +245,8 @@ class WholeArrays {
       return {fmt::format("xt::mean(xt::square({} - {}){}{})", name, mean, along, kept)};
     }
     static const std::map<std::string, const char*> names = {
-        {"max", "amax"}, {"min", "amin"}, {"sum", "sum"}, {"mean", "mean"}};
-    return {fmt::format("xt::{}({}{}{})", names.at(x.name), inner.text, along, kept)};
+        {"max", "lab::amax"}, {"min", "lab::amin"}, {"sum", "xt::sum"}, {"mean", "xt::mean"}};
+    return {fmt::format("{}({}{}{})", names.at(x.name), inner.text, along, kept)};
   }
 
   Text matrix_product(const Array& x) {
@@ -317,7 +320,35 @@ class Loops {
  public:
   explicit Loops(const Scope& scope) : scope_(scope), sheet_(scope.sheet()) {}
 
-  std::vector<std::string> operator()(const Definition& definition) {
+  /// Steps that are computed together, one place after the other.
+  std::vector<std::string> operator()(const Recurrence& together) const {
+    std::vector<std::string> lines, inner;
+    for (const auto& step : together.steps) {
+      Axes others;
+      std::vector<std::size_t> shape;
+      std::vector<std::string> places;
+      for (const auto& axis : scope_.kept(step.axes)) {
+        if (axis != together.axis) others.push_back(axis);
+        shape.push_back(sheet_.size_of(axis));
+        places.push_back(place_of(axis));
+      }
+      lines.push_back(fmt::format("xt::xarray<double> {} = xt::zeros<double>({{{}}});", identifier(step.name),
+                                  fmt::join(shape, ", ")));
+      add_loops(
+          inner, others, "  ",
+          fmt::format("{}({}) = {};", identifier(step.name), fmt::join(places, ", "), read(step.expr).text));
+    }
+    const auto place = place_of(together.axis);
+    const auto length = sheet_.size_of(together.axis);
+    lines.push_back(together.is_reversed
+                        ? fmt::format("for (long {0} = {1}; {0}-- > 0;) {{", place, length)
+                        : fmt::format("for (long {0} = 0; {0} < {1}; ++{0}) {{", place, length));
+    lines.insert(lines.end(), inner.begin(), inner.end());
+    lines.emplace_back("}");
+    return lines;
+  }
+
+  std::vector<std::string> operator()(const Definition& definition) const {
     const auto name = identifier(definition.name);
     const auto* element = is_truth(definition.expr) ? "bool" : "double";
     const auto text = read(definition.expr).text;
@@ -331,14 +362,22 @@ class Loops {
     }
     std::vector<std::string> lines = {
         fmt::format("xt::xarray<{0}> {1} = xt::zeros<{0}>({{{2}}});", element, name, fmt::join(shape, ", "))};
-    std::string margin;
-    for (std::size_t i = 0; i < shape.size(); ++i, margin += "  ")
-      lines.push_back(fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1})", margin, places[i], shape[i]));
-    lines.push_back(fmt::format("{}{}({}) = {};", margin, name, fmt::join(places, ", "), text));
+    add_loops(lines, scope_.kept(definition.axes), "",
+              fmt::format("{}({}) = {};", name, fmt::join(places, ", "), text));
     return lines;
   }
 
  private:
+  void add_loops(std::vector<std::string>& lines, const Axes& axes, std::string margin,
+                 const std::string& line) const {
+    for (const auto& axis : axes) {
+      lines.push_back(fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1})", margin, place_of(axis),
+                                  sheet_.size_of(axis)));
+      margin += "  ";
+    }
+    lines.push_back(margin + line);
+  }
+
   /// The variable that counts along an axis; no tensor has its name.
   std::string place_of(const std::string& axis) const {
     auto name = identifier(axis);
@@ -402,7 +441,7 @@ class Loops {
     if (const auto found = operators.find(f); found != operators.end())
       return infix(found->second, p[0], p[1]);
     static const std::map<std::string, const char*> renamed = {
-        {"max", "std::max<double>"},   {"min", "std::min<double>"}, {"^", "std::pow"},
+        {"max", "lab::larger"},        {"min", "lab::smaller"},     {"^", "std::pow"},
         {"mod", "lab::mod"},           {"float32", "lab::float32"}, {"float16", "lab::float16"},
         {"bfloat16", "lab::bfloat16"}, {"abs", "std::abs<double>"}};
     const auto found = renamed.find(f);
@@ -428,6 +467,9 @@ class Loops {
 
 std::vector<std::string> xtensor_lines(const Sheet& sheet, const Definition& definition, bool drops_batch) {
   Scope scope(sheet, drops_batch, definition.name + "_");
+  if (const auto* together = sheet.recurrence_of(definition.name))
+    return together->steps.front().name == definition.name ? xtensor::Loops(scope)(*together)
+                                                           : std::vector<std::string>();
   std::vector<std::string> all;
   for (const auto& one : scope.without_again(definition)) {
     std::vector<std::string> lines;
@@ -445,17 +487,59 @@ std::string xtensor_head() {
 #include <xtensor/xmanipulation.hpp>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xsort.hpp>
+#include <xtensor/xvectorize.hpp>
 #include <xtensor/xview.hpp>
 #include <xtensor-blas/xlinalg.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace lab {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+// As in NumPy a NaN is kept: std::max, xt::maximum and xt::amax may lose it.
+inline double larger(double x, double y) {
+  return std::isnan(y) ? y : std::max(x, y);
+}
+
+inline double smaller(double x, double y) {
+  return std::isnan(y) ? y : std::min(x, y);
+}
+
+template <class X, class Y>
+auto maximum(X&& x, Y&& y) {
+  return xt::vectorize(&larger)(std::forward<X>(x), std::forward<Y>(y));
+}
+
+template <class X, class Y>
+auto minimum(X&& x, Y&& y) {
+  return xt::vectorize(&smaller)(std::forward<X>(x), std::forward<Y>(y));
+}
+
+// Along these axes, or all of them.
+template <class... Kept>
+xt::xarray<double> amax(const xt::xarray<double>& x, const std::vector<std::size_t>& axes, Kept... kept) {
+  return xt::reduce(xt::make_xreducer_functor(&larger, xt::const_value<double>(-inf)), x, axes, kept...);
+}
+
+template <class... Kept>
+xt::xarray<double> amin(const xt::xarray<double>& x, const std::vector<std::size_t>& axes, Kept... kept) {
+  return xt::reduce(xt::make_xreducer_functor(&smaller, xt::const_value<double>(inf)), x, axes, kept...);
+}
+
+inline xt::xarray<double> amax(const xt::xarray<double>& x) {
+  return std::accumulate(x.begin(), x.end(), -inf, larger);
+}
+
+inline xt::xarray<double> amin(const xt::xarray<double>& x) {
+  return std::accumulate(x.begin(), x.end(), inf, smaller);
+}
 
 // The matrix product over the last two axes, for each place along the axes before them.
 inline xt::xarray<double> matmul(xt::xarray<double> x, xt::xarray<double> y) {
@@ -502,12 +586,16 @@ double argmax(long count, const Term& term) {
 
 template <class Term>
 double max(long count, const Term& term) {
-  return term(static_cast<long>(argmax(count, term)));
+  double largest = -inf;
+  for (long i = 0; i < count; ++i) largest = larger(largest, term(i));
+  return largest;
 }
 
 template <class Term>
 double min(long count, const Term& term) {
-  return -max(count, [&](long i) { return -term(i); });
+  double least = inf;
+  for (long i = 0; i < count; ++i) least = smaller(least, term(i));
+  return least;
 }
 
 inline double mod(double x, double y) {

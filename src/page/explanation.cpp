@@ -41,8 +41,8 @@ std::string why_shifted(const Event& event, const std::string& numbers) {
 
 }  // namespace
 
-Explanation::Explanation(const std::vector<std::string>& wanted, int precision, std::size_t width)
-    : precision_(precision), width_(width) {
+Explanation::Explanation(const std::vector<std::string>& wanted, int precision, std::size_t width, bool full)
+    : precision_(precision), width_(width), full_(full) {
   for (const auto& entry : wanted) {
     const auto open = entry.find('[');
     Wanted one{
@@ -81,13 +81,18 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
     return part.entry() == nullptr ? number(part) : names_.name(part.entry()->tensor, part.entry()->index);
   };
   const auto formula = fmt::format("{}", fmt::join(lines_of(event.formula), ",  "));
-  const auto symbols = equation(name, formula) + equation("", worked.text(entry_or_number, all_terms));
+  const auto symbols = equation(name, formula) + equation("", in_terms(worked, entry_or_number));
   if (worked.entry() != nullptr) return symbols + "  = " + value + "\n";
-  const auto numbers = worked.text(number, all_terms);
+  const auto numbers = in_terms(worked, number);
   if (const auto why = why_hidden(event, at, worked); !why.empty())
     return equation(name, formula) + equation("", why);
   return symbols + equation("", numbers) + "  " + worked_result(event, at, element, numbers, precision_) +
          "\n" + why_shifted(event, numbers);
+}
+
+std::string Explanation::in_terms(const Worked& worked,
+                                  const std::function<std::string(const Worked&)>& term) const {
+  return full_ ? worked.text(term, all_terms) : text_on_page(worked, term);
 }
 
 std::string Explanation::equation(const std::string& start, const std::string& expression) const {

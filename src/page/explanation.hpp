@@ -13,7 +13,7 @@ class Explanation : public Sink {
  public:
   /// `wanted` are entries as a person writes them: "weights[sat, cat]", "output[2,0]", "loss". Throws Error
   /// where one is not of that form.
-  Explanation(const std::vector<std::string>& wanted, int precision, std::size_t width);
+  Explanation(const std::vector<std::string>& wanted, int precision, std::size_t width, bool full = false);
 
   /// Throws Error where an entry of the event's tensor is wanted that it does not have.
   void receive(const Event& event) override;
@@ -33,8 +33,11 @@ class Explanation : public Sink {
   std::string equation(const std::string& start, const std::string& expression) const;
 
   std::vector<Wanted> wanted_;
+  std::string in_terms(const Worked& worked, const std::function<std::string(const Worked&)>& term) const;
+
   int precision_;
   std::size_t width_;
+  bool full_;  ///< all terms of a long sum
   EntryNames names_;
   std::vector<std::string> ids_;
 };

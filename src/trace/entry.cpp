@@ -209,7 +209,7 @@ std::string with_minus(std::string text) {
 }  // namespace
 
 std::string number_in_full(const Worked& number) {
-  return with_minus(shortest(number.value()));
+  return with_minus(shortest(number.value() + 0.0));  // 0 of −0
 }
 
 Index index_at(std::size_t offset, const Shape& shape) {

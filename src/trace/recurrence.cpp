@@ -81,51 +81,23 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
       id, Rows{.group = trace_.prefix_, .about = about, .axis = axis, .row_shape = row_shape, .rows = {}});
   auto& rows = place->second;
   if (is_new) {
-    order_.push_back(id);
-    rows.about.worked = {};  // it looks at tensors of this row, which are gone when the whole is shown
     const bool drops_batch = row_shape.size() > about.axes.size() && !trace_.options_.batched;
     trace_.ranks_[id] = row_shape.size() - (drops_batch ? 1 : 0);
   }
-  rows.rows.resize(std::max({rows.rows.size(), length_, t_ + 1}));
-  auto& row = rows.rows[t_];
+  rows.rows.resize(length_);
+  auto& row = rows.rows.at(t_);
   row.assign(elements, elements + element_count(row_shape));
   watch(rows, mistakes);
   trace_.round(about, row.data(), row.size());
   std::copy(row.begin(), row.end(), elements);
 }
 
-void Recurrence::work_out(const std::string& id, WorkedOut worked, std::optional<Index> at) {
-  auto& about = tensors_.at(trace_.prefix_ + id).about;
-  about.worked = std::move(worked);
-  about.worked_at = std::move(at);
-}
-
-WorkedOut Recurrence::entries(const std::string& id) const {
-  const auto full_id = trace_.prefix_ + id;
-  return [full_id, &rows = tensors_.at(full_id)](const Index& at) {
-    std::size_t offset = 0;
-    for (std::size_t axis = 0; axis < at.size(); ++axis)
-      offset = offset * rows.row_shape[axis] + (axis == rows.axis ? 0 : at[axis]);
-    const auto& row = rows.rows[at[rows.axis]];
-    return Worked({full_id, at}, row.empty() ? 0.0 : row[offset]);
-  };
-}
-
-void Recurrence::show(Rows& rows) {
+void Recurrence::show(const std::string& id) {
+  const auto& rows = tensors_.at(trace_.prefix_ + id);
   const Trace::Restore<std::string> restore{trace_.prefix_, trace_.prefix_};
   trace_.prefix_ = rows.group;
   const auto elements = elements_of(rows);
   trace_.emit(Kind::step, rows.about, {trace_.dtype(), shape_of(rows), elements.data()});
-  rows.is_shown = true;
-}
-
-void Recurrence::show(const std::vector<std::string>& ids) {
-  for (const auto& id : ids) show(tensors_.at(trace_.prefix_ + id));
-}
-
-void Recurrence::show() {
-  for (const auto& id : order_)
-    if (auto& rows = tensors_.at(id); !rows.is_shown) show(rows);
 }
 
 }  // namespace attn

@@ -169,12 +169,6 @@ void Trace::watch(Kind kind, const About& about, const TensorView& tensor, void*
                   about.explain ? &about.explain : nullptr});
 }
 
-const About* Trace::words_for(const About& about) const {
-  if (words_ == nullptr) return &about;
-  const auto found = words_->find(about.id);
-  return found == words_->end() ? nullptr : &found->second;
-}
-
 bool Trace::take_row(const About& about, const Shape& shape, double* elements, const Mistakes& mistakes) {
   if (recurrence_ == nullptr) return false;
   recurrence_->take(about, shape, elements, mistakes);
@@ -252,26 +246,6 @@ void Trace::emit(Kind kind, const About& about, TensorView tensor) {
   if (about.worked_at && shows_batch) event.worked_at->insert(event.worked_at->begin(), 0);
   event.tensor = std::move(tensor);
   send(event);
-}
-
-About Trace::worked_in_words(const About& words, const WorkedOut& worked, const Shape& shape) const {
-  About about = words;
-  if (!worked || element_count(shape) == 0) return about;
-  const auto renamed = [worked, names = words_](const Index& at) {
-    auto result = worked(at);
-    result.for_each_operand([names](Operand& operand) {
-      if (const auto found = names->find(operand.tensor); found != names->end())
-        operand.tensor = found->second.id;
-    });
-    return result;
-  };
-  bool is_complete = true;
-  renamed(Index(shape.size(), 0)).for_each_operand([&](const Operand& operand) {
-    is_complete =
-        is_complete && std::find(about.from.begin(), about.from.end(), operand.tensor) != about.from.end();
-  });
-  if (is_complete) about.worked = renamed;
-  return about;
 }
 
 /// The same with the full ids of operands, and without the batch axis where it is not shown.

@@ -59,11 +59,6 @@ inline OnPage without_table(
   return {.id = std::move(id), .notice = std::move(notice), .has_table = false};
 }
 
-/// A curve as a table alone.
-inline OnPage without_plot(std::string id, Notice notice = {}) {
-  return {.id = std::move(id), .notice = std::move(notice), .is_plotted = false};
-}
-
 /// A claim that a lesson verifies on the run. `formula` says what was measured.
 struct Claim {
   std::string id{};
@@ -113,9 +108,6 @@ struct TraceOptions {
   Watch watch{};
 };
 
-/// How a lesson speaks of steps that another lesson's function computes: by the id that they have there.
-using Words = std::map<std::string, About>;
-
 class Recurrence;
 
 /// The tap between a lesson and whoever watches it. `input` and `step` return the tensor to go on with: the
@@ -145,18 +137,6 @@ class Trace {
     prefix_ += group + "/";
     return show();
   }
-
-  /// Calls `show`, a function of another lesson, and speaks of its steps in `words`. Steps that are not among
-  /// them are not tapped: neither shown nor rounded. Returns what `show` returns.
-  template <class Show>
-  auto in_words(const Words& words, Show show) {
-    const Restore<const Words*> restore{words_, words_};
-    words_ = &words;
-    return show();
-  }
-
-  /// Whether the step `id` is tapped here.
-  bool speaks_of(const std::string& id) const { return words_ == nullptr || words_->count(id) > 0; }
 
   /// The id that an event called `id` has here, in the groups around it.
   std::string full_id(const std::string& id) const { return prefix_ + id; }
@@ -304,10 +284,6 @@ class Trace {
   void watch(Kind kind, const About& about, const TensorView& tensor, void* elements,
              const Mistakes& mistakes = {}, std::optional<Tapped::Row> row = std::nullopt) const;
 
-  /// The words for a step: its own, or those of the lesson that calls its function; nullptr where that lesson
-  /// has none.
-  const About* words_for(const About& about) const;
-
   /// Hands a row to the recurrence that is running. Returns whether there is one.
   bool take_row(const About& about, const Shape& shape, double* elements, const Mistakes& mistakes);
   template <class T>
@@ -316,19 +292,12 @@ class Trace {
   }
 
   template <class T>
-  void finish_step(const About& its_own, const TensorView& tensor, T* elements, const Mistakes& mistakes) {
-    const auto* about = words_for(its_own);
-    if (about == nullptr) return;
-    if (take_row(*about, tensor.shape, elements, mistakes)) return;
-    watch(Kind::step, *about, tensor, elements, mistakes);
-    round(*about, elements, element_count(tensor.shape));
-    emit(Kind::step, about == &its_own ? its_own : worked_in_words(*about, its_own.worked, tensor.shape),
-         tensor);
+  void finish_step(const About& about, const TensorView& tensor, T* elements, const Mistakes& mistakes) {
+    if (take_row(about, tensor.shape, elements, mistakes)) return;
+    watch(Kind::step, about, tensor, elements, mistakes);
+    round(about, elements, element_count(tensor.shape));
+    emit(Kind::step, about, tensor);
   }
-
-  /// What the lesson says of a step, with the worked entry of the function that computed it: its operands are
-  /// renamed as the words have them. Without one where an operand is none of the tensors that the words name.
-  About worked_in_words(const About& words, const WorkedOut& worked, const Shape& shape) const;
 
   /// The full id of a tensor shown before under this name, in this group or one around it; the name itself
   /// where there is none.
@@ -347,7 +316,6 @@ class Trace {
   bool all_claims_hold_ = true;
   std::string overflow_;  ///< "scores has 180000": the first finite number that was rounded to infinity
   std::string prefix_;
-  const Words* words_ = nullptr;      ///< of the lesson that calls another's function
   Recurrence* recurrence_ = nullptr;  ///< whose row the steps are
   std::map<std::string, AxisLabels> labels_;
   std::set<std::string> ids_;

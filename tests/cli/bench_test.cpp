@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -80,6 +81,34 @@ TEST_CASE("bench hands all that it measured to programs") {
   }
   CHECK(document["omitted"].empty());
   CHECK(document["config"]["kernels"].is_null());
+}
+
+TEST_CASE("bench says how far a variant is off from full attention, beside its rounding") {
+  const auto kernels = [](const std::string& options) {
+    const auto document =
+        json::parse(output_of(quick + "--lengths 300 --dtype float64 --format json " + options));
+    std::map<std::string, json> of_name;
+    for (const auto& kernel : document["lengths"][0]["kernels"]) of_name[kernel["kernel"]] = kernel;
+    return of_name;
+  };
+  auto all = kernels("--kernels simd,sparse,linear");
+  CHECK(all.size() == 5);
+  CHECK(all["simd"]["variant"] == "flash");
+  CHECK(all["simd"]["relative_error"].is_null());
+  for (const char* name : {"sparse-plain", "sparse-simd", "linear-plain", "linear-simd"}) {
+    INFO(name << all[name]);
+    CHECK(all[name]["relative_error"] > 0.01);
+    CHECK(all[name]["max_error"] < 1e-12);
+  }
+  CHECK(all["linear-simd"]["variant"] == "linear");
+  auto windows = kernels("--kernels flash --window 2");
+  CHECK(windows.size() == 3);
+  CHECK(windows["simd"]["variant"] == "local");
+  CHECK(windows["simd"]["relative_error"] > 0.01);
+  CHECK(windows["simd-full"]["variant"] == "flash");
+  CHECK(windows["simd-full"]["relative_error"].is_null());
+  CHECK(kernels("--kernels tiled --window 2 --causal")["tiled"]["variant"] == "sliding");
+  CHECK(contains(output_of(tiny + "--kernels linear"), "off from full attention: linear-plain "));
 }
 
 TEST_CASE("bench times the kernels that are named, blanks aside") {

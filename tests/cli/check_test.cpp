@@ -53,6 +53,48 @@ TEST_CASE("check names the mistake that break made, and only in its own step") {
     if (step["id"] != "scaled") CHECK(step["verdict"] == "right");
 }
 
+TEST_CASE("what check says is a suite of tests, too, in JUnit's XML and as GitHub's annotations") {
+  const Folder folder, reports;
+  const Exercise exercise(folder, "sdpa", "no-scale");
+  const auto file = reports.file("report.xml");
+  CHECK(run(exercise.arguments + " --junit " + file).out == run(exercise.arguments).out);
+  const auto xml = read_file(file);
+  CHECK(contains(xml,
+                 R"(<testsuite name="attnlab check sdpa" tests="5" failures="1" errors="0" skipped="0">)"));
+  CHECK(contains(xml, R"(<testcase classname="attnlab check sdpa" name="scores"/>)"));
+  CHECK(contains(xml, R"(<failure message="wrong: no-scale">check sdpa: mine.npz)"));
+  run(exercise.arguments + " --hint 1 --junit " + file);
+  CHECK(contains(read_file(file), R"(<failure message="wrong">)"));
+  CHECK_FALSE(contains(read_file(file), "no-scale"));
+
+  const auto on_github = run(exercise.arguments, {.environment = {{"GITHUB_ACTIONS", "true"}}});
+  CHECK(on_github.out == run(exercise.arguments).out);
+  CHECK(on_github.err.starts_with("::error title=attnlab check sdpa%2C scaled::wrong: no-scale%0A"));
+  CHECK(std::count(on_github.err.begin(), on_github.err.end(), '\n') == 1);
+
+  folder.write("notes.txt", "no tensors");
+  const auto of_folder = "check sdpa --folder " + folder.path().string() + " --probe " + exercise.probe;
+  CHECK(run(of_folder + " --junit " + file).status == 1);
+  CHECK(contains(read_file(file), R"(name="mine.npz">)"));
+  CHECK(contains(read_file(file), R"(<failure message="wrong scaled no-scale"></failure>)"));
+  CHECK(contains(read_file(file), R"(<failure message="unreadable)"));
+  CHECK_THAT(refusal(exercise.arguments + " --junit " + reports.file("no/such/report.xml")),
+             Catch::Contains("--junit"));
+}
+
+TEST_CASE("what a worksheet leaves empty is a failure in JUnit's XML") {
+  const Folder folder;
+  const auto file = folder.file("report.xml");
+  auto sheet = output_of("worksheet lookup --answers only");
+  const auto line = sheet.find("     output |");
+  REQUIRE(line != sheet.npos);
+  sheet.replace(line, sheet.find('\n', line) - line, "     output |           |           |");
+  const auto result = run("check lookup " + folder.write("sheet.txt", sheet) + " --junit " + file);
+  CHECK(result.status == 1);
+  CHECK(contains(read_file(file), R"(name="temperature=1/output">)"));
+  CHECK(contains(read_file(file), R"(<failure message="left empty">)"));
+}
+
 TEST_CASE("hints tell where, then the family, then the name, and no number that would be right") {
   const Folder folder;
   const Exercise exercise(folder, "sdpa", "no-scale");
@@ -446,7 +488,7 @@ TEST_CASE("bad arguments of check, probe and break are refused with what would b
   CHECK(contains(refusal("check sdpa " + (folder.file("none.npz"))), "none.npz"));
   CHECK(contains(refusal("probe sdpa"), "--output"));
   CHECK(contains(refusal("probe lookup --output x.npz"), "valid: "));
-  CHECK(contains(refusal("probe sdpa --output x.txt"), "does not end in .npz"));
+  CHECK(contains(refusal("probe sdpa --output x.txt"), "valid: .npz, .safetensors, .json"));
   CHECK(contains(refusal("break sdpa"), "no mistake is given"));
   CHECK(contains(refusal("break sdpa no-scal"), "did you mean no-scale"));
   CHECK(contains(refusal("break sdpa nosuch"), "there is no mistake \"nosuch\"; valid: batch-leak, "));

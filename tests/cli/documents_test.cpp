@@ -109,6 +109,20 @@ TEST_CASE("a word of a page changes with its file") {
              Contains("A new part") && Contains("The largest score is"));
 }
 
+TEST_CASE("a cost that no layer has is told from what was counted") {
+  const Documents documents;
+  documents.change("complexity.md", "    local/waits = 1", "    local/waits = 2");
+  const auto waits = with_data(documents.data(), "complexity");
+  CHECK(waits.status == 1);
+  CHECK_THAT(waits.out, Contains("4 of 5 claims hold") && Contains("✗ the formulas say what was counted"));
+  documents.change("complexity.md", "", "\n");
+  documents.change("parts/complexity_costs.md", "full/work = 2 * n ^ 2 * d", "full/work = 2 * n ^ 2 * d + 1");
+  const auto work = with_data(documents.data(), "complexity --all").out;
+  for (const auto* claim : {"✗ the formulas say what was counted", "✗ so they do as d grows",
+                            "✗ and as to where full attention takes more"})
+    CHECK_THAT(work, Contains(claim));
+}
+
 TEST_CASE("a fence of lines that begin with | is a table, with a line for each entry of an axis") {
   const Documents documents;
   documents.change("sdpa.md", "", R"(
@@ -217,6 +231,33 @@ TEST_CASE("an input that a document declares is drawn, given, refused and told l
              Contains("worth   What each key is worth") && Contains("[key 2]"));
   CHECK_THAT(run_it("sdpa --set worth=[1,2,3] --steps worth").out, Contains("[key 3]"));
   CHECK_THAT(run_it("sdpa --sentence 'a b' --set worth=[1,2,3] --steps worth").err, Contains("worth"));
+}
+
+TEST_CASE("an input that nobody gives is 0 in formulas, and so are its entries") {
+  const Documents documents;
+  documents.change("sdpa.md", "## What each entry has to give",
+                   "## A shift\n\n    shift[d_k]: given\n\n## Q and the shift, from back to front\n\n"
+                   "    shifted[query, d_k] = Q + shift[size(d_k) - 1 - d_k]\n\n"
+                   "## What each entry has to give");
+  const auto entry = [&](const std::string& arguments) {
+    const std::string command = "sdpa --set Q=[[0,0]] --sentence a --explain 'shifted[0, 0]'";
+    return with_data(documents.data(), command + arguments).out;
+  };
+  CHECK_THAT(entry(""), Contains("= 0\n"));
+  CHECK_THAT(entry(" --set shift=[1,2]"), Contains("shift[1]") && Contains("= 2\n"));
+}
+
+TEST_CASE("a document's axis head is left out in a run without --heads") {
+  const auto axes_of = [](const std::string& arguments, const std::string& id) {
+    const auto trace = nlohmann::json::parse(output_of("patterns --format json " + arguments));
+    for (const auto& event : trace["events"])
+      if (event.value("id", "") == id) return event["axes"].dump();
+    return std::string();
+  };
+  CHECK(axes_of("--d-k 4", "weights") == R"(["query","key"])");
+  CHECK(axes_of("--d-k 4", "strongest") == R"(["query"])");
+  CHECK(axes_of("--d-k 4 --heads 2", "weights") == R"(["head","query","key"])");
+  CHECK(axes_of("--d-k 4 --heads 2", "strongest") == R"(["head","query"])");
 }
 
 TEST_CASE("what is wrong with a document is said with its place") {

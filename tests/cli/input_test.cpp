@@ -168,6 +168,22 @@ TEST_CASE("what is given stands in the place of what is drawn, and the rest is d
   CHECK(tensor_in(given, "W_V") == tensor_in(drawn, "W_V"));
 }
 
+TEST_CASE("the header names the file that gives numbers, and the seed only where something is drawn") {
+  const Folder folder;
+  const auto file = folder.write("mine.json", R"({"X": [[1, 0], [0, 1]]})");
+  const auto page = output_of("self-attention --sentence 'the cat' --input " + as_argument(file));
+  CHECK(contains(page, "input=\"mine.json (CRC-32 dbd3b0d3)\""));
+  CHECK(contains(page, "What is not given is drawn at random."));
+  CHECK(contains(output_of("self-attention --sentence 'the cat' --input " +
+                           as_argument(folder.write("layers.json", R"({"layers.0.W_Q": [[1, 0], [0, 1]],
+                                                                        "layers.1.W_Q": [[2, 0], [0, 2]]})") +
+                                       ":layers.1")),
+                 "input=\"layers.json:layers.1 (CRC-32 "));
+  const auto given =
+      output_of("sdpa --sentence 'a b' --set Q=identity --set K='[[1,0],[0,1]]' --set V='[[1],[2]]'");
+  CHECK_FALSE(contains(given, "seed"));
+}
+
 TEST_CASE("a mask that no option makes can be given") {
   const Folder folder;
   const json mask = {{true, false, true}, {false, false, false}, {true, true, false}};
@@ -636,9 +652,11 @@ TEST_CASE("a layer of a state dict is taken by any part of its name, and a refus
   layers["layers.1.self_attn.in_proj_weight"] = numbers(12, 4, 5.0);
   const auto file = folder.write("two.json", layers.dump());
   const auto X = " --set 'X=" + numbers(3, 4, 0.0).dump() + "'";
-  const auto whole = output_of("multihead --heads 2 --input " + file + ":layers.1" + X + " --steps output");
+  const auto page_of = [&](const std::string& part) {
+    return without_header(output_of("multihead --heads 2 --input " + file + part + X + " --steps output"));
+  };
   for (const auto* part : {":layers.1.self_attn", ":layers.1.", ":layers.1.self_attn."})
-    CHECK(output_of("multihead --heads 2 --input " + file + part + X + " --steps output") == whole);
+    CHECK(page_of(part) == page_of(":layers.1"));
   auto decoder =
       merged(module_of_torch(4, "layers.0.self_attn."), module_of_torch(4, "layers.0.cross_attn."));
   decoder["layers.0.cross_attn.in_proj_weight"] = numbers(12, 4, 5.0);
@@ -650,6 +668,17 @@ TEST_CASE("a layer of a state dict is taken by any part of its name, and a refus
   output_of("multihead --heads 2 --input " + file + ":layers.0" + X + " --output " + before);
   CHECK_THAT(refusal("multihead --heads 2 --input " + file + ":layers.1 --input " + before),
              Catch::Contains("is left out, because W_") && Catch::Contains("is there itself; valid: "));
+}
+
+TEST_CASE("a target word that stands in the source, too, has the vector that was given for it") {
+  for (const std::string lesson : {"seq2seq", "backward --through seq2seq"}) {
+    INFO(lesson);
+    const auto X_target =
+        tensor_in(output_of(lesson + " --source 'a b' --target 'b c' --model none --format json "
+                                     "--set 'X_source=[[1,2,3,4],[5,6,7,8]]'"),
+                  "X_target");
+    CHECK(X_target["data"][1] == json{5.0, 6.0, 7.0, 8.0});
+  }
 }
 
 TEST_CASE("heads are no samples where a lesson takes one text, and what is taken for one head is told") {

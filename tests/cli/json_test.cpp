@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -62,14 +63,40 @@ void check_labels(const ordered_json& tensor) {
   }
 }
 
-void check_inputs(const ordered_json& events) {
-  std::set<std::string> tensors;
-  for (const auto& event : events) {
-    for (const auto& input : event.value("inputs", ordered_json::array())) {
-      INFO(event["id"] << " from " << input);
-      CHECK(tensors.count(input) == 1);
+/// What each tensor is said to be made from.
+using Sources = std::map<std::string, std::set<std::string>>;
+
+/// Whether `id` is made from `other`, directly or by way of others.
+bool is_made_from(const Sources& sources, const std::string& id, const std::string& other) {
+  std::set<std::string> seen;
+  std::vector<std::string> open = {id};
+  while (!open.empty()) {
+    const auto one = open.back();
+    open.pop_back();
+    for (const auto& source : sources.at(one)) {
+      if (source == other) return true;
+      if (seen.insert(source).second) open.push_back(source);
     }
-    if (event.contains("shape")) tensors.insert(event["id"]);
+  }
+  return false;
+}
+
+/// A step is made from tensors before it, or, in a recurrence, from itself and from steps that are made from
+/// it.
+void check_inputs(const ordered_json& events) {
+  Sources sources;
+  for (const auto& event : events)
+    if (event.contains("shape")) sources[event["id"]] = event.value("inputs", std::set<std::string>());
+  std::set<std::string> before;
+  for (const auto& event : events) {
+    if (!event.contains("shape")) continue;
+    const std::string id = event["id"];
+    for (const auto& input : sources[id]) {
+      INFO(id << " from " << input);
+      REQUIRE(sources.count(input) == 1);
+      CHECK((before.count(input) == 1 || input == id || is_made_from(sources, input, id)));
+    }
+    before.insert(id);
   }
 }
 
@@ -178,6 +205,14 @@ TEST_CASE("the config has every option that the lesson takes", "[thorough]") {
       CHECK(takes(lesson, option));
     }
   }
+}
+
+TEST_CASE("JSON that nobody could open is refused with what would be smaller") {
+  const auto long_text = "sdpa --format json --sentence '" + sentence_of(1500) + "'";
+  CHECK_THAT(refusal(long_text),
+             Catch::Contains("more than 100 MB") && Catch::Contains("valid: --format npz"));
+  CHECK(run(long_text + " --steps output").status == 0);
+  CHECK(run(long_text + " --shapes").status == 0);
 }
 
 TEST_CASE("a trace without what its schema requires is not valid") {

@@ -294,6 +294,119 @@ code: d_W, from output
                  Contains("d_W = Σ_batch X_sourceᵀ d_half"));
 }
 
+TEST_CASE("the code of steps that take one another place by place is one loop, whichever of them is needed") {
+  const Folder folder;
+  const auto file = folder.file("gated.md");
+  folder.write("gated.md", R"(---
+title: gates
+teaches: Gates.
+options: sentence, d-model, seed
+defaults: --sentence "the cat sat" --d-model 2
+---
+
+# The idea  {#idea}
+
+Steps that take one another.
+
+## The tokens
+
+    X[token, d_model]: embedding
+
+## The gate
+
+    o[token, d_model] = sigmoid(X + where(token = 0, 0, c[token - 1, d_model]))
+
+## The cell
+
+    c[token, d_model] = o * tanh(h)
+
+## The state
+
+    h[token, d_model] = where(token = 0, 0, h[token - 1, d_model]) + X
+
+## The output
+
+    output[token, d_model] = h
+)");
+  const auto page = output_of("run " + file);
+  const auto loop = page.find("for t in range(3):"), output = page.find("output = h");
+  CHECK(loop < output);
+  CHECK(output != page.npos);
+}
+
+TEST_CASE("the gradient of a step of a recurrence takes gradients that stand behind it") {
+  const Folder folder;
+  const auto file = folder.file("back.md");
+  const std::string to_state = R"(
+## Back to the state
+
+    d_h[token, d_model] = gradient(h)
+)",
+                    through_tanh = R"(
+## Back through tanh
+
+    d_sums[token, d_model] = gradient(sums)
+)";
+  const auto with = [&](const std::string& back) {
+    folder.write("back.md", R"(---
+title: back through time
+teaches: A recurrence, and the way back.
+options: sentence, d-model, seed
+defaults: --sentence "the cat sat" --sentence "it sat" --d-model 2
+---
+
+# The idea  {#idea}
+
+What comes back through a recurrence is one the other way.
+
+## How many tokens are real
+
+    lengths[batch]: lengths
+
+## The tokens
+
+    X[token, d_model]: embedding
+
+## What is kept of each number
+
+    keep[d_model]: ones
+
+## What the state becomes
+
+    sums[token, d_model] = X + where(token = 0, 0, keep * h[token - 1, d_model])
+
+## The state
+
+    h[token, d_model] = where(token < lengths, tanh(sums), 0)
+
+## How the loss changes with it
+
+    d_output[token, d_model]: normal
+
+## The output
+
+    output[token, d_model] = h * h
+)" + back + R"(
+## Back to what is kept  {for all samples}
+
+    d_keep[d_model] = gradient(keep)
+)");
+    return "run " + file;
+  };
+  const auto numbers = [&](const std::string& back) {
+    const auto trace = nlohmann::json::parse(output_of(with(back) + " --format json"));
+    for (const auto& event : trace["events"])
+      if (event["id"] == "d_keep") return event["data"].get<std::vector<double>>();
+    return std::vector<double>();
+  };
+  const auto by_both = numbers(to_state + through_tanh), by_one = numbers(to_state);
+  REQUIRE(by_both.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(by_one.at(i) == Approx(by_both[i]));
+  CHECK_THAT(output_of(with(to_state + through_tanh)),
+             Contains("(d_sums[token + 1] · keep where token + 1 < size(token), 0"));
+  CHECK_THAT(refusal(with("")), Contains("valid: before it a step of its own, d_sums[…] = gradient(sums)"));
+}
+
 TEST_CASE("what is wrong with a document is said with its line and column, and with what would be valid") {
   struct Fault {
     std::string old, text, place, message;
@@ -311,7 +424,7 @@ TEST_CASE("what is wrong with a document is said with its line and column, and w
            {"where(key < lengths, scaled, -inf)", "where(key < lengths, scaled)", "62, column 26",
             "valid: 3"},
            {"W_V[d_model, d_v]: weight", "W_V[d_model, d_v]: wieght", "36, column 5",
-            "embedding, weight, zeros"},
+            "embedding, weight, left weight, zeros"},
            {"W_K[d_model, d_k]", "W_K[d_modl, d_k]", "32, column 5", "the axis d_modl of W_K has no length"},
            {"{max(key) weights:.2f}", "{max(key) wights:.2f}", "68, column 69", "did you mean weights?"},
            {"{max(key) weights:.2f}", "{max(key) weights:.2q}", "68, column 87", "valid: .2f"},
@@ -334,7 +447,7 @@ TEST_CASE("what is wrong with a document is said with its line and column, and w
            {"{flow}", "{label query is {query}}", "38, column 1", "valid: {label AXIS as WORDS}"},
            {"{flow}", "{use parts/scores.md, rounded to float8}", "38, column 1",
             "valid: rounded to float32"},
-           {"W_V[d_model, d_v]: weight", "W_V: weight", "36, column 5", "valid: 1 to 3"},
+           {"W_V[d_model, d_v]: weight", "W_V: weight", "36, column 5", "valid: 1 to 4"},
            {"{flow}", "{at wights}\nMore.", "38, column 1", "{at wights}: there is no such step"},
            {"sum(key) weights ≈ 1", "sum(key) weights ≈ 2", "76, column 1", "does not hold on its defaults"},
            {"sum(key) weights ≈ 1", "sum(key) weights", "76, column 35", "valid: left = right"},
@@ -343,7 +456,7 @@ TEST_CASE("what is wrong with a document is said with its line and column, and w
            {"W_V[d_model, d_v]: weight", "W_V[d_model, d_v]: option samples", "36, column 5",
             "samples is no option of the lesson"},
            {"W_V[d_model, d_v]: weight", "W_V[d_model, d_v]: made(X)", "36, column 5",
-            "{hidden} behind the heading"},
+            "made is no function of the lesson"},
            {" {#rows-sum-to-1}", "", "76, column 1", "a claim without a name"},
            {"{#shift-invariance}", "{#rows-sum-to-1}", "77, column 1", "the name of another claim"},
            {"masked = masked + 10", "maskd = masked + 10", "77, column 48", "did you mean masked?"},
@@ -379,4 +492,122 @@ TEST_CASE("a document with the line ends of Windows is read, one that is no text
   CHECK_THAT(run("run nosuch").err, Contains("neither a document nor a lesson"));
   CHECK_THAT(run("run").err, Contains("valid: attnlab run FILE.md"));
   CHECK_THAT(run("lesson brew x").err, Contains("valid: attnlab lesson new NAME, attnlab lesson check FILE"));
+}
+
+namespace {
+
+/// A document that adds up the tokens' vectors in blocks, and has steps of which each has a token more, and
+/// goes through layers.
+class Repeated {
+ public:
+  Repeated() {
+    write(
+        "mine.md",
+        "---\ntitle: one after the other\nteaches: a part that is repeated\n"
+        "options: sentence, d-model, layers, seed, define\n"
+        "defaults: --sentence \"a b c d e\" --d-model 2 --layers 2\n"
+        "set: blocks = 3, last = blocks - 1\nlines: 200\ncode: block={last}/so_far, "
+        "step=2/layer={layers}/y\n---\n"
+        "# The idea  {#idea}\n\nSums.\n\n## Layers  {hidden}\n\n    layers: option layers\n\n"
+        "## Vectors\n\n    X[token, d_model]: embedding\n\n"
+        "{use block.md, under block={b}/, for b from 0 to size(token) - 3}\n\n"
+        "{at block={last}/so_far}\nAll.\n\n"
+        "{use step.md, under step={t}/, key = step={t}/key, for t from 0 to last}\n\n"
+        "# Claims  {#claims}\n\n"
+        "- the last block has all: `block={last}/so_far ≈ sum(token) X` {#all}\n"
+        "- and the last step: `sum(step=2/key) step=2/cache ≈ X[0, d_model] + X[1, d_model] + X[2, d_model]` "
+        "{#cached}\n"
+        "- from layer to layer: `step=1/layer={layers}/y ≈ tanh(tanh(step=1/cache)) + size(step=1/key) - 2` "
+        "{#layers} {if layers = 2}\n");
+    write("block.md",
+          "## Block {b + 1} of {blocks}  {written {if 0 < b}the blocks before + {end}block {b + 1}}\n\n"
+          "    so_far[d_model] = where(b = 0, 0, block={b - 1}/so_far) + "
+          "sum(token) where(floor(token / 2) = b, X, 0)\n\n"
+          "Block {b} brings it to {block={b}/so_far[0]:.4f}.\n");
+    write("step.md",
+          "---\naxes: key = t + 1\n---\n## The cache of step {t}\n\n"
+          "    cache[key, d_model] = where(t = 0, X[t, d_model], "
+          "where(key < t, step={t - 1}/cache[min(key, max(t - 1, 0)), d_model], X[t, d_model]))\n\n"
+          "{use layer.md, under layer={l}/, x = where(l = 1, cache, layer={l - 1}/y), for l from 1 to "
+          "layers}\n");
+    write("layer.md",
+          "## Layer {l} at step {t}\n\n    W[d_model]: ones\n\n    y[key, d_model] = tanh(x) * W\n");
+  }
+
+  std::string file() const { return folder_.file("mine.md"); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_.file(name)) << text;
+  }
+  std::string beside(const std::string& name) const { return folder_.file(name); }
+
+ private:
+  Folder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("a part is repeated for each value of a counter, which names and axes may have in them") {
+  const Repeated lesson;
+  const auto shapes = output_of("run " + lesson.file() + " --shapes");
+  CHECK_THAT(shapes, Contains("block=2/so_far") && !Contains("block=3/"));
+  CHECK_THAT(shapes, Contains("step=1/cache      [key 2 × d_model 2]") &&
+                         Contains("step=2/layer=2/y  [key 3 × d_model 2]"));
+  const auto page = output_of("run " + lesson.file());
+  CHECK_THAT(page, Contains("Block 3 of 3") && Contains("3 of 3 claims hold"));
+  CHECK_THAT(shapes, Contains("the blocks before + block 3") && Contains("]            block 1"));
+  CHECK_THAT(output_of("run " + lesson.file() + " --layers 1 --sentence 'a b c d e f'"),
+             Contains("block=3/so_far") && !Contains("layer=2/"));
+  CHECK_THAT(output_of("run " + lesson.file() + " --set step=0/layer=1/W='[2, 2]' --steps step=0/layer=1/y"),
+             Contains("step=0/layer=1/W"));
+  CHECK_THAT(output_of("lesson check " + lesson.file()), Contains("3 claims that hold"));
+  const auto script = lesson.beside("lesson.py");
+  output_of(fmt::format("run {} --output {}", lesson.file(), script));
+  CHECK(std::system(fmt::format("{} -B {} >/dev/null 2>&1", PYTHON_WITH_NUMPY, script).c_str()) == 0);
+}
+
+TEST_CASE("a stack has an entry for each value of a counter") {
+  const Repeated lesson;
+  auto text = read_file(lesson.file());
+  text.insert(text.find('\n', text.find("set: blocks")) + 1, "axes: block = blocks\n");
+  text.insert(text.find("# Claims"),
+              "## All blocks  {written blocks 0 to {last}}\n\n"
+              "    of_blocks[block, d_model] = stack(block, block={b}/so_far, for b from 0 to last)\n\n");
+  lesson.write("mine.md", text);
+  CHECK_THAT(output_of("run " + lesson.file() + " --shapes"),
+             Contains("[block 3 × d_model 2]  blocks 0 to 2"));
+  CHECK_THAT(output_of("run " + lesson.file() + " --explain 'of_blocks[1, 0]'"),
+             Contains("= block=1/so_far[0]"));
+}
+
+TEST_CASE("what is wrong with a part that is repeated is told with its place") {
+  const Repeated lesson;
+  const auto text = read_file(lesson.file());
+  const auto said = [&](const std::string& old, const std::string& other) {
+    auto changed = text;
+    lesson.write("mine.md", changed.replace(changed.find(old), old.size(), other));
+    const auto result = run("run " + lesson.file());
+    CHECK(result.status == 2);
+    return result.err;
+  };
+  CHECK_THAT(said("for b from 0 to size(token) - 3", "for b from 0"),
+             Contains("line 22") && Contains("how often"));
+  CHECK_THAT(said("for b from 0 to size(token) - 3", "for b from 0 to 1 / 2"),
+             Contains("valid: whole numbers"));
+  CHECK_THAT(said("for b from 0 to size(token) - 3", "for b from 0 to X[0, 0]"),
+             Contains("not known before the run"));
+  CHECK_THAT(said("under block={b}/", "under block/"), Contains("there is no such step"));
+  CHECK_THAT(said("block={last}/so_far ≈", "block={last + 1}/so_far ≈"), Contains("block=3/so_far"));
+}
+
+TEST_CASE("an input of a document has heads where a run has them, in a batch, too") {
+  const Folder folder;
+  const auto file = folder.file("heads.md");
+  std::ofstream(file) << "---\ntitle: heads\nteaches: heads\noptions: sentence, d-k, heads, seed\n"
+                         "defaults: --sentence \"a b\" --d-k 3\n---\n# The idea  {#idea}\n\nHeads.\n\n"
+                         "## Queries\n\n    Q[head, token, d_k]: normal\n\n"
+                         "## Twice\n\n    twice[head, token, d_k] = 2 * Q\n";
+  CHECK_THAT(output_of("run " + file + " --shapes"), Contains("Q      [token 2 × d_k 3]"));
+  CHECK_THAT(output_of("run " + file + " --heads 2 --sentence 'a b' --sentence 'c' --shapes"),
+             Contains("Q      [batch 2 × head 2 × token 2 × d_k 3]") &&
+                 Contains("twice  [batch 2 × head 2 × token 2 × d_k 3]"));
 }

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using Strings = std::vector<std::string>;
 
-constexpr std::size_t longest_tour = 2700;
+constexpr std::size_t longest_tour = 3000;
 constexpr std::size_t widest_line = 80;
 
 std::size_t longest_page(const std::string& lesson) {
@@ -30,14 +30,14 @@ std::size_t longest_page(const std::string& lesson) {
 std::size_t longest_code(const std::string& lesson) {
   static const std::map<std::string, std::size_t> lines = {
       {"seq2seq", 22},    {"generate", 21},          {"masking", 16},
-      {"classifier", 25}, {"transformer-block", 24}, {"backward --through multihead", 21}};
+      {"classifier", 25}, {"transformer-block", 25}, {"backward --through multihead", 21}};
   const auto found = lines.find(lesson);
   return found == lines.end() ? 15 : found->second;
 }
 
 /// Pages of several parts have no diagram, or code in each part.
 bool has_one(const std::string& lesson, const std::string& id) {
-  return !(lesson == "complexity" && id == "flow") && !(lesson == "efficient" && id == "code");
+  return !(lesson == "complexity" && id == "flow");
 }
 
 /// Core steps without arithmetic on the run's numbers, as what a whole training comes to. Their notes say
@@ -165,7 +165,7 @@ TEST_CASE("flow and code of a batch say that they are one sample's, and code of 
       "cross-attention --source 'a b' --target a --source b --target a",
       {"The flow, for each pair of sentences", "In NumPy (import numpy as np), for each pair of sentences"});
   has_headings("efficient --all",
-               {"In NumPy (import numpy as np): local", "In NumPy (import numpy as np): gqa"});
+               {"In NumPy (import numpy as np): flash", "In NumPy (import numpy as np): rest"});
 }
 
 TEST_CASE("where a row of weights is wider than the page, its largest shares stand in a line") {
@@ -312,15 +312,16 @@ TEST_CASE("a page tells of words that the lexicon lacks, and keeps those of the 
 
 TEST_CASE("no page calls numbers random that are given") {
   const std::string of_sdpa = "sdpa --set 'Q=[[1,0]]' --set 'K=[[1,0],[0,1]]' --set 'V=[[1],[2]]'";
+  CHECK_FALSE(contains(output_of(of_sdpa), "random"));
   for (const auto& page :
-       {of_sdpa, std::string("masking --set 'X=[[1,0],[0,1]]' --set W_Q=identity"),
+       {std::string("masking --set 'X=[[1,0],[0,1]]' --set W_Q=identity"),
         std::string("cross-attention --set 'X_source=[[1,0],[0,1]]' --set 'X_target=[[1,0]]'")}) {
     INFO(page);
     const auto said = attn::lower_case(in_one_line(output_of(page)));
-    CHECK(contains(said, "what is not given is random"));
+    CHECK(contains(said, "what is not given is drawn at random"));
     CHECK_FALSE(contains(said, "are random"));
   }
-  CHECK(contains(output_of("sdpa --model none"), "The numbers are random"));
+  CHECK(contains(output_of("sdpa --model none"), "The numbers are drawn at random"));
 }
 
 TEST_CASE("the entry that a refusal of --explain proposes is one of the run") {

@@ -136,7 +136,8 @@ std::vector<std::string> variables(const std::map<std::string, std::string>& add
     const auto equals = text.find('=');
     if (equals != text.npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
-  for (const char* name : {"NO_COLOR", "TERM", "PAGER", "LESS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE"})
+  for (const char* name :
+       {"NO_COLOR", "TERM", "PAGER", "LESS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "GITHUB_ACTIONS"})
     variables.erase(name);
   for (const auto& [name, value] : additions) variables[name] = value;
 

@@ -11,5 +11,5 @@ const auto a = attn::attention(vector, matrix, matrix);                    // va
 const auto b = attn::attention(five, five, five);                          // valid is rank 2 to 4
 const auto c = attn::attention(matrix, matrix, matrix, {.mask = matrix});  // a mask has elements of type bool
 const auto d = attn::multi_head_attention(matrix, {.W_Q = five});          // 2 for a matrix of weights
-const auto e = attn::log_sum_exp(attn::Tensor<2>());                       // requires  Rank<N, 3, 4>
+const auto e = attn::softmax_from(attn::Tensor<2>(), attn::Tensor<1>());   // requires  Rank<N, 3, 4>
 const auto f = attn::apply_mask(attn::Tensor<2>(), attn::Mask<3>());       // Rank<M, 2, N>

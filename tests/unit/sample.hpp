@@ -5,13 +5,15 @@
 
 #include "attn/random/crc32.hpp"
 
-/// A tenth of what a long test goes through, in order. The number in the environment variable
-/// ATTNLAB_TEST_SEED, 0 where it is not set, says which: ten numbers in a row take everything, and so does
-/// "all" at once. `name` shifts the tenth, so that tests with other names take others.
+/// One in `one_in` of what a long test goes through, in order. The number in the environment variable
+/// ATTNLAB_TEST_SEED, 0 where it is not set, says which: `one_in` numbers in a row take everything, and so
+/// does "all" at once. `name` shifts the choice, so that tests with other names take others.
 class Sample {
  public:
-  explicit Sample(const std::string& name)
-      : is_all_(seed() == "all"), next_(is_all_ ? 0 : std::stoul(seed()) + attn::crc32(name)) {}
+  explicit Sample(const std::string& name, std::size_t one_in = 10)
+      : is_all_(seed() == "all"),
+        one_in_(one_in),
+        next_(is_all_ ? 0 : std::stoul(seed()) + attn::crc32(name)) {}
 
   /// "ATTNLAB_TEST_SEED=7": what repeats a failing test.
   static std::string setting() { return "ATTNLAB_TEST_SEED=" + seed(); }
@@ -19,7 +21,7 @@ class Sample {
   bool is_all() const { return is_all_; }
 
   /// Whether the next one belongs to the sample.
-  bool takes_next() { return next_++ % 10 == 0 || is_all_; }
+  bool takes_next() { return next_++ % one_in_ == 0 || is_all_; }
 
  private:
   static std::string seed() {
@@ -28,5 +30,6 @@ class Sample {
   }
 
   bool is_all_;
+  std::size_t one_in_;
   std::size_t next_;
 };

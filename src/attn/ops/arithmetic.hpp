@@ -1,7 +1,6 @@
 #pragma once
 
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -19,10 +18,6 @@ Tensor<3> multiply(const Tensor<3>& x, const Tensor<3>& y);
 template <std::size_t N>
 Tensor<N> divide(Tensor<N> x, double divisor) requires Rank<N, 1, 4>;
 
-/// x + amount.
-template <std::size_t N>
-Tensor<N> shift(Tensor<N> x, double amount) requires Rank<N, 1, 4>;
-
 /// |x|, element by element.
 template <std::size_t N>
 Tensor<N> absolute(Tensor<N> x) requires Rank<N, 1, 4>;
@@ -30,25 +25,7 @@ Tensor<N> absolute(Tensor<N> x) requires Rank<N, 1, 4>;
 template <std::size_t N>
 Tensor<N> tanh(Tensor<N> x) requires Rank<N, 1, 4>;
 
-/// eˣ and ln x; ranks 1 and 2.
-template <std::size_t N>
-Tensor<N> exp(Tensor<N> x) requires Rank<N, 1, 2>;
-template <std::size_t N>
-Tensor<N> log(Tensor<N> x) requires Rank<N, 1, 2>;
-
 /// σ(x) = 1 / (1 + e⁻ˣ). Rank 3.
 Tensor<3> sigmoid(Tensor<3> x);
-
-/// x + y and x / divisor, worked out.
-template <std::size_t N>
-WorkedOut worked_add(Known<N> x, Known<N> y) requires Rank<N, 1, 4>;
-template <std::size_t N>
-WorkedOut worked_divide(Known<N> x, Worked divisor) requires Rank<N, 1, 4>;
-
-/// e^x and ln x, worked out; ranks 1 and 2.
-template <std::size_t N>
-WorkedOut worked_exp(Known<N> x) requires Rank<N, 1, 2>;
-template <std::size_t N>
-WorkedOut worked_log(Known<N> x) requires Rank<N, 1, 2>;
 
 }  // namespace attn

@@ -1,6 +1,8 @@
 #include "attn/ops/cost_counter.hpp"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "attn/ops/matmul.hpp"
 
@@ -24,14 +26,37 @@ Tensor<1> CostCounter::matmul(const Tensor<1>& x, const Tensor<2>& b) {
   return product;
 }
 
+// Several rows at a time: each product is summed in order, and none waits for another.
+void CostCounter::multiply_rows(const double* x, const Tensor<2>& matrix, std::span<const std::size_t> rows,
+                                double* products) {
+  constexpr std::size_t at_once = 4;
+  const auto width = matrix.shape(1);
+  const auto row = [&](std::size_t i) { return matrix.data() + rows[i] * width; };
+  std::size_t i = 0;
+  for (; i + at_once <= rows.size(); i += at_once) {
+    const std::array<const double*, at_once> some = {row(i), row(i + 1), row(i + 2), row(i + 3)};
+    std::array<double, at_once> sums{};
+    for (std::size_t k = 0; k < width; ++k)
+      for (std::size_t j = 0; j < at_once; ++j) sums[j] += x[k] * some[j][k];
+    std::copy(sums.begin(), sums.end(), products + i);
+  }
+  for (; i < rows.size(); ++i) products[i] = std::inner_product(x, x + width, row(i), 0.0);
+  count(rows.size() * width);
+}
+
+void CostCounter::add_product(double factor, std::span<const double> x, double* sum) {
+  for (std::size_t i = 0; i < x.size(); ++i) sum[i] += factor * x[i];
+  count(x.size());
+}
+
 double CostCounter::scale(double factor, double x) {
   count(1);
   return factor * x;
 }
 
-Tensor<1> CostCounter::scale(double factor, const Tensor<1>& x) {
+void CostCounter::scale(double factor, std::span<double> x) {
   count(x.size());
-  return factor * x;
+  for (double& one : x) one *= factor;
 }
 
 void CostCounter::change_held(std::int64_t bytes) {

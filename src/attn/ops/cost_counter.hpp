@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "attn/ops/dependency_graph.hpp"
@@ -32,9 +33,16 @@ class CostCounter {
   Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x);
   Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b);
 
-  /// factor · x.
+  /// The products of x with the rows of that number, of a matrix that is as wide as x is long.
+  void multiply_rows(const double* x, const Tensor<2>& matrix, std::span<const std::size_t> rows,
+                     double* products);
+
+  /// sum + factor · x, in the place of `sum`, which is as long as x.
+  void add_product(double factor, std::span<const double> x, double* sum);
+
+  /// factor · x; of several numbers in their place.
   double scale(double factor, double x);
-  Tensor<1> scale(double factor, const Tensor<1>& x);
+  void scale(double factor, std::span<double> x);
 
   /// Says that scores are held as long as it lives.
   class Held {
@@ -57,6 +65,7 @@ class CostCounter {
   }
 
   /// As DependencyGraph::add_operation and set_output; nothing is recorded where there is no graph.
+  bool records() const { return graph_ != nullptr; }
   Node operation(const std::vector<Node>& inputs) { return graph_ ? graph_->add_operation(inputs) : 0; }
   void output(Node operation, std::size_t token) {
     if (graph_) graph_->set_output(operation, token);

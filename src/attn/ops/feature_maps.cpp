@@ -32,19 +32,4 @@ Tensor<2> positive_random_features(const Tensor<2>& x, const Tensor<2>& omega, C
   return features;
 }
 
-WorkedOut worked_elu_plus_one(Known<2> x) {
-  return [=](const Index& at) { return Worked::sum({max(x(at), 0.0), exp(min(x(at), 0.0))}); };
-}
-
-WorkedOut worked_positive_random_features(Known<2> x, Known<2> omega) {
-  return [=, product = worked_matmul_transposed(x, omega)](const Index& at) {
-    const Worked d = static_cast<double>(x.tensor.shape(1));
-    std::vector<Worked> squares;
-    for (std::size_t k = 0; k < x.tensor.shape(1); ++k) squares.push_back(square(x({at[0], k})));
-    const auto half_square = Worked::sum(std::move(squares)) / Worked::product({2.0, sqrt(d)});
-    const Worked count = static_cast<double>(omega.tensor.shape(0));
-    return exp(product(at) / pow(d, 0.25) - half_square) / sqrt(count);
-  };
-}
-
 }  // namespace attn

@@ -2,7 +2,6 @@
 
 #include "attn/ops/cost_counter.hpp"
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -17,11 +16,5 @@ Tensor<2> elu_plus_one(const Tensor<2>& x);
 /// (Choromanski et al. 2021, lemma 1). x is [n×d_k], omega [feature×d_k] → [n×feature]. Throws
 /// std::invalid_argument, with both shapes, where they do not match.
 Tensor<2> positive_random_features(const Tensor<2>& x, const Tensor<2>& omega, CostCounter& counter);
-
-/// max(x, 0) + exp(min(x, 0)), worked out: one of the two says whether x > 0.
-WorkedOut worked_elu_plus_one(Known<2> x);
-
-/// exp(ωᵀx / d_k^¼ − |x|² / (2 √d_k)) / √M, worked out.
-WorkedOut worked_positive_random_features(Known<2> x, Known<2> omega);
 
 }  // namespace attn

@@ -53,8 +53,4 @@ double half_value(std::uint16_t bits) {
   return std::copysign(magnitude, is_negative ? -1.0 : 1.0);
 }
 
-double round_to_half(double x) {
-  return half_value(half_bits(x));
-}
-
 }  // namespace attn

@@ -14,7 +14,4 @@ std::uint16_t half_bits(double x);
 /// The number that these bits stand for.
 double half_value(std::uint16_t bits);
 
-/// x rounded to a half.
-double round_to_half(double x);
-
 }  // namespace attn

@@ -1,8 +1,5 @@
 #include "attn/ops/lstm.hpp"
 
-#include <xtensor/xbuilder.hpp>
-#include <xtensor/xmath.hpp>
-
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
@@ -47,37 +44,6 @@ Tensor<3> gate_sums(const LstmWeights& weights, Gate gate, const Tensor<3>& x, c
       sums.data()[i * hidden + unit] = sum + (b_ih(row) + b_hh(row));
     }
   return sums;
-}
-
-Tensor<3> lstm_backward_memory(const Tensor<3>& d_h, const Tensor<3>& o, const Tensor<3>& c) {
-  const Tensor<3> shown = xt::tanh(c);
-  return d_h * o * (1.0 - shown * shown);
-}
-
-Tensor<3> gate_sums_backward(const LstmGates& gates, const LstmGates& gradients) {
-  const auto& [i, f, g, o] = gates;
-  return xt::concatenate(xt::xtuple(gradients.i * (i * (1.0 - i)), gradients.f * (f * (1.0 - f)),
-                                    gradients.g * (1.0 - g * g), gradients.o * (o * (1.0 - o))),
-                         2);
-}
-
-WorkedOut worked_gate(const LstmWeights& weights, Gate gate, WorkedOut x, WorkedOut before) {
-  return [=, &weights](const Index& at) {
-    const std::size_t row = static_cast<std::size_t>(gate) * weights.hidden() + at[2];
-    std::vector<Worked> terms;
-    const auto add_products = [&](Known<2> W, const WorkedOut& factor) {
-      for (std::size_t k = 0; k < W.tensor.shape(1); ++k) {
-        const auto read = factor({at[0], at[1], k});
-        if (read.entry() != nullptr) terms.push_back(Worked::product({W({row, k}), read}));
-      }
-    };
-    add_products({"W_ih", weights.W_ih}, x);
-    add_products({"W_hh", weights.W_hh}, before);
-    terms.push_back(Known<1>{"b_ih", weights.b_ih}({row}));
-    terms.push_back(Known<1>{"b_hh", weights.b_hh}({row}));
-    const auto sum = Worked::sum(std::move(terms));
-    return gate == Gate::candidate ? tanh(sum) : sigmoid(sum);
-  };
 }
 
 }  // namespace attn

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -25,22 +24,5 @@ enum class Gate { input, forget, candidate, output };
 /// machine nor the rest of a batch changes a digit. Throws std::invalid_argument, with both shapes, where
 /// they do not match.
 Tensor<3> gate_sums(const LstmWeights& weights, Gate gate, const Tensor<3>& x, const Tensor<3>& h);
-
-/// The gates after σ and tanh, or their gradients: [batch×n×hidden] each.
-struct LstmGates {
-  const Tensor<3>&i, &f, &g, &o;
-};
-
-/// What h = o ∘ tanh(c) adds to the gradient of the memory c: d_h ∘ o ∘ (1 − tanh(c)²).
-Tensor<3> lstm_backward_memory(const Tensor<3>& d_h, const Tensor<3>& o, const Tensor<3>& c);
-
-/// Back through σ and tanh to the sums of the gates, side by side in their order: d_i ∘ i ∘ (1 − i),
-/// d_f ∘ f ∘ (1 − f), d_g ∘ (1 − g²), d_o ∘ o ∘ (1 − o), [batch×n×4·hidden] (Graves 2012, "Supervised
-/// Sequence Labelling with Recurrent Neural Networks", section 4.6, without peepholes).
-Tensor<3> gate_sums_backward(const LstmGates& gates, const LstmGates& gradients);
-
-/// σ or, of the candidate, tanh of the gate sum, worked out. `x` and `before` work out the entries [batch, n,
-/// k] of what the cell reads and of the states before; a state that is no entry is 0 and is left out.
-WorkedOut worked_gate(const LstmWeights& weights, Gate gate, WorkedOut x, WorkedOut before);
 
 }  // namespace attn

@@ -116,15 +116,4 @@ template Mask<2> both(const Mask<2>&, const Mask<2>&);
 template Mask<3> both(const Mask<3>&, const Mask<3>&);
 template Mask<4> both(const Mask<4>&, const Mask<4>&);
 
-template <std::size_t N>
-WorkedOut worked_mask(Known<N> scores, const Mask<3>& mask) requires Rank<N, 3, 4> {
-  return [=, &mask](const Index& at) {
-    const bool is_seen = mask(mask.shape(0) == 1 ? 0 : at[0], mask.shape(1) == 1 ? 0 : at[N - 2], at[N - 1]);
-    return is_seen ? scores(at) : Worked(-std::numeric_limits<double>::infinity());
-  };
-}
-
-template WorkedOut worked_mask(Known<3>, const Mask<3>&);
-template WorkedOut worked_mask(Known<4>, const Mask<3>&);
-
 }  // namespace attn

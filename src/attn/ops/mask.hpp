@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -39,9 +38,5 @@ template <std::size_t N, std::size_t M>
 Tensor<N> apply_mask(
     Tensor<N> scores, const Mask<M>& mask,
     double fill = -std::numeric_limits<double>::infinity()) requires Rank<N, 2, 4> && Rank<M, 2, N>;
-
-/// Which score a masked score is, where it may be seen, and −∞ elsewhere. Ranks 3 and 4.
-template <std::size_t N>
-WorkedOut worked_mask(Known<N> scores, const Mask<3>& mask) requires Rank<N, 3, 4>;
 
 }  // namespace attn

@@ -5,7 +5,6 @@
 #include <functional>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "attn/blas.hpp"
 #include "attn/ops/shape_mismatch.hpp"
@@ -146,117 +145,14 @@ Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b) {
   return product;
 }
 
-namespace {
-
-/// Σₖ x(at with k as its last place) · y(k), k < count.
-template <class Factor>
-std::vector<Worked> products_along(const WorkedOut& x, std::size_t count, Index at, const Factor& y) {
-  std::vector<Worked> products;
-  products.reserve(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    at.back() = k;
-    products.push_back(Worked::product({x(at), y(k)}));
-  }
-  return products;
-}
-
-}  // namespace
-
-template <std::size_t N>
-WorkedOut worked_matmul(Known<N> a, Known<N> b) requires Rank<N, 2, 4> {
-  return [=](const Index& at) {
-    return Worked::sum(products_along(a, a.tensor.shape(N - 1), at, [&](std::size_t k) {
-      auto of_b = at;
-      of_b[N - 2] = k;
-      return b(of_b);
-    }));
-  };
-}
-
-template <std::size_t N>
-WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) requires Rank<N, 2, 4> {
-  return [=](const Index& at) {
-    return Worked::sum(products_along(a, a.tensor.shape(N - 1), at, [&](std::size_t k) {
-      auto of_b = at;
-      of_b[N - 2] = at[N - 1];
-      of_b[N - 1] = k;
-      return b(of_b);
-    }));
-  };
-}
-
-template <std::size_t N>
-WorkedOut worked_linear(Known<N> x, Known<2> weight) requires Rank<N, 2, 4> {
-  return worked_linear(WorkedOut(x), weight);
-}
-
-template <std::size_t N>
-WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias) requires Rank<N, 2, 4> {
-  return worked_linear(WorkedOut(x), weight, bias);
-}
-
-WorkedOut worked_linear(WorkedOut x, Known<2> weight, std::optional<Known<1>> bias) {
-  return [=](const Index& at) {
-    auto terms = products_along(x, weight.tensor.shape(0), at, [&](std::size_t k) {
-      return weight({k, at.back()});
-    });
-    if (bias) terms.push_back((*bias)({at.back()}));
-    return Worked::sum(std::move(terms));
-  };
-}
-
-WorkedOut worked_matmul(WorkedOut a, Known<3> b) {
-  return [=](const Index& at) {
-    return Worked::sum(products_along(a, b.tensor.shape(1), at, [&](std::size_t k) {
-      return b({at[0], k, at.back()});
-    }));
-  };
-}
-
 #define INSTANTIATE(N)                                                             \
   template Tensor<N> matmul(const Tensor<N>&, const Tensor<N>&);                   \
   template Tensor<N> linear(const Tensor<N>&, const Tensor<2>&);                   \
   template Tensor<N> linear(const Tensor<N>&, const Tensor<2>&, const Tensor<1>&); \
-  template Tensor<N> transpose(const Tensor<N>&);                                  \
-  template WorkedOut worked_matmul(Known<N>, Known<N>);                            \
-  template WorkedOut worked_matmul_transposed(Known<N>, Known<N>);                 \
-  template WorkedOut worked_linear(Known<N>, Known<2>);                            \
-  template WorkedOut worked_linear(Known<N>, Known<2>, Known<1>);
+  template Tensor<N> transpose(const Tensor<N>&);
 INSTANTIATE(2)
 INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE
-
-template <std::size_t N>
-WorkedOut worked_transpose_matmul(Known<N> a, Known<N> b) requires Rank<N, 3, 4> {
-  return [=](const Index& at) {
-    std::vector<Worked> products;
-    for (std::size_t k = 0; k < a.tensor.shape(N - 2); ++k) {
-      auto of_a = at, of_b = at;
-      of_a[N - 2] = of_b[N - 2] = k;
-      of_a[N - 1] = at[N - 2];
-      products.push_back(Worked::product({a(of_a), b(of_b)}));
-    }
-    return Worked::sum(std::move(products));
-  };
-}
-
-template WorkedOut worked_transpose_matmul(Known<3>, Known<3>);
-template WorkedOut worked_transpose_matmul(Known<4>, Known<4>);
-
-WorkedOut worked_matmul(Known<2> a, Known<1> x) {
-  return [=](const Index& at) {
-    return Worked::sum(
-        products_along(a, a.tensor.shape(1), {at[0], 0}, [&](std::size_t k) { return x({k}); }));
-  };
-}
-
-WorkedOut worked_matmul(Known<1> x, Known<2> b) {
-  return [=](const Index& at) {
-    return Worked::sum(products_along(x, x.tensor.shape(0), {0}, [&](std::size_t k) {
-      return b({k, at[0]});
-    }));
-  };
-}
 
 }  // namespace attn

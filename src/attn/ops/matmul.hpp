@@ -1,9 +1,6 @@
 #pragma once
 
-#include <optional>
-
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -42,31 +39,5 @@ Tensor<N> transpose(const Tensor<N>& x) requires Rank<N, 2, 4>;
 /// Both throw std::invalid_argument, with both shapes, where they do not match.
 Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x);
 Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b);
-
-/// (a b)ᵢⱼ = Σₖ aᵢₖ bₖⱼ and (a bᵀ)ᵢⱼ = Σₖ aᵢₖ bⱼₖ, worked out; ranks 2 to 4.
-template <std::size_t N>
-WorkedOut worked_matmul(Known<N> a, Known<N> b) requires Rank<N, 2, 4>;
-template <std::size_t N>
-WorkedOut worked_matmul_transposed(Known<N> a, Known<N> b) requires Rank<N, 2, 4>;
-
-/// (x W)ᵢⱼ = Σₖ xᵢₖ Wₖⱼ, worked out, and with a bias bⱼ; ranks 2 to 4.
-template <std::size_t N>
-WorkedOut worked_linear(Known<N> x, Known<2> weight) requires Rank<N, 2, 4>;
-template <std::size_t N>
-WorkedOut worked_linear(Known<N> x, Known<2> weight, Known<1> bias) requires Rank<N, 2, 4>;
-
-/// Σₖ xₖ Wₖⱼ along the last axis of what `x` works out, with a bias where there is one.
-WorkedOut worked_linear(WorkedOut x, Known<2> weight, std::optional<Known<1>> bias = std::nullopt);
-
-/// Σₖ aₖ bₖⱼ along the last axis of what `a` works out; b is [batch×k×n].
-WorkedOut worked_matmul(WorkedOut a, Known<3> b);
-
-/// (aᵀ b)ᵢⱼ = Σₖ aₖᵢ bₖⱼ, worked out; ranks 3 and 4.
-template <std::size_t N>
-WorkedOut worked_transpose_matmul(Known<N> a, Known<N> b) requires Rank<N, 3, 4>;
-
-/// A matrix times a vector and a vector times a matrix, worked out.
-WorkedOut worked_matmul(Known<2> a, Known<1> x);
-WorkedOut worked_matmul(Known<1> x, Known<2> b);
 
 }  // namespace attn

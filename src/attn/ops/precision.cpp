@@ -54,14 +54,7 @@ double exp_vanishes_below(Dtype dtype) {
   return (format_of(dtype).smallest_exponent - 1) * std::numbers::ln2;
 }
 
-template <std::size_t N>
-std::int64_t count_non_finite(const Tensor<N>& x) requires Rank<N, 1, 2> {
-  return std::count_if(x.begin(), x.end(), [](double element) { return !std::isfinite(element); });
-}
-
 template Tensor<1> round_to(Dtype, const Tensor<1>&);
 template Tensor<2> round_to(Dtype, const Tensor<2>&);
-template std::int64_t count_non_finite(const Tensor<1>&);
-template std::int64_t count_non_finite(const Tensor<2>&);
 
 }  // namespace attn

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -21,9 +19,5 @@ double exp_overflows_above(Dtype dtype);
 
 /// For a smaller x, exp(x) rounds to 0: about −745.13 in float64, −103.97 in float32, −17.33 in float16.
 double exp_vanishes_below(Dtype dtype);
-
-/// How many elements are infinite or NaN. Ranks 1 and 2.
-template <std::size_t N>
-std::int64_t count_non_finite(const Tensor<N>& x) requires Rank<N, 1, 2>;
 
 }  // namespace attn

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <xtensor/xbuilder.hpp>
 #include <xtensor/xmanipulation.hpp>
 #include <xtensor/xrepeat.hpp>
 #include <xtensor/xview.hpp>
@@ -45,30 +44,11 @@ Tensor<3> head(const Tensor<4>& x, std::size_t index) {
   return xt::view(x, xt::all(), index);
 }
 
-Tensor<2> cut_into_rows(const Tensor<1>& x, std::size_t length) {
-  const auto count = x.size() / length;
-  return xt::reshape_view(xt::view(x, xt::range(std::size_t{0}, count * length)), {count, length});
-}
-
 Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_t times) {
   const auto [rows, columns] = x.shape();
   const Tensor<3> blocks = xt::reshape_view(x, {rows, columns / width, width});
   const Tensor<3> repeated = xt::repeat(blocks, times, 1);
   return xt::reshape_view(repeated, {rows, columns * times});
 }
-
-template <NumberOrTruth Element>
-Array<Element, 3> first_rows(const Array<Element, 3>& x, std::size_t count) {
-  return xt::view(x, xt::all(), xt::range(std::size_t{0}, count));
-}
-
-Tensor<3> with_zero_rows(const Tensor<3>& x, std::size_t count) {
-  Tensor<3> padded = xt::zeros<double>({x.shape(0), x.shape(1) + count, x.shape(2)});
-  xt::view(padded, xt::all(), xt::range(std::size_t{0}, x.shape(1))) = x;
-  return padded;
-}
-
-template Tensor<3> first_rows(const Tensor<3>&, std::size_t);
-template Mask<3> first_rows(const Mask<3>&, std::size_t);
 
 }  // namespace attn

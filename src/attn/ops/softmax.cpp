@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 #include <xtensor/xmath.hpp>
@@ -53,38 +51,6 @@ Tensor<N> softmax(Tensor<N> scores) requires Rank<N, 1, 4> {
 }
 
 template <std::size_t N>
-Tensor<N> softmax_backward(const Tensor<N>& weights, const Tensor<N>& d_weights) requires Rank<N, 1, 4> {
-  if (weights.shape() != d_weights.shape())
-    throw shape_mismatch("softmax_backward", "weights", weights, "d_weights", d_weights,
-                         "the shapes must be equal");
-  Tensor<N> d_scores(weights.shape());
-  const std::size_t length = weights.shape().back();
-  for (std::size_t begin = 0; begin < weights.size(); begin += length) {
-    const std::span w(weights.data() + begin, length), d(d_weights.data() + begin, length);
-    const double mean =
-        std::inner_product(w.begin(), w.end(), d.begin(), 0.0, std::plus<>(), std::multiplies<double>());
-    for (std::size_t j = 0; j < length; ++j) d_scores.data()[begin + j] = w[j] * (d[j] - mean);
-  }
-  return d_scores;
-}
-
-template <std::size_t N>
-Tensor<N - 1> log_sum_exp(const Tensor<N>& scores) requires Rank<N, 3, 4> {
-  const std::size_t length = scores.shape().back();
-  std::array<std::size_t, N - 1> shape;
-  std::copy_n(scores.shape().begin(), N - 1, shape.begin());
-  Tensor<N - 1> result(shape);
-  for (std::size_t i = 0; i < result.size(); ++i) {
-    const std::span row(scores.data() + i * length, length);
-    const double largest = *std::max_element(row.begin(), row.end());
-    double sum = 0.0;
-    for (const double score : row) sum += std::exp(score - largest);
-    result.data()[i] = std::isinf(largest) ? largest : largest + std::log(sum);
-  }
-  return result;
-}
-
-template <std::size_t N>
 Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) requires Rank<N, 3, 4> {
   const std::size_t length = scores.shape().back();
   if (log_sum_exp.size() * length != scores.size())
@@ -112,11 +78,6 @@ std::vector<Worked> row_of(const WorkedOut& x, std::size_t length, Index at) {
 
 }  // namespace
 
-template <std::size_t N>
-WorkedOut worked_softmax(Known<N> scores, double divisor) requires Rank<N, 1, 4> {
-  return worked_softmax(WorkedOut(scores), scores.tensor.shape().back(), divisor);
-}
-
 WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
   return [=](const Index& at) {
     constexpr double largest_without_shift = 30.0;
@@ -136,45 +97,11 @@ WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
   };
 }
 
-template <std::size_t N>
-WorkedOut worked_softmax_backward(Known<N> weights, Known<N> d_weights) requires Rank<N, 3, 4> {
-  return [=](const Index& at) {
-    const std::size_t length = weights.tensor.shape(N - 1);
-    const auto w = row_of(weights, length, at), d = row_of(d_weights, length, at);
-    std::vector<Worked> products;
-    for (std::size_t k = 0; k < w.size(); ++k) products.push_back(Worked::product({w[k], d[k]}));
-    return Worked::product({weights(at), d_weights(at) - Worked::sum(std::move(products))});
-  };
-}
-
-template <std::size_t N>
-WorkedOut worked_log_sum_exp(Known<N> scores) requires Rank<N, 3, 4> {
-  return [=](Index at) {
-    at.push_back(0);
-    std::vector<Worked> terms;
-    for (const auto& score : row_of(scores, scores.tensor.shape(N - 1), at))
-      if (!is_hidden(score)) terms.push_back(exp(score));
-    return terms.empty() ? Worked(-std::numeric_limits<double>::infinity()) : log(Worked::sum(terms));
-  };
-}
-
-#define INSTANTIATE(N)                                                     \
-  template Tensor<N> softmax(Tensor<N>);                                   \
-  template Tensor<N> softmax_backward(const Tensor<N>&, const Tensor<N>&); \
-  template WorkedOut worked_softmax(Known<N>, double);
-INSTANTIATE(1)
-INSTANTIATE(2)
-INSTANTIATE(3)
-INSTANTIATE(4)
-#undef INSTANTIATE
-
-#define INSTANTIATE(N)                                              \
-  template Tensor<N - 1> log_sum_exp(const Tensor<N>&);             \
-  template Tensor<N> softmax_from(Tensor<N>, const Tensor<N - 1>&); \
-  template WorkedOut worked_softmax_backward(Known<N>, Known<N>);   \
-  template WorkedOut worked_log_sum_exp(Known<N>);
-INSTANTIATE(3)
-INSTANTIATE(4)
-#undef INSTANTIATE
+template Tensor<1> softmax(Tensor<1>);
+template Tensor<2> softmax(Tensor<2>);
+template Tensor<3> softmax(Tensor<3>);
+template Tensor<4> softmax(Tensor<4>);
+template Tensor<3> softmax_from(Tensor<3>, const Tensor<2>&);
+template Tensor<4> softmax_from(Tensor<4>, const Tensor<3>&);
 
 }  // namespace attn

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -85,7 +86,9 @@ class PatternFile {
 }  // namespace
 
 KeyLists all_keys(std::size_t n_q, std::size_t n_k) {
-  return keys_of(Mask<2>({n_q, n_k}, true));
+  std::vector<std::size_t> all(n_k);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return KeyLists(n_q, all);
 }
 
 KeyLists window_keys(std::size_t n, std::size_t before, std::size_t after) {
@@ -138,14 +141,6 @@ Mask<2> strided_pattern(std::size_t n, std::size_t stride) {
       const std::size_t distance = i > j ? i - j : j - i;
       mask(i, j) = distance < stride || distance % stride == 0;
     }
-  return mask;
-}
-
-Mask<2> fixed_pattern(std::size_t n, std::size_t block) {
-  require_positive("fixed_pattern", block);
-  Mask<2> mask({n, n});
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) mask(i, j) = i / block == j / block || j % block == block - 1;
   return mask;
 }
 

@@ -39,10 +39,6 @@ void require_listed(const std::string& op, const KeyLists& keys, std::size_t n_q
 /// section 4.2, "strided", on both sides). All throw std::invalid_argument for a stride or block of 0.
 Mask<2> strided_pattern(std::size_t n, std::size_t stride);
 
-/// The keys of the query's own block, and the last key of every block, which sums its block up for the others
-/// (Child et al. 2019, section 4.2, "fixed", on both sides).
-Mask<2> fixed_pattern(std::size_t n, std::size_t block);
-
 /// The query's own key, and for each query the first `count` of a permutation(n), as NumPy draws it.
 Mask<2> random_pattern(Random& random, std::size_t n, std::size_t count);
 

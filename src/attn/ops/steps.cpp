@@ -45,14 +45,6 @@ Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps) {
   return sequence;
 }
 
-Tensor<3> delay(const Tensor<2>& first, const Tensor<3>& x) {
-  const auto [batch, n, d] = x.shape();
-  if (first.shape(0) != batch || first.shape(1) != d)
-    throw shape_mismatch("delay", "first", first, "x", x, "the batch and the last axis must match");
-  const Tensor<3> with_first = xt::concatenate(xt::xtuple(xt::view(first, xt::all(), xt::newaxis()), x), 1);
-  return xt::view(with_first, xt::all(), xt::range(std::size_t{0}, n));
-}
-
 template <std::size_t N>
 Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3> {
   if (!std::equal(a.shape().begin(), a.shape().end() - 1, b.shape().begin()))
@@ -62,13 +54,5 @@ Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3> {
 
 template Tensor<2> join(const Tensor<2>&, const Tensor<2>&);
 template Tensor<3> join(const Tensor<3>&, const Tensor<3>&);
-
-WorkedOut worked_join(WorkedOut a, std::size_t width, WorkedOut b) {
-  return [=](Index at) {
-    if (at.back() < width) return a(at);
-    at.back() -= width;
-    return b(at);
-  };
-}
 
 }  // namespace attn

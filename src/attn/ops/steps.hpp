@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
-#include "attn/worked.hpp"
 
 namespace attn {
 
@@ -19,14 +18,8 @@ Tensor<3> steps_of(const Tensor<3>& x, std::size_t begin, std::size_t end);
 /// Steps side by side, the inverse: n times [batch×d] → [batch×n×d].
 Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps);
 
-/// Every step one later, `first` in front and the last one dropped: [batch×d], [batch×n×d] → [batch×n×d].
-Tensor<3> delay(const Tensor<2>& first, const Tensor<3>& x);
-
 /// [a; b] along the last axis: [batch…×a], [batch…×b] → [batch…×(a+b)]; ranks 2 and 3.
 template <std::size_t N>
 Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3>;
-
-/// Which entry each entry of [a; b] is, `width` the length of a.
-WorkedOut worked_join(WorkedOut a, std::size_t width, WorkedOut b);
 
 }  // namespace attn

@@ -32,19 +32,25 @@ std::string full_kernels(const std::vector<std::string>& others) {
   return fmt::format(", and with --causal or --window {}", fmt::join(names, ", "));
 }
 
+/// The kernels of these names, or of the variants of attention of these names.
 template <class T>
 std::vector<Kernel<T>> kernels_named(const std::vector<std::string>& names, bool keys_are_hidden) {
   auto all = kernels<T>(keys_are_hidden);
   if (names.empty()) return all;
   std::vector<std::string> valid;
   for (const auto& kernel : all) valid.push_back(kernel.name);
+  const auto kernels_alone = valid;
+  for (const auto& kernel : all)
+    if (std::find(valid.begin(), valid.end(), kernel.variant) == valid.end()) valid.push_back(kernel.variant);
   for (const auto& name : names)
     if (std::find(valid.begin(), valid.end(), name) == valid.end())
       throw Error(fmt::format("there is no kernel \"{}\"; did you mean {}? valid: {}{}", name,
                               nearest(name, valid), fmt::join(valid, ", "),
-                              keys_are_hidden ? "" : full_kernels<T>(valid)));
-  std::erase_if(
-      all, [&](const auto& one) { return std::find(names.begin(), names.end(), one.name) == names.end(); });
+                              keys_are_hidden ? "" : full_kernels<T>(kernels_alone)));
+  const auto is_named = [&](const auto& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::erase_if(all, [&](const auto& one) { return !is_named(one.name) && !is_named(one.variant); });
   return all;
 }
 
@@ -112,7 +118,9 @@ class KernelSeries {
                        .pass = pass,
                        .operations = timed.kernel->task(setting).operations(pass),
                        .extra_bytes = trial.extra_bytes,
-                       .error = trial.error});
+                       .error = trial.error,
+                       .variant = variant_of(*timed.kernel, setting),
+                       .relative_error = trial.relative_error});
   }
 
   Passes passes_;

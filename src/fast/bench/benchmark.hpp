@@ -24,6 +24,8 @@ struct Series {
   std::vector<double> seconds{};  ///< of one run, in each round
   std::optional<double> extra_bytes{};
   double error = 0.0;
+  std::string variant{};
+  std::optional<double> relative_error{};
 
   /// Useful operations a second, in each round.
   std::vector<double> rates() const;

@@ -63,7 +63,9 @@ auto exact_score_bytes(const exact::Kernel& kernel) {
 
 template <class T>
 Kernel<T> timed(const exact::Kernel& kernel) {
+  const bool goes_in_tiles = kernel.name == "tiled" || kernel.name == "simd";
   return {.name = std::string(kernel.name),
+          .variant = goes_in_tiles ? "flash" : "full",
           .task = [](const Setting& setting) { return Task{.setting = setting}; },
           .unsupported = unsupported_size(kernel),
           .score_bytes = exact_score_bytes<T>(kernel),
@@ -91,6 +93,7 @@ template <class T>
 Kernel<T> timed(const block_sparse::Kernel& kernel) {
   return {
       .name = "sparse-" + std::string(kernel.name),
+      .variant = "sparse",
       .task = [](const Setting& setting) { return Task{.setting = setting, .pattern = pattern_of(setting)}; },
       .unsupported = unsupported_size(kernel),
       .score_bytes = no_scores,
@@ -118,6 +121,7 @@ template <class T>
 Kernel<T> timed(const linear_time::Kernel& kernel) {
   return {
       .name = "linear-" + std::string(kernel.name),
+      .variant = "linear",
       .task =
           [](const Setting& setting) { return Task{.setting = setting, .formula = Task::Formula::linear}; },
       .unsupported = [](const Setting& setting) { return setting.window ? "takes no window" : ""; },
@@ -133,6 +137,7 @@ template <class T>
 Kernel<T> with_all_keys_visible(const Kernel<T>& masked) {
   return {
       .name = masked.name + "-full",
+      .variant = masked.variant,
       .task = [masked](const Setting& setting) { return masked.task(setting.unmasked()); },
       .unsupported = [masked](const Setting& setting) { return masked.unsupported(setting.unmasked()); },
       .score_bytes = [masked](const Setting& setting) { return masked.score_bytes(setting.unmasked()); },
@@ -149,6 +154,14 @@ void add(std::vector<Kernel<T>>& all, const Table& table, bool keys_are_hidden) 
 }  // namespace
 
 template <class T>
+std::string variant_of(const Kernel<T>& kernel, const Setting& setting) {
+  const auto own = kernel.task(setting).setting;
+  const bool is_exact = kernel.variant == "full" || kernel.variant == "flash";
+  if (!is_exact || !own.window) return kernel.variant;
+  return own.causal ? "sliding" : "local";
+}
+
+template <class T>
 std::vector<Kernel<T>> kernels(bool keys_are_hidden) {
   std::vector<Kernel<T>> all = {xtensor_kernel<T>()};
   add(all, exact::kernels(), keys_are_hidden);
@@ -157,6 +170,8 @@ std::vector<Kernel<T>> kernels(bool keys_are_hidden) {
   return all;
 }
 
+template std::string variant_of(const Kernel<float>&, const Setting&);
+template std::string variant_of(const Kernel<double>&, const Setting&);
 template std::vector<Kernel<float>> kernels(bool);
 template std::vector<Kernel<double>> kernels(bool);
 

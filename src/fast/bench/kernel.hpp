@@ -20,6 +20,7 @@ struct Passes {
 template <class T>
 struct Kernel {
   std::string name;
+  std::string variant;  ///< of attention, as the lesson efficient calls it: full, flash, sparse, linear
   std::function<Task(const Setting&)> task;
 
   /// Why it cannot run there: "takes no window". Empty where it can.
@@ -31,6 +32,11 @@ struct Kernel {
   /// Everything that is not to be timed. The passes must not outlive the operands.
   std::function<Passes(Operands<T>&, const Setting&)> prepare;
 };
+
+/// What the lesson efficient calls the attention that a kernel computes there: where a window leaves pairs
+/// out it is local, or sliding where that ends at the query.
+template <class T>
+std::string variant_of(const Kernel<T>& kernel, const Setting& setting);
 
 /// All kernels that can be timed, from the simplest on: the lessons' attention as whole tensors of xtensor,
 /// then those of the tables of exact, block-sparse and linear attention. Where keys are hidden, the fastest

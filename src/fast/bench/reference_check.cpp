@@ -156,6 +156,19 @@ double output_error(const Task& task, const Operands<T>& operands) {
 }
 
 template <class T>
+std::optional<double> relative_error(const Task& task, const Operands<T>& operands) {
+  if (task.is_full()) return std::nullopt;
+  Deviation deviation;
+  double largest = 0.0;
+  const auto full = task.full();
+  for_each_checked(full, operands, [&](const QueryReference<T>& one, std::size_t head, std::size_t query) {
+    deviation.compare(row(operands.output, head, query), one.output.data(), one.output.size());
+    for (const double number : one.output) largest = std::max(largest, std::abs(number));
+  });
+  return deviation.largest() == 0.0 ? 0.0 : deviation.largest() / largest;
+}
+
+template <class T>
 double gradient_error(const Task& task, const Operands<T>& operands) {
   Deviation d_query;
   Gradients d_key(operands.d_key.size()), d_value(operands.d_value.size());
@@ -170,6 +183,8 @@ double gradient_error(const Task& task, const Operands<T>& operands) {
 
 template double output_error(const Task&, const Operands<float>&);
 template double output_error(const Task&, const Operands<double>&);
+template std::optional<double> relative_error(const Task&, const Operands<float>&);
+template std::optional<double> relative_error(const Task&, const Operands<double>&);
 template double gradient_error(const Task&, const Operands<float>&);
 template double gradient_error(const Task&, const Operands<double>&);
 

@@ -44,6 +44,12 @@ double softmax_operations(const Setting& setting, Pass pass, double pairs) {
   return 2.0 * products * pairs * static_cast<double>(setting.heads);
 }
 
+Task Task::full() const {
+  Task task{.setting = setting};
+  task.setting.window.reset();
+  return task;
+}
+
 std::vector<std::size_t> Task::keys_of(std::size_t query) const {
   const auto visible = visible_keys(setting, query);
   std::vector<std::size_t> keys(visible.size());

@@ -55,6 +55,12 @@ struct Task {
   Formula formula = Formula::softmax;
   std::optional<fast::BlockPattern> pattern{};
 
+  /// Full attention in its place: the softmax of all pairs, but for those that look ahead where it is causal.
+  Task full() const;
+
+  /// Whether it is that itself.
+  bool is_full() const { return formula == Formula::softmax && !pattern && !setting.window; }
+
   /// The keys that a query reads, in rising order.
   std::vector<std::size_t> keys_of(std::size_t query) const;
 

@@ -50,7 +50,9 @@ Statistics statistics_of(const Series& series, const LengthResult& result) {
               is_backward ? time_ratio(&series, result.find(series.kernel, Pass::forward)) : std::nullopt,
           .of_full = time_ratio(&series, result.find(series.kernel + "-full", series.pass)),
           .extra_bytes = series.extra_bytes,
-          .error = series.error};
+          .error = series.error,
+          .variant = series.variant,
+          .relative_error = series.relative_error};
 }
 
 /// The median time in units of the matrix product's.

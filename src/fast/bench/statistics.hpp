@@ -42,7 +42,9 @@ struct Statistics {
   std::optional<double> of_forward{};  ///< backward: its time divided by that of forward
   std::optional<double> of_full{};  ///< where keys are hidden: its time divided by that with all keys visible
   std::optional<double> extra_bytes{};
-  double error = 0.0;
+  double error = 0.0;                      ///< against the same attention in float64
+  std::string variant{};                   ///< what the lesson efficient calls it
+  std::optional<double> relative_error{};  ///< against full attention
 };
 
 /// One for each series, in the same order.

@@ -30,6 +30,7 @@ Trials measure(const Kernel<T>& kernel, Operands<T>& operands, const Setting& se
   if (passes.backward) trials.backward = run(passes.backward);
   const auto task = kernel.task(setting);
   trials.forward.error = output_error(task, operands);
+  trials.forward.relative_error = relative_error(task, operands);
   if (trials.backward) trials.backward->error = gradient_error(task, operands);
   return trials;
 }

@@ -9,8 +9,9 @@ namespace attn::bench {
 /// The first run of one pass of a kernel.
 struct Trial {
   double seconds = 0.0;
-  std::optional<double> extra_bytes{};  ///< allocated at one time, at most, besides its operands
-  double error = 0.0;                   ///< as reference_check.hpp says
+  std::optional<double> extra_bytes{};     ///< allocated at one time, at most, besides its operands
+  double error = 0.0;                      ///< as reference_check.hpp says
+  std::optional<double> relative_error{};  ///< likewise
 };
 
 struct Trials {

@@ -128,6 +128,7 @@ double score_bytes(const Setting& setting) {
 template <class T>
 Kernel<T> xtensor_kernel() {
   return {.name = "xtensor",
+          .variant = "full",
           .task = [](const Setting& setting) { return Task{.setting = setting}; },
           .unsupported = [](const Setting&) { return ""; },
           .score_bytes = score_bytes<T>,

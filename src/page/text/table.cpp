@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "attn/text/printable.hpp"
+#include "attn/text/tokens.hpp"
 #include "attn/text/width.hpp"
 #include "page/table.hpp"
 #include "page/text/ansi.hpp"
@@ -30,6 +31,9 @@ constexpr double noise = 1e-6;
 constexpr std::size_t indent = 2;
 constexpr std::size_t longest_label = 12;
 constexpr std::size_t shortest_label = 6;  // a column is not made narrower at the cost of its label
+constexpr std::size_t few_columns = 8;     // so many are never left out
+constexpr std::size_t most_blocks = 2;     // of columns that have names
+constexpr std::size_t last_columns = 2;    // behind those that are left out
 
 /// Lengths of `count` blocks as even as possible.
 std::vector<std::size_t> even_blocks(std::size_t columns, std::size_t count) {
@@ -69,11 +73,16 @@ class TableLayout {
   /// A line for each row, in words.
   std::string sentences() const;
 
+  /// Whether the columns in the middle are left out: numbered ones that would go on in a second block below
+  /// the first, words that would go on in a third.
+  bool leaves_out_columns() const;
+
+  bool leaves_out_padding() const;
+
  private:
-  /// Columns of a table that stand side by side.
+  /// Columns of a table that stand side by side; none for those that are left out.
   struct Block {
-    std::size_t first = 0;
-    std::size_t last = 0;
+    std::vector<std::optional<std::size_t>> columns{};
     bool is_last = false;
   };
 
@@ -90,6 +99,8 @@ class TableLayout {
   std::string draw(const page::Grid& grid) const;
   std::string draw_largest_shares(const page::Grid& grid) const;
   std::string largest_shares(const page::Grid& grid, const page::Row& row) const;
+  bool leaves_out(const page::Row& row) const;
+  std::vector<Block> blocks() const;
   std::string draw(const page::Grid& grid, const Block& block) const;
   std::string draw_head(const page::Grid& grid, const Block& block) const;
   std::string draw_row(const page::Grid& grid, const Block& block, const page::Row& row) const;
@@ -101,6 +112,7 @@ class TableLayout {
   const page::Table& table_;
   TextStyle style_;
   bool all_columns_fit_ = true;
+  bool has_names_ = false;  ///< the columns are words, or have other names
 
   std::size_t column_count_ = 0;
   std::size_t row_label_width_ = 0;
@@ -128,7 +140,10 @@ void TableLayout::measure(const page::Grid& grid) {
     width = std::max(width, display_width(text));
   };
   column_count_ = grid.columns.size();
-  for (const auto& column : grid.columns) widen(column_label_width_, label_of(column, longest_label));
+  for (const auto& column : grid.columns) {
+    widen(column_label_width_, label_of(column, longest_label));
+    has_names_ = has_names_ || (column && !column->name.empty());
+  }
   for (const auto& row : grid.rows) {
     if (!row.place) continue;
     if (has_rows()) widen(row_label_width_, label_of(row.place, longest_label));
@@ -189,10 +204,17 @@ std::string TableLayout::sentences() const {
   return text;
 }
 
+/// Whether the row has numbers that come from padding: they look like answers, but nobody asked.
+bool TableLayout::leaves_out(const page::Row& row) const {
+  return !style_.full && row.place && row.place->label == padding_token &&
+         std::any_of(row.cells.begin(), row.cells.end(), [](const auto& cell) { return cell.value != 0.0; });
+}
+
 /// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
 std::string TableLayout::sentence(const page::Grid& grid, const page::Row& row) const {
   using Kind = page::Table::Kind;
   auto text = id_ + (grid.caption.empty() ? "" : ", " + printable(grid.caption)) + ":";
+  if (leaves_out(row)) return text + fmt::format(" {} is padding, which nobody reads", row.place->label);
   if (has_rows())
     text += fmt::format(" {} {}",
                         row.place->name.empty() ? fmt::format("{} {}", table_.row_axis, row.place->index)
@@ -233,6 +255,7 @@ std::vector<page::Share> shares_of(const page::Grid& grid, const page::Row& row)
 
 /// "cat 0.5312, the#2 0.2020, …": as many as fit.
 std::string TableLayout::largest_shares(const page::Grid& grid, const page::Row& row) const {
+  if (leaves_out(row)) return "–";
   const auto room = style_.width - std::min(style_.width, indent + row_label_width_ + 4);
   std::string text;
   for (const auto& [key, number] : shares_of(grid, row)) {
@@ -259,16 +282,49 @@ std::string TableLayout::draw_largest_shares(const page::Grid& grid) const {
 std::string TableLayout::draw(const page::Grid& grid) const {
   if (are_shares() && has_rows() && (table_.is_elided || !all_columns_fit_) && !style_.full && !style_.all)
     return draw_largest_shares(grid);
-  const auto blocks = split_columns(column_count_, columns_that_fit(column_width_, 0),
-                                    columns_that_fit(column_width_, strongest_width_));
   std::string text;
-  Block block;
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    block = {block.last, block.last + blocks[i], i + 1 == blocks.size()};
-    if (i > 0) text += '\n';
+  for (const auto& block : blocks()) {
+    if (!text.empty()) text += '\n';
     text += draw(grid, block);
   }
   return text;
+}
+
+bool TableLayout::leaves_out_padding() const {
+  return std::any_of(table_.grids.begin(), table_.grids.end(), [&](const auto& grid) {
+    return grid && std::any_of(grid->rows.begin(), grid->rows.end(),
+                               [&](const auto& row) { return leaves_out(row); });
+  });
+}
+
+bool TableLayout::leaves_out_columns() const {
+  const auto fitting = columns_that_fit(column_width_, 0);
+  const auto wanted = column_count_ > few_columns && fitting > last_columns + 1;
+  return wanted && !style_.full && !are_shares() && column_count_ > fitting * (has_names_ ? most_blocks : 1);
+}
+
+std::vector<TableLayout::Block> TableLayout::blocks() const {
+  const auto fitting = columns_that_fit(column_width_, 0);
+  std::vector<Block> blocks;
+  const auto add_columns = [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i) blocks.back().columns.emplace_back(i);
+  };
+  if (leaves_out_columns()) {
+    blocks.push_back({.is_last = true});
+    add_columns(0, fitting - 1 - last_columns);
+    blocks.back().columns.emplace_back();
+    add_columns(column_count_ - last_columns, column_count_);
+    return blocks;
+  }
+  std::size_t first = 0;
+  for (const auto length :
+       split_columns(column_count_, fitting, columns_that_fit(column_width_, strongest_width_))) {
+    blocks.emplace_back();
+    add_columns(first, first + length);
+    first += length;
+  }
+  blocks.back().is_last = true;
+  return blocks;
 }
 
 std::string TableLayout::draw(const page::Grid& grid, const Block& block) const {
@@ -284,21 +340,28 @@ std::string TableLayout::start_of_line(const std::string& label) const {
 std::string TableLayout::draw_head(const page::Grid& grid, const Block& block) const {
   const bool corner_fits = display_width(corner()) <= row_label_width_;
   std::string line = start_of_line(corner_fits ? corner() : "");
-  for (std::size_t i = block.first; i < block.last; ++i)
-    line += ' ' + pad_left(label_of(grid.columns[i], column_width_), column_width_) + ' ';
+  for (const auto& i : block.columns)
+    line += ' ' + pad_left(i ? label_of(grid.columns[*i], column_width_) : "…", column_width_) + ' ';
   if (block.is_last && strongest_width_ > 0) line += "  strongest";
   return trimmed_line(line);
 }
 
+/// The cell of each column in a row; none where the column or the row is left out.
+std::vector<const page::Cell*> cells_by_column(const page::Grid& grid, const page::Row& row) {
+  std::vector<const page::Cell*> cells;
+  auto cell = row.cells.begin();
+  for (const auto& column : grid.columns) cells.push_back(row.place && column ? &*cell++ : nullptr);
+  return cells;
+}
+
 std::string TableLayout::draw_row(const page::Grid& grid, const Block& block, const page::Row& row) const {
   std::string line = start_of_line(has_rows() ? label_of(row.place, longest_label) : "");
-  const auto are_there = [](const auto& column) { return column.has_value(); };
-  const auto begin = grid.columns.begin();
-  auto cell = static_cast<std::size_t>(
-      std::count_if(begin, begin + static_cast<std::ptrdiff_t>(block.first), are_there));
-  for (std::size_t i = block.first; i < block.last; ++i)
-    line += row.place && grid.columns[i] ? draw_cell(row.cells[cell++])
-                                         : ' ' + pad_left("…", column_width_) + ' ';
+  const auto cells = cells_by_column(grid, row);
+  for (const auto& i : block.columns)
+    line += !i || !cells[*i]  ? ' ' + pad_left("…", column_width_) + ' '
+            : leaves_out(row) ? ' ' + pad_left("–", column_width_) + ' '
+                              : draw_cell(*cells[*i]);
+  if (leaves_out(row)) return line;
   if (row.place && block.is_last && strongest_width_ > 0) line += strongest(row);
   return line;
 }
@@ -325,9 +388,11 @@ std::optional<CellColor> cell_color(double share) {
   return ramp[static_cast<std::size_t>(std::max(steps, 1.0)) - 1];
 }
 
-std::string format_table(const std::string& id, const page::Table& table, const TextStyle& style) {
+PrintedTable format_table(const std::string& id, const page::Table& table, const TextStyle& style) {
   const TableLayout layout(id, table, style);
-  return style.plain ? layout.sentences() : layout.draw();
+  return {.lines = style.plain ? layout.sentences() : layout.draw(),
+          .leaves_out_columns = layout.leaves_out_columns(),
+          .leaves_out_padding = layout.leaves_out_padding()};
 }
 
 }  // namespace attn

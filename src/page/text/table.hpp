@@ -21,11 +21,18 @@ struct TextStyle {
   std::size_t width = 80;  ///< columns, 20 or more; wider tensors are split into blocks of columns
 };
 
+/// A table as it is printed, and what of it is not.
+struct PrintedTable {
+  std::string lines;
+  bool leaves_out_columns = false;
+  bool leaves_out_padding = false;
+};
+
 /// A table as lines of text, indented by two columns. Rows of attention end with the key that has the largest
 /// share of it; on a page that has no room for whole rows each lists its largest shares, and --full has them
 /// all. A plain one has a sentence for each row instead: "weights: cat looks at the 0.53, on 0.19". `id` is
 /// the tensor's.
-std::string format_table(const std::string& id, const page::Table& table, const TextStyle& style);
+PrintedTable format_table(const std::string& id, const page::Table& table, const TextStyle& style);
 
 /// Colours of one cell, as indices of the palette of 256 colours that terminals share with xterm.
 struct CellColor {

@@ -81,7 +81,7 @@ class TextWriter {
   void write_definition(const page::Step& step, const std::string& title);
   void write_origins(const page::Step& step);
   void write_worked(const page::Step& step);
-  void write_legends(const page::Table& table, bool has_hidden_cell);
+  void write_legends(const page::Table& table, const PrintedTable& printed);
   void write_outline();
   void write_claims();
   void write_claim(const page::Claim& claim);
@@ -202,8 +202,8 @@ void TextWriter::write(const page::Step& step, bool has_title) {
   write_worked(step);
   if (step.table) {
     const auto table = format_table(step.id, *step.table, style_);
-    text_ += table;
-    write_legends(*step.table, table.find("  ·") != table.npos);
+    text_ += table.lines;
+    write_legends(*step.table, table);
   }
   if (step.curves && !style_.plain) text_ += '\n' + format_plot(*step.curves, style_.width);
   write_prose(step.notice, body_indent);
@@ -272,11 +272,13 @@ void TextWriter::write_worked(const page::Step& step) {
   }
 }
 
-void TextWriter::write_legends(const page::Table& table, bool has_hidden_cell) {
+/// What the signs in the table that is printed mean.
+void TextWriter::write_legends(const page::Table& table, const PrintedTable& printed) {
   if (style_.plain) return;
   if (table.kind == page::Table::Kind::mask) write_legend("1 = may be seen, · = hidden");
-  if (table.has_hidden && has_hidden_cell) write_legend("· = exactly 0");
-  if (table.is_elided) write_legend("… = left out, shown with --full");
+  if (table.has_hidden && printed.lines.find("  ·") != printed.lines.npos) write_legend("· = exactly 0");
+  if (printed.leaves_out_padding) write_legend("– = a row of padding, which nobody reads (--full shows it)");
+  if (table.is_elided || printed.leaves_out_columns) write_legend("… = left out, shown with --full");
 }
 
 void TextWriter::write_legend(const std::string& legend) {
@@ -324,18 +326,20 @@ void TextWriter::write_claims() {
   write_verdict();
 }
 
-/// "✓ each row of weights sums to 1                                off by less than 1e-12"
+/// "✓ each row of weights sums to 1                                off by less than 1e-12". On the short page
+/// the mark alone says that rounding explains what is off.
 void TextWriter::write_claim(const page::Claim& claim) {
   const auto& measurement = claim.measurement;
   const std::string sign = measurement.holds() ? "✓" : "✗";
   const auto mark = styled(sign, measurement.holds() ? ansi::green : ansi::red);
   const auto indent = body_indent + display_width(style_.plain ? in_ascii(sign) : sign) + 1;
-  const auto result = measured(measurement, style_.precision);
+  const bool mark_is_enough = !style_.all && measurement.holds() && measurement.limit.is_of_rounding;
+  const auto result = mark_is_enough ? std::string() : measured(measurement, style_.precision);
   auto lines = wrap(measurement.claim, style_.width - indent);
   const auto room = style_.width - indent - display_width(lines.back());
-  if (room >= display_width(result) + 2)
+  if (room >= display_width(result) + 2 && !mark_is_enough)
     lines.back() += std::string(room - display_width(result), ' ') + result;
-  else
+  else if (!mark_is_enough)
     lines.push_back(pad_left(result, style_.width - indent));
   std::string start = std::string(body_indent, ' ') + mark + ' ';
   for (const auto& line : lines) {

@@ -182,7 +182,7 @@ std::vector<Word> cells_of(std::string_view line) {
   auto words = words_before_strongest(line);
   if (!words.empty() && indent_of(line) == page_indent) words.erase(words.begin());  // the label
   const bool is_row = std::all_of(words.begin(), words.end(), [](const auto& word) {
-    return number_in(word.text) || word.text == "…" || word.text == "·";
+    return number_in(word.text) || word.text == "…" || word.text == "·" || word.text == "–";
   });
   return is_row ? words : std::vector<Word>();
 }

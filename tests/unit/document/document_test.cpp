@@ -66,6 +66,24 @@ TEST_CASE("A document is front matter, headings, formulas, prose and items", "[d
   CHECK(page.blocks[5].marks.id == "zero");
 }
 
+TEST_CASE("Names in braces may have braces of their own", "[document]") {
+  const auto page =
+      document::read("page.md",
+                     "## Up to {max(key) hop={hop - 1}/m:.2f}  {if hop={last}/m = 1} {#note}\n\n"
+                     "    l[query] = hop={hop - 1}/l + 1\n\n"
+                     "{use hop.md, under hop={hop}/, m = hop={hop - 1}/m, for hop from 0 to 3} {with --all}\n"
+                     "```\n| {hop={last}/m} | b |\n```\n");
+  REQUIRE(page.blocks.size() == 4);
+  CHECK(page.blocks[0].marks.id == "note");
+  CHECK(page.blocks[0].marks.condition->operator->()->parts[0]->name == "hop={last}/m");
+  CHECK(page.blocks[0].prose[1].format == ".2f");
+  CHECK(page.blocks[1].definition->expr->parts[0]->name == "hop={hop - 1}/l");
+  CHECK(page.blocks[2].call.arguments ==
+        std::vector<std::string>{"under hop={hop}/", "m = hop={hop - 1}/m", "for hop from 0 to 3"});
+  CHECK(page.blocks[2].marks.words.count("with --all") == 1);
+  CHECK(page.blocks[3].rows[0].cells.size() == 2);
+}
+
 TEST_CASE("A fence whose lines begin with | is a table", "[document]") {
   const auto page =
       document::read("page.md", "```\n| | T = 1 |\n| {each key} of {token(key)} | {x:.2f} | |\n```\n");

@@ -142,30 +142,67 @@ void expect(int i, const xt::xarray<double>& computed, const xt::xarray<double>&
 }
 )";
 
+/// A program of the lines in xtensor of formulas called `result`.
+class XtensorProgram {
+ public:
+  void add(const Sheet& sheet, const Definition& definition) {
+    text_ += fmt::format("void formula_{}() {{\n", count_);
+    for (const auto& [name, view] : sheet.tensors())
+      text_ += fmt::format("  [[maybe_unused]] const auto {} = {};\n", identifier(name),
+                           cpp_array(view, is_sample(sheet)));
+    for (const auto& line : xtensor_lines(sheet, definition, is_sample(sheet))) text_ += "  " + line + "\n";
+    text_ += fmt::format("  expect({}, result, {});\n}}\n", count_,
+                         cpp_array(sheet.value(definition), is_sample(sheet)));
+    calls_ += fmt::format("  formula_{}();\n", count_++);
+  }
+
+  /// Whether it compiles and computes what the sheets do.
+  bool agrees() const {
+    const TemporaryFile source(text_ + "int main() {\n" + calls_ + "  return failed;\n}\n");
+    return std::system(fmt::format("{0} -std=c++20 -O0 -x c++ {1} -o {1}.program -lopenblas && {1}.program; "
+                                   "result=$?; rm -f {1}.program; exit $result",
+                                   COMPILER_WITH_XTENSOR, source.path())
+                           .c_str()) == 0;
+  }
+
+ private:
+  std::string text_ = xtensor_head() + program_head, calls_;
+  std::size_t count_ = 0;
+};
+
 }  // namespace
 
 TEST_CASE("xtensor_lines compile and compute what the sheet does, for random formulas", "[thorough]") {
   const auto seed = count_of("FORMULA_SEED", std::random_device()());
   const auto count = count_of("RANDOM_PROGRAM", 100);
   RandomFormulas formulas(static_cast<unsigned>(seed));
-  std::string program = xtensor_head() + program_head, calls;
+  XtensorProgram program;
   for (std::size_t i = 0; i < count; ++i) {
     const auto [sheet, definition] = formulas();
-    program += fmt::format("void formula_{}() {{\n", i);
-    for (const auto& [name, view] : sheet.tensors())
-      program += fmt::format("  [[maybe_unused]] const auto {} = {};\n", identifier(name),
-                             cpp_array(view, is_sample(sheet)));
-    for (const auto& line : xtensor_lines(sheet, definition, is_sample(sheet))) program += "  " + line + "\n";
-    program += fmt::format("  expect({}, result, {});\n}}\n", i,
-                           cpp_array(sheet.value(definition), is_sample(sheet)));
-    calls += fmt::format("  formula_{}();\n", i);
+    program.add(sheet, definition);
   }
-  const TemporaryFile source(program + "int main() {\n" + calls + "  return failed;\n}\n");
   CAPTURE(seed);
-  CHECK(std::system(fmt::format("{0} -std=c++20 -O0 -x c++ {1} -o {1}.program -lopenblas && {1}.program; "
-                                "result=$?; rm -f {1}.program; exit $result",
-                                COMPILER_WITH_XTENSOR, source.path())
-                        .c_str()) == 0);
+  CHECK(program.agrees());
+}
+
+TEST_CASE("The largest and the smallest keep a NaN in xtensor, too", "[xtensor]") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  auto numbers = std::make_shared<Numbers>(Numbers::shape_type{3, 2});
+  const std::vector<double> elements = {nan, 1.0, 2.0, nan, -1.0, 3.0};
+  std::copy(elements.begin(), elements.end(), numbers->begin());
+  XtensorProgram program;
+  for (const char* formula :
+       {"result[row] = max(key) x", "result[row] = min(key) x", "result[key] = max(row) x",
+        "result = max(row, key) x", "result = min(row, key) x", "result[row, key] = x - max(key) x",
+        "result[row, key] = max(x, 1.5)", "result[row, key] = max(1.5, x)", "result[row, key] = min(x, 1.5)",
+        "result[row, key] = min(1.5, x)", "result[row, key] = relu(x)", "result[row] = max(key) mod(x, 2)",
+        "result[row] = min(key) mod(x, 2)", "result[row, key] = max(mod(x, 2), 1)",
+        "result[row, key] = min(1, mod(x, 2))"}) {
+    Sheet sheet;
+    sheet.set("x", view_of({"row", "key"}, std::shared_ptr<const Numbers>(numbers)));
+    program.add(sheet, sheet.resolved(parse_definition(formula)));
+  }
+  CHECK(program.agrees());
 }
 
 namespace {
@@ -183,7 +220,8 @@ class Attention {
                                                                                      {"feature", 8},
                                                                                      {"d_out", 3},
                                                                                      {"head", 2},
-                                                                                     {"query_head", 4}})
+                                                                                     {"query_head", 4},
+                                                                                     {"way", 3}})
       sheet_.axis(axis, size);
     for (const auto& [name, axes] :
          std::vector<std::pair<std::string, Axes>>{{"Q", {"batch", "query", "d_k"}},
@@ -230,9 +268,13 @@ TEST_CASE("NumPy's lines are those that a person would write") {
       {"mask[query, key] = key <= query", "mask = np.arange(5) <= np.arange(5)[:, None]"},
       {"masked[query, key] = where(mask, scaled, -inf)", "masked = np.where(mask, scaled, -np.inf)"},
       {"weights = softmax(key) masked",
-       "shares = np.exp(masked - masked.max(axis=-1, keepdims=True))\n"
-       "weights = shares / shares.sum(axis=-1, keepdims=True)"},
+       "powers = np.exp(masked - masked.max(axis=-1, keepdims=True))\n"
+       "weights = powers / powers.sum(axis=-1, keepdims=True)"},
       {"output[query, d_v] = sum(key) weights * V", "output = weights @ V"},
+      {"steep[query, d_v] = layer_norm(d_v) output / sqrt(mean(d_v) (output - mean(d_v) output) ^ 2 + 1e-5)",
+       "centred = output - output.mean(axis=-1, keepdims=True)\n"
+       "spread = np.sqrt(output.var(axis=-1) + 1e-05)\n"
+       "steep = centred / spread[:, None] / spread[:, None]"},
       {"strongest[query] = argmax(key) weights", "strongest = weights.argmax(axis=-1)"},
       {"taken[query, d_v] = V[strongest, d_v]", "taken = V[strongest]"},
       {"before[query, d_k] = where(0 < query, Q[query - 1, d_k], 0)",
@@ -243,6 +285,8 @@ TEST_CASE("NumPy's lines are those that a person would write") {
       {"pairs[query, key, feature] = where(feature < 4, Q[query, mod(feature, 4)], K[key, feature - 4])",
        "pairs = np.concatenate([np.broadcast_to(Q[:, None, :], (5, 5, 4)), np.broadcast_to(K, (5, 5, 4))], "
        "axis=2)"},
+      {"three[way, query, key] = stack(way, scores, bias[0], 0)",
+       "three = np.stack([scores, np.broadcast_to(bias[0], (5, 5)), np.broadcast_to(0, (5, 5))])"},
       {"centred = X - mean(d_model) X", "centred = X - X.mean(axis=-1, keepdims=True)"},
       {"projected[query, feature] = (sum(d_model) X * W_Q) + bias", "projected = X @ W_Q + bias"},
       {"Q_heads[head, query, d_k] = projected[query, head * size(d_k) + d_k]",
@@ -273,10 +317,10 @@ TEST_CASE("xtensor's lines assign to containers") {
       {"masked[query, key] = where(mask, scores, -inf)",
        "const xt::xarray<double> masked = xt::where(mask, scores, -lab::inf);"},
       {"weights = softmax(key) masked",
-       "const xt::xarray<double> weights_largest = xt::amax(masked, {1}, xt::keep_dims);\n"
-       "const xt::xarray<double> weights_shares = xt::exp(masked - weights_largest);\n"
-       "const xt::xarray<double> weights_total = xt::sum(weights_shares, {1}, xt::keep_dims);\n"
-       "const xt::xarray<double> weights = weights_shares / weights_total;"},
+       "const xt::xarray<double> weights_largest = lab::amax(masked, {1}, xt::keep_dims);\n"
+       "const xt::xarray<double> weights_powers = xt::exp(masked - weights_largest);\n"
+       "const xt::xarray<double> weights_total = xt::sum(weights_powers, {1}, xt::keep_dims);\n"
+       "const xt::xarray<double> weights = weights_powers / weights_total;"},
       {"Q_heads[head, query, d_k] = X[query, head * size(d_k) + d_k]",
        "const xt::xarray<double> Q_heads_part = xt::reshape_view(X, {5, 2, 4});\n"
        "const xt::xarray<double> Q_heads = xt::transpose(Q_heads_part, {1, 0, 2});"},

@@ -134,3 +134,17 @@ TEST_CASE("a byte has a line and a column in characters") {
   CHECK(place.line == 2);
   CHECK(place.column == 5);
 }
+
+TEST_CASE("a name may have formulas in it, whose values then stand there") {
+  const auto hop = parse("where(hop = 0, 1, hop={hop - 1}/m[query] * sum(step={t}/key) X)");
+  const auto& product = hop->parts[2];
+  CHECK(product->parts[0]->name == "hop={hop - 1}/m");
+  CHECK(product->parts[1]->axis == "step={t}/key");
+  const auto value = [](const formula::Expr& x) { return x->op == formula::Op::name ? 2.0 : 0.5; };
+  CHECK(formula::with_values("step={t}/layer={t}/x", value) == "step=2/layer=2/x");
+  CHECK(formula::with_values("x", value) == "x");
+  CHECK_THROWS_AS(formula::with_values("step={0.5}/x", value), formula::Error);
+  CHECK(refused("a{t") == std::pair(std::size_t{1}, std::string("a { without its }")));
+  CHECK(refused("1 + a={t +}").first == 10);
+  CHECK(refused("a{b{c}}").second.find("braces in the braces") == 0);
+}

@@ -84,6 +84,93 @@ TEST_CASE("A row that may see nothing gets no share, and NaN without the guard",
   CHECK(computed(sheet, "largest[row] = max(key) x") == std::vector<double>{-infinity, 0});
 }
 
+TEST_CASE("The largest and the smallest of numbers with a NaN is NaN, as in NumPy", "[formula]") {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  Sheet sheet;
+  sheet.set("x", matrix({"row", "key"}, {3, 2}, {nan, 1, 1, nan, 1, 2}));
+  for (const char* along : {"largest[row] = max(key) x", "smallest[row] = min(key) x"}) {
+    const auto rows = computed(sheet, along);
+    CAPTURE(along, rows);
+    CHECK((std::isnan(rows[0]) && std::isnan(rows[1]) && !std::isnan(rows[2])));
+  }
+  for (const char* of_two : {"a[row, key] = max(x, 1.5)", "b[row, key] = max(1.5, x)",
+                             "c[row, key] = min(x, 1.5)", "d[row, key] = min(1.5, x)"}) {
+    const auto numbers = computed(sheet, of_two);
+    CAPTURE(of_two, numbers);
+    CHECK((std::isnan(numbers[0]) && std::isnan(numbers[3]) && !std::isnan(numbers[1])));
+  }
+}
+
+TEST_CASE("A maximum is worked out without what hides a number, and with that of a maximum in it",
+          "[formula]") {
+  Sheet sheet;
+  sheet.set("s", matrix({"key"}, {3}, {2, -infinity, 3}));
+  const auto worked = [&](const char* formula) {
+    const auto definition = sheet.resolved(parse_definition(formula));
+    const auto number = [](const attn::Worked& one) { return fmt::format("{}", one.value()); };
+    return sheet.worked(definition, {}).text(number, 9);
+  };
+  CHECK(worked("m = max(key) s") == "max(2, 3)");
+  CHECK(worked("m = max(1, max(key) s)") == "max(1, 2, 3)");
+  CHECK(sheet.worked(sheet.resolved(parse_definition("m = max(key) where(key < 9, -inf, s)")), {}).value() ==
+        -infinity);
+}
+
+TEST_CASE("What is chosen everywhere counts alone, as numbers where the other part is a number",
+          "[formula]") {
+  auto sheet = two_matrices();
+  computed(sheet, "later[query, key] = where(query < key, 1, 0)");
+  CHECK(computed(sheet, "a[query, key] = where(0, Q[query, 0], where(1, later, 7))") ==
+        std::vector<double>{0, 1, 1, 0, 0, 1});
+  sheet.compute(parse_definition("mask[query, key] = where(size(key) = 3, query < key, key < query)"));
+  CHECK(sheet.tensor("mask").is_truth);
+  CHECK(computed(sheet, "b[query, key] = where(1, mask, 7)") == std::vector<double>{0, 1, 1, 0, 0, 1});
+  CHECK(computed(sheet, "c[query] = sum(key) where(1, 2, later)") == std::vector<double>{6, 6});
+}
+
+TEST_CASE("Numbers that were dropped are computed again for who asks", "[formula]") {
+  auto sheet = two_matrices();
+  const auto scores = computed(sheet, "scores[query, key] = sum(d_k) Q * K");
+  const auto scaled = computed(sheet, "scaled[query, key] = scores / d_k");
+  for (const char* name : {"Q", "scores", "scaled"}) sheet.drop(name);
+  CHECK(sheet.form("Q").data != nullptr);  // which no formula makes
+  CHECK(sheet.form("scores").data == nullptr);
+  CHECK(sheet.form("scaled").shape == attn::Shape{1, 2, 3});
+  sheet.alias("divided", "scaled");
+  const auto other = sheet;
+  CHECK(sheet.tensor("divided").at({0, 1, 2}) == scaled[5]);
+  CHECK(sheet.form("scores").data != nullptr);
+  CHECK(other.tensor("scaled").at({0, 1, 2}) == scaled[5]);
+  for (const char* name : {"scores", "scaled"}) sheet.drop(name);
+  CHECK(computed(sheet, "same[query, key] = again(scaled, Q = 2 * Q) / 2") == scaled);
+  CHECK(computed(sheet, "most[query] = max(key) scores") == std::vector<double>{3, 7});
+  CHECK(sheet.take("scores").size() == 6);
+}
+
+TEST_CASE("A sum of products with an index that stays for a while is put together of its runs", "[formula]") {
+  constexpr std::size_t heads = 3, n = 310, width = 2;
+  Sheet sheet;
+  const auto drawn = [](const attn::Shape& shape) {
+    std::mt19937 random(7);
+    auto numbers = std::make_shared<Numbers>(shape);
+    for (double& number : *numbers) number = static_cast<double>(random() % 1000) / 1000.0;
+    return std::shared_ptr<const Numbers>(numbers);
+  };
+  const auto weights = drawn({heads, n, n}), V = drawn({heads, n, width});
+  sheet.set("weights", view_of({"head", "query", "key"}, weights));
+  sheet.set("V", view_of({"head", "key", "d_v"}, V));
+  sheet.axis("feature", heads * width);
+  const auto output = computed(sheet,
+                               "output[query, feature] = sum(key) weights[floor(feature / 2), query, key] * "
+                               "V[floor(feature / 2), key, mod(feature, 2)]");
+  for (const std::size_t i : {std::size_t{0}, std::size_t{17}, n - 1})
+    for (std::size_t f = 0; f < heads * width; ++f) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < n; ++j) sum += (*weights)(f / 2, i, j) * (*V)(f / 2, j, f % 2);
+      CHECK(output[i * heads * width + f] == Approx(sum));
+    }
+}
+
 TEST_CASE("A step is computed again from another tensor, and what lies between follows", "[formula]") {
   auto sheet = two_matrices();
   computed(sheet, "scores[query, key] = sum(d_k) Q * K");

@@ -133,6 +133,7 @@ TEST_CASE("for any text near a formula: it is parsed or refused at a place in it
 TEST_CASE("the text of a formula has no parentheses that it can do without") {
   for (const auto* const text : {"sum(d_k) Q[query, d_k] * K[key, d_k]",
                                  "where(max(key) x = -inf, 0, exp(x - max(key) x))",
+                                 "stack(way, a, b + c, 0)",
                                  "a / (b * c)",
                                  "sum(k) a * b / sum(k) c",
                                  "(sum(k) a) * b",
@@ -189,6 +190,7 @@ TEST_CASE("pages print formulas in the field's signs") {
   CHECK(on_page("where(both < n, Q[query, mod(both, n)], K[key, both - n])") == "[Q; K]");
   CHECK(on_page("where(both < n, Q[query, mod(both, n)], K[key, both - m])") ==
         "Q[query, both mod n] where both < n, K[key, both − m] elsewhere");
+  CHECK(on_page("stack(way, a, b + c, 0)") == "[a; b + c; 0]");
   CHECK(on_page("key <= query and not hidden") == "key ≤ query ∧ ¬hidden");
   CHECK(on_page("scores / (sqrt(size(d_k)) * t)") == "scores / (√d_k · t)");
   CHECK(on_page("sum(head) weights / size(head)") == "Σ_head weights / size(head)");

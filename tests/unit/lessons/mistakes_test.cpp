@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -275,9 +276,20 @@ TEST_CASE("each mistake of the catalogue is one that a lesson can make", "[mista
 
 TEST_CASE("each formula of a mistake is one of a step that a probe has", "[mistakes]") {
   Ids listed;
-  for (const auto& subject : subjects_with_numbers())
-    for (const auto& step : lessons::steps_with({}, Probed(subject).plan))
+  const auto list = [&](const lessons::Plan& plan) {
+    for (const auto& step : lessons::steps_with({}, plan))
       listed.insert(step.mistakes.begin(), step.mistakes.end());
+  };
+  const auto list_with = [&](std::string_view name, const std::function<void(lessons::Options&)>& change) {
+    const auto lesson = lessons::lesson_of_probe(*lessons::lesson_named(name));
+    auto options = lesson->defaults;
+    change(options);
+    list(lessons::plan_of_probe(*lesson, options));
+  };
+  for (const auto& subject : subjects_with_numbers()) list(Probed(subject).plan);
+  for (const auto* attention : {"bahdanau", "bahdanau-input", "luong-dot", "luong-general"})
+    list_with("seq2seq", [&](lessons::Options& options) { options.attention = attention; });
+  list_with("efficient", [](lessons::Options& options) { options.causal = true; });
   for (const auto& [step, formulas] : attn::formulas_of_mistakes())
     for (const auto& formula : formulas) {
       const bool has_bias = std::any_of(formula.names.begin(), formula.names.end(),

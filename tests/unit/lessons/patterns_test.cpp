@@ -5,18 +5,13 @@
 #include <cmath>
 #include <functional>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "attn/ops/mask.hpp"
-#include "attn/ops/measure.hpp"
-#include "attn/ops/softmax.hpp"
 #include "lessons/patterns/heads_of_models.hpp"
 #include "tests/unit/lessons/page.hpp"
-#include "tests/unit/random_tensor.hpp"
 
-using attn::Integers;
 using attn::Mask;
 using attn::Tensor;
 using Catch::Contains;
@@ -24,93 +19,50 @@ using lessons::Spread;
 
 namespace {
 
-Mask<3> everything_visible(std::size_t batch, std::size_t n) {
-  return Mask<3>({batch, n, n}, true);
-}
-
-Integers<3> first_key(std::size_t batch, std::size_t heads, std::size_t n) {
-  return xt::zeros<std::int64_t>({batch, heads, n});
-}
-
-struct Ends {
-  Tensor<4> uniform, one_hot;
-};
-
-Ends ends_of(const Integers<3>& chosen, const Mask<3>& mask) {
-  return {lessons::uniform_weights(mask, chosen.shape(1)), lessons::one_hot_weights(chosen, mask.shape(2))};
+/// The page on these weights of a sentence on itself.
+Listener of_weights(const std::string& sentence, const std::vector<double>& weights) {
+  const auto n = static_cast<std::size_t>(std::sqrt(static_cast<double>(weights.size())));
+  return told_by("patterns", {.sentence = {sentence}}, given_tensor("weights", {n, n}, weights));
 }
 
 }  // namespace
 
 TEST_CASE("the patterns of a small table are what they are by hand", "[patterns]") {
-  const auto half = 0.5, quarter = 0.25;
-  const Tensor<4> weights = {{{{half, half, 0}, {quarter, half, quarter}, {0, 0, 1}}}};
-  CHECK(lessons::diagonal_share(weights, {3})(0, 0) == Approx(2.0 / 3.0));
-  CHECK(lessons::neighbour_share(weights, {3})(0, 0) == Approx((0.5 + 0.25 + 0.25 + 0.0) / 4.0));
-  CHECK(lessons::sparse_ratio(weights, {3})(0, 0) == Approx(6.0 / 9.0));
-  CHECK(lessons::entropy(weights, {3})(0, 0) == Approx((std::log(2.0) + 1.5 * std::log(2.0)) / 3.0));
-  CHECK((lessons::strongest_key(weights) == Integers<3>{{{0, 1, 2}}}));
-}
-
-TEST_CASE("each head of each sample has numbers of its own", "[patterns]") {
-  auto weights = attn::softmax(random_tensor<4>({2, 3, 4, 4}, 1));
-  for (std::size_t b = 0; b < 2; ++b)
-    for (std::size_t h = 0; h < 3; ++h) {
-      auto one = Tensor<4>::from_shape({1, 1, 4, 4});
-      std::copy_n(&weights(b, h, 0, 0), 16, one.begin());
-      CHECK(lessons::diagonal_share(one, {4})(0, 0) == lessons::diagonal_share(weights, {4, 4})(b, h));
-      CHECK(lessons::neighbour_share(one, {4})(0, 0) == lessons::neighbour_share(weights, {4, 4})(b, h));
-      CHECK(lessons::sparse_ratio(one, {4})(0, 0) == lessons::sparse_ratio(weights, {4, 4})(b, h));
-      CHECK(lessons::entropy(one, {4})(0, 0) == lessons::entropy(weights, {4, 4})(b, h));
-      CHECK(lessons::entropy(one, {4})(0, 0) == Approx(attn::mean_entropy(one)));
-      CHECK(lessons::strongest_key(one)(0, 0, 3) == lessons::strongest_key(weights)(b, h, 3));
-    }
+  const auto told = of_weights("a b c", {0.5, 0.5, 0, 0.25, 0.5, 0.25, 0, 0, 1});
+  CHECK(told.elements("diagonal")[0] == Approx(2.0 / 3.0));
+  CHECK(told.elements("local")[0] == Approx((0.5 + 0.25 + 0.25 + 0.0) / 4.0));
+  CHECK(told.elements("sparse_ratio")[0] == Approx(6.0 / 9.0));
+  CHECK(told.elements("entropy")[0] == Approx((std::log(2.0) + 1.5 * std::log(2.0)) / 3.0));
 }
 
 TEST_CASE("padding is left out of the averages", "[patterns]") {
-  Tensor<4> weights = xt::zeros<double>({1, 1, 3, 3});
-  weights(0, 0, 0, 0) = weights(0, 0, 1, 1) = 1.0;
-  weights(0, 0, 2, 0) = weights(0, 0, 2, 1) = 0.5;
-  CHECK(lessons::diagonal_share(weights, {2})(0, 0) == 1.0);
-  CHECK(lessons::neighbour_share(weights, {2})(0, 0) == 0.0);
-  CHECK(lessons::sparse_ratio(weights, {2})(0, 0) == 0.5);
-  CHECK(lessons::entropy(weights, {2})(0, 0) == 0.0);
+  const auto told =
+      told_by("patterns", {.sentence = {"a b c", "d e"}},
+              given_tensor("weights", {2, 3, 3}, {0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0.5, 0.5, 0}));
+  CHECK(told.elements("diagonal")[1] == 1.0);
+  CHECK(told.elements("local")[1] == 0.0);
+  CHECK(told.elements("sparse_ratio")[1] == 0.5);
+  CHECK(told.elements("entropy")[1] == 0.0);
 }
 
 TEST_CASE("a single token has no neighbours", "[patterns]") {
-  CHECK(lessons::diagonal_share(Tensor<4>{{{{1.0}}}}, {1})(0, 0) == 1.0);
-  CHECK(lessons::neighbour_share(Tensor<4>{{{{1.0}}}}, {1})(0, 0) == 0.0);
+  const auto told = of_weights("x", {1});
+  CHECK(told.elements("diagonal")[0] == 1.0);
+  CHECK(told.elements("local")[0] == 0.0);
 }
 
 TEST_CASE("0.1 itself is no large weight", "[patterns]") {
-  const auto ends = ends_of(first_key(1, 1, 10), everything_visible(1, 10));
-  CHECK(lessons::sparse_ratio(ends.uniform, {10})(0, 0) == 0.0);
+  CHECK(of_weights("a b c d e f g h i j", std::vector<double>(100, 0.1)).elements("sparse_ratio")[0] == 0.0);
 }
 
 TEST_CASE("of several strongest keys the first is named", "[patterns]") {
-  const Tensor<4> weights = {{{{0.2, 0.4, 0.4}, {0.3, 0.3, 0.4}, {0.0, 0.5, 0.5}}}};
-  CHECK((lessons::strongest_key(weights) == Integers<3>{{{1, 2, 1}}}));
+  const auto told = of_weights("a b c", {0.2, 0.4, 0.4, 0.3, 0.3, 0.4, 0.0, 0.5, 0.5});
+  CHECK((told.elements("strongest") == std::vector<double>{1, 2, 1}));
 }
 
-TEST_CASE("equal shares have the entropy ln n, a single key has none", "[patterns]") {
-  const std::size_t n = GENERATE(1, 2, 6, 50);
-  const auto mask = everything_visible(2, n);
-  const auto ends = ends_of(first_key(2, 3, n), mask);
-  const auto largest = lessons::largest_entropy(mask, {n, n}, 3);
-  CHECK(largest(1, 2) == Approx(std::log(static_cast<double>(n))).margin(1e-12));
-  CHECK(attn::max_abs_difference(lessons::entropy(ends.uniform, {n, n}), largest) <= 1e-6);
-  CHECK(attn::max_abs(lessons::entropy(ends.one_hot, {n, n})) == 0.0);
-  CHECK(attn::row_sum_deviation(ends.uniform) <= 1e-6);
-  CHECK(attn::row_sum_deviation(ends.one_hot) == 0.0);
-}
-
-TEST_CASE("under a causal mask equal shares have the mean of ln(i + 1)", "[patterns]") {
+TEST_CASE("under a causal mask the largest entropy is the mean of ln(i + 1)", "[patterns]") {
   const auto mask = attn::repeat_mask(attn::causal_mask(3, 3), 1);
-  const auto ends = ends_of(first_key(1, 1, 3), mask);
-  CHECK(ends.uniform(0, 0, 0, 1) == 0.0);
-  CHECK(ends.uniform(0, 0, 1, 1) == 0.5);
   CHECK(lessons::largest_entropy(mask, {3}, 1)(0, 0) == Approx(std::log(6.0) / 3.0));
-  CHECK(lessons::entropy(ends.uniform, {3})(0, 0) == Approx(std::log(6.0) / 3.0));
 }
 
 TEST_CASE("the measures are held against equal shares under the same mask", "[patterns]") {
@@ -128,10 +80,10 @@ TEST_CASE("the measures are held against equal shares under the same mask", "[pa
 
 TEST_CASE("1e-9 inside the logarithm takes up to 1e-9 off for each key and makes one-hot weights negative",
           "[patterns]") {
-  const auto ends = ends_of(first_key(1, 1, 4), everything_visible(1, 4));
-  CHECK(lessons::entropy_bias(ends.uniform, {4}, 1e-9)(0, 0) == Approx(-4e-9).epsilon(1e-6));
-  CHECK(lessons::entropy_bias(ends.one_hot, {4}, 1e-9)(0, 0) == Approx(-1e-9).epsilon(1e-6));
-  CHECK(lessons::entropy_bias(ends.uniform, {4}, 0.0)(0, 0) == 0.0);
+  const auto equal = of_weights("a b c d", std::vector<double>(16, 0.25));
+  CHECK(equal.elements("entropy_bias")[0] == Approx(-4e-9).epsilon(1e-6));
+  const auto one_hot = of_weights("x y", {1, 0, 1, 0});
+  CHECK(one_hot.elements("entropy_bias")[0] == Approx(-1e-9).epsilon(1e-6));
 }
 
 TEST_CASE("spread is judged by its distance from both ends", "[patterns]") {
@@ -147,24 +99,6 @@ TEST_CASE("spread is judged by its distance from both ends", "[patterns]") {
   CHECK(lessons::name_of(Spread::undecided) == "undecided");
 }
 
-TEST_CASE("heads that are judged to be something else are counted", "[patterns]") {
-  const Tensor<2> entropy = {{1.79, 0.9, 0.0}}, largest = {{1.79, 1.79, 1.79}};
-  CHECK(lessons::count_misjudged(entropy, largest, Spread::uniform) == 2);
-  CHECK(lessons::count_misjudged(largest, largest, Spread::uniform) == 0);
-  CHECK(lessons::count_misjudged(largest, largest, Spread::over_sparse) == 3);
-  CHECK(lessons::count_misjudged(Tensor<2>{{0.0}}, Tensor<2>{{0.0}}, Spread::uniform) == 0);
-  CHECK_THROWS_AS(lessons::count_misjudged(entropy, Tensor<2>{{1.0}}, Spread::uniform),
-                  std::invalid_argument);
-}
-
-TEST_CASE("weights of one sequence on another, and lengths that do not fit, are refused", "[patterns]") {
-  const auto cross = random_tensor<4>({1, 1, 2, 3}, 1), self = random_tensor<4>({2, 1, 3, 3}, 1);
-  CHECK_THROWS_WITH(lessons::entropy(cross, {2}), Contains("1×1×2×3") && Contains("as many queries as keys"));
-  CHECK_THROWS_WITH(lessons::entropy(self, {3}), Contains("2×1×3×3") && Contains("length"));
-  CHECK_THROWS_AS(lessons::entropy(self, {3, 4}), std::invalid_argument);
-  CHECK_THROWS_AS(lessons::entropy(self, {3, 0}), std::invalid_argument);
-}
-
 namespace {
 
 /// The mask [batch×3×3] with what each sample's queries may see.
@@ -172,7 +106,7 @@ attn::GivenTensors mask_of(const std::vector<double>& visible) {
   return given_tensor("mask", {visible.size() / 9, 3, 3}, visible);
 }
 
-bool all_hold(const Listener& told) {
+bool claims_of_patterns_hold(const Listener& told) {
   return std::all_of(told.measurements.begin(), told.measurements.end(),
                      [](const auto& one) { return one.second.holds(); });
 }
@@ -185,9 +119,9 @@ TEST_CASE("masks that show the padding or hide everything break no claim of patt
   for (const auto& second : {all, none, padding_only}) {
     auto visible = all;
     visible.insert(visible.end(), second.begin(), second.end());
-    CHECK(all_hold(told_by("patterns", padded, mask_of(visible))));
+    CHECK(claims_of_patterns_hold(told_by("patterns", padded, mask_of(visible))));
   }
-  CHECK(all_hold(told_by("patterns", {.sentence = {"a b c"}}, mask_of(none))));
+  CHECK(claims_of_patterns_hold(told_by("patterns", {.sentence = {"a b c"}}, mask_of(none))));
 }
 
 TEST_CASE("one query with a choice among many without breaks no claim of patterns", "[patterns]") {
@@ -195,7 +129,7 @@ TEST_CASE("one query with a choice among many without breaks no claim of pattern
   visible[0] = visible[1] = 1.0;
   const auto told = told_by("patterns", {.sentence = {"a b c d e f g h i j k l m n o p q r s t"}},
                             given_tensor("mask", {20, 20}, visible));
-  CHECK(all_hold(told));
+  CHECK(claims_of_patterns_hold(told));
 }
 
 TEST_CASE("a step of the two ends that is off by 1 % is noticed", "[patterns]") {
@@ -258,14 +192,11 @@ TEST_CASE("the shares of a small table are what they are by hand", "[patterns]")
   const std::vector<std::string> tokens = {"x", "y", "x"};
   const Tensor<4> weights = {{{{0.5, 0.5, 0}, {0.25, 0.5, 0.25}, {0.125, 0.125, 0.75}}}};
   const auto measures = lessons::measure_head(weights, 0, 0, {tokens, tokens}, std::log(3.0));
-  CHECK(measures[Measure::itself] == lessons::diagonal_share(weights, {3})(0, 0));
-  CHECK(measures[Measure::entropy] == lessons::entropy(weights, {3})(0, 0));
+  CHECK(measures[Measure::itself] == Approx((0.5 + 0.5 + 0.75) / 3.0));
   CHECK(measures[Measure::before] == Approx((0.0 + 0.25 + 0.25) / 3.0));
   CHECK(measures[Measure::after] == Approx((0.5 + 0.25 + 0.0) / 3.0));
   CHECK(measures[Measure::just_before] == Approx((0.25 + 0.125) / 2.0));
   CHECK(measures[Measure::just_after] == Approx((0.5 + 0.25) / 2.0));
-  CHECK((measures[Measure::just_before] + measures[Measure::just_after]) / 2.0 ==
-        Approx(lessons::neighbour_share(weights, {3})(0, 0)));
   CHECK(measures[Measure::mirror] == Approx((0.0 + 0.5 + 0.125) / 3.0));
   CHECK(measures[Measure::repeat] == 0.0);  // a single token comes again: no habit shows in one
   CHECK(measures[Measure::linked] == 0.0);
@@ -307,7 +238,7 @@ TEST_CASE("the heads of the shipped models are of the kinds that their tasks ask
 TEST_CASE("the page has the heads of the models, as data too, where its own are trained", "[patterns]") {
   auto options = lesson_called("patterns").defaults;
   const auto told = told_by("patterns", options);
-  CHECK(all_hold(told));
+  CHECK(claims_of_patterns_hold(told));
   CHECK(told.elements("models/measures").size() == 46 * lessons::measure_count);
   CHECK_THAT(told.formulas.at("models"), Contains("what came next") && Contains("mirror image"));
   for (const auto* claim : {"models/word-before", "models/what-came-next"})

@@ -39,7 +39,7 @@ attn::GivenTensors with_score(double largest) {
   return given_tensor("scores", {4, 4}, {largest, 1, 2, 3, 1, 2, 3, 4, largest, 0, 1, 2, 0, 0, 0, largest});
 }
 
-bool all_hold(const Listener& told) {
+bool claims_of_stability_hold(const Listener& told) {
   return std::all_of(told.measurements.begin(), told.measurements.end(),
                      [](const auto& one) { return one.second.holds(); });
 }
@@ -121,7 +121,7 @@ TEST_CASE("scores beyond exp's range break no claim: the two forms are not compa
   const double score = GENERATE(800.0, -800.0, 70000.0, -70000.0, 1e6, 1e308);
   const auto told = told_by("stability", four_keys(), with_score(score));
   CAPTURE(score);
-  CHECK(all_hold(told));
+  CHECK(claims_of_stability_hold(told));
   CHECK(told.has("forms-agree") == (score < 0));
   CHECK(told.has("forms-not-compared") == (score > 0));
 }

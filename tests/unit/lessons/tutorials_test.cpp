@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 #include <vector>
+#include <xtensor/xmath.hpp>
 
 #include "attn/ops/dropout.hpp"
 #include "attn/ops/heads.hpp"
@@ -67,8 +68,8 @@ DroppedAttention attend(RandomState& random, const Tensor<3>& X_query, const Ten
   DroppedAttention result;
   result.weights = undropped.attention.weights;
   result.mask = attn::dropout_mask<4>(random, dropout_probability, result.weights.shape());
-  result.dropped = attn::dropout(result.weights, result.mask, dropout_probability);
-  result.average = attn::mean_over_heads(result.dropped);
+  result.dropped = result.weights * result.mask / (1.0 - dropout_probability);
+  result.average = xt::mean(result.dropped, {1});
   result.output = attn::linear(attn::merge_heads(attn::matmul(result.dropped, undropped.V_heads)), drawn.W_O);
   return result;
 }

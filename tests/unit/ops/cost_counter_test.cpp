@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <stdexcept>
+#include <vector>
 
 #include "attn/ops/matmul.hpp"
 #include "tests/unit/random_tensor.hpp"
@@ -19,10 +20,27 @@ TEST_CASE("a counter counts the products that it computes", "[cost_counter]") {
   CHECK(counter.cost().multiply_adds == 30 + 6);
   CHECK((counter.matmul(y, a) == attn::matmul(y, a)));
   CHECK(counter.cost().multiply_adds == 36 + 6);
-  CHECK((counter.scale(10.0, x) == Tensor<1>{10, 20, 30}));
+  auto scaled = x;
+  counter.scale(10.0, {scaled.data(), scaled.size()});
+  CHECK((scaled == Tensor<1>{10, 20, 30}));
   CHECK(counter.scale(10.0, 0.5) == 5.0);
   CHECK(counter.cost().multiply_adds == 42 + 4);
+  counter.add_product(2.0, {x.data(), x.size()}, scaled.data());
+  CHECK((scaled == Tensor<1>{12, 24, 36}));
+  CHECK(counter.cost().multiply_adds == 46 + 3);
   CHECK_THROWS_AS(counter.matmul(a, a), std::invalid_argument);
+}
+
+TEST_CASE("a counter multiplies the rows that are asked for", "[cost_counter]") {
+  CostCounter counter;
+  const auto matrix = random_tensor<2>({7, 3}, 3);
+  const auto x = random_tensor<1>({3}, 4);
+  const std::vector<std::size_t> rows = {6, 0, 0, 3, 5, 1};
+  std::vector<double> products(rows.size());
+  counter.multiply_rows(x.data(), matrix, rows, products.data());
+  const auto all = attn::matmul(matrix, x);
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(products[i] == all(rows[i]));
+  CHECK(counter.cost().multiply_adds == 6 * 3);
 }
 
 TEST_CASE("a counter knows the most that was held at one time, in the bytes of its dtype", "[cost_counter]") {

@@ -19,6 +19,10 @@ std::uint16_t bits(unsigned value) {
   return static_cast<std::uint16_t>(value);
 }
 
+double round_to_half(double x) {
+  return attn::half_value(attn::half_bits(x));
+}
+
 }  // namespace
 
 TEST_CASE("numbers round to the halves that NumPy and PyTorch round them to", "[half]") {
@@ -66,10 +70,10 @@ TEST_CASE("halves are what the standard says", "[half]") {
 }
 
 TEST_CASE("too large a number is infinite from halfway to the next half on", "[half]") {
-  CHECK(attn::round_to_half(std::nextafter(65520.0, 0.0)) == 65504.0);
-  CHECK(attn::round_to_half(65520.0) == infinity);
-  CHECK(attn::round_to_half(-1e9) == -infinity);
-  CHECK(attn::round_to_half(infinity) == infinity);
+  CHECK(round_to_half(std::nextafter(65520.0, 0.0)) == 65504.0);
+  CHECK(round_to_half(65520.0) == infinity);
+  CHECK(round_to_half(-1e9) == -infinity);
+  CHECK(round_to_half(infinity) == infinity);
 }
 
 TEST_CASE("too small a number is 0 and keeps its sign", "[half]") {
@@ -79,5 +83,5 @@ TEST_CASE("too small a number is 0 and keeps its sign", "[half]") {
 }
 
 TEST_CASE("NaN stays NaN", "[half]") {
-  CHECK(std::isnan(attn::round_to_half(not_a_number)));
+  CHECK(std::isnan(round_to_half(not_a_number)));
 }

@@ -30,8 +30,7 @@ TEST_CASE("heads are stacked within each sample", "[heads]") {
 
 TEST_CASE("stacking undoes taking the heads out one by one", "[heads]") {
   const auto heads = random_tensor<4>({2, 3, 4, 5}, 1);
-  CHECK((attn::stack_heads({attn::head(heads, 0), attn::head(heads, 1), attn::head(heads, 2)}) ==
-         heads));
+  CHECK((attn::stack_heads({attn::head(heads, 0), attn::head(heads, 1), attn::head(heads, 2)}) == heads));
 }
 
 TEST_CASE("heads of different shapes cannot be stacked, nor none at all", "[heads]") {
@@ -59,11 +58,6 @@ TEST_CASE("a single key and value head serves all", "[heads]") {
         for (std::size_t c = 0; c < 5; ++c) REQUIRE(repeated(b, h, i, c) == kv_heads(b, 0, i, c));
 }
 
-TEST_CASE("the mean over heads keeps samples apart", "[heads]") {
-  const Tensor<4> weights = {{{{1, 0}}, {{0, 1}}}, {{{1, 0}}, {{1, 0}}}};
-  CHECK((attn::mean_over_heads(weights) == Tensor<3>{{{double(0.5), double(0.5)}}, {{1, 0}}}));
-}
-
 TEST_CASE("a number of heads that does not divide the columns is refused", "[heads]") {
   const auto x = random_tensor<3>({2, 5, 12}, 1);
   CHECK_THROWS_AS(attn::split_heads(x, 5), std::invalid_argument);
@@ -77,16 +71,4 @@ TEST_CASE("key and value heads that cannot be shared out equally are refused", "
   CHECK_THROWS_AS(attn::repeat_heads(kv_heads, 4), std::invalid_argument);
   CHECK_THROWS_WITH(attn::repeat_heads(kv_heads, 4), Contains("[repeat_heads]") && Contains("2×3×4×5"));
   CHECK_THROWS_AS(attn::repeat_heads(kv_heads, 2), std::invalid_argument);
-}
-
-TEST_CASE("the gradients of heads that share a key and value head add up", "[heads]") {
-  const auto d = random_tensor<4>({2, 6, 3, 2}, 1);
-  const auto sums = attn::repeat_heads_backward(d, 2);
-  REQUIRE(sums.shape() == std::array<std::size_t, 4>{2, 2, 3, 2});
-  for (std::size_t b = 0; b < 2; ++b)
-    for (std::size_t h = 0; h < 2; ++h)
-      for (std::size_t i = 0; i < 3; ++i)
-        CHECK(sums(b, h, i, 1) == Approx(d(b, 3 * h, i, 1) + d(b, 3 * h + 1, i, 1) + d(b, 3 * h + 2, i, 1)));
-  CHECK((attn::repeat_heads_backward(d, 6) == d));
-  CHECK_THROWS_WITH(attn::repeat_heads_backward(d, 4), Catch::Contains("2×6×3×2"));
 }

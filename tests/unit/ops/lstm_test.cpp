@@ -3,8 +3,6 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/measure.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Gate;
@@ -38,37 +36,4 @@ TEST_CASE("the sums of a gate refuse what does not fit with both shapes", "[lstm
   auto biases_missing = weights;
   biases_missing.b_hh = {0.0};
   CHECK_THROWS_AS(sums(biases_missing, x, h), std::invalid_argument);
-}
-
-TEST_CASE("a cell goes back as central differences say", "[lstm]") {
-  const auto sums = random_tensor<3>({2, 1, 12}, 1), d_h = random_tensor<3>({2, 1, 3}, 2),
-             before = random_tensor<3>({2, 1, 3}, 3);
-  const auto part = [](const Tensor<3>& x, std::size_t gate) {
-    Tensor<3> rows({2, 1, 3});
-    for (std::size_t b = 0; b < 2; ++b)
-      for (std::size_t k = 0; k < 3; ++k) rows(b, 0, k) = x(b, 0, 3 * gate + k);
-    return rows;
-  };
-  const auto sigma = [&](const Tensor<3>& x, std::size_t gate) { return attn::sigmoid(part(x, gate)); };
-  const auto memory = [&](const Tensor<3>& x) {
-    return attn::add(attn::multiply(sigma(x, 1), before),
-                     attn::multiply(sigma(x, 0), attn::tanh(part(x, 2))));
-  };
-  const auto loss = [&](const Tensor<3>& x) {
-    return attn::sum_of_products(attn::multiply(sigma(x, 3), attn::tanh(memory(x))), d_h);
-  };
-  const auto i = sigma(sums, 0), f = sigma(sums, 1), g = attn::tanh(part(sums, 2)), o = sigma(sums, 3),
-             c = memory(sums);
-  const auto d_c = attn::lstm_backward_memory(d_h, o, c);
-  const auto d_i = attn::multiply(d_c, g), d_f = attn::multiply(d_c, before), d_g = attn::multiply(d_c, i),
-             d_o = attn::multiply(d_h, attn::tanh(c));
-  const auto d_sums = attn::gate_sums_backward({i, f, g, o}, {d_i, d_f, d_g, d_o});
-  REQUIRE(d_sums.shape() == sums.shape());
-  constexpr double h = 1e-5;
-  for (std::size_t k = 0; k < sums.size(); ++k) {
-    auto up = sums, down = sums;
-    up.data()[k] += h;
-    down.data()[k] -= h;
-    CHECK(d_sums.data()[k] == Approx((loss(up) - loss(down)) / (2.0 * h)).margin(1e-9));
-  }
 }

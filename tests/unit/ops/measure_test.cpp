@@ -4,11 +4,9 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "attn/ops/softmax.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
-using attn::Mask;
 using attn::Tensor;
 using Catch::Contains;
 
@@ -53,7 +51,6 @@ TEST_CASE("a NaN is never lost in a maximum", "[measure]") {
   CHECK(std::isnan(attn::max_abs_difference(zeros, x)));
   CHECK(std::isnan(attn::max_abs_difference(x, x)));
   CHECK(std::isnan(attn::row_sum_deviation(x)));
-  CHECK(std::isnan(attn::mean_max_weight(x)));
   CHECK(std::isnan(attn::mean_entropy(x)));
 }
 
@@ -79,72 +76,16 @@ TEST_CASE("row sums are judged row by row, rows of zeros left out", "[measure]")
   CHECK(attn::row_sum_deviation(Tensor<2>{{1, -1}}) == 1.0);
 }
 
-TEST_CASE("under a mask every row that may see a key must sum to 1", "[measure]") {
-  const auto half = double(0.5);
-  const Mask<3> mask = {{{true, true}, {false, false}}, {{true, false}, {true, false}}};
-  const Tensor<3> good = {{{half, half}, {0, 0}}, {{1, 0}, {1, 0}}};
-  CHECK(attn::row_sum_deviation(good, mask) == 0.0);
-  CHECK(attn::row_sum_deviation(Tensor<3>{{{half, half}, {0, 0}}, {{1, 0}, {0, 0}}}, mask) == 1.0);
-  CHECK(attn::row_sum_deviation(Tensor<3>{{{half, half}, {7, 0}}, {{1, 0}, {1, 0}}}, mask) == 0.0);
-  auto broken = good;
-  broken(1, 0, 1) = not_a_number;
-  CHECK(std::isnan(attn::row_sum_deviation(broken, mask)));
-}
-
-TEST_CASE("a weight that a hidden key has is found", "[measure]") {
-  const Mask<3> mask = {{{true, false}}, {{false, true}}};
-  Tensor<3> weights = {{{1, 0}}, {{0, 1}}};
-  CHECK(attn::largest_hidden_weight(weights, mask) == 0.0);
-  weights(1, 0, 0) = double(-0.25);
-  CHECK(attn::largest_hidden_weight(weights, mask) == 0.25);
-  weights(0, 0, 1) = not_a_number;
-  CHECK(std::isnan(attn::largest_hidden_weight(weights, mask)));
-  CHECK(attn::largest_hidden_weight(weights, Mask<3>{{{true, true}}, {{true, true}}}) == 0.0);
-}
-
-TEST_CASE("weights and a mask of two shapes are refused with both", "[measure]") {
-  const auto weights = random_tensor<3>({2, 3, 4}, 1);
-  const auto mask = Mask<3>::from_shape({2, 3, 5});
-  CHECK_THROWS_WITH(attn::row_sum_deviation(weights, mask), Contains("2×3×4") && Contains("2×3×5"));
-  CHECK_THROWS_WITH(attn::largest_hidden_weight(weights, mask), Contains("2×3×4") && Contains("2×3×5"));
-}
-
 TEST_CASE("uniform weights have entropy ln n, a single one has none", "[measure]") {
   const std::size_t n = GENERATE(1, 2, 7, 100);
   CHECK(attn::mean_entropy(uniform(n)) == Approx(std::log(static_cast<double>(n))).margin(1e-14));
   CHECK(attn::mean_entropy(Tensor<1>{0.0, 1.0, 0.0}) == 0.0);
 }
 
-TEST_CASE("what is said of rows is averaged over all of them", "[measure]") {
-  const auto half = double(0.5);
-  const Tensor<3> weights = {{{half, half}, {0, 1}}, {{1, 0}, {half, half}}};
+TEST_CASE("entropy is averaged over all rows, and is 0 where there is none", "[measure]") {
+  const Tensor<3> weights = {{{0.5, 0.5}, {0, 1}}, {{1, 0}, {0.5, 0.5}}};
   CHECK(attn::mean_entropy(weights) == Approx(std::log(2.0) / 2));
-  CHECK(attn::mean_max_weight(weights) == 0.75);
-  CHECK(attn::mean_jacobian_norm(weights) == 0.25);
-}
-
-TEST_CASE("a tensor without rows has means of 0", "[measure]") {
-  const auto empty = Tensor<2>::from_shape({0, 3});
-  CHECK(attn::mean_entropy(empty) == 0.0);
-  CHECK(attn::mean_max_weight(empty) == 0.0);
-  CHECK(attn::mean_jacobian_norm(empty) == 0.0);
-}
-
-TEST_CASE("the Jacobian's norm follows from its definition", "[measure]") {
-  const auto weights = attn::softmax(random_tensor<1>({6}, 1));
-  double sum_of_squares = 0.0;
-  for (std::size_t i = 0; i < 6; ++i)
-    for (std::size_t j = 0; j < 6; ++j) {
-      const double element = (i == j ? weights(i) : 0.0) - weights(i) * weights(j);
-      sum_of_squares += element * element;
-    }
-  CHECK(attn::mean_jacobian_norm(weights) == Approx(std::sqrt(sum_of_squares)).epsilon(1e-13));
-  CHECK(attn::mean_jacobian_norm(uniform(4)) == Approx(std::sqrt(3.0) / 4));
-}
-
-TEST_CASE("the Jacobian of nearly saturated weights is small but not lost", "[measure]") {
-  CHECK(attn::mean_jacobian_norm(Tensor<1>{1.0, 0.0}) == 0.0);
-  CHECK(attn::mean_jacobian_norm(Tensor<1>{1.0 - 0x1p-40, 0x1p-40}) == Approx(0x1p-39).epsilon(1e-9));
+  CHECK(attn::mean_entropy(Tensor<2>::from_shape({0, 3})) == 0.0);
 }
 
 TEST_CASE("products are summed in float64", "[measure]") {

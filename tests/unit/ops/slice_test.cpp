@@ -23,12 +23,6 @@ TEST_CASE("a sample that is not in the batch is refused") {
   CHECK_THROWS_WITH(attn::sample(x, 2), "[sample] there is no sample 2 in a batch of 2");
 }
 
-TEST_CASE("a vector is cut into rows, without what is left over") {
-  const Tensor<1> x = {1, 2, 3, 4, 5};
-  CHECK((attn::cut_into_rows(x, 2) == Tensor<2>{{1, 2}, {3, 4}}));
-  CHECK(attn::cut_into_rows(x, 6).size() == 0);
-}
-
 TEST_CASE("one head of several is taken out with its batch") {
   const Tensor<4> x = {{{{1, 2}}, {{3, 4}}}, {{{5, 6}}, {{7, 8}}}};
   CHECK((attn::head(x, 1) == Tensor<3>{{{3, 4}}, {{7, 8}}}));
@@ -37,17 +31,6 @@ TEST_CASE("one head of several is taken out with its batch") {
 TEST_CASE("each block of columns is repeated in place, not the matrix as a whole") {
   const Tensor<2> x = {{1, 2, 3, 4}};
   CHECK((attn::repeat_column_blocks(x, 2, 2) == Tensor<2>{{1, 2, 1, 2, 3, 4, 3, 4}}));
-}
-
-TEST_CASE("rows of each sample are taken") {
-  const Tensor<3> x = {{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}};
-  CHECK((attn::first_rows(x, 1) == Tensor<3>{{{1, 2}}, {{5, 6}}}));
-}
-
-TEST_CASE("rows of zeros are put behind each sample") {
-  const Tensor<3> x = {{{1, 2}}, {{3, 4}}};
-  CHECK((attn::with_zero_rows(x, 2) == Tensor<3>{{{1, 2}, {0, 0}, {0, 0}}, {{3, 4}, {0, 0}, {0, 0}}}));
-  CHECK((attn::with_zero_rows(x, 0) == x));
 }
 
 TEST_CASE("a matrix becomes a batch of one sample, which is the matrix again") {

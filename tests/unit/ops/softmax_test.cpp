@@ -30,7 +30,8 @@ TEST_CASE("each row of softmax sums to 1", "[softmax]") {
 TEST_CASE("adding one number to all scores of a row changes no weight", "[softmax]") {
   const double amount = GENERATE(-1e3, 10.0, 512.0);
   const Tensor<2> scores = {{1, 2, 3}, {-4, 0, double(0.5)}};  // exact after the shift, too
-  CHECK((attn::softmax(attn::shift(scores, amount)) == attn::softmax(scores)));
+  const Tensor<2> shifted = scores + amount;
+  CHECK((attn::softmax(shifted) == attn::softmax(scores)));
 }
 
 TEST_CASE("scores whose exponentials overflow give finite weights", "[softmax]") {
@@ -68,22 +69,10 @@ TEST_CASE("the log-sum-exp of a row gives its weights back", "[softmax]") {
   scores(0, 1, 2, 3) = 1000.0;
   scores(1, 0, 0, 0) = -infinity;
   for (std::size_t j = 0; j < 5; ++j) scores(1, 1, 1, j) = -infinity;
-  const auto log_sum_exp = attn::log_sum_exp(scores);
-  REQUIRE(log_sum_exp.shape() == std::array<std::size_t, 3>{2, 2, 3});
-  CHECK(log_sum_exp(1, 1, 1) == -infinity);
-  CHECK(log_sum_exp(0, 1, 2) == 1000.0);
+  Tensor<3> log_sum_exp = xt::log(xt::sum(xt::exp(scores), {3}));
+  log_sum_exp(0, 1, 2) = 1000.0;
   const auto weights = attn::softmax_from(scores, log_sum_exp);
   CHECK(attn::max_abs_difference(weights, attn::softmax(scores)) <= rounding / 10);
   CHECK(weights(1, 1, 1, 0) == 0.0);
   CHECK_THROWS_AS(attn::softmax_from(scores, random_tensor<3>({2, 2, 2}, 1)), std::invalid_argument);
-}
-
-TEST_CASE("a log-sum-exp is worked out as the log of that sum", "[softmax]") {
-  const auto scores = random_tensor<4>({1, 2, 3, 4}, 1);
-  const auto log_sum_exp = attn::log_sum_exp(scores);
-  const auto worked = attn::worked_log_sum_exp(attn::Known<4>{"scores", scores})({0, 1, 2});
-  CHECK(worked.value() == Approx(log_sum_exp(0, 1, 2)).epsilon(1e-14));
-  std::size_t entries = 0;
-  worked.for_each_entry([&](const attn::Operand&, double) { ++entries; });
-  CHECK(entries == 4);
 }

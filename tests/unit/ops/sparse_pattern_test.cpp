@@ -58,11 +58,6 @@ TEST_CASE("the strided pattern has the near keys and every key at a multiple of 
   CHECK(rows_of(attn::strided_pattern(3, 1)) == std::vector<std::string>(3, "111"));
 }
 
-TEST_CASE("the fixed pattern has the own block and the last key of every block", "[sparse_pattern]") {
-  CHECK(rows_of(attn::fixed_pattern(5, 2)) ==
-        std::vector<std::string>{"11010", "11010", "01110", "01110", "01011"});
-}
-
 TEST_CASE("the random pattern has the own key and the first of a permutation", "[sparse_pattern]") {
   attn::RandomState random(7), same(7);
   const auto mask = attn::random_pattern(random, 9, 3);
@@ -78,7 +73,6 @@ TEST_CASE("the random pattern has the own key and the first of a permutation", "
 
 TEST_CASE("a pattern of length 0 is refused", "[sparse_pattern]") {
   CHECK_THROWS_AS(attn::strided_pattern(3, 0), std::invalid_argument);
-  CHECK_THROWS_AS(attn::fixed_pattern(3, 0), std::invalid_argument);
 }
 
 TEST_CASE("a pattern is read from a file of digits", "[sparse_pattern]") {

@@ -29,14 +29,6 @@ TEST_CASE("some steps of a sequence are a shorter sequence", "[steps]") {
   CHECK_THROWS_WITH(attn::steps_of(x, 2, 4), Contains("[steps_of]") && Contains("4"));
 }
 
-TEST_CASE("a delayed sequence begins with what it is given and loses its last row", "[steps]") {
-  const Tensor<3> x = {{{1, 2}, {3, 4}, {5, 6}}, {{7, 8}, {9, 10}, {11, 12}}};
-  const Tensor<2> first = {{-1, -2}, {-3, -4}};
-  CHECK((attn::delay(first, x) == Tensor<3>{{{-1, -2}, {1, 2}, {3, 4}}, {{-3, -4}, {7, 8}, {9, 10}}}));
-  const Tensor<3> one = {{{5, 6}}};
-  CHECK((attn::delay(Tensor<2>{{1, 2}}, one) == Tensor<3>{{{1, 2}}}));
-}
-
 TEST_CASE("rows are joined end to end", "[steps]") {
   const Tensor<2> a = {{1, 2}, {3, 4}}, b = {{5}, {6}};
   CHECK((attn::join(a, b) == Tensor<2>{{1, 2, 5}, {3, 4, 6}}));
@@ -49,7 +41,5 @@ TEST_CASE("sequences that do not fit together are refused with both shapes", "[s
   CHECK_THROWS_WITH(attn::stack_steps(std::vector{a, b}),
                     Contains("[stack_steps]") && Contains("2×3") && Contains("4×3"));
   CHECK_THROWS_AS(attn::stack_steps(std::vector<Tensor<2>>{}), std::invalid_argument);
-  CHECK_THROWS_WITH(attn::delay(a, random_tensor<3>({2, 5, 4}, 1)),
-                    Contains("[delay]") && Contains("2×3") && Contains("2×5×4"));
   CHECK_THROWS_WITH(attn::join(a, b), Contains("[join]") && Contains("2×3") && Contains("4×3"));
 }

@@ -90,7 +90,7 @@ TEST_CASE("A plain row says of which head and which sentence it is") {
       },
       true);
   CHECK_THAT(text, Contains("  heads, batch 0 * head 1: Hi has 0.5000\n"));
-  CHECK_THAT(text, Contains("  heads, batch 1 * head 0: <pad> has 0.5000\n"));
+  CHECK_THAT(text, Contains("  heads, batch 1 * head 0: <pad> is padding, which nobody reads\n"));
 }
 
 TEST_CASE("Every number of a page is on the plain page") {

@@ -142,7 +142,7 @@ TEST_CASE("a weight that a mask hides is hatched, without a number, and is no 0"
     trace.step({.id = "weights",
                 .axes = {"query", "key"},
                 .distribution = true,
-                .worked = attn::worked_softmax(attn::Known<2>{"scores", scores})},
+                .worked = attn::worked_softmax(attn::Known<2>{"scores", scores}, 2)},
                attn::softmax(scores));
   });
   CHECK(is_well_formed(document));

@@ -273,7 +273,7 @@ TEST_CASE("A scalar stands in its equation") {
 TEST_CASE("Every entry of a leading axis has a table with a caption") {
   const auto text = render(
       [](attn::Trace& trace) {
-        trace.label("query", {{{"Hi", "you"}, {"Bye", "<pad>"}}});
+        trace.label("query", {{{"Hi", "you"}, {"Bye", "Sam"}}});
         Tensor<4> tensor = xt::zeros<double>({2, 2, 2, 1});
         tensor(1, 0, 1, 0) = 7.5;
         trace.step({.id = "heads", .axes = {"head", "query", "d_v"}}, tensor);
@@ -293,12 +293,12 @@ TEST_CASE("Every entry of a leading axis has a table with a caption") {
   batch 1 · head 0
   query    0
   Bye    0.0
-  <pad>  7.5
+  Sam    7.5
 
   batch 1 · head 1
   query    0
   Bye    0.0
-  <pad>  0.0
+  Sam    0.0
 )"));
 }
 
@@ -329,10 +329,12 @@ TEST_CASE("A leading axis with labels is captioned by them") {
 }
 
 TEST_CASE("A tensor too wide for the terminal is split into blocks that repeat the row labels") {
-  const auto text = render([](attn::Trace& trace) {
-    trace.label("token", {{{"the", "cat"}}});
-    trace.input({.id = "X", .axes = {"token", "d_model"}}, Tensor<2>(0.5 + counting(2, 13)));
-  });
+  const auto text = render(
+      [](attn::Trace& trace) {
+        trace.label("token", {{{"the", "cat"}}});
+        trace.input({.id = "X", .axes = {"token", "d_model"}}, Tensor<2>(0.5 + counting(2, 13)));
+      },
+      {.full = true});
   const auto lines = lines_of(text);
   std::size_t rows = 0;
   for (const auto& line : lines) {
@@ -341,6 +343,57 @@ TEST_CASE("A tensor too wide for the terminal is split into blocks that repeat t
   }
   CHECK(rows == 2);
   CHECK(contains(text, "  the     7.5000   8.5000   9.5000  10.5000  11.5000  12.5000\n"));
+}
+
+TEST_CASE("Where nothing asks for all, numbered columns fill one block, and named ones two") {
+  const auto numbered = [](std::size_t columns) {
+    return render([&](attn::Trace& trace) {
+      trace.input({.id = "X", .axes = {"token", "d_model"}}, Tensor<2>(0.5 + counting(1, columns)));
+    });
+  };
+  CHECK_FALSE(contains(numbered(8), "…"));
+  CHECK(contains(numbered(12),
+                 "\n  0       0.5000   1.5000   2.5000   3.5000   4.5000        …  10.5000  11.5000\n"
+                 "  … = left out, shown with --full\n"));
+  const auto named = [](std::size_t words) {
+    return render([&](attn::Trace& trace) {
+      std::vector<std::string> keys;
+      for (std::size_t i = 0; i < words; ++i) keys.push_back("w" + std::to_string(i));
+      trace.label("key", {{keys}});
+      trace.input({.id = "scores", .axes = {"query", "key"}}, Tensor<2>(0.5 + counting(1, words)));
+    });
+  };
+  CHECK_FALSE(contains(named(14), "…"));
+  CHECK(contains(named(14), "  query       w7       w8"));
+  CHECK(contains(named(30),
+                 "  query       w0       w1       w2       w3       w4        …      w28      w29\n"));
+}
+
+TEST_CASE("What comes from padding is left out, unless all is asked for") {
+  const auto weights = [](bool full) {
+    return render(
+        [](attn::Trace& trace) {
+          trace.label("query", {{{"cats", "<pad>"}}});
+          trace.input({.id = "X", .axes = {"query", "d_model"}}, Tensor<2>{{1.0, 2.0}, {0.0, 0.0}});
+          trace.step({.id = "output", .axes = {"query", "d_v"}}, Tensor<2>{{1.5, 2.5}, {3.5, 4.5}});
+        },
+        {.full = full});
+  };
+  CHECK(contains(weights(false), "\n  <pad>  0  0\n"));
+  CHECK(contains(weights(false), "\n  <pad>       –       –\n  – = a row of padding"));
+  CHECK(contains(weights(true), "\n  <pad>  3.5000  4.5000\n"));
+  CHECK_FALSE(contains(weights(true), "–"));
+}
+
+TEST_CASE("Words that look like the signs of what is left out are no reason to explain these") {
+  const auto text = render([](attn::Trace& trace) {
+    for (const auto* axis : {"query", "key"}) trace.label(axis, {{{"wait", "–", "…"}}});
+    trace.step({.id = "scores", .axes = {"query", "key"}}, counting(3, 3));
+  });
+  CHECK(contains(text, "–"));
+  CHECK(contains(text, "…"));
+  CHECK_FALSE(contains(text, "padding"));
+  CHECK_FALSE(contains(text, "left out"));
 }
 
 TEST_CASE("The column of strongest keys never makes a line too wide") {
@@ -513,8 +566,8 @@ TEST_CASE("No token reaches the terminal with an escape sequence, a line break o
   CHECK_FALSE(contains(text, "\x7f"));
 }
 
-TEST_CASE("Claims are listed at the end with what was measured") {
-  const auto text = render([](attn::Trace& trace) {
+TEST_CASE("Claims are listed at the end, with what was measured where a mark does not say it") {
+  const auto claims = [](attn::Trace& trace) {
     trace.claim(
         {"sums", "rows of weights sum to 1", "max |Σ weights − 1|", 2.2e-16, attn::within_rounding(1e-12)});
     trace.note("between", "Between", "Prose.");
@@ -523,27 +576,34 @@ TEST_CASE("Claims are listed at the end with what was measured") {
     trace.claim({"future", "future weights are 0", "max |w|", -0.0, attn::exactly(0)});
     trace.claim(
         {"theory", "within 4 standard errors", "|m − E| / SE", 1.234567, attn::at_most(4), "Of the mean."});
-  });
-  CHECK(text == R"(
+  };
+  CHECK(render(claims) == R"(
 Between
   Prose.
 
 What holds on this run
-  ✓ rows of weights sum to 1                              off by less than 1e-12
-  ✓ differs by rounding                                   off by less than 2e-06
-  ✓ has a sign                                             off by less than 0.01
+  ✓ rows of weights sum to 1
+  ✓ differs by rounding
+  ✓ has a sign
   ✓ future weights are 0                                               exactly 0
   ✓ within 4 standard errors                                    1.235, at most 4
 5 of 5 claims hold.
 )");
+  const auto whole = render(claims, {.all = true});
+  CHECK(contains(whole, "rows of weights sum to 1                              off by less than 1e-12\n"));
+  CHECK(contains(whole, "differs by rounding                                   off by less than 2e-06\n"));
 }
 
 TEST_CASE("What rounding left is told by its limit, however large, and what is measured by itself") {
-  const auto text = render([](attn::Trace& trace) {
-    trace.claim({"a", "large numbers", "x", 2.12345, attn::within_rounding(10.0)});
-    trace.claim({"b", "a small share", "y", 0.0123, attn::at_most(0.05)});
-  });
+  const auto text = render(
+      [](attn::Trace& trace) {
+        trace.claim({"a", "large numbers", "x", 2.12345, attn::within_rounding(10.0)});
+        trace.claim({"b", "too large", "x", 2.12345, attn::within_rounding(1.0)});
+        trace.claim({"c", "a small share", "y", 0.0123, attn::at_most(0.05)});
+      },
+      {.all = true});
   CHECK(contains(text, "off by less than 10\n"));
+  CHECK(contains(text, "2.123, which should be <= 1\n"));
   CHECK(contains(text, "0.0123, at most 0.05\n"));
 }
 

@@ -26,7 +26,7 @@ json draw(Generator& random, const std::string& call, const json& arguments) {
   throw std::logic_error("the fixture has draws of an unknown kind: " + call);
 }
 
-const json& fixture() {
+const json& numpy_streams() {
   static const auto recorded = json::parse(std::ifstream(ATTN_FIXTURES "/generator.json"));
   return recorded;
 }
@@ -34,8 +34,8 @@ const json& fixture() {
 }  // namespace
 
 TEST_CASE("every draw of default_rng has the bits that NumPy gives it") {
-  REQUIRE(fixture()["streams"].size() > 5);
-  for (const auto& stream : fixture()["streams"]) {
+  REQUIRE(numpy_streams()["streams"].size() > 5);
+  for (const auto& stream : numpy_streams()["streams"]) {
     auto random = seeded(stream["seed"]);
     for (const auto& recorded : stream["draws"]) {
       INFO("seed " << stream["seed"] << ": " << recorded["call"] << recorded["arguments"]);
@@ -48,8 +48,8 @@ TEST_CASE("every draw of default_rng has the bits that NumPy gives it") {
 }
 
 TEST_CASE("a million normal numbers of default_rng have NumPy's bits, those of the tail as well") {
-  REQUIRE(fixture()["checksums"].size() > 5);
-  for (const auto& recorded : fixture()["checksums"]) {
+  REQUIRE(numpy_streams()["checksums"].size() > 5);
+  for (const auto& recorded : numpy_streams()["checksums"]) {
     INFO("seed " << recorded["seed"] << ": " << recorded["call"]);
     Generator random(recorded["seed"]);
     const bool is_normal = recorded["call"] == "normal";

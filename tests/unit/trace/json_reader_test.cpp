@@ -25,12 +25,12 @@ std::string tensor(const std::string& shape, const std::string& dtype, const std
          "}";
 }
 
-std::string refusal(const std::string& content) {
+std::string json_refusal(const std::string& content) {
   return stored::refusal(TemporaryFile(content).path());
 }
 
 std::string refusal_of(const std::string& shape, const std::string& dtype, const std::string& data) {
-  return refusal(document(tensor(shape, dtype, data)));
+  return json_refusal(document(tensor(shape, dtype, data)));
 }
 
 template <class T>
@@ -160,22 +160,24 @@ TEST_CASE("what is no number of the type is refused with its place") {
 }
 
 TEST_CASE("a document that is no trace is refused") {
-  CHECK_THAT(refusal("{}"), StartsWith("its schema is not attnlab.trace/1; valid: a trace as --format json"));
-  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/2","events":[]})"), StartsWith("its schema is not"));
-  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":{}})"),
+  CHECK_THAT(json_refusal("{}"),
+             StartsWith("its schema is not attnlab.trace/1; valid: a trace as --format json"));
+  CHECK_THAT(json_refusal(R"({"schema":"attnlab.trace/2","events":[]})"), StartsWith("its schema is not"));
+  CHECK_THAT(json_refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":{}})"),
              StartsWith("it has no config or no events"));
-  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","lesson":1,"title":"b","config":{},"events":[]})"),
+  CHECK_THAT(json_refusal(R"({"schema":"attnlab.trace/1","lesson":1,"title":"b","config":{},"events":[]})"),
              StartsWith("it has no text \"lesson\""));
-  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":[],"events":[]})"),
+  CHECK_THAT(json_refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":[],"events":[]})"),
              StartsWith("its config is no JSON object"));
-  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","schema":"b","events":[]})"),
+  CHECK_THAT(json_refusal(R"({"schema":"attnlab.trace/1","schema":"b","events":[]})"),
              StartsWith("its JSON has the name \"schema\" twice"));
-  CHECK_THAT(refusal(R"({"events":[],"events":[]})"), StartsWith("its JSON has the name \"events\" twice"));
-  CHECK_THAT(refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":{},"events":{}})"),
+  CHECK_THAT(json_refusal(R"({"events":[],"events":[]})"),
+             StartsWith("its JSON has the name \"events\" twice"));
+  CHECK_THAT(json_refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":{},"events":{}})"),
              StartsWith("it has no config or no events"));
-  CHECK_THAT(refusal(document("") + "x"), StartsWith("it is no JSON from byte "));
-  CHECK_THAT(refusal(document("1")), StartsWith("its events have \"1\"; valid: objects"));
-  CHECK_THAT(refusal(document("{}")), StartsWith("event 1: its id is \"null\""));
+  CHECK_THAT(json_refusal(document("") + "x"), StartsWith("it is no JSON from byte "));
+  CHECK_THAT(json_refusal(document("1")), StartsWith("its events have \"1\"; valid: objects"));
+  CHECK_THAT(json_refusal(document("{}")), StartsWith("event 1: its id is \"null\""));
 }
 
 TEST_CASE("a document may hold nothing but tensors by id") {
@@ -215,39 +217,42 @@ TEST_CASE("numbers that are not finite may stand without quotes, as Python write
   const TemporaryFile quoted(R"({"a b \"NaN": [NaN]})");
   CHECK(stored::ids_of(*attn::open_trace(quoted.path())) == Strings{"a b \"NaN"});
   for (const std::string number : {"Nan", "-Inf", "Infinite", "-NaN", "NaN0", "none", "-"})
-    CHECK_THAT(refusal(R"({"masked": [[NaN, )" + number + "]]}"), StartsWith("it is no JSON from byte "));
-  CHECK_THAT(refusal(R"({"masked": [[NaN, none]]})"), StartsWith("it is no JSON from byte 20 on"));
+    CHECK_THAT(json_refusal(R"({"masked": [[NaN, )" + number + "]]}"),
+               StartsWith("it is no JSON from byte "));
+  CHECK_THAT(json_refusal(R"({"masked": [[NaN, none]]})"), StartsWith("it is no JSON from byte 20 on"));
 }
 
 TEST_CASE("tensors by id that are none are refused") {
-  CHECK(refusal(R"({"X": [[1, 0], [0]]})") ==
+  CHECK(json_refusal(R"({"X": [[1, 0], [0]]})") ==
         "X: its lists differ in length or depth; valid: rows of the same length, as in [[1, 0], [0, 1]]");
-  CHECK_THAT(refusal(R"({"X": [[1, 0], 0]})"), StartsWith("X: its lists differ"));
-  CHECK_THAT(refusal(R"({"X": [0, [1, 0]]})"), StartsWith("X: its lists differ"));
-  CHECK_THAT(refusal(R"({"X": [[], [1]]})"), StartsWith("X: its lists differ"));
-  CHECK_THAT(refusal(R"({"X": {"a": 1}})"), StartsWith("X: it has "));
-  CHECK_THAT(refusal(R"({"X": [true, 1]})"), StartsWith("X: it has \"true\"; valid: lists of numbers, or"));
-  CHECK_THAT(refusal(R"({"X": [null]})"), StartsWith("X: it has \"null\""));
-  CHECK_THAT(refusal(R"({"a\u001bb": [1]})"), StartsWith("it has the name \"a\\x1bb\"; valid: a name of"));
-  CHECK_THAT(refusal(R"({"": [1]})"), StartsWith("it has the name \"\"; valid: a name of"));
-  CHECK_THAT(refusal(R"({"X": [1], "X": [1]})"), StartsWith("its JSON has the name \"X\" twice"));
-  CHECK_THAT(refusal(R"({"lesson":"a","title":"b","config":{},"events":[{"kind":"note","id":"n"}]})"),
+  CHECK_THAT(json_refusal(R"({"X": [[1, 0], 0]})"), StartsWith("X: its lists differ"));
+  CHECK_THAT(json_refusal(R"({"X": [0, [1, 0]]})"), StartsWith("X: its lists differ"));
+  CHECK_THAT(json_refusal(R"({"X": [[], [1]]})"), StartsWith("X: its lists differ"));
+  CHECK_THAT(json_refusal(R"({"X": {"a": 1}})"), StartsWith("X: it has "));
+  CHECK_THAT(json_refusal(R"({"X": [true, 1]})"),
+             StartsWith("X: it has \"true\"; valid: lists of numbers, or"));
+  CHECK_THAT(json_refusal(R"({"X": [null]})"), StartsWith("X: it has \"null\""));
+  CHECK_THAT(json_refusal(R"({"a\u001bb": [1]})"),
+             StartsWith("it has the name \"a\\x1bb\"; valid: a name of"));
+  CHECK_THAT(json_refusal(R"({"": [1]})"), StartsWith("it has the name \"\"; valid: a name of"));
+  CHECK_THAT(json_refusal(R"({"X": [1], "X": [1]})"), StartsWith("its JSON has the name \"X\" twice"));
+  CHECK_THAT(json_refusal(R"({"lesson":"a","title":"b","config":{},"events":[{"kind":"note","id":"n"}]})"),
              StartsWith("its schema is not attnlab.trace/1"));
 }
 
 TEST_CASE("a document that is cut off anywhere is refused") {
   const auto whole = document(tensor("[2]", "float64", "[1,2]"));
-  REQUIRE(refusal(whole) == "no error");
+  REQUIRE(json_refusal(whole) == "no error");
   for (std::size_t length = 1; length < whole.size(); ++length) {
     INFO(whole.substr(0, length));
-    CHECK(refusal(whole.substr(0, length)) != "no error");
+    CHECK(json_refusal(whole.substr(0, length)) != "no error");
   }
 }
 
 TEST_CASE("events that contradict themselves or each other are refused") {
   const auto refused = [](const std::string& event, const std::string& what) {
     INFO(event);
-    CHECK_THAT(refusal(document(event)), StartsWith(what));
+    CHECK_THAT(json_refusal(document(event)), StartsWith(what));
   };
   const auto whole = tensor("[1]", "float64", "[1]");
   refused(whole + "," + whole, "a: it is there twice; valid: each id once");

@@ -14,7 +14,8 @@ std::string safetensors_fixture(const std::string& name) {
   return ATTN_FIXTURES "/archives/" + name + ".safetensors";
 }
 
-std::string refusal(const std::string& header, const std::string& elements = std::string(16, '\0')) {
+std::string safetensors_refusal(const std::string& header,
+                                const std::string& elements = std::string(16, '\0')) {
   return stored::refusal(TemporaryFile(safetensors_of(header, elements)).path());
 }
 
@@ -72,19 +73,20 @@ TEST_CASE("the metadata of a trace tell what it is, and anybody else's are left 
   CHECK(trace->find("X")->kind == attn::Kind::input);
   CHECK(trace->find("X")->labels[0].lists == std::vector<Strings>{{"a", "b"}});
 
-  CHECK(refusal(R"({"__metadata__":{"schema":"x","lesson":"y","tensor:X":"{"},)" + entry) == "no error");
-  CHECK_THAT(refusal(R"({"__metadata__":{"schema":"attnlab.trace/1","lesson":"y"},)" + entry),
+  CHECK(safetensors_refusal(R"({"__metadata__":{"schema":"x","lesson":"y","tensor:X":"{"},)" + entry) ==
+        "no error");
+  CHECK_THAT(safetensors_refusal(R"({"__metadata__":{"schema":"attnlab.trace/1","lesson":"y"},)" + entry),
              StartsWith("it has no text \"title\""));
-  CHECK_THAT(refusal(R"({"__metadata__":{"a":1},)" + entry),
+  CHECK_THAT(safetensors_refusal(R"({"__metadata__":{"a":1},)" + entry),
              StartsWith("its __metadata__ is no object of texts"));
-  CHECK_THAT(refusal(R"({"__metadata__":"a",)" + entry),
+  CHECK_THAT(safetensors_refusal(R"({"__metadata__":"a",)" + entry),
              StartsWith("its __metadata__ is no object of texts"));
 }
 
 TEST_CASE("entries of a safetensors header that are none are refused") {
   const auto refused = [](const std::string& entry, const std::string& what) {
     INFO(entry);
-    CHECK_THAT(refusal("{\"a\":" + entry + "}"), StartsWith("tensor \"a\": " + what));
+    CHECK_THAT(safetensors_refusal("{\"a\":" + entry + "}"), StartsWith("tensor \"a\": " + what));
   };
   refused("1", "its entry is \"1\"");
   refused(R"({"dtype":"F64","shape":[2]})", "its entry is ");
@@ -102,7 +104,7 @@ TEST_CASE("entries of a safetensors header that are none are refused") {
           R"(its shape 3 of float64 takes 24 bytes, its offsets are "[0,16]")");
   refused(R"({"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,0]})",
           "its shape 4294967296×4294967296 is beyond any memory");
-  CHECK_THAT(refusal(R"({"a\nb":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})"),
+  CHECK_THAT(safetensors_refusal(R"({"a\nb":{"dtype":"F64","shape":[2],"data_offsets":[0,16]}})"),
              StartsWith("tensor \"a\\nb\": its name has control characters or none; valid: a name"));
 }
 
@@ -111,24 +113,27 @@ TEST_CASE("tensors of a safetensors file have to follow each other from its head
     return R"({"a":{"dtype":"U8","shape":[8],"data_offsets":)" + a +
            R"(},"b":{"dtype":"U8","shape":[8],"data_offsets":)" + b + "}}";
   };
-  CHECK(refusal(header("[0,8]", "[8,16]")) == "no error");
-  CHECK_THAT(refusal(header("[0,8]", "[4,12]")),
+  CHECK(safetensors_refusal(header("[0,8]", "[8,16]")) == "no error");
+  CHECK_THAT(safetensors_refusal(header("[0,8]", "[4,12]")),
              StartsWith("tensor \"b\": its elements begin at 4 where those before end at 8"));
-  CHECK_THAT(refusal(header("[0,8]", "[0,8]")), StartsWith("tensor \"b\": its elements begin at 0 where"));
-  CHECK_THAT(refusal(header("[1,9]", "[9,17]")), StartsWith("tensor \"a\": its elements begin at 1 where"));
-  CHECK_THAT(refusal(header("[0,8]", "[8,16]"), std::string(17, '\0')),
+  CHECK_THAT(safetensors_refusal(header("[0,8]", "[0,8]")),
+             StartsWith("tensor \"b\": its elements begin at 0 where"));
+  CHECK_THAT(safetensors_refusal(header("[1,9]", "[9,17]")),
+             StartsWith("tensor \"a\": its elements begin at 1 where"));
+  CHECK_THAT(safetensors_refusal(header("[0,8]", "[8,16]"), std::string(17, '\0')),
              StartsWith("its tensors take 16 bytes, but 17 are there"));
-  CHECK_THAT(refusal(header("[0,8]", "[8,16]"), std::string(15, '\0')),
+  CHECK_THAT(safetensors_refusal(header("[0,8]", "[8,16]"), std::string(15, '\0')),
              StartsWith("its tensors take 16 bytes, but 15 are there"));
 }
 
 TEST_CASE("a safetensors header that is no strict JSON is refused") {
-  CHECK_THAT(refusal(R"({"a":)"), StartsWith("it is no JSON from byte 6 on; valid: JSON in UTF-8"));
-  CHECK_THAT(refusal("{\"a\":\"\xFF\"}"), StartsWith("it is no JSON from byte"));
-  CHECK_THAT(refusal(R"({"a":1e999})"), StartsWith("it is no JSON from byte"));
-  CHECK_THAT(refusal(R"({"a":1,"a":2})"),
+  CHECK_THAT(safetensors_refusal(R"({"a":)"),
+             StartsWith("it is no JSON from byte 6 on; valid: JSON in UTF-8"));
+  CHECK_THAT(safetensors_refusal("{\"a\":\"\xFF\"}"), StartsWith("it is no JSON from byte"));
+  CHECK_THAT(safetensors_refusal(R"({"a":1e999})"), StartsWith("it is no JSON from byte"));
+  CHECK_THAT(safetensors_refusal(R"({"a":1,"a":2})"),
              StartsWith(R"(its JSON has the name "a" twice; valid: each name once)"));
-  CHECK_THAT(refusal("{\"a\":" + std::string(50, '[') + std::string(50, ']') + "}"),
+  CHECK_THAT(safetensors_refusal("{\"a\":" + std::string(50, '[') + std::string(50, ']') + "}"),
              StartsWith("its JSON has more than 40 levels"));
 }
 

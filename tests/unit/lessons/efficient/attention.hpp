@@ -21,12 +21,6 @@ inline Matrices random_matrices(std::size_t n, std::size_t d_k, std::size_t d_v)
   return {random_tensor<2>({n, d_k}, 1), random_tensor<2>({n, d_k}, 2), random_tensor<2>({n, d_v}, 3)};
 }
 
-/// A trace that tells nobody.
-inline attn::Trace mute_trace() {
-  Listener listener;
-  return attn::Trace(listener, {}).mute();
-}
-
 template <std::size_t N>
 lessons::Attention<N> masked_attention(const attn::Tensor<N>& Q, const attn::Tensor<N>& K,
                                        const attn::Tensor<N>& V,
@@ -46,12 +40,6 @@ inline MaskedAttention masked_attention(const Matrices& in, const attn::Mask<2>&
   return {attn::sample(attention.weights, 0), attn::sample(attention.output, 0)};
 }
 
-/// Shows the two steps as `weights` and `output`.
-inline lessons::AttentionWords words() {
-  return {.weights = {.id = "weights", .axes = {"query", "key"}},
-          .output = {.id = "output", .axes = {"query", "d_v"}}};
-}
-
 /// What the lesson tells of one variant on these matrices.
 inline Listener told_of(const std::string& variant, const Matrices& in, lessons::Options options = {},
                         const attn::Watch& watch = {}) {
@@ -59,6 +47,11 @@ inline Listener told_of(const std::string& variant, const Matrices& in, lessons:
   for (std::size_t i = 0; i < in.Q.shape(0); ++i) sentence += "token ";
   options.sentence = {sentence};
   options.variant = variant;
+  const auto& usual = lesson_called("efficient").defaults;
+  if (!options.block) options.block = usual.block;
+  if (!options.rank) options.rank = usual.rank;
+  options.heads = options.heads.value_or(1);
+  options.kv_heads = options.kv_heads.value_or(1);
   options.d_k = in.Q.shape(1);
   options.d_v = in.V.shape(1);
   attn::GivenTensors given;

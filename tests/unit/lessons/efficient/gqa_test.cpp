@@ -17,17 +17,10 @@ TEST_CASE("a shared head read in place equals the head repeated", "[grouped_atte
   const auto V = random_tensor<4>({batch, kv_heads, 5, 2}, 3);
   const auto keys = causal ? attn::window_keys(5, 5, 0) : attn::all_keys(5, 5);
   CostCounter counter;
-  Listener listener;
-  attn::Trace trace(listener, {.batched = true});
-  const lessons::AttentionWords words = {
-      .weights = {.id = "weights", .axes = {"head", "query", "key"}},
-      .output = {.id = "output", .axes = {"query", "head·d_v"}},
-  };
-  const auto output = lessons::grouped_attention(trace, words, Q, K, V, keys, counter);
+  const auto output = lessons::grouped_attention(Q, K, V, keys, counter);
   const auto plain = masked_attention<4>(Q, attn::repeat_heads(K, 6), attn::repeat_heads(V, 6),
                                          attn::repeat_mask(attn::mask_of(keys, 5), batch));
   CHECK(attn::max_abs_difference(output, attn::merge_heads(plain.output)) <= rounding);
-  CHECK(largest_difference(listener.elements("weights"), elements(plain.weights)) <= rounding);
   const auto pairs = static_cast<std::int64_t>(batch * 6 * attn::pair_count(keys));
   CHECK(counter.cost().multiply_adds == pairs * 5);
   CHECK(counter.cost().score_bytes == pairs * static_cast<std::int64_t>(sizeof(double)));
@@ -38,8 +31,7 @@ TEST_CASE("heads tiled over the groups are another attention", "[grouped_attenti
   Tensor<4> tiled({1, 4, 3, 2});
   for (std::size_t i = 0; i < tiled.size(); ++i) tiled.data()[i] = K.data()[i % K.size()];
   CostCounter counter;
-  auto trace = mute_trace();
-  const auto output = lessons::grouped_attention(trace, {}, Q, K, K, attn::all_keys(3, 3), counter);
+  const auto output = lessons::grouped_attention(Q, K, K, attn::all_keys(3, 3), counter);
   CHECK(attn::max_abs_difference(output, attn::merge_heads(masked_attention<4>(Q, tiled, tiled).output)) >
         0.01);
 }
@@ -56,15 +48,14 @@ TEST_CASE("the mean of a group is the mean of its heads", "[grouped_attention]")
 TEST_CASE("grouped attention refuses what does not fit", "[grouped_attention]") {
   const auto Q = random_tensor<4>({1, 4, 3, 2}, 1), three = random_tensor<4>({1, 3, 3, 2}, 2);
   const auto two = random_tensor<4>({1, 2, 3, 2}, 2), batch = random_tensor<4>({2, 2, 3, 2}, 2);
-  auto trace = mute_trace();
   CostCounter counter;
   const auto keys = attn::all_keys(3, 3);
-  CHECK_THROWS_WITH(lessons::grouped_attention(trace, {}, Q, three, three, keys, counter),
+  CHECK_THROWS_WITH(lessons::grouped_attention(Q, three, three, keys, counter),
                     Contains("Q is 1×4×3×2 but K is 1×3×3×2: the key and value heads must divide the heads"));
-  CHECK_THROWS_WITH(lessons::grouped_attention(trace, {}, Q, two, Q, keys, counter),
+  CHECK_THROWS_WITH(lessons::grouped_attention(Q, two, Q, keys, counter),
                     Contains("K is 1×2×3×2 but V is 1×4×3×2: the batch axes must match"));
-  CHECK_THROWS_WITH(lessons::grouped_attention(trace, {}, Q, batch, batch, keys, counter),
+  CHECK_THROWS_WITH(lessons::grouped_attention(Q, batch, batch, keys, counter),
                     Contains("Q is 1×4×3×2 but K is 2×2×3×2: the batch axes must match"));
-  CHECK_THROWS_AS(lessons::grouped_attention(trace, {}, Q, two, two, attn::all_keys(2, 2), counter),
+  CHECK_THROWS_AS(lessons::grouped_attention(Q, two, two, attn::all_keys(2, 2), counter),
                   std::invalid_argument);
 }

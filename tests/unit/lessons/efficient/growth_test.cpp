@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -30,10 +32,11 @@ TEST_CASE("the costs of all variants grow as the page says", "[efficient]") {
   const auto less = efficient_of(96, pattern), more = efficient_of(192, pattern);
   const auto& note = more.formulas.at("comparison");
   std::istringstream table(note.substr(note.find("\n\n") + 2));
-  std::string line, variant, error, multiply_adds, bytes, adds_grow, bytes_grow;
+  std::string line, variant, error, relative, multiply_adds, bytes, adds_grow, bytes_grow;
   std::getline(table, line);
   int variants = 0;
-  for (; table >> variant >> error >> multiply_adds >> adds_grow >> bytes >> bytes_grow; ++variants) {
+  for (; table >> variant >> error >> relative >> multiply_adds >> adds_grow >> bytes >> bytes_grow;
+       ++variants) {
     CAPTURE(variant);
     const auto growth = [&](const std::string& cost) {
       const auto id = variant + "/" + cost;
@@ -44,6 +47,27 @@ TEST_CASE("the costs of all variants grow as the page says", "[efficient]") {
     CHECK(more.elements(variant + "/multiply_adds").front() == std::stod(multiply_adds));
   }
   CHECK(variants == 10);
+}
+
+TEST_CASE("the table of variants is there as steps", "[efficient]") {
+  const auto told = told_by("efficient", lesson_called("efficient").defaults);
+  const std::vector<std::string> variants = {"full",      "local",     "sliding", "sparse", "linear",
+                                             "performer", "linformer", "chunked", "flash",  "gqa"};
+  const auto errors = told.elements("comparison/errors"), costs = told.elements("comparison/costs");
+  REQUIRE(errors.size() == 2 * variants.size());
+  REQUIRE(costs.size() == errors.size());
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const auto number = [&](const std::string& name) { return told.elements(variants[i] + name).front(); };
+    CAPTURE(variants[i]);
+    CHECK(errors[2 * i] == (i == 0 ? 0.0 : number("/error")));
+    CHECK(errors[2 * i + 1] == (i == 0 ? 0.0 : number("/relative_error")));
+    CHECK(costs[2 * i] == number("/multiply_adds"));
+    CHECK(costs[2 * i + 1] == number("/score_bytes"));
+  }
+  double largest = 0.0;
+  for (const double number : told.elements("full/output")) largest = std::max(largest, std::abs(number));
+  CHECK(told.elements("linear/relative_error").front() ==
+        Approx(told.elements("linear/error").front() / largest));
 }
 
 TEST_CASE("a variant whose features are beyond the type is said to have no number", "[efficient]") {

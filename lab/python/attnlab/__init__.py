@@ -1,0 +1,18 @@
+"""Attention Lab from Python: a thin layer over the program attnlab, which computes everything.
+
+    import attnlab
+    t = attnlab.run("multihead", sentence="the cat sat", heads=2)
+    t["weights"]                                # an array [head × query × key]
+    print(t.worked("weights", 0, "sat", "cat"))   # how that entry came about
+
+    p = attnlab.probe("multihead", heads=4)     # inputs; print(p) is the task
+    attnlab.assert_right("multihead", output=mine(p), probe=p)
+
+`show(weights, tokens=…)` shows weights of your own, `diff(a, b)` compares runs, `capture(module)` checks a module of
+torch. `%load_ext attnlab` gives a notebook %attnlab and %%attnlab. Exceptions say what the program says (Refused).
+"""
+
+from ._program import Refused, Text, program
+from ._reports import Probe, Report, assert_right, check, diff, probe
+from ._torch import capture
+from ._trace import Picture, Trace, load_ipython_extension, run, show

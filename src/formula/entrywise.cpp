@@ -1,0 +1,268 @@
+#include "formula/entrywise.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace formula {
+
+namespace entrywise {
+
+namespace {
+
+/// Entries that are computed at a time: those of some ten values fit in the cache next to the processor.
+constexpr std::size_t block_size = 256;
+
+/// y = f(x), entry by entry, of one operand, two or three.
+using Loop = void (*)(const double* const* x, double* y, std::size_t count);
+
+template <class Of>
+void of_one(const double* const* x, double* y, std::size_t count, const Of& of) {
+  const double* const a = x[0];
+  for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i]);
+}
+
+template <class Of>
+void of_two(const double* const* x, double* y, std::size_t count, const Of& of) {
+  const double *const a = x[0], *const b = x[1];
+  for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i], b[i]);
+}
+
+struct NamedLoop {
+  std::string_view name;
+  Loop loop;
+};
+
+/// Of functions that take less time than a call through a pointer.
+constexpr std::array loops = {
+    NamedLoop{"+", [](const double* const* x, double* y,
+                      std::size_t n) { of_two(x, y, n, [](double a, double b) { return a + b; }); }},
+    NamedLoop{"-", [](const double* const* x, double* y,
+                      std::size_t n) { of_two(x, y, n, [](double a, double b) { return a - b; }); }},
+    NamedLoop{"*", [](const double* const* x, double* y,
+                      std::size_t n) { of_two(x, y, n, [](double a, double b) { return a * b; }); }},
+    NamedLoop{"/", [](const double* const* x, double* y,
+                      std::size_t n) { of_two(x, y, n, [](double a, double b) { return a / b; }); }},
+    NamedLoop{"neg", [](const double* const* x, double* y,
+                        std::size_t n) { of_one(x, y, n, [](double a) { return -a; }); }},
+    NamedLoop{"<",
+              [](const double* const* x, double* y, std::size_t n) {
+                of_two(x, y, n, [](double a, double b) { return a < b ? 1.0 : 0.0; });
+              }},
+    NamedLoop{"<=",
+              [](const double* const* x, double* y,
+                 std::size_t n) { of_two(x, y, n, [](double a, double b) { return a <= b ? 1.0 : 0.0; }); }},
+    NamedLoop{"=",
+              [](const double* const* x, double* y,
+                 std::size_t n) { of_two(x, y, n, [](double a, double b) { return a == b ? 1.0 : 0.0; }); }},
+    NamedLoop{
+        "and",
+        [](const double* const* x, double* y,
+           std::size_t
+               n) { of_two(x, y, n, [](double a, double b) { return ((a != 0.0) & (b != 0.0)) ? 1.0 : 0.0; }); }},
+    NamedLoop{
+        "or",
+        [](const double* const* x, double* y, std::size_t n) {
+          of_two(x, y, n, [](double a, double b) { return ((a != 0.0) | (b != 0.0)) ? 1.0 : 0.0; });
+        }},
+    NamedLoop{"not", [](const double* const* x, double* y,
+                        std::size_t n) { of_one(x, y, n, [](double a) { return a == 0.0 ? 1.0 : 0.0; }); }},
+    NamedLoop{"abs", [](const double* const* x, double* y,
+                        std::size_t n) { of_one(x, y, n, [](double a) { return std::abs(a); }); }},
+    NamedLoop{"sqrt", [](const double* const* x, double* y,
+                         std::size_t n) { of_one(x, y, n, [](double a) { return std::sqrt(a); }); }},
+    NamedLoop{"where", [](const double* const* x, double* y, std::size_t n) {
+                const double *const is = x[0], *const yes = x[1], *const no = x[2];
+                for (std::size_t i = 0; i < n; ++i) y[i] = is[i] != 0.0 ? yes[i] : no[i];
+              }}};
+
+Loop loop_of(const Function& function) {
+  const auto* const found =
+      std::find_if(loops.begin(), loops.end(), [&](const auto& one) { return one.name == function.name; });
+  return found == loops.end() ? nullptr : found->loop;
+}
+
+void apply(const Function& function, Loop loop, const double* const* x, double* y, std::size_t count) {
+  if (loop != nullptr) return loop(x, y, count);
+  std::array<double, 3> operands{};
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < function.operands; ++k) operands[k] = x[k][i];
+    y[i] = function.value(operands.data());
+  }
+}
+
+/// Whether a step along axis `i` is as many steps along the next one as that is long.
+bool go_on(const std::vector<std::ptrdiff_t>& strides, const attn::Shape& shape, std::size_t i) {
+  return strides[i] == strides[i + 1] * static_cast<std::ptrdiff_t>(shape[i + 1]);
+}
+
+/// Calls `see(offset, place, count)` for each run of entries first, …, first + count − 1 that lie along the
+/// last axis: the offset of its first entry and its place behind `first`.
+template <class See>
+void for_each_run(const attn::Shape& shape, const std::vector<std::ptrdiff_t>& strides, std::size_t first,
+                  std::size_t count, const See& see) {
+  if (shape.empty()) return see(0, 0, count);
+  const auto last = shape.size() - 1;
+  const auto offset_of = [&](std::size_t row) {
+    std::ptrdiff_t offset = 0;
+    for (std::size_t i = last; i-- > 0; row /= shape[i])
+      offset += static_cast<std::ptrdiff_t>(row % shape[i]) * strides[i];
+    return offset;
+  };
+  std::size_t row = first / shape[last], column = first % shape[last];
+  for (std::size_t place = 0; place < count; ++row, column = 0) {
+    const auto run = std::min(shape[last] - column, count - place);
+    see(offset_of(row) + static_cast<std::ptrdiff_t>(column) * strides[last], place, run);
+    place += run;
+  }
+}
+
+template <class Element>
+void copy_run(const Element* from, std::ptrdiff_t stride, double* to, std::size_t count) {
+  if (stride == 1)
+    std::copy_n(from, count, to);
+  else if (stride == 0)
+    std::fill_n(to, count, static_cast<double>(*from));
+  else
+    for (std::size_t i = 0; i < count; ++i)
+      to[i] = static_cast<double>(from[static_cast<std::ptrdiff_t>(i) * stride]);
+}
+
+}  // namespace
+
+}  // namespace entrywise
+
+Entrywise::Place Entrywise::number(double number) {
+  values_.push_back({.number = number});
+  return values_.size() - 1;
+}
+
+Entrywise::Place Entrywise::entries(const View& view) {
+  values_.push_back({.strides = view.strides, .data = view.data, .is_truth = view.is_truth});
+  return values_.size() - 1;
+}
+
+Entrywise::Place Entrywise::applied(const Function& function, const std::vector<Place>& operands) {
+  values_.push_back({.function = &function, .operands = operands});
+  return values_.size() - 1;
+}
+
+/// Computes a block of entries of one value and of those that it is computed from.
+class Entrywise::Blocks {
+ public:
+  Blocks(const attn::Shape& shape, const std::vector<Value>& values)
+      : shape_(shape),
+        values_(values),
+        size_(std::min(entrywise::block_size, attn::element_count(shape))),
+        numbers_(new double[values.size() * size_]),
+        computed_(values.size()) {
+    for (std::size_t i = shape_.size(); i-- > 1;) put_together(i - 1);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const auto& value = values_[i];
+      loops_.push_back(value.function == nullptr ? nullptr : entrywise::loop_of(*value.function));
+      if (value.data == nullptr && value.function == nullptr) std::fill_n(block(i), size_, value.number);
+      computed_[i] = block(i);
+    }
+  }
+
+  /// The entries from `first` on, of the last value; in `to`, where that is given and they are computed.
+  const double* operator()(std::size_t first, std::size_t count, double* to = nullptr) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      if (values_[i].data != nullptr) load(i, first, count);
+      if (values_[i].function == nullptr) continue;
+      auto* const result = to != nullptr && i + 1 == values_.size() ? to : block(i);
+      apply(i, result, count);
+      computed_[i] = result;
+    }
+    return computed_.back();
+  }
+
+ private:
+  double* block(std::size_t value) { return numbers_.get() + value * size_; }
+
+  /// Makes one axis of two, where no view has a gap between them.
+  void put_together(std::size_t i) {
+    for (const auto& value : values_)
+      if (value.data != nullptr && !entrywise::go_on(value.strides, shape_, i)) return;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    for (auto& value : values_)
+      if (value.data != nullptr) value.strides.erase(value.strides.begin() + at);
+    shape_[i] *= shape_[i + 1];
+    shape_.erase(shape_.begin() + at + 1);
+  }
+
+  void load(std::size_t i, std::size_t first, std::size_t count) {
+    const auto& value = values_[i];
+    auto* const to = block(i);
+    computed_[i] = to;
+    const auto stride = shape_.empty() ? 0 : value.strides.back();
+    const auto load_run = [&](std::ptrdiff_t offset, std::size_t place, std::size_t run) {
+      if (value.is_truth)
+        return entrywise::copy_run(static_cast<const bool*>(value.data) + offset, stride, to + place, run);
+      const auto* const from = static_cast<const double*>(value.data) + offset;
+      if (run == count && stride == 1)
+        computed_[i] = from;
+      else
+        entrywise::copy_run(from, stride, to + place, run);
+    };
+    entrywise::for_each_run(shape_, value.strides, first, count, load_run);
+  }
+
+  void apply(std::size_t i, double* to, std::size_t count) const {
+    std::array<const double*, 3> operands{};
+    for (std::size_t k = 0; k < values_[i].operands.size(); ++k)
+      operands[k] = computed_[values_[i].operands[k]];
+    entrywise::apply(*values_[i].function, loops_[i], operands.data(), to, count);
+  }
+
+  attn::Shape shape_;
+  std::vector<Value> values_;
+  std::vector<entrywise::Loop> loops_;
+  std::size_t size_;                     ///< of a block
+  std::unique_ptr<double[]> numbers_;    ///< a block of each value
+  std::vector<const double*> computed_;  ///< the entries of each value in the block
+};
+
+void Entrywise::see(Place value, const See& see) const {
+  Blocks blocks(shape_, {values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(value) + 1});
+  const auto all = attn::element_count(shape_);
+  for (std::size_t first = 0; first < all; first += entrywise::block_size) {
+    const auto count = std::min(entrywise::block_size, all - first);
+    see(first, blocks(first, count), count);
+  }
+}
+
+void Entrywise::compute(Place value, double* result) const {
+  Blocks blocks(shape_, {values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(value) + 1});
+  const auto all = attn::element_count(shape_);
+  for (std::size_t first = 0; first < all; first += entrywise::block_size) {
+    const auto count = std::min(entrywise::block_size, all - first);
+    const auto* const block = blocks(first, count, result + first);
+    if (block != result + first) std::copy_n(block, count, result + first);
+  }
+}
+
+void Entrywise::compute(Place value, bool* result) const {
+  see(value, [&](std::size_t first, const double* block, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) result[first + i] = block[i] != 0.0;
+  });
+}
+
+Numbers numbers_in_order(const View& view) {
+  Numbers numbers(view.shape);
+  Entrywise copy(view.shape);
+  copy.compute(copy.entries(view), numbers.data());
+  return numbers;
+}
+
+Truths truths_in_order(const View& view) {
+  Truths truths(view.shape);
+  Entrywise copy(view.shape);
+  copy.compute(copy.entries(view), truths.data());
+  return truths;
+}
+
+}  // namespace formula

@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "formula/functions.hpp"
+#include "formula/linear_index.hpp"
+#include "formula/sheet.hpp"
+
+namespace formula {
+
+namespace {
+
+/// Finds along which axis formulas take one another, and in which order they are computed.
+class Together {
+ public:
+  Together(const Sheet& sheet, std::vector<Definition> steps) : sheet_(sheet), steps_(std::move(steps)) {
+    for (const auto& step : steps_) names_.insert(step.name);
+  }
+
+  Recurrence operator()() {
+    for (const auto& step : steps_) find_axis(step.expr);
+    if (axis_.empty())
+      throw Error(
+          steps_.front().expr->at,
+          fmt::format("{} takes steps that are computed after it; valid: entries one place before, {}",
+                      steps_.front().name, example(steps_.front().name)));
+    Recurrence all{.axis = axis_, .is_reversed = lag_ > 0};
+    for (auto& step : steps_) {
+      if (!has(step.axes, axis_))
+        throw Error(
+            step.expr->at,
+            fmt::format("{} is computed place by place along {}, which it does not have", step.name, axis_));
+      auto& needed = needs_.emplace_back();
+      require_in_turn(step.expr, needed);
+      if (is_truth(step.expr)) step.expr = call("where", {step.expr, 1.0, 0.0});
+    }
+    std::set<std::string> done;
+    while (done.size() < steps_.size()) {
+      const auto next = next_after(done);
+      if (!next)
+        throw Error(steps_.front().expr->at,
+                    fmt::format("steps of {} need one another at the same place", steps_.front().name));
+      done.insert(steps_[*next].name);
+      all.steps.push_back(steps_[*next]);
+    }
+    return all;
+  }
+
+ private:
+  /// The place of an entry along an axis, counted from that of the result: −1 of `h[t - 1]`.
+  std::optional<std::ptrdiff_t> lag_of(const Expr& index, const std::string& axis) const {
+    const auto linear = linear_index(index, sheet_);
+    const bool goes_along = linear && linear->steps.size() == 1 && linear->steps.begin()->first == axis &&
+                            linear->steps.at(axis) == 1;
+    return goes_along ? std::optional(linear->first) : std::nullopt;
+  }
+
+  void find_axis(const Expr& x) {
+    for (const auto& part : x->parts) find_axis(part);
+    if (x->op != Op::entry || names_.count(x->name) == 0) return;
+    const auto& axes = sheet_.form(x->name).axes;
+    for (std::size_t i = 0; i < axes.size() && axis_.empty(); ++i)
+      if (const auto lag = lag_of(x->parts[i], axes[i]); lag && *lag != 0) {
+        axis_ = axes[i];
+        lag_ = *lag;
+      }
+  }
+
+  void require_in_turn(const Expr& x, std::set<std::string>& needed) const {
+    if ((x->op == Op::over && x->axis == axis_) || x->op == Op::again)
+      throw Error(x->at,
+                  fmt::format("{} needs all places along {} at once, where they are computed one after "
+                              "the other; valid: a step of its own, before or after",
+                              x->name, axis_));
+    for (const auto& part : x->parts) require_in_turn(part, needed);
+    if (x->op != Op::entry || names_.count(x->name) == 0) return;
+    const auto along = place_in(sheet_.form(x->name).axes, axis_);
+    const auto lag = along < x->parts.size() ? lag_of(x->parts[along], axis_) : std::nullopt;
+    if (!lag || *lag * lag_ < 0)
+      throw Error(x->at, fmt::format("{} is computed place by place along {}; valid: {}", x->name, axis_,
+                                     example(x->name)));
+    if (*lag == 0) needed.insert(x->name);
+  }
+
+  std::string example(const std::string& name) const {
+    return fmt::format("{}[{} {} 1, …]", name, axis_.empty() ? "t" : axis_, lag_ > 0 ? '+' : '-');
+  }
+
+  std::optional<std::size_t> next_after(const std::set<std::string>& done) const {
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (done.count(steps_[i].name) == 0 &&
+          std::includes(done.begin(), done.end(), needs_[i].begin(), needs_[i].end()))
+        return i;
+    return std::nullopt;
+  }
+
+  const Sheet& sheet_;
+  std::vector<Definition> steps_;
+  std::set<std::string> names_;
+  std::vector<std::set<std::string>> needs_;  ///< of each step at the same place
+  std::string axis_;
+  std::ptrdiff_t lag_ = -1;  ///< of the first entry at another place
+};
+
+}  // namespace
+
+Recurrence Sheet::together(std::vector<Definition> steps) const {
+  return Together(*this, std::move(steps))();
+}
+
+const Recurrence* Sheet::recurrence_of(const std::string& step) const {
+  for (const auto& one : recurrences_)
+    for (const auto& definition : one.steps)
+      if (definition.name == step) return &one;
+  return nullptr;
+}
+
+void Sheet::compute(const Recurrence& recurrence, const SeeRow& see) {
+  definitions_.insert(definitions_.end(), recurrence.steps.begin(), recurrence.steps.end());
+  recurrences_.push_back(recurrence);
+  compute_rows(recurrence, see);
+}
+
+void Sheet::compute_rows(const Recurrence& recurrence, const SeeRow& see) {
+  std::vector<std::shared_ptr<Numbers>> whole;
+  for (const auto& step : recurrence.steps) {
+    attn::Shape shape;
+    for (const auto& axis : step.axes) shape.push_back(size_of(axis));
+    whole.push_back(std::make_shared<Numbers>(shape, 0.0));
+    set(step.name, view_of(step.axes, std::shared_ptr<const Numbers>(whole.back())));
+  }
+  const auto length = size_of(recurrence.axis);
+  for (std::size_t i = 0; i < length; ++i)
+    for (std::size_t k = 0; k < whole.size(); ++k) {
+      const auto place = recurrence.is_reversed ? length - 1 - i : i;
+      const auto& step = recurrence.steps[k];
+      auto row = row_of(step, recurrence.axis, place);
+      if (see) see(step, place, row);
+      std::size_t run = 1;
+      for (auto axis = step.axes.rbegin(); *axis != recurrence.axis; ++axis) run *= size_of(*axis);
+      for (std::size_t from = 0; from < row.size(); from += run)
+        std::copy_n(row.data() + from, run, whole[k]->data() + from * length + place * run);
+    }
+}
+
+}  // namespace formula

@@ -1,0 +1,48 @@
+#include "lessons/documents/last_mentions.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "document/document.hpp"
+
+TEST_CASE("The last section that speaks of a name is found in formulas, claims and texts", "[documents]") {
+  const auto document = document::read("lesson.md", R"(---
+title: a lesson
+---
+
+# Scores
+
+    scores[query, key] = sum(d_k) Q * K
+
+# Weights
+
+    weights[query, key] = softmax(key) scores
+
+The largest is {max(key) weights:.2f}, {if trained}of {token(key, argmax(key) masked)}{end}.
+
+# Output
+
+    output[query] = sum(key) weights * V
+
+# Claims
+
+- rows sum to 1: `sum(key) weights ≈ 1` {#rows-sum-to-1}
+- nothing else: `again(output, X = X + 1) = 0` {#nothing}
+)");
+  std::vector<lessons::Section> sections;
+  for (const auto& block : document.blocks) {
+    if (block.kind == document::Block::Kind::heading) sections.emplace_back().heading = &block;
+    sections.back().blocks.push_back(&block);
+  }
+  REQUIRE(sections.size() == 4);
+  sections[0].scope.prefix = "causal/";
+  sections[0].scope.renamed.emplace("K", formula::call("exp", {formula::name("turned")}));
+  const auto last = lessons::last_mentions(sections);
+  CHECK(last.at("scores") == 1);
+  CHECK(last.at("masked") == 1);
+  CHECK(last.at("weights") == 3);
+  CHECK(last.at("V") == 2);
+  CHECK(last.at("X") == 3);
+  CHECK(last.at("causal/Q") == 0);
+  CHECK(last.at("turned") == 0);
+  CHECK(last.count("W_Q") == 0);
+}
