@@ -61,6 +61,7 @@ class Declarations {
     bool is_given = false;
     std::size_t depth = 0;
     std::map<std::string, double> counters{};
+    bool before_actions = false;  ///< which may set a name to another number
   };
 
   void add(const std::vector<document::Block>& blocks, const Around& around) {
@@ -76,6 +77,17 @@ class Declarations {
       if (block.kind == Kind::choice) add_choice(*block.choice, around);
       if (block.kind == Kind::use && around.depth <= deepest) use(block, around);
     }
+  }
+
+  /// Whether an input is there under the options; none where the run decides.
+  std::optional<bool> is_there(const Declared& declared) const {
+    bool is_known = true;
+    for (const auto& condition : declared.conditions) {
+      const auto value = number(condition, {.before_actions = true});
+      if (value == 0.0) return false;
+      is_known = is_known && value.has_value();
+    }
+    return is_known ? std::optional(true) : std::nullopt;
   }
 
  private:
@@ -105,12 +117,31 @@ class Declarations {
           const auto counts = counts_of_option(*options_, key);
           return counts.size() == 1 ? std::optional(static_cast<double>(counts[0])) : std::nullopt;
         }
-      for (const auto& [key, value] : document_.front_matter)
-        for (const auto& one : document::cut_at_commas(key == "set" ? value.text() : ""))
-          if (const auto set = formula::parse_definition(one); set.name == name && depth < deepest)
-            return number(set.expr, around, depth + 1);
-      return option_in_formulas(*options_, name);
+      const auto settings = settings_of(name);
+      if (settings.empty() || depth == deepest) return option_in_formulas(*options_, name);
+      if (around.before_actions && may_change(settings)) return std::nullopt;
+      return number(settings[0].expr, around, depth + 1);
     });
+  }
+
+  struct Setting {
+    std::string_view key;
+    formula::Expr expr;
+  };
+
+  std::vector<Setting> settings_of(const std::string& name) const {
+    std::vector<Setting> settings;
+    for (const auto& [key, value] : document_.front_matter)
+      for (const auto& one : document::cut_at_commas(key.starts_with("set") ? value.text() : ""))
+        if (auto set = formula::parse_definition(one); set.name == name)
+          settings.push_back({key, std::move(set.expr)});
+    return settings;
+  }
+
+  /// Whether a name may have another value later: from another line, or, where it begins as a number, from an
+  /// action.
+  static bool may_change(const std::vector<Setting>& settings) {
+    return settings.size() > 1 || settings[0].key != "set" || settings[0].expr->op == formula::Op::number;
   }
 
   /// The name with the numbers in it that are known.
@@ -337,7 +368,9 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
                              const Options& options) {
   const Choices choices{keys, options};
   std::vector<Input> inputs;
-  for (const auto& declared : declared_in(document, options)) {
+  Declarations declarations(document, &options);
+  declarations.add(document.blocks, {});
+  for (const auto& declared : declarations.all) {
     const auto& [block, id, axes, conditions, is_given] = declared;
     if (!block->is_input || choices.leave_out(declared) || !may_be_given(*block)) continue;
     if (formula::has_formulas(id)) continue;  // options do not say how often it is there
@@ -353,9 +386,12 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
     input.option = option_of(*block);
     input.rows_of = table_of(*block);
     input.is_multiplied = input.rows_of.empty() && function_of(*block).name.empty();
-    const bool is_known =
-        std::any_of(inputs.begin(), inputs.end(), [&](const auto& known) { return known.id == input.id; });
-    if (is_known || block->draw == "lengths") continue;
+    const auto known =
+        std::find_if(inputs.begin(), inputs.end(), [&](const auto& other) { return other.id == input.id; });
+    input.is_there = declarations.is_there(declared);
+    if (known != inputs.end() && known->is_there != true)
+      known->is_there = input.is_there == false ? known->is_there : input.is_there;
+    if (known != inputs.end() || block->draw == "lengths") continue;
     if (block->draw == "dropout") input.axes.insert(input.axes.begin(), "[head]");
     inputs.push_back(std::move(input));
   }

@@ -49,9 +49,10 @@ struct Input {
   std::string id;
   std::vector<std::string> axes;
   Draw draw = Draw::normal;
-  std::string_view option = "";  ///< its key, where the input is the value of an option
-  bool is_multiplied = true;     ///< so that the products of large numbers would overflow
-  std::string rows_of = "";      ///< the input whose rows its numbers name
+  std::string_view option = "";    ///< its key, where the input is the value of an option
+  bool is_multiplied = true;       ///< so that the products of large numbers would overflow
+  std::string rows_of = "";        ///< the input whose rows its numbers name
+  std::optional<bool> is_there{};  ///< under the options; none where the run decides
 };
 
 /// An axis whose options are settled as far as they decide what stands for what: it is as long as

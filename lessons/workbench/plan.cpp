@@ -297,7 +297,7 @@ std::set<std::string> Plan::inputs_to_draw() const {
   if (!lesson->uses("seed") || lesson->inputs == nullptr) return {};
   std::set<std::string> drawn;
   for (const auto& input : lesson->inputs(options))
-    if (is_drawn(input.draw) && given.count(input.id) == 0) drawn.insert(input.id);
+    if (is_drawn(input.draw) && input.is_there != false && given.count(input.id) == 0) drawn.insert(input.id);
   return drawn;
 }
 

@@ -25,33 +25,14 @@ void for_each_run(const Shape& row_shape, std::size_t axis, std::size_t length, 
 
 }  // namespace
 
-Shape Recurrence::shape_of(const Rows& rows) {
-  auto shape = rows.row_shape;
-  shape[rows.axis] = rows.rows.size();
-  return shape;
-}
-
-std::vector<double> Recurrence::elements_of(const Rows& rows) {
-  std::vector<double> elements(element_count(shape_of(rows)));
-  for (std::size_t t = 0; t < rows.rows.size(); ++t) {
-    if (rows.rows[t].empty()) continue;
-    for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t,
-                 [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
-                   std::copy_n(&rows.rows[t][in_row], count, &elements[in_whole]);
-                 });
-  }
-  return elements;
-}
-
 void Recurrence::watch(Rows& rows, const Mistakes& mistakes) {
   if (!trace_.options_.watch) return;
-  const auto shape = shape_of(rows);
-  auto whole = elements_of(rows);
+  auto whole = rows.elements;
   const auto with_row_of = [&](const Mistake& mistake) -> std::optional<AnyTensor> {
     auto row = mistake.result(nullptr);
     if (!row || row->shape() != rows.row_shape) return std::nullopt;
-    AnyTensor changed(TensorView{Dtype::float64, shape, whole.data()});
-    for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t_,
+    AnyTensor changed(TensorView{Dtype::float64, rows.shape, whole.data()});
+    for_each_run(rows.row_shape, rows.axis, length_, t_,
                  [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
                    std::copy_n(row->elements<double>() + in_row, count,
                                changed.elements<double>() + in_whole);
@@ -62,11 +43,11 @@ void Recurrence::watch(Rows& rows, const Mistakes& mistakes) {
   in_the_whole.reserve(mistakes.size());
   for (const auto& mistake : mistakes)  // two references: a closure that needs no memory of its own
     in_the_whole.emplace_back(mistake.id(), [&mistake, &with_row_of] { return with_row_of(mistake); });
-  trace_.watch(Kind::step, rows.about, {Dtype::float64, shape, nullptr}, whole.data(), in_the_whole,
+  trace_.watch(Kind::step, rows.about, {Dtype::float64, rows.shape, nullptr}, whole.data(), in_the_whole,
                Tapped::Row{rows.axis, t_});
-  for_each_run(rows.row_shape, rows.axis, rows.rows.size(), t_,
-               [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
-                 std::copy_n(&whole[in_whole], count, &rows.rows[t_][in_row]);
+  for_each_run(rows.row_shape, rows.axis, length_, t_,
+               [&](std::size_t in_whole, std::size_t, std::size_t count) {
+                 std::copy_n(&whole[in_whole], count, &rows.elements[in_whole]);
                });
 }
 
@@ -77,27 +58,36 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
   const auto axis = static_cast<std::size_t>(named) + row_shape.size() - about.axes.size();
   if (axis >= row_shape.size() || row_shape[axis] != 1)
     throw std::logic_error("[recurrence] " + id + " is no single row along " + axis_);
-  const auto [place, is_new] = tensors_.try_emplace(
-      id, Rows{.group = trace_.prefix_, .about = about, .axis = axis, .row_shape = row_shape, .rows = {}});
+  auto shape = row_shape;
+  shape[axis] = length_;
+  const auto [place, is_new] =
+      tensors_.try_emplace(id, Rows{.group = trace_.prefix_,
+                                    .about = about,
+                                    .axis = axis,
+                                    .row_shape = row_shape,
+                                    .shape = shape,
+                                    .elements = std::vector<double>(element_count(shape))});
   auto& rows = place->second;
   if (is_new) {
     const bool drops_batch = row_shape.size() > about.axes.size() && !trace_.options_.batched;
     trace_.ranks_[id] = row_shape.size() - (drops_batch ? 1 : 0);
   }
-  rows.rows.resize(length_);
-  auto& row = rows.rows.at(t_);
-  row.assign(elements, elements + element_count(row_shape));
+  const auto each_run = [&](auto copy) { for_each_run(row_shape, axis, length_, t_, copy); };
+  each_run([&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+    std::copy_n(elements + in_row, count, &rows.elements[in_whole]);
+  });
   watch(rows, mistakes);
-  trace_.round(about, row.data(), row.size());
-  std::copy(row.begin(), row.end(), elements);
+  each_run([&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+    trace_.round(about, &rows.elements[in_whole], count);
+    std::copy_n(&rows.elements[in_whole], count, elements + in_row);
+  });
 }
 
 void Recurrence::show(const std::string& id) {
   const auto& rows = tensors_.at(trace_.prefix_ + id);
   const Trace::Restore<std::string> restore{trace_.prefix_, trace_.prefix_};
   trace_.prefix_ = rows.group;
-  const auto elements = elements_of(rows);
-  trace_.emit(Kind::step, rows.about, {trace_.dtype(), shape_of(rows), elements.data()});
+  trace_.emit(Kind::step, rows.about, {trace_.dtype(), rows.shape, rows.elements.data()});
 }
 
 }  // namespace attn

@@ -46,13 +46,14 @@ class Recurrence {
     Trace& trace;
   };
 
-  /// The rows of one tensor.
+  /// The rows of one tensor, in their places.
   struct Rows {
     std::string group;  ///< where it is shown: "decoder/"
     About about;
     std::size_t axis;  ///< along which the rows stand
     Shape row_shape;   ///< 1 at `axis`
-    std::vector<std::vector<double>> rows;
+    Shape shape;
+    std::vector<double> elements;
   };
 
   /// Takes row t of a step, and puts the row to go on with in its place.
@@ -60,9 +61,6 @@ class Recurrence {
 
   /// Shows row t to whoever watches the trace, in its place among the rows so far.
   void watch(Rows& rows, const Mistakes& mistakes);
-
-  static Shape shape_of(const Rows& rows);
-  static std::vector<double> elements_of(const Rows& rows);
 
   Trace& trace_;
   std::string axis_;
