@@ -60,15 +60,12 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
     throw std::logic_error("[recurrence] " + id + " is no single row along " + axis_);
   auto shape = row_shape;
   shape[axis] = length_;
-  const auto [place, is_new] =
-      tensors_.try_emplace(id, Rows{.group = trace_.prefix_,
-                                    .about = about,
-                                    .axis = axis,
-                                    .row_shape = row_shape,
-                                    .shape = shape,
-                                    .elements = std::vector<double>(element_count(shape))});
+  const auto [place, is_new] = tensors_.try_emplace(
+      id,
+      Rows{.group = trace_.prefix_, .about = about, .axis = axis, .row_shape = row_shape, .shape = shape});
   auto& rows = place->second;
   if (is_new) {
+    rows.elements.resize(element_count(shape));
     const bool drops_batch = row_shape.size() > about.axes.size() && !trace_.options_.batched;
     trace_.ranks_[id] = row_shape.size() - (drops_batch ? 1 : 0);
   }

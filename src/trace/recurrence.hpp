@@ -53,7 +53,7 @@ class Recurrence {
     std::size_t axis;  ///< along which the rows stand
     Shape row_shape;   ///< 1 at `axis`
     Shape shape;
-    std::vector<double> elements;
+    std::vector<double> elements{};
   };
 
   /// Takes row t of a step, and puts the row to go on with in its place.
