@@ -264,7 +264,7 @@ TEST_CASE("a run of more than two seconds says on a terminal what it computes, a
   const Folder folder;
   const auto file = folder.file("long.json");
   std::string rows;
-  for (int i = 0; i < 2600; ++i) rows += (i == 0 ? "[" : ",[") + std::to_string(i % 7) + "]";
+  for (int i = 0; i < 5000; ++i) rows += (i == 0 ? "[" : ",[") + std::to_string(i % 7) + "]";
   folder.write("long.json", fmt::format(R"({{"Q": [{0}], "K": [{0}], "V": [{0}]}})", rows));
   const auto command = "efficient --variant flash --output " + folder.file("page.txt") + " --input " + file;
   auto surroundings = terminal(low);
