@@ -406,7 +406,7 @@
   function edit(entry) {
     const before = [...entry.cell.childNodes];
     const field = element("input", { type: "text", inputmode: "decimal", "aria-label": `${entry.name}, a new number` });
-    field.value = entry.cell.textContent.replaceAll("−", "-");
+    field.value = entry.cell.textContent;
     let isOpen = true;
     const close = () => {
       if (!isOpen) return;

@@ -198,18 +198,8 @@ std::optional<Index> entry_to_work_out(const Event& event) {
   return at;
 }
 
-namespace {
-
-std::string with_minus(std::string text) {
-  if (text.rfind('-', 0) == 0) text.replace(0, 1, "−");
-  if (const auto exponent = text.find("e-"); exponent != text.npos) text.replace(exponent + 1, 1, "−");
-  return text;
-}
-
-}  // namespace
-
 std::string number_in_full(const Worked& number) {
-  return with_minus(shortest(number.value() + 0.0));  // 0 of −0
+  return shortest(number.value() + 0.0);  // 0 of −0
 }
 
 Index index_at(std::size_t offset, const Shape& shape) {
@@ -240,10 +230,9 @@ std::string worked_number(const Worked& number, int precision) {
   const int digits = std::max(precision, 2);
   const double value = number.value();
   const double magnitude = std::abs(value);
-  if (is_whole(value) && magnitude < 1e5) return with_minus(fmt::format("{:.0f}", value + 0.0));
+  if (is_whole(value) && magnitude < 1e5) return fmt::format("{:.0f}", value + 0.0);
   const bool is_fixed = magnitude == 0.0 || (magnitude >= std::pow(10.0, 1 - digits) && magnitude < 1e5);
-  return with_minus(is_fixed ? fmt::format("{:.{}f}", value + 0.0, digits)
-                             : fmt::format("{:.{}e}", value, digits));
+  return is_fixed ? fmt::format("{:.{}f}", value + 0.0, digits) : fmt::format("{:.{}e}", value, digits);
 }
 
 Operand operand_of(const Event& event, const Index& at) {
@@ -257,7 +246,7 @@ bool is_exact(std::string expression) {
   for (const std::string_view sign : {"·", "−", "…"})
     for (auto at = expression.find(sign); at != expression.npos; at = expression.find(sign))
       expression.erase(at, sign.size());
-  return expression.find_first_not_of("0123456789 +()") == expression.npos;
+  return expression.find_first_not_of("0123456789 +-()") == expression.npos;
 }
 
 }  // namespace

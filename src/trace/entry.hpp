@@ -72,7 +72,7 @@ bool is_whole(double value, double rounding = 1e-9);
 
 /// How a number is written in a worked entry: a whole one as it is, another entry with `precision` digits
 /// after the point, at least 2, or as a power of ten where that would leave nothing of it, and a constant in
-/// full. The minus is U+2212.
+/// full.
 std::string worked_number(const Worked& number, int precision);
 
 /// The entry of an event at that place, as an operand.
@@ -82,7 +82,7 @@ Operand operand_of(const Event& event, const Index& at);
 std::string worked_result(const Event& event, const Index& at, double value, const std::string& expression,
                           int precision);
 
-/// The shortest text that reads back as the same number. The minus is U+2212.
+/// The shortest text that reads back as the same number.
 std::string number_in_full(const Worked& number);
 
 /// The expression as a page shows it: of each sum at most 16 terms, and fewer where it would fill a

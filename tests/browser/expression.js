@@ -31,7 +31,7 @@ const functions = {
  * is 1 where it holds and 0 elsewhere. Throws an Error for any other text.
  */
 export function evaluate(text) {
-  const tokens = text.match(/−?(?:\d+\.?\d*|\.\d+)(?:e[−+-]?\d+)?|−?inf|nan|[a-z]+(?:16|32)?|[√()+−·/^<≤,]/gu) ?? [];
+  const tokens = text.match(/[−-]?(?:\d+\.?\d*|\.\d+)(?:e[−+-]?\d+)?|[−-]?inf|nan|[a-z]+(?:16|32)?|[√()+−·/^<≤,]/gu) ?? [];
   if (tokens.join("") !== text.replaceAll(" ", "")) throw new Error(`no expression: ${text}`);
   let at = 0;
   const take = (token) => tokens[at] === token && ++at > 0;
@@ -80,7 +80,7 @@ export function evaluate(text) {
       if (take("+")) value += product();
       else if (take("−")) value -= product();
       // "1 −2": a minus that the number behind it took along
-      else if (isNumber(tokens[at]) && tokens[at][0] === "−") value += product();
+      else if (isNumber(tokens[at]) && "−-".includes(tokens[at][0])) value += product();
       else return value;
     }
   }

@@ -159,7 +159,7 @@ function checkCells(shown, what) {
     const last = pieces[pieces.length - 1].text;
     check(isCopy || /^ [=≈] /.test(last), `${what}: ${start} has no result: ${whole}`);
     const text = terms.map(({ text: digits, value }) =>
-      (value === undefined ? digits : value.replaceAll("-", "−").replaceAll("Infinity", "inf").replaceAll("NaN", "nan"))).join("");
+      (value === undefined ? digits : value.replaceAll("Infinity", "inf").replaceAll("NaN", "nan"))).join("");
     const value = evaluate(text);
     const expected = numberIn(cell);
     check(isNear(value, expected, 1.001 * halfUnit(cell) + 1e-6 * Math.max(1, Math.abs(expected))) ||

@@ -69,22 +69,11 @@ class Parser {
       require(")");
       return value;
     }
-    if (is_negation()) {
-      take("−");
-      return -factor();
-    }
+    if (take("−")) return -factor();
     for (const auto* name : {"exp", "√", "tanh", "log", "erf", "sin", "cos", "floor", "max", "min", "float32",
                              "float16", "bfloat16"})
       if (take(name)) return call(name);
     return number();
-  }
-
-  /// Whether a "−" is next that no digit follows.
-  bool is_negation() {
-    skip_spaces();
-    const std::string minus = "−";
-    return next_is(minus) && at_ + minus.size() < text_.size() &&
-           std::isdigit(static_cast<unsigned char>(text_[at_ + minus.size()])) == 0;
   }
 
   double call(const std::string& name) {
@@ -110,18 +99,12 @@ class Parser {
   }
 
   double number() {
-    std::string digits = take("−") ? "-" : "";
-    while (at_ < text_.size()) {
-      if (text_.compare(at_, 3, "−") == 0 && !digits.empty() && digits.back() == 'e') {
-        digits += '-';
-        at_ += 3;
-      } else if (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '.' ||
-                 text_[at_] == 'e' || (text_[at_] == '+' && !digits.empty() && digits.back() == 'e')) {
-        digits += text_[at_++];
-      } else {
-        break;
-      }
-    }
+    std::string digits = take("-") ? "-" : "";
+    const auto is_digit = [&](char c) {
+      const bool is_sign = (c == '+' || c == '-') && !digits.empty() && digits.back() == 'e';
+      return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.' || c == 'e' || is_sign;
+    };
+    while (at_ < text_.size() && is_digit(text_[at_])) digits += text_[at_++];
     char* end = nullptr;
     const double value = std::strtod(digits.c_str(), &end);
     if (digits.empty() || *end != '\0') fail();

@@ -71,19 +71,17 @@ const lessonPage = (() => {
     return `${tensor.id}[${names.join(", ")}]`;
   }
 
-  const withMinus = (text) => text.replaceAll("-", "−");
-
   /// A number with the digits of the page.
   function shown(value, isWhole) {
     if (Number.isNaN(value)) return "nan";
-    if (!Number.isFinite(value)) return value > 0 ? "inf" : "−inf";
-    if (isWhole) return withMinus(String(value));
+    if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+    if (isWhole) return String(value);
     const digits = Math.max(page.precision, 2);
     const magnitude = Math.abs(value);
-    if (Number.isInteger(value) && magnitude < 1e5) return withMinus((value + 0).toFixed(0));
-    if (magnitude >= 10 ** (1 - digits) && magnitude < 1e5) return withMinus(value.toFixed(digits));
+    if (Number.isInteger(value) && magnitude < 1e5) return (value + 0).toFixed(0);
+    if (magnitude >= 10 ** (1 - digits) && magnitude < 1e5) return value.toFixed(digits);
     const [mantissa, exponent] = value.toExponential(digits).split("e");
-    return withMinus(`${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`);
+    return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
   }
 
   /// The entries that a cell came from, and the text that they stand in; undefined where the page has none.
@@ -129,7 +127,7 @@ const lessonPage = (() => {
 
   function explanation(tensor, offset, cell) {
     const name = nameOf(tensor, offset);
-    const value = withMinus(cell.textContent);
+    const value = cell.textContent;
     const start = [element("b", name), document.createTextNode(" = ")];
     if (tensor.origin === "input") return [...start, value, " (an input of this run)"];
     if (tensor.origin !== "worked") return [...start, value, " (no single entry of this step is worked out)"];
@@ -141,7 +139,7 @@ const lessonPage = (() => {
       return [...start, nameOf(page.tensors[entry.number], entry.offset), " = ", ...expression(working)];
     }
     const parts = expression(working);
-    const isExact = parts.every((part) => /^[\d ()+·−]*$/.test(part.textContent));
+    const isExact = parts.every((part) => /^[\d ()+·−-]*$/.test(part.textContent));
     return [...start, ...parts, tensor.whole || isExact ? ` = ${value}` : ` ≈ ${value}`];
   }
 

@@ -124,10 +124,9 @@ bool SheetMaker::changes_nothing(const Event& event) const {
   return std::any_of(sheet_.asked.begin(), sheet_.asked.end(), is_the_same);
 }
 
-/// A number as it stands in an expression: as the tables have it, with the minus of a formula.
+/// A number as it stands in an expression: as the tables have it.
 std::string SheetMaker::in_expression(double number) const {
-  auto text = as_written({number}, in_fractions_).front();
-  return text.starts_with('-') ? "−" + text.substr(1) : text;
+  return as_written({number}, in_fractions_).front();
 }
 
 std::string SheetMaker::worked_out(const Event& event, const Index& at) const {
