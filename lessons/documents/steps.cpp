@@ -486,9 +486,8 @@ formula::Definition Steps::without_hidden(formula::Definition definition) const 
 }
 
 attn::Worked Steps::worked(const formula::Definition& definition, const attn::Index& at) const {
-  return meanings_.sheet().worked(definition, at, [this](const std::string& name) {
-    return hidden_.count(name) == 0;
-  });
+  return meanings_.sheet().worked(definition, at,
+                                  [this](const std::string& name) { return hidden_.count(name) == 0; });
 }
 
 bool Steps::starts_from_shown(const formula::Expr& x) const {
@@ -602,17 +601,22 @@ std::optional<attn::AnyTensor> Steps::with_operand(const formula::Definition& de
   return is_as_good(result, right) ? std::nullopt : std::optional(std::move(result));
 }
 
+bool Steps::means(const std::string& name, const std::string& step) const {
+  return name == step || (outline_.steps().count(name) == 0 && step.ends_with('/' + name));
+}
+
 bool Steps::define_anew(formula::Definition& definition, const Scope& scope) {
   for (const auto& text : meanings_.bench().options.define) try {
       const auto other = formula::parse_definition(text);
-      if (other.name != definition.name) continue;
+      if (!means(other.name, definition.name)) continue;
       const formula::Axes axes = other.axes.empty() ? definition.axes : other.axes;
       auto anew = meanings_.sheet().resolved({definition.name, axes, meanings_.settled(other.expr, scope)});
       if (anew.axes != definition.axes)
-        throw formula::Error(0, fmt::format("{} has the axes [{}] then; valid: [{}]", other.name,
-                                            fmt::join(anew.axes, ", "), fmt::join(definition.axes, ", ")));
+        throw formula::Error(0, fmt::format("{} has the axes [{}] then; valid: [{}]", definition.name,
+                                            fmt::join(shown_axes(anew.axes), ", "),
+                                            fmt::join(shown_axes(definition.axes), ", ")));
       definition = std::move(anew);
-      defined_.insert(other.name);
+      defined_.insert(definition.name);
       return true;
     } catch (const formula::Error& error) {
       throw attn::Error(fmt::format("--define '{}', column {}: {}", text,
@@ -654,12 +658,29 @@ void Steps::drop_unneeded(const std::vector<Section>& sections, std::size_t told
   }
 }
 
+namespace {
+
+/// The name of a step of a repetition without the places of the counters: "cache/K" of
+/// "step=0/layer=1/cache/K".
+std::string without_counters(std::string_view name) {
+  for (auto end = name.find('/'); end != name.npos && name.substr(0, end).find('=') != name.npos;
+       end = name.find('/'))
+    name.remove_prefix(end + 1);
+  return std::string(name);
+}
+
+}  // namespace
+
 void Steps::require_all_defined() const {
   for (const auto& text : meanings_.bench().options.define) {
     const auto name = formula::parse_definition(text).name;
-    if (defined_.count(name) > 0) continue;
+    const auto is_meant = [&](const auto& step) { return means(name, step); };
+    if (std::any_of(defined_.begin(), defined_.end(), is_meant)) continue;
     std::vector<std::string> steps;
-    for (const auto& step : meanings_.sheet().definitions()) steps.push_back(step.name);
+    for (const auto& step : meanings_.sheet().definitions())
+      if (const auto short_name = without_counters(step.name);
+          hidden_.count(step.name) == 0 && std::find(steps.begin(), steps.end(), short_name) == steps.end())
+        steps.push_back(short_name);
     throw attn::Error(fmt::format("--define '{}': {} is no step of this run; valid: {}", text, name,
                                   fmt::join(steps, ", ")));
   }

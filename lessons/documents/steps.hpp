@@ -117,6 +117,10 @@ class Steps {
   /// Every step is one of each sample where there are samples, unless its heading says otherwise.
   void carry_batch(const Section& section, formula::Definition& definition) const;
 
+  /// Whether a name of --define is that of the step: in full or, where no step has it in full, its end,
+  /// "scaled" of "step=0/layer=1/scaled".
+  bool means(const std::string& name, const std::string& step) const;
+
   /// Puts what --define says in the place of a resolved formula. Returns whether it says something of it.
   /// Throws attn::Error, with the column.
   bool define_anew(formula::Definition& definition, const Scope& scope);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -33,6 +34,33 @@ TEST_CASE(
   const auto leaking = run("masking --model none --define 'causal_mask = key < query + 2'");
   CHECK(leaking.status == 1);  // the next word leaks, and the claims say so
   CHECK_THAT(leaking.out, Contains("key < query + 2") && Contains("✗ changing the last token"));
+}
+
+TEST_CASE("the end of a name in --define means each step that ends so, where no step has it in full") {
+  const auto events = [](const std::string& arguments) {
+    return nlohmann::json::parse(run(arguments + " --format json").out)["events"];
+  };
+  const std::string all = "generate --model none --layers 1 --new-tokens 1 --define 'scaled = scores / 7'";
+  std::string one_by_one =
+      "generate --model none --layers 1 --new-tokens 1 --define 'full/scaled = full/scores / 7'";
+  for (const auto& event : events(all))
+    if (const auto id = event.value("id", std::string()); id.ends_with("/scaled"))
+      one_by_one += fmt::format(" --define '{0}/scaled = {0}/scores / 7'", id.substr(0, id.rfind('/')));
+  const auto tensors = [&](const std::string& arguments) {
+    std::map<std::string, nlohmann::json> data;
+    for (const auto& event : events(arguments))
+      if (event.contains("data")) data[event["id"]] = event["data"];
+    return data;
+  };
+  CHECK(one_by_one.find("/scaled = ") != one_by_one.npos);
+  CHECK(tensors(all) == tensors(one_by_one));
+  const auto exact = tensors("transformer-block --model none --define 'output = norm_1'");
+  CHECK(exact.at("output") == exact.at("norm_1"));
+  CHECK(exact.at("ffn/output") == tensors("transformer-block --model none").at("ffn/output"));
+  const auto refused = run("generate --define 'scled = scores'");
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, Contains("scled is no step of this run; valid: ") && Contains(", scaled, ") &&
+                              !Contains("step=0"));
 }
 
 TEST_CASE("a formula of --define that does not fit is refused with its column") {
