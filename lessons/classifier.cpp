@@ -28,7 +28,7 @@ void run_classifier(Workbench& bench) {
   Functions functions;
   add_fused_layouts(functions);
   functions.remarks["heads_look_at"] = heads_look_at;
-  DocumentRun(bench, functions).tell(document_named("classifier.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 void give_sentiment(ModelInputs& inputs) {

@@ -117,7 +117,7 @@ void run_complexity(Workbench& bench) {
                   {"counted_crossings", [&](DocumentRun& run) { return counted_crossings(costs, run); }}}};
   DocumentRun run(bench, functions);
   set_names(run, options, costs);
-  run.tell(document_named("complexity.md"));
+  run.tell();
 }
 
 }  // namespace

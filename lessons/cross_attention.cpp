@@ -56,24 +56,24 @@ void run_cross_attention(Workbench& bench) {
   if (shows_trained_heads(bench.options)) add_trained_heads(functions, bench);
   functions.remarks["most_looked_at"] = most_looked_at;
   functions.remarks["words_that_cross"] = crossing_words;
-  DocumentRun(bench, functions).tell(document_named("cross-attention.md"));
+  DocumentRun(bench, functions).tell();
 }
 
-Lesson with_error_rates(Lesson lesson) {
+void add_error_rates(Lesson& lesson) {
   lesson.inputs = [of_document = lesson.inputs](const Options& options) {
     auto inputs = of_document(options);
     if (shows_trained_heads(options)) inputs.push_back(error_rates_input());
     return inputs;
   };
-  return lesson;
 }
 
 }  // namespace
 
 const Lesson& cross_attention_lesson() {
-  static const auto lesson = with_error_rates(lesson_of(
-      "cross-attention",
-      {.give = give_cross_attention, .sharpen = sharpen_source_and_target, .run = run_cross_attention}));
+  static const auto lesson = lesson_of("cross-attention", {.give = give_cross_attention,
+                                                           .sharpen = sharpen_source_and_target,
+                                                           .run = run_cross_attention,
+                                                           .complete = add_error_rates});
   return lesson;
 }
 

@@ -668,7 +668,7 @@ void run_efficient(Workbench& bench) {
   const auto functions = functions_of(pattern, bench_of);
   DocumentRun run(bench, functions);
   set_names(run);
-  run.tell(document_named("efficient.md"));
+  run.tell();
 }
 
 }  // namespace

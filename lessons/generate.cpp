@@ -384,7 +384,7 @@ void run_generate(Workbench& bench) {
   run.set("steps", static_cast<double>(text.written.size()));
   run.set("biased", is_biased);
   run.set("twins", std::set<std::string>(text.typed.begin(), text.typed.end()).size() < text.typed.size());
-  run.tell(document_named("generate.md"));
+  run.tell();
 }
 
 std::vector<Input> generate_inputs(const Options& options) {
@@ -404,12 +404,11 @@ std::vector<Input> generate_inputs(const Options& options) {
 }  // namespace
 
 const Lesson& generate_lesson() {
-  static const auto lesson = [] {
-    auto of_document =
-        lesson_of("generate", {.give = give_language, .sharpen = sharpen_prompt, .run = run_generate});
-    of_document.inputs = generate_inputs;
-    return of_document;
-  }();
+  static const auto lesson = lesson_of(
+      "generate",
+      {.give = give_language, .sharpen = sharpen_prompt, .run = run_generate, .complete = [](Lesson& stated) {
+         stated.inputs = generate_inputs;
+       }});
   return lesson;
 }
 

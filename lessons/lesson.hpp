@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -11,7 +12,13 @@
 #include "lessons/workbench/workbench.hpp"
 #include "trace/diagnosis/replay.hpp"
 
+namespace document {
+struct Document;
+}
+
 namespace lessons {
+
+struct LessonCode;
 
 /// Inputs whose dimensions expose mistakes, for somebody else's implementation.
 struct Probe {
@@ -49,6 +56,8 @@ struct Lesson {
   std::vector<const Lesson*> parts{};    ///< where it has --through: one for each value, of the same name
   std::string_view through{};            ///< the value of --through that such a part is for
   std::function<void(Workbench& bench)> run{};
+  const document::Document* document = nullptr;  ///< that states it; null of backward, which has several
+  std::shared_ptr<const LessonCode> code{};      ///< what the document leaves to C++
 
   bool uses(std::string_view option_key) const;
 

@@ -68,7 +68,7 @@ void run_masking(Workbench& bench) {
   add_fused_layouts(functions);
   functions.actions["learned"] = [](DocumentRun& run) { show_learned_mask(run.bench()); };
   functions.texts["pictures"] = pictures;
-  DocumentRun(bench, functions).tell(document_named("masking.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace

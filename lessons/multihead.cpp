@@ -295,7 +295,7 @@ void run_multihead(Workbench& bench) {
   };
   functions.remarks["what_heads_disagree_on"] = what_heads_disagree_on;
   functions.remarks["what_trained_heads_look_for"] = what_trained_heads_look_for;
-  DocumentRun(bench, functions).tell(document_named("multihead.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace

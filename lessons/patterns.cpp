@@ -219,7 +219,7 @@ void run_patterns(Workbench& bench) {
       .texts = {{"entropy_of_a_row", entropy_of_a_row},
                 {"verdicts", verdicts},
                 {"about_trained_heads", about_trained_heads}}};
-  DocumentRun(bench, functions).tell(document_named("patterns.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 void give_about_to_patterns(ModelInputs& inputs) {

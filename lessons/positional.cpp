@@ -99,7 +99,7 @@ void run_positional(Workbench& bench) {
   DocumentRun run(bench, functions);
   run.set("most_words", static_cast<double>(most_words(bench.plan.sentence)));
   run.set("has_models", has_trained_positions());
-  run.tell(document_named("positional.md"));
+  run.tell();
 }
 
 }  // namespace
@@ -118,11 +118,10 @@ void require_pairs(const Options& options, const std::string& needed_by, const s
 }
 
 const Lesson& positional_lesson() {
-  static const auto lesson = [] {
-    auto of_document = lesson_of("positional", {.sharpen = sharpen_word, .run = run_positional});
-    of_document.splits_heads = false;
-    return of_document;
-  }();
+  static const auto lesson = lesson_of(
+      "positional", {.sharpen = sharpen_word, .run = run_positional, .complete = [](Lesson& stated) {
+                       stated.splits_heads = false;
+                     }});
   return lesson;
 }
 

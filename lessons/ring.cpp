@@ -162,17 +162,14 @@ void run_ring(Workbench& bench) {
            [&](DocumentRun& run) { return view_of_output(run, ranks.result(run).output); }},
           {"ring_in_other_orders", in_other_orders},
           {"ring_in_fast_code", [](DocumentRun& run) { return view_of_output(run, compiled_ring(run)); }}}};
-  DocumentRun(bench, functions).tell(document_named("ring.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace
 
 const Lesson& ring_lesson() {
-  static const auto lesson = [] {
-    auto stated = lesson_of("ring", {.run = run_ring});
-    stated.splits_heads = false;
-    return stated;
-  }();
+  static const auto lesson =
+      lesson_of("ring", {.run = run_ring, .complete = [](Lesson& stated) { stated.splits_heads = false; }});
   return lesson;
 }
 

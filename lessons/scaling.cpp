@@ -65,7 +65,7 @@ void run_scaling(Workbench& bench) {
                 {"q", [&](const DocumentRun&) { return draw_code(options, "q"); }},
                 {"k", [&](const DocumentRun&) { return draw_code(options, "k"); }}},
       .tensors = {{"random_scores", random_scores}}};
-  DocumentRun(bench, functions).tell(document_named("scaling.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace

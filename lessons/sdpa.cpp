@@ -96,7 +96,7 @@ void run_sdpa(Workbench& bench) {
   Functions functions;
   add_fused_kernel<3>(functions);
   functions.remarks["who_is_about_whom"] = who_is_about_whom;
-  DocumentRun(bench, functions).tell(document_named("sdpa.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ void run_self_attention(Workbench& bench) {
   functions.remarks["strongest_pair"] = strongest_pair;
   functions.remarks["equal_words"] = equal_words;
   functions.texts["one_word_decides"] = one_word_decides;
-  DocumentRun(bench, functions).tell(document_named("self-attention.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace

@@ -367,18 +367,19 @@ void run_seq2seq(Workbench& bench) {
     set_steps(run, texts);
     label_target(run, texts.reads);
   }
-  run.tell(document_named("seq2seq.md"));
+  run.tell();
+}
+
+void complete(Lesson& stated) {
+  stated.takes_source_alone = true;
+  stated.inputs = seq2seq_input_list;
 }
 
 }  // namespace
 
 const Lesson& seq2seq_lesson() {
-  static const auto lesson = [] {
-    auto of_document = lesson_of("seq2seq", {.give = give_translation, .run = run_seq2seq});
-    of_document.takes_source_alone = true;
-    of_document.inputs = seq2seq_input_list;
-    return of_document;
-  }();
+  static const auto lesson =
+      lesson_of("seq2seq", {.give = give_translation, .run = run_seq2seq, .complete = complete});
   return lesson;
 }
 

@@ -25,7 +25,7 @@ formula::View scores_of_all_sizes(DocumentRun& run) {
 
 void run_stability(Workbench& bench) {
   const Functions functions = {.tensors = {{"scores_of_all_sizes", scores_of_all_sizes}}};
-  DocumentRun(bench, functions).tell(document_named("stability.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace

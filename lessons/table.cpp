@@ -58,13 +58,15 @@ void add_to(std::vector<const Lesson*>& table, const Lesson& lesson, std::string
 /// left out: who asks for it is told why.
 void add_documents(std::vector<const Lesson*>& table) {
   static std::list<Lesson> lessons;
+  static std::list<std::string> names;
   for (const auto& folder : attn::data_folders("lessons"))
     for (const auto& file : documents_in(folder)) {
       const auto name = file.stem().string();
       if (find_in(table, name) != table.end()) continue;
       try {
-        lessons.push_back(lesson_of(name, {}));
-        add_to(table, lessons.back(), document_named(file.filename().string()).front("after"));
+        const auto& document = document_named(file.filename().string());
+        lessons.push_back(lesson_of(document, names.emplace_back(name), table));
+        add_to(table, lessons.back(), document.front("after"));
       } catch (const attn::Error&) {
       }
     }
@@ -86,8 +88,12 @@ const Lesson* lesson_named(std::string_view name) {
   if (const auto found = find_in(all_lessons(), name); found != all_lessons().end()) return *found;
   if (const auto found = of_files.find(name); found != of_files.end()) return &found->second;
   const std::string path(name);
-  if (name.ends_with(".md")) return &of_files.emplace(path, lesson_of_file(path)).first->second;
-  if (is_document(path)) lesson_of(path, {});  // which says why it is none of the lessons
+  if (name.ends_with(".md")) {
+    const auto& document = document_at(path);
+    return &of_files.emplace(path, lesson_of(document, document.file, all_lessons())).first->second;
+  }
+  if (is_document(path))  // it says why it is none of the lessons
+    lesson_of(document_named(path + ".md"), path, all_lessons());
   return nullptr;
 }
 

@@ -567,7 +567,7 @@ void run_training(Workbench& bench) {
   add_masks(functions);
   add_initialisations(functions);
   DocumentRun run(bench, functions);
-  run.tell(document_named("training.md"));
+  run.tell();
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ void run_transformer_block(Workbench& bench) {
   add_cross_attends_itself(functions, "cross/x", "cross/");
   functions.remarks["who_is_about_whom"] = who_is_about_whom;
   functions.actions["stack"] = [](DocumentRun& run) { explain_stack(run.bench()); };
-  DocumentRun(bench, functions).tell(document_named("transformer-block.md"));
+  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace

@@ -26,7 +26,9 @@ const char* const about_run =
 const char* const about_author =
     "lesson: write a lesson of your own, and check it\n"
     "\n"
-    "attnlab lesson new NAME writes NAME.md, a lesson that runs, for you to change. attnlab lesson check "
+    "attnlab lesson new NAME writes NAME.md, a lesson that runs, for you to change; with --from LESSON it is "
+    "a copy of "
+    "that lesson. attnlab lesson check "
     "FILE, or the name of a lesson that is a document, "
     "says what is wrong with a document, with line and column: a name that nothing has, a formula that does "
     "not fit, a claim that does not hold, a page that is too long. How to write one stands in "
@@ -55,12 +57,14 @@ Command parse_own_lesson(int argc, char** argv) {
 }
 
 Command parse_author(int argc, char** argv) {
-  std::string task, name;
+  std::string task, name, from;
   auto paging = Paging::automatic;
   CLI::App app(help_paragraph(about_author) + "\n", "attnlab lesson");
-  prepare(app, help_examples({"lesson new cosine", "lesson check cosine.md"}));
+  prepare(app,
+          help_examples({"lesson new cosine", "lesson new mine --from multihead", "lesson check cosine.md"}));
   app.add_option("TASK", task, "new or check")->type_name("new|check");
   app.add_option("NAME", name, "of the new lesson, or the file to check")->type_name("NAME");
+  app.add_option("--from", from, "the lesson of the lab that the new one is a copy of")->type_name("LESSON");
   add_paging_option(app, paging);
   app.set_help_flag("--help,-h", "this page");
   if (const auto help = read_arguments(app, "lesson", argc, argv)) return *help;
@@ -69,7 +73,9 @@ Command parse_author(int argc, char** argv) {
     throw Error(fmt::format("lesson{}; valid: attnlab lesson new NAME, attnlab lesson check FILE",
                             task.empty() ? ": no task is given" : fmt::format(" {} is unknown", task)));
   if (name.empty()) throw Error(fmt::format("lesson {0}: valid: attnlab lesson {0} NAME", task));
-  if (task == "new") return NewLesson{file_of(name)};
+  if (task == "new") return NewLesson{file_of(name), from};
+  if (!from.empty())
+    throw Error("lesson check does not use --from; valid: attnlab lesson new NAME --from LESSON");
   return CheckLesson{file_of(name), paging};
 }
 

@@ -14,6 +14,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/shell_words.hpp"
+#include "attn/text/spelling.hpp"
 #include "document/prose.hpp"
 #include "lab/arguments.hpp"
 #include "lab/output.hpp"
@@ -239,17 +240,41 @@ class Review {
 
 }  // namespace
 
+namespace {
+
+std::string with_each(std::string text, const std::string& old, const std::string& other) {
+  for (auto at = text.find(old); at != text.npos; at = text.find(old, at + other.size()))
+    text.replace(at, old.size(), other);
+  return text;
+}
+
+/// The document of a lesson of the lab whose examples and proposals run a copy of it.
+std::string copy_of(const std::string& lesson, const std::string& file) {
+  std::vector<std::string> valid;
+  for (const auto* one : lessons::all_lessons())
+    if (one->document != nullptr) valid.emplace_back(one->name);
+  if (std::find(valid.begin(), valid.end(), lesson) == valid.end())
+    throw attn::Error(fmt::format("--from {} is no lesson that is one document; {}", lesson,
+                                  attn::valid_instead_of(lesson, valid)));
+  const auto run = "run " + std::filesystem::path(file).filename().string();
+  auto text = lessons::text_of_document(lesson + ".md");
+  for (const std::string before : {"\nexample: ", "`attnlab "})
+    for (const std::string after : {" ", "\n", "`"})
+      text = with_each(std::move(text), before + lesson + after, before + run + after);
+  return text;
+}
+
+}  // namespace
+
 void write_new_lesson(const NewLesson& lesson) {
   if (std::filesystem::exists(lesson.file))
     throw attn::Error(fmt::format("lesson new: {} is there already; valid: another name", lesson.file));
   const auto name = std::filesystem::path(lesson.file).stem().string();
   if (lessons::lesson_named(name) != nullptr)
     throw attn::Error(fmt::format("lesson new: {} is a lesson of the lab; valid: another name", name));
-  auto text = lessons::text_of_document("parts/new_lesson.md");
-  const std::string stands_for_name = "NEW_LESSON";
-  for (auto at = text.find(stands_for_name); at != text.npos; at = text.find(stands_for_name, at))
-    text.replace(at, stands_for_name.size(), name);
-  write_to_file(lesson.file, text);
+  write_to_file(lesson.file, lesson.from.empty() ? with_each(lessons::text_of_document("parts/new_lesson.md"),
+                                                             "NEW_LESSON", name)
+                                                 : copy_of(lesson.from, lesson.file));
   write_to_stdout(
       fmt::format("{0} is written. Change it, and try it:\n  attnlab run {0}\n  attnlab lesson check {0}\n",
                   lesson.file));

@@ -10,6 +10,7 @@ namespace lab {
 /// `lesson new NAME`: writes NAME.md.
 struct NewLesson {
   std::string file;
+  std::string from{};  ///< the lesson of the lab that it is a copy of; empty: the smallest lesson
 };
 
 /// `lesson check FILE`.

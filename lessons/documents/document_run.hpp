@@ -45,6 +45,9 @@ class DocumentRun {
   /// The whole lesson.
   void tell(const document::Document& document);
 
+  /// That of the lesson which runs.
+  void tell() { tell(*bench().plan.lesson->document); }
+
   /// The steps of a part that several lessons use, in a lesson that says the rest itself: `renamed` is
   /// what `{use …}` would say, `Q = Q_heads`.
   void tell_part(const std::string& file, const std::vector<std::string>& renamed = {});

@@ -152,9 +152,9 @@ const Functions& functions_of_all() {
 }
 
 constexpr std::array keys = {
-    "title",     "teaches",         "options",  "defaults", "example", "model",  "probe", "probe results",
-    "worksheet", "worksheet given", "code",     "lines",    "follow",  "axes",   "set",   "page",
-    "after",     "sentences",       "at least", "nan",      "detail",  "rounded"};
+    "title",     "teaches",         "options",   "defaults", "example", "model",  "probe",  "probe results",
+    "worksheet", "worksheet given", "code",      "lines",    "follow",  "axes",   "set",    "page",
+    "after",     "functions",       "sentences", "at least", "nan",     "detail", "rounded"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -238,9 +238,12 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   if (has("probe"))
     lesson.probe =
         Probe{from_front(document, "probe", options), code.sharpen, cut(document.front("probe results"))};
+  lesson.document = &document;
+  lesson.code = std::make_shared<const LessonCode>(code);
   if (has("worksheet"))
     lesson.worksheet =
         Worksheet{from_front(document, "worksheet", options), cut(document.front("worksheet given"))};
+  if (code.complete != nullptr) code.complete(lesson);
   return lesson;
 }
 
@@ -250,9 +253,27 @@ Lesson lesson_of(const std::string& name, const LessonCode& code) {
   return lesson_of(document, file.substr(file.rfind('/') + 1, name.size()), code);
 }
 
-Lesson lesson_of_file(const std::string& path) {
-  const auto& document = document_at(path);
-  return lesson_of(document, document.file, {.give = give_about});
+namespace {
+
+const LessonCode& code_of(const document::Document& document, std::string_view name,
+                          const std::vector<const Lesson*>& lessons) {
+  std::vector<std::string> valid;
+  for (const auto* lesson : lessons) {
+    if (lesson->code != nullptr && lesson->name == name) return *lesson->code;
+    if (lesson->code != nullptr) valid.emplace_back(lesson->name);
+  }
+  throw document::Error(document.front_source("functions").place_of(0),
+                        fmt::format("functions: {} is no lesson that is one document; {}", name,
+                                    attn::valid_instead_of(name, valid)));
+}
+
+}  // namespace
+
+Lesson lesson_of(const document::Document& document, std::string_view name,
+                 const std::vector<const Lesson*>& lessons) {
+  const auto functions = document.front("functions");
+  if (functions.empty()) return lesson_of(document, name, {.give = give_about});
+  return lesson_of(document, name, code_of(document, functions, lessons));
 }
 
 }  // namespace lessons

@@ -14,7 +14,8 @@ struct LessonCode {
   void (*give)(ModelInputs& inputs) = nullptr;  ///< of the trained model
   attn::Model (*hand_made)() = nullptr;         ///< in the place of one that was trained
   void (*sharpen)(attn::Tensors& inputs, const Options& options) = nullptr;  ///< of the probe
-  void (*run)(Workbench& bench) = nullptr;  ///< the document alone where null
+  void (*run)(Workbench& bench) = nullptr;     ///< the document alone where null
+  void (*complete)(Lesson& lesson) = nullptr;  ///< adds what no front matter says
 };
 
 /// The lesson that the document `lessons/NAME.md` states in its front matter: title, teaches, options,
@@ -25,9 +26,10 @@ Lesson lesson_of(const std::string& name, const LessonCode& code);
 /// The same of a document that is a part of the lesson `name`, which lives as long.
 Lesson lesson_of(const document::Document& document, std::string_view name, const LessonCode& code);
 
-/// The lesson that the document in a file states, without C++ of its own. Its name is the path. Throws the
-/// same.
-Lesson lesson_of_file(const std::string& path);
+/// The lesson that a document states which is none of the program's: with the C++ of that one of `lessons`
+/// which its front matter has under `functions`. Throws the same.
+Lesson lesson_of(const document::Document& document, std::string_view name,
+                 const std::vector<const Lesson*>& lessons);
 
 /// `--sentence "the cat" --d-k 4` as options, of those with these keys. Throws attn::Error.
 Options options_of(std::string_view arguments, const std::vector<std::string_view>& keys);

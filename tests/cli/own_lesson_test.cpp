@@ -5,7 +5,10 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
 #include <string>
 
 #include "tests/cli/stored_runs.hpp"
@@ -80,6 +83,36 @@ TEST_CASE("the code of a lesson of one's own computes its tensors in NumPy") {
   const auto command = fmt::format("{} -B {} 2>&1", PYTHON_WITH_NUMPY, script);
   CHECK(std::system((command + " >" + lesson.beside("said.txt")).c_str()) == 0);
   CHECK_THAT(read_file(lesson.beside("said.txt")), Contains("8 steps agree"));
+}
+
+TEST_CASE("a copy of each lesson that is one document runs as the lesson does, and may be changed") {
+  const Folder folder;
+  const auto numbers_of = [](const std::string& arguments) {
+    std::map<std::string, nlohmann::json> numbers;
+    const auto trace = nlohmann::json::parse(output_of(arguments + " --format json"));
+    for (const auto& event : trace["events"])
+      if (event.contains("data")) numbers[event["id"]] = event["data"];
+    return numbers;
+  };
+  const auto names = run("lesson new x --from nothing").err;
+  std::istringstream valid(names.substr(names.find("valid: ") + 7));
+  std::size_t count = 0;
+  for (std::string name; std::getline(valid >> std::ws, name, ',');) {
+    name = name.substr(0, name.find('\n'));
+    INFO(name);
+    const auto file = folder.file("my-" + name + ".md");
+    output_of("lesson new " + file + " --from " + name);
+    const auto numbers = numbers_of("run " + file);
+    CHECK(!numbers.empty());
+    CHECK(numbers == numbers_of(name));
+    ++count;
+  }
+  CHECK(count >= 19);
+  const auto ring = folder.file("my-ring.md"), text = read_file(ring);
+  CHECK_THAT(text, Contains("example: run my-ring.md --causal") && Contains("functions: ring"));
+  std::ofstream(ring) << std::regex_replace(text, std::regex("functions: ring"), "functions: rnig");
+  CHECK_THAT(run("run " + ring).err, Contains("rnig is no lesson that is one document; did you mean ring?"));
+  CHECK_THAT(run("lesson check " + ring + " --from ring").err, Contains("lesson check does not use --from"));
 }
 
 TEST_CASE("a document in a folder of lessons is a lesson by its name") {

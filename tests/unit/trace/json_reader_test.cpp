@@ -15,7 +15,7 @@ using stored::elements_of;
 namespace {
 
 /// A trace with these events.
-std::string document(const std::string& events) {
+std::string trace_text(const std::string& events) {
   return R"({"schema":"attnlab.trace/1","lesson":"sdpa","title":"t","config":{"seed":42},"events":[)" +
          events + "]}";
 }
@@ -30,12 +30,12 @@ std::string json_refusal(const std::string& content) {
 }
 
 std::string refusal_of(const std::string& shape, const std::string& dtype, const std::string& data) {
-  return json_refusal(document(tensor(shape, dtype, data)));
+  return json_refusal(trace_text(tensor(shape, dtype, data)));
 }
 
 template <class T>
 std::vector<T> read(const std::string& shape, const std::string& dtype, const std::string& data) {
-  const TemporaryFile file(document(tensor(shape, dtype, data)));
+  const TemporaryFile file(trace_text(tensor(shape, dtype, data)));
   const auto trace = attn::open_trace(file.path());
   return elements_of<T>(*trace, "a", trace->find("a")->dtype);
 }
@@ -100,7 +100,7 @@ TEST_CASE("white space and numbers may be written as JSON allows") {
   CHECK(read<double>("[]", "float64", "7").front() == 7);
   CHECK(std::isnan(read<double>("[1]", "float64", R"(["NaN"])")[0]));
   CHECK(read<double>("[2,0]", "float64", "[[],[]]").empty());
-  const TemporaryFile file(" \n" + document("") + "\n ");
+  const TemporaryFile file(" \n" + trace_text("") + "\n ");
   CHECK(attn::open_trace(file.path())->tensors().empty());
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("texts and tensors larger than the reader's window are read") {
   std::string numbers = "0";
   for (int i = 1; i < 200'000; ++i) numbers += "," + std::to_string(i);
   const auto note = R"({"kind":"note","id":"n","note":")" + std::string(300'000, 'x') + "\"},";
-  const TemporaryFile file(document(note + tensor("[200000]", "int64", "[" + numbers + "]")));
+  const TemporaryFile file(trace_text(note + tensor("[200000]", "int64", "[" + numbers + "]")));
   const auto elements = elements_of<std::int64_t>(*attn::open_trace(file.path()), "a");
   REQUIRE(elements.size() == 200'000);
   bool counts = true;
@@ -175,9 +175,9 @@ TEST_CASE("a document that is no trace is refused") {
              StartsWith("its JSON has the name \"events\" twice"));
   CHECK_THAT(json_refusal(R"({"schema":"attnlab.trace/1","lesson":"a","title":"b","config":{},"events":{}})"),
              StartsWith("it has no config or no events"));
-  CHECK_THAT(json_refusal(document("") + "x"), StartsWith("it is no JSON from byte "));
-  CHECK_THAT(json_refusal(document("1")), StartsWith("its events have \"1\"; valid: objects"));
-  CHECK_THAT(json_refusal(document("{}")), StartsWith("event 1: its id is \"null\""));
+  CHECK_THAT(json_refusal(trace_text("") + "x"), StartsWith("it is no JSON from byte "));
+  CHECK_THAT(json_refusal(trace_text("1")), StartsWith("its events have \"1\"; valid: objects"));
+  CHECK_THAT(json_refusal(trace_text("{}")), StartsWith("event 1: its id is \"null\""));
 }
 
 TEST_CASE("a document may hold nothing but tensors by id") {
@@ -241,7 +241,7 @@ TEST_CASE("tensors by id that are none are refused") {
 }
 
 TEST_CASE("a document that is cut off anywhere is refused") {
-  const auto whole = document(tensor("[2]", "float64", "[1,2]"));
+  const auto whole = trace_text(tensor("[2]", "float64", "[1,2]"));
   REQUIRE(json_refusal(whole) == "no error");
   for (std::size_t length = 1; length < whole.size(); ++length) {
     INFO(whole.substr(0, length));
@@ -252,7 +252,7 @@ TEST_CASE("a document that is cut off anywhere is refused") {
 TEST_CASE("events that contradict themselves or each other are refused") {
   const auto refused = [](const std::string& event, const std::string& what) {
     INFO(event);
-    CHECK_THAT(json_refusal(document(event)), StartsWith(what));
+    CHECK_THAT(json_refusal(trace_text(event)), StartsWith(what));
   };
   const auto whole = tensor("[1]", "float64", "[1]");
   refused(whole + "," + whole, "a: it is there twice; valid: each id once");
@@ -275,7 +275,7 @@ TEST_CASE("events that contradict themselves or each other are refused") {
 }
 
 TEST_CASE("labels may differ from sample to sample of a batch") {
-  const TemporaryFile file(document(
+  const TemporaryFile file(trace_text(
       R"({"kind":"step","id":"a","shape":[2,1],"axes":["batch","key"],"labels":[null,[["x"],["y"]]],)"
       R"("dtype":"float64","data":[[1],[2]]})"));
   const auto trace = attn::open_trace(file.path());
