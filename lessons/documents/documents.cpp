@@ -28,22 +28,6 @@ namespace {
 constexpr std::size_t deepest = 8;
 constexpr std::string_view made_input = "input ";
 
-/// What is known of a formula of numbers, where `number_of` says what names are; none where it is not.
-std::optional<double> number_in(const formula::Expr& x,
-                                const std::function<std::optional<double>(const std::string&)>& number_of) {
-  if (x->op == formula::Op::number) return x->number;
-  if (x->op == formula::Op::name) return number_of(x->name);
-  const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
-  if (function == nullptr) return std::nullopt;
-  std::vector<double> numbers;
-  for (const auto& part : x->parts) {
-    const auto number = number_in(part, number_of);
-    if (x->name == "and" && number == 0.0) return 0.0;
-    if (number) numbers.push_back(*number);
-  }
-  return numbers.size() < x->parts.size() ? std::nullopt : std::optional(function->value(numbers.data()));
-}
-
 /// Formulas and inputs, as they stand in a document and its parts.
 class Declarations {
  public:
@@ -109,7 +93,9 @@ class Declarations {
 
   /// A number that follows from options, counters and what the front matter sets.
   std::optional<double> number(const formula::Expr& x, const Around& around, std::size_t depth = 0) const {
-    return number_in(x, [&](const std::string& name) -> std::optional<double> {
+    return formula::number_in(x, [&](const formula::Expr& part) -> std::optional<double> {
+      const auto& name = part->name;
+      if (part->op != formula::Op::name) return std::nullopt;
       if (const auto counter = around.counters.find(name); counter != around.counters.end())
         return counter->second;
       for (const auto& declared : all)
@@ -212,7 +198,9 @@ struct Choices {
   /// they always are; of the others it counts here whether a dimension or a second sentence is given, and
   /// whether there is a model. None where it depends on the run.
   std::optional<double> always(const formula::Expr& x) const {
-    return number_in(x, [this](const std::string& name) { return always(name); });
+    return formula::number_in(x, [this](const formula::Expr& part) {
+      return part->op == formula::Op::name ? always(part->name) : std::nullopt;
+    });
   }
 
   bool leave_out(const Declared& declared) const {

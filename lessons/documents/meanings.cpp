@@ -26,16 +26,7 @@ bool is_number(const formula::Expr& x, double number) {
 
 /// The number that a formula of numbers alone is.
 std::optional<double> constant(const formula::Expr& x) {
-  if (x->op == formula::Op::number) return x->number;
-  const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
-  if (function == nullptr) return std::nullopt;
-  std::vector<double> numbers;
-  for (const auto& part : x->parts) {
-    const auto number = constant(part);
-    if (!number) return std::nullopt;
-    numbers.push_back(*number);
-  }
-  return function->value(numbers.data());
+  return formula::number_in(x, [](const formula::Expr&) { return std::nullopt; });
 }
 
 /// x · 1 and x / 1 as x, and of `where` what is chosen whatever the run computes.
@@ -303,12 +294,11 @@ formula::Expr Meanings::counted(const formula::Expr& x, const Scope& scope) cons
 }
 
 double Meanings::number_of_run(const formula::Expr& x, const Scope& scope) const {
-  const std::function<formula::Expr(const formula::Expr&)> with_lengths = [&](const formula::Expr& part) {
-    const bool is_length = part->op == formula::Op::size || part->op == formula::Op::name;
-    if (!is_length || !sheet_.has_axis(part->name)) return formula::with_parts(part, with_lengths);
-    return formula::Expr(static_cast<double>(sheet_.size_of(part->name)));
+  const auto length = [this](const formula::Expr& part) -> std::optional<double> {
+    if (!sheet_.has_axis(part->name)) return std::nullopt;
+    return static_cast<double>(sheet_.size_of(part->name));
   };
-  if (const auto number = constant(with_lengths(settled(x, scope)))) return *number;
+  if (const auto number = formula::number_in(settled(x, scope), length)) return *number;
   throw formula::Error(x->at,
                        "this is not known before the run; valid: counters, options, lengths and names of the "
                        "front matter");

@@ -52,7 +52,7 @@ class StepMistakes {
       return sheet.find(settled(formula::name(tensor))->name) != nullptr;
     };
     const bool has_mask = has("mask"), projects = lesson.uses("d-model");
-    // Generate's rows that are cut into heads are its step Q.
+    // Where rows are cut into heads, those are a step of their own and not another name for Q.
     const bool has_split = has("Q_heads") && settled(formula::name("Q_heads"))->name.ends_with("Q_heads");
     for (const auto& [name, number] : std::initializer_list<std::pair<const char*, double>>{
              {"temperature", options.temperature},
@@ -218,24 +218,10 @@ class StepMistakes {
   /// The number that a condition is on these dimensions; none where it speaks of tensors, which may change,
   /// or of what is solved for later.
   std::optional<double> number_of(const formula::Expr& x) {
-    if (x->op == formula::Op::number) return x->number;
-    if (x->op == formula::Op::name || x->op == formula::Op::size) return meaning(x->name).number;
-    const auto* function = x->op == formula::Op::call ? formula::function_named(x->name) : nullptr;
-    if (function == nullptr) return std::nullopt;
-    std::vector<double> operands;
-    for (const auto& part : x->parts) {
-      const auto number = number_of(part);
-      if (!number) return std::nullopt;
-      operands.push_back(*number);
-    }
-    return function->value(operands.data());
+    return formula::number_in(x, [this](const formula::Expr& part) { return meaning(part->name).number; });
   }
 
-  bool may_hold(const formula::Expr& condition) {
-    if (condition->op == formula::Op::call && condition->name == "and")
-      return may_hold(condition->parts[0]) && may_hold(condition->parts[1]);
-    return number_of(condition).value_or(1.0) != 0.0;
-  }
+  bool may_hold(const formula::Expr& condition) { return number_of(condition).value_or(1.0) != 0.0; }
 
   bool holds(const MistakeFormula& mistake, const formula::Expr& condition) {
     const auto numbers = numbers_of(sheet().value(resolved(mistake, condition, {})));

@@ -163,6 +163,21 @@ std::optional<Stacked> stacked(const Expr& x) {
   return result.parts.empty() || !has_end ? std::nullopt : std::optional(std::move(result));
 }
 
+std::optional<double> number_in(const Expr& x,
+                                const std::function<std::optional<double>(const Expr&)>& number_of) {
+  if (x->op == Op::number) return x->number;
+  if (x->op == Op::name || x->op == Op::size) return number_of(x);
+  const auto* function = x->op == Op::call ? function_named(x->name) : nullptr;
+  if (function == nullptr) return std::nullopt;
+  std::vector<double> numbers;
+  for (const auto& part : x->parts) {
+    const auto number = number_in(part, number_of);
+    if (x->name == "and" && number == 0.0) return 0.0;
+    if (number) numbers.push_back(*number);
+  }
+  return numbers.size() < x->parts.size() ? std::nullopt : std::optional(function->value(numbers.data()));
+}
+
 bool is_truth(const Expr& x) {
   if (x->op != Op::call) return false;
   const auto* function = function_named(x->name);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,5 +65,10 @@ std::optional<Stacked> stacked(const Expr& x);
 
 /// Whether the value is true or false.
 bool is_truth(const Expr& x);
+
+/// The number that a formula is, where `number_of` says what its names and lengths are; none where it does
+/// not. What is `and` a falsehood is false, whatever else is in it.
+std::optional<double> number_in(const Expr& x,
+                                const std::function<std::optional<double>(const Expr&)>& number_of);
 
 }  // namespace formula
