@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "lab/output.hpp"
 #include "lab/screen.hpp"
-#include "trace/diff/text_page.hpp"
 
 namespace lab {
 
@@ -42,11 +42,10 @@ std::string pager_command() {
 /// Whether the text leaves the last row of the screen free, which the shell's next prompt takes.
 bool fits(std::string_view text, const Screen& screen) {
   std::size_t rows = 0;
-  std::string storage;
   while (!text.empty() && rows < screen.rows) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const auto width = attn::display_width(attn::without_decoration(line, storage));
+    const auto width = attn::display_width(attn::without_colours(line));
     rows += std::max<std::size_t>(1, (width + screen.columns - 1) / screen.columns);
   }
   return rows < screen.rows;

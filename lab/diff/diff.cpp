@@ -15,7 +15,6 @@
 #include "trace/diagnosis/names.hpp"
 #include "trace/diagnosis/strided.hpp"
 #include "trace/diff/report.hpp"
-#include "trace/diff/text_page.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace lab {
@@ -42,20 +41,11 @@ DiffReport report_of(const Diff& diff, const DiffNames& names, const Comparison&
           diff.verdict() != attn::Verdict::different};
 }
 
-/// Whether a printed trace shows only some steps.
-bool is_of_some_steps(const std::string& text) {
-  std::string storage;
-  for (const auto& section : attn::parse_text_page(attn::without_decoration(text, storage)))
-    for (const auto& option : section.options)
-      if (option.first == "steps") return true;
-  return false;
-}
-
 /// A trace of some steps does not name the shapes of the others. So where the expected one has all steps, so
 /// has the run, and what is not asked for is left out of both.
 DiffReport compare_with_text(RunLesson run, const std::string& expected, const DiffNames& names) {
   auto settings = settings_of(run.comparison);
-  if (!is_of_some_steps(expected)) settings.only = std::exchange(run.presentation.steps, {});
+  if (!attn::is_of_some_steps(expected)) settings.only = std::exchange(run.presentation.steps, {});
   run.presentation.format = Format::text;
   run.presentation.color = Color::never;
   run.presentation.width = run.presentation.width.value_or(attn::TextStyle{}.width);

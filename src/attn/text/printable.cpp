@@ -40,4 +40,15 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string without_colours(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 2) == "\x1b[")
+      i = std::min(text.find_first_not_of("0123456789;", i + 2), text.size());
+    else if (text[i] != '\r')
+      plain += text[i];
+  }
+  return plain;
+}
+
 }  // namespace attn

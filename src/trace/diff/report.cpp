@@ -11,7 +11,6 @@
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "page/text/table.hpp"
-#include "trace/diff/text_page.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -214,21 +213,9 @@ std::string lines_text(std::size_t a, std::size_t b, const DiffNames& names) {
   return "line " + in_both(fmt::format("{}", a), fmt::format("{}", b), names);
 }
 
-/// "line 57, row `sat`, column `The`".
-std::string name_of(const TextPlace& place, const DiffNames& names) {
-  auto text = lines_text(place.line_a, place.line_b, names);
-  if (!place.row.empty()) text += fmt::format(", row `{}`", place.row);
-  if (!place.column.empty()) text += fmt::format(", column `{}`", place.column);
-  return text;
-}
-
 /// `scores`, or “The idea” for what is no input or step.
 std::string short_name(const TextSectionDiff& section) {
   return section.is_step ? section.name : "“" + shorten(section.name, longest_name) + "”";
-}
-
-std::string full_name(const TextSectionDiff& section) {
-  return (section.lesson.empty() ? "" : section.lesson + ": ") + short_name(section);
 }
 
 std::string both_lines(const TextPlace& place, const DiffNames& names) {
@@ -249,10 +236,11 @@ std::string word_text(const std::string& word) {
 
 std::string first_sentence(const TextSectionDiff& section, const DiffNames& names) {
   if (!section.is_in_both())
-    return format_paragraph(fmt::format("{} is the first to differ: {}", full_name(section),
+    return format_paragraph(fmt::format("{} is the first to differ: {}", short_name(section),
                                         lines_text(section.line_a, section.line_b, names)));
   const auto& place = *section.first;
-  auto text = fmt::format("{} differs first at {}", full_name(section), name_of(place, names));
+  auto text = fmt::format("{} differs first at {}", short_name(section),
+                          lines_text(place.line_a, place.line_b, names));
   if (place.line_a > 0 && place.line_b > 0)
     text += ": " + in_both(word_text(place.word_a), word_text(place.word_b), names);
   return format_paragraph(text) + both_lines(place, names);
@@ -265,7 +253,7 @@ std::string within_tolerance_sentence(const TextDiff& diff, const DiffNames& nam
       farthest = &section;
   return fmt::format("equal within tolerance; the largest difference is {} in {} at {}\n",
                      format_error(farthest->max_absolute), short_name(*farthest),
-                     name_of(*farthest->farthest, names));
+                     lines_text(farthest->farthest->line_a, farthest->farthest->line_b, names));
 }
 
 std::vector<std::string> row_of(const TextSectionDiff& section, const DiffNames& names) {
@@ -405,15 +393,18 @@ std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names) {
   for (const auto* a : theirs)
     for (auto b = ours.rbegin(); b != ours.rend(); ++b)  // a result before what it came from
       if (a->shape == (*b)->shape && a->kind.value_or(Kind::step) == (*b)->kind.value_or(Kind::step))
-        return text +
-               format_paragraph(fmt::format("If {0} in {1} is {2}: --rename {0}={2}.", a->id,
-                                            a_is_of_program ? names.a : names.b, (*b)->id));
+        return text + format_paragraph(fmt::format("If {0} in {1} is {2}: --rename {0}={2}.", a->id,
+                                                   a_is_of_program ? names.a : names.b, (*b)->id));
   return text + "--rename FROM=TO compares an id with one of another name.\n";
 }
 
 std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all) {
-  std::vector<std::string> parts = {format_options(diff.options, names)};
-  if (diff.first() != nullptr) parts.push_back(first_sentence(*diff.first(), names));
+  std::vector<std::string> parts;
+  const auto is_told = [&](const TextSectionDiff& section) {
+    return &section == diff.first() || (section.is_header && section.first);
+  };
+  for (const auto& section : diff.sections)
+    if (is_told(section)) parts.push_back(first_sentence(section, names));
   if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
   parts.push_back(format_table(diff, names, all));
   std::erase(parts, "");

@@ -114,9 +114,7 @@ std::string_view difference_of(const TextSectionDiff& diff) {
 }
 
 Json start_of(const TextSectionDiff& diff) {
-  Json entry = {{diff.is_step ? "id" : "heading", diff.name}, {"difference", difference_of(diff)}};
-  if (!diff.lesson.empty()) entry["lesson"] = diff.lesson;
-  return entry;
+  return {{diff.is_step ? "id" : "heading", diff.name}, {"difference", difference_of(diff)}};
 }
 
 Json section_json(const TextSectionDiff& diff) {
@@ -141,8 +139,6 @@ Json first_json(const TextDiff& diff) {
   if (!first->first) return entry;
   entry["text"] = sides(text_or_null(place.text_a), text_or_null(place.text_b));
   entry["word"] = sides(text_or_null(place.word_a), text_or_null(place.word_b));
-  entry["row"] = text_or_null(place.row);
-  entry["column"] = text_or_null(place.column);
   return entry;
 }
 
@@ -173,7 +169,6 @@ std::string diff_as_json(const TraceDiff& diff, bool all) {
 
 std::string diff_as_json(const TextDiff& diff, bool all) {
   Json document = {{"schema", "attnlab.diff/1"}, {"of", "text"}, {"status", name_of(diff.verdict())}};
-  document["options"] = options_json(diff.options);
   document["claims_of_b_hold"] = diff.claims_of_b_hold;
   document["first"] = first_json(diff);
   document["sections"] = Json::array();

@@ -1,7 +1,6 @@
 #include "trace/diff/text_diff.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,163 +8,243 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/printable.hpp"
 #include "trace/diff/alignment.hpp"
-#include "trace/diff/text_page.hpp"
 #include "trace/filter.hpp"
+#include "trace/number.hpp"
 
 namespace attn {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t page_indent = 2;
+
+using Words = std::vector<std::string>;
+
+struct Line {
+  std::size_t number = 0;  // from 1 on
+  std::string_view text{};
+  Words words{};
+};
+
+/// The lines under a heading that are not blank.
+struct Section {
+  std::string name{};
+  bool is_step = false, is_header = false;
+  bool is_counted = false;  // the heading begins with the number that the step has by counting
+  std::vector<Line> lines{};
+};
+
+Words words_of(std::string_view line) {
+  constexpr std::string_view blanks = " \t";
+  Words words;
+  for (auto start = line.find_first_not_of(blanks); start != line.npos;) {
+    const auto end = std::min(line.find_first_of(blanks, start), line.size());
+    words.emplace_back(line.substr(start, end - start));
+    start = line.find_first_not_of(blanks, end);
+  }
+  return words;
+}
+
+std::string beginning_of(std::string_view text) {
+  constexpr std::size_t longest = 1000;
+  if (text.size() <= longest) return std::string(text);
+  auto end = longest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+/// "temperature=1/weights:": an id with an equals sign has a colon before its formula.
+bool is_id_with_colon(const std::string& word) {
+  return word.ends_with(':') && word.find('=') != word.npos;
+}
+
+std::string id_in(const std::string& word) {
+  return word.substr(0, word.size() - (is_id_with_colon(word) ? 1 : 0));
+}
+
+/// The id of a heading `3  weights = softmax(scaled)`, which begins with a number.
+std::string numbered_id(const Line& line) {
+  const auto& words = line.words;
+  const bool is_numbered = indent_of(line.text) == 0 && words.size() > 1 &&
+                           words[0].find_first_not_of("0123456789") == std::string::npos &&
+                           line.text.find(words[1], words[0].size()) == words[0].size() + page_indent;
+  return is_numbered ? id_in(words[1]) : "";
+}
+
+/// The first id of a line `  K = X W_K [6×8], mask [6×6]`, which names steps that an earlier lesson taught.
+std::string short_id(const Line& line) {
+  const auto& words = line.words;
+  if (indent_of(line.text) != page_indent || words.size() < 2) return "";
+  const bool is_defined = words[1] == "=" || words[1].starts_with('[') || is_id_with_colon(words[0]);
+  const bool is_next =
+      line.text.find(words[1], page_indent + words[0].size()) == page_indent + words[0].size() + 1;
+  return is_next && is_defined ? id_in(words[0]) : "";
+}
+
+/// Whether a lesson's title comes first, with a rule or with options below it.
+bool is_header(const std::vector<Line>& lines) {
+  const std::size_t title = lines.front().words.front() == "$" ? 1 : 0;
+  if (lines.size() < title + 2) return false;
+  const auto& [number, text, words] = lines[title + 1];
+  const bool has_options = indent_of(text) == page_indent && words.front().find('=') != std::string::npos;
+  return words.front().starts_with("──") ||
+         (has_options && indent_of(lines[title].text) == 0 && lines[title].text.find(": ") != text.npos);
+}
+
+/// Everything below a heading is indented, and has no blank line before it or is more than a short step.
+std::vector<Section> sections_of(std::string_view text) {
+  std::vector<Section> sections;
+  bool is_after_blank = true;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    Line line{number, text.substr(0, text.find('\n'))};
+    text.remove_prefix(std::min(line.text.size() + 1, text.size()));
+    line.words = words_of(line.text);
+    const bool is_blank = line.words.empty();
+    const bool may_start = indent_of(line.text) < page_indent || !short_id(line).empty();
+    if (!is_blank && (sections.empty() || (is_after_blank && may_start))) sections.emplace_back();
+    if (!is_blank) sections.back().lines.push_back(std::move(line));
+    is_after_blank = is_blank;
+  }
+  std::size_t steps = 0;
+  for (auto& section : sections) {
+    auto& heading = section.lines.front();
+    const auto numbered = numbered_id(heading), id = numbered.empty() ? short_id(heading) : numbered;
+    section.is_step = !id.empty();
+    section.name = section.is_step ? id : beginning_of(heading.text);
+    section.is_header = is_header(section.lines);
+    if (section.is_header) steps = 0;
+    section.is_counted = !numbered.empty() && heading.words[0] == std::to_string(++steps);
+  }
+  return sections;
+}
+
+/// A number in a word: `0.5`, `exp(−0.0892)`, `0.6650.`.
+struct PrintedNumber {
+  std::string_view before{}, after{};
+  double value = 0.0;
+};
+
+/// The number of a word that says nothing else but where it stands in an expression or a sentence.
+std::optional<PrintedNumber> printed_number(std::string_view word) {
+  constexpr std::string_view minus = "−";
+  const auto start = word.find_last_of('(') + 1, end = word.find_last_not_of("),.") + 1;
+  if (end <= start) return std::nullopt;
+  std::string text(word.substr(start, end - start));
+  if (text.starts_with(minus)) text.replace(0, minus.size(), "-");
+  const auto number = number_in(text);
+  return number ? std::optional(PrintedNumber{word.substr(0, start), word.substr(end), *number})
+                : std::nullopt;
+}
+
+/// What stands beside what: in order where there is as much of it, which is the usual thing.
+std::vector<Pair> pairs_of(const Words& a, const Words& b) {
+  if (a.size() != b.size()) return align(a, b, Unequal::paired);
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < a.size(); ++i) pairs.push_back({i, i});
+  return pairs;
+}
 
 /// Compares one section with the same one of the other text.
 class SectionComparison {
  public:
-  SectionComparison(const TextSection& a, const TextSection& b, const Tolerance& tolerance)
-      : a_(a), b_(b), tolerance_(tolerance) {
-    diff_.lesson = a.lesson;
-    diff_.name = a.name;
-    diff_.is_step = !a.id.empty();
-    diff_.line_a = a.lines.front().number;
-    diff_.line_b = b.lines.front().number;
+  SectionComparison(const Section* a, const Section* b, const Tolerance& tolerance) : tolerance_(tolerance) {
+    const auto& one = a != nullptr ? *a : *b;
+    diff_ = {.name = one.name, .is_step = one.is_step, .is_header = one.is_header};
+    if (a != nullptr) diff_.line_a = a->lines.front().number;
+    if (b != nullptr) diff_.line_b = b->lines.front().number;
+    if (!diff_.is_in_both()) return;
+    const auto is_same = [](const Line& x, const Line& y) { return x.text == y.text; };
+    if (std::equal(a->lines.begin(), a->lines.end(), b->lines.begin(), b->lines.end(), is_same)) return;
+    for (const auto& [in_a, in_b] : pairs_of(keys_of(*a), keys_of(*b)))
+      compare(in_a ? &a->lines[*in_a] : nullptr, in_b ? &b->lines[*in_b] : nullptr);
   }
 
-  TextSectionDiff run() {
-    const auto is_same = [](const TextLine& a, const TextLine& b) { return a.text == b.text; };
-    if (std::equal(a_.lines.begin(), a_.lines.end(), b_.lines.begin(), b_.lines.end(), is_same))
-      return std::move(diff_);
-    for (const auto& [in_a, in_b] : pairs()) {
-      if (in_a && in_b) {
-        compare_lines(*in_a, *in_b);
-      } else {
-        add_line(in_a, in_b);
-      }
-    }
-    return std::move(diff_);
-  }
+  TextSectionDiff diff() { return std::move(diff_); }
 
  private:
-  /// Lines beside lines: in order where there are as many of them, which is the usual thing.
-  std::vector<Pair> pairs() const {
-    if (a_.lines.size() != b_.lines.size()) return align(keys_of(a_), keys_of(b_), Unequal::paired);
-    std::vector<Pair> pairs;
-    for (std::size_t i = 0; i < a_.lines.size(); ++i) pairs.push_back({i, i});
-    return pairs;
-  }
-
   /// The lines word for word.
-  static std::vector<std::string> keys_of(const TextSection& section) {
-    std::vector<std::string> keys;
-    for (const auto& line : section.lines)
-      keys.push_back(fmt::format("{}", fmt::join(words_of(line.text), " ")));
+  static Words keys_of(const Section& section) {
+    Words keys;
+    for (const auto& line : section.lines) keys.push_back(fmt::format("{}", fmt::join(line.words, " ")));
     return keys;
   }
 
-  void compare_lines(std::size_t in_a, std::size_t in_b) {
-    const auto words_a = words_of(a_.lines[in_a].text), words_b = words_of(b_.lines[in_b].text);
-    const bool is_heading = in_a == 0 && in_b == 0;
-    const bool skips_number = is_heading && a_.is_numbered_in_order && b_.is_numbered_in_order;
-    for (std::size_t i = skips_number ? 1 : 0; i < std::max(words_a.size(), words_b.size()); ++i)
-      compare_words(in_a, in_b, i < words_a.size() ? words_a[i] : "", i < words_b.size() ? words_b[i] : "");
+  void compare(const Line* a, const Line* b) {
+    TextPlace place;
+    if (a != nullptr) place.line_a = a->number, place.text_a = beginning_of(a->text);
+    if (b != nullptr) place.line_b = b->number, place.text_b = beginning_of(b->text);
+    if (a != nullptr && b != nullptr) {
+      for (const auto& [in_a, in_b] : pairs_of(a->words, b->words))
+        compare(place, in_a ? a->words[*in_a] : "", in_b ? b->words[*in_b] : "");
+    } else {
+      diff_.words += (a != nullptr ? a : b)->words.size();
+      if (!diff_.first) diff_.first = place;
+    }
   }
 
-  void compare_words(std::size_t in_a, std::size_t in_b, std::string_view a, std::string_view b) {
+  void compare(TextPlace& place, const std::string& a, const std::string& b) {
     const auto number_a = printed_number(a), number_b = printed_number(b);
     const bool are_numbers =
         number_a && number_b && number_a->before == number_b->before && number_a->after == number_b->after;
     if (are_numbers) ++diff_.numbers;
     if (a == b) return;
-    const auto place = [&] { return place_of(in_a, in_b, a, b); };
-    if (are_numbers) return add_unequal(number_a->value, number_b->value, place);
-    ++diff_.words;
-    if (!diff_.first) diff_.first = place();
+    place.word_a = beginning_of(a);
+    place.word_b = beginning_of(b);
+    const bool is_allowed = are_numbers && add_unequal(number_a->value, number_b->value, place);
+    if (!are_numbers) ++diff_.words;
+    if (!is_allowed && !diff_.first) diff_.first = place;
   }
 
-  /// A line that only one of them has.
-  void add_line(std::optional<std::size_t> in_a, std::optional<std::size_t> in_b) {
-    const auto& line = in_a ? a_.lines[*in_a] : b_.lines[*in_b];
-    diff_.words += words_of(line.text).size();
-    if (diff_.first) return;
-    diff_.first = TextPlace{};
-    (in_a ? diff_.first->line_a : diff_.first->line_b) = line.number;
-    (in_a ? diff_.first->text_a : diff_.first->text_b) = beginning_of(line.text);
-  }
-
-  template <class Place>
-  void add_unequal(double a, double b, Place place) {
+  /// Whether the tolerance accepts it.
+  bool add_unequal(double a, double b, const TextPlace& place) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
     const double difference = std::abs(a - b), size = std::abs(b);
     const double absolute = std::isnan(difference) ? infinity : difference;
     const double relative = absolute == infinity ? infinity : size > 0.0 ? absolute / size : 0.0;
-    if (!diff_.farthest || absolute > diff_.max_absolute) diff_.farthest = place();
+    if (!diff_.farthest || absolute > diff_.max_absolute) diff_.farthest = place;
     diff_.max_absolute = std::max(diff_.max_absolute, absolute);
     diff_.max_relative = std::max(diff_.max_relative, relative);
     ++diff_.unequal;
     const bool is_exact = tolerance_.absolute == 0.0 && tolerance_.relative == 0.0;
-    if (!is_exact && tolerance_.accepts(a, b)) return;
-    ++diff_.beyond;
-    if (!diff_.first) diff_.first = place();
+    const bool is_accepted = !is_exact && tolerance_.accepts(a, b);
+    if (!is_accepted) ++diff_.beyond;
+    return is_accepted;
   }
 
-  TextPlace place_of(std::size_t in_a, std::size_t in_b, std::string_view word_a,
-                     std::string_view word_b) const {
-    const auto& line_a = a_.lines[in_a];
-    const auto& line_b = b_.lines[in_b];
-    TextPlace place{.line_a = line_a.number,
-                    .line_b = line_b.number,
-                    .text_a = beginning_of(line_a.text),
-                    .text_b = beginning_of(line_b.text),
-                    .word_a = beginning_of(word_a),
-                    .word_b = beginning_of(word_b)};
-    auto labels = table_labels_of(a_, in_a, word_a);
-    place.row = std::move(labels.row);
-    place.column = std::move(labels.column);
-    return place;
-  }
-
-  const TextSection& a_;
-  const TextSection& b_;
   Tolerance tolerance_;
   TextSectionDiff diff_;
 };
 
-bool is_one_of(const TextSection& section, const std::vector<std::string>& wanted) {
-  return !section.id.empty() && is_selected(section.id, wanted);
+/// Leaves what the settings ask for.
+void select(std::vector<Section>& sections, const DiffSettings& settings) {
+  std::erase_if(sections, [&](const Section& section) {
+    if (section.is_header) return settings.ignores_config;
+    return !settings.only.empty() && !(section.is_step && is_selected(section.name, settings.only));
+  });
 }
 
 /// A page shows some of a run's steps: what neither has cannot be compared.
-void require_any(const std::vector<TextSection>& sections, const std::string& wanted) {
-  const auto is_wanted = [&](const auto& section) { return is_one_of(section, {wanted}); };
+void require_any(const std::vector<Section>& sections, const std::string& wanted) {
+  const auto is_wanted = [&](const Section& one) { return one.is_step && is_selected(one.name, {wanted}); };
   if (std::none_of(sections.begin(), sections.end(), is_wanted))
     throw Error(
         fmt::format("--steps {}: the expected page does not show it; valid: a page of --all", wanted));
 }
 
-void select(std::vector<TextSection>& sections, const std::vector<std::string>& wanted) {
-  std::erase_if(sections,
-                [&](const auto& section) { return !section.is_header && !is_one_of(section, wanted); });
-}
-
-std::vector<std::string> keys_of(const std::vector<TextSection>& sections) {
-  std::vector<std::string> keys;
-  for (const auto& section : sections) keys.push_back(section.key());
-  return keys;
-}
-
-TextSectionDiff in_one(const TextSection& section, bool is_in_a) {
-  TextSectionDiff diff{.lesson = section.lesson, .name = section.name, .is_step = !section.id.empty()};
-  (is_in_a ? diff.line_a : diff.line_b) = section.lines.front().number;
-  return diff;
-}
-
-/// A tour says the same option in each of its headers.
-void add_new(std::vector<OptionDiff>& options, std::vector<OptionDiff> more) {
-  for (auto& option : more) {
-    const bool is_known = std::any_of(options.begin(), options.end(), [&](const auto& known) {
-      return known.name == option.name && known.a == option.a && known.b == option.b;
-    });
-    if (!is_known) options.push_back(std::move(option));
+/// A name, and the lesson's before it: a tour has several of the same.
+Words keys_of(const std::vector<Section>& sections) {
+  Words keys;
+  std::string lesson;
+  for (const auto& section : sections) {
+    if (section.is_header) lesson = section.name;
+    keys.push_back(lesson + '\n' + section.name);
   }
+  return keys;
 }
 
 }  // namespace
@@ -176,49 +255,50 @@ Verdict TextSectionDiff::verdict() const {
 }
 
 Verdict TextDiff::verdict() const {
-  const bool is_decided = std::any_of(options.begin(), options.end(), [&](const auto& option) {
-    return !has_tolerance || option.is_decisive(true);
-  });
-  if (is_decided || !claims_of_b_hold) return Verdict::different;
-  auto verdict = Verdict::equal;
+  auto verdict = claims_of_b_hold ? Verdict::equal : Verdict::different;
   for (const auto& section : sections) verdict = std::max(verdict, section.verdict());
   return verdict;
 }
 
 const TextSectionDiff* TextDiff::first() const {
-  const auto found = std::find_if(sections.begin(), sections.end(), [](const auto& section) {
-    return section.verdict() == Verdict::different;
-  });
-  return found == sections.end() ? nullptr : &*found;
+  const TextSectionDiff* header = nullptr;
+  for (const auto& section : sections) {
+    if (section.verdict() != Verdict::different) continue;
+    if (!section.is_header) return &section;
+    if (header == nullptr) header = &section;
+  }
+  return header;
 }
 
 TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings) {
   if (!settings.renames.empty())
     throw Error("--rename is for data, not for printed traces; valid: two of JSON, npz and safetensors");
-  std::string storage_a, storage_b;
-  auto from_a = parse_text_page(without_decoration(a, storage_a));
-  auto from_b = parse_text_page(without_decoration(b, storage_b));
-  if (!settings.only.empty()) {
-    for (const auto& wanted : settings.only) require_any(from_a, wanted);
-    select(from_a, settings.only);
-    select(from_b, settings.only);
-  }
-  const auto pairs = align(keys_of(from_a), keys_of(from_b), Unequal::apart);
+  const auto plain_a = without_colours(a), plain_b = without_colours(b);
+  auto from_a = sections_of(plain_a), from_b = sections_of(plain_b);
+  for (const auto& wanted : settings.only) require_any(from_a, wanted);
+  select(from_a, settings);
+  select(from_b, settings);
   TextDiff diff;
-  diff.has_tolerance = settings.absolute || settings.relative;
-  diff.sections.reserve(pairs.size());
-  for (const auto& [in_a, in_b] : pairs) {
-    if (!in_a || !in_b) {
-      if (settings.only_common) continue;
-      diff.sections.push_back(in_one(in_a ? from_a[*in_a] : from_b[*in_b], in_a.has_value()));
-      continue;
-    }
-    if (!settings.ignores_config)
-      add_new(diff.options, compare_options(from_a[*in_a].options, from_b[*in_b].options));
-    diff.sections.push_back(
-        SectionComparison(from_a[*in_a], from_b[*in_b], tolerance_of(settings, {})).run());
+  for (const auto& [in_a, in_b] : align(keys_of(from_a), keys_of(from_b), Unequal::apart)) {
+    auto *const one = in_a ? &from_a[*in_a] : nullptr, *const other = in_b ? &from_b[*in_b] : nullptr;
+    const bool are_both = one != nullptr && other != nullptr;
+    if (!are_both && settings.only_common) continue;
+    if (are_both && one->is_counted && other->is_counted)
+      for (auto* section : {one, other}) section->lines[0].words.erase(section->lines[0].words.begin());
+    diff.sections.push_back(SectionComparison(one, other, tolerance_of(settings, {})).diff());
   }
   return diff;
+}
+
+bool is_of_some_steps(std::string_view text) {
+  const auto plain = without_colours(text);
+  const auto sections = sections_of(plain);
+  return std::any_of(sections.begin(), sections.end(), [](const Section& section) {
+    return section.is_header && std::any_of(section.lines.begin(), section.lines.end(), [](const Line& line) {
+             return std::any_of(line.words.begin(), line.words.end(),
+                                [](const auto& word) { return word.starts_with("steps="); });
+           });
+  });
 }
 
 }  // namespace attn

@@ -15,17 +15,16 @@ struct TextPlace {
   std::size_t line_b = 0;
   std::string text_a{};  ///< the lines
   std::string text_b{};
-  std::string word_a{};  ///< the words in them; both are empty where only one has the line
+  std::string word_a{};  ///< the words in them; empty where only the other one has the word or the line
   std::string word_b{};
-  std::string row{};  ///< labels of a number in a table, as far as they can be told
-  std::string column{};
 };
 
-/// How an input, a step, a note… of a printed trace differs from the same one of the other.
+/// How the lines under one heading of a printed trace differ from those of the other: an input or a step, a
+/// note, the claims.
 struct TextSectionDiff {
-  std::string lesson{};
   std::string name{};      ///< the id of an input or step, the heading of all others
   bool is_step = false;    ///< whether it is an input or step
+  bool is_header = false;  ///< the lesson's title and its options
   std::size_t line_a = 0;  ///< of the heading, from 1 on; 0 where A lacks the section
   std::size_t line_b = 0;
   std::size_t numbers = 0;  ///< pairs of numbers; 0 where both print the same
@@ -43,24 +42,25 @@ struct TextSectionDiff {
 
 /// How two printed traces differ.
 struct TextDiff {
-  std::vector<OptionDiff> options{};
   std::vector<TextSectionDiff> sections{};  ///< in the order of reading both side by side
   bool claims_of_b_hold = true;             ///< where B is a run
-  bool has_tolerance = false;               ///< without one every option is decisive
 
   /// The worst of all. Claims that do not hold are a difference.
   Verdict verdict() const;
 
-  /// The first section that differs; null where none does.
+  /// The first section that differs, a header only where nothing else does; null where none does.
   const TextSectionDiff* first() const;
 };
 
 /// Compares two printed traces word for word, and number by number with the tolerance of the settings, which
 /// is none by default: a text is the same on every machine. Blanks, blank lines and colours do not count. A
 /// step that only one has leaves the others, whose numbers it shifts, as they are; apart from that order
-/// counts. With `only` in the settings the inputs and steps of those ids are compared, and nothing else; with
-/// `only_common` what both have. Throws Error where A has none of those ids, and for `renames`: formulas
-/// name the ids, too.
+/// counts. With `only` in the settings the inputs and steps of those ids are compared, and the options; with
+/// `only_common` what both have; with `ignores_config` the headers are left out. Throws Error where A has
+/// none of those ids, and for `renames`: formulas name the ids, too.
 TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings = {});
+
+/// Whether the header of a printed trace says that it has some of the steps alone.
+bool is_of_some_steps(std::string_view text);
 
 }  // namespace attn

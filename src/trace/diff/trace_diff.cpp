@@ -11,7 +11,6 @@
 #include <unordered_map>
 
 #include "attn/error.hpp"
-#include "trace/diff/text_page.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/values.hpp"
 #include "trace/number.hpp"
