@@ -364,11 +364,11 @@ void claim_first_gradient(DocumentRun& run) {
   const auto refuse = [&](const std::string& why) {
     bench.trace.note("first-gradient", "The first gradient is not checked", why);
   };
-  Gradients gradients(bench);
+  Gradients gradients;
   std::vector<Numbers> found;
   for (const auto& name : parameters) {
     found.push_back(numbers_of(run.sheet().tensor("first_step/" + formula::gradient_name(name))));
-    gradients.keep(name, {found.back().begin(), found.back().end()});
+    gradients.push_back({name, {found.back().begin(), found.back().end()}});
   }
   const double norm = norm_of(found);
   if (norm == 0.0)
@@ -378,10 +378,9 @@ void claim_first_gradient(DocumentRun& run) {
     return refuse(
         "With parameters as large as these the probability of a right symbol is 0 in float64, or so small "
         "that digits are lost, or no number at all: its −log says little.");
-  const auto check = check_by_moving(bench,
-                                     {.curved = {"first_step/scaled", "first_step/logits"},
-                                      .formulas = formulas_again(run.sheet(), "first_step/loss")},
-                                     gradients);
+  const auto check = check_by_moving(
+      bench, run.sheet(), {.curved = {"first_step/scaled", "first_step/logits"}, .loss = "first_step/loss"},
+      gradients);
   double deviation = 0.0, allowed = 0.0;
   for (const auto& one : check.deviations) {
     deviation = attn::maximum({deviation, one.deviation / norm});

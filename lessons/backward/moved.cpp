@@ -50,7 +50,11 @@ formula::Expr with_moves(const formula::Expr& x, const std::set<std::string>& ch
   return formula::Expr(std::move(node));
 }
 
-}  // namespace
+/// A tensor, an input or a step, by its id, and how far each of its numbers is moved.
+struct Move {
+  std::string id{};
+  std::vector<double> change{};
+};
 
 /// Formulas that lead to a loss, computed again from the tensor that is moved.
 class FormulasAgain {
@@ -84,7 +88,8 @@ class FormulasAgain {
         std::any_of(turns_.begin(), turns_.end(), [&](const Turn& turn) { return has_any(turn, is_moved); });
     if (!is_step && !move.id.empty()) {
       auto moved = formula::owned_alone(at_start_.tensor(move.id));
-      move.apply(elements_of(moved));
+      std::transform(move.change.begin(), move.change.end(), elements_of(moved), elements_of(moved),
+                     std::plus<>());
       now_.set(move.id, std::move(moved));
     }
     const auto& again = following(move.id);
@@ -216,11 +221,10 @@ class FormulasAgain {
   std::map<std::string, std::vector<const Turn*>> following_;  ///< by what is moved
 };
 
-namespace {
-
 class Mover {
  public:
-  Mover(const Workbench& bench, const ForwardPass& forward) : bench_(bench), forward_(forward) {
+  Mover(const formula::Sheet& sheet, const ForwardPass& forward)
+      : forward_(forward), formulas_(sheet, forward.loss) {
     at_start_ = run({});
     for (const auto& [id, numbers] : at_start_.steps) {
       const double largest = largest_of(numbers);
@@ -232,15 +236,13 @@ class Mover {
 
   double cost() const { return at_start_.elements; }
 
-  /// Runs the pass for each number of the tensor, moved by the h that fitted last, where that can be done at
-  /// once.
+  /// Runs the pass for each number of the tensor, moved by the h that fitted last, many at once.
   void run_for_each(const std::string& id) {
-    if (!forward_.formulas) return;
     auto watched = forward_.curved;
     watched.insert(watched.end(), forward_.of_its_size.begin(), forward_.of_its_size.end());
     watched.insert(watched.end(), forward_.with_corner.begin(), forward_.with_corner.end());
     known_ = {id, h_, {}};
-    forward_.formulas->each(id, h_, watched, [&](std::size_t place, bool down, const Outcome& outcome) {
+    formulas_.each(id, h_, watched, [&](std::size_t place, bool down, const Outcome& outcome) {
       known_.tries.resize(place + 1);
       (down ? known_.tries[place].down : known_.tries[place].up) = tried(outcome);
     });
@@ -301,7 +303,7 @@ class Mover {
     return {outcome.loss, largest_move(outcome), turns_a_corner(outcome)};
   }
 
-  Try tried(const std::string& id, const std::vector<double>& direction, double h) const {
+  Try tried(const std::string& id, const std::vector<double>& direction, double h) {
     if (place_ && known_.id == id && known_.h == std::abs(h))
       return h < 0.0 ? known_.tries[*place_].down : known_.tries[*place_].up;
     return tried(run(moved(id, direction, h)));
@@ -322,7 +324,7 @@ class Mover {
     return {id, std::move(change)};
   }
 
-  Outcome run(const Move& move) const {
+  Outcome run(const Move& move) {
     constexpr double as_many_elements = 1000.0;  // a step costs as much as these, besides its elements
     Outcome outcome;
     const auto see = [&](const std::string& id, const double* elements, std::size_t count,
@@ -332,16 +334,7 @@ class Mover {
           contains(forward_.with_corner, id))
         outcome.steps[id].assign(elements, elements + count);
     };
-    if (forward_.formulas) {
-      outcome.loss = (*forward_.formulas)(move, see);
-      return outcome;
-    }
-    auto mute =
-        bench_.mute(attn::replacing([&](const std::string& id, const attn::Shape& shape, double* elements) {
-          if (id == move.id) move.apply(elements);
-          see(id, elements, attn::element_count(shape), 1);
-        }));
-    outcome.loss = forward_.loss(mute, move);
+    outcome.loss = formulas_(move, see);
     return outcome;
   }
 
@@ -379,8 +372,8 @@ class Mover {
                                  smallest_normal(dtype) * (relative * std::max(1.0, reach) + noise))};
   }
 
-  const Workbench& bench_;
   const ForwardPass& forward_;
+  FormulasAgain formulas_;
   Outcome at_start_;
   std::map<std::string, double> unit_;  ///< that the moves of a step are measured in
   double largest_ = 0.0;                ///< of the numbers of curved steps
@@ -429,24 +422,21 @@ MovedDeviation deviation_of_all(Mover& mover, const Gradient& gradient, attn::Ra
 
 }  // namespace
 
-std::shared_ptr<FormulasAgain> formulas_again(const formula::Sheet& sheet, const std::string& loss) {
-  return std::make_shared<FormulasAgain>(sheet, loss);
-}
-
 double magnitude_of_loss(const Tensor<3>& output, const Tensor<3>& d_output) {
   double sum = 0.0;
   for (const double d : d_output) sum += std::abs(d);
   return attn::max_abs(output) * sum;
 }
 
-MovedCheck check_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients) {
-  Mover mover(bench, forward);
+MovedCheck check_by_moving(Workbench& bench, const formula::Sheet& sheet, const ForwardPass& forward,
+                           const Gradients& gradients) {
+  Mover mover(sheet, forward);
   double entries = 0.0;
-  for (const auto& gradient : gradients.all()) entries += static_cast<double>(gradient.elements.size());
+  for (const auto& gradient : gradients) entries += static_cast<double>(gradient.elements.size());
   constexpr double passes_of_an_entry = 2.0, affordable_elements = 1 << 26;
   MovedCheck check{.entry_by_entry = passes_of_an_entry * entries * mover.cost() <= affordable_elements};
   const auto dtype = bench.trace.dtype();
-  for (const auto& gradient : gradients.all())
+  for (const auto& gradient : gradients)
     check.deviations.push_back(
         check.entry_by_entry
             ? deviation_entry_by_entry(mover, gradient, dtype)
@@ -490,9 +480,10 @@ void claim_differences(attn::Trace& trace, const std::string& d_id, double size,
 
 }  // namespace
 
-void claim_by_moving(Workbench& bench, const ForwardPass& forward, const Gradients& gradients) {
+void claim_by_moving(Workbench& bench, const formula::Sheet& sheet, const ForwardPass& forward,
+                     const Gradients& gradients) {
   if (!bench.trace.is_heard()) return;
-  const auto check = check_by_moving(bench, forward, gradients);
+  const auto check = check_by_moving(bench, sheet, forward, gradients);
   explain_moves(bench.trace, check.entry_by_entry);
   for (const auto& one : check.deviations) {
     const auto d_id = formula::gradient_name(one.of);

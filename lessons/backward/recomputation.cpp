@@ -85,8 +85,7 @@ void claim_flash(attn::Trace& trace, const Gradients& shown, const Gradients& ag
 
 void claim_checkpointing_of(DocumentRun& run) {
   const auto& sheet = run.sheet();
-  claim_checkpointing(run.bench().trace, gradients_on(sheet, run.bench()),
-                      gradients_again(sheet, run.bench()));
+  claim_checkpointing(run.bench().trace, gradients_on(sheet), gradients_again(sheet));
 }
 
 void claim_flash_of(DocumentRun& run, const std::string& group) {
@@ -98,9 +97,9 @@ void claim_flash_of(DocumentRun& run, const std::string& group) {
     auto mute = bench.mute();
     const auto weights = mute.trace.step({}, attn::softmax_from(scores, sums));
     const auto view = formula::view_of(sheet.tensor(group + "weights").axes, attn::view_of(weights));
-    return gradients_again(sheet, bench, group + "weights", view);
+    return gradients_again(sheet, group + "weights", view);
   };
-  claim_flash(bench.trace, gradients_on(sheet, bench), gradients_from(log_sum_exp),
+  claim_flash(bench.trace, gradients_on(sheet), gradients_from(log_sum_exp),
               gradients_from(nudged(bench.trace, log_sum_exp)));
 }
 

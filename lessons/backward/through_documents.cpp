@@ -25,8 +25,7 @@ namespace {
 void claim_differences(DocumentRun& run, ForwardPass forward) {
   if (run.bench().is_mute()) return;
   forward.magnitude = magnitude_of_loss(run.copy_of<double, 3>("output"), run.copy_of<double, 3>("d_output"));
-  forward.formulas = formulas_again(run.sheet(), "L");
-  claim_by_moving(run.bench(), forward, gradients_on(run.sheet(), run.bench()));
+  claim_by_moving(run.bench(), run.sheet(), forward, gradients_on(run.sheet()));
 }
 
 template <std::size_t N>

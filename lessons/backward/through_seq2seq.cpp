@@ -24,15 +24,12 @@ void claim_differences_through_time(DocumentRun& run, const WordsToWrite& words)
   for (const auto& of_sample : words) count += of_sample.size();
   const auto logits = run.copy_of<double, 3>("decoder/logits");
   ForwardPass forward = {.magnitude = static_cast<double>(count) * (1.0 + attn::max_abs(logits)),
-                         .curved = {"decoder/scores", "decoder/logits"},
-                         .formulas = formulas_again(run.sheet(), "L")};
+                         .curved = {"decoder/scores", "decoder/logits"}};
   for (const std::string group : {"encoder/", "decoder/"})
     for (const std::string id : {"i", "f", "g", "o", "c", "h"}) forward.curved.push_back(group + id);
-  const auto all = gradients_on(run.sheet(), run.bench());
-  Gradients shown(run.bench());
-  for (const auto& gradient : all.all())
-    if (!run.is_hidden(gradient.of)) shown.keep(gradient.of, gradient.elements);
-  claim_by_moving(run.bench(), forward, shown);
+  auto shown = gradients_on(run.sheet());
+  std::erase_if(shown, [&](const auto& gradient) { return run.is_hidden(gradient.of); });
+  claim_by_moving(run.bench(), run.sheet(), forward, shown);
 }
 
 void run_through_seq2seq(Workbench& bench) {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -13,6 +15,8 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
+#include "formula/parse.hpp"
+#include "formula/sheet.hpp"
 #include "lessons/backward/attention.hpp"
 #include "lessons/backward/moved.hpp"
 #include "tests/unit/lessons/page.hpp"
@@ -71,24 +75,44 @@ struct Case {
   }
   MovedCheck check(const AttentionGradients& d, const std::string& dtype = "float64") const {
     Page page("backward", at_temperature(temperature, dtype));
-    lessons::Gradients gradients(page.mute);
-    gradients.keep("V", d.d_V);
-    gradients.keep("weights", d.d_weights);
-    gradients.keep("scaled", d.d_scaled);
-    gradients.keep("scores", d.d_scores);
-    gradients.keep("Q", d.d_Q);
-    gradients.keep("K", d.d_K);
-    const auto loss = [&](lessons::Workbench& mute, const lessons::Move& move) {
-      const auto again = lessons::scaled_dot_product_attention(mute, move("Q", in.Q), move("K", in.K),
-                                                               move("V", in.V), in.mask);
-      return attn::sum_of_products(again.output, d_output);
+    lessons::Gradients gradients;
+    const auto keep = [&](const char* of, const Tensor<3>& gradient) {
+      gradients.push_back({of, {gradient.begin(), gradient.end()}});
     };
-    return lessons::check_by_moving(page.mute,
-                                    {.loss = loss,
-                                     .magnitude = lessons::magnitude_of_loss(attention.output, d_output),
+    keep("V", d.d_V);
+    keep("weights", d.d_weights);
+    keep("scaled", d.d_scaled);
+    keep("scores", d.d_scores);
+    keep("Q", d.d_Q);
+    keep("K", d.d_K);
+    return lessons::check_by_moving(page.mute, sheet(),
+                                    {.magnitude = lessons::magnitude_of_loss(attention.output, d_output),
                                      .curved = {"scaled"},
                                      .of_its_size = {"output"}},
                                     gradients);
+  }
+
+ private:
+  formula::Sheet sheet() const {
+    formula::Sheet sheet;
+    const auto set = [&](const char* name, const formula::Axes& axes, const auto& tensor) {
+      for (std::size_t i = 0; i < axes.size(); ++i) sheet.axis(axes[i], tensor.shape(i));
+      sheet.set(name, formula::view_of(axes, attn::view_of(tensor)));
+    };
+    set("Q", {"batch", "query", "d_k"}, in.Q);
+    set("K", {"batch", "key", "d_k"}, in.K);
+    set("V", {"batch", "key", "d_v"}, in.V);
+    set("d_output", {"batch", "query", "d_v"}, d_output);
+    if (in.mask) set("mask", {"batch", "query", "key"}, *in.mask);
+    const auto divisor = std::sqrt(static_cast<double>(in.Q.shape(2))) * temperature;
+    for (const auto& step : {std::string("scores[batch, query, key] = sum(d_k) Q * K"),
+                             fmt::format("scaled[batch, query, key] = scores / {}", divisor),
+                             fmt::format("weights[batch, query, key] = softmax(key) {}",
+                                         in.mask ? "where(mask, scaled, -inf)" : "scaled"),
+                             std::string("output[batch, query, d_v] = sum(key) weights * V"),
+                             std::string("L = sum(batch) sum(query) sum(d_v) output * d_output")})
+      sheet.compute(formula::parse_definition(step));
+    return sheet;
   }
 };
 
