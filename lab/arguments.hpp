@@ -87,7 +87,7 @@ struct PrintText {
 
 using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
                              ListMistakes, MakeWorksheet, ListLessons, TakeTour, NewLesson, CheckLesson, MakeBook, PrintManual,
-                             PrintCompletions, PrintText>;
+                             PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

@@ -94,11 +94,6 @@ int carry_out(const PrintManual& manual) {
   return 0;
 }
 
-int carry_out(const PrintCompletions& print) {
-  write_to_stdout(completions(print));
-  return 0;
-}
-
 int carry_out(const PrintText& print) {
   write_to_stdout(print.text);
   return 0;

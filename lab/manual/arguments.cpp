@@ -7,6 +7,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
+#include "lab/manual/completions.hpp"
 
 namespace lab {
 
@@ -25,7 +26,9 @@ const char* const about_manual =
 const char* const about_completions =
     "completions: a script that lets a shell complete what follows attnlab\n\n"
     "Commands, lessons, options and their values, mistakes, tasks and files.\n\n"
-    "Usage: attnlab completions bash|zsh|fish\n\n"
+    "Usage: attnlab completions bash|zsh|fish\n"
+    "       attnlab completions --for WORD...    what may stand in the place of the last word, as these "
+    "ask\n\n"
     "Examples:\n"
     "  . <(attnlab completions bash)\n"
     "  attnlab completions zsh > ~/.zfunc/_attnlab\n"
@@ -55,11 +58,13 @@ Command parse_manual(int argc, char** argv) {
 
 Command parse_completions(int argc, char** argv) {
   if (asks_for_this_page(argc, argv)) return PrintText{about_completions};
+  if (argc > 2 && std::string_view(argv[1]) == "--for")
+    return PrintText{choices_for({argv + 2, argv + argc})};
   if (argc != 2)
     throw Error(fmt::format("completions takes one shell, but {} are given; valid: attnlab completions {}",
                             argc - 1, fmt::join(shells(), "|")));
   require_one_of(argv[1], shells(), "completions: the shell");
-  return PrintCompletions{argv[1]};
+  return PrintText{completions(argv[1])};
 }
 
 }  // namespace lab

@@ -1,49 +1,19 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 namespace lab {
 
-/// What may stand after an option, or as an argument: some words, or a file, or anything.
-struct Choices {
-  std::vector<std::string> words{};
-  bool files = false;
-  bool folders = false;
-  bool takes_value = true;  ///< false of an option that takes none
-};
+/// "bash", "zsh", "fish".
+const std::vector<std::string>& shells();
 
-/// An option of a command, or of those lessons that have one of that name.
-struct CompletedOption {
-  std::vector<std::string> names;  ///< "-o", "--output"
-  std::string summary;
-  Choices choices;
-};
+/// A script that lets a shell ask the program what may be typed after `attnlab`.
+std::string completions(const std::string& shell);
 
-/// The options of `sdpa`, or of `check` whatever the lesson.
-struct CompletedCommand {
-  std::string name;
-  std::string summary;
-  std::vector<CompletedOption> own{};
-  std::vector<CompletedOption> of_lesson{};  ///< that `check`, `probe` and `break` take for this lesson, too
-};
-
-/// All that the scripts for the shells know.
-struct CompletedProgram {
-  std::vector<CompletedCommand> commands{};
-  std::vector<std::string> lessons{};
-  std::vector<std::string> lessons_with_probe{}, lessons_with_worksheet{};
-  std::vector<std::string> lessons_to_check{};                 ///< those with either
-  std::map<std::string, std::vector<std::string>> mistakes{};  ///< of each lesson with a probe
-  std::vector<std::string> tasks{};
-  std::vector<std::string> topics{};
-};
-
-CompletedProgram completed_program();
-
-std::string bash_completions(const CompletedProgram& program);
-std::string zsh_completions(const CompletedProgram& program);
-std::string fish_completions(const CompletedProgram& program);
+/// What may stand in the place of the last of the words after `attnlab`, which may be empty or only begun: a
+/// line for each, with a tab and what it is behind it where that is known. FILE and DIR stand for any file or
+/// folder.
+std::string choices_for(const std::vector<std::string>& words);
 
 }  // namespace lab

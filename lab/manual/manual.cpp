@@ -150,7 +150,8 @@ std::string page_of_program() {
   }
   return text + exit_status +
          ".SH ENVIRONMENT\n"
-         ".TP\n.B ATTNLAB_DATA\na folder with models, corpora, lessons or mistakes that come before those of the program\n"
+         ".TP\n.B ATTNLAB_DATA\na folder with models, corpora, lessons or mistakes that come before those of "
+         "the program\n"
          ".TP\n.B NO_COLOR\nno colours\n"
          ".TP\n.B PAGER\nwhat a page longer than the screen goes through\n";
 }

@@ -23,18 +23,9 @@ struct PrintManual {
   std::string topic;  ///< a command or a lesson; empty for the page about the program
 };
 
-/// A script that teaches a shell to complete what is typed after `attnlab`.
-struct PrintCompletions {
-  std::string shell;
-};
-
-/// "bash", "zsh", "fish".
-const std::vector<std::string>& shells();
-
 /// The commands and lessons that have a page of their own.
 std::vector<std::string> manual_topics();
 
 std::string manual_page(const PrintManual& manual);
-std::string completions(const PrintCompletions& completions);
 
 }  // namespace lab
