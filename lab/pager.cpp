@@ -1,6 +1,8 @@
 #include "lab/pager.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -10,8 +12,8 @@
 
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
+#include "fast/ranks/mpi.hpp"
 #include "lab/output.hpp"
-#include "lab/screen.hpp"
 
 namespace lab {
 
@@ -76,6 +78,23 @@ void show(const std::string& text, Paging paging) {
   const bool is_too_long = paging == Paging::automatic && screen && !fits(text, *screen);
   const auto command = is_too_long ? pager_command() : "";
   if (command.empty() || !page_through(command, text)) write_to_stdout(text);
+}
+
+bool stdout_is_terminal() {
+  return isatty(STDOUT_FILENO) == 1 && !attn::fast::started_by_mpirun();
+}
+
+std::optional<Screen> screen_of_stdout() {
+  if (!stdout_is_terminal()) return std::nullopt;
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
+    return std::nullopt;
+  return Screen{.rows = size.ws_row, .columns = size.ws_col};
+}
+
+bool terminal_is_dumb() {
+  const char* terminal = std::getenv("TERM");
+  return terminal == nullptr || std::string_view(terminal) == "dumb";
 }
 
 }  // namespace lab

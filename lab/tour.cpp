@@ -11,7 +11,6 @@
 #include "lab/output.hpp"
 #include "lab/pager.hpp"
 #include "lab/run_lesson.hpp"
-#include "lab/screen.hpp"
 
 namespace lab {
 

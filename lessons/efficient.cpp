@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"

@@ -21,7 +21,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 #include "attn/ops/precision.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/spelling.hpp"
@@ -33,7 +33,6 @@
 #include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/draws.hpp"
 #include "lessons/workbench/sharpen.hpp"
-#include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
 

@@ -17,7 +17,6 @@
 #include "lessons/masking/learned.hpp"
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/slice.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/ops/positional_bias.hpp"
+#include "attn/ops/positional.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/positional/mistakes.hpp"

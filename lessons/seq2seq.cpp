@@ -14,14 +14,14 @@
 #include <string>
 #include <vector>
 
-#include "attn/ops/heads.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/seq2seq/attention.hpp"
 #include "lessons/seq2seq/by_length.hpp"
+#include "lessons/seq2seq/decoder.hpp"
 #include "lessons/seq2seq/greedy.hpp"
 #include "lessons/seq2seq/notices.hpp"
 #include "lessons/seq2seq/taught.hpp"

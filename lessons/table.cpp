@@ -10,7 +10,6 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "attn/memory.hpp"
 #include "lessons/backward/lesson.hpp"
 #include "lessons/complexity/layers.hpp"
 #include "lessons/cross_attention/trained.hpp"
@@ -25,7 +24,7 @@
 #include "lessons/seq2seq/taught.hpp"
 #include "lessons/transformer_block.hpp"
 #include "trace/data_folder.hpp"
-#include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 
 namespace lessons {
 

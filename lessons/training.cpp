@@ -18,18 +18,17 @@
 #include <xtensor/xview.hpp>
 
 #include "attn/error.hpp"
-#include "attn/ops/dropout.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "corpora/reverse.hpp"
-#include "corpora/symbols.hpp"
+#include "lessons/backward/gradients.hpp"
 #include "lessons/backward/moved.hpp"
-#include "lessons/backward/unit_roundoff.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/weight_scale.hpp"
+#include "lessons/workbench/draws.hpp"
 
 namespace lessons {
 

@@ -3,6 +3,7 @@
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/statistics.hpp"
 #include "lab/bench/report.hpp"
+#include "trace/csv.hpp"
 
 namespace lab {
 
@@ -89,6 +90,23 @@ Json omitted_kernels(const BenchReport& report) {
   return omissions;
 }
 
+/// One measurement: the members of JSON that are numbers or words, and what all of them share.
+Json row_of_csv(const Json& of_kernel, const Json& of_run, const Statistics& statistics,
+                const LengthResult& result) {
+  Json row = {{"n", statistics.n}};
+  for (const auto& [name, value] : of_kernel.items()) {
+    if (name != "seconds") row[name] = value;
+    if (name == "pass") row["rounds"] = statistics.rounds;
+    if (name != "gflops") continue;
+    row["gemm_gflops"] = attn::bench::median(result.product_rates) / 1e9;
+    row["peak_gflops"] = attn::bench::median(result.peak_rates) / 1e9;
+  }
+  for (const auto* name : {"d_k", "d_v", "heads", "kv_heads", "causal", "window", "scores", "dtype",
+                           "threads", "isa", "openblas"})
+    row[name] = of_run.at(name);
+  return row;
+}
+
 }  // namespace
 
 std::string bench_json(const BenchReport& report) {
@@ -100,6 +118,17 @@ std::string bench_json(const BenchReport& report) {
                          {"exponents", exponents(report)},
                          {"omitted", omitted_kernels(report)}};
   return document.dump(1) + "\n";
+}
+
+std::string bench_csv(const BenchReport& report) {
+  Json rows;
+  const auto of_run = config(report);
+  for (const auto& result : report.result.lengths) {
+    const auto statistics = attn::bench::statistics_of(result);
+    for (std::size_t i = 0; i < statistics.size(); ++i)
+      rows.push_back(row_of_csv(kernel(statistics[i], result.series[i]), of_run, statistics[i], result));
+  }
+  return attn::csv_of(rows);
 }
 
 }  // namespace lab

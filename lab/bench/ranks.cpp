@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "attn/memory.hpp"
 #include "fast/bench/statistics.hpp"
 #include "lab/bench/bench.hpp"
 #include "lab/bench/table.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 
-#include "attn/memory.hpp"
+#include "attn/budget.hpp"
 #include "attn/text/width.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/statistics.hpp"

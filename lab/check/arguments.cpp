@@ -15,7 +15,7 @@
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
 #include "lab/seeds.hpp"
-#include "trace/diagnosis/framework.hpp"
+#include "trace/diagnosis/state_dict.hpp"
 
 namespace lab {
 

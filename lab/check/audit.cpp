@@ -16,7 +16,6 @@
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/listed.hpp"
 
 namespace lab {
 

@@ -18,9 +18,9 @@
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/csv.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/forms.hpp"
-#include "trace/diagnosis/listed.hpp"
 
 namespace lab {
 

@@ -21,7 +21,6 @@
 #include "lessons/workbench/probe.hpp"
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/listed.hpp"
 
 namespace lab {
 
@@ -194,50 +193,34 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
   return grade;
 }
 
-std::string quoted_for_csv(const std::string& text) {
-  if (text.find_first_of(",\"\n") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
+nlohmann::ordered_json as_json(const Grade& one) {
+  return {{"file", one.file},
+          {"status", one.status},
+          {"step", one.step},
+          {"mistakes", one.mistakes},
+          {"wrong_entries", one.wrong_entries},
+          {"seed", one.seed ? nlohmann::ordered_json(*one.seed) : nullptr},
+          {"name", one.student},
+          {"probe", one.probe},
+          {"steps_right", one.steps_right},
+          {"steps_wrong", one.steps_wrong},
+          {"steps_missing", one.steps_missing},
+          {"blanks", one.blanks},
+          {"same_probe_as", one.same_probe_as},
+          {"assumptions", one.assumptions},
+          {"right_entries", one.right_entries},
+          {"message", one.message}};
 }
 
 std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
-  std::string text;
+  nlohmann::ordered_json files;
+  for (const auto& one : grades) files.push_back(as_json(one));
+  if (format == CheckFormat::csv) return attn::csv_of(files);
   if (format == CheckFormat::json) {
-    auto document = nlohmann::ordered_json{{"schema", "attnlab.grades/1"}};
-    for (const auto& one : grades)
-      document["files"].push_back({{"file", one.file},
-                                   {"status", one.status},
-                                   {"step", one.step},
-                                   {"mistakes", one.mistakes},
-                                   {"wrong_entries", one.wrong_entries},
-                                   {"seed", one.seed ? nlohmann::ordered_json(*one.seed) : nullptr},
-                                   {"name", one.student},
-                                   {"probe", one.probe},
-                                   {"steps_right", one.steps_right},
-                                   {"steps_wrong", one.steps_wrong},
-                                   {"steps_missing", one.steps_missing},
-                                   {"blanks", one.blanks},
-                                   {"same_probe_as", one.same_probe_as},
-                                   {"assumptions", one.assumptions},
-                                   {"right_entries", one.right_entries},
-                                   {"message", one.message}});
+    const nlohmann::ordered_json document = {{"schema", "attnlab.grades/1"}, {"files", files}};
     return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   }
-  if (format == CheckFormat::csv) {
-    text =
-        "file,status,step,mistakes,wrong_entries,seed,name,probe,steps_right,steps_wrong,steps_missing,"
-        "blanks,same_probe_as,assumptions,right_entries,message\n";
-    for (const auto& one : grades)
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted_for_csv(one.file),
-                          one.status, one.step, quoted_for_csv(one.mistakes), one.wrong_entries,
-                          one.seed ? std::to_string(*one.seed) : "", quoted_for_csv(one.student),
-                          quoted_for_csv(one.probe), one.steps_right, one.steps_wrong, one.steps_missing,
-                          one.blanks, quoted_for_csv(one.same_probe_as),
-                          quoted_for_csv(fmt::format("{}", fmt::join(one.assumptions, " "))),
-                          one.right_entries, quoted_for_csv(one.message));
-    return text;
-  }
+  std::string text;
   std::size_t file = 0, step = 0;
   const auto name_of = [](const Grade& one) { return one.file.empty() ? one.probe : one.file; };
   for (const auto& one : grades) {

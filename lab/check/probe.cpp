@@ -19,7 +19,7 @@
 #include "lab/output.hpp"
 #include "lab/seeds.hpp"
 #include "lessons/workbench/probe.hpp"
-#include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"

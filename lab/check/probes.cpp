@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "attn/random/crc32.hpp"
+#include "attn/random/generator.hpp"
 #include "trace/csv.hpp"
 
 namespace lab {

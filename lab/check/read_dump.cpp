@@ -14,7 +14,6 @@
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/decimals.hpp"
 #include "trace/diagnosis/fitting.hpp"
-#include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/synonyms.hpp"
 
 namespace lab {

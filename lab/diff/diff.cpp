@@ -12,8 +12,8 @@
 #include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
 #include "page/text/table.hpp"
+#include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
-#include "trace/diagnosis/strided.hpp"
 #include "trace/diff/report.hpp"
 #include "trace/stored_trace.hpp"
 

@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "attn/memory.hpp"
 #include "lab/output.hpp"
 #include "lab/progress_bar.hpp"
 #include "lab/train/checkpoint.hpp"

@@ -8,12 +8,11 @@
 #include <string>
 #include <utility>
 
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/heads.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/backward/unit_roundoff.hpp"
+#include "lessons/backward/gradients.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "attn/tensor.hpp"
 #include "formula/gradient.hpp"
 
 namespace lessons {
@@ -29,5 +30,11 @@ double largest_difference(const Gradients& a, const Gradients& b);
 
 /// The largest number in size of a backward pass.
 double largest_number(const Gradients& gradients);
+
+/// Half the distance from 1 to the next number of that floating-point type.
+double unit_roundoff(attn::Dtype dtype);
+
+/// The smallest number of that type that has all its digits.
+double smallest_normal(attn::Dtype dtype);
 
 }  // namespace lessons

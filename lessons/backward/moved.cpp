@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "attn/ops/measure.hpp"
-#include "lessons/backward/unit_roundoff.hpp"
+#include "lessons/backward/gradients.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {

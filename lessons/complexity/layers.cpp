@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/feature_maps.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
@@ -21,7 +21,7 @@ Tensor<2> recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& 
   const auto held = counter.hold(h.size());
   std::vector<CostCounter::Node> before;  // the operation that gave h, after the first token
   for (std::size_t t = 0; t < n; ++t) {
-    h = attn::tanh(attn::add(counter.matmul(attn::row(X, t), W_x), counter.matmul(h, W_h)));
+    h = xt::tanh(counter.matmul(attn::row(X, t), W_x) + counter.matmul(h, W_h));
     std::copy(h.begin(), h.end(), &states(t, 0));
 
     before.push_back(t);

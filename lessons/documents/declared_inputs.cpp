@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "attn/ops/dropout.hpp"
+#include "attn/ops/mask.hpp"
 #include "document/prose.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/page_formula.hpp"

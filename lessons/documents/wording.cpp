@@ -7,7 +7,7 @@
 #include "document/prose.hpp"
 #include "lessons/documents/at_place.hpp"
 #include "lessons/documents/document_run.hpp"
-#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 

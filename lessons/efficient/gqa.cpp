@@ -8,7 +8,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "attn/ops/heads.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/efficient/variants.hpp"

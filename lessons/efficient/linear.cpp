@@ -9,8 +9,8 @@
 #include <limits>
 #include <numeric>
 #include <utility>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
@@ -42,7 +42,7 @@ Tensor<2> divide_rows(Tensor<2> rows, const Tensor<1>& divisors) {
 /// Σᵢ xᵢ over the rows.
 Tensor<1> sum_of_rows(const Tensor<2>& x) {
   Tensor<1> sum({x.shape(1)}, 0.0);
-  for (std::size_t i = 0; i < x.shape(0); ++i) sum = attn::add(sum, attn::row(x, i));
+  for (std::size_t i = 0; i < x.shape(0); ++i) sum += attn::row(x, i);
   return sum;
 }
 
@@ -78,8 +78,8 @@ Tensor<2> causal_linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K
   for (std::size_t i = 0; i < phi_Q.shape(0); ++i) {
     const auto phi_q = attn::rows(phi_Q, i, i + 1), phi_k = attn::rows(phi_K, i, i + 1),
                v = attn::rows(V, i, i + 1);
-    S = attn::add(S, counter.matmul(attn::transpose(phi_k), v));
-    z = attn::add(z, attn::row(phi_k, 0));
+    S += counter.matmul(attn::transpose(phi_k), v);
+    z += attn::row(phi_k, 0);
     const auto read = divide_rows(counter.matmul(phi_q, S), counter.matmul(phi_q, z));
     std::copy(read.begin(), read.end(), &output(i, 0));
 

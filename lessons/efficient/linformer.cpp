@@ -3,8 +3,8 @@
 
 #include <cmath>
 #include <numeric>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/softmax.hpp"
@@ -18,8 +18,8 @@ Tensor<2> linformer_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tens
   if (E.shape(0) != F.shape(0))
     throw attn::shape_mismatch("linformer_attention", "E", E, "F", F, "the numbers of rows must match");
   const auto projected_K = counter.matmul(E, K), projected_V = counter.matmul(F, V);
-  const auto scores = attn::divide(counter.matmul(Q, attn::transpose(projected_K)),
-                                   std::sqrt(static_cast<double>(Q.shape(1))));
+  const Tensor<2> scores =
+      counter.matmul(Q, attn::transpose(projected_K)) / std::sqrt(static_cast<double>(Q.shape(1)));
   const auto held = counter.hold(scores.size());
   auto output = counter.matmul(attn::softmax(scores), projected_V);
 

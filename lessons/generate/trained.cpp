@@ -14,7 +14,6 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/workbench/columns.hpp"
 #include "lessons/workbench/notice.hpp"
 
 namespace lessons {

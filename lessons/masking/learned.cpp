@@ -9,7 +9,7 @@
 
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 

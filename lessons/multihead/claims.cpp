@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "attn/ops/heads.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"

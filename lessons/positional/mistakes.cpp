@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "attn/ops/measure.hpp"
-#include "attn/ops/positional_rotary.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 
 namespace lessons {
 

@@ -9,11 +9,11 @@
 #include <algorithm>
 #include <string>
 #include <vector>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/self_attention.hpp"
 #include "trace/model.hpp"
@@ -42,7 +42,7 @@ Reversed reverse_alphabet(Workbench& mute, const attn::Model& model, std::size_t
   const auto attention = single_head_attention(mute, X, X, {weight("W_Q"), weight("W_K"), weight("W_V")}, {});
   const auto found = attn::linear(attention.output, weight("W_O"));
   const auto logits =
-      attn::linear(attn::add(X.tensor, found), model.matrix("output/W"), model.vector("output/b"));
+      attn::linear<3>(X.tensor + found, model.matrix("output/W"), model.vector("output/b"));
   std::vector<std::string> letters;
   for (std::size_t p = 0; p < count; ++p) {
     const double* row = &logits(0, p, 0);

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "attn/ops/heads.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
 #include "fast/attention.hpp"
 #include "lessons/workbench/claims.hpp"
 

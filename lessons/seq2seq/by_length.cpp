@@ -8,7 +8,7 @@
 #include "attn/error.hpp"
 #include "corpora/grammar_pairs.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/model.hpp"
 

@@ -2,11 +2,22 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "lessons/seq2seq/lstm.hpp"
+#include "attn/ops/lstm.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
+
+/// What goes from one step of an LSTM to the next, [batch×n×hidden] each.
+struct LstmState {
+  Tensor<3> h;  ///< the state that others see
+  Tensor<3> c;  ///< the memory
+};
+
+/// One step of a long short-term memory: x [batch×n×d_in] and the state before [batch×n×hidden] give the
+/// state after, in the format of the workbench.
+LstmState lstm_cell(Workbench& mute, const Tensor<3>& x, const LstmState& before,
+                    const attn::LstmWeights& weights);
 
 /// An LSTM that reads a sentence from the left and, with weights for it, another one that reads it from the
 /// right (Schuster & Paliwal 1997).
@@ -15,21 +26,14 @@ struct EncoderWeights {
   std::optional<attn::LstmWeights> reverse;
 };
 
-/// What the encoder leaves to the decoder.
+/// What the encoder leaves to the decoder. Of two LSTMs the states stand side by side.
 struct Encoder {
-  Lstm forward;
-  std::optional<Lstm> reverse;
-  Tensor<3> states;  ///< forward.h, or [forward.h; reverse.h] [batch×source×width]
-  Tensor<2> s_0;     ///< the decoder's first state [batch×width]
-  Tensor<2> c_0;     ///< and memory
-
-  /// Both as a step of one row: [batch×1×width].
-  LstmState initial() const;
+  Tensor<3> states;  ///< [batch×source×width], row t belongs to word t in both directions
+  LstmState last;    ///< after the last word that was read, [batch×1×width]: the decoder's first
 };
 
-/// X is [batch×source×d_model], with `lengths[b]` real rows in sample b.
-Encoder encode(Workbench& mute, const Tensor<3>& X, const std::vector<std::size_t>& lengths,
-               const EncoderWeights& weights);
+/// X is [batch×source×d_model], sentences of one length.
+Encoder encode(Workbench& mute, const Tensor<3>& X, const EncoderWeights& weights);
 
 /// The id of the states that the decoder attends to.
 std::string encoder_states_id(const Workbench& bench);

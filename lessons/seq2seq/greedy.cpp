@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "attn/ops/precision.hpp"
-#include "attn/ops/steps.hpp"
+#include "attn/ops/slice.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/decoder.hpp"
 #include "lessons/seq2seq/taught.hpp"

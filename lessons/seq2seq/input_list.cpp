@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "lessons/lesson.hpp"
-#include "lessons/seq2seq/attention.hpp"
 #include "lessons/seq2seq/by_length.hpp"
+#include "lessons/seq2seq/decoder.hpp"
 #include "lessons/seq2seq/taught.hpp"
 #include "lessons/seq2seq/trained.hpp"
 

@@ -49,14 +49,13 @@ Tensor<2> taught_weights(const attn::Model& model, const Options& texts) {
   const Silence silence(seq2seq_lesson(), options);
   auto mute = silence.mute();
   const auto weights = decoder_weights(inputs);
-  const auto lengths = inputs.source().lengths();
-  const auto encoder = encode(mute, inputs.rows("source/embedding", "source_words", inputs.source()), lengths,
-                              encoder_weights(inputs));
-  const auto source = prepare_source(mute, encoder.states, lengths, weights.attention);
+  const auto encoder =
+      encode(mute, inputs.rows("source/embedding", "source_words", inputs.source()), encoder_weights(inputs));
+  const auto source = prepare_source(mute, encoder.states, inputs.source().lengths(), weights.attention);
   const auto X_target = inputs.rows(target_embedding, "target_words", after_start(inputs.target()));
   Tensor<2> rows({X_target.shape(1), encoder.states.shape(1)});
   std::size_t t = 0;
-  for (const auto& step : decode_taught(mute, X_target, encoder.initial(), source, weights))
+  for (const auto& step : decode_taught(mute, X_target, encoder.last, source, weights))
     std::copy_n(&step.attention.weights(0, 0, 0, 0), rows.shape(1), &rows(t++, 0));
   return rows;
 }

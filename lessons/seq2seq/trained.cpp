@@ -6,9 +6,8 @@
 #include <algorithm>
 
 #include "attn/error.hpp"
-#include "attn/ops/heads.hpp"
 #include "attn/ops/slice.hpp"
-#include "corpora/drawn_links.hpp"
+#include "corpora/alignment_errors.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/other_query.hpp"
 #include "lessons/trained/gold_alignment.hpp"

@@ -10,7 +10,7 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 #include "english/word_features.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/said_of.hpp"

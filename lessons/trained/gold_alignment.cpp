@@ -9,7 +9,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/text/width.hpp"
 #include "corpora/grammar.hpp"
-#include "lessons/workbench/columns.hpp"
+#include "lessons/workbench/notice.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/wording.hpp"
 

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <xtensor/xmath.hpp>
 
 #include "attn/error.hpp"
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 #include "lessons/cross_attention/transformer.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
@@ -69,7 +69,7 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
     if (is_rotary)
       weights.angles = attn::position_angles(n, attn::position_frequencies(weights.W_Q.shape(1) / heads));
     auto attention = multihead_attention(mute, x, x, weights, {heads, heads}, visible);
-    x.tensor = attn::add(x.tensor, attention.output);
+    x.tensor += attention.output;
     const auto& words = tokens.tokens.front();
     all.push_back({.model = of.model,
                    .part = of.name,

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 
@@ -62,7 +62,7 @@ Tensor<2> absolute_rows(const Tensor<N>& x, std::size_t m, std::size_t first, st
   const std::size_t width = x.shape(N - 1);
   Tensor<2> rows({count, width});
   std::copy_n(x.data() + (m * x.shape(N - 2) + first) * width, rows.size(), rows.begin());
-  return attn::absolute(std::move(rows));
+  return xt::abs(rows);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "attn/memory.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/plan.hpp"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "attn/error.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/spelling.hpp"
 #include "corpora/sentence_pair.hpp"

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "trace/trace.hpp"
 
@@ -25,5 +28,16 @@ std::string words_that_cross(const attn::Event& weights, std::size_t words);
 
 /// The name of the entry `index` along the axis `axis` of the first sample: its token, or else its index.
 std::string name_along(const attn::Event& event, std::size_t axis, std::size_t index);
+
+/// A small table for a note: the first column begins at the left, all others end at the right, two spaces
+/// apart. A row may have fewer cells than others.
+std::string in_columns(const std::vector<std::vector<std::string>>& rows);
+
+/// The places 0 … count − 1 of a list that is shown; where there are more than `most`, the first and the last
+/// ones with nothing between them.
+std::vector<std::optional<std::size_t>> places_shown(std::size_t count, std::size_t most);
+
+/// A token as such a table shows it: shortened where it is long.
+std::string as_row_name(const std::string& token);
 
 }  // namespace lessons

@@ -11,15 +11,15 @@
 #include <iterator>
 #include <sstream>
 
+#include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "attn/memory.hpp"
-#include "attn/random/crc32.hpp"
+#include "attn/random/generator.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/draws.hpp"
 #include "lessons/workbench/given_inputs.hpp"
 #include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/own_inputs.hpp"
-#include "lessons/workbench/weight_scale.hpp"
 
 namespace lessons {
 

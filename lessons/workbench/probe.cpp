@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/random/crc32.hpp"
+#include "attn/random/generator.hpp"
 #include "attn/random/random_state.hpp"
 
 namespace lessons {

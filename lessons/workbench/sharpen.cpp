@@ -5,8 +5,8 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/layer_norm.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
@@ -149,7 +149,7 @@ void sharpen_prompt(attn::Tensors& inputs, const Options& options) {
   const auto embedding = first_sample(inputs.at("embedding"));
   const auto positions = attn::array_of<double, 2>(inputs.at("positions"));
   const auto words = std::min(embedding.shape(0), positions.shape(0));
-  sharpen_first_head(inputs, attn::add(attn::rows(embedding, 0, words), attn::rows(positions, 0, words)),
+  sharpen_first_head(inputs, attn::rows(embedding, 0, words) + attn::rows(positions, 0, words),
                      *options.d_k, options.layers.value_or(1) == 1 ? "" : "layer=1/");
 }
 

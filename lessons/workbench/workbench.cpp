@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
+#include <xtensor/xmath.hpp>
 
 #include "attn/error.hpp"
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/text/utf8.hpp"
@@ -16,7 +16,7 @@
 #include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/workbench/weight_scale.hpp"
+#include "lessons/workbench/draws.hpp"
 
 namespace lessons {
 

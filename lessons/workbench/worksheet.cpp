@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/ops/sum_shares.hpp"
-#include "attn/random/crc32.hpp"
+#include "attn/ops/softmax.hpp"
+#include "attn/random/generator.hpp"
 #include "trace/entry.hpp"
 
 namespace lessons {

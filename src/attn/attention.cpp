@@ -13,8 +13,6 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/heads.hpp"
 #include "attn/ops/lstm.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
@@ -138,7 +136,7 @@ LstmState lstm_cell(const Rows& x, const Rows& h, const Rows& c, const LstmParam
   const auto read = in_samples(x), before = in_samples(h);
   const auto sums = [&](Gate gate) { return gate_sums(weights, gate, read, before); };
   const auto i = sigmoid(sums(Gate::input)), f = sigmoid(sums(Gate::forget)), o = sigmoid(sums(Gate::output));
-  const auto g = attn::tanh(sums(Gate::candidate));
+  const Tensor<3> g = xt::tanh(sums(Gate::candidate));
   const Tensor<3> memory = f * in_samples(c) + i * g, state = o * xt::tanh(memory);
   return {xt::reshape_view(state, h.shape), xt::reshape_view(memory, h.shape)};
 }

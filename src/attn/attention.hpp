@@ -5,8 +5,7 @@
 
 #include "attn/argument.hpp"
 #include "attn/error.hpp"
-#include "attn/ops/positional_rotary.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 
 namespace attn {
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <string>
 
 namespace attn {
 
@@ -59,5 +60,11 @@ struct BudgetAllocator {
 
   bool operator==(const BudgetAllocator&) const = default;
 };
+
+/// Bytes of memory that a process can still have; all that the machine has where the system does not tell.
+double free_memory();
+
+/// "1.5 MiB": three digits.
+std::string in_bytes(double bytes);
 
 }  // namespace attn

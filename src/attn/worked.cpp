@@ -137,14 +137,6 @@ Worked absolute(Worked x) {
   return max(x, -x);
 }
 
-Worked square(Worked x) {
-  return pow(std::move(x), 2.0);
-}
-
-Worked sigmoid(Worked x) {
-  return Worked(1.0) / Worked::sum({1.0, exp(-std::move(x))});
-}
-
 Worked largest(std::vector<Worked> of) {
   return of.size() == 1 ? of[0] : Worked::call("max", std::move(of));
 }

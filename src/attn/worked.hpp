@@ -94,10 +94,8 @@ Worked floor(Worked x);
 Worked max(Worked x, Worked y);
 Worked min(Worked x, Worked y);
 
-/// |x| = max(x, −x), x², σ(x) = 1 / (1 + exp(−x)).
+/// |x| = max(x, −x).
 Worked absolute(Worked x);
-Worked square(Worked x);
-Worked sigmoid(Worked x);
 
 /// The largest of several.
 Worked largest(std::vector<Worked> of);

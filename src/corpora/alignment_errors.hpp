@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "corpora/sentence_pair.hpp"
@@ -24,5 +25,10 @@ class AlignmentErrors {
  private:
   std::size_t made_ = 0, sure_ = 0, in_sure_ = 0, in_possible_ = 0;
 };
+
+/// A row for each word of the target, a column for each of the source: ( ) around a sure link, ? ? around a
+/// possible one, * where the model looks most. A row of the source words stands above where it fits in 66
+/// columns. `looks` may have more rows than the target has words, as that of </s>.
+std::vector<std::string> drawn_links(const SentencePair& pair, const Alignment& looks);
 
 }  // namespace corpora

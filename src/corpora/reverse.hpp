@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "attn/random/random.hpp"
@@ -24,5 +25,8 @@ ReverseExample draw_reverse_of_length(attn::Random& random, std::size_t length,
 
 /// A source whose length is uniform on 1, …, longest. Throws attn::Error as draw_reverse_of_length does.
 ReverseExample draw_reverse(attn::Random& random, std::size_t longest, std::size_t symbol_count = 26);
+
+/// Names for the symbols 0, …, count − 1 of a task: a, b, …, z, a1, b1, …, z1, a2, ….
+std::vector<std::string> symbol_labels(std::size_t count);
 
 }  // namespace corpora

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "attn/random/crc32.hpp"
 #include "attn/random/generator.hpp"
 #include "attn/text/utf8.hpp"
 

@@ -43,7 +43,6 @@ const std::map<std::string, Operator> operators = {{"+", {"+", sum}},
 
 Text number_text(double number) {
   if (std::isnan(number)) return {"lab::nan"};
-  if (std::isnan(number)) return {"std::nan(\"\")"};
   if (std::isinf(number)) return number < 0.0 ? Text{"-lab::inf", unary} : Text{"lab::inf"};
   auto text = fmt::format("{}", number);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";

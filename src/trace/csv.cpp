@@ -1,10 +1,12 @@
 #include "trace/csv.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -130,6 +132,38 @@ std::unique_ptr<StoredTrace> open_csv_folder(const std::string& folder) {
   for (const auto& path : csv_files_in(folder))
     trace->add(fs::relative(path, folder).replace_extension().string(), File(path.string(), rows_of_numbers));
   return trace;
+}
+
+namespace {
+
+std::string cell_of(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "";
+  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
+  if (value.is_number()) return value.dump();
+  const auto text = value.is_array()
+                        ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " "))
+                        : value.get<std::string>();
+  if (text.find_first_of(",\"\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+}  // namespace
+
+std::string csv_of(const nlohmann::ordered_json& objects) {
+  std::string text;
+  for (const auto& object : objects) {
+    std::vector<std::string> names, cells;
+    for (const auto& [name, value] : object.items()) {
+      names.push_back(name);
+      cells.push_back(cell_of(value));
+    }
+    if (text.empty()) text = fmt::format("{}\n", fmt::join(names, ","));
+    text += fmt::format("{}\n", fmt::join(cells, ","));
+  }
+  return text;
 }
 
 }  // namespace attn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "trace/any_tensor.hpp"
@@ -24,5 +25,9 @@ bool has_csv_files(const std::string& folder);
 /// Their matrices, each under the name of its file, with those of the folders inside: "encoder/h" of
 /// encoder/h.csv. Throws Error as `open_trace` does.
 std::unique_ptr<StoredTrace> open_csv_folder(const std::string& folder);
+
+/// A table of objects that have the same members: a line of their names, then a line for each. A list of
+/// texts is written one behind the other, true and false as 1 and 0, null as nothing.
+std::string csv_of(const nlohmann::ordered_json& objects);
 
 }  // namespace attn

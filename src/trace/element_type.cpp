@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "attn/ops/half.hpp"
+#include "attn/ops/precision.hpp"
 #include "trace/file.hpp"
 
 namespace attn {

@@ -3,7 +3,6 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/tensor.hpp"
 
@@ -45,7 +44,7 @@ inline HiddenScores concat_scores(const Tensor<2>& queries, const Tensor<2>& key
   xt::view(pairs, xt::all(), xt::all(), xt::range(std::size_t{0}, d)) =
       xt::view(queries, xt::all(), xt::newaxis());
   xt::view(pairs, xt::all(), xt::all(), xt::range(d, 2 * d)) = xt::view(keys, xt::newaxis());
-  const auto hidden = attn::tanh(attn::linear(pairs, W_c));
+  const Tensor<3> hidden = xt::tanh(attn::linear(pairs, W_c));
   return {pairs, hidden, dot_last_axis(hidden, v_a)};
 }
 

@@ -10,7 +10,7 @@
 #include "attn/ops/softmax.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/temporary_file.hpp"
-#include "trace/diagnosis/strided.hpp"
+#include "trace/diagnosis/layout.hpp"
 #include "trace/json/json.hpp"
 #include "trace/npz/npz.hpp"
 #include "trace/number.hpp"

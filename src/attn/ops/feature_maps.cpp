@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
@@ -21,7 +21,7 @@ Tensor<2> positive_random_features(const Tensor<2>& x, const Tensor<2>& omega, C
   if (x.shape(1) != omega.shape(1))
     throw shape_mismatch("positive_random_features", "x", x, "omega", omega, "the last axes must match");
   const double root_of_count = std::sqrt(static_cast<double>(omega.shape(0)));
-  const auto y = divide(x, std::pow(static_cast<double>(x.shape(1)), 0.25));
+  const Tensor<2> y = x / std::pow(static_cast<double>(x.shape(1)), 0.25);
   auto features = counter.matmul(y, transpose(omega));
   for (std::size_t i = 0; i < y.shape(0); ++i) {
     const auto y_i = rows(y, i, i + 1);

@@ -1,5 +1,7 @@
 #include "attn/ops/lstm.hpp"
 
+#include <xtensor/xmath.hpp>
+
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
@@ -44,6 +46,10 @@ Tensor<3> gate_sums(const LstmWeights& weights, Gate gate, const Tensor<3>& x, c
       sums.data()[i * hidden + unit] = sum + (b_ih(row) + b_hh(row));
     }
   return sums;
+}
+
+Tensor<3> sigmoid(const Tensor<3>& x) {
+  return 1.0 / (1.0 + xt::exp(-x));
 }
 
 }  // namespace attn

@@ -25,4 +25,7 @@ enum class Gate { input, forget, candidate, output };
 /// they do not match.
 Tensor<3> gate_sums(const LstmWeights& weights, Gate gate, const Tensor<3>& x, const Tensor<3>& h);
 
+/// σ(x) = 1 / (1 + e⁻ˣ).
+Tensor<3> sigmoid(const Tensor<3>& x);
+
 }  // namespace attn

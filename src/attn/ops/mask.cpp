@@ -1,7 +1,10 @@
 #include "attn/ops/mask.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
@@ -43,10 +46,6 @@ bool at(const Mask<M>& mask, std::size_t b, std::size_t h, std::size_t i, std::s
   else
     return mask(b, h, i, j);
 }
-
-}  // namespace
-
-namespace {
 
 /// 0, 1, … as a column, and as a row.
 auto query_positions(std::size_t n_q) {
@@ -115,5 +114,23 @@ template Tensor<4> apply_mask(Tensor<4>, const Mask<4>&, double);
 template Mask<2> both(const Mask<2>&, const Mask<2>&);
 template Mask<3> both(const Mask<3>&, const Mask<3>&);
 template Mask<4> both(const Mask<4>&, const Mask<4>&);
+
+template <std::size_t N>
+Integers<N> dropout_mask(Random& random, double p,
+                         const std::array<std::size_t, N>& shape) requires Rank<N, 1, 4> {
+  if (!(p >= 0.0 && p < 1.0))
+    throw std::invalid_argument(
+        fmt::format("[dropout_mask] p is {}: it must be at least 0 and less than 1", p));
+  Integers<N> mask(shape);
+  for (auto& kept : mask) kept = random.binomial(1, 1.0 - p);
+  return mask;
+}
+
+#define INSTANTIATE(N) template Integers<N> dropout_mask(Random&, double, const std::array<std::size_t, N>&);
+INSTANTIATE(1)
+INSTANTIATE(2)
+INSTANTIATE(3)
+INSTANTIATE(4)
+#undef INSTANTIATE
 
 }  // namespace attn

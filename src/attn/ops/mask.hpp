@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -38,5 +39,12 @@ template <std::size_t N, std::size_t M>
 Tensor<N> apply_mask(
     Tensor<N> scores, const Mask<M>& mask,
     double fill = -std::numeric_limits<double>::infinity()) requires Rank<N, 2, 4> && Rank<M, 2, N>;
+
+/// 1 where a weight is kept, 0 where it is dropped: binomial(1, 1 − p) for each element in C order, as
+/// `np.random.binomial(1, 1 - p, shape)` draws it. Ranks 1, 3 and 4.
+/// Throws std::invalid_argument unless 0 <= p < 1.
+template <std::size_t N>
+Integers<N> dropout_mask(Random& random, double p,
+                         const std::array<std::size_t, N>& shape) requires Rank<N, 1, 4>;
 
 }  // namespace attn

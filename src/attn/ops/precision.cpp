@@ -1,7 +1,9 @@
 #include "attn/ops/precision.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace attn {
@@ -56,5 +58,51 @@ double exp_vanishes_below(Dtype dtype) {
 
 template Tensor<1> round_to(Dtype, const Tensor<1>&);
 template Tensor<2> round_to(Dtype, const Tensor<2>&);
+
+namespace {
+
+constexpr int fraction_bits = 10, smallest_exponent = -14;
+constexpr unsigned sign_bit = 0x8000, infinity = 0x7C00, quiet_nan = 0x7E00, fraction_mask = 0x03FF;
+constexpr double first_beyond = 65520.0;  // halfway from the largest half to 2^16
+
+/// Between neighbouring numbers, by the exponent's bits; those of subnormal numbers are as far apart as the
+/// next ones.
+constexpr auto step_sizes = [] {
+  std::array<double, 31> sizes{};
+  double size = 0x1p-24;
+  for (std::size_t exponent = 1; exponent < sizes.size(); ++exponent, size *= 2.0) sizes[exponent] = size;
+  sizes[0] = sizes[1];
+  return sizes;
+}();
+
+}  // namespace
+
+std::uint16_t half_bits(double x) {
+  const unsigned sign = std::signbit(x) ? sign_bit : 0;
+  const double magnitude = std::abs(x);
+  if (std::isnan(x)) return static_cast<std::uint16_t>(sign | quiet_nan);
+  if (magnitude >= first_beyond) return static_cast<std::uint16_t>(sign | infinity);
+
+  // Counted in steps of 2^(exponent − 10) there are 1024 to 2048 of them, fewer for a subnormal. Exponent and
+  // fraction lie side by side, so the bits are that count plus 1024 for each exponent above the smallest:
+  // where rounding fills up the fraction, the carry goes into the exponent by itself.
+  const int exponent =
+      std::max(magnitude == 0.0 ? smallest_exponent : std::ilogb(magnitude), smallest_exponent);
+  const auto steps = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
+  const auto above_smallest = static_cast<unsigned>(exponent - smallest_exponent);
+  return static_cast<std::uint16_t>(sign | ((above_smallest << fraction_bits) + steps));
+}
+
+double half_value(std::uint16_t bits) {
+  const bool is_negative = (bits & sign_bit) != 0;
+  const int exponent = (bits & infinity) >> fraction_bits, fraction = bits & fraction_mask;
+  double magnitude = 0.0;
+  if (exponent < 31)
+    magnitude = step_sizes[static_cast<std::size_t>(exponent)] * (exponent == 0 ? fraction : fraction + 1024);
+  else
+    magnitude =
+        fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  return std::copysign(magnitude, is_negative ? -1.0 : 1.0);
+}
 
 }  // namespace attn

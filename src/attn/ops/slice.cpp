@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+#include <vector>
+#include <xtensor/xbuilder.hpp>
 #include <xtensor/xmanipulation.hpp>
 #include <xtensor/xrepeat.hpp>
 #include <xtensor/xview.hpp>
+
+#include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
 
@@ -49,6 +54,91 @@ Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_
   const Tensor<3> blocks = xt::reshape_view(x, {rows, columns / width, width});
   const Tensor<3> repeated = xt::repeat(blocks, times, 1);
   return xt::reshape_view(repeated, {rows, columns * times});
+}
+
+namespace {
+
+/// Throws unless there is a step and all have one shape.
+void require_equal_shapes(const std::vector<Tensor<2>>& steps) {
+  if (steps.empty()) throw std::invalid_argument("[stack_steps] there are no steps");
+  for (const auto& step : steps)
+    if (step.shape() != steps[0].shape())
+      throw shape_mismatch("stack_steps", "step 0", steps[0], "another", step, "the shapes must be equal");
+}
+
+}  // namespace
+
+Tensor<2> step_of(const Tensor<3>& x, std::size_t t) {
+  const std::size_t n = x.shape(1);
+  if (t >= n)
+    throw std::invalid_argument("[step_of] there is no step " + std::to_string(t) + " among " +
+                                std::to_string(n));
+  return xt::view(x, xt::all(), t);
+}
+
+Tensor<3> steps_of(const Tensor<3>& x, std::size_t begin, std::size_t end) {
+  const std::size_t n = x.shape(1);
+  if (begin > end || end > n)
+    throw std::invalid_argument("[steps_of] there are no steps " + std::to_string(begin) + " to " +
+                                std::to_string(end) + " among " + std::to_string(n));
+  return xt::view(x, xt::all(), xt::range(begin, end));
+}
+
+Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps) {
+  require_equal_shapes(steps);
+  const auto [batch, d] = steps[0].shape();
+  auto sequence = Tensor<3>::from_shape({batch, steps.size(), d});
+  for (std::size_t t = 0; t < steps.size(); ++t) xt::view(sequence, xt::all(), t) = steps[t];
+  return sequence;
+}
+
+template <std::size_t N>
+Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3> {
+  if (!std::equal(a.shape().begin(), a.shape().end() - 1, b.shape().begin()))
+    throw shape_mismatch("join", "a", a, "b", b, "all axes but the last must match");
+  return xt::concatenate(xt::xtuple(a, b), N - 1);
+}
+
+template Tensor<2> join(const Tensor<2>&, const Tensor<2>&);
+template Tensor<3> join(const Tensor<3>&, const Tensor<3>&);
+
+Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads) {
+  const auto [batch, n, width] = x.shape();
+  if (heads == 0 || width % heads != 0)
+    throw std::invalid_argument(
+        fmt::format("[split_heads] x is {} but there are {} heads: the number of heads must "
+                    "divide the last axis",
+                    to_string(view_of(x).shape), heads));
+  return xt::transpose(xt::reshape_view(x, {batch, n, heads, width / heads}), {0, 2, 1, 3});
+}
+
+Tensor<3> merge_heads(const Tensor<4>& heads) {
+  const auto [batch, head_count, n, d] = heads.shape();
+  const Tensor<4> side_by_side = xt::transpose(heads, {0, 2, 1, 3});
+  return xt::reshape_view(side_by_side, {batch, n, head_count * d});
+}
+
+Tensor<4> stack_heads(const std::vector<Tensor<3>>& heads) {
+  if (heads.empty()) throw std::invalid_argument("[stack_heads] there are no heads");
+  const auto [batch, n, d] = heads[0].shape();
+  Tensor<4> stacked({batch, heads.size(), n, d});
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    if (heads[h].shape() != heads[0].shape())
+      throw shape_mismatch("stack_heads", "head 0", heads[0], "another", heads[h],
+                           "the shapes must be equal");
+    xt::view(stacked, xt::all(), h) = heads[h];
+  }
+  return stacked;
+}
+
+Tensor<4> repeat_heads(const Tensor<4>& kv_heads, std::size_t heads) {
+  const auto kv_head_count = kv_heads.shape(1);
+  if (kv_head_count == 0 || heads % kv_head_count != 0)
+    throw std::invalid_argument(
+        fmt::format("[repeat_heads] kv_heads is {} but there are {} heads: the number of "
+                    "key/value heads must divide the number of heads",
+                    to_string(view_of(kv_heads).shape), heads));
+  return xt::repeat(kv_heads, heads / kv_head_count, 1);
 }
 
 }  // namespace attn

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xnoalias.hpp>
@@ -103,5 +104,50 @@ template Tensor<3> softmax(Tensor<3>);
 template Tensor<4> softmax(Tensor<4>);
 template Tensor<3> softmax_from(Tensor<3>, const Tensor<2>&);
 template Tensor<4> softmax_from(Tensor<4>, const Tensor<3>&);
+
+namespace {
+
+bool may_be_seen(double score) {
+  return !(std::isinf(score) && score < 0.0);
+}
+
+/// The score as a term of the sum: as it is, or 0 where it is less.
+Worked term_of_sum(Worked score) {
+  return score.value() < 0.0 ? max(std::move(score), 0.0) : score;
+}
+
+}  // namespace
+
+void sum_shares(const double* scores, double* shares, std::size_t count, std::size_t stride) {
+  double sum = 0.0, seen = 0.0;
+  for (std::size_t j = 0; j < count; ++j) {
+    sum += std::max(scores[j * stride], 0.0);
+    seen += may_be_seen(scores[j * stride]) ? 1.0 : 0.0;
+  }
+  for (std::size_t j = 0; j < count; ++j) {
+    const double score = scores[j * stride];
+    const double equal = may_be_seen(score) ? 1.0 / seen : 0.0;
+    shares[j * stride] = sum > 0.0 ? std::max(score, 0.0) / sum : equal;
+  }
+}
+
+WorkedOut worked_sum_shares(WorkedOut scores, std::size_t length) {
+  return [=](const Index& at) {
+    std::vector<Worked> terms;
+    double sum = 0.0;
+    for (std::size_t j = 0; j < length; ++j) {
+      auto place = at;
+      place.back() = j;
+      auto score = scores(place);
+      if (!may_be_seen(score.value())) continue;
+      terms.push_back(term_of_sum(std::move(score)));
+      sum += terms.back().value();
+    }
+    auto share = scores(at);
+    if (!may_be_seen(share.value())) return Worked(0.0);
+    if (!(sum > 0.0)) return Worked(1.0) / Worked(static_cast<double>(terms.size()));
+    return term_of_sum(std::move(share)) / Worked::sum(std::move(terms));
+  };
+}
 
 }  // namespace attn

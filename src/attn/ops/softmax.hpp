@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "attn/tensor.hpp"
 #include "attn/worked.hpp"
 
@@ -22,5 +24,13 @@ Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) requi
 /// exp(xⱼ) / Σₖ exp(xₖ); with x − max x in the place of x where some score is beyond ±30, as softmax computes
 /// it. Scores of −∞ have no term.
 WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor = 1.0);
+
+/// Shares without exp, for work by hand: xⱼ / Σₖ xₖ of `count` scores that stand `stride` numbers apart.
+/// Scores below 0 count as 0. Where that leaves nothing to divide by, those that are not −∞ (masked) get
+/// equal shares, and where all are −∞ all shares are 0, as softmax has it.
+void sum_shares(const double* scores, double* shares, std::size_t count, std::size_t stride);
+
+/// The same along the last axis, whose rows have `length` scores, worked out.
+WorkedOut worked_sum_shares(WorkedOut scores, std::size_t length);
 
 }  // namespace attn

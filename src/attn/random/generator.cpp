@@ -52,4 +52,14 @@ std::uint64_t Generator::draw_integer(std::uint64_t largest) {
   return scaled_down<std::uint64_t, Uint128>(largest, [this] { return next_uint64(); });
 }
 
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
+  constexpr std::uint32_t polynomial = 0xedb88320u;
+  std::uint32_t remainder = ~before;
+  for (const char byte : bytes) {
+    remainder ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) remainder = remainder >> 1 ^ (remainder % 2 == 1 ? polynomial : 0u);
+  }
+  return ~remainder;
+}
+
 }  // namespace attn

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <string_view>
+
 #include "attn/random/pcg64.hpp"
 #include "attn/random/random.hpp"
 
@@ -31,5 +34,9 @@ class Generator final : public Random {
 
   Pcg64 bits_;
 };
+
+/// The checksum CRC-32 of zlib, gzip and PNG, as Python's `zlib.crc32(text.encode())` gives it. It goes on
+/// from that of the bytes before.
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
 
 }  // namespace attn

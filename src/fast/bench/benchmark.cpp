@@ -8,8 +8,8 @@
 #include <cmath>
 #include <thread>
 
+#include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "attn/memory.hpp"
 #include "attn/text/spelling.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/selection.hpp"

@@ -12,8 +12,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "attn/memory.hpp"
 #include "fast/bench/allocations.hpp"
 #include "fast/bench/operands.hpp"
 #include "fast/bench/statistics.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "attn/memory.hpp"
+#include "attn/budget.hpp"
 
 namespace attn::bench {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fast/train/teacher_forcing.hpp"
+#include "fast/train/translation_model.hpp"
 
 namespace attn::train {
 

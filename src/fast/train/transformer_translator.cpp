@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "fast/train/teacher_forcing.hpp"
+#include "fast/train/translation_model.hpp"
 
 namespace attn::train {
 

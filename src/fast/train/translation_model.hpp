@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -48,5 +49,14 @@ class TranslationModel {
 
 std::shared_ptr<const TranslationModel> model_of(const EncoderDecoderSizes& sizes);
 std::shared_ptr<const TranslationModel> model_of(const TransformerTranslatorSizes& sizes);
+
+/// What a decoder reads to write each sentence: the mark and all words but the last.
+std::vector<std::vector<int>> words_read(const std::vector<std::vector<int>>& targets, int mark);
+
+/// What it is to write: the words and the mark.
+std::vector<std::vector<int>> words_to_write(const std::vector<std::vector<int>>& targets, int mark);
+
+/// The word with the largest logit, the first on ties.
+int likeliest(const float* logits, std::size_t words);
 
 }  // namespace attn::train

@@ -7,7 +7,7 @@
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "page/worksheet/render.hpp"
-#include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/wording.hpp"
 
 namespace attn {

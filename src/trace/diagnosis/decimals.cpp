@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/number.hpp"
 
 namespace attn {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 
 namespace attn {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "trace/diagnosis/arithmetic.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/decimals.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
-#include "trace/diagnosis/listed.hpp"
 #include "trace/diagnosis/masks.hpp"
 
 namespace attn {

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "trace/diagnosis/diagnosis.hpp"
-#include "trace/diagnosis/strided.hpp"
+#include "trace/diagnosis/layout.hpp"
 #include "trace/event.hpp"
 
 namespace attn {

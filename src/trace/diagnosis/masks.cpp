@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/diagnosis/strided.hpp"
+#include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/synonyms.hpp"
 
 namespace attn {

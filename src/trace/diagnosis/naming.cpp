@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "trace/diagnosis/arithmetic.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/dump.hpp"
-#include "trace/diagnosis/listed.hpp"
+#include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/diagnosis/state_dict.hpp"
-#include "trace/diagnosis/strided.hpp"
 
 namespace attn {
 

@@ -10,7 +10,6 @@
 
 #include "attn/text/width.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/listed.hpp"
 #include "trace/json/values.hpp"
 #include "trace/number.hpp"
 

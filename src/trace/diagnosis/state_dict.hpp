@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/diagnosis/dump.hpp"
@@ -44,5 +46,20 @@ class StateDict {
 /// it has no such axis, and where `d_model` does not tell which axis is which. Of v_a, which a layer has as
 /// [1×d_a], one axis.
 AnyTensor with_merged_heads(const std::string& id, AnyTensor tensor, std::optional<std::size_t> d_model);
+
+/// How a framework does what others do in another way that is as right.
+struct Framework {
+  std::string_view name;
+  MaskTrue mask_true;                 ///< what true means in its masks
+  std::set<std::string> conventions;  ///< ids of the catalogue that hold for it, where the lesson lists them:
+                                      ///< of the corner, empty rows, RoPE's pairs, sinusoids and gates
+  FusedLayout fused = FusedLayout::parts;
+};
+
+/// torch, keras, onnx, hf-llama, gptj, numpy.
+const std::vector<Framework>& frameworks();
+
+/// Null where there is none of that name.
+const Framework* find_framework(std::string_view name);
 
 }  // namespace attn

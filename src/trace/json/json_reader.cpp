@@ -12,7 +12,6 @@
 #include "trace/id.hpp"
 #include "trace/json/bare_numbers.hpp"
 #include "trace/json/json.hpp"
-#include "trace/json/nested_lists.hpp"
 #include "trace/json/strict.hpp"
 #include "trace/json/values.hpp"
 

@@ -7,10 +7,12 @@
 #include <variant>
 #include <vector>
 
+#include "trace/any_tensor.hpp"
 #include "trace/event.hpp"
 #include "trace/stored_trace.hpp"
 
 /// The JSON of values: texts appended to one that is growing, and what is read back from them.
+/// Tensors as JSON has them: nested row-major lists. All throw Error, with `place`, for anything else.
 namespace attn {
 
 /// The name and version of the traces that this program writes: see data/trace.schema.json.
@@ -74,5 +76,13 @@ void read_config(const nlohmann::ordered_json& options, Header& header, std::str
 
 /// Kind, axes and labels, each where it is there.
 void read_description(const nlohmann::json& description, StoredTensor& tensor, std::string_view place);
+
+/// The elements of a tensor whose type and shape are known.
+AnyTensor tensor_from(const nlohmann::ordered_json& data, Dtype dtype, const Shape& shape,
+                      std::string_view place);
+
+/// The same where nothing but the lists tells the shape, and the elements tell the type: bool, int64 where
+/// all are whole, or float64.
+AnyTensor tensor_from(const nlohmann::ordered_json& data, std::string_view place);
 
 }  // namespace attn

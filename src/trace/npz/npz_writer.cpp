@@ -5,9 +5,9 @@
 
 #include "trace/any_tensor.hpp"
 #include "trace/json/values.hpp"
-#include "trace/npz/libzip.hpp"
 #include "trace/npz/npy.hpp"
 #include "trace/npz/npz.hpp"
+#include "trace/npz/zip_archive.hpp"
 
 namespace attn {
 

@@ -1,6 +1,6 @@
-#include "corpora/drawn_links.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "corpora/alignment_errors.hpp"
 
 using corpora::SentencePair;
 

@@ -6,7 +6,7 @@
 
 #include "attn/error.hpp"
 #include "attn/random/generator.hpp"
-#include "corpora/draw_distinct.hpp"
+#include "corpora/grammar_pairs.hpp"
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;

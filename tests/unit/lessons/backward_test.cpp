@@ -9,7 +9,6 @@
 #include <vector>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
@@ -51,7 +50,7 @@ AttentionGradients attention_backward(const Tensor<3>& Q, const Tensor<3>& K, co
   d.d_weights = attn::matmul(d_output, attn::transpose(V));
   const Tensor<3> mean = xt::sum(weights * d.d_weights, {2}, xt::keep_dims);
   d.d_scaled = weights * (d.d_weights - mean);
-  d.d_scores = attn::divide(d.d_scaled, std::sqrt(static_cast<double>(Q.shape(2))) * temperature);
+  d.d_scores = d.d_scaled / (std::sqrt(static_cast<double>(Q.shape(2))) * temperature);
   d.d_Q = attn::matmul(d.d_scores, K);
   d.d_K = attn::matmul(attn::transpose(d.d_scores), Q);
   return d;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
@@ -18,7 +18,7 @@ namespace {
 Tensor<2> plain_recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h) {
   Tensor<2> states({X.shape(0), W_h.shape(0)}), state({1, W_h.shape(0)}, double{0});
   for (std::size_t t = 0; t < X.shape(0); ++t) {
-    state = attn::tanh(attn::add(attn::linear(attn::rows(X, t, t + 1), W_x), attn::linear(state, W_h)));
+    state = xt::tanh(attn::linear(attn::rows(X, t, t + 1), W_x) + attn::linear(state, W_h));
     std::copy(state.begin(), state.end(), &states(t, 0));
   }
   return states;
@@ -32,7 +32,7 @@ Tensor<2> plain_convolution(const Tensor<2>& X, const Tensor<3>& W) {
     Tensor<2> moved({n, X.shape(1)}, double{0});
     for (std::size_t i = 0; i < n; ++i)
       if (i + o >= side && i + o < n + side) std::copy_n(&X(i + o - side, 0), X.shape(1), &moved(i, 0));
-    output = attn::add(output, attn::linear(moved, attn::sample(W, o)));
+    output += attn::linear(moved, attn::sample(W, o));
   }
   return output;
 }

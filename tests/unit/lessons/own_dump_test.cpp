@@ -6,7 +6,7 @@
 #include "lessons/lesson.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "trace/diagnosis/fitting.hpp"
-#include "trace/diagnosis/strided.hpp"
+#include "trace/diagnosis/layout.hpp"
 
 namespace {
 

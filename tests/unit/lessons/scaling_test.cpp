@@ -3,7 +3,6 @@
 #include <cmath>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
 #include "attn/random/random_state.hpp"
@@ -64,7 +63,7 @@ TEST_CASE("softmax is measured on whole rows of 16 scores, raw and divided by âˆ
       CHECK(told.elements("jacobian_" + way)[0] == Approx(mean_jacobian_norm(weights)));
     };
     is_measured("raw", attn::softmax(rows));
-    is_measured("scaled", attn::softmax(attn::divide(rows, 3.0)));
+    is_measured("scaled", attn::softmax<2>(rows / 3.0));
   }
 }
 

@@ -14,7 +14,6 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/ops/steps.hpp"
 #include "attn/text/width.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/lessons/page.hpp"

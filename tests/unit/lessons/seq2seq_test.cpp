@@ -6,14 +6,12 @@
 #include <set>
 #include <stdexcept>
 #include <vector>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
-#include "attn/ops/heads.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
-#include "attn/ops/steps.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq/decoder.hpp"
 #include "tests/unit/numbers.hpp"
@@ -22,7 +20,6 @@
 
 using attn::Tensor;
 using Catch::Contains;
-using lessons::Direction;
 using lessons::LstmState;
 using lessons::Options;
 using lessons::Workbench;
@@ -99,19 +96,14 @@ LstmState step(const Tensor<3>& x, const LstmState& before, const attn::LstmWeig
   return lessons::lstm_cell(page.mute, x, before, weights);
 }
 
-lessons::Lstm run(const Tensor<3>& X, const attn::LstmWeights& weights, const std::vector<std::size_t>& real,
-                  Direction direction = Direction::forward) {
+lessons::Encoder encoded(const Tensor<3>& X, const attn::LstmWeights& forward,
+                         const std::optional<attn::LstmWeights>& reverse = std::nullopt) {
   TranslationPage page;
-  return lessons::run_lstm(page.mute, X, real, weights, direction);
+  return lessons::encode(page.mute, X, {forward, reverse});
 }
 
 double sigmoid(double x) {
   return 1.0 / (1.0 + std::exp(-x));
-}
-
-/// The first `length` rows of one sample, as a batch of its own.
-Tensor<3> alone(const Tensor<3>& x, std::size_t sample, std::size_t length) {
-  return attn::as_batch(attn::rows(attn::sample(x, sample), 0, length));
 }
 
 }  // namespace
@@ -146,46 +138,32 @@ TEST_CASE("gates driven beyond the range of exp saturate", "[seq2seq]") {
 }
 
 TEST_CASE("a sequence is its cell step by step", "[seq2seq]") {
-  const auto X = random_tensor<3>({1, 4, 3}, 1);
+  const auto X = random_tensor<3>({2, 4, 3}, 1);
   const auto weights = random_lstm(3, 2, 2);
-  const auto sequence = run(X, weights, {4});
-  const Tensor<3> zeros = xt::zeros<double>({1, 1, 2});
+  const auto sequence = encoded(X, weights);
+  const Tensor<3> zeros = xt::zeros<double>({2, 1, 2});
   LstmState state = {zeros, zeros};
   for (std::size_t t = 0; t < 4; ++t) {
     state = step(attn::steps_of(X, t, t + 1), state, weights);
-    CHECK((attn::steps_of(sequence.c, t, t + 1) == state.c));
-    CHECK((attn::steps_of(sequence.h, t, t + 1) == state.h));
+    CHECK((attn::steps_of(sequence.states, t, t + 1) == state.h));
   }
-  CHECK((sequence.last_h == attn::step_of(state.h, 0)));
-  CHECK((sequence.last_c == attn::step_of(state.c, 0)));
+  CHECK((sequence.last.h == state.h));
+  CHECK((sequence.last.c == state.c));
 }
 
-TEST_CASE("in reverse a sequence is the reversed sequence", "[seq2seq]") {
+TEST_CASE("two encoders' states stand side by side, those of the second read from the right", "[seq2seq]") {
   const auto X = random_tensor<3>({1, 3, 2}, 1);
   Tensor<3> reversed(X.shape());
   for (std::size_t t = 0; t < 3; ++t)
     for (std::size_t c = 0; c < 2; ++c) reversed(0, t, c) = X(0, 2 - t, c);
-  const auto weights = random_lstm(2, 2, 2);
-  const auto backwards = run(X, weights, {3}, Direction::reverse), forwards = run(reversed, weights, {3});
+  const auto forward = random_lstm(2, hidden, 2), reverse = random_lstm(2, hidden, 6);
+  const auto both = encoded(X, forward, reverse);
+  const auto first = encoded(X, forward), second = encoded(reversed, reverse);
   for (std::size_t t = 0; t < 3; ++t)
-    CHECK((attn::step_of(backwards.h, t) == attn::step_of(forwards.h, 2 - t)));
-  CHECK((backwards.last_c == forwards.last_c));
-}
-
-TEST_CASE("padding has no states and changes none", "[seq2seq]") {
-  const auto direction = GENERATE(Direction::forward, Direction::reverse);
-  const auto X = random_tensor<3>({3, 4, 2}, 1);
-  const auto weights = random_lstm(2, 3, 2);
-  const std::vector<std::size_t> real = {4, 1, 3};
-  const auto all = run(X, weights, real, direction);
-  for (std::size_t b = 0; b < 3; ++b) {
-    const auto single = run(alone(X, b, real[b]), weights, {real[b]}, direction);
-    const auto states = attn::sample(all.h, b);
-    CHECK((attn::rows(states, 0, real[b]) == attn::sample(single.h, 0)));
-    CHECK(attn::max_abs(attn::rows(states, real[b], 4)) == 0.0);
-    CHECK((attn::rows(all.last_h, b, b + 1) == single.last_h));
-    CHECK((attn::rows(all.last_c, b, b + 1) == single.last_c));
-  }
+    CHECK((attn::step_of(both.states, t) ==
+           attn::join(attn::step_of(first.states, t), attn::step_of(second.states, 2 - t))));
+  CHECK((both.last.h == attn::join(first.last.h, second.last.h)));
+  CHECK((both.last.c == attn::join(first.last.c, second.last.c)));
 }
 
 namespace {
@@ -341,7 +319,7 @@ struct Scene {
     run.X_target = random_tensor<3>({batch, n_target, d_model}, 3);
     run.weights.encoder.forward = random_lstm(d_model, hidden, 2);
     run.weights.decoder = random_decoder(attention);
-    run.encoder = lessons::encode(page.mute, run.X_source, lengths, run.weights.encoder);
+    run.encoder = lessons::encode(page.mute, run.X_source, run.weights.encoder);
     run.source =
         lessons::prepare_source(page.mute, run.encoder.states, lengths, run.weights.decoder.attention);
     run.decoder = taught(run.X_target);
@@ -349,12 +327,12 @@ struct Scene {
 
   Taught taught(const Tensor<3>& X_target) {
     return side_by_side(
-        lessons::decode_taught(page.mute, X_target, run.encoder.initial(), run.source, run.weights.decoder));
+        lessons::decode_taught(page.mute, X_target, run.encoder.last, run.source, run.weights.decoder));
   }
 
   std::vector<std::vector<std::size_t>> written(const Tensor<3>& start, const Tensor<2>& vectors,
                                                 const std::vector<std::size_t>& most_steps) {
-    return lessons::decode_greedily(page.mute, start, run.encoder.initial(), run.source, run.weights.decoder,
+    return lessons::decode_greedily(page.mute, start, run.encoder.last, run.source, run.weights.decoder,
                                     vectors, most_steps)
         .words;
   }
@@ -369,8 +347,8 @@ struct Scene {
   /// How far the states are from those of a cell that reads something else.
   double cell_deviation(const Tensor<3>& x) {
     const auto& states = run.decoder.states;
-    const LstmState before = {steps_before(run.encoder.s_0, states.h),
-                              steps_before(run.encoder.c_0, states.c)};
+    const LstmState before = {steps_before(attn::step_of(run.encoder.last.h, 0), states.h),
+                              steps_before(attn::step_of(run.encoder.last.c, 0), states.c)};
     const auto again = lessons::lstm_cell(page.mute, x, before, run.weights.decoder.lstm);
     return attn::max_abs_difference(again.h, states.h);
   }
@@ -384,7 +362,7 @@ struct Scene {
 TEST_CASE("Bahdanau's decoder asks with the state before and not with the current one", "[seq2seq]") {
   Scene scene("bahdanau");
   const auto& h = scene.run.decoder.states.h;
-  CHECK(scene.score_deviation(steps_before(scene.run.encoder.s_0, h)) <= rounding);
+  CHECK(scene.score_deviation(steps_before(attn::step_of(scene.run.encoder.last.h, 0), h)) <= rounding);
   CHECK(scene.score_deviation(h) > 1e-3);
 }
 
@@ -392,7 +370,7 @@ TEST_CASE("Luong's decoder asks with the current state and not with the one befo
   Scene scene("luong-general");
   const auto& h = scene.run.decoder.states.h;
   CHECK(scene.score_deviation(h) <= rounding);
-  CHECK(scene.score_deviation(steps_before(scene.run.encoder.s_0, h)) > 1e-3);
+  CHECK(scene.score_deviation(steps_before(attn::step_of(scene.run.encoder.last.h, 0), h)) > 1e-3);
 }
 
 TEST_CASE("Bahdanau's cell reads the word and the context of its own step", "[seq2seq]") {
@@ -423,8 +401,8 @@ TEST_CASE("Luong reads out tanh of the context and the state, in that order", "[
   Scene scene("luong-general");
   const auto& decoder = scene.run.decoder;
   const auto& read_out = scene.run.weights.decoder;
-  const auto attentional =
-      attn::tanh(attn::linear(attn::join(decoder.context, decoder.states.h), *read_out.W_c));
+  const Tensor<3> attentional =
+      xt::tanh(attn::linear(attn::join(decoder.context, decoder.states.h), *read_out.W_c));
   const auto expected = attn::softmax(attn::linear(attentional, read_out.W));
   CHECK(attn::max_abs_difference(decoder.probabilities, expected) <= rounding);
 }
@@ -471,23 +449,6 @@ TEST_CASE("greedy decoding ends with </s> and takes the first of equals", "[seq2
   using Words = std::vector<std::vector<std::size_t>>;
   CHECK(decode({0.0, 1.0}) == Words{{1}, {1}});
   CHECK(decode({0.0, 1.0, 0.0, 1.0}) == Words{{1, 1, 1}, {1}});
-}
-
-TEST_CASE("two encoders' states stand side by side", "[seq2seq]") {
-  TranslationPage page;
-  const auto X = random_tensor<3>({batch, n_source, d_model}, 1);
-  const auto forward = random_lstm(d_model, hidden, 2), reverse = random_lstm(d_model, hidden, 6);
-  const auto both = lessons::encode(page.mute, X, lengths, {forward, reverse});
-  const auto one = lessons::encode(page.mute, X, lengths, {forward, std::nullopt});
-  CHECK((one.states == one.forward.h));
-  CHECK((both.forward.h == one.forward.h));
-  CHECK((both.states == attn::join(both.forward.h, both.reverse->h)));
-  CHECK((both.s_0 == attn::join(both.forward.last_h, both.reverse->last_h)));
-  // Each has read the whole sentence where it ends: the last real row, and the first.
-  for (std::size_t c = 0; c < hidden; ++c) {
-    CHECK(both.s_0(1, c) == both.states(1, lengths[1] - 1, c));
-    CHECK(both.s_0(1, hidden + c) == both.states(1, 0, hidden + c));
-  }
 }
 
 namespace {

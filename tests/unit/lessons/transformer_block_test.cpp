@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numbers>
 #include <stdexcept>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
@@ -116,10 +116,10 @@ TEST_CASE("a post-norm block normalises the sum after each sublayer", "[transfor
       lessons::multihead_attention(page.mute, {"X", X}, {"X", X}, weights.attention, causal());
   check_close(block.attention.output, attention.output);
   const auto norm_1 = step(page, "norm_1");
-  check_close(norm_1, norm(attn::add(X, attention.output), weights.norm_1));
+  check_close(norm_1, norm(X + attention.output, weights.norm_1));
   check_close(block.feed_forward.hidden, hidden(plain_gelu, norm_1, weights.feed_forward));
   const auto residual_2 = step(page, "residual_2");
-  check_close(residual_2, attn::add(norm_1, block.feed_forward.output));
+  check_close(residual_2, norm_1 + block.feed_forward.output);
   check_close(block.output, norm(residual_2, weights.norm_2));
   CHECK(page.trace.all_claims_hold());
 }
@@ -133,10 +133,10 @@ TEST_CASE("a pre-norm block normalises what each sublayer reads", "[transformer_
   const auto attention =
       lessons::multihead_attention(page.mute, norm_1, norm_1, weights.attention, std::nullopt);
   const auto residual_1 = step(page, "residual_1"), norm_2 = step(page, "norm_2");
-  check_close(residual_1, attn::add(X, attention.output));
+  check_close(residual_1, X + attention.output);
   check_close(norm_2, norm(residual_1, weights.norm_2));
   check_close(block.feed_forward.hidden, hidden(plain_relu, norm_2, weights.feed_forward));
-  check_close(block.output, attn::add(residual_1, block.feed_forward.output));
+  check_close(block.output, residual_1 + block.feed_forward.output);
   CHECK(page.trace.all_claims_hold());
 }
 
@@ -151,13 +151,13 @@ TEST_CASE("a decoder's block looks into the memory between the two", "[transform
   };
   check_close(step(post, "cross/output"), looks_into_memory(post, {"norm_1", step(post, "norm_1")}));
   check_close(step(post, "norm_cross"),
-              norm(attn::add(step(post, "norm_1"), step(post, "cross/output")), *weights.norm_cross));
+              norm(step(post, "norm_1") + step(post, "cross/output"), *weights.norm_cross));
 
   Page pre("transformer-block", options("pre", "relu"));
   lessons::apply_block(pre.bench, {"X", X}, weights, causal(), memory());
   check_close(step(pre, "norm_cross"), norm(step(pre, "residual_1"), *weights.norm_cross));
   check_close(step(pre, "cross/output"), looks_into_memory(pre, {"norm_cross", step(pre, "norm_cross")}));
-  check_close(step(pre, "residual_cross"), attn::add(step(pre, "residual_1"), step(pre, "cross/output")));
+  check_close(step(pre, "residual_cross"), step(pre, "residual_1") + step(pre, "cross/output"));
 }
 
 TEST_CASE("a memory without weights for it is refused, and the other way round", "[transformer_block]") {

@@ -7,10 +7,10 @@
 #include <vector>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/dropout.hpp"
-#include "attn/ops/heads.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
 #include "attn/random/random_state.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/text/word_vectors.hpp"

@@ -1,8 +1,8 @@
-#include "attn/ops/dependency_graph.hpp"
-
 #include <catch2/catch.hpp>
 #include <stdexcept>
 #include <vector>
+
+#include "attn/ops/cost_counter.hpp"
 
 using attn::DependencyGraph;
 

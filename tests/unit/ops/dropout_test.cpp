@@ -1,9 +1,8 @@
-#include "attn/ops/dropout.hpp"
-
 #include <catch2/catch.hpp>
 #include <limits>
 #include <stdexcept>
 
+#include "attn/ops/mask.hpp"
 #include "attn/random/random_state.hpp"
 #include "tests/unit/fixture.hpp"
 

@@ -1,10 +1,9 @@
-#include "attn/ops/half.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "attn/ops/precision.hpp"
 #include "tests/unit/numbers.hpp"
 
 namespace {

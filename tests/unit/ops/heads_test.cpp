@@ -1,5 +1,3 @@
-#include "attn/ops/heads.hpp"
-
 #include <catch2/catch.hpp>
 #include <stdexcept>
 

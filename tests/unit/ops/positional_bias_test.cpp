@@ -1,8 +1,8 @@
-#include "attn/ops/positional_bias.hpp"
-
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
+
+#include "attn/ops/positional.hpp"
 
 TEST_CASE("T5's buckets are those of the published models", "[positional]") {
   const std::map<std::int64_t, std::int64_t> buckets = {

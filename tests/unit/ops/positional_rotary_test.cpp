@@ -1,12 +1,10 @@
-#include "attn/ops/positional_rotary.hpp"
-
 #include <catch2/catch.hpp>
 #include <numbers>
 #include <stdexcept>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Pairing;

@@ -1,4 +1,4 @@
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

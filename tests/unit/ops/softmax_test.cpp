@@ -3,8 +3,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <stdexcept>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/measure.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/numbers.hpp"

@@ -1,8 +1,7 @@
-#include "attn/ops/steps.hpp"
-
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
+#include "attn/ops/slice.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Tensor;

@@ -1,8 +1,8 @@
-#include "attn/ops/sum_shares.hpp"
-
 #include <array>
 #include <catch2/catch.hpp>
 #include <limits>
+
+#include "attn/ops/softmax.hpp"
 
 namespace {
 

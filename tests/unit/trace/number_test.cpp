@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "attn/ops/half.hpp"
+#include "attn/ops/precision.hpp"
 
 using attn::Dtype;
 using attn::round_to;

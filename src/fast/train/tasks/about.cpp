@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "attn/error.hpp"
-#include "attn/random/crc32.hpp"
 #include "attn/random/generator.hpp"
 #include "fast/train/about_model.hpp"
 #include "fast/train/tasks/task.hpp"

@@ -1,7 +1,7 @@
 #include "corpora/induction.hpp"
 
 #include "attn/random/generator.hpp"
-#include "corpora/symbols.hpp"
+#include "corpora/reverse.hpp"
 #include "fast/train/tasks/labelled_task.hpp"
 
 namespace attn::train {

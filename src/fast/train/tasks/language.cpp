@@ -4,7 +4,7 @@
 #include "attn/random/generator.hpp"
 #include "corpora/grammar_pairs.hpp"
 #include "fast/train/tasks/labelled_task.hpp"
-#include "fast/train/tasks/load_grammar.hpp"
+#include "fast/train/tasks/translation_task.hpp"
 
 namespace attn::train {
 

@@ -1,7 +1,6 @@
 #include "corpora/reverse.hpp"
 
 #include "attn/random/generator.hpp"
-#include "corpora/symbols.hpp"
 #include "fast/train/tasks/labelled_task.hpp"
 
 namespace attn::train {

@@ -124,4 +124,8 @@ Share share_of(const std::vector<bool>& holds) {
   return {static_cast<std::size_t>(right), holds.size()};
 }
 
+corpora::Grammar load_grammar(const TaskOptions& options) {
+  return corpora::Grammar::load(options.grammar.value_or(options.corpora + "/english-french.grammar"));
+}
+
 }  // namespace attn::train

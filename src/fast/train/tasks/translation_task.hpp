@@ -1,5 +1,6 @@
 #pragma once
 
+#include "corpora/grammar.hpp"
 #include "fast/train/examples.hpp"
 #include "fast/train/tasks/task.hpp"
 
@@ -34,5 +35,8 @@ class TranslationTask : public TaskOf<TranslationExamples> {
 
 /// The share of what holds.
 Share share_of(const std::vector<bool>& holds);
+
+/// The grammar that the options name, else the lab's own.
+corpora::Grammar load_grammar(const TaskOptions& options);
 
 }  // namespace attn::train

@@ -1,10 +1,9 @@
 #include <array>
 #include <catch2/catch.hpp>
+#include <xtensor/xmath.hpp>
 
-#include "attn/ops/arithmetic.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/positional_rotary.hpp"
-#include "attn/ops/positional_sinusoidal.hpp"
+#include "attn/ops/positional.hpp"
 #include "fast/train/about_model.hpp"
 #include "fast/train/examples.hpp"
 #include "lessons/trained/about.hpp"
@@ -117,7 +116,7 @@ attn::Tensor<3> with_found(const Shipped& shipped, std::size_t layer, const attn
   const auto output = told.elements("output");
   REQUIRE(output.size() == found.size());
   std::copy(output.begin(), output.end(), found.begin());
-  return attn::add(x, attn::linear(found, shipped.attention(layer, "W_O")));
+  return x + attn::linear(found, shipped.attention(layer, "W_O"));
 }
 
 /// Whether the logits in training are those of what the lessons' layers give.

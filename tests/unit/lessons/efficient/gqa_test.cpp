@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
-#include "attn/ops/heads.hpp"
+#include "attn/ops/slice.hpp"
 #include "tests/unit/lessons/efficient/attention.hpp"
 
 using Catch::Contains;

@@ -6,7 +6,7 @@
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
 #include "trace/diagnosis/fitting.hpp"
-#include "trace/diagnosis/strided.hpp"
+#include "trace/diagnosis/layout.hpp"
 
 using attn::AnyTensor;
 using attn::Dtype;

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "tests/unit/trace/diagnosis/tensors.hpp"
-#include "trace/diagnosis/strided.hpp"
 
 using attn::ExpectedTensor;
 using attn::Shape;

@@ -4,7 +4,7 @@
 
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
-#include "trace/diagnosis/strided.hpp"
+#include "trace/diagnosis/layout.hpp"
 
 using attn::Dtype;
 using attn::ExpectedTensor;
