@@ -74,6 +74,7 @@ class DocumentReader {
   }
 
   Document operator()() {
+    blank_comments();
     read_front_matter();
     document_.blocks = blocks();
     if (at_ < lines_.size()) throw Error(place(), "{else} or {end} without {if …}");
@@ -90,6 +91,22 @@ class DocumentReader {
   void add_line(Source& text, std::string_view separator = " ") const {
     text.append(Source(place(), separator));
     text.append(source().without_blanks());
+  }
+
+  /// Empties the lines of comments, from one that begins with `<!--` to one that ends with `-->`.
+  void blank_comments() {
+    bool in_fence = false, in_comment = false;
+    Place begin;
+    for (at_ = 0; at_ < lines_.size(); ++at_) {
+      auto& line = lines_[at_];
+      if (!in_comment && line.starts_with("```")) in_fence = !in_fence;
+      if (!in_comment && !in_fence && line.starts_with("<!--")) in_comment = true, begin = place();
+      if (!in_comment) continue;
+      in_comment = !without_blanks(line).ends_with("-->");
+      line = {};
+    }
+    if (in_comment) throw Error(begin, "<!-- without the --> that ends it");
+    at_ = 0;
   }
 
   void read_front_matter() {

@@ -106,6 +106,17 @@ TEST_CASE("A fence whose lines begin with | is a table", "[document]") {
   CHECK(columns.cells[2].each.text().empty());
 }
 
+TEST_CASE("A comment is no part of the page, and what stands behind it keeps its place", "[document]") {
+  const auto page = document::read("page.md",
+                                   "<!-- Vaswani et al. 2017 -->\nOne sentence\n<!-- section 3.2,\n"
+                                   "second line -->\nAnother one.\n\n```\n<!-- shown -->\n```\n");
+  REQUIRE(page.blocks.size() == 3);
+  CHECK(page.blocks[0].prose[0].text == "One sentence");
+  CHECK(page.blocks[1].prose[0].text == "Another one.");
+  CHECK(page.blocks[1].place.line == 5);
+  CHECK(page.blocks[2].prose[0].text == "<!-- shown -->");
+}
+
 TEST_CASE("A label has the axis and the words for each entry along it") {
   const auto page = document::read("page.md", "{label head as no. {head + 1}{if head = 0} first{end}}\n");
   REQUIRE(page.blocks.size() == 1);
@@ -176,6 +187,7 @@ TEST_CASE("What is wrong with a document is said with its line and column", "[do
   CHECK_THAT(refusal("One { two.\n"), StartsWith("page.md, line 1, column 5: a { without"));
   CHECK_THAT(refusal("## A\n\n    scores = sum(d_k Q\n"), StartsWith("page.md, line 3, column 22"));
   CHECK_THAT(refusal("```\nnever ends\n"), StartsWith("page.md, line 1, column 1: ``` without"));
+  CHECK_THAT(refusal("a\n\n<!-- never\n\nends\n"), StartsWith("page.md, line 3, column 1: <!-- without"));
   CHECK_THAT(refusal("---\ntitle: a\n"), StartsWith("page.md, line 3"));
   CHECK_THAT(refusal("{if a}\nb\n"), StartsWith("page.md, line 1, column 1: {if …} without"));
   CHECK_THAT(refusal("a\n\n{end}\n"), StartsWith("page.md, line 3"));
