@@ -49,7 +49,7 @@ std::vector<Measured> read_measured() {
 
 /// The two LSTMs and a transformer, a row each, in percent.
 std::string table_of(const std::vector<Measured>& models) {
-  std::vector<std::vector<std::string>> rows = {{"words (or 1 less)"}};
+  std::vector<std::vector<std::string>> rows = {{"words, at most"}};
   for (const auto& score : models.front().scores) rows.front().push_back(fmt::format("{:>2}", score.most));
   for (const auto one : {with_attention, without_attention, with_absolute_positions}) {
     const auto& model = models[one];
@@ -97,9 +97,10 @@ void show_by_length(Workbench& bench) {
   bench.trace.note(
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
-          "Unseen sentences translated exactly, in percent. At {0} words, the longest in training, it "
-          "is {1} with attention and {2} without. At {3} attention has {4}, and the transformer {5}: "
-          "training had no position after {0}.",
+          "Of new sentences, how many percent are translated without a mistake? A column has sentences of that "
+          "many words and of one less. At {0}, the longest in training, it is {1} with attention and {2} "
+          "without. At {3} it is {4} with attention, and {5} with a transformer: training had no position "
+          "after {0}.",
           corpora::longest_in_training, percent(longest_trained(with)), percent(longest_trained(without)),
           with.back().most, percent(with.back()), percent(models[with_absolute_positions].scores.back())),
       table_of(models));

@@ -55,7 +55,7 @@ std::string about_drawn_alignment(const Workbench& bench, const attn::Event& wei
   constexpr double hardly_anything = 0.01;
   const auto& shape = weights.tensor->shape;
   const std::size_t columns = shape.back(), rows = shape[shape.size() - 2];
-  const auto shares = "Row by row, how much the decoder looks at each source word. " +
+  const auto shares = "A row shows how much the decoder looks at each source word. " +
                       what_one_word_more_changes(bench) + " ";
   const bool are_alike = rows > 1 && difference_of_rows(*weights.tensor, rows, columns) < hardly_anything;
   return shares +
@@ -69,10 +69,9 @@ std::string about_learned_alignment(const Workbench& bench, const attn::Event& w
   std::size_t words = 0;
   while (words < rows && name_along(weights, shape.size() - 2, words) != attn::end_token) ++words;
   const auto crossing = words_that_cross(weights, words);
-  return "A row shows where the decoder looks to write its word. " +
+  return "A row shows where the decoder looks before it writes its word. " +
          (crossing.empty() ? "Here the words have one order in both languages." : crossing) +
-         (words < rows ? " </s> comes from no word, but its row sums to 1.\n" : "\n") +
-         what_one_word_more_changes(bench);
+         (words < rows ? " </s> has no source word; softmax still makes its row sum to 1." : "");
 }
 
 /// What the decoder makes of the probabilities of one sentence.
