@@ -37,9 +37,8 @@ std::string words_on_cost_of_features(const VariantBench& on, const attn::Cost& 
   if (on.causal()) return fmt::format("φ takes {} mult-adds for each token.", phi);
   const auto of_a_token = static_cast<std::size_t>(cost.multiply_adds) / on.n();
   return fmt::format(
-      "A token takes {} mult-adds for φ and {} more, a pair of full attention {}: fewer from {} tokens "
-      "on.",
-      phi, of_a_token - phi, of_a_pair, of_a_token / of_a_pair + 1);
+      "From {} tokens on that takes fewer mult-adds than full attention: {} a token, not {} a pair.",
+      of_a_token / of_a_pair + 1, of_a_token, of_a_pair);
 }
 
 /// What a variant that combines keys and values does.
@@ -65,12 +64,10 @@ std::string words_on_sums(const VariantBench& on, const VariantResult& result) {
 std::string words_on_shared_heads(const VariantBench& on) {
   const auto heads = on.bench.heads(), sets = on.bench.kv_heads();
   if (heads == sets) return "Each head has keys and values of its own here, and shares with nobody.";
-  const auto of_one =
-      on.n() * (on.K.shape(1) + on.V.shape(1)) / heads * attn::item_size(on.bench.trace.dtype());
   return fmt::format(
-      "Q is cut into {0} heads of {1} columns, which share {2} K and V, their mean: {3} bytes, "
-      "not {4}. Column bytes counts scores only, {0} · {5}. The error is against heads that share nothing.",
-      heads, on.Q.shape(1) / heads, sets, sets * of_one, heads * of_one, attn::pair_count(on.visible));
+      "Q is cut into {} heads of {} columns, which share {} K and V, their mean. The error is against heads "
+      "that share nothing.",
+      heads, on.Q.shape(1) / heads, sets);
 }
 
 /// What a variant does, in plain sentences.

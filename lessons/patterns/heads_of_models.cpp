@@ -141,12 +141,11 @@ void show_heads_of_models(Workbench& bench) {
   const auto values = show_measures(bench, heads);
   auto& trace = bench.trace;
   trace.note(
-      "models", "Heads of the lab's models, one of each other kind",
-      "A head is named after its largest share, where that is more than a half. decoder and cross belong to "
-      "a translator. In decoder and induction a word sees none after it. All but the first use one or two "
-      "keys: "
-      "only where they look tells them apart. Layer 1 of induction finds the letter before. So layer 2 "
-      "can find what came next the last time (lesson transformer-block).",
+      "models", "Heads of the lab's other models, one of each kind",
+      "itself, before and after are what a word gives on average to itself and to the words on either side. "
+      "keys is exp(entropy). share is what goes to where the head looks. encoder, cross and decoder "
+      "belong to a translator, sentiment to a classifier; reverse says letters backwards, induction copies. "
+      "All but the first use one or two keys, so only where they look tells them apart.",
       table_of(one_of_each_kind(heads)));
   trace.note("models/kinds", fmt::format("All {} heads of the lab's models", heads.size()),
              "share is the one that decides. In language, one layer, induction and decoder a word sees none "
@@ -231,7 +230,7 @@ std::vector<std::string> other_than(HeadKind kind, const Tensor<4>& weights, std
 void show_kinds(Workbench& bench, const Tensor<4>& weights, const std::vector<double>& largest) {
   constexpr std::size_t most_heads = 8;
   const std::size_t heads = weights.shape(1), all_heads = weights.shape(0) * heads;
-  std::string other_way;
+  std::map<std::string, std::vector<std::size_t>> heads_by_exception;
   std::vector<std::vector<std::string>> rows = {{"", "itself", "before", "after", "looks"}};
   std::vector<HeadKind> kinds;
   for (std::size_t i = 0; i < std::min(all_heads, most_heads); ++i) {
@@ -247,18 +246,23 @@ void show_kinds(Workbench& bench, const Tensor<4>& weights, const std::vector<do
     rows.back().push_back(in_words(kinds.back(), measures, text));
     const auto others = other_than(kinds.back(), weights, sample, i % heads, tokens);
     if (!others.empty() && !bench.plan.is_batched())
-      other_way +=
-          fmt::format(" In head {} only {} look{} {}.", i % heads, fmt::join(others, ", "),
-                      others.size() == 1 ? "s" : "", kinds.back() == HeadKind::ahead ? "back" : "ahead");
+      heads_by_exception[fmt::format("only {} look{} {}", fmt::join(others, ", "),
+                                     others.size() == 1 ? "s" : "",
+                                     kinds.back() == HeadKind::ahead ? "back" : "ahead")]
+          .push_back(i % heads);
   }
   if (all_heads > most_heads) rows.push_back({"…"});
+  std::string exceptions;
+  for (const auto& [exception, found] : heads_by_exception)
+    exceptions +=
+        fmt::format(" In head{} {} {}.", found.size() == 1 ? "" : "s", fmt::join(found, " and "), exception);
   bench.trace.note(
       "kinds", "What kind of head is it?",
       "The shares are means over all words." +
           std::string(bench.options.model
                           ? " Head 0 looks at the word that each one is about. An article needs its "
                             "noun, which comes later; a verb its subject, which mostly comes before." +
-                                other_way
+                                exceptions
                       : bench.options.gives_tensors() ? ""
                                                       : " Nothing here is trained: a kind would be chance."),
       in_columns(rows) + "\n\n" + meanings_of(kinds));

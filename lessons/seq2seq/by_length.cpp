@@ -97,7 +97,8 @@ void show_by_length(Workbench& bench) {
   bench.trace.note(
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
-          "Of new sentences, how many percent are translated without a mistake? A column has sentences of that "
+          "Of new sentences, how many percent are translated without a mistake? A column has sentences of "
+          "that "
           "many words and of one less. At {0}, the longest in training, it is {1} with attention and {2} "
           "without. At {3} it is {4} with attention, and {5} with a transformer: training had no position "
           "after {0}.",

@@ -63,7 +63,7 @@ std::string about_drawn_alignment(const Workbench& bench, const attn::Event& wei
 }
 
 /// Whom the words of the target look at.
-std::string about_learned_alignment(const Workbench& bench, const attn::Event& weights) {
+std::string about_learned_alignment(const attn::Event& weights) {
   const auto& shape = weights.tensor->shape;
   const std::size_t rows = shape[shape.size() - 2];
   std::size_t words = 0;
@@ -135,7 +135,7 @@ void add_notices(Functions& functions, const Workbench& bench) {
   functions.remarks = {
       {"about_alignment",
        [&bench, is_trained](const attn::Event& weights) {
-         return is_trained ? about_learned_alignment(bench, weights) : about_drawn_alignment(bench, weights);
+         return is_trained ? about_learned_alignment(weights) : about_drawn_alignment(bench, weights);
        }},
       {"least_kept",
        [&bench](const attn::Event& kept) {
