@@ -3,8 +3,11 @@
 /// Vaswani et al. 2017, sections 3.2.2 and 3.5, for attention and positions; Lin et al. 2014, "Network in
 /// Network", section 3.2, for the mean in place of a larger network.
 
+#include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
@@ -21,6 +24,34 @@ namespace {
 /// The classes that `attnlab train sentiment` tells apart, in its order.
 constexpr std::array<const char*, 2> sentiments = {"negative", "positive"};
 
+/// "very" in the place of "not", the place of which is all that changes.
+constexpr const char *negation = "not", *in_its_place = "very";
+
+bool is_negated(const Workbench& bench) {
+  if (!bench.options.model || bench.plan.is_batched()) return false;
+  const auto words = attn::shipped_model("sentiment")->vocabularies.at("words");
+  const auto& sentence = bench.plan.sentence.tokens.front();
+  const bool has_other = std::find(words.begin(), words.end(), in_its_place) != words.end();
+  return has_other && std::find(sentence.begin(), sentence.end(), negation) != sentence.end();
+}
+
+/// X with the vector of the other word wherever the sentence has "not".
+formula::View not_negated(DocumentRun& run) {
+  const auto X = run.copy_of<double, 3>("X");
+  formula::Numbers rows(attn::Shape{1, X.shape(1), X.shape(2)});
+  std::copy(X.begin(), X.end(), rows.begin());
+  const auto model = attn::shipped_model("sentiment");
+  const auto& words = model->vocabularies.at("words");
+  const auto word =
+      static_cast<std::size_t>(std::find(words.begin(), words.end(), in_its_place) - words.begin());
+  const auto vectors = model->matrix("embedding");
+  const auto& sentence = run.bench().plan.sentence.tokens.front();
+  for (std::size_t i = 0; i < sentence.size(); ++i)
+    if (sentence[i] == negation)
+      std::copy_n(&vectors(word, 0), X.shape(2), rows.begin() + static_cast<std::ptrdiff_t>(i * X.shape(2)));
+  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(rows)));
+}
+
 void run_classifier(Workbench& bench) {
   require_pairs(bench.options, "sinusoidal positions");
   if (bench.options.model && *bench.options.classes == sentiments.size())
@@ -28,7 +59,10 @@ void run_classifier(Workbench& bench) {
   Functions functions;
   add_fused_layouts(functions);
   functions.remarks["heads_look_at"] = heads_look_at;
-  DocumentRun(bench, functions).tell();
+  functions.tensors["not_negated"] = not_negated;
+  DocumentRun run(bench, functions);
+  run.set("negated", is_negated(bench));
+  run.tell();
 }
 
 void give_sentiment(ModelInputs& inputs) {
