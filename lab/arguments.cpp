@@ -80,7 +80,7 @@ Command parse(int argc, char** argv) {
   if (name == "completions") return parse_completions(argc - 1, argv + 1);
   if (name == "list") {
     if (argc == 3 && (std::string_view(argv[2]) == "--help" || std::string_view(argv[2]) == "-h"))
-      return PrintText{"attnlab list: the lessons in the order in which to learn them, one a line\n"};
+      return PrintText{"attnlab list: the lessons in the order in which to learn them, one per line\n"};
     if (argc > 2)
       throw Error(fmt::format("list takes no argument, but \"{}\" is given; valid: attnlab list", argv[2]));
     return ListLessons{};

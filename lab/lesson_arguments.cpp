@@ -109,7 +109,7 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
       app, "input", "FILE", Values::list,
       help_of_option(fmt::format(
           "tensors by id or by a common name, as in a state dict, from an .npz, .safetensors or "
-          "JSON file, in the place of inputs; dimensions follow, and the rest is drawn; repeat it "
+          "JSON file, in place of inputs; dimensions follow, and the rest is drawn; repeat it "
           "for more files; of several layers FILE:layers.0 takes one. The inputs: {}",
           lessons::describe_inputs(lesson, lesson.defaults))),
       [&options](const std::string& text) { options.input.push_back(text); })

@@ -24,7 +24,7 @@ namespace {
 /// The classes that `attnlab train sentiment` tells apart, in its order.
 constexpr std::array<const char*, 2> sentiments = {"negative", "positive"};
 
-/// "very" in the place of "not", the place of which is all that changes.
+/// "very" in place of "not", the place of which is all that changes.
 constexpr const char *negation = "not", *in_its_place = "very";
 
 bool is_negated(const Workbench& bench) {

@@ -288,7 +288,7 @@ std::string about_text(const DocumentRun& run, const WrittenText& text) {
   const std::string numbers = "The numbers are places in the vocabulary, counted from 0.";
   if (!run.bench().options.model) return numbers + " Nothing is trained, so the text means nothing.";
   return fmt::format(
-      "The text so far: “{}”. {}{}", fmt::join(text.so_far(run), " "), numbers,
+      "The text so far: \"{}\". {}{}", fmt::join(text.so_far(run), " "), numbers,
       text.end == text.written.back() ? " </s> ends a text: nothing is written behind it." : "");
 }
 

@@ -90,7 +90,7 @@ void claim_rows_sum_to_1(DocumentRun& run) {
                            .limit = rounding_of_rows(run.bench())});
 }
 
-/// " In row “saw” it is −(0.2 log 0.2 + …) ≈ 1.6.", of the first head. Nothing where it would be long.
+/// " In row "saw" it is −(0.2 log 0.2 + …) ≈ 1.6.", of the first head. Nothing where it would be long.
 std::string entropy_of_a_row(const DocumentRun& run) {
   const auto& bench = run.bench();
   const auto weights = shares_of(run);

@@ -170,11 +170,11 @@ struct Texts {
   std::size_t t = 0;       ///< the step to walk through
 };
 
-/// What stands for the word that is read at the step to walk through: `“les”`, or `the word before`.
+/// What stands for the word that is read at the step to walk through: `"les"`, or `the word before`.
 std::string word_read(const Workbench& bench, std::size_t t) {
   if (t == 0) return std::string(attn::start_token);
   const auto& target = bench.plan.target;
-  return target.size() == 1 ? fmt::format("“{}”", target.tokens[0][t - 1]) : "the word before";
+  return target.size() == 1 ? fmt::format("\"{}\"", target.tokens[0][t - 1]) : "the word before";
 }
 
 /// What the decoder reads and writes at each step of the first sentence, where that fits on a line.
@@ -236,7 +236,7 @@ formula::View numbers_written(const Texts& texts) {
   return owned_view(std::move(numbers));
 }
 
-/// By number: <s>, in the place of </s>, and the words written but for the last.
+/// By number: <s>, in place of </s>, and the words written but for the last.
 WordsToWrite words_read(const Texts& texts) {
   auto words = texts.written;
   for (auto& row : words) {

@@ -156,7 +156,7 @@ std::string legend() {
        "to its size"},
       {"off",
        "from full attention: the largest difference of a number from it, relative to the largest number that "
-       "it gives; what a variant leaves out or puts in the place of the softmax, and no rounding. The "
+       "it gives; what a variant leaves out or puts in place of the softmax, and no rounding. The "
        "relative "
        "error of attnlab efficient, on these numbers"},
       {"variants",

@@ -267,7 +267,7 @@
     parts = next;
   }
 
-  /// Puts what the run has written in the place of what stands here, with the command that it was; what was unfolded stays
+  /// Puts what the run has written in place of what stands here, with the command that it was; what was unfolded stays
   /// so.
   function replacePage() {
     const text = written();
@@ -455,7 +455,7 @@
     for (const code of holder.querySelectorAll(".commands code")) code.classList.toggle("runs", runsHere(wordsOf(code.textContent)));
   }
 
-  /// Writes below a command what came of it, in the place of what stood there.
+  /// Writes below a command what came of it, in place of what stood there.
   function tellBelow(code, node) {
     const item = code.closest("li");
     for (const old of item.querySelectorAll(".told")) old.remove();

@@ -162,7 +162,7 @@ void refuse_foreign(const TaskEntry& task, const RunTraining& run) {
   refuse_where(task.name != "translation" && run.pharaoh, "pharaoh");
 }
 
-/// The settings of a transformer in the place of the task's own model, but for those that were typed.
+/// The settings of a transformer in place of the task's own model, but for those that were typed.
 void follow_attention(const CLI::App& app, const TaskEntry& task, RunTraining& run) {
   if (run.options.attention != "transformer" || !task.of_transformer) return;
   const auto typed = run.settings;

@@ -13,7 +13,7 @@ namespace lessons {
 
 namespace {
 
-/// The formula with the constants' numbers in the place of their names.
+/// The formula with the constants' numbers in place of their names.
 formula::Expr without_symbols(const formula::Expr& x) {
   if (x->op == formula::Op::number) return x->number;
   return formula::with_parts(x, without_symbols);

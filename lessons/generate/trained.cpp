@@ -91,7 +91,7 @@ void show_guesses(Workbench& bench, const WrittenText& text) {
     said += fmt::format(" Softmax of the logits gives it {:.4f}, and the other form, \"{}\", only {:.4f}.",
                         double{shares(0, first)}, vocabulary[*other], double{shares(0, *other)});
   }
-  said += fmt::format(" In the end the text is “{}”.{}", fmt::join(words, " "),
+  said += fmt::format(" In the end the text is \"{}\".{}", fmt::join(words, " "),
                       text.end == text.written.back() ? " </s> ends a text." : "");
   std::string table;
   for (const auto& row : rows)

@@ -30,7 +30,8 @@ std::string about_least(const attn::Event& kept, std::size_t real, std::size_t h
   if (column < hidden && word + 3 == real && left_of(word + 1) > 0.0)
     product = fmt::format(" = {:.4f} · {:.4f}", left_of(word) / left_of(word + 1), left_of(word + 1));
   return fmt::format(
-      "What a word writes into the memory is multiplied by f of every word read after it. Of what “{}” wrote "
+      "What a word writes into the memory is multiplied by f of every word read after it. Of what \"{}\" "
+      "wrote "
       "into number {}, {:.4f}{} is left at the end. Without attention the decoder gets no more than that.",
       name_along(kept, words, word), column, left_of(word), product);
 }
@@ -83,10 +84,10 @@ std::string about_one(const attn::Event& probabilities, bool has_target) {
     if (shares.at(i) > shares.at(likeliest)) likeliest = i;
   const auto word = name_along(probabilities, 0, likeliest);
   return has_target ? fmt::format(
-                          "The likeliest is “{}”, whatever word is right: nothing is trained. Training "
+                          "The likeliest is \"{}\", whatever word is right: nothing is trained. Training "
                           "raises the share of the right word.",
                           word)
-                    : fmt::format("The likeliest, “{}”, is the word that it writes.", word);
+                    : fmt::format("The likeliest, \"{}\", is the word that it writes.", word);
 }
 
 /// The likeliest words of the one row, as far as four decimals tell them from 0.
@@ -105,7 +106,7 @@ std::string about_few(const attn::Event& probabilities) {
   std::string text;
   std::size_t told = 0;
   for (; told < count && (told == 0 || shares.at(words[told]) >= least); ++told)
-    text += fmt::format("{}“{}” {:.4f}", told == 0 ? "" : ", ", name_along(probabilities, 0, words[told]),
+    text += fmt::format("{}\"{}\" {:.4f}", told == 0 ? "" : ", ", name_along(probabilities, 0, words[told]),
                         shares.at(words[told]));
   const auto others = told < count ? fmt::format(" Every other has less than {}.", least) : "";
   return fmt::format("The likeliest of {} words: {}.{}", words.size(), text, others);
@@ -125,7 +126,7 @@ std::string quoted(const attn::TokenBatch& batch, const attn::TokenBatch& source
     const char first = sources.tokens[b].front().front();
     if (first >= 'A' && first <= 'Z' && text.front() >= 'a' && text.front() <= 'z')
       text.front() = static_cast<char>(text.front() - 'a' + 'A');
-    sentences.push_back(fmt::format("“{}{}”", text, is_long ? " …" : ""));
+    sentences.push_back(fmt::format("\"{}{}\"", text, is_long ? " …" : ""));
   }
   return fmt::format("{}", fmt::join(sentences, " and "));
 }

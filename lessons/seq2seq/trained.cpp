@@ -57,13 +57,14 @@ std::string where_they_part(const corpora::SentencePair& pair, const corpora::Al
   for (std::size_t t = 0; t < pair.target.size(); ++t)
     if (!gold[t].empty() && gold[t].count(looks[t]) == 0)
       return fmt::format(
-          " “{}” looks most at “{}”: attention is not alignment. It is where the decoder reads what it "
+          " \"{}\" looks most at \"{}\": attention is not alignment. It is where the decoder reads what it "
           "lacks, and the state of a word knows of its neighbours, too.",
           pair.target[t], pair.source[looks[t]].text);
   if (looks.size() == pair.target.size()) return "";
   return fmt::format(
-      " Attention is still not alignment: </s> comes from no word, but its row sums to 1 too, most of it to "
-      "“{}”.",
+      " Attention is still not alignment: </s> has no source word, but softmax makes its row sum to 1 as "
+      "well. "
+      "Most of it goes to \"{}\".",
       pair.source[looks.back()].text);
 }
 
@@ -78,7 +79,7 @@ std::string what_the_state_has_not_read(const corpora::SentencePair& pair, const
   const auto gold = gold_links(pair);
   for (std::size_t t = 1; t < pair.target.size(); ++t)
     if (gold[t].count(of_state[t]) == 0 && gold[t].count(with_word[t]) > 0)
-      return fmt::format(" To write “{}” old h looks at “{}”: it has not read “{}”.", pair.target[t],
+      return fmt::format(" To write \"{}\" old h looks at \"{}\": it has not read \"{}\".", pair.target[t],
                          pair.source[of_state[t]].text, pair.target[t - 1]);
   return "";
 }
@@ -90,7 +91,7 @@ std::string look_at_an_untranslated_word(const corpora::SentencePair& pair, cons
     if (const auto& source = pair.source[looks[t]];
         gold[t].count(looks[t]) == 0 && source.gloss == corpora::no_gloss)
       return fmt::format(
-          " For “{}” the decoder looks at “{}”, which has no French word of its own: attention is not "
+          " For \"{}\" the decoder looks at \"{}\", which has no French word of its own: attention is not "
           "alignment.",
           pair.target[t], source.text);
   return "";
@@ -113,10 +114,10 @@ void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const
   bench.trace.note(
       "gold", "Which word does each query look at most?",
       fmt::format(
-          "The grammar of the sentences knows which word comes from which; ≠ marks another. \"{}\" is "
-          "model {}: {}.{}{}",
-          asks, other.model,
-          is_papers ? "the paper's query, without y" : "a query with y, the word that it reads",
+          "The sentences come from a grammar that knows which word comes from which; ≠ marks another word. "
+          "\"{}\" is {} (model {}).{}{}",
+          asks, is_papers ? "the paper's query, without y" : "a query with y, the word that it reads",
+          other.model,
           is_papers ? what_the_state_has_not_read(pair, other_looks, looks)
                     : what_the_state_has_not_read(pair, looks, other_looks),
           look_at_an_untranslated_word(pair, looks)),
@@ -133,7 +134,7 @@ void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std
   if (!are_the_same(pair->target, writes)) {
     if (is_greedy)
       bench.trace.note("gold", "The translation of the lab's grammar",
-                       fmt::format("“{}”. The model wrote something else.", corpora::target_text(*pair)));
+                       fmt::format("\"{}\". The model wrote something else.", corpora::target_text(*pair)));
     return;
   }
   const auto looks = strongest_looks(attn::sample(attn::head(weights, 0), 0), *pair);

@@ -67,7 +67,7 @@ std::optional<std::string> not_english(const std::vector<std::string>& tokens) {
   for (const auto& token : tokens) {
     if (!is_word(token)) continue;
     ++words;
-    if (lexicon().readings(token).empty()) unknown.push_back("“" + token + "”");
+    if (lexicon().readings(token).empty()) unknown.push_back("\"" + token + "\"");
   }
   if (words > 0 && 2 * unknown.size() <= words) return std::nullopt;
   if (words == 0) return "a text without words";
@@ -80,7 +80,7 @@ std::string taken_for(const std::vector<std::string>& tokens) {
   const auto words = english::features_of(lexicon(), tokens);
   for (std::size_t t = 0; t < tokens.size(); ++t)
     if (!words[t].taken_for.empty()) {
-      auto one = fmt::format("“{}” is taken for {}", tokens[t], words[t].taken_for);
+      auto one = fmt::format("\"{}\" is taken for {}", tokens[t], words[t].taken_for);
       if (std::find(said.begin(), said.end(), one) == said.end()) said.push_back(std::move(one));
     }
   return fmt::format("{}", fmt::join(said, ", "));

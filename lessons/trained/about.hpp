@@ -15,11 +15,11 @@ namespace lessons {
 /// The lab's lexicon of English words, read once.
 const english::Lexicon& lexicon();
 
-/// "most of its words (“le”, “chat”, …): it reads English": why the model cannot read a sentence of which the
+/// `most of its words ("le", "chat", …): it reads English`: why the model cannot read a sentence of which the
 /// lexicon knows fewer than half of the words. Nothing where it can.
 std::optional<std::string> not_english(const std::vector<std::string>& tokens);
 
-/// "“blorf” is taken for a noun": of the words that the lexicon lacks. Empty where it has all.
+/// `"blorf" is taken for a noun`: of the words that the lexicon lacks. Empty where it has all.
 std::string taken_for(const std::vector<std::string>& tokens);
 
 /// What the two layers of the model make of one sentence.
@@ -42,7 +42,7 @@ Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions)
 
 /// The note on X in every lesson that reads it.
 inline constexpr const char* where_X_comes_from =
-    "One row a token. The model has two layers, and this is what the first one made of each word and its "
+    "One row per token. The model has two layers, and this is what the first one made of each word and its "
     "neighbours.";
 
 /// `Each word looks at the one that it is about, as the model guesses: "it" at "animal" (0.98), …`: of a

@@ -108,7 +108,7 @@ std::vector<LayerOfModel> read_translator() {
   const auto& words = inputs.source().tokens.front();
   const auto pair = gold_pair(words);
   if (!pair)
-    throw attn::Error(fmt::format("“{}” is no sentence of the lab's grammar", sentence_to_translate));
+    throw attn::Error(fmt::format("\"{}\" is no sentence of the lab's grammar", sentence_to_translate));
   const auto read = before_each(pair->target);
   const auto& reads = read.tokens.front();
   const auto n = words.size(), m = reads.size(), layers = inputs.number("layers");

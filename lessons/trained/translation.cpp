@@ -157,7 +157,7 @@ std::optional<std::string> not_french(const std::vector<std::vector<std::string>
   for (const auto& sentence : targets) {
     Words unknown;
     for (const auto& word : sentence)
-      if (options.as_read(word) == "[noun]") unknown.push_back("“" + word + "”");
+      if (options.as_read(word) == "[noun]") unknown.push_back("\"" + word + "\"");
     if (2 * unknown.size() <= sentence.size()) continue;
     if (unknown.size() > 3) unknown.resize(3), unknown.push_back("…");
     return fmt::format("most of the words ({}): it writes French", fmt::join(unknown, ", "));

@@ -16,7 +16,7 @@ namespace lessons {
 /// "j'aime" is "j'" and "aime"; "aujourd'hui" is one word, and so is "par", "-", "dessus".
 std::vector<std::string> with_elisions_cut(const std::vector<std::string>& tokens);
 
-/// What a translation model reads in the place of each word of both sides, for `Options::read_as`: the word
+/// What a translation model reads in place of each word of both sides, for `Options::read_as`: the word
 /// in small letters, the stand-in for its kind ("wolves": "[animals]"), and what French has for that
 /// ("[noun]"). Nothing where the vocabulary has no stand-ins.
 std::optional<std::map<std::string, std::string>> readings_of_pairs(
@@ -24,7 +24,7 @@ std::optional<std::map<std::string, std::string>> readings_of_pairs(
     const std::vector<std::vector<std::string>>& targets, const std::vector<std::string>& source_words,
     const std::vector<std::string>& target_words);
 
-/// "most of the words (“gustan”, …): it writes French": why the model cannot write a target of which it knows
+/// `most of the words ("gustan", …): it writes French`: why the model cannot write a target of which it knows
 /// fewer than half of the words, those that are carried over among them. Nothing where it can.
 std::optional<std::string> not_french(const std::vector<std::vector<std::string>>& targets,
                                       const Options& options);

@@ -112,14 +112,14 @@ const std::vector<std::string>& vocabulary_of(const Model& model, std::string_vi
   return found->second;
 }
 
-/// "“dok” (the nearest that it knows is “dog”)": the first word that the model does not know.
+/// `"dok" (the nearest that it knows is "dog")`: the first word that the model does not know.
 std::optional<std::string> unknown_word(const Model& model, std::string_view vocabulary,
                                         const std::vector<std::string>& texts) {
   const auto& words = vocabulary_of(model, vocabulary);
   for (const auto& sentence : attn::tokenize(texts).tokens)
     for (const auto& token : sentence)
       if (token != "<pad>" && std::find(words.begin(), words.end(), token) == words.end())
-        return fmt::format("“{}” (the nearest that it knows is “{}”)", token,
+        return fmt::format("\"{}\" (the nearest that it knows is \"{}\")", token,
                            attn::likely_meant(token, words));
   return std::nullopt;
 }
@@ -162,14 +162,14 @@ std::optional<std::string> unknown_in_vocabularies(const Trained& trained, const
   return unknown_word(model, trained.target_words, run.target);
 }
 
-/// The same of English, with what is read in the place of words that the vocabulary lacks.
+/// The same of English, with what is read in place of words that the vocabulary lacks.
 std::optional<std::string> unknown_in_english(const Trained& trained, const Model& model, Options& run) {
   for (const auto& tokens : tokens_cut(trained, run.sentence, Side::source).tokens) {
     if (auto reason = not_english(tokens)) return reason;
     if (trained.reads == Reads::english) continue;
     for (const auto& token : tokens) {
       const auto other = english::read_as(lexicon(), token, vocabulary_of(model, trained.words));
-      if (!other) return fmt::format("“{}”, nor any word like it", token);
+      if (!other) return fmt::format("\"{}\", nor any word like it", token);
       if (*other != token) run.read_as[token] = *other;
     }
   }
@@ -191,7 +191,7 @@ std::optional<std::string> unknown_in_pair(const Trained& trained, const Model& 
   return not_french(targets, run);
 }
 
-/// `run` has the texts that the lesson will run on, and gets what the model reads in the place of words that
+/// `run` has the texts that the lesson will run on, and gets what the model reads in place of words that
 /// its vocabulary lacks.
 std::optional<std::string> first_unknown(const Trained& trained, const Model& model, Options& run) {
   switch (trained.reads) {

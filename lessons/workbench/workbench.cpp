@@ -90,8 +90,8 @@ void Workbench::idea(const std::string& text, const std::string& formula) const 
       if (attn::lower_case(word) != other && !corpora::is_stand_in(word)) {
         const auto kind = corpora::is_stand_in(other) ? "" : taken_for({word});
         said.push_back(fmt::format("{} read as {}",
-                                   kind.empty() ? fmt::format("“{}” is", word) : kind + " and",
-                                   corpora::is_stand_in(other) ? other : "“" + other + "”"));
+                                   kind.empty() ? fmt::format("\"{}\" is", word) : kind + " and",
+                                   corpora::is_stand_in(other) ? other : "\"" + other + "\""));
       }
     const bool carries_over = plan.lesson->trained->reads == Reads::pairs;
     if (!said.empty())

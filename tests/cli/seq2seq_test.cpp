@@ -145,8 +145,9 @@ TEST_CASE("the sentences of the tutorials are translated as there, and every oth
   CHECK(written("We are tired") == json({"nous", "sommes", "fatigués", "</s>"}));
   CHECK(written("She does not like him") == json({"elle", "ne", "l'", "aime", "pas", "</s>"}));
   const auto trace = trace_of("seq2seq --source 'The wolves sat on the mat'");
-  CHECK(contains(event_of(trace, "lexicon")["note"], "“wolves” is read as [animals]"));
-  CHECK(contains(event_of(trace, "greedy-decoding")["note"], "“Les wolves se sont assis sur le tapis </s>”"));
+  CHECK(contains(event_of(trace, "lexicon")["note"], "\"wolves\" is read as [animals]"));
+  CHECK(
+      contains(event_of(trace, "greedy-decoding")["note"], "\"Les wolves se sont assis sur le tapis </s>\""));
   for (const std::string lesson : {"seq2seq", "cross-attention"}) {
     const auto weights = event_of(trace_of(lesson + " --source 'The cat sat on the mat' --target "
                                                     "\"Le chat s'est assis sur le tapis\""),
@@ -186,7 +187,7 @@ TEST_CASE("beside the alignment stands the gold one, and that of a model with th
     CHECK(says(event_of(trace, "links"), "formula", "(*)"));
   }
   CHECK(says(event_of(trace_of("seq2seq --source 'the cat does not sleep'"), "gold"), "note",
-             "For “ne” the decoder looks at “does”"));
+             "For \"ne\" the decoder looks at \"does\""));
   CHECK(event_of(trace_of("seq2seq --model none"), "gold").is_null());
   CHECK(event_of(trace_of("seq2seq --source 'cat the'"), "gold").is_null());
 }

@@ -175,7 +175,7 @@ TEST_CASE("a translator of another grammar reads its words as they are, and refu
   CHECK(trace["config"]["model"] == path);
   CHECK_FALSE(trace["config"].contains("read_as"));
   CHECK_THAT(refusal("seq2seq --source 'Der Vogel schläft'" + of_model),
-             Contains("it does not know “Vogel”"));
+             Contains("it does not know \"Vogel\""));
 }
 
 TEST_CASE("the task language has no word that stands in for others") {
@@ -405,9 +405,9 @@ TEST_CASE(
     "weights") {
   for (const std::string lesson : {"self-attention", "multihead"}) {
     CHECK_THAT(output_of(lesson + " --sentence 'the small katt slept'"),
-               Contains("“katt” is taken for a noun") && Contains("model=about"));
+               Contains("\"katt\" is taken for a noun") && Contains("model=about"));
     const auto page = output_of(lesson + " --sentence 'le chat dormait'");
-    CHECK_THAT(page, Contains("does not know most of the words (“le”, “dormait”)"));
+    CHECK_THAT(page, Contains("does not know most of the words (\"le\", \"dormait\")"));
     CHECK_THAT(refusal(lesson + " --model about --sentence 'le chat dormait'"), Contains("it reads English"));
     const auto numbers = " --sentence 'le chat dormait' --steps weights --format json";
     const auto weights_of = [](const std::string& json) { return json.substr(json.find("\"events\"")); };
@@ -476,10 +476,10 @@ TEST_CASE(
     return output_of("classifier --sentence '" + sentence + "'");
   };
   CHECK_THAT(verdict("The acting was superb."),
-             Contains("“superb” is read") && Contains("positive, with 0.9"));
+             Contains("\"superb\" is read") && Contains("positive, with 0.9"));
   CHECK_THAT(verdict("The acting was not superb."), Contains("negative, with 0.9"));
   CHECK_THAT(output_of("generate --sentence 'The wolves'"),
-             Contains("“wolves” is read") && Contains("After \"wolves\" the model writes"));
+             Contains("\"wolves\" is read") && Contains("After \"wolves\" the model writes"));
 }
 
 TEST_CASE("the option --model: a file whose weights contradict its configuration is refused") {

@@ -98,7 +98,7 @@ def run(lesson, *, input=None, **given):
     """Runs a lesson, or a document (`"my-lesson.md"`), and returns its Trace.
 
     Keywords are the program's options (`attnlab LESSON --help`): `d_model=8` is --d-model 8, True is a flag, a list
-    repeats an option, `define={"scaled": "scores / d_k"}` puts another formula in the place of a step. Arrays are
+    repeats an option, `define={"scaled": "scores / d_k"}` puts another formula in place of a step. Arrays are
     inputs by id, from NumPy or anything with `__array__` or `__dlpack__`, for example of multihead
 
         run("multihead", heads=2, X=X, W_Q=W_Q)   # X [token × d_model], W_Q [d_model × head·d_k]
