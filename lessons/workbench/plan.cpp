@@ -352,7 +352,9 @@ attn::Header Plan::header() const {
   };
   const auto drawn = drawn_beside_model();
   const bool draws = draws_inputs();
-  if (!given.empty() && !options.model && !draws && options.numbers.empty()) header.usual.insert("seed");
+  const bool all_is_given = !given.empty() && !options.model && !draws && options.numbers.empty();
+  const bool all_is_trained = options.model && drawn.empty() && options.seed == lesson->defaults.seed;
+  if (all_is_given || all_is_trained) header.usual.insert("seed");
   if (!options.numbers.empty())
     header.config.emplace_back(std::string(attn::origin_of_numbers), options.numbers);
   else if (!options.model && draws)
