@@ -105,14 +105,13 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
   options.source.clear();
   options.target.clear();
   if (lesson.inputs == nullptr) return;
-  add_text_option(
-      app, "input", "FILE", Values::list,
-      help_of_option(fmt::format(
-          "tensors by id or by a common name, as in a state dict, from an .npz, .safetensors or "
-          "JSON file, in place of inputs; dimensions follow, and the rest is drawn; repeat it "
-          "for more files; of several layers FILE:layers.0 takes one. The inputs: {}",
-          lessons::describe_inputs(lesson, lesson.defaults))),
-      [&options](const std::string& text) { options.input.push_back(text); })
+  add_text_option(app, "input", "FILE", Values::list,
+                  help_of_option(fmt::format(
+                      "tensors by id or by a common name, as in a state dict, from an .npz, .safetensors or "
+                      "JSON file, in place of inputs; dimensions follow, and the rest is drawn; repeat it "
+                      "for more files; of several layers FILE:layers.0 takes one. The inputs: {}",
+                      lessons::describe_inputs(lesson, lesson.defaults))),
+                  [&options](const std::string& text) { options.input.push_back(text); })
       ->group(computed);
   add_text_option(
       app, "set", "ID=VALUE", Values::list,
@@ -126,7 +125,7 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
   if (!takes_mask(lesson)) return;
   add_text_option(
       app, "mask-true", "seen|hidden", Values::one,
-      help_of_option("what true means in masks of yours; default seen, but hidden beside a key_padding_mask "
+      help_of_option("what true means in your masks; default seen, but hidden beside a key_padding_mask "
                      "and in the attn_mask of an nn.MultiheadAttention"),
       [&options](const std::string& text) {
         options.mask_true = parse_choice<attn::MaskTrue>(
@@ -261,8 +260,8 @@ const Lesson& tour() {
       .name = "tour",
       .title = "all lessons in order",
       .teaches =
-          "The curriculum from the first lesson to the last, each as it is by default, or all on a sentence "
-          "of yours. Lessons on two sentences take yours as the source and --target beside it. On a terminal "
+          "The curriculum from the first lesson to the last, each as it is by default, or all on your own "
+          "sentence. Lessons on two sentences take it as the source and --target beside it. On a terminal "
           "the tour shows each lesson from its top and waits at its end: a key goes on, q leaves.",
       .options = {"sentence", "target", "seed", "rng", "draws", "dtype"},
       .takes_batches = false,

@@ -29,7 +29,7 @@ const char* const of_command = "Of this command";
 const char* const about_check =
     "check: the first wrong step of your own implementation, and which mistake it is\n"
     "\n"
-    "DUMP holds tensors of a program of yours: npz, safetensors or JSON, under the names of the lesson or "
+    "DUMP holds the tensors of your program: npz, safetensors or JSON, under the names of the lesson or "
     "other common ones. Each step is computed from your own tensors before it. Where one differs, the "
     "mistakes that people make there are tried on the same numbers; the one that gives your tensor is named. "
     "A filled-in worksheet (attnlab worksheet LESSON) is checked as well: it says itself what it is a sheet "
@@ -43,7 +43,7 @@ const char* const about_probe =
     "\n"
     "Writes inputs and weights of a lesson to FILE and prints the task: what to compute, under which names "
     "to save it, and how. attnlab check LESSON DUMP --probe FILE then says what is wrong. Another --seed "
-    "gives other numbers. With --audit it says which mistakes dimensions of yours would hide.";
+    "gives other numbers. With --audit it says which mistakes your dimensions would hide.";
 
 const char* const about_break =
     "break: a lesson with a classic mistake in it, beside the right one\n"
@@ -134,7 +134,7 @@ std::string lessons_in_help(std::string_view command, bool is_on_any) {
   if (!is_on_any) return "";
   return "\n" +
          help_paragraph(fmt::format("LESSON is one of {}. attnlab {} LESSON --help lists the options that "
-                                    "the lesson has besides.",
+                                    "this lesson has, too.",
                                     fmt::join(names_of_lessons(command), ", "), command)) +
          "\n";
 }
@@ -220,11 +220,10 @@ Command parse_check(int argc, char** argv) {
                  help_of_option("write the report to a file, whole or not at all; default standard output"))
       ->type_name("FILE")
       ->group(of_command);
-  add_path(
-      "junit", "FILE",
-      "write the same as a suite of tests in JUnit's XML, besides: a case for each step, or for each file "
-      "of a folder. Where GitHub Actions runs it, each problem is an annotation, too",
-      check.junit);
+  add_path("junit", "FILE",
+           "also write the report as a test suite in JUnit's XML: a case for each step, or for each file "
+           "of a folder. Where GitHub Actions runs it, each problem is an annotation, too",
+           check.junit);
   add_path(
       "folder", "DIR",
       "check every file in it and in folders inside it, a line each; with --output DIR/ a report for each "

@@ -285,14 +285,17 @@ std::vector<CheckDump> with_fitting_heads(const CheckDump& check, const attn::St
 std::string assumed_heads(const Checked& best, const std::vector<CheckDump>& tried) {
   const auto heads = *best.plan.options.heads;
   if (trouble_in(best.diagnosis).first == 0 || tried.size() == 1)
-    return fmt::format("heads = {0} is assumed: nobody says how many there are, as --heads {0} would.",
-                       heads);
+    return fmt::format(
+        "heads = {0} is assumed: neither the file nor an option, such as --heads {0}, says how many there "
+        "are.",
+        heads);
   std::set<std::size_t> numbers;
   for (const auto& one : tried) numbers.insert(one.options.heads.value_or(heads));
   std::vector<std::string> names;
   for (const auto number : numbers) names.push_back(std::to_string(number));
   return fmt::format(
-      "heads = {} is a guess: nobody says how many there are, with none of {} all is right or explained, and "
+      "heads = {} is a guess: neither the file nor an option says how many there are, with none of {} all is "
+      "right or explained, and "
       "what follows may be of another number than yours; --heads N says it.",
       heads, attn::listed(names, "and"));
 }

@@ -22,7 +22,7 @@ const char* const about_diff =
     "diff: what differs between two traces, and where first\n"
     "\n"
     "A and B are traces as they were printed, or data: JSON, npz or safetensors in any combination, from "
-    "attnlab or from a program of yours; - is standard input. Data are compared tensor by tensor under their "
+    "attnlab or from your own program; - is standard input. Data are compared tensor by tensor under their "
     "ids, in whatever order, and two JSON traces word for word as well; options that differ are told first. "
     "Printed traces are compared word for word and number by number, blanks and colours aside.\n"
     "\n"

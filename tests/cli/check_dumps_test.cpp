@@ -810,7 +810,7 @@ TEST_CASE("the number of heads that nobody says is that of the shapes, or a gues
   auto mine = only(right, {"X", "W_Q", "W_K", "W_V", "W_O", "output"});
   CHECK(desk.said_of(mine, "multihead").assumes("heads = 4 is assumed"));
   mine["output"] = changed(mine["output"], [](double x) { return 0.3 * x * x; });
-  CHECK(contains(desk.said_of(mine, "multihead").report["assumptions"][0], "is a guess: nobody says"));
+  CHECK(contains(desk.said_of(mine, "multihead").report["assumptions"][0], "is a guess: neither the file"));
   mine["weights"] = right["weights"];
   CHECK(desk.said_of(mine, "multihead").assumes("heads = 4 is assumed"));
 }

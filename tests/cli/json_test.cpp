@@ -217,6 +217,9 @@ TEST_CASE("JSON that nobody could open is refused with what would be smaller") {
 
 TEST_CASE("a trace without what its schema requires is not valid") {
   auto trace = ordered_json::parse(output_of("sdpa --format json"));
-  trace["events"][1].erase("shape");
+  auto& events = trace["events"];
+  std::find_if(events.begin(), events.end(), [](const auto& event) {
+    return event.contains("shape");
+  })->erase("shape");
   CHECK(schema_errors(trace.dump()) != Strings{});
 }
