@@ -319,7 +319,7 @@ code: d_W, from output
 )");
   const auto page = output_of("run " + file);
   CHECK_THAT(page, Contains("Two sentences.") && !Contains("One sentence."));
-  CHECK_THAT(page, Contains("the code before this") && Contains("d_W    = X_source.T @ d_half") &&
+  CHECK_THAT(page, Contains("continues the code before it") && Contains("d_W    = X_source.T @ d_half") &&
                        Contains("d_W = X_sourceᵀ d_half") && !Contains("X_source @ W"));
   CHECK_THAT(output_of("run " + file + " --all"), Contains("forward\n  output = X_source @ W\n"));
   CHECK_THAT(output_of("run " + file + " --source 'a b' --target c --source d --target e"),
