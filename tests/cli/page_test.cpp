@@ -297,7 +297,7 @@ TEST_CASE("a page tells what this run does: its mask, its temperature, why no mo
   CHECK(contains(page_of("self-attention --sentence \"it slept\" --sentence \"the dog ate the soup\""),
                  "\"dog\""));
   const auto help = page_of("multihead --help");
-  CHECK(contains(help, "in place of a step; repeatable --"));
+  CHECK(contains(help, "in the place of a step; repeatable --"));
   CHECK(contains(page_of("self-attention --help"), "default the model's, 4 without one"));
 }
 
