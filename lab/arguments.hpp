@@ -19,10 +19,11 @@
 #include "lab/train/train.hpp"
 #include "lab/worksheet/worksheet.hpp"
 #include "lessons/lesson.hpp"
+#include "page/svg/svg.hpp"
 
 namespace lab {
 
-enum class Format { text, json, npz, safetensors, svg, html, python, cpp };
+enum class Format { text, json, npz, safetensors, svg, png, pdf, html, python, cpp };
 enum class Color { automatic, always, never };
 
 /// How and where the trace of a run is shown.
@@ -40,6 +41,8 @@ struct Presentation {
   std::optional<std::size_t> width;  ///< columns of text; where not given it follows the terminal
   Color color = Color::automatic;
   Paging paging = Paging::automatic;
+  attn::PictureStyle picture{};
+  std::vector<std::string> of_pictures{};  ///< the flags that decide it, as they were typed
 };
 
 /// What counts as a difference between two traces, and how it is shown.

@@ -202,7 +202,7 @@ void refuse_extras(const CLI::App& app, std::string_view command) {
 }
 
 void refuse_choice(std::string_view flag, std::string_view text, const std::vector<std::string>& valid) {
-  throw Error(fmt::format("--{} {} is unknown; valid: {}", flag, text, fmt::join(valid, ", ")));
+  throw Error(fmt::format("--{} {} is unknown; {}", flag, text, attn::valid_instead_of(text, valid)));
 }
 
 }  // namespace lab

@@ -27,6 +27,7 @@ using lessons::Options;
 
 const char* const computed = what_is_computed;
 const char* const shown = "How it is shown";
+const char* const drawn = "How a picture is drawn: --format svg, png, pdf";
 const char* const compared = "Compared with a stored trace";
 
 /// What an option is where it is not given and has no value of its own.
@@ -139,7 +140,8 @@ namespace {
 const std::vector<std::pair<std::string, Format>> formats = {
     {"text", Format::text},     {"json", Format::json},
     {"npz", Format::npz},       {"safetensors", Format::safetensors},
-    {"svg", Format::svg},       {"html", Format::html},
+    {"svg", Format::svg},       {"png", Format::png},
+    {"pdf", Format::pdf},       {"html", Format::html},
     {"python", Format::python}, {"cpp", Format::cpp}};
 
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
@@ -147,7 +149,7 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
                        auto assign_text) {
     add_text_option(app, flag, value, Values::one, help_of_option(help), assign_text)->group(shown);
   };
-  add("format", "text|json|npz|safetensors|svg|html|python|cpp",
+  add("format", "text|json|npz|safetensors|svg|png|pdf|html|python|cpp",
       "default text, or what the ending of --output says",
       [&](const std::string& text) { presentation.format = parse_choice("format", text, formats); });
   add("output", "FILE", "write to a file, whole or not at all; default standard output",
@@ -189,6 +191,66 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
             "color", text, {{"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}});
       });
   add_paging_option(app, presentation.paging)->group(shown);
+}
+
+/// "1920x1080" in its parts.
+std::pair<double, double> parse_size(const std::string& text) {
+  const auto parts = split(text, 'x');
+  if (parts.size() != 2)
+    throw Error(fmt::format("--size {}: \"{}\" is no size; valid: WxH in pixels, as 1920x1080", text, text));
+  return {parse_whole("size", parts[0], 100, 10000), parse_whole("size", parts[1], 100, 10000)};
+}
+
+void add_picture_options(CLI::App& app, Presentation& presentation) {
+  auto& picture = presentation.picture;
+  const auto add = [&](std::string flag, std::string_view value, std::string_view help, auto assign_text) {
+    add_text_option(app, flag, value, Values::one, help_of_option(help),
+                    [&presentation, flag, assign_text](const std::string& text) {
+                      presentation.of_pictures.push_back(flag);
+                      assign_text(text);
+                    })
+        ->group(drawn);
+  };
+  add("picture", "heatmap|arcs|lines|bars",
+      "cells, lines between the words that are as thick as the weight, curves, or bars; default what fits",
+      [&](const std::string& text) {
+        picture.kind = parse_choice<const attn::svg::Kind*>("picture", text,
+                                                            {{"heatmap", &attn::svg::heatmap},
+                                                             {"arcs", &attn::svg::arcs},
+                                                             {"lines", &attn::svg::lines},
+                                                             {"bars", &attn::svg::bars}});
+      });
+  add("title", "TEXT", "what stands above it; default what it shows",
+      [&](const std::string& text) { picture.title = text; });
+  add("head", "N", "nothing but this head, counted from 0", [&](const std::string& text) {
+    picture.head = static_cast<std::size_t>(parse_whole("head", text, 0, 1000000));
+  });
+  app.add_flag_callback(
+         "--bare",
+         [&] {
+           presentation.of_pictures.emplace_back("bare");
+           picture.is_bare = true;
+         },
+         help_of_option("the picture alone, without title and caption"))
+      ->group(drawn);
+  add("theme", "light|dark|auto", "the paper; auto follows the reader's; default light",
+      [&](const std::string& text) {
+        using attn::PictureTheme;
+        picture.theme = parse_choice<PictureTheme>("theme", text,
+                                                   {{"light", PictureTheme::light},
+                                                    {"dark", PictureTheme::dark},
+                                                    {"auto", PictureTheme::automatic}});
+      });
+  add("numbers", "on|off", "numbers in the cells; default where they are readable",
+      [&](const std::string& text) {
+        picture.numbers = parse_choice<bool>("numbers", text, {{"on", true}, {"off", false}});
+      });
+  add("scale", "1|max", "where the scale of shares ends; default 1, and the largest where all are small",
+      [&](const std::string& text) {
+        picture.is_scale_largest = parse_choice<bool>("scale", text, {{"1", false}, {"max", true}});
+      });
+  add("size", "WxH", "in pixels, as 1920x1080; default what it needs, and of a png 1,920 across",
+      [&](const std::string& text) { picture.size = parse_size(text); });
 }
 
 void add_expectation_options(CLI::App& app, RunLesson& run) {
@@ -327,7 +389,10 @@ Command parse_run(const Lesson& lesson, int argc, char** argv,
 }  // namespace
 
 Command parse_lesson(const Lesson& lesson, int argc, char** argv) {
-  return parse_run(lesson, argc, argv, add_expectation_options);
+  return parse_run(lesson, argc, argv, [](CLI::App& app, RunLesson& run) {
+    add_picture_options(app, run.presentation);
+    add_expectation_options(app, run);
+  });
 }
 
 Command parse_tour(int argc, char** argv) {

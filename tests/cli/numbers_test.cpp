@@ -163,7 +163,7 @@ TEST_CASE("where numbers are drawn, text, JSON, HTML and pictures say so, and no
     const auto drawn = lesson + (has_model ? " --model none" : "");
     for (const char* format : {"text", "json", "html"})
       CHECK_THAT(output_of(drawn + " --format " + format), Catch::Contains(said));
-    if (lesson != "ring") CHECK_THAT(output_of(drawn + " --format svg"), Catch::Contains(said));
+    CHECK_THAT(output_of(drawn + " --format svg"), Catch::Contains(said));
     if (has_model) CHECK_THAT(output_of(lesson), !Catch::Contains(said));
   }
   for (const auto& sheet : {"lookup", "sdpa", "multihead"})

@@ -93,7 +93,8 @@ VALUES = {
 # Options that change how a run is shown, or take inputs from elsewhere.
 DRAW_NOTHING = {"brief", "model", "rng", "draws", "target", "input", "set", "format", "output", "expect", "all", "atol", "rtol", "only-common", "rename", "steps",
                 "explain", "shapes", "precision", "full", "color", "help", "quiet", "ignore-config", "mask-true", "softcap",
-                "plain", "width", "no-pager", "scoring", "mask", "layer"}
+                "plain", "width", "no-pager", "scoring", "mask", "layer", "picture", "title", "head", "bare", "theme", "numbers",
+                "scale", "size"}
 
 WAYS = [["--rng", rng, "--draws", draws] for rng in ("legacy", "pcg64") for draws in ("name", "stream")]
 

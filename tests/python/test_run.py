@@ -54,6 +54,11 @@ class Run(unittest.TestCase):
         self.assertEqual(self.trace.numpy(), printed(*words, "--format", "python"))
         self.assertEqual(str(self.trace.heatmap("weights")), printed(*words, "--format", "svg", "--steps", "weights"))
         self.assertEqual(self.trace["weights", "plot"], self.trace.heatmap("weights"))
+        arcs = self.trace.picture("weights", "arcs", title="Who looks")
+        self.assertIn("<title>Who looks</title>", arcs)
+        self.assertEqual(self.trace["weights", "arcs"].count("attn-arc"), arcs.count("attn-arc"))
+        with self.assertRaises(attnlab.Refused):
+            self.trace["weights", "acs"]
         explained = printed(*words, "--explain", "weights[0, sat, cat]")
         self.assertEqual(self.trace.worked("weights", 0, "sat", "cat"), explained)
         self.assertEqual(repr(self.trace.explain("weights[0, sat, cat]")), explained)

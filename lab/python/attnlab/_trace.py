@@ -44,9 +44,9 @@ class Trace:
         self._printed = lru_cache(maxsize=64)(lambda *options: ask(*self.words, *options)[0])
 
     def __getitem__(self, id):
-        """The array of that id, in its dtype (of bfloat16 as float32); `trace[id, "plot"]` is its heatmap."""
-        if isinstance(id, tuple) and id[1:] == ("plot",):
-            return self.heatmap(id[0])
+        """The array of that id, in its dtype (of bfloat16 as float32); `trace[id, "arcs"]` is its picture, "plot" what fits."""
+        if isinstance(id, tuple):
+            return self.picture(id[0], *(kind for kind in id[1:] if kind != "plot"))
         event = self._tensors.get(id, {})
         if "data" not in event:
             raise KeyError(f"this run has no numbers of {id!r}; valid: {', '.join(self)}, without shapes=True")
@@ -74,9 +74,12 @@ class Trace:
         """A script of NumPy that computes this run and asserts each step."""
         return Text(self._printed("--format", "python"))
 
-    def heatmap(self, id):
-        """A drawing of these weights."""
-        return Picture(self._printed("--format", "svg", "--steps", id))
+    def picture(self, id, kind=None, **given):
+        """A drawing of that tensor as heatmap, arcs, lines, bars, or what fits; options as title="…", head=0, bare=True."""
+        words = ["--picture", kind] if kind else []
+        return Picture(self._printed("--format", "svg", "--steps", id, *words, *parted(self.words, given)[0]))
+
+    heatmap = picture
 
     def save(self, path):
         """Writes the run, by the ending of path: .json, .npz, .safetensors, .html, .svg, .py or .txt."""

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "attn/text/printable.hpp"
-#include "page/svg/svg.hpp"
+#include "page/svg/drawing.hpp"
 
 namespace attn::html {
 

@@ -2,252 +2,375 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
+#include <limits>
 
 #include "attn/text/width.hpp"
-#include "page/svg/svg.hpp"
-#include "trace/entry.hpp"
+#include "page/html/base64.hpp"
+#include "page/svg/panel.hpp"
+#include "page/svg/png.hpp"
 
 namespace attn::svg {
 
+double Matrix::largest() const {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (std::isfinite(values[i]) && !hidden[i]) largest = std::max(largest, std::abs(values[i]));
+  return largest;
+}
+
+bool Matrix::has_negative() const {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (std::isfinite(values[i]) && !hidden[i] && values[i] < 0.0) return true;
+  return false;
+}
+
 namespace {
 
-constexpr std::size_t most_tokens = 100;
-constexpr std::size_t longest_label = 14;
-constexpr double page_width = 1400.0;
-constexpr double label_size = 12.0;
-constexpr double axis_name_room = 18.0;
-constexpr double heatmap_gap = 28.0;
+constexpr double widest_cell = 64.0, usual_cell = 46.0, fewest_pixels = 1000.0;
+constexpr std::size_t most_rectangles = 1600, longest_label = 24;
 
-/// The size of a cell, and of the digits in it, for so many tokens on the longer axis.
-struct Cells {
-  double side = 0.0;
-  double font_size = 0.0;  ///< 0 where digits would not be readable
+/// The names of the entries along an axis, and where they stand.
+class Labels {
+ public:
+  explicit Labels(const Axis& axis) : axis_(axis) {
+    constexpr std::size_t most_indices = 16;
+    const std::size_t size = axis.size();
+    are_indices_ =
+        size > most_indices && axis.labels[0] == "0" && axis.labels[size - 1] == fmt::format("{}", size - 1);
+    for (std::size_t i = 0; i < size; ++i) widest_ = std::max(widest_, text_width(of(i)));
+  }
+
+  std::size_t size() const { return axis_.size(); }
+  double widest() const { return widest_; }
+
+  /// Each has a label where there is a line's room; else every tenth, say, has its index.
+  std::size_t step(double cell) const {
+    if (cell >= font_size && !are_indices_) return 1;
+    for (std::size_t power = 1;; power *= 10)
+      for (const std::size_t digit : {1, 2, 5})
+        if (static_cast<double>(digit * power) * cell >= 3 * font_size) return digit * power;
+  }
+
+  std::string at(std::size_t i, double cell) const { return step(cell) == 1 ? of(i) : fmt::format("{}", i); }
+
+ private:
+  std::string of(std::size_t i) const { return shorten(axis_.labels[i], longest_label); }
+
+  const Axis& axis_;
+  bool are_indices_ = false;
+  double widest_ = 0.0;
 };
 
-Cells cells_for(std::size_t tokens) {
-  if (tokens <= 8) return {46.0, 12.0};
-  if (tokens <= 16) return {34.0, 10.0};
-  if (tokens <= 30) return {24.0, 0.0};
-  return {14.0, 0.0};
+std::string path(const std::string& lines) {
+  return lines.empty() ? "" : fmt::format("<path d=\"{}\" class=\"attn-rule\"/>\n", lines);
 }
 
-std::string written(double weight, int digits) {
-  return std::isnan(weight) ? "nan" : fmt::format("{:.{}f}", weight, digits);
+/// Lines from the lower left to the upper right across a cell.
+std::string hatching(double x, double y, double width, double height) {
+  std::string lines;
+  const auto line = [&](double x1, double y1, double x2, double y2) {
+    lines += fmt::format("M{} {}L{} {}", px(x + x1 * width), px(y + y1 * height), px(x + x2 * width),
+                         px(y + y2 * height));
+  };
+  if (std::min(width, height) >= 20.0) line(0, 0.5, 0.5, 0);
+  line(0, 1, 1, 0);
+  if (std::min(width, height) >= 20.0) line(0.5, 1, 1, 0.5);
+  return lines;
 }
 
-/// Lines from the lower left to the upper right across a cell: a mask hides its key.
-std::string hatching(double x, double y, double side) {
-  std::string path;
-  for (const double part : {0.25, 0.5, 0.75, 1.0})
-    path += fmt::format("M{0:.1f} {3:.1f}L{2:.1f} {1:.1f}", x, y, x + part * side, y + part * side);
-  for (const double part : {0.25, 0.5, 0.75})
-    path +=
-        fmt::format("M{0:.1f} {3:.1f}L{2:.1f} {1:.1f}", x + part * side, y + part * side, x + side, y + side);
-  return fmt::format("<path d=\"{}\" class=\"hidden\"/>\n", path);
+std::string cross(double x, double y, double width, double height) {
+  return fmt::format("M{0} {1}L{2} {3}M{0} {3}L{2} {1}", px(x + 0.2 * width), px(y + 0.2 * height),
+                     px(x + 0.8 * width), px(y + 0.8 * height));
 }
 
-/// One query × key table of a tensor.
-class Heatmap {
+std::string rectangle(double x, double y, double width, double height, const Colour& colour,
+                      const std::string& inside = "") {
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}\n", px(x), px(y),
+                     px(width), px(height), hex(colour), inside.empty() ? "/>" : ">" + inside + "</rect>");
+}
+
+class HeatmapDrawing {
  public:
-  Heatmap(const Event& event, std::size_t index)
-      : event_(event),
-        rank_(event.tensor->shape.size()),
-        index_(index),
-        queries_(rank_ > 1 ? std::min(event.tensor->shape[rank_ - 2], most_tokens) : 1),
-        keys_(std::min(event.tensor->shape[rank_ - 1], most_tokens)),
-        cells_(cells_for(std::max(queries_, keys_))) {}
+  HeatmapDrawing(const Panel& panel, const Look& look, const Room& room, const Shown& shown = {})
+      : matrix_(std::get<Matrix>(panel.content)), look_(look), shown_(shown) {
+    choose_cells(room);
+  }
 
-  Drawing draw() const {
-    const double left = widest_label(rank_ - 2, queries_) + 8.0 + (rank_ > 1 ? axis_name_room : 0.0);
-    const double top = 22.0 + axis_name_room + column_label_room();
-    const double right = are_columns_turned() ? 0.75 * widest_label(rank_ - 1, keys_) : 0.0;
-    std::string elements = text(left, 13.0, caption(), Anchor::start, "caption");
-    elements += axis_names(left, top);
-    for (std::size_t j = 0; j < keys_; ++j) elements += column_label(j, left, top);
-    for (std::size_t i = 0; i < queries_; ++i) elements += row(i, left, top);
-    return {elements, left + static_cast<double>(keys_) * cells_.side + right,
-            top + static_cast<double>(queries_) * cells_.side};
+  Room beside() const { return {left() + overhang(), top()}; }
+
+  Drawing draw() {
+    choose_numbers();
+    const bool is_image = matrix_.values.size() > most_rectangles && can_pack;
+    return {labels() + (is_image ? image() : cells()),
+            left() + columns() * width_ + (shown_.columns ? overhang() : 0.0), top() + rows() * height_ + 2.0,
+            left()};
   }
 
  private:
-  std::string label(std::size_t axis, std::size_t position) const {
-    const auto& labels = event_.labels[axis];
-    if (labels.empty()) return fmt::format("{}", position);
-    return shorten(labels.of(sample())[position], longest_label);
+  double rows() const { return static_cast<double>(matrix_.rows.size()); }
+  double columns() const { return static_cast<double>(matrix_.columns.size()); }
+  bool has_rows() const { return !matrix_.rows.name.empty() && shown_.rows; }
+
+  /// Squares, unless one side has much more room.
+  void choose_cells(const Room& room) {
+    const bool are_numbers = matrix_.kind == Matrix::Kind::numbers;
+    const bool is_long = columns() > 2 * rows() || rows() > 2 * columns();
+    const double wide = std::max(room.width / columns(), 0.5);
+    const double high = std::max(room.height / rows(), 0.5);
+    const double side = std::min({wide, high, widest_cell});
+    const double most = is_long || are_numbers ? std::min(widest_cell, 2.5 * side) : side;
+    width_ = std::min(wide, most);
+    height_ = std::min(high, is_long ? most : side);
+    const double labels =
+        column_labels_.widest() + 4;  // a little wider, where that spares a reader to turn the head
+    if (width_ < labels && labels <= std::min(wide, 1.5 * side)) width_ = labels;
   }
 
-  std::size_t sample() const {
-    if (rank_ < 3 || event_.axes[0] != "batch") return 0;
-    return rank_ == 4 ? index_ / event_.tensor->shape[1] : index_;
-  }
-
-  double widest_label(std::size_t axis, std::size_t count) const {
-    if (axis >= rank_) return 0.0;
+  /// Where they are readable, or asked for: then the cells grow.
+  void choose_numbers() {
+    if (matrix_.values.size() > most_rectangles || matrix_.kind == Matrix::Kind::mask) return;
+    auto numbers = short_numbers(matrix_);
     double widest = 0.0;
-    for (std::size_t i = 0; i < count; ++i) widest = std::max(widest, text_width(label(axis, i), label_size));
-    return widest;
-  }
-
-  /// The name of the columns' axis above their labels, that of the rows' beside theirs, upwards.
-  std::string axis_names(double left, double top) const {
-    const double width = static_cast<double>(keys_) * cells_.side;
-    auto names =
-        text(left + width / 2, 13.0 + axis_name_room, event_.axes[rank_ - 1], Anchor::middle, "axis");
-    if (rank_ > 1) {
-      const double height = static_cast<double>(queries_) * cells_.side;
-      names += text(12.0, top + height / 2, event_.axes[rank_ - 2], Anchor::middle, "axis", -90.0);
+    for (const auto& number : numbers) widest = std::max(widest, text_width(number));
+    if (look_.numbers == true) {
+      width_ = std::max(width_, widest + 6);
+      height_ = std::max(height_, font_size + 7);
     }
-    return names;
+    if (look_.numbers.value_or(widest + 3 <= width_ && font_size + 4 <= height_))
+      numbers_ = std::move(numbers);
   }
 
-  bool are_columns_turned() const { return widest_label(rank_ - 1, keys_) > cells_.side - 4.0; }
-
-  double column_label_room() const {
-    return are_columns_turned() ? 0.75 * widest_label(rank_ - 1, keys_) + 10.0 : label_size + 8.0;
+  double left() const {
+    if (!has_rows()) return 2.0;
+    const double labels =
+        row_labels_.step(height_) == 1 ? row_labels_.widest() : text_width(fmt::format("{}", rows()));
+    return font_size + 10 + labels + 8;
   }
 
-  std::string column_label(std::size_t j, double left, double top) const {
-    const double x = left + (static_cast<double>(j) + 0.5) * cells_.side;
-    return are_columns_turned() ? text(x, top - 6.0, label(rank_ - 1, j), Anchor::start, "label", -45.0)
-                                : text(x, top - 6.0, label(rank_ - 1, j), Anchor::middle, "label");
+  /// Words that are wider than their columns are turned.
+  double turned() const {
+    const bool fits = column_labels_.step(width_) > 1 || column_labels_.widest() <= width_ - 4;
+    return fits ? 0.0 : width_ >= 1.5 * font_size ? -45.0 : -90.0;
   }
 
-  std::string row(std::size_t i, double left, double top) const {
-    const double y = top + static_cast<double>(i) * cells_.side;
-    std::string elements;
-    if (rank_ > 1)
-      elements += text(left - 6.0, y + cells_.side / 2 + 4.0, label(rank_ - 2, i), Anchor::end, "label");
-    for (std::size_t j = 0; j < keys_; ++j)
-      elements += cell(i, j, left + static_cast<double>(j) * cells_.side, y);
-    return elements;
+  double top() const {
+    if (!shown_.columns) return 0.0;
+    const double widest = column_labels_.widest();
+    const double room = turned() == 0.0     ? font_size + 8
+                        : turned() == -90.0 ? widest + 10
+                                            : 0.71 * widest + 16;
+    return font_size + 8 + room;
   }
 
-  bool is_mask() const { return event_.tensor->dtype == Dtype::boolean; }
-
-  bool hides(std::size_t offset) const {
-    return is_mask() ? event_.tensor->at(offset) == 0.0
-                     : is_hidden(event_, index_at(offset, event_.tensor->shape));
+  double overhang() const {
+    return turned() == -45.0 ? std::max(0.0, 0.71 * column_labels_.widest() + 10 - width_ / 2) : 2.0;
   }
 
-  std::string cell(std::size_t i, std::size_t j, double x, double y) const {
-    const std::size_t all_queries = rank_ > 1 ? event_.tensor->shape[rank_ - 2] : 1;
-    const std::size_t all_keys = event_.tensor->shape[rank_ - 1];
-    const auto offset = (index_ * all_queries + i) * all_keys + j;
-    const double weight = event_.tensor->at(offset);
-    const double place = std::isfinite(weight) ? weight : 0.0;
-    const bool is_hidden = hides(offset);
-    const auto value = is_hidden ? "hidden" : is_mask() ? "seen" : written(weight, 4);
-    auto elements = fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:g}\" height=\"{:g}\" fill=\"{}\" class=\"cell\">"
-        "<title>{} → {}: {}</title></rect>\n",
-        x, y, cells_.side, cells_.side, shade(place), rank_ > 1 ? escaped(label(rank_ - 2, i)) : "query",
-        escaped(label(rank_ - 1, j)), value);
-    if (is_hidden) {
-      elements += hatching(x, y, cells_.side);
-    } else if (cells_.font_size > 0.0 && !is_mask()) {
-      elements += fmt::format(
-          "<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" class=\"{}\" style=\"font-size: "
-          "{:g}px\">{}</text>\n",
-          x + cells_.side / 2, y + cells_.side / 2 + 0.36 * cells_.font_size,
-          is_dark(place) ? "on-dark" : "on-light", cells_.font_size, written(weight, 2));
+  std::string axis_name(const std::string& name) const {
+    if (matrix_.kind == Matrix::Kind::numbers) return name;
+    return name == "query" ? "query: who looks" : name == "key" ? "key: at whom" : name;
+  }
+
+  std::string labels() const {
+    return (shown_.columns ? labels_of_columns() : "") + (has_rows() ? labels_of_rows() : "");
+  }
+
+  /// The name of the axis above the labels.
+  std::string labels_of_columns() const {
+    auto elements = text(left() + columns() * width_ / 2, font_size, axis_name(matrix_.columns.name),
+                         Anchor::middle, "muted");
+    std::string ticks;
+    const std::size_t step = column_labels_.step(width_);
+    for (std::size_t j = 0; j < matrix_.columns.size(); j += step) {
+      const double x = left() + (static_cast<double>(j) + 0.5) * width_;
+      elements += text(turned() == -90.0 ? x + 0.36 * font_size : x, top() - 7, column_labels_.at(j, width_),
+                       turned() == 0.0 ? Anchor::middle : Anchor::start, "label", turned());
+      if (step > 1) ticks += fmt::format("M{} {}v5", px(x), px(top() - 6));
     }
-    return elements;
+    return elements + path(ticks);
   }
 
-  std::string caption() const {
-    std::string words;
-    std::size_t rest = index_;
-    for (std::size_t axis = rank_ > 2 ? rank_ - 2 : 0; axis-- > 0; rest /= event_.tensor->shape[axis])
-      words = fmt::format("{} {}", event_.axes[axis], rest % event_.tensor->shape[axis]) +
-              (words.empty() ? "" : " · ") + words;
-    if (event_.tensor->shape[rank_ - 1] > most_tokens)
-      words += fmt::format(" (first {} tokens)", most_tokens);
-    return words;
+  /// The name of the axis beside the labels, upwards.
+  std::string labels_of_rows() const {
+    auto elements = text(font_size, top() + rows() * height_ / 2, axis_name(matrix_.rows.name),
+                         Anchor::middle, "muted", -90.0);
+    std::string ticks;
+    const std::size_t step = row_labels_.step(height_);
+    for (std::size_t i = 0; i < matrix_.rows.size(); i += step) {
+      const double y = top() + (static_cast<double>(i) + 0.5) * height_;
+      elements += text(left() - 8, y + 0.36 * font_size, row_labels_.at(i, height_), Anchor::end, "label");
+      if (step > 1) ticks += fmt::format("M{} {}h5", px(left() - 6), px(y));
+    }
+    return elements + path(ticks);
   }
 
-  const Event& event_;
-  std::size_t rank_, index_;
-  std::size_t queries_, keys_;
-  Cells cells_;
+  Colour colour(std::size_t i) const { return shade(look_.theme, matrix_.values[i] / look_.scale); }
+
+  /// "girls → saw: 0.1234".
+  std::string tooltip(std::size_t i, std::size_t row, std::size_t column) const {
+    return fmt::format(
+        "<title>{}{}: {}</title>", matrix_.rows.name.empty() ? "" : escaped(matrix_.rows.labels[row]) + " → ",
+        escaped(matrix_.columns.labels[column]),
+        matrix_.kind == Matrix::Kind::mask ? "seen" : fmt::format("{:.4g}", matrix_.values[i]));
+  }
+
+  std::string cells() const {
+    std::string elements, crossed, written;
+    const double gap = std::min(width_, height_) >= font_size ? 1.0 : 0.0;
+    for (std::size_t i = 0, row = 0; row < matrix_.rows.size(); ++row)
+      for (std::size_t column = 0; column < matrix_.columns.size(); ++column, ++i) {
+        const double x = left() + static_cast<double>(column) * width_;
+        const double y = top() + static_cast<double>(row) * height_;
+        const double width = width_ - gap, height = height_ - gap;
+        const bool has_colour = !matrix_.hidden[i] && !std::isnan(matrix_.values[i]);
+        if (has_colour) elements += rectangle(x, y, width, height, colour(i), tooltip(i, row, column));
+        if (matrix_.hidden[i]) crossed += hatching(x, y, width, height);
+        if (!matrix_.hidden[i] && std::isnan(matrix_.values[i])) crossed += cross(x, y, width, height);
+        if (numbers_.empty() || numbers_[i].empty() || !has_colour) continue;
+        const bool is_dark = ink_on(colour(i)).red > 0.0;
+        written += text(x + width / 2, y + height / 2 + 0.36 * font_size, numbers_[i], Anchor::middle,
+                        is_dark ? "on-dark" : "on-light");
+      }
+    return elements + path(crossed) + written;
+  }
+
+  /// The same for many cells: each some pixels wide, so that a hatching shows.
+  std::string image() const {
+    constexpr std::uint8_t paper = 0, rule = 1, middle = 128;
+    const auto zoom = static_cast<std::size_t>(std::ceil(fewest_pixels / std::max(rows(), columns())));
+    const auto& [paper_colour, ink, muted, rule_colour] = palette(look_.theme);
+    std::vector<Colour> colours = {paper_colour, rule_colour};
+    for (int place = 2 - middle; place <= 256 - 1 - middle; ++place)
+      colours.push_back(shade(look_.theme, place / 126.0));
+    const std::size_t width = matrix_.columns.size() * zoom;
+    std::vector<std::uint8_t> pixels(matrix_.rows.size() * zoom * width);
+    for (std::size_t y = 0; y < matrix_.rows.size() * zoom; ++y)
+      for (std::size_t x = 0; x < width; ++x) {
+        const std::size_t i = y / zoom * matrix_.columns.size() + x / zoom;
+        const bool is_line =
+            matrix_.hidden[i] ? (x + y) % 6 == 0 : (x + y) % 6 == 0 || (x + 6 - y % 6) % 6 == 0;
+        const bool has_colour = !matrix_.hidden[i] && !std::isnan(matrix_.values[i]);
+        const double place = has_colour ? std::clamp(matrix_.values[i] / look_.scale, -1.0, 1.0) : 0.0;
+        pixels[y * width + x] = has_colour ? static_cast<std::uint8_t>(middle + std::lround(place * 126.0))
+                                : is_line  ? rule
+                                           : paper;
+      }
+    return fmt::format(
+               "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
+               "href=\"data:image/png;base64,{}\"/>\n",
+               px(left()), px(top()), px(columns() * width_), px(rows() * height_),
+               html::base64(png(pixels, static_cast<std::uint32_t>(width), colours))) +
+           fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"attn-rule\"/>\n",
+                       px(left()), px(top()), px(columns() * width_), px(rows() * height_));
+  }
+
+  const Matrix& matrix_;
+  const Look& look_;
+  Shown shown_;
+  Labels row_labels_{matrix_.rows}, column_labels_{matrix_.columns};
+  std::vector<std::string> numbers_;   ///< none where they are not shown
+  double width_ = 0.0, height_ = 0.0;  ///< of a cell
 };
 
-/// A framed square of that shade, or hatched, and what it means.
-Drawing legend_entry(double x, double value, bool is_hatched, std::string_view words) {
-  constexpr double side = 12.0;
-  auto elements = fmt::format(
-      "<rect x=\"{:.1f}\" y=\"0\" width=\"{:g}\" height=\"{:g}\" class=\"frame\" style=\"fill: {}\"/>\n", x,
-      side, side, shade(value));
-  if (is_hatched) elements += hatching(x, 0.0, side);
-  elements += text(x + side + 6.0, side - 1.0, words, Anchor::start, "label");
-  return {elements, x + side + 12.0 + text_width(words, label_size), side + 6.0};
-}
-
-/// From 0 to 1 for every picture, so that colours can be compared. A weight after dropout may be above 1.
-Drawing colour_bar(bool has_hidden) {
+Drawing colour_bar(const Look& look) {
   constexpr double length = 200.0, thickness = 12.0;
-  constexpr int steps = 40;
-  std::string elements;
+  constexpr int steps = 50;
+  std::string elements = "<g shape-rendering=\"crispEdges\">\n";
+  const double from = look.has_negative ? -1.0 : 0.0;
   for (int i = 0; i < steps; ++i)
-    elements += fmt::format("<rect x=\"{:.1f}\" y=\"0\" width=\"{:.1f}\" height=\"{:g}\" fill=\"{}\"/>\n",
-                            i * length / steps, length / steps + 0.5, thickness, shade((i + 0.5) / steps));
+    elements += rectangle(10 + i * length / steps, 0, length / steps + (i + 1 < steps ? 1 : 0), thickness,
+                          shade(look.theme, from + (1 - from) * (i + 0.5) / steps));
+  elements += "</g>\n";
   for (const double place : {0.0, 0.5, 1.0})
-    elements += text(place * length, thickness + 14.0, fmt::format("{:g}", place), Anchor::middle, "label");
-  constexpr std::string_view legend = "weight: one scale from 0 to 1 in all pictures";
-  elements += text(length + 16.0, thickness - 1.0, legend, Anchor::start, "label");
-  double width = length + 16.0 + text_width(legend, label_size);
-  if (has_hidden) {
-    const auto hidden = legend_entry(width + 20.0, 0.0, true, "hidden");
-    elements += hidden.elements;
-    width = hidden.width;
+    elements += text(10 + place * length, thickness + font_size + 3,
+                     with_minus_sign(fmt::format("{:.4g}", (from + (1 - from) * place) * look.scale)),
+                     Anchor::middle, "label");
+  return {elements, length + 30, thickness + font_size + 8};
+}
+
+/// A square of that colour, hatched or crossed out, and what it means, behind what is there.
+void add_entry(Drawing& drawing, const Colour& colour, std::string (*lines)(double, double, double, double),
+               std::string_view words) {
+  constexpr double side = 14.0;
+  const double x = drawing.width + (drawing.width > 0.0 ? 14.0 : 0.0);
+  drawing.elements += rectangle(x, 0, side, side, colour);
+  drawing.elements += fmt::format("<rect x=\"{}\" y=\"0\" width=\"{}\" height=\"{}\" class=\"attn-rule\"/>\n",
+                                  px(x), px(side), px(side));
+  if (lines != nullptr) drawing.elements += path(lines(x, 0, side, side));
+  drawing.elements += text(x + side + 6, font_size - 1, words, Anchor::start, "label");
+  drawing.width = x + side + 6 + text_width(words);
+  drawing.height = std::max(drawing.height, side + 4);
+}
+
+/// Three lines and the shares that they stand for.
+Drawing widths_of_arcs(const Look& look) {
+  Drawing drawing{"", 0, font_size + 6};
+  for (const double place : {0.1, 0.5, 1.0}) {
+    drawing.elements +=
+        fmt::format("<path d=\"M{} 8h34\" class=\"attn-arc\" {}/>\n", px(drawing.width), arc_style(place));
+    const auto words = fmt::format("{:.2g}", place * look.scale);
+    drawing.elements += text(drawing.width + 40, font_size, words, Anchor::start, "label");
+    drawing.width += 58 + text_width(words);
   }
-  return {elements, width, thickness + 18.0};
+  return drawing;
 }
 
-Drawing legend_of_masks() {
-  const auto seen = legend_entry(0.0, 1.0, false, "may be seen");
-  auto hidden = legend_entry(seen.width + 20.0, 0.0, true, "hidden");
-  hidden.elements.insert(0, seen.elements);
-  return hidden;
+Room wish_of_heatmap(const Panel& panel) {
+  const auto& matrix = std::get<Matrix>(panel.content);
+  return {static_cast<double>(matrix.columns.size()) * usual_cell,
+          static_cast<double>(matrix.rows.size()) * usual_cell};
 }
 
-/// "A heatmap of weights: a row for each query, a column for each key."
-std::string description_of(const Event& event) {
-  const std::size_t rank = event.axes.size();
-  const auto rows = rank > 1 ? fmt::format("a row for each {}, ", event.axes[rank - 2]) : "";
-  return fmt::format("A heatmap of {}: {}a column for each {}.", event.id, rows, event.axes[rank - 1]);
+Room beside_heatmap(const Panel& panel, const Room& room) {
+  return HeatmapDrawing(panel, Look(), room).beside();
+}
+
+Drawing draw_heatmap(const Panel& panel, const Look& look, const Room& room, const Shown& shown) {
+  return HeatmapDrawing(panel, look, room, shown).draw();
 }
 
 }  // namespace
 
-Drawing heatmaps(const Event& event) {
-  const auto& shape = event.tensor->shape;
-  const std::size_t rank = shape.size();
-  std::size_t count = 1;
-  for (std::size_t axis = 0; axis + 2 < rank; ++axis) count *= shape[axis];
+const Kind heatmap{"heatmap", wish_of_heatmap, beside_heatmap, draw_heatmap};
 
-  Drawing page;
-  double x = 0.0, y = 0.0, row_height = 0.0;
-  bool has_hidden = false;
-  for (std::size_t index = 0; index < count; ++index) {
-    const auto one = Heatmap(event, index).draw();
-    has_hidden = has_hidden || one.elements.find("class=\"hidden\"") != std::string::npos;
-    if (x > 0.0 && x + one.width > page_width) {
-      x = 0.0;
-      y += row_height + heatmap_gap;
-      row_height = 0.0;
-    }
-    page.elements += at(x, y, one.elements);
-    page.width = std::max(page.width, x + one.width);
-    x += one.width + heatmap_gap;
-    row_height = std::max(row_height, one.height);
+Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan) {
+  Drawing drawing;
+  if (kind.name == arcs.name) return widths_of_arcs(look);
+  if (kind.name != heatmap.name) return drawing;
+  const auto& paper = palette(look.theme).paper;
+  if (one.kind == Matrix::Kind::mask)
+    add_entry(drawing, shade(look.theme, 1.0), nullptr, "may be seen");
+  else
+    drawing = colour_bar(look);
+  if (has_hidden)
+    add_entry(drawing, paper, hatching, one.kind == Matrix::Kind::numbers ? "−∞" : "hidden by a mask");
+  if (has_nan) add_entry(drawing, paper, cross, "nan: not a number");
+  return drawing;
+}
+
+std::vector<std::string> short_numbers(const Matrix& matrix) {
+  const bool is_whole = std::all_of(matrix.values.begin(), matrix.values.end(),
+                                    [](double v) { return !std::isfinite(v) || v == std::round(v); });
+  const bool are_shares = matrix.kind == Matrix::Kind::shares;
+  const double largest = matrix.largest();
+  const int digits = are_shares ? 2 : is_whole || largest >= 100 ? 0 : largest >= 10 ? 1 : 2;
+  std::vector<std::string> numbers;
+  for (std::size_t i = 0; i < matrix.values.size(); ++i) {
+    const double value = matrix.values[i];
+    auto number = with_minus_sign(fmt::format("{:.{}f}", value, digits));
+    const bool is_nothing = number.find_first_not_of("−0.") == number.npos;
+    if (!std::isfinite(value)) number = std::isnan(value) ? "nan" : value < 0.0 ? "−∞" : "∞";
+    if (is_nothing) number = value == 0.0 && !are_shares ? "0" : "";
+    numbers.push_back(matrix.hidden[i] ? "" : number);
   }
-  const auto bar = event.tensor->dtype == Dtype::boolean ? legend_of_masks() : colour_bar(has_hidden);
-  page.elements += at(20.0, y + row_height + 18.0, bar.elements);
-  page.width = std::max(page.width, bar.width + 20.0);
-  page.height = y + row_height + 18.0 + bar.height;
-  page.description = description_of(event);
-  return page;
+  return numbers;
+}
+
+double round_up(double value) {
+  const double power = std::pow(10.0, std::floor(std::log10(value)));
+  for (const double digits : {1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0})
+    if (value <= digits * power * (1 + 1e-9)) return digits * power;
+  return 10 * power;
 }
 
 }  // namespace attn::svg

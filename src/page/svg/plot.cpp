@@ -1,122 +1,147 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
-#include "page/svg/svg.hpp"
+#include "page/svg/panel.hpp"
 
 namespace attn::svg {
 
 namespace {
 
-constexpr double plot_width = 620.0, plot_height = 280.0;
-constexpr double left = 76.0, top = 12.0;
-constexpr std::array<const char*, 8> colours = {"#2171b5", "#d94801", "#238b45", "#6a51a3",
-                                                "#cb181d", "#0f8a8a", "#8c6d31", "#737373"};
+constexpr double usual_width = 620.0, usual_height = 340.0, gap_beside_name = 34.0;
 
-/// A colour for each line; from the ninth on the same ones dashed.
-std::string stroke(std::size_t line) {
-  const char* dashes = line < colours.size() ? "" : " stroke-dasharray=\"7 4\"";
-  return fmt::format("stroke=\"{}\"{} class=\"line\"", colours[line % colours.size()], dashes);
-}
-
-double x_of(const Curves& curves, double position) {
-  return left + curves.horizontal.place(position) * plot_width;
-}
-
-double y_of(const Curves& curves, double value) {
-  return top + (1.0 - curves.vertical.place(value)) * plot_height;
-}
-
-/// The positions, in order, but for those whose names would run into the one before.
-std::vector<double> with_room(const Curves& curves, std::vector<double> positions) {
-  constexpr double font_size = 12.0, gap = 6.0;
-  std::sort(positions.begin(), positions.end());
-  double free_from = 0.0;
-  std::erase_if(positions, [&](double position) {
-    const double half = text_width(tick(position), font_size) / 2, x = x_of(curves, position);
-    if (x - half < free_from) return true;
-    free_from = x + half + gap;
-    return false;
-  });
-  return positions;
-}
-
-/// A few positions are written themselves. Where all are whole, layers say, no tick stands between two.
-std::vector<double> horizontal_ticks(const Curves& curves) {
-  constexpr std::size_t most_positions = 10;
-  const auto is_whole = [](double position) { return position == std::floor(position); };
-  if (curves.positions.size() <= most_positions) return with_room(curves, curves.positions);
-  auto ticks = ticks_of(curves.horizontal);
-  if (std::all_of(curves.positions.begin(), curves.positions.end(), is_whole))
-    std::erase_if(ticks, [&](double tick) { return !is_whole(tick); });
-  return ticks;
-}
-
-std::string frame_and_ticks(const Curves& curves) {
-  auto elements =
-      fmt::format("<rect x=\"{:g}\" y=\"{:g}\" width=\"{:g}\" height=\"{:g}\" class=\"frame\"/>\n", left, top,
-                  plot_width, plot_height);
-  for (const double value : ticks_of(curves.vertical)) {
-    const double y = y_of(curves, value);
-    elements += fmt::format("<line x1=\"{:g}\" y1=\"{:.1f}\" x2=\"{:g}\" y2=\"{:.1f}\" class=\"grid\"/>\n",
-                            left, y, left + plot_width, y);
-    elements += text(left - 6.0, y + 4.0, tick(value), Anchor::end, "label");
+/// One plot: the frame and what stands in it and around it.
+class LinePlot {
+ public:
+  LinePlot(const Panel& panel, const Room& room) : panel_(panel), curves_(std::get<Curves>(panel.content)) {
+    curves_.vertical = with_round_ends(curves_.vertical);
+    for (const double value : ticks_of(curves_.vertical))
+      left_ = std::max(left_, text_width(tick(value)) + 10);
+    for (const auto& line : curves_.lines) right_ = std::max(right_, gap_beside_name + text_width(line.name));
+    top_ = font_size + 12;
+    width_ = std::max(room.width - left_ - right_, 160.0);
+    height_ =
+        std::max({room.height - top_ - below, 120.0, font_size * static_cast<double>(curves_.lines.size())});
   }
-  for (const double position : horizontal_ticks(curves))
-    elements +=
-        text(x_of(curves, position), top + plot_height + 18.0, tick(position), Anchor::middle, "label");
-  return elements;
-}
 
-/// The line with a gap wherever a value is not finite.
-std::string path_of(const Curves& curves, std::size_t index) {
-  const auto& line = curves.lines[index];
-  std::string path;
-  bool is_drawing = false;
-  for (std::size_t i = 0; i < line.values.size(); ++i) {
-    const bool is_finite = std::isfinite(line.values[i]);
-    if (is_finite)
-      path += fmt::format("{}{:.1f} {:.1f} ", is_drawing ? 'L' : 'M', x_of(curves, curves.positions[i]),
-                          y_of(curves, line.values[i]));
-    is_drawing = is_finite;
+  Drawing draw() const {
+    auto elements =
+        text(left_, top_ - 10, axis_name(panel_.caption.empty() ? curves_.value_name : "", curves_.vertical),
+             Anchor::start, "muted");
+    elements += text(left_ + width_ / 2, top_ + height_ + 40, axis_name(curves_.axis, curves_.horizontal),
+                     Anchor::middle, "muted");
+    elements += frame_and_ticks();
+    for (std::size_t i = 0; i < curves_.lines.size(); ++i) elements += path_of(i);
+    return {elements + names(), left_ + width_ + right_, top_ + height_ + below, left_};
   }
-  return fmt::format("<path d=\"{}\" {}/>\n", path, stroke(index));
+
+ private:
+  static constexpr double below = 46.0;
+
+  /// A panel's caption says what its values are.
+  static std::string axis_name(const std::string& name, const Scale& scale) {
+    return name + (!scale.is_logarithmic ? "" : name.empty() ? "logarithmic" : ", logarithmic");
+  }
+
+  double x_of(double position) const { return left_ + curves_.horizontal.place(position) * width_; }
+  double y_of(double value) const { return top_ + (1.0 - curves_.vertical.place(value)) * height_; }
+
+  /// A few positions are written themselves, but for those whose names would run into the one before. Where
+  /// all are whole, layers say, no tick stands between two.
+  std::vector<double> horizontal_ticks() const {
+    constexpr std::size_t most_positions = 10;
+    constexpr double gap = 6.0;
+    const auto is_whole = [](double position) { return position == std::floor(position); };
+    const auto& positions = curves_.positions;
+    auto ticks = positions.size() <= most_positions ? positions : ticks_of(curves_.horizontal);
+    if (std::all_of(positions.begin(), positions.end(), is_whole))
+      std::erase_if(ticks, [&](double position) { return !is_whole(position); });
+    std::sort(ticks.begin(), ticks.end());
+    double free_from = 0.0;
+    std::erase_if(ticks, [&](double position) {
+      const double half = text_width(tick(position)) / 2, x = x_of(position);
+      if (x - half < free_from) return true;
+      free_from = x + half + gap;
+      return false;
+    });
+    return ticks;
+  }
+
+  std::string frame_and_ticks() const {
+    auto elements = fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"attn-rule\"/>\n",
+                                px(left_), px(top_), px(width_), px(height_));
+    std::string grid;
+    for (const double value : ticks_of(curves_.vertical)) {
+      grid += fmt::format("M{} {}h{}", px(left_), px(y_of(value)), px(width_));
+      elements +=
+          text(left_ - 7, y_of(value) + 0.36 * font_size, with_minus_sign(tick(value)), Anchor::end, "label");
+    }
+    for (const double position : horizontal_ticks()) {
+      grid += fmt::format("M{} {}v{}", px(x_of(position)), px(top_), px(height_));
+      elements +=
+          text(x_of(position), top_ + height_ + 18, with_minus_sign(tick(position)), Anchor::middle, "label");
+    }
+    return fmt::format("<path d=\"{}\" class=\"attn-grid\"/>\n", grid) + elements;
+  }
+
+  /// The line with a gap wherever a value is not finite.
+  std::string path_of(std::size_t index) const {
+    const auto& line = curves_.lines[index];
+    std::string path;
+    bool is_drawing = false;
+    for (std::size_t i = 0; i < line.values.size(); ++i) {
+      const bool is_finite = std::isfinite(line.values[i]);
+      if (is_finite)
+        path += fmt::format("{}{} {}", is_drawing ? 'L' : 'M', px(x_of(curves_.positions[i])),
+                            px(y_of(line.values[i])));
+      is_drawing = is_finite;
+    }
+    return fmt::format("<path d=\"{}\" class=\"attn-line\" {}/>\n", path, line_style(index));
+  }
+
+  /// Each name beside the end of its line, moved down where it would stand on another.
+  std::string names() const {
+    std::vector<std::pair<double, std::size_t>> ends;
+    for (std::size_t i = 0; i < curves_.lines.size(); ++i) {
+      double end = top_;
+      for (const double value : curves_.lines[i].values)
+        if (std::isfinite(value)) end = y_of(value);
+      if (!curves_.lines[i].name.empty()) ends.emplace_back(end, i);
+    }
+    std::sort(ends.begin(), ends.end());
+    const double row = font_size + 2;
+    for (std::size_t i = 1; i < ends.size(); ++i)
+      ends[i].first = std::max(ends[i].first, ends[i - 1].first + row);
+    double most = top_ + height_;
+    for (auto i = ends.size(); i-- > 0; most -= row) ends[i].first = std::min(ends[i].first, most);
+    std::string elements;
+    for (const auto& [y, i] : ends) {
+      elements += fmt::format("<path d=\"M{} {}h20\" class=\"attn-line\" {}/>\n", px(left_ + width_ + 6),
+                              px(y), line_style(i));
+      elements +=
+          text(left_ + width_ + 30, y + 0.36 * font_size, curves_.lines[i].name, Anchor::start, "label");
+    }
+    return elements;
+  }
+
+  const Panel& panel_;
+  Curves curves_;
+  double left_ = 0.0, right_ = 20.0, top_ = 0.0;  ///< what stands around the frame
+  double width_ = 0.0, height_ = 0.0;             ///< of the frame
+};
+
+Room wish_of_lines(const Panel&) {
+  return {usual_width, usual_height};
 }
 
-std::string axis_name(const Curves& curves) {
-  auto name = curves.axis;
-  if (curves.horizontal.is_logarithmic) name += " (logarithmic)";
-  if (curves.vertical.is_logarithmic) name += ", values on a logarithmic scale";
-  return name;
+Drawing draw_lines(const Panel& panel, const Look&, const Room& room, const Shown&) {
+  return LinePlot(panel, room).draw();
 }
 
 }  // namespace
 
-Drawing line_plot(const Curves& curves) {
-  Drawing plot{frame_and_ticks(curves), left + plot_width + 30.0, top + plot_height + 46.0};
-  for (std::size_t i = 0; i < curves.lines.size(); ++i) {
-    const auto& line = curves.lines[i];
-    plot.elements += path_of(curves, i);
-    if (line.name.empty()) continue;
-    const double y = top + 14.0 + 18.0 * static_cast<double>(i);
-    plot.elements += fmt::format("<line x1=\"{0:g}\" y1=\"{2:g}\" x2=\"{1:g}\" y2=\"{2:g}\" {3}/>\n",
-                                 left + plot_width + 14.0, left + plot_width + 32.0, y - 4.0, stroke(i));
-    plot.elements += text(left + plot_width + 38.0, y, line.name, Anchor::start, "label");
-    plot.width = std::max(plot.width, left + plot_width + 44.0 + text_width(line.name, 12.0));
-    plot.height = std::max(plot.height, y + 12.0);
-  }
-  plot.elements +=
-      text(left + plot_width / 2, top + plot_height + 38.0, axis_name(curves), Anchor::middle, "label");
-  return plot;
-}
-
-Drawing line_plot(const Event& event) {
-  auto plot = line_plot(curves_of(event));
-  plot.description = fmt::format("A plot of {} over {}.", event.id, event.axes.back());
-  return plot;
-}
+const Kind lines{"lines", wish_of_lines, nothing_beside, draw_lines};
 
 }  // namespace attn::svg

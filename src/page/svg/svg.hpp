@@ -1,87 +1,81 @@
 #pragma once
 
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "page/curve.hpp"
+#include "page/picture.hpp"
+#include "page/svg/panel.hpp"
 #include "trace/event.hpp"
 
 namespace attn {
 
-namespace svg {
+enum class PictureTheme { light, dark, automatic };
 
-/// A part of a drawing that starts at (0, 0), with the room that it takes in pixels.
-struct Drawing {
-  std::string elements;
-  double width = 0.0;
-  double height = 0.0;
-  std::string description{};  ///< in words, for those who do not see it
+/// What a picture shows of a trace, and how.
+struct PictureStyle {
+  const svg::Kind* kind = nullptr;  ///< where not given it follows from the tensor
+  Picture picture{};
+  bool takes_all = false;  ///< every tensor that comes, and not what the lesson's picture shows
+  std::optional<std::string> title{};
+  std::optional<std::size_t> head{};  ///< nothing but this head
+  bool is_bare = false;               ///< without title, caption and what they say
+  PictureTheme theme = PictureTheme::light;
+  std::optional<bool> numbers{};           ///< in cells; where not given, as long as they are readable
+  std::optional<bool> is_scale_largest{};  ///< the scale of shares ends at the largest, and not at 1
+  std::optional<std::pair<double, double>> size{};  ///< of the whole, in pixels
+  bool weights_by_hand = false;                     ///< those of the model that the header names
 };
 
-/// The drawing at another place.
-std::string at(double x, double y, const std::string& elements);
-
-enum class Anchor { start, middle, end };
-
-/// A line of text; `style` is a class of the document's style sheet, `rotation` in degrees around (x, y).
-std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
-                 double rotation = 0.0);
-
-/// Pixels that a text of that font size takes, estimated from its columns in a terminal.
-double text_width(std::string_view words, double font_size);
-
-/// U+FFFE and U+FFFF, which no XML document may have, as U+FFFD.
-std::string without_noncharacters(std::string words);
-
-/// Words as text of an XML document, without characters that would move a cursor or reorder a line.
-std::string escaped(std::string_view words);
-
-/// "#rrggbb" of a value from 0 to 1: from nearly white to dark blue.
-std::string shade(double value);
-
-/// Whether white text is easier to read than black on that shade.
-bool is_dark(double value);
-
-/// The weights of a step [(batch×)(head×)query×key] as heatmaps side by side, with the names of both axes,
-/// token labels, values where the cells have room for them, and a colour bar from 0 to 1. Of more than a
-/// hundred tokens along an axis the first hundred are drawn, and the caption says so. A mask has dark cells
-/// where a query may see a key. What a mask hides is hatched.
-Drawing heatmaps(const Event& event);
-
-/// Curves as lines, with ticks and, for several lines, their names.
-Drawing line_plot(const Curves& curves);
-
-/// The curves of a step over its last axis. A scale whose values span a factor of more than a hundred is
-/// logarithmic, and says so.
-Drawing line_plot(const Event& event);
-
-}  // namespace svg
-
-/// The pictures of a trace as one SVG document: each step of attention weights and each mask as heatmaps with
-/// tokens on both axes, all heads of a sample side by side, and each curve as a plot. Narrow figures stand
-/// side by side. Text is text, nothing is fetched
-/// or run, and the colours follow the reader's light or dark scheme.
+/// The picture of a trace as one SVG document: what the lesson's picture names, or where the run has nothing
+/// of it each table of attention weights, each mask and each curve. Panels of one kind stand in a grid, share
+/// a scale and a legend. It is safe in a page: every rule is scoped, text is text, nothing is fetched or run.
 class SvgRenderer : public Sink {
  public:
-  explicit SvgRenderer(const Header& header);
+  explicit SvgRenderer(Header header, PictureStyle style = {});
   void receive(const Event& event) override;
 
-  /// Another figure, below the others, with a heading and a line under it.
-  void draw(const std::string& heading, const std::string& line, const svg::Drawing& drawing);
+  /// Curves beside what came before.
+  void add(const std::string& caption, Curves curves);
 
-  /// The document. Throws Error where the trace had neither weights nor a curve. Leaves the renderer empty.
+  /// A line below the title, in the place of where the numbers come from.
+  void say(const std::string& line) { subtitle_ = line; }
+
+  /// The document. Throws Error where the trace had nothing to draw, or not the head that was asked for.
+  /// Leaves the renderer empty.
   std::string finish();
 
  private:
-  void place(const std::string& figure, double width, double height);
+  struct Figure {
+    svg::Panel panel{};
+    const svg::Kind* kind = nullptr;
+    std::size_t order = 0;   ///< in the lesson's picture
+    std::size_t tensor = 0;  ///< of which it is a part, counted
+    std::string place{};     ///< "head 0"
+  };
+  struct Block {
+    std::vector<const Figure*> figures{};
+    svg::Look look{};
+    std::size_t columns = 0;  ///< of its grid; 0 where any number will do
+  };
 
-  std::string title_;
-  std::string figures_;
-  std::string descriptions_;
-  double width_ = 0.0;
-  double height_ = 0.0;     ///< down to the row that is being filled
-  double row_width_ = 0.0;  ///< of the figures in that row
-  double row_height_ = 0.0;
+  std::optional<Figure> named(const Event& event) const;
+  void add_panels(const Event& event, const Figure& figure);
+  void settle_captions();
+  std::vector<Block> blocks() const;
+  std::string title() const;
+  svg::Drawing draw(const Block& block, const svg::Room& room, double words) const;
+  svg::Drawing body(std::vector<Block> blocks, svg::Theme theme) const;
+
+  Header header_;
+  PictureStyle style_;
+  std::string subtitle_;
+  std::vector<Figure> figures_;
+  std::vector<std::string> titles_, drawable_;  ///< of the tensors drawn; ids of those that could be
+  std::size_t heads_ = 0, numbers_ = 0;
+  bool has_named_ = false;  ///< something that the lesson's picture names, or --steps
 };
 
 }  // namespace attn

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <regex>
 #include <sstream>
 
 #include "attn/text/width.hpp"
@@ -85,29 +87,48 @@ TEST_CASE("a chart of a single point is one dot with its name") {
   CHECK(text.find("only") != std::string::npos);
 }
 
-TEST_CASE("ticks are powers of ten where there are three") {
+TEST_CASE("ticks are round: powers of ten where there are three, else 1, 2 and 5 of them, or equal steps") {
   CHECK(attn::ticks_of({1.0, 1000.0, true}) == std::vector<double>{1.0, 10.0, 100.0, 1000.0});
   CHECK(attn::ticks_of({0.5, 200.0, true}) == std::vector<double>{1.0, 10.0, 100.0});
+  CHECK(attn::ticks_of({2.0, 32.0, true}) == std::vector<double>{2.0, 5.0, 10.0, 20.0});
   CHECK(attn::ticks_of({0.0, 4.0, false}) == std::vector<double>{0.0, 1.0, 2.0, 3.0, 4.0});
-  const auto few = attn::ticks_of({2.0, 32.0, true});
-  REQUIRE(few.size() == 5);
-  CHECK(few[1] == Approx(4.0));
+  CHECK(attn::ticks_of({0.13, 1.966, false}) == std::vector<double>{0.5, 1.0, 1.5});
+  CHECK(attn::ticks_of({7.0, 7.0, false}) == std::vector<double>{7.0});
 }
 
+TEST_CASE("a scale with round ends holds the values") {
+  const auto scale = attn::with_round_ends({0.13, 1.966, false});
+  CHECK(scale.low == 0.0);
+  CHECK(scale.high == 2.0);
+  CHECK(attn::with_round_ends({0.5, 200.0, true}).high == 200.0);
+}
+
+namespace {
+
+std::string plotted(const attn::Curves& curves) {
+  return attn::svg::lines.draw({"", "", curves}, {}, {760, 380}, {}).elements;
+}
+
+}  // namespace
+
 TEST_CASE("a position has no name where it would run into the one before") {
-  const auto drawing =
-      attn::svg::line_plot(logarithmic({400, 100, 101}, {{"only", {3.0, 1.0, 2.0}}})).elements;
+  const auto drawing = plotted(logarithmic({400, 100, 101}, {{"only", {3.0, 1.0, 2.0}}}));
   CHECK(drawing.find(">100<") != drawing.npos);
   CHECK(drawing.find(">101<") == drawing.npos);
   CHECK(drawing.find(">400<") != drawing.npos);
 }
 
-TEST_CASE("the ninth line of a plot has the first one's colour, dashed") {
+TEST_CASE("lines differ in colour and dashes, and no two names stand on each other") {
   std::vector<attn::Curves::Line> all;
-  for (int i = 0; i < 9; ++i) all.push_back({std::string(1, static_cast<char>('a' + i)), {1, 2.0 + i}});
-  const auto drawing = attn::svg::line_plot(logarithmic({1, 10}, all)).elements;
-  const auto first = drawing.find("stroke=\"#2171b5\" class"),
-             ninth = drawing.find("stroke=\"#2171b5\" stroke-dasharray");
-  CHECK(first != drawing.npos);
-  CHECK(ninth != drawing.npos);
+  for (int i = 0; i < 9; ++i) all.push_back({std::string(1, static_cast<char>('a' + i)), {1, 2.0}});
+  const auto drawing = plotted(logarithmic({1, 10}, all));
+  CHECK(attn::svg::line_style(0) != attn::svg::line_style(1));
+  CHECK(drawing.find(attn::svg::line_style(3)) != drawing.npos);
+  std::vector<double> heights;
+  const std::regex name("y=\"([0-9.]+)\" text-anchor=\"start\" class=\"attn-label\">[a-i]<");
+  for (std::sregex_iterator match(drawing.begin(), drawing.end(), name), end; match != end; ++match)
+    heights.push_back(std::stod((*match)[1]));
+  REQUIRE(heights.size() == 9);
+  std::sort(heights.begin(), heights.end());
+  for (std::size_t i = 1; i < heights.size(); ++i) CHECK(heights[i] - heights[i - 1] >= 13.0);
 }

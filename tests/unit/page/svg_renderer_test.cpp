@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -7,19 +9,22 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/softmax.hpp"
+#include "page/html/assets.hpp"
 #include "page/svg/svg.hpp"
 #include "tests/documents/well_formed.hpp"
 #include "trace/trace.hpp"
 
+using attn::PictureStyle;
 using attn::Tensor;
+using attn::svg::Theme;
 using Catch::Contains;
 
 namespace {
 
 /// What a lesson that shows such weights or curves is drawn as.
 template <class Lesson>
-std::string drawn(Lesson lesson, bool batched = false) {
-  attn::SvgRenderer renderer({.lesson = "self-attention", .title = "a title", .config = {}});
+std::string drawn(Lesson lesson, bool batched = false, const PictureStyle& style = {}) {
+  attn::SvgRenderer renderer({.lesson = "self-attention", .title = "a title", .config = {}}, style);
   attn::Trace trace(renderer, {.batched = batched});
   lesson(trace);
   return renderer.finish();
@@ -31,50 +36,99 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
+/// A cell of that place on the scale, with its tooltip.
+std::string cell(double place) {
+  return "fill=\"" + attn::svg::hex(attn::svg::shade(Theme::light, place)) + "\"><title>";
+}
+
+std::size_t cells(const std::string& document) {
+  return count(document, "<title>") - 1;
+}
+
+void show_weights(attn::Trace& trace, const Tensor<2>& weights) {
+  trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, weights);
+}
+
+void show_heads(attn::Trace& trace, std::size_t heads, std::size_t tokens) {
+  trace.step({.id = "weights", .axes = {"head", "query", "key"}, .distribution = true},
+             Tensor<4>(xt::ones<double>({std::size_t{1}, heads, tokens, tokens})));
+}
+
+std::pair<double, double> size_of(const std::string& document) {
+  std::smatch match;
+  REQUIRE(std::regex_search(document, match, std::regex("width=\"([0-9.]+)\" height=\"([0-9.]+)\"")));
+  return {std::stod(match[1]), std::stod(match[2])};
+}
+
 }  // namespace
 
-TEST_CASE("weights are drawn with their tokens, their values and a colour bar") {
+TEST_CASE("weights are drawn with their tokens, their values, what they are and a colour bar") {
   const auto document = drawn([](attn::Trace& trace) {
     trace.label("query", {{{"the", "cat"}}});
     trace.label("key", {{{"le", "chat"}}});
-    trace.step(
-        {.id = "weights", .formula = "softmax(scaled)", .axes = {"query", "key"}, .distribution = true},
-        Tensor<2>{{0.25, 0.75}, {1.0, 0.0}});
+    show_weights(trace, {{0.25, 0.75}, {1.0, 0.0}});
   });
   CHECK(is_well_formed(document));
-  for (const auto* word : {">the<", ">cat<", ">le<", ">chat<", ">0.25<", ">0.75<", ">1.00<",
-                           "weights = softmax(scaled)", ">query</text>", ">key</text>", ">0.5</text>"})
-    CHECK_THAT(document, Contains(word));
-  CHECK(count(document, "class=\"cell\"") == 4);
+  for (const auto* words :
+       {">Who looks at whom</text>", ">attnlab self-attention</text>", ">the<", ">cat<", ">le<", ">chat<",
+        ">0.25<", ">0.75<", ">1.00<", ">query: who looks</text>", ">key: at whom</text>", ">0.5</text>",
+        ">Rows: query. Columns: key. Cell: a share of attention; those of a row sum to 1.<"})
+    CHECK_THAT(document, Contains(words));
+  CHECK(cells(document) == 4);
+  CHECK_THAT(document, !Contains(">0.00<"));
 }
 
-TEST_CASE("every heatmap is coloured on one scale from 0 to 1, and the picture says so") {
+TEST_CASE("the panels of a picture have one scale, and each its caption") {
   const auto document = drawn([](attn::Trace& trace) {
-    trace.step({.id = "flat", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{0.25, 0.125}});
-    trace.step({.id = "sharp", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{0.0, 1.0}});
+    for (const auto* id : {"flat/weights", "sharp/weights"})
+      trace.step({.id = id, .axes = {"query", "key"}, .distribution = true},
+                 id[0] == 'f' ? Tensor<2>{{0.25, 0.75}, {0.5, 0.5}} : Tensor<2>{{0.0, 1.0}, {1.0, 0.0}});
   });
-  for (const double weight : {0.25, 0.125, 0.0, 1.0})
-    CHECK_THAT(document, Contains("fill=\"" + attn::svg::shade(weight) + "\" class=\"cell\""));
-  CHECK(count(document, "weight: one scale from 0 to 1 in all pictures") == 2);
+  for (const double weight : {0.25, 0.75, 0.0, 1.0}) CHECK_THAT(document, Contains(cell(weight)));
+  CHECK(count(document, ">flat</text>") == 1);
+  CHECK(count(document, ">sharp</text>") == 1);
+  CHECK(count(document, ">Rows: query.") == 1);
 }
 
-TEST_CASE("a picture and each of its figures has a title and a description") {
+TEST_CASE("a scale ends at the largest share where all are small, or where that is asked for, and says so") {
+  const auto lesson = [](double largest) {
+    return [largest](attn::Trace& trace) { show_weights(trace, {{largest, 0.01}, {0.01, 0.01}}); };
+  };
+  const auto ends = [](double at) {
+    return Contains("The scale ends at " + fmt::format("{:g}", at) + ", not at 1.");
+  };
+  CHECK_THAT(drawn(lesson(0.08)), ends(0.08) && Contains(cell(1.0)));
+  CHECK_THAT(drawn(lesson(0.5)), !Contains("not at 1"));
+  CHECK_THAT(drawn(lesson(0.5), false, {.is_scale_largest = true}), ends(0.5));
+  CHECK_THAT(drawn(lesson(0.08), false, {.is_scale_largest = false}),
+             !Contains("not at 1") && Contains(cell(0.08)));
+}
+
+TEST_CASE("a matrix has blue cells above 0 and orange ones below, with numbers of a few digits") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        trace.step({.id = "W_Q", .axes = {"d_model", "d_k"}}, Tensor<2>{{12.345, -20.0}, {0.0, 0.01}});
+      },
+      false, {.takes_all = true});
+  CHECK(is_well_formed(document));
+  for (const auto& part :
+       {cell(-1.0), cell(0.0), cell(12.345 / 20.0), std::string(">12.3<"), std::string(">−20.0<"),
+        std::string(">0<"), std::string(">−20</text>"), std::string("Blue is above 0")})
+    CHECK_THAT(document, Contains(part));
+  CHECK_THAT(document, !Contains(">0.0<"));
+}
+
+TEST_CASE("a picture has a title and a description") {
   const auto document = drawn([](attn::Trace& trace) {
-    trace.step({.id = "weights", .title = "Shares", .axes = {"query", "key"}, .distribution = true},
-               Tensor<2>{{0.25, 0.75}});
     trace.step({.id = "schedule", .title = "Up & down", .axes = {"step"}, .curve = true},
                Tensor<1>{1.0, 2.0});
   });
   CHECK(is_well_formed(document));
-  for (const auto* part :
-       {"<title>self-attention: a title</title>\n<desc>Pictures of a run",
-        "<title>Shares</title>\n<desc>A heatmap of weights: a row for each query, a column for "
-        "each key.</desc>",
-        "<title>Up &amp; down</title>\n<desc>A plot of schedule over step.</desc>"})
-    CHECK_THAT(document, Contains(part));
+  CHECK_THAT(document,
+             Contains("role=\"img\"") && Contains("<title>Up &amp; down</title>\n<desc>attnlab self-"));
 }
 
-TEST_CASE("every head of every sample has a heatmap of its own with its own tokens") {
+TEST_CASE("every head of every sample has a panel of its own with its own tokens") {
   const auto document = drawn(
       [](attn::Trace& trace) {
         trace.label("key", {{{"a", "b"}, {"c", "<pad>"}}});
@@ -83,57 +137,93 @@ TEST_CASE("every head of every sample has a heatmap of its own with its own toke
       },
       true);
   CHECK(is_well_formed(document));
-  CHECK_THAT(document, Contains("batch 1 · head 2"));
+  CHECK_THAT(document, Contains("batch 1, head 2"));
   CHECK(count(document, ">c</text>") == 3);
   CHECK(count(document, ">&lt;pad&gt;</text>") == 3);
-  CHECK(count(document, "class=\"cell\"") == 24);
+  CHECK(cells(document) == 24);
+}
+
+TEST_CASE("a head alone, and none that is not there") {
+  const auto heads = [](attn::Trace& trace) { show_heads(trace, 3, 2); };
+  const auto document = drawn(heads, false, {.head = 2});
+  CHECK(cells(document) == 4);
+  CHECK_THAT(document, Contains(">Who looks at whom, head 2<"));
+  CHECK_THROWS_WITH(drawn(heads, false, {.head = 3}), "--head 3: there are 3 heads; valid: 0 to 2");
+  CHECK_THROWS_WITH(drawn([](attn::Trace& trace) { show_weights(trace, {{1.0}}); }, false, {.head = 0}),
+                    Contains("--head 0: nothing that is drawn here has heads"));
 }
 
 TEST_CASE("tokens cannot break out of the document") {
   const auto document = drawn([](attn::Trace& trace) {
     trace.label("key", {{{"</text><script>", "\"&'\x1B[31m"}}});
-    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{0.5, 0.5}});
+    show_weights(trace, {{0.5, 0.5}});
   });
   CHECK(is_well_formed(document));
   CHECK_THAT(document, !Contains("<script"));
   CHECK_THAT(document, !Contains("\x1B"));
 }
 
-TEST_CASE("of a long sentence the first hundred tokens are drawn, and it says so") {
+TEST_CASE("a long sentence is an image with ticks, and small") {
   const auto document = drawn([](attn::Trace& trace) {
-    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true},
-               Tensor<2>(xt::ones<double>({3, 200})));
+    Tensor<2> weights(xt::ones<double>({512, 512}));
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      weights.data()[i] = static_cast<double>(i * 7919 % 1000) / 2e5;
+    show_weights(trace, weights);
   });
-  CHECK(count(document, "class=\"cell\"") == 300);
-  CHECK_THAT(document, Contains("first 100 tokens"));
+  CHECK(is_well_formed(document));
+  CHECK_THAT(document, Contains("href=\"data:image/png;base64,iVBORw0KGgo") && Contains(">500</text>") &&
+                           Contains("The scale ends at 0.005"));
+  CHECK(cells(document) == 0);
+  CHECK(document.size() < 1'000'000);
 }
 
-TEST_CASE("a curve is drawn as a line with its name, with gaps where it is not finite") {
+TEST_CASE("twenty words are a small document, without numbers") {
+  const auto document = drawn([](attn::Trace& trace) {
+    show_weights(trace, Tensor<2>(xt::ones<double>({20, 20}) * 0.3));
+  });
+  CHECK(document.size() < 60'000);
+  CHECK_THAT(document, !Contains(">0.30<"));
+}
+
+TEST_CASE("numbers stand in cells where they are readable, or as they are asked for") {
+  const auto words = [](std::size_t tokens) {
+    return [tokens](attn::Trace& trace) {
+      show_weights(trace, Tensor<2>(xt::ones<double>({tokens, tokens}) * 0.3));
+    };
+  };
+  CHECK(count(drawn(words(5)), ">0.30<") == 25);
+  CHECK(count(drawn(words(5), false, {.numbers = false}), ">0.30<") == 0);
+  CHECK(count(drawn(words(30)), ">0.30<") == 0);
+  CHECK(count(drawn(words(30), false, {.numbers = true}), ">0.30<") == 900);
+}
+
+TEST_CASE("a curve is drawn as a line with its name, round ticks, and gaps where it is not finite") {
   const auto document = drawn([](attn::Trace& trace) {
     trace.label("head", {{{"warm", "cold"}}});
     trace.step({.id = "schedule", .axes = {"head", "position"}, .curve = true},
-               Tensor<2>{{1.0, 2.0, 3.0}, {1.0, std::nan(""), 3.0}});
+               Tensor<2>{{1.03, 2.0, 2.97}, {1.0, std::nan(""), 3.0}});
   });
   CHECK(is_well_formed(document));
-  CHECK(count(document, "<path") == 2);
-  CHECK_THAT(document, Contains("head warm"));
+  CHECK(count(document, "class=\"attn-line\"") == 4);  // and one beside each name
+  for (const auto* words : {">warm</text>", ">cold</text>", ">position</text>", ">1.5</text>", ">3</text>"})
+    CHECK_THAT(document, Contains(words));
   CHECK_THAT(document, !Contains("nan"));
 }
 
 TEST_CASE(
-    "a mask is drawn with a dark cell where a query may see a key, without numbers, and with a legend") {
+    "a mask is drawn with a dark cell where a query may see a key, hatched elsewhere, and with a legend") {
   const auto document = drawn([](attn::Trace& trace) {
     trace.label("query", {{{"the", "cat"}}});
     trace.label("key", {{{"le", "chat"}}});
     trace.input({.id = "mask", .axes = {"query", "key"}}, attn::Mask<2>{{true, false}, {true, true}});
   });
   CHECK(is_well_formed(document));
-  for (const auto* part : {"<title>the → le: seen</title>", "<title>the → chat: hidden</title>",
-                           "<title>cat → chat: seen</title>", ">may be seen<", ">hidden<"})
+  for (const auto* part : {"<title>the → le: seen</title>", "<title>cat → chat: seen</title>",
+                           ">may be seen<", ">hidden by a mask<"})
     CHECK_THAT(document, Contains(part));
-  CHECK(count(document, "fill=\"" + attn::svg::shade(1.0) + "\" class=\"cell\"") == 3);
-  CHECK(count(document, "fill=\"" + attn::svg::shade(0.0) + "\" class=\"cell\"") == 1);
-  CHECK_THAT(document, !Contains(">1.00<") && !Contains("one scale from 0 to 1 in all pictures"));
+  CHECK(count(document, cell(1.0)) == 3);
+  CHECK(cells(document) == 3);
+  CHECK_THAT(document, !Contains(">1.00<") && !Contains(">0.5</text>"));
 }
 
 TEST_CASE("a weight that a mask hides is hatched, without a number, and is no 0") {
@@ -146,90 +236,197 @@ TEST_CASE("a weight that a mask hides is hatched, without a number, and is no 0"
                attn::softmax(scores));
   });
   CHECK(is_well_formed(document));
-  CHECK(count(document, "class=\"hidden\"") == 2);  // and one of the legend
-  CHECK_THAT(document, Contains("<title>0 → 1: hidden</title>") && Contains("<title>1 → 1: 0.0000</title>") &&
-                           Contains(">hidden</text>"));
-  CHECK(count(document, ">0.00</text>") == 1);
+  CHECK_THAT(document, !Contains("<title>0 → 1:") && Contains("<title>1 → 1: 0</title>") &&
+                           Contains(">hidden by a mask</text>"));
+}
+
+TEST_CASE("what is no number is crossed out, and the legend says so") {
+  const auto document = drawn([](attn::Trace& trace) {
+    show_weights(trace, {{std::nan(""), 1.0}, {0.5, 0.5}});
+  });
+  CHECK(cells(document) == 3);
+  CHECK_THAT(document, Contains(">nan: not a number</text>"));
 }
 
 TEST_CASE("truth values that are no mask are not drawn") {
   const auto document = drawn([](attn::Trace& trace) {
-    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{1.0}});
+    show_weights(trace, {{1.0}});
     trace.input({.id = "kept", .axes = {"token", "d_model"}}, attn::Mask<2>{{true, false}});
   });
   CHECK_THAT(document, !Contains("kept"));
 }
 
-namespace {
-
-/// Where the figures of a document stand, in order: those outermost in the drawing.
-std::vector<std::pair<double, double>> places_of_figures(const std::string& document) {
-  const std::regex figure("<g transform=\"translate\\(([0-9.]+) ([0-9.]+)\\)\">\n<title>");
-  std::vector<std::pair<double, double>> places;
-  for (std::sregex_iterator match(document.begin(), document.end(), figure), end; match != end; ++match)
-    places.emplace_back(std::stod((*match)[1]), std::stod((*match)[2]));
-  return places;
-}
-
-std::string figures_of(std::size_t count, std::size_t tokens) {
-  return drawn([&](attn::Trace& trace) {
-    for (std::size_t i = 0; i < count; ++i)
-      trace.step({.id = "w" + std::to_string(i), .axes = {"query", "key"}, .distribution = true},
-                 Tensor<2>(xt::ones<double>({tokens, tokens})));
-  });
-}
-
-}  // namespace
-
-TEST_CASE("narrow figures stand side by side, and a new row begins where the next one has no room") {
-  const auto narrow = places_of_figures(figures_of(9, 4));
-  REQUIRE(narrow.size() == 9);
-  CHECK(narrow[0].second == narrow[1].second);
-  CHECK(narrow[0].first < narrow[1].first);
-  std::size_t in_first_row = 0;
-  for (const auto& place : narrow) in_first_row += place.second == narrow[0].second ? 1U : 0U;
-  REQUIRE(in_first_row < narrow.size());
-  CHECK(narrow[in_first_row].first == narrow[0].first);
-  CHECK(narrow[in_first_row].second > narrow[0].second);
-
-  const auto wide = places_of_figures(figures_of(2, 70));
-  REQUIRE(wide.size() == 2);
-  CHECK(wide[0].first == wide[1].first);
-  CHECK(wide[0].second < wide[1].second);
-}
-
-TEST_CASE("the document is as wide as its widest row and as high as its rows together") {
-  const auto size_of = [](const std::string& document) {
-    std::smatch match;
-    REQUIRE(std::regex_search(document, match, std::regex("width=\"([0-9]+)\" height=\"([0-9]+)\"")));
-    return std::pair(std::stod(match[1]), std::stod(match[2]));
+TEST_CASE("the lesson's picture is what it names, in that order") {
+  const auto lesson = [](attn::Trace& trace) {
+    for (const auto* id : {"a/weights", "b/weights", "c/weights"})
+      trace.step({.id = id, .axes = {"query", "key"}, .distribution = true},
+                 Tensor<2>{{0.5, 0.5}, {0.5, 0.5}});
   };
-  const auto [one_wide, one_high] = size_of(figures_of(1, 4));
-  const auto [two_wide, two_high] = size_of(figures_of(2, 4));
-  CHECK(two_wide > one_wide);
-  CHECK(two_high == one_high);
-  CHECK(size_of(figures_of(9, 4)).second > one_high);
+  const PictureStyle style{.picture = {"two", {{"c/*", "third"}, {"a/weights", ""}}}};
+  const auto document = drawn(lesson, false, style);
+  CHECK(cells(document) == 8);
+  CHECK_THAT(document, Contains("<title>Two</title>"));
+  CHECK(document.find(">third<") < document.find(">a<"));
+  CHECK(cells(drawn(lesson, false, {.picture = {"none of these", {{"d/weights", ""}}}})) == 12);
 }
 
-TEST_CASE("a trace without weights and curves is refused") {
-  CHECK_THROWS_AS(drawn([](attn::Trace& trace) {
-                    trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<2>{{1.0}});
-                  }),
-                  attn::Error);
+TEST_CASE("arcs are as thick as the share, and of nothing but attention") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        show_weights(trace, {{0.75, 0.25}, {1.0, 0.0}});
+      },
+      false, {.kind = &attn::svg::arcs});
+  CHECK(is_well_formed(document));
+  CHECK(cells(document) == 3);
+  for (const double share : {0.25, 0.75, 1.0}) CHECK_THAT(document, Contains(attn::svg::arc_style(share)));
+  CHECK_THROWS_WITH(drawn(
+                        [](attn::Trace& trace) {
+                          trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<2>{{1.0}});
+                        },
+                        false, {.kind = &attn::svg::arcs, .takes_all = true}),
+                    Contains("--picture arcs") && Contains("Q is [query 1 × d_k 1]"));
+}
+
+TEST_CASE("a row is drawn as bars, of many shares the largest") {
+  const auto document = drawn([](attn::Trace& trace) {
+    std::vector<std::string> words;
+    Tensor<1> shares(xt::zeros<double>({20}));
+    for (std::size_t i = 0; i < 20; ++i)
+      words.push_back("w" + std::to_string(i)), shares[i] = 0.02 + 0.003 * static_cast<double>(i);
+    trace.label("vocabulary", {{words}});
+    trace.step({.id = "probabilities", .axes = {"vocabulary"}, .distribution = true}, shares);
+  });
+  CHECK(is_well_formed(document));
+  CHECK_THAT(document,
+             Contains(">w19<") && Contains(">w8<") && !Contains(">w7<") && Contains("the 12 largest of 20"));
+}
+
+TEST_CASE("panels stand in a grid that fills the picture") {
+  const auto [one_wide, one_high] = size_of(drawn([](attn::Trace& trace) { show_heads(trace, 1, 5); }));
+  const auto [two_wide, two_high] = size_of(drawn([](attn::Trace& trace) { show_heads(trace, 2, 5); }));
+  CHECK(one_wide < two_wide);
+  CHECK(two_high < 1.1 * one_high);
+  for (const std::size_t heads : {8, 12, 48}) {
+    const auto [width, height] = size_of(drawn([&](attn::Trace& trace) { show_heads(trace, heads, 10); }));
+    INFO(heads << " heads");
+    CHECK(width < 1100);
+    CHECK(height < 1000);
+  }
+}
+
+TEST_CASE("a size is that of the whole picture, which keeps its proportions") {
+  const auto document =
+      drawn([](attn::Trace& trace) { show_weights(trace, {{1.0}}); }, false, {.size = {{1920, 1080}}});
+  CHECK(size_of(document) == std::pair(1920.0, 1080.0));
+  std::smatch box;
+  REQUIRE(std::regex_search(document, box, std::regex("viewBox=\"\\S+ \\S+ (\\S+) (\\S+)\"")));
+  CHECK(std::stod(box[1]) / std::stod(box[2]) == Approx(1920.0 / 1080.0).epsilon(0.001));
+}
+
+TEST_CASE("a bare picture has its labels and nothing else to read") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        show_weights(trace, {{1.0, 0.0}, {0.5, 0.5}});
+      },
+      false, {.is_bare = true});
+  CHECK_THAT(document,
+             Contains("key: at whom") && !Contains("attnlab self-attention</text>") && !Contains(">Rows:"));
+}
+
+TEST_CASE("a trace without weights and curves is refused, with what could be drawn") {
+  CHECK_THROWS_WITH(drawn([](attn::Trace& trace) {
+                      trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<2>{{1.0}});
+                    }),
+                    Contains("--steps") && Contains(": Q"));
 }
 
 TEST_CASE("a picture fetches nothing and runs nothing") {
-  const auto document = drawn([](attn::Trace& trace) {
-    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{1.0}});
-  });
+  const auto document = drawn([](attn::Trace& trace) { show_weights(trace, {{1.0}}); });
   for (const auto* forbidden : {"<script", "href", "url(", "@import", "<image", "<foreignObject"})
     CHECK_THAT(document, !Contains(forbidden));
+}
+
+TEST_CASE("every rule of a picture is of its own classes, so that no page around it changes") {
+  const auto document = drawn([](attn::Trace& trace) { show_weights(trace, {{1.0}}); }, false,
+                              {.theme = attn::PictureTheme::automatic});
+  const auto begin = document.find("<style>") + 7;
+  auto sheet = document.substr(begin, document.find("</style>") - begin);
+  sheet = std::regex_replace(sheet, std::regex("@media\\([^)]*\\)\\{"), "");
+  std::size_t rules = 0;
+  const std::regex rule("\\s*([^{}]+)\\{[^{}]*\\}");
+  for (std::sregex_iterator match(sheet.begin(), sheet.end(), rule), end; match != end; ++match, ++rules)
+    CHECK_THAT((*match)[1].str(), Catch::StartsWith(".attn-"));
+  CHECK(rules > 10);
+  const std::regex name("class=\"([^\"]*)\"");
+  for (std::sregex_iterator match(document.begin(), document.end(), name), end; match != end; ++match)
+    CHECK_THAT((*match)[1].str(), Catch::StartsWith("attn-"));
+}
+
+TEST_CASE("a picture is light, dark, or both for the reader's scheme to choose from") {
+  const auto with = [](attn::PictureTheme theme) {
+    return drawn([](attn::Trace& trace) { show_weights(trace, {{1.0}}); }, false, {.theme = theme});
+  };
+  using enum attn::PictureTheme;
+  CHECK_THAT(with(light), Contains("<g class=\"attn-light\">") && !Contains("<g class=\"attn-dark\">") &&
+                              !Contains("prefers-color-scheme"));
+  CHECK_THAT(with(dark), Contains("<g class=\"attn-dark\">") && !Contains("<g class=\"attn-light\">"));
+  CHECK_THAT(with(automatic), Contains("<g class=\"attn-light\">") && Contains("<g class=\"attn-dark\">") &&
+                                  Contains("prefers-color-scheme"));
+}
+
+TEST_CASE("what is written can be read on every colour") {
+  using namespace attn::svg;
+  for (const auto theme : {Theme::light, Theme::dark}) {
+    for (int i = -100; i <= 100; ++i) {
+      const auto colour = shade(theme, i / 100.0);
+      INFO(i / 100.0 << " is " << hex(colour));
+      CHECK(contrast(ink_on(colour), colour) >= 4.5);
+    }
+    const auto& [paper, ink, muted, rule] = palette(theme);
+    CHECK(contrast(ink, paper) >= 7.0);
+    CHECK(contrast(muted, paper) >= 4.5);
+  }
+}
+
+TEST_CASE("blue and orange of one size are told apart with every kind of colour blindness") {
+  using namespace attn::svg;
+  // Of those who lack the long, the middle or the short wave receptor (Viénot, Brettel and Mollon 1999,
+  // linear RGB).
+  const double lacking[3][3][3] = {{{0.112, 0.888, 0.0}, {0.112, 0.888, 0.0}, {0.004, -0.004, 1.0}},
+                                   {{0.292, 0.708, 0.0}, {0.292, 0.708, 0.0}, {-0.022, 0.022, 1.0}},
+                                   {{1.0, 0.144, -0.144}, {0.0, 0.859, 0.141}, {0.0, 0.859, 0.141}}};
+  for (const auto theme : {Theme::light, Theme::dark})
+    for (const double place : {0.3, 0.5, 0.75}) {
+      const auto above = shade(theme, place), below = shade(theme, -place);
+      for (const auto& seen : lacking) {
+        double distance = 0.0;
+        for (const auto& row : seen) {
+          const double part = row[0] * (above.red - below.red) + row[1] * (above.green - below.green) +
+                              row[2] * (above.blue - below.blue);
+          distance += part * part;
+        }
+        INFO(place);
+        CHECK(std::sqrt(distance) > 40.0);
+      }
+    }
+}
+
+TEST_CASE("shaded cells of a page of HTML have the colours of pictures") {
+  using namespace attn::svg;
+  const std::string sheet(attn::html::style_sheet());
+  for (const auto theme : {Theme::light, Theme::dark})
+    for (const auto& [name, levels, sign] : {std::tuple('s', 10, 1), {'p', 8, 1}, {'n', 8, -1}})
+      for (int level = 1; level <= levels; ++level) {
+        const auto colour = shade(theme, sign * static_cast<double>(level) / levels);
+        CHECK_THAT(sheet, Contains(std::string(".") + name + std::to_string(level) + " { background: " +
+                                   hex(colour) + "; color: " + hex(ink_on(colour)) + "; }"));
+      }
 }
 
 TEST_CASE("a token that XML does not allow is replaced") {
   const auto document = drawn([](attn::Trace& trace) {
     trace.label("key", {{{"a\xEF\xBF\xBE", "\xEF\xBF\xBF\xEF\xBF\xBF"}}});
-    trace.step({.id = "weights", .axes = {"query", "key"}, .distribution = true}, Tensor<2>{{0.25, 0.75}});
+    show_weights(trace, {{0.25, 0.75}});
   });
   CHECK(is_well_formed(document));
   CHECK_THAT(document, Contains("a\xEF\xBF\xBD") && !Contains("\xEF\xBF\xBE") && !Contains("\xEF\xBF\xBF"));

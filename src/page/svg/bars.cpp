@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "attn/text/width.hpp"
+#include "page/svg/panel.hpp"
+
+namespace attn::svg {
+
+namespace {
+
+constexpr std::size_t most_bars = 16, shown_of_many = 12, longest_name = 24;
+constexpr double above_bars = font_size + 10;
+constexpr double usual_bar = 28.0, longest_bar = 280.0, gap_beside_bar = 8.0;
+
+struct Bar {
+  std::string name, number;
+  double value;
+};
+
+std::string small_number(const Matrix& matrix, std::size_t i) {
+  return matrix.kind == Matrix::Kind::shares ? "< 0.005"
+                                             : with_minus_sign(fmt::format("{:.1g}", matrix.values[i]));
+}
+
+/// Of many the largest, in size.
+std::vector<Bar> bars_of(const Matrix& matrix) {
+  const auto numbers = short_numbers(matrix);
+  std::vector<Bar> all;
+  for (std::size_t i = 0; i < matrix.values.size(); ++i)
+    all.push_back({shorten(matrix.columns.labels[i], longest_name),
+                   matrix.hidden[i]     ? "hidden"
+                   : numbers[i].empty() ? small_number(matrix, i)
+                                        : numbers[i],
+                   matrix.hidden[i] || !std::isfinite(matrix.values[i]) ? 0.0 : matrix.values[i]});
+  if (all.size() <= most_bars) return all;
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Bar& a, const Bar& b) { return std::abs(a.value) > std::abs(b.value); });
+  all.resize(shown_of_many);
+  return all;
+}
+
+std::string remark_of(const Matrix& matrix) {
+  return matrix.values.size() <= most_bars
+             ? ""
+             : fmt::format("the {} largest of {}", shown_of_many, matrix.values.size());
+}
+
+double widest(const std::vector<Bar>& bars, std::string Bar::*text) {
+  double widest = 0.0;
+  for (const auto& bar : bars) widest = std::max(widest, text_width(bar.*text));
+  return widest;
+}
+
+Room wish_of_bars(const Panel& panel) {
+  const auto bars = bars_of(std::get<Matrix>(panel.content));
+  return {widest(bars, &Bar::name) + 140 + widest(bars, &Bar::number),
+          above_bars + static_cast<double>(bars.size()) * usual_bar};
+}
+
+Drawing draw_bars(const Panel& panel, const Look& look, const Room& room, const Shown&) {
+  const auto& matrix = std::get<Matrix>(panel.content);
+  const auto bars = bars_of(matrix);
+  const double top = above_bars, left = widest(bars, &Bar::name) + gap_beside_bar;
+  const double beside = widest(bars, &Bar::number) + gap_beside_bar;
+  const double row =
+      std::clamp((room.height - top) / static_cast<double>(bars.size()), font_size + 3, usual_bar);
+  const double length = std::clamp(room.width - left - beside, 60.0, longest_bar);
+  const double zero = look.has_negative ? left + beside + (length - beside) / 2 : left;
+  const double unit = (look.has_negative ? (length - beside) / 2 : length) / look.scale;
+
+  std::string elements;
+  elements += text(0, top - 8, matrix.columns.name, Anchor::start, "muted");
+  if (const auto remark = remark_of(matrix); !remark.empty())
+    elements += text(left + length, top - 8, remark, Anchor::end, "muted");
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const auto& [name, number, value] = bars[i];
+    const double y = top + static_cast<double>(i) * row, size = std::min(std::abs(value), look.scale) * unit;
+    const double start = value < 0.0 ? zero - size : zero, middle = y + row / 2 + 0.36 * font_size - 1;
+    elements += text(left - gap_beside_bar, middle, name, Anchor::end, "label");
+    elements +=
+        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", px(start),
+                    px(y + 2), px(size), px(row - 5), hex(shade(look.theme, value < 0.0 ? -0.7 : 0.7)));
+    elements += text(value < 0.0 ? start - gap_beside_bar : start + size + gap_beside_bar, middle, number,
+                     value < 0.0 ? Anchor::end : Anchor::start, "label");
+  }
+  elements += fmt::format("<path d=\"M{} {}v{}\" class=\"attn-rule\"/>\n", px(zero), px(top),
+                          px(static_cast<double>(bars.size()) * row));
+  return {elements, left + length + beside, top + static_cast<double>(bars.size()) * row};
+}
+
+}  // namespace
+
+const Kind bars{"bars", wish_of_bars, nothing_beside, draw_bars};
+
+}  // namespace attn::svg

@@ -1,0 +1,77 @@
+#include "page/svg/colours.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace attn::svg {
+
+namespace {
+
+using Ramp = std::array<Colour, 5>;
+
+constexpr Ramp blue_on_light = {
+    {{247, 251, 255}, {198, 219, 239}, {107, 174, 214}, {33, 113, 181}, {8, 48, 107}}};
+constexpr Ramp orange_on_light = {
+    {{247, 251, 255}, {253, 208, 162}, {253, 141, 60}, {217, 72, 1}, {127, 39, 4}}};
+constexpr Ramp blue_on_dark = {
+    {{30, 34, 41}, {27, 61, 102}, {33, 113, 181}, {107, 174, 214}, {222, 235, 247}}};
+constexpr Ramp orange_on_dark = {
+    {{30, 34, 41}, {92, 46, 14}, {190, 80, 12}, {253, 150, 75}, {254, 230, 206}}};
+
+constexpr Palette light = {{255, 255, 255}, {27, 27, 27}, {85, 85, 85}, {150, 150, 150}};
+constexpr Palette dark = {{20, 22, 26}, {238, 238, 238}, {170, 176, 186}, {125, 130, 140}};
+
+constexpr std::array line_colours = {"#2171b5", "#d55e00", "#008f68", "#aa4499",
+                                     "#8c6d31", "#cc3311", "#0f8a8a", "#777777"};
+constexpr std::array line_dashes = {"none", "8 4", "2 3", "10 3 2 3"};
+
+/// The relative luminance of WCAG 2.
+double luminance(const Colour& colour) {
+  const auto linear = [](double channel) {
+    const double part = channel / 255.0;
+    return part <= 0.03928 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
+}
+
+}  // namespace
+
+std::string hex(const Colour& colour) {
+  return fmt::format("#{:02x}{:02x}{:02x}", std::lround(colour.red), std::lround(colour.green),
+                     std::lround(colour.blue));
+}
+
+double contrast(const Colour& one, const Colour& other) {
+  const auto [low, high] = std::minmax(luminance(one), luminance(other));
+  return (high + 0.05) / (low + 0.05);
+}
+
+Colour shade(Theme theme, double place) {
+  const auto& ramp = theme == Theme::light ? (place < 0.0 ? orange_on_light : blue_on_light)
+                                           : (place < 0.0 ? orange_on_dark : blue_on_dark);
+  const double along = std::min(std::abs(place), 1.0) * static_cast<double>(ramp.size() - 1);
+  const auto below = std::min(static_cast<std::size_t>(along), ramp.size() - 2);
+  const double part = along - static_cast<double>(below);
+  const auto& [from, to] = std::pair(ramp[below], ramp[below + 1]);
+  return {std::lerp(from.red, to.red, part), std::lerp(from.green, to.green, part),
+          std::lerp(from.blue, to.blue, part)};
+}
+
+Colour ink_on(const Colour& colour) {
+  const Colour black, white{255, 255, 255};
+  return contrast(black, colour) < contrast(white, colour) ? white : black;
+}
+
+const Palette& palette(Theme theme) {
+  return theme == Theme::light ? light : dark;
+}
+
+std::string line_style(std::size_t line) {
+  return fmt::format("stroke=\"{}\" stroke-dasharray=\"{}\"", line_colours[line % line_colours.size()],
+                     line_dashes[line % line_dashes.size()]);
+}
+
+}  // namespace attn::svg

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+/// The colours of all pictures, and of the shaded cells of a page of HTML.
+namespace attn::svg {
+
+enum class Theme { light, dark };
+
+/// Red, green and blue, each from 0 to 255.
+struct Colour {
+  double red = 0.0, green = 0.0, blue = 0.0;
+};
+
+/// "#rrggbb".
+std::string hex(const Colour& colour);
+
+/// The contrast of two colours as WCAG 2 defines it: from 1 to 21.
+double contrast(const Colour& one, const Colour& other);
+
+/// The colour of a number from -1 to 1: nearly the paper's at 0, blue above, orange below, which every kind
+/// of colour blindness tells apart. The further from 0, the darker on light paper and the lighter on dark
+/// paper.
+Colour shade(Theme theme, double place);
+
+/// Black or white, whichever is easier to read on the colour.
+Colour ink_on(const Colour& colour);
+
+/// What is no number: the paper, words, words of less weight, and lines beside numbers.
+struct Palette {
+  Colour paper, ink, muted, rule;
+};
+const Palette& palette(Theme theme);
+
+/// `stroke="…"` of the line of that number: a colour for each of eight, and dashes, so that lines differ
+/// without colours, too. Each stands out on light and on dark paper.
+std::string line_style(std::size_t line);
+
+}  // namespace attn::svg

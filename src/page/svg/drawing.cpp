@@ -1,0 +1,97 @@
+#include "page/svg/drawing.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "attn/text/printable.hpp"
+#include "attn/text/width.hpp"
+
+namespace attn::svg {
+
+namespace {
+
+std::string with(std::string words, std::string_view part, std::string_view other) {
+  for (auto at = words.find(part); at != words.npos; at = words.find(part, at + other.size()))
+    words.replace(at, part.size(), other);
+  return words;
+}
+
+std::string rules_of(Theme theme) {
+  const auto& [paper, ink, muted, rule] = palette(theme);
+  constexpr std::string_view rules =
+      ".{0} .attn-paper{{fill:{1}}}.{0} text{{fill:{2}}}.{0} .attn-muted{{fill:{3}}}"
+      ".{0} .attn-rule{{fill:none;stroke:{4}}}.{0} .attn-grid{{fill:none;stroke:{4};stroke-opacity:.35}}\n";
+  return fmt::format(rules, class_of(theme), hex(paper), hex(ink), hex(muted), hex(rule));
+}
+
+constexpr std::string_view rules =
+    ".attn-picture text{font:400 13px Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans\",\"Noto Sans\","
+    "\"Noto Sans CJK JP\",sans-serif;letter-spacing:0;word-spacing:0;stroke:none}\n"
+    ".attn-picture .attn-title{font-size:20px;font-weight:700}.attn-picture .attn-caption{font-size:15px;"
+    "font-weight:700}.attn-picture .attn-words{font-size:14px}\n"
+    ".attn-picture .attn-line{fill:none;stroke-width:2.2}.attn-picture .attn-arc{fill:none}"
+    ".attn-picture .attn-on-light{fill:#000000}.attn-picture .attn-on-dark{fill:#ffffff}\n";
+
+}  // namespace
+
+std::string at(double x, double y, const std::string& elements) {
+  return fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", px(x), px(y), elements);
+}
+
+std::string px(double length) {
+  return fmt::format("{:g}", std::round(length * 10.0) / 10.0);
+}
+
+std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
+                 double rotation) {
+  constexpr const char* anchors[] = {"start", "middle", "end"};
+  const auto turned = rotation == 0.0
+                          ? std::string()
+                          : fmt::format(" transform=\"rotate({:g} {} {})\"", rotation, px(x), px(y));
+  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"{}\"{}>{}</text>\n", px(x), px(y),
+                     anchors[static_cast<int>(anchor)], "attn-" + with(std::string(style), " ", " attn-"),
+                     turned, escaped(words));
+}
+
+double text_width(std::string_view words, double size) {
+  constexpr std::string_view wide = "mwMW@%", narrow = "fijlrt.,:;'|!()[] ", slim = "ckszvxy";
+  double width = 0.64 * static_cast<double>(display_width(words));
+  for (const char c : words) {
+    if (wide.find(c) != wide.npos) width += 0.36;
+    if (c >= 'A' && c <= 'Z') width += 0.15;
+    if (slim.find(c) != slim.npos) width -= 0.05;
+    if (narrow.find(c) != narrow.npos) width -= 0.22;
+  }
+  return width * size;
+}
+
+std::string without_noncharacters(std::string words) {
+  for (const std::string_view absent : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})
+    words = with(std::move(words), absent, "\xEF\xBF\xBD");
+  return words;
+}
+
+std::string escaped(std::string_view words) {
+  auto text = with(without_noncharacters(printable(words)), "&", "&amp;");
+  return with(with(with(std::move(text), "<", "&lt;"), ">", "&gt;"), "\"", "&quot;");
+}
+
+std::string with_minus_sign(std::string number) {
+  return with(std::move(number), "-", "−");
+}
+
+std::string style_sheet(bool follows_reader) {
+  auto sheet = std::string(rules) + rules_of(Theme::light) + rules_of(Theme::dark);
+  if (follows_reader)
+    sheet +=
+        ".attn-auto .attn-dark{display:none}@media(prefers-color-scheme:dark){.attn-auto "
+        ".attn-light{display:none}.attn-auto .attn-dark{display:inline}}\n";
+  return fmt::format("<style>\n{}</style>\n", sheet);
+}
+
+std::string_view class_of(Theme theme) {
+  return theme == Theme::light ? "attn-light" : "attn-dark";
+}
+
+}  // namespace attn::svg

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "page/curve.hpp"
+#include "page/svg/drawing.hpp"
+
+namespace attn::svg {
+
+/// An axis of a matrix with its tokens, or as many indices.
+struct Axis {
+  std::string name{};
+  std::vector<std::string> labels{};
+
+  bool operator==(const Axis&) const = default;
+
+  std::size_t size() const { return labels.size(); }
+};
+
+/// A copy of numbers in rows and columns.
+struct Matrix {
+  enum class Kind { shares, mask, numbers };
+  Kind kind = Kind::numbers;
+  Axis rows{}, columns{};
+  std::vector<double> values{};  ///< row by row
+  std::vector<bool> hidden{};    ///< by a mask, in the same order
+
+  double largest() const;  ///< of the finite values that are not hidden, in size; 0 where there is none
+  bool has_negative() const;
+};
+
+/// One of the small pictures that stand beside each other.
+struct Panel {
+  std::string id{};       ///< of its tensor
+  std::string caption{};  ///< what tells it from the others
+  std::variant<Matrix, Curves> content{};
+};
+
+/// What all panels of a picture have in common.
+struct Look {
+  Theme theme = Theme::light;
+  double scale = 1.0;    ///< where that of colours, widths and lengths ends
+  double largest = 1.0;  ///< of the numbers
+  bool has_negative = false;
+  std::optional<bool> numbers{};  ///< in cells; where not given, as long as they are readable
+};
+
+/// What a panel may take.
+struct Room {
+  double width, height;
+};
+
+/// Which labels a panel has: those of a neighbour may stand for its own.
+struct Shown {
+  bool rows = true, columns = true;
+};
+
+/// How a panel can be drawn: the room that it would like to have, what its labels take beside such a room,
+/// and the drawing in the room that there is.
+struct Kind {
+  std::string_view name;
+  Room (*wish)(const Panel& panel);
+  Room (*beside)(const Panel& panel, const Room& room);
+  Drawing (*draw)(const Panel& panel, const Look& look, const Room& room, const Shown& shown);
+};
+
+inline Room nothing_beside(const Panel&, const Room&) {
+  return {0.0, 0.0};
+}
+
+/// Rows and columns as cells, each with a tooltip; the words of both axes, or ticks where these have no room;
+/// numbers where they are readable. What is hidden is hatched, what is no number crossed out. More than 1,600
+/// cells are an image.
+extern const Kind heatmap;
+
+/// Who looks on the left, at whom on the right, with lines as thick as the share.
+extern const Kind arcs;
+
+/// The numbers of one row as bars: of more than 16 shares the 12 largest.
+extern const Kind bars;
+
+/// Curves with round ticks, each with its name where it ends.
+extern const Kind lines;
+
+/// The colours or hatchings and what they mean, for the panels of one kind; empty where they need none.
+Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan);
+
+/// The numbers of a matrix in three digits or so; nothing for one that is hidden, or that would be written as
+/// 0 and is none.
+std::vector<std::string> short_numbers(const Matrix& matrix);
+
+/// `stroke="…"` of a line from a query to a key with a share of the scale from 0 to 1.
+std::string arc_style(double place);
+
+/// The round number that is as large, or the next one.
+double round_up(double value);
+
+}  // namespace attn::svg
