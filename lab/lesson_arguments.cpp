@@ -211,14 +211,16 @@ void add_picture_options(CLI::App& app, Presentation& presentation) {
                     })
         ->group(drawn);
   };
-  add("picture", "heatmap|arcs|lines|bars",
-      "cells, lines between the words that are as thick as the weight, curves, or bars; default what fits",
+  add("picture", "heatmap|arcs|lines|bars|flow",
+      "cells, lines between the words that are as thick as the weight, curves, bars, or what leads to what; "
+      "default what fits",
       [&](const std::string& text) {
         picture.kind = parse_choice<const attn::svg::Kind*>("picture", text,
                                                             {{"heatmap", &attn::svg::heatmap},
                                                              {"arcs", &attn::svg::arcs},
                                                              {"lines", &attn::svg::lines},
-                                                             {"bars", &attn::svg::bars}});
+                                                             {"bars", &attn::svg::bars},
+                                                             {"flow", &attn::svg::flow}});
       });
   add("title", "TEXT", "what stands above it; default what it shows",
       [&](const std::string& text) { picture.title = text; });

@@ -75,7 +75,7 @@ async function checkLinks(page, what) {
   const broken = await page.$$eval("a", (links) =>
     links.map((link) => link.getAttribute("href")).filter((href) => document.getElementById(href.slice(1)) === null));
   check(broken.length === 0, `${what}: links lead nowhere: ${broken.join(" ")}`);
-  const dead = await page.$$eval("svg.flow rect", (boxes) => boxes.filter((box) => box.closest("a") === null).length);
+  const dead = await page.$$eval(".attn-flow rect", (boxes) => boxes.filter((box) => box.closest("a") === null).length);
   check(dead === 0, `${what}: ${dead} boxes of the flow lead nowhere`);
 }
 

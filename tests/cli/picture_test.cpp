@@ -76,6 +76,16 @@ TEST_CASE("a title, a head, a kind, a theme and a size are as they are asked for
   CHECK(!contains(picture, "head 0"));
 }
 
+TEST_CASE("the flow of a lesson is a picture, where it has one") {
+  const auto picture = output_of("self-attention --format svg --picture flow");
+  CHECK(is_well_formed(picture));
+  CHECK(contains(picture, "<title>How self-attention is computed</title>"));
+  CHECK(contains(picture, ">weights [5×5]</text>"));
+  CHECK((!contains(picture, "href") && times(picture, "class=\"") == times(picture, "class=\"attn-")));
+  check_refused("self-attention --format svg --picture flow --steps weights",
+                {"--picture flow", "without --steps"});
+}
+
 TEST_CASE("long sentences become pictures that are small") {
   const auto picture =
       output_of("sdpa --model none --causal --format svg --sentence '" + sentence_of(512) + "'");

@@ -1,10 +1,10 @@
 """A run of a lesson: its numbers, and each of its pages when somebody asks for it."""
 
-import base64
 import html
 import json
 import re
 import shlex
+from base64 import b64encode
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ class Picture(str):
     """A drawing as SVG, which a notebook shows in a frame of its own."""
 
     def _repr_html_(self):
-        drawn = base64.b64encode(self.encode()).decode()
+        drawn = b64encode(self.encode()).decode()
         return f'<img alt="" style="max-width: 100%" src="data:image/svg+xml;base64,{drawn}"/>'
 
 
@@ -44,9 +44,9 @@ class Trace:
         self._printed = lru_cache(maxsize=64)(lambda *options: ask(*self.words, *options)[0])
 
     def __getitem__(self, id):
-        """The array of that id, in its dtype (of bfloat16 as float32); `trace[id, "arcs"]` is its picture, "plot" what fits."""
+        """The array of that id, in its dtype (of bfloat16 as float32); `trace[id, "plot"]`, `[id, "arcs"]` draw it."""
         if isinstance(id, tuple):
-            return self.picture(id[0], *(kind for kind in id[1:] if kind != "plot"))
+            return self.picture(*(part for part in id if part != "plot"))
         event = self._tensors.get(id, {})
         if "data" not in event:
             raise KeyError(f"this run has no numbers of {id!r}; valid: {', '.join(self)}, without shapes=True")
@@ -58,8 +58,6 @@ class Trace:
 
     def __iter__(self):
         return iter(self._tensors)
-
-    keys, _repr_pretty_ = __iter__, shown
 
     def explain(self, *entries):
         """Entries worked out, term by term: `trace.explain("weights[sat, cat]")`, by tokens or places."""
@@ -75,11 +73,10 @@ class Trace:
         return Text(self._printed("--format", "python"))
 
     def picture(self, id, kind=None, **given):
-        """A drawing of that tensor as heatmap, arcs, lines, bars, or what fits; options as title="…", head=0, bare=True."""
-        words = ["--picture", kind] if kind else []
-        return Picture(self._printed("--format", "svg", "--steps", id, *words, *parted(self.words, given)[0]))
+        """A drawing of a tensor as "heatmap", "arcs", "lines", "bars" or what fits; also title="…", head=0."""
+        return Picture(self._printed("--format=svg", "--steps", id, *parted(self.words, {"picture": kind, **given})[0]))
 
-    heatmap = picture
+    keys, heatmap, _repr_pretty_ = __iter__, picture, shown
 
     def save(self, path):
         """Writes the run, by the ending of path: .json, .npz, .safetensors, .html, .svg, .py or .txt."""

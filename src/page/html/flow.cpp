@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -108,18 +109,19 @@ class FlowDrawing {
     }
   }
 
-  std::string draw() {
+  svg::Drawing draw() {
     for (std::size_t line = 0; line < lines_.size(); ++line) {
       for (std::size_t column = 0; column < lines_[line].size(); ++column) draw_line(line, column);
       for (const auto& words : words_[line]) draw_words(line, words);
     }
-    const double width = x_of(columns_) + 2 * box_padding + 2;
+    const double width = std::round(x_of(columns_) + 2 * box_padding + 2);
     const double height = line_height * static_cast<double>(lines_.size());
-    return fmt::format(
-        "<svg class=\"flow\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"{2:g} 0 {0:.0f} {1:.0f}\" "
-        "role=\"group\" aria-label=\"Diagram of the computation\">\n<path class=\"lines\" d=\"{3}\"/>\n"
-        "<path class=\"arrows\" d=\"{4}\"/>\n{5}</svg>\n",
-        width, height, -box_padding - 1, path_, arrows_, elements_);
+    return {fmt::format(
+                "<svg class=\"attn-flow\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"{2:g} 0 {0:g} {1:g}\" "
+                "role=\"group\" aria-label=\"Diagram of the computation\">\n<path class=\"attn-edges\" "
+                "d=\"{3}\"/>\n<path class=\"attn-arrows\" d=\"{4}\"/>\n{5}</svg>\n",
+                width, height, -box_padding - 1, path_, arrows_, elements_),
+            width, height};
   }
 
  private:
@@ -203,10 +205,11 @@ class FlowDrawing {
                           x_of(words.first) - box_padding, y - half_box, length + 2 * box_padding,
                           2 * half_box)
             : "";
-    elements_ += words.address.empty()
-                     ? fmt::format("<g class=\"words\">{}</g>\n", text)
-                     : fmt::format("<a href=\"{}\" class=\"{}\">{}{}</a>\n", escaped(words.address),
-                                   words.is_box() ? "box" : "words", box, text);
+    const auto* style = words.is_box() ? "attn-box" : "attn-label";
+    elements_ +=
+        words.address.empty() || words.address == nowhere
+            ? fmt::format("<g class=\"{}\">{}{}</g>\n", style, box, text)
+            : fmt::format("<a href=\"{}\" class=\"{}\">{}{}</a>\n", escaped(words.address), style, box, text);
   }
 
   std::vector<Columns> lines_;
@@ -217,8 +220,33 @@ class FlowDrawing {
 
 }  // namespace
 
-std::string flow_drawing(const std::string& diagram, const Target& target) {
+svg::Drawing flow_drawing(const std::string& diagram, const Target& target) {
   return FlowDrawing(diagram, target).draw();
 }
 
 }  // namespace attn::html
+
+namespace attn::svg {
+
+namespace {
+
+Drawing flow_of(const Panel& panel) {
+  return html::flow_drawing(std::get<std::string>(panel.content), [](const auto&, const std::string& shape) {
+    return std::string(shape.empty() ? "" : html::nowhere);
+  });
+}
+
+Room wish_of_flow(const Panel& panel) {
+  const auto drawing = flow_of(panel);
+  return {drawing.width, drawing.height};
+}
+
+Drawing draw_flow(const Panel& panel, const Look&, const Room&, const Shown&) {
+  return flow_of(panel);
+}
+
+}  // namespace
+
+const Kind flow{"flow", wish_of_flow, nothing_beside, draw_flow};
+
+}  // namespace attn::svg

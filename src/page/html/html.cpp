@@ -197,7 +197,7 @@ std::string HtmlWriter::header() const {
 std::string drawing(const page::Diagram& diagram, const std::string& title, const html::Target& target) {
   return fmt::format("<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n{}</div>\n",
                      escaped(title),
-                     html::flow_drawing(fmt::format("{}", fmt::join(diagram.lines, "\n")), target));
+                     html::flow_drawing(fmt::format("{}", fmt::join(diagram.lines, "\n")), target).elements);
 }
 
 std::string formulas(const std::vector<std::string>& lines) {

@@ -21,7 +21,9 @@ std::string rules_of(Theme theme) {
   const auto& [paper, ink, muted, rule] = palette(theme);
   constexpr std::string_view rules =
       ".{0} .attn-paper{{fill:{1}}}.{0} text{{fill:{2}}}.{0} .attn-muted{{fill:{3}}}"
-      ".{0} .attn-rule{{fill:none;stroke:{4}}}.{0} .attn-grid{{fill:none;stroke:{4};stroke-opacity:.35}}\n";
+      ".{0} .attn-rule{{fill:none;stroke:{4}}}.{0} .attn-grid{{fill:none;stroke:{4};stroke-opacity:.35}}"
+      ".{0} .attn-edges{{fill:none;stroke:{3};stroke-width:1.3}}.{0} .attn-arrows{{fill:{3}}}"
+      ".{0} .attn-box rect{{fill:none;stroke:#2171b5;stroke-width:1.5}}\n";
   return fmt::format(rules, class_of(theme), hex(paper), hex(ink), hex(muted), hex(rule));
 }
 
@@ -30,6 +32,7 @@ constexpr std::string_view rules =
     "\"Noto Sans CJK JP\",sans-serif;letter-spacing:0;word-spacing:0;stroke:none}\n"
     ".attn-picture .attn-title{font-size:20px;font-weight:700}.attn-picture .attn-caption{font-size:15px;"
     "font-weight:700}.attn-picture .attn-words{font-size:14px}\n"
+    ".attn-picture .attn-flow text{font-family:\"DejaVu Sans Mono\",Menlo,Consolas,monospace;font-size:14px}"
     ".attn-picture .attn-line{fill:none;stroke-width:2.2}.attn-picture .attn-arc{fill:none}"
     ".attn-picture .attn-on-light{fill:#000000}.attn-picture .attn-on-dark{fill:#ffffff}\n";
 

@@ -236,24 +236,30 @@ class HeatmapDrawing {
 
   /// The same for many cells: each some pixels wide, so that a hatching shows.
   std::string image() const {
-    constexpr std::uint8_t paper = 0, rule = 1, middle = 128;
+    constexpr std::uint8_t paper = 0, rule = 1, middle = 127;
+    constexpr int steps = 125;
     const auto zoom = static_cast<std::size_t>(std::ceil(fewest_pixels / std::max(rows(), columns())));
     const auto& [paper_colour, ink, muted, rule_colour] = palette(look_.theme);
     std::vector<Colour> colours = {paper_colour, rule_colour};
-    for (int place = 2 - middle; place <= 256 - 1 - middle; ++place)
-      colours.push_back(shade(look_.theme, place / 126.0));
+    for (int place = -steps; place <= steps; ++place)
+      colours.push_back(shade(look_.theme, static_cast<double>(place) / steps));
+    constexpr std::uint8_t hatched = 254, crossed = 255;  // no colours, but what stands for a pattern
+    std::vector<std::uint8_t> codes;
+    for (std::size_t i = 0; i < matrix_.values.size(); ++i)
+      codes.push_back(
+          matrix_.hidden[i] ? hatched
+          : std::isnan(matrix_.values[i])
+              ? crossed
+              : static_cast<std::uint8_t>(
+                    middle + std::lround(std::clamp(matrix_.values[i] / look_.scale, -1.0, 1.0) * steps)));
     const std::size_t width = matrix_.columns.size() * zoom;
-    std::vector<std::uint8_t> pixels(matrix_.rows.size() * zoom * width);
+    std::vector<std::uint8_t> pixels;
+    pixels.reserve(matrix_.rows.size() * zoom * width);
     for (std::size_t y = 0; y < matrix_.rows.size() * zoom; ++y)
       for (std::size_t x = 0; x < width; ++x) {
-        const std::size_t i = y / zoom * matrix_.columns.size() + x / zoom;
-        const bool is_line =
-            matrix_.hidden[i] ? (x + y) % 6 == 0 : (x + y) % 6 == 0 || (x + 6 - y % 6) % 6 == 0;
-        const bool has_colour = !matrix_.hidden[i] && !std::isnan(matrix_.values[i]);
-        const double place = has_colour ? std::clamp(matrix_.values[i] / look_.scale, -1.0, 1.0) : 0.0;
-        pixels[y * width + x] = has_colour ? static_cast<std::uint8_t>(middle + std::lround(place * 126.0))
-                                : is_line  ? rule
-                                           : paper;
+        const auto code = codes[y / zoom * matrix_.columns.size() + x / zoom];
+        const bool is_line = (x + y) % 6 == 0 || (code == crossed && (x + 6 - y % 6) % 6 == 0);
+        pixels.push_back(code < hatched ? code : is_line ? rule : paper);
       }
     return fmt::format(
                "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "

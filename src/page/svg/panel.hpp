@@ -34,9 +34,9 @@ struct Matrix {
 
 /// One of the small pictures that stand beside each other.
 struct Panel {
-  std::string id{};       ///< of its tensor
-  std::string caption{};  ///< what tells it from the others
-  std::variant<Matrix, Curves> content{};
+  std::string id{};                                     ///< of its tensor
+  std::string caption{};                                ///< what tells it from the others
+  std::variant<Matrix, Curves, std::string> content{};  ///< or a diagram as text
 };
 
 /// What all panels of a picture have in common.
@@ -84,6 +84,9 @@ extern const Kind bars;
 
 /// Curves with round ticks, each with its name where it ends.
 extern const Kind lines;
+
+/// The diagram of the computation: what leads to what, with the shapes of the run.
+extern const Kind flow;
 
 /// The colours or hatchings and what they mean, for the panels of one kind; empty where they need none.
 Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan);

@@ -170,8 +170,8 @@ std::string subtitle_of(const Header& header, bool weights_by_hand) {
   return fmt::format("{}", fmt::join(parts, " · "));
 }
 
-/// The largest share, or of many rows one that three of four do not exceed: the first few words of a long
-/// sentence have no other to look at.
+/// The largest share, or of many rows one that half of them do not exceed: the first few words of a long
+/// sentence have few others to look at.
 double usual_largest_share(const Matrix& matrix) {
   constexpr std::size_t most_rows_of_all = 40;
   const std::size_t columns = matrix.columns.size();
@@ -181,12 +181,12 @@ double usual_largest_share(const Matrix& matrix) {
     if (std::isfinite(matrix.values[i])) largest.back() = std::max(largest.back(), matrix.values[i]);
   }
   std::sort(largest.begin(), largest.end());
-  return largest.size() <= most_rows_of_all ? largest.back() : largest[largest.size() * 3 / 4];
+  return largest.size() <= most_rows_of_all ? largest.back() : largest[largest.size() / 2];
 }
 
 /// What rows, columns and the scale are, in words.
 std::string explanation(const svg::Kind& kind, const svg::Panel& panel, const svg::Look& look) {
-  if (kind.name == svg::lines.name) return "";
+  if (!std::holds_alternative<Matrix>(panel.content)) return "";
   const auto& matrix = std::get<Matrix>(panel.content);
   const auto &row = matrix.rows.name, &column = matrix.columns.name;
   const bool are_shares = matrix.kind == Matrix::Kind::shares;
@@ -343,6 +343,11 @@ std::optional<SvgRenderer::Figure> SvgRenderer::named(const Event& event) const 
 }
 
 void SvgRenderer::receive(const Event& event) {
+  if (style_.kind == &svg::flow && event.kind == Kind::note && last_of_path(event.id) == "flow") {
+    titles_.push_back("How " + header_.lesson + " is computed");
+    figures_.push_back({{event.id, "", event.formula}, &svg::flow, 0, titles_.size()});
+  }
+  if (style_.kind == &svg::flow) return;
   if (!event.tensor || event.tensor->data == nullptr || event.tensor->shape.empty()) return;
   drawable_.push_back(event.id);
   auto figure = named(event);
@@ -372,7 +377,7 @@ void SvgRenderer::receive(const Event& event) {
 
 void SvgRenderer::add_panels(const Event& event, const Figure& figure) {
   const auto& shape = event.tensor->shape;
-  const auto push = [&](std::variant<Matrix, Curves> content, const std::string& place) {
+  const auto push = [&](std::variant<Matrix, Curves, std::string> content, const std::string& place) {
     figures_.push_back(figure);
     figures_.back().panel.content = std::move(content);
     figures_.back().place = place;
@@ -550,6 +555,8 @@ std::string SvgRenderer::finish() {
                           "tensor that has them, or no --head",
                           *style_.head)
             : fmt::format("--head {}: there are {} heads; valid: 0 to {}", *style_.head, heads_, heads_ - 1));
+  if (figures_.empty() && style_.kind == &svg::flow)
+    throw Error("--picture flow: the run draws no flow; valid: a lesson that has one, without --steps");
   if (figures_.empty())
     throw Error(fmt::format(
         "a picture shows attention weights, masks and curves, and this run has none; valid: --steps "

@@ -36,9 +36,12 @@ std::vector<std::string> texts_of(const std::string& document, std::string_view 
 }
 
 std::string drawn(const std::string& diagram) {
-  return attn::html::flow_drawing(diagram, [](const std::string& name, const std::string& shape) {
-    return name == "weights" && shape == "2×2" ? std::string("#t-weights") : std::string();
-  });
+  return attn::html::flow_drawing(diagram,
+                                  [](const std::string& name, const std::string& shape) {
+                                    return name == "weights" && shape == "2×2" ? std::string("#t-weights")
+                                                                               : std::string();
+                                  })
+      .elements;
 }
 
 /// The markup of a note, in an element.
