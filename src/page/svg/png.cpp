@@ -7,7 +7,7 @@
 #include <cmath>
 #include <new>
 
-#include "attn/random/crc32.hpp"
+#include "attn/random/generator.hpp"
 
 namespace attn::svg {
 
