@@ -24,7 +24,7 @@ TEST_CASE("every lesson has its picture, with as many panels as it names") {
       {"masking", 4},   {"multihead", 2},         {"positional", 9},
       {"seq2seq", 0},   {"transformer-block", 2}, {"classifier", 3},
       {"generate", 12}, {"efficient", 8},         {"ring", 4},
-      {"stability", 2}, {"patterns", 6},          {"training", 4},
+      {"stability", 2}, {"patterns", 4},          {"training", 4},
       {"backward", 3},  {"complexity", 2}};
   for (const auto& lesson : lessons()) {
     INFO(lesson);

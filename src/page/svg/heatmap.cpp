@@ -27,7 +27,7 @@ bool Matrix::has_negative() const {
 namespace {
 
 constexpr double widest_cell = 64.0, usual_cell = 46.0, fewest_pixels = 1000.0;
-constexpr std::size_t most_rectangles = 1600, longest_label = 24;
+constexpr std::size_t most_rectangles = 1600, longest_label = 32;
 
 /// The names of the entries along an axis, and where they stand.
 class Labels {
