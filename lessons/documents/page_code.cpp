@@ -201,7 +201,8 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vect
       if (known.insert(line).second) called.push_back(line);
     of_group.insert(of_group.begin(), called.begin(), called.end());
     if (group.empty() && takes_more)
-      of_group.insert(of_group.begin(), "# continues the code before it, which --all shows");
+      of_group.insert(of_group.begin(), std::string(is_xtensor ? "//" : "#") +
+                                            " continues the code before it, which --all shows");
     group.empty() ? bench.code(of_group) : bench.trace.within(group, [&] { bench.code(of_group); });
   }
 }
