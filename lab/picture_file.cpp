@@ -14,15 +14,18 @@
 
 namespace lab {
 
-std::string converted(const std::string& svg, const std::string& format, bool fills_slide) {
+std::string converted(const std::string& svg, const std::string& format, const std::string& paper,
+                      bool fills_slide) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> result(std::tmpfile(), std::fclose);
   const auto* size = fills_slide && format == "png" ? " --keep-aspect-ratio --width 1920" : "";
   std::FILE* const converter =
-      result == nullptr ? nullptr
-                        : ::popen(fmt::format("exec rsvg-convert --format {}{} 2>/dev/null >/dev/fd/{}",
-                                              format, size, ::fileno(result.get()))
-                                      .c_str(),
-                                  "w");
+      result == nullptr
+          ? nullptr
+          : ::popen(
+                fmt::format("exec rsvg-convert --format {}{} --background-color '{}' 2>/dev/null >/dev/fd/{}",
+                            format, size, paper, ::fileno(result.get()))
+                    .c_str(),
+                "w");
   if (converter == nullptr)
     throw attn::Error(fmt::format("--format {}: rsvg-convert cannot be started: {}; valid: --format svg",
                                   format, std::strerror(errno)));

@@ -302,9 +302,11 @@ Page run_lesson(const RunLesson& run) {
     case Format::png:
     case Format::pdf: {
       auto page = render(run, plan, attn::SvgRenderer(header, picture_style_of(run.presentation, plan)));
-      if (format != Format::svg)
-        page.text =
-            converted(page.text, format == Format::png ? "png" : "pdf", !run.presentation.picture.size);
+      if (format == Format::svg) return page;
+      const bool is_dark = run.presentation.picture.theme == attn::PictureTheme::dark;
+      const auto paper = attn::svg::palette(is_dark ? attn::svg::Theme::dark : attn::svg::Theme::light).paper;
+      page.text = converted(page.text, format == Format::png ? "png" : "pdf", attn::svg::hex(paper),
+                            !run.presentation.picture.size);
       return page;
     }
     default:

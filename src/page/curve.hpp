@@ -36,6 +36,7 @@ struct Curves {
   struct Line {
     std::string name;  ///< of the entry; empty for a tensor of rank 1
     std::vector<double> values;
+    std::size_t style = 0;  ///< of a picture: the number of its colour and dashes
   };
   std::vector<double>
       positions;  ///< of the points: the labels of the last axis where they are numbers, else indices

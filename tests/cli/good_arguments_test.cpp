@@ -357,10 +357,11 @@ TEST_CASE("every option of a lesson does something", "[thorough]") {
     const bool has_model =
         output_of(lesson + sentence + " --format json").find("\"model\":\"") != std::string::npos;
     for (const auto& [option, help] : options_in(output_of(lesson + " --help"))) {
-      if (is_one_of(option, {"--help", "--output", "--steps", "--explain", "--full", "--brief", "--input",
-                             "--set", "--expect", "--atol", "--rtol", "--only-common", "--rename",
-                             "--no-pager", "--quiet", "--ignore-config", "--mask-true", "--picture", "--title",
-                             "--head", "--bare", "--theme", "--numbers", "--scale", "--size"}))
+      if (is_one_of(option, {"--help",          "--output",      "--steps",   "--explain",  "--full",
+                             "--brief",         "--input",       "--set",     "--expect",   "--atol",
+                             "--rtol",          "--only-common", "--rename",  "--no-pager", "--quiet",
+                             "--ignore-config", "--mask-true",   "--picture", "--title",    "--head",
+                             "--bare",          "--theme",       "--numbers", "--scale",    "--size"}))
         continue;
       const bool is_recurrent = lesson == "backward" && is_one_of(option, {"--hidden", "--d-a"});
       const bool is_sentence = is_recurrent || is_one_of(option, {"--sentence", "--source", "--target"});

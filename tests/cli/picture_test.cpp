@@ -109,10 +109,13 @@ TEST_CASE("png and pdf are made by rsvg-convert from the picture, or refused wit
     CHECK(output_of("sdpa " + arguments + " --output " + as_argument(file), without) == "");
     return read_file(file);
   };
-  CHECK_THAT(made("--format png"), Catch::StartsWith("--format png --keep-aspect-ratio --width 1920\n<svg") &&
-                                       Catch::EndsWith("</svg>\n"));
-  CHECK_THAT(made("--format png --size 640x480"), Catch::StartsWith("--format png\n<svg"));
-  CHECK_THAT(made("--format pdf"), Catch::StartsWith("--format pdf\n<svg"));
+  CHECK_THAT(
+      made("--format png"),
+      Catch::StartsWith("--format png --keep-aspect-ratio --width 1920 --background-color #ffffff\n<svg") &&
+          Catch::EndsWith("</svg>\n"));
+  CHECK_THAT(made("--format png --size 640x480"),
+             Catch::StartsWith("--format png --background-color #ffffff\n<svg"));
+  CHECK_THAT(made("--format pdf"), Catch::StartsWith("--format pdf --background-color #ffffff\n<svg"));
   folder.write("rsvg-convert", "#!/bin/sh\nexit 1\n");
   CHECK_THAT(refusal("sdpa --output " + as_argument(folder.file("none.png")), without),
              Catch::Contains("rsvg-convert has failed"));

@@ -353,15 +353,20 @@ void SvgRenderer::receive(const Event& event) {
   auto figure = named(event);
   const bool is_usual = event.distribution || event.curve || is_mask(event);
   if (!figure && (!is_usual || has_named_)) return;
+  const auto& kind = style_.kind != nullptr ? *style_.kind : usual_kind(event);
+  const bool has_words_on_both_sides = event.distribution && event.axes.size() >= 2;
+  const bool fits = kind.name == svg::arcs.name    ? has_words_on_both_sides
+                    : kind.name == svg::lines.name ? event.axes.size() <= 2
+                                                   : true;
+  if (!fits && !style_.takes_all) return;
   if (figure && !std::exchange(has_named_, true)) figures_.clear(), titles_.clear();
   if (!figure) figure = Figure{.panel = {event.id, "", {}}};
-  const auto& kind = style_.kind != nullptr ? *style_.kind : usual_kind(event);
-  if (kind.name == svg::arcs.name && (!event.distribution || event.axes.size() < 2))
+  if (!fits && kind.name == svg::arcs.name)
     throw Error(
         fmt::format("--picture arcs draws the attention of words; {} is {}; valid: --steps with weights, or "
                     "--picture heatmap, bars or lines",
                     event.id, named_shape(event)));
-  if (kind.name == svg::lines.name && event.axes.size() > 2)
+  if (!fits)
     throw Error(
         fmt::format("--picture lines draws vectors and matrices; {} is {}; valid: --picture heatmap or bars",
                     event.id, named_shape(event)));
@@ -419,6 +424,18 @@ void SvgRenderer::add(const std::string& caption, Curves curves) {
   figures_.push_back({{caption, caption, std::move(curves)}, &svg::lines, 0, titles_.size()});
 }
 
+/// Lines of one name look alike in all panels.
+void SvgRenderer::settle_lines() {
+  std::vector<std::string> names;
+  for (auto& figure : figures_)
+    if (auto* const curves = std::get_if<Curves>(&figure.panel.content))
+      for (auto& line : curves->lines) {
+        const auto known = std::find(names.begin(), names.end(), line.name);
+        line.style = static_cast<std::size_t>(known - names.begin());
+        if (known == names.end()) names.push_back(line.name);
+      }
+}
+
 /// A caption says what tells a panel from the others: the tensor where there are several, and the place in
 /// it.
 void SvgRenderer::settle_captions() {
@@ -468,9 +485,10 @@ std::vector<SvgRenderer::Block> SvgRenderer::blocks() const {
     if (style_.is_scale_largest == true) end = look.largest;
     const bool ends_at_1 = are_shares && !(end < smallest_of_usual_scale || style_.is_scale_largest == true);
     look.scale = style_.is_scale_largest == false || ends_at_1 || end == 0.0 ? 1.0 : svg::round_up(end);
-    const auto of_first = std::count_if(figures.begin(), figures.end(), [&](const Figure* figure) {
-      return figure->tensor == figures[0]->tensor;
-    });
+    const auto is_of_first = [first = figures[0]->tensor](const Figure* figure) {
+      return figure->tensor == first;
+    };
+    const auto of_first = std::count_if(figures.begin(), figures.end(), is_of_first);
     const bool are_heads_of_layers = of_first > 1 && figures.size() % static_cast<std::size_t>(of_first) == 0;
     columns = are_heads_of_layers ? static_cast<std::size_t>(of_first) : 0;
   }
@@ -559,10 +577,13 @@ std::string SvgRenderer::finish() {
     throw Error("--picture flow: the run draws no flow; valid: a lesson that has one, without --steps");
   if (figures_.empty())
     throw Error(fmt::format(
-        "a picture shows attention weights, masks and curves, and this run has none; valid: --steps "
-        "with a tensor to draw: {}",
+        "{}; valid: --steps with a tensor to draw: {}",
+        style_.kind == nullptr
+            ? "a picture shows attention weights, masks and curves, and this run has none"
+            : fmt::format("--picture {}: no picture of this lesson can be drawn so", style_.kind->name),
         drawable_.empty() ? "none has numbers here" : fmt::format("{}", fmt::join(drawable_, ", "))));
   settle_captions();
+  settle_lines();
   const auto all = blocks();
   const bool is_automatic = style_.theme == PictureTheme::automatic;
   std::string bodies, view;

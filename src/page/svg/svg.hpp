@@ -63,6 +63,7 @@ class SvgRenderer : public Sink {
 
   std::optional<Figure> named(const Event& event) const;
   void add_panels(const Event& event, const Figure& figure);
+  void settle_lines();
   void settle_captions();
   std::vector<Block> blocks() const;
   std::string title() const;
