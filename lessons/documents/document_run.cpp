@@ -42,6 +42,10 @@ DocumentRun::DocumentRun(Workbench& bench, const Functions& functions)
       wording_(meanings_, functions, *this),
       steps_(meanings_, outline_, wording_, functions, *this) {}
 
+void DocumentRun::tell() {
+  tell(*bench().plan.lesson->document);
+}
+
 void DocumentRun::tell(const document::Document& document) {
   meanings_.read_axes(document);
   meanings_.read_front(document, {});

@@ -46,7 +46,7 @@ class DocumentRun {
   void tell(const document::Document& document);
 
   /// That of the lesson which runs.
-  void tell() { tell(*bench().plan.lesson->document); }
+  void tell();
 
   /// The steps of a part that several lessons use, in a lesson that says the rest itself: `renamed` is
   /// what `{use …}` would say, `Q = Q_heads`.
