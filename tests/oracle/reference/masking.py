@@ -17,7 +17,7 @@ def steps_of(Q, K, V, batch, lengths):
     causal = causal.expand_as(padding) if batch else causal
     padding = padding if batch else padding[0]
     t = {"Q": Q, "K": K, "V": V, "scores": scores, "scaled": scaled, "causal_mask": causal, "padding_mask": padding,
-         "combined_mask": causal & padding}
+         "combined_mask": causal & padding, "without_mask": F.softmax(scaled, dim=-1)}
     for name, mask in (("causal", causal), ("padding", padding), ("combined", causal & padding)):
         t[f"{name}/masked"] = scaled.masked_fill(~mask, -math.inf)
         t[f"{name}/weights"] = F.softmax(t[f"{name}/masked"], dim=-1)
