@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct Curves {
   struct Line {
     std::string name;  ///< of the entry; empty for a tensor of rank 1
     std::vector<double> values;
-    std::size_t style = 0;  ///< of a picture: the number of its colour and dashes
+    std::optional<std::size_t>
+        style{};  ///< the number of its colour and dashes; none: its place among the lines
   };
   std::vector<double>
       positions;  ///< of the points: the labels of the last axis where they are numbers, else indices

@@ -98,7 +98,8 @@ class LinePlot {
                             px(y_of(line.values[i])));
       is_drawing = is_finite;
     }
-    return fmt::format("<path d=\"{}\" class=\"attn-line\" {}/>\n", path, line_style(line.style));
+    return fmt::format("<path d=\"{}\" class=\"attn-line\" {}/>\n", path,
+                       line_style(line.style.value_or(index)));
   }
 
   /// Each name beside the end of its line, moved down where it would stand on another.
@@ -119,7 +120,7 @@ class LinePlot {
     std::string elements;
     for (const auto& [y, i] : ends) {
       elements += fmt::format("<path d=\"M{} {}h20\" class=\"attn-line\" {}/>\n", px(left_ + width_ + 6),
-                              px(y), line_style(curves_.lines[i].style));
+                              px(y), line_style(curves_.lines[i].style.value_or(i)));
       elements +=
           text(left_ + width_ + 30, y + 0.36 * font_size, curves_.lines[i].name, Anchor::start, "label");
     }
