@@ -406,6 +406,8 @@ class Turning {
     while (is_call(value_, "where") && is_zero(value_->parts[2]) && is_call(value_->parts[0], "=")) {
       const auto axis = value_->parts[0]->parts[0], place = value_->parts[0]->parts[1];
       if (axis->op != Op::position || !is_left(axis->name) || !is_constant(place)) return;
+      const bool is_there = linear_indices({place}, sheet_, {sheet_.size_of(axis->name)}).has_value();
+      if (!is_there) return;
       turned_.insert_or_assign(axis->name, place);
       take(axis->name);
       value_ = Expr(value_->parts[1]);

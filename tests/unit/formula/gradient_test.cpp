@@ -222,6 +222,17 @@ TEST_CASE("The gradient of a tensor that a part reads at an index is that of the
   CHECK(page_text(at_index.expr) == page_text(whole.expr));
 }
 
+TEST_CASE("A place past the end of an axis is no entry of it", "[formula]") {
+  Sheet sheet;
+  std::mt19937 random(7);
+  for (const auto* tensor : {"x", "y", "d_weights"})
+    sheet.set(tensor, drawn(random, {.axes = {"key"}, .shape = {1}}));
+  for (const auto* step : {"weights[key] = softmax(key) where(key = size(key), x[mod(key, 1)] * y, -inf)",
+                           "d_x[key] = gradient(x)"})
+    sheet.compute(parse_definition(step));
+  CHECK(sheet.tensor("d_x").at({0}) == 0.0);
+}
+
 TEST_CASE("What is rounded goes back as it is, and entropy as the sum that it stands for", "[formula]") {
   auto sheet = attention();
   for (const auto* step :
