@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -46,8 +47,13 @@ View moved(const View& view, std::size_t element, double step) {
   return view_of(view.axes, std::make_shared<const Numbers>(std::move(numbers)));
 }
 
+struct Loss {
+  double value = 0.0;
+  double magnitude = 0.0;  ///< of its terms together: what it is rounded to is a share of this
+};
+
 /// Σ d_result · result, with one element of `tensor` moved by `step`.
-double loss(const Sheet& given, const std::string& tensor, std::size_t element, double step) {
+Loss loss(const Sheet& given, const std::string& tensor, std::size_t element, double step) {
   Sheet sheet;
   for (const auto& [axis, length] : given.axes()) sheet.axis(axis, length);
   for (const auto& [name, view] : given.tensors())
@@ -61,16 +67,22 @@ double loss(const Sheet& given, const std::string& tensor, std::size_t element, 
       sheet.compute(*recurrence);
   }
   const auto &result = sheet.tensor("result"), &d_result = sheet.tensor("d_result");
-  double sum = 0.0;
-  for (std::size_t i = 0; i < size_of(result); ++i)
-    sum += result.at(place_of(result, i)) * d_result.at(place_of(d_result, i));
+  Loss sum;
+  for (std::size_t i = 0; i < size_of(result); ++i) {
+    const double term = result.at(place_of(result, i)) * d_result.at(place_of(d_result, i));
+    sum.value += term;
+    sum.magnitude += std::abs(term);
+  }
   return sum;
 }
 
-/// Nothing where the loss is not finite, or has a kink nearby.
-std::optional<double> difference(const std::function<double(double step)>& moved) {
+/// Nothing where the loss is not finite, is so large that it rounds the difference away, or has a kink
+/// nearby.
+std::optional<double> difference(const std::function<Loss(double step)>& moved) {
   constexpr double h = 1e-5;
-  const double before = moved(-h), here = moved(0.0), after = moved(h), farther = moved(2.0 * h);
+  const auto [here, magnitude] = moved(0.0);
+  if (std::numeric_limits<double>::epsilon() * magnitude / h > 1e-5) return std::nullopt;
+  const double before = moved(-h).value, after = moved(h).value, farther = moved(2.0 * h).value;
   const double left = (here - before) / h, right = (after - here) / h, further = (farther - after) / h;
   const double tolerance = 1e-3 * (1.0 + std::abs(left) + std::abs(here));
   const bool is_smooth = std::abs(right - left) < tolerance && std::abs(further - right) < tolerance;
