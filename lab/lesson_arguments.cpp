@@ -306,12 +306,29 @@ std::vector<std::string_view> lessons_with_option(const std::string& name) {
   return by_default;
 }
 
+/// What the lesson has in the place of another lesson's option; nothing where it has none.
+std::string counterpart_of(const std::string& name, const Lesson& lesson) {
+  struct Counterpart {
+    std::string_view option, key, here;
+  };
+  for (const auto& [option, key, here] : {Counterpart{"--sentence", "source", "--source and --target"},
+                                          {"--source", "sentence", "--sentence"},
+                                          {"--target", "sentence", "--sentence"},
+                                          {"--causal", "mask", "--mask causal"},
+                                          {"--mask", "causal", "--causal"}})
+    if (name == option && lesson.uses(key)) return std::string(here);
+  return "";
+}
+
 [[noreturn]] void refuse_extra(const CLI::App& app, const Lesson& lesson, const std::string& argument) {
   if (argument.rfind("--", 0) != 0)
     throw Error(
         fmt::format("{}: \"{}\" belongs to no option; valid: options only, texts of several words in quotes",
                     lesson.name, argument));
   const auto name = argument.substr(0, argument.find('='));
+  if (const auto here = counterpart_of(name, lesson); !here.empty())
+    throw Error(
+        fmt::format("{0} does not use {1}; valid: {2}, or attnlab {0} --help", lesson.name, name, here));
   if (const auto others = lessons_with_option(name); !others.empty())
     throw Error(
         fmt::format("{0} does not use {1}, an option of {2}; valid: attnlab {3}, or attnlab {0} --help",
