@@ -368,7 +368,8 @@ class DocumentReader {
                         : word == "flow" ? Block::Kind::flow
                                          : Block::Kind::call,
                 .place = place()};
-    const auto rest = rest_of(with_marks_after_braces(block.marks), word);
+    const auto text = in_braces(block.marks);
+    const auto rest = without_blanks(std::string_view(text.text()).substr(word.size()));
     ++at_;
     if (block.kind == Block::Kind::flow) return block.call = {"flow", cut_at_commas(rest)}, block;
     const auto space = std::min(rest.find_first_of(" ,"), rest.size());
@@ -391,13 +392,20 @@ class DocumentReader {
     return block;
   }
 
-  /// `{use scores.md}  {with --all}`: the first braces are the directive's.
-  std::string_view with_marks_after_braces(Marks& marks) const {
-    const auto line = lines_[at_];
-    const auto end = formula::closing_brace(line, line.find('{')) + 1;
-    if (end == 0) throw Error(place(), "a { without its }");
-    with_marks_taken(source().part(end), marks);
-    return line.substr(0, end);
+  /// `{use scores.md, query = head}  {with --all}`: what stands in the first braces, and the marks behind
+  /// them. While the braces are open it goes on behind two blanks.
+  Source in_braces(Marks& marks) {
+    auto text = source().without_blanks();
+    auto end = formula::closing_brace(text.text(), 0);
+    for (; end == std::string::npos; end = formula::closing_brace(text.text(), 0)) {
+      if (at_ + 1 == lines_.size() || !lines_[at_ + 1].starts_with("  "))
+        throw Error(text.place_of(0),
+                    "a { without its }; valid: a } in this line, or behind 2 blanks in the next");
+      ++at_;
+      add_line(text);
+    }
+    with_marks_taken(text.part(end + 1), marks);
+    return text.part(1, end);
   }
 
   Block remark() {

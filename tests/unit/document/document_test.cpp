@@ -67,12 +67,12 @@ TEST_CASE("A document is front matter, headings, formulas, prose and items", "[d
 }
 
 TEST_CASE("Names in braces may have braces of their own", "[document]") {
-  const auto page =
-      document::read("page.md",
-                     "## Up to {max(key) hop={hop - 1}/m:.2f}  {if hop={last}/m = 1} {#note}\n\n"
-                     "    l[query] = hop={hop - 1}/l + 1\n\n"
-                     "{use hop.md, under hop={hop}/, m = hop={hop - 1}/m, for hop from 0 to 3} {with --all}\n"
-                     "```\n| {hop={last}/m} | b |\n```\n");
+  const auto page = document::read(
+      "page.md",
+      "## Up to {max(key) hop={hop - 1}/m:.2f}  {if hop={last}/m = 1} {#note}\n\n"
+      "    l[query] = hop={hop - 1}/l + 1\n\n"
+      "{use hop.md, under hop={hop}/,\n    m = hop={hop - 1}/m,\n  for hop from 0 to 3} {with --all}\n"
+      "```\n| {hop={last}/m} | b |\n```\n");
   REQUIRE(page.blocks.size() == 4);
   CHECK(page.blocks[0].marks.id == "note");
   CHECK(page.blocks[0].marks.condition->operator->()->parts[0]->name == "hop={last}/m");
@@ -184,6 +184,8 @@ TEST_CASE("What is wrong with a document is said with its line and column", "[do
   using Catch::Matchers::StartsWith;
   CHECK_THAT(refusal("One.\n\nThe {if a}rest.\n"), StartsWith("page.md, line 3, column 5: {if …} without"));
   CHECK_THAT(refusal("One } two.\n"), StartsWith("page.md, line 1, column 5: a } without"));
+  CHECK_THAT(refusal("One.\n\n{use a.md,\nx = 1}\n"),
+             StartsWith("page.md, line 3, column 1: a { without its }"));
   CHECK_THAT(refusal("One { two.\n"), StartsWith("page.md, line 1, column 5: a { without"));
   CHECK_THAT(refusal("## A\n\n    scores = sum(d_k Q\n"), StartsWith("page.md, line 3, column 22"));
   CHECK_THAT(refusal("```\nnever ends\n"), StartsWith("page.md, line 1, column 1: ``` without"));
