@@ -49,10 +49,12 @@ std::string crossing_words(const attn::Event& weights) {
 void run_cross_attention(Workbench& bench) {
   Functions functions;
   add_fused_layouts(functions);
-  if (bench.options.heads)
-    add_multihead(functions, "X_target", "X_source");
-  else
+  if (bench.options.heads) {
+    add_fused_kernel<4>(functions);
+    add_cross_attends_itself(functions, "X_target", "");
+  } else {
     add_fused_kernel<3>(functions);
+  }
   if (shows_trained_heads(bench.options)) add_trained_heads(functions, bench);
   functions.remarks["most_looked_at"] = most_looked_at;
   functions.remarks["words_that_cross"] = crossing_words;

@@ -76,31 +76,6 @@ MultiHeadWeights draw_multihead_weights(Workbench& bench) {
 
 namespace {
 
-/// The note `parameters`: how many numbers these weights hold.
-void explain_parameters(Workbench& bench) {
-  const auto d_model = bench.d_model(), d_k = bench.d_k(), d_v = bench.d_v();
-  const auto h = bench.heads(), h_kv = bench.kv_heads();
-  const auto in_Q = d_model * h * d_k, in_K = d_model * h_kv * d_k, in_V = d_model * h_kv * d_v;
-  const auto in_O = h * d_v * d_model;
-  std::size_t in_biases = 0;
-  std::string biases;
-  for (const auto& [id, length] : {std::pair("b_Q", h * d_k), std::pair("b_K", h_kv * d_k),
-                                   std::pair("b_V", h_kv * d_v), std::pair("b_O", d_model)}) {
-    if (!bench.has_given(id)) continue;
-    in_biases += length;
-    biases += fmt::format("\n{} {}", id, length);
-  }
-  bench.trace.note(
-      "parameters", "How many numbers there are to learn",
-      fmt::format("{0} parameters. The number of heads does not change it as long as heads · d_k stays the "
-                  "same: {1} heads of {2} have as many parameters as one head of {3}. They need as many "
-                  "multiplications in Q Kᵀ, but make {1} tables of scores.",
-                  in_Q + in_K + in_V + in_O + in_biases, h, d_k, h * d_k),
-      fmt::format("W_Q {0}×{1} = {2}\nW_K {0}×{3} = {4}\nW_V {0}×{5} = {6}\nW_O {7}×{0} = {8}", d_model,
-                  h * d_k, in_Q, h_kv * d_k, in_K, h_kv * d_v, in_V, h * d_v, in_O) +
-          biases);
-}
-
 void set_heads(DocumentRun& run, const Heads& heads, const MultiHeadWeights& weights,
                const std::string& prefix = "") {
   run.set("many_heads", 1.0);
@@ -273,23 +248,10 @@ MultiHeadWeights weights_of(const DocumentRun& run, const std::string& prefix = 
           bias("b_Q"),   bias("b_K"),   bias("b_V"),   bias("b_O")};
 }
 
-/// What the claims compare, without the large tables that they do not need.
-MultiHeadAttention shown_by(const DocumentRun& run) {
-  const auto of_heads = [&](const char* name) { return run.copy_of<double, 4>(name); };
-  MultiHeadAttention shown{
-      run.copy_of<double, 3>("Q"),     of_heads("Q_heads"), of_heads("K_heads"), of_heads("V_heads"), {},
-      run.copy_of<double, 3>("output")};
-  shown.attention.output = of_heads("heads");
-  if (run.sheet().definition_of("dropped") == nullptr) return shown;
-  shown.attention.weights = of_heads("weights");
-  shown.attention.dropped = of_heads("dropped");
-  return shown;
-}
-
 void run_multihead(Workbench& bench) {
   Functions functions;
   add_fused_layouts(functions);
-  add_multihead(functions, "X", "X");
+  add_fused_kernel<4>(functions);
   functions.texts["columns_of_weights"] = [](const DocumentRun& run) {
     return columns_of_weights(run.bench());
   };
@@ -299,23 +261,6 @@ void run_multihead(Workbench& bench) {
 }
 
 }  // namespace
-
-void add_multihead(Functions& functions, const std::string& X_query, const std::string& X_key) {
-  add_fused_kernel<4>(functions);
-  functions.actions["parameters"] = [](DocumentRun& run) { explain_parameters(run.bench()); };
-  const auto tokens = [](const DocumentRun& run, const std::string& id) {
-    return Named{id, run.copy_of<double, 3>(id)};
-  };
-  for (const auto& [name, claim] :
-       {std::pair("equals-separate-heads", &claim_separate_heads),
-        std::pair("one-head-equals-self-attention", &claim_one_head), std::pair("kv-heads", &claim_kv_heads)})
-    functions.actions[name] = [=, claim = claim](DocumentRun& run) {
-      claim(run.bench(), tokens(run, X_query), tokens(run, X_key), weights_of(run), shown_by(run),
-            run.mask());
-    };
-  if (X_query == X_key) return;
-  add_cross_attends_itself(functions, X_query, "");
-}
 
 void add_cross_attends_itself(Functions& functions, const std::string& X_query, const std::string& prefix) {
   functions.mistakes["output"] = [=](DocumentRun& run, const std::string& id) -> attn::Mistakes {

@@ -72,22 +72,6 @@ MultiHeadAttention take_multihead_attention(DocumentRun& run, const std::string&
 /// The biases of multi-head attention that are given in the group "attention/": "b_Q", …
 std::vector<std::string> given_biases(const Workbench& bench, const std::string& group);
 
-/// The claims of several heads: each head is an attention of its own, one head is a single attention, shared
-/// keys and values are repeated ones.
-void claim_separate_heads(Workbench& bench, const Named& X_query, const Named& X_key,
-                          const MultiHeadWeights& weights, const MultiHeadAttention& shown,
-                          const std::optional<Mask<3>>& mask);
-void claim_one_head(Workbench& bench, const Named& X_query, const Named& X_key,
-                    const MultiHeadWeights& weights, const MultiHeadAttention& shown,
-                    const std::optional<Mask<3>>& mask);
-void claim_kv_heads(Workbench& bench, const Named& X_query, const Named& X_key,
-                    const MultiHeadWeights& weights, const MultiHeadAttention& shown,
-                    const std::optional<Mask<3>>& mask);
-
-/// What documents of multi-head attention leave to C++, of these tokens: the action `parameters`, the claims
-/// that call other code, and mistakes in `output`.
-void add_multihead(Functions& functions, const std::string& X_query, const std::string& X_key);
-
 /// The mistake `cross-attends-itself` in the step `output` of the group `prefix`, which reads these queries.
 void add_cross_attends_itself(Functions& functions, const std::string& X_query, const std::string& prefix);
 

@@ -559,7 +559,7 @@ attn::Mistakes Steps::mistakes_of(const std::string& step, const formula::Defini
     if (std::none_of(all.begin(), all.end(), [&](const auto& one) { return one.id() == mistake.id(); }))
       all.push_back(std::move(mistake));
   const auto in_code = functions_.mistakes.find(scope.name_of(step));
-  if (in_code != functions_.mistakes.end())
+  if (in_code != functions_.mistakes.end() && hidden_.count(definition.name) == 0)
     for (auto& mistake : in_code->second(run_, definition.name)) all.push_back(std::move(mistake));
   return all;
 }
