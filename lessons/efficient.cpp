@@ -135,6 +135,7 @@ void set_names(DocumentRun& run) {
   set("rescaled", rescalings(bench));
   set("strided", options.pattern == "strided");
   set("fixed", options.pattern == "fixed");
+  set("random", options.pattern == "random");
   set("fits", obstacle_to("gqa", options).reason.empty());
   run.axis("variant", variants.size());
   bench.trace.label("variant", {{variants}});
@@ -215,65 +216,6 @@ void show_patterns(const DocumentRun& run, const VariantBench& on) {
                       pictures_of(masks, most));
 }
 
-/// The way of the variant that the page goes into, with the shapes of this run.
-std::string way(const DocumentRun& run) {
-  const auto& bench = run.bench();
-  const auto& options = bench.options;
-  const auto name = variant_on_page(bench);
-  const auto n = bench.plan.sentence.length(), d_k = bench.d_k(), d_v = bench.d_v(), block = block_of(bench);
-  const auto output = fmt::format("output [{}×{}]", n, d_v);
-  std::string way;
-  if (name == "linear" || name == "performer") {
-    const auto m = name == "linear" ? d_k : *options.features;
-    way = fmt::format("φ(K)ᵀ V → S [{0}×{1}], z [{0}] → φ(Q) S / φ(Q) z → {2}", m, d_v, output);
-  } else if (name == "chunked") {
-    way = fmt::format("{0} queries: Q Kᵀ [{0}×{1}] → softmax → {0} rows of {2}", block, n, output);
-  } else if (name == "flash") {
-    way = fmt::format("tile [{0}×{0}] → m, l, o → next tile → … → o / l → {1}", block, output);
-  } else if (name == "linformer") {
-    way = fmt::format("E K [{0}×{1}] → Q (E K)ᵀ [{2}×{0}] → softmax · F V → {3}", *options.rank, d_k, n,
-                      output);
-  } else if (name == "gqa") {
-    way = fmt::format("{} heads of Q read {} of K and V → {}", bench.heads(), bench.kv_heads(), output);
-  } else {
-    way = fmt::format("{} scores → softmax → weights V → {}",
-                      attn::pair_count(attn::keys_of(run.copy_of<bool, 2>(name + "/mask"))), output);
-  }
-  return fmt::format("{:<10} {}", name, way);
-}
-
-std::string words_on_pattern(const DocumentRun& run) {
-  const auto& options = run.bench().options;
-  const auto& pattern = *options.pattern;
-  const auto block = *options.block;
-  if (pattern == "strided")
-    return fmt::format(
-        "The strided pattern of Sparse Transformers computes the keys fewer than {0} positions away, and "
-        "beyond them the keys at a distance that {0} divides: near ones all, far ones at intervals.",
-        block);
-  if (pattern == "fixed")
-    return fmt::format(
-        "The fixed pattern of Sparse Transformers cuts the sequence into blocks of {0}. A query attends to "
-        "its own block, and to the last token of every block, which collects the block for the others.",
-        block);
-  if (pattern == "random")
-    return fmt::format(
-        "Each query attends to itself and to the first {} keys of a permutation of all, drawn for it. Big "
-        "Bird combines such pairs with a window and a few global tokens: random pairs make short ways "
-        "between any two tokens.",
-        block);
-  return "The pattern comes from a file: row i says which keys query i attends to.";
-}
-
-std::string words_on_pairs_of_pattern(const DocumentRun& run) {
-  const auto keys = attn::keys_of(run.copy_of<bool, 2>("sparse/mask"));
-  const auto pairs = attn::pair_count(keys), all = attn::pair_count(visible_keys(run.bench()));
-  auto words = fmt::format("{} of the {} pairs are computed, {} are left out.", pairs, all, all - pairs);
-  if (std::any_of(keys.begin(), keys.end(), [](const auto& of_query) { return of_query.empty(); }))
-    words += " A query that may look at nothing gets no weights and the output 0.";
-  return words;
-}
-
 /// The same as lines of NumPy: `rows` of 0 and 1, a row a query.
 std::string rows_of_pattern(const DocumentRun& run) {
   const auto chosen = run.copy_of<double, 2>("sparse/chosen");
@@ -294,90 +236,6 @@ formula::View chosen_pairs(DocumentRun& run, const std::optional<Mask<2>>& of_fi
   formula::Numbers numbers(attn::Shape{n, n});
   std::copy(mask.begin(), mask.end(), numbers.begin());
   return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(numbers)));
-}
-
-/// What the last query carries after each block of keys, as code that goes through the scores one by one.
-struct Carried {
-  std::vector<double> maximum, sum;  ///< after each block
-  Tensor<2> accumulated;             ///< [block×d_v]
-};
-
-Carried carried_by_last_query(const DocumentRun& run) {
-  const auto& scores = run.sheet().tensor("flash/scores");
-  const auto V = run.copy_of<double, 2>("V");
-  const auto n = V.shape(0), block = block_of(run.bench()), d_v = V.shape(1);
-  double m = -INFINITY, l = 0.0;
-  Tensor<1> o({d_v}, 0.0);
-  Carried carried = {{}, {}, Tensor<2>({block_count(run.bench()), d_v})};
-  for (std::size_t j = 0; j < n; ++j) {
-    const double before = m, score = scores.at({n - 1, j});
-    m = std::max(m, score);
-    const double c = j == 0 ? 0.0 : std::exp(before - m), e = std::exp(score - m);
-    l = c * l + e;
-    for (std::size_t v = 0; v < d_v; ++v) o(v) = c * o(v) + e * V(j, v);
-    if (j + 1 < n && (j + 1) % block != 0) continue;
-    std::copy(o.begin(), o.end(), &carried.accumulated(carried.sum.size(), 0));
-    carried.maximum.push_back(m);
-    carried.sum.push_back(l);
-  }
-  return carried;
-}
-
-constexpr std::size_t columns_of_o = 2;
-
-std::string table_of_last_query(const DocumentRun& run, const Carried& carried) {
-  constexpr std::size_t most_blocks = 8, width = 16;
-  const auto names = names_of_blocks(run.bench());
-  const auto& words = run.bench().plan.sentence.tokens.front();
-  const auto shown = std::min(carried.accumulated.shape(1), columns_of_o), block = block_of(run.bench());
-  auto table = fmt::format("{:<6} {} {:>8} {:>8}", "block", attn::pad_right("its keys", width), "m", "l");
-  for (std::size_t c = 0; c < shown; ++c) table += fmt::format(" {:>8}", fmt::format("o[{}]", c));
-  for (std::size_t b = 0; b < names.size() && b < most_blocks; ++b) {
-    std::string keys;
-    for (std::size_t j = b * block; j < std::min((b + 1) * block, words.size()); ++j)
-      keys += (keys.empty() ? "" : " ") + words[j];
-    table += fmt::format("\n{} {} {:>8.4f} {:>8.4f}", attn::pad_right(names[b], 6),
-                         attn::pad_right(attn::shorten(keys, width), width), carried.maximum[b] + 0.0,
-                         carried.sum[b]);
-    for (std::size_t c = 0; c < shown; ++c)
-      table += fmt::format(" {:>8.4f}", carried.accumulated(b, c) + 0.0);
-  }
-  return table;
-}
-
-/// The first block in which the last query has a larger score than before; else the last one.
-std::size_t block_worked_out(const Carried& carried) {
-  for (std::size_t b = 1; b < carried.maximum.size(); ++b)
-    if (carried.maximum[b] > carried.maximum[b - 1]) return b;
-  return carried.maximum.size() - 1;
-}
-
-void show_last_query(DocumentRun& run) {
-  const auto carried = carried_by_last_query(run);
-  const auto followed = block_worked_out(carried);
-  run.set("followed", static_cast<double>(followed));
-  if (run.bench().is_mute()) return;
-  const auto d_v = carried.accumulated.shape(1);
-  run.bench().trace.note(
-      "flash/one-query", "What one query carries",
-      fmt::format(
-          "Query \"{}\"{}. Block {} is worked out below.", run.bench().plan.sentence.tokens.front().back(),
-          d_v > columns_of_o ? fmt::format(", with {} of the {} numbers of o", columns_of_o, d_v) : "",
-          names_of_blocks(run.bench())[followed]),
-      table_of_last_query(run, carried));
-}
-
-/// Which numbers the worked entry of the sums of values takes from V.
-std::string words_on_values(const DocumentRun& run) {
-  const auto& tokens = run.bench().plan.sentence.tokens.front();
-  const auto block = block_of(run.bench()), begin = block_worked_out(carried_by_last_query(run)) * block;
-  const auto end = std::min(begin + block, tokens.size());
-  const auto V = run.copy_of<double, 2>("V");
-  std::string words;
-  for (std::size_t j = begin; j < end && end - begin <= 2; ++j)
-    words += fmt::format("{}V[{}, 0] = {:.4f}", words.empty() ? "" : ", ", tokens[j], V(j, 0) + 0.0);
-  return fmt::format("These are sums of query \"{}\". vⱼ is the value of key j{} (--steps V).", tokens.back(),
-                     words.empty() ? "" : ": " + words);
 }
 
 /// What the tiles and the running softmax save.
@@ -602,10 +460,7 @@ std::map<std::string, std::function<void(DocumentRun& run, VariantBench& on)>> a
       {"linformer-without-mixing", [](Run&, On& on) { claim_linformer(on); }},
       {"gqa-equals-repeated-heads", claim_repeated_heads},
       {"gqa-equals-kernel", claim_grouped_kernel},
-      {"variants", [](Run&, On& on) { show_variants(on); }},
       {"comparison", [](Run&, On& on) { compare_variants(on); }},
-      {"counts", [](Run& run, On& on) { show_counts(on, variant_on_page(run.bench())); }},
-      {"other-counts", [](Run& run, On& on) { show_other_counts(on, variant_on_page(run.bench())); }},
       {"local-equals-band-mask",
        [](Run& run, On& on) {
          claim_equals_mask(run, on, "local", "local-equals-band-mask",
@@ -644,18 +499,12 @@ std::map<std::string, std::function<void(DocumentRun& run, VariantBench& on)>> a
 
 Functions functions_of(const std::optional<Mask<2>>& pattern_of_file, BenchOfRun& bench_of) {
   Functions functions;
-  functions.actions = {{"flash/one-query", show_last_query},
-                       {"flash/savings", show_savings},
-                       {"last_state", show_last_state},
-                       {"gqa/skipped", skip_grouped}};
+  functions.actions = {
+      {"flash/savings", show_savings}, {"last_state", show_last_state}, {"gqa/skipped", skip_grouped}};
   for (auto& [name, action] : actions_on_bench())
     functions.actions[name] = [&bench_of, action = action](DocumentRun& run) { action(run, bench_of(run)); };
   functions.texts = {{"name", [](const DocumentRun& run) { return variant_on_page(run.bench()); }},
-                     {"way", way},
-                     {"pattern", words_on_pattern},
-                     {"pairs_of_pattern", words_on_pairs_of_pattern},
-                     {"rows_of_pattern", rows_of_pattern},
-                     {"values", words_on_values}};
+                     {"rows_of_pattern", rows_of_pattern}};
   functions.tensors["chosen_pairs"] = [&](DocumentRun& run) { return chosen_pairs(run, pattern_of_file); };
   return functions;
 }

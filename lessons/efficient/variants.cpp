@@ -14,10 +14,6 @@
 
 namespace lessons {
 
-std::string VariantBench::bytes_of(std::size_t count, const std::string& what) const {
-  return fmt::format("{} {} · {} bytes", count, what, attn::item_size(bench.trace.dtype()));
-}
-
 template <std::size_t N>
 void require_fitting(const std::string& op, const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V) {
   if (Q.shape(N - 1) != K.shape(N - 1))

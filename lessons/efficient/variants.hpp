@@ -40,9 +40,6 @@ struct VariantBench {
 
   /// Counts scores as numbers of the run's dtype.
   CostCounter counter() const { return CostCounter(bench.trace.dtype()); }
-
-  /// "34 scores · 8 bytes".
-  std::string bytes_of(std::size_t count, const std::string& what) const;
 };
 
 /// Throws std::invalid_argument, with both shapes, unless Q [batch…×n_q×d_k], K [batch…×n_k×d_k] and
