@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xsort.hpp>
 #include <xtensor/xview.hpp>
@@ -98,9 +99,11 @@ void name_symbols(DocumentRun& run) {
   run.bench().trace.label("symbol", {{corpora::symbol_labels(symbols)}});
 }
 
-/// What one training has and another has not.
+/// What one training has and another has not. With a rate of its own it takes rate · gradient from each
+/// parameter, and has neither Adam nor clipping.
 struct Settings {
-  double warmup, max_norm, dropout;
+  double warmup = 1.0, max_norm = 0.0, dropout = 0.0;
+  std::optional<double> rate{};
 };
 
 /// What happened in a training.
@@ -229,11 +232,20 @@ Training train(DocumentRun& run, const Settings& settings) {
       training.halfway = step;
       training.midway = training.after;
     }
+    if (settings.rate) {
+      if (!std::isfinite(training.loss.back())) {
+        training.loss.pop_back();
+        break;
+      }
+      for (std::size_t i = 0; i < gradient.size(); ++i) training.after[i] -= *settings.rate * gradient[i];
+      continue;
+    }
     const double number = static_cast<double>(step);
     const double rate =
         std::pow(width, -0.5) * std::min(std::pow(number, -0.5), number * std::pow(settings.warmup, -1.5));
     adam.step(training.after, gradient, factor_of(training.norm.back(), settings.max_norm), number, rate);
   }
+  training.loss.resize(steps, std::numeric_limits<double>::infinity());
   return training;
 }
 
@@ -307,6 +319,12 @@ void add_trainings(Functions& functions) {
     curves.erase(curves.begin() + 2);
     return as_rows(curves);
   };
+  functions.tensors["losses_without_adam"] = [](DocumentRun& run) {
+    std::vector<std::vector<double>> curves;
+    for (const double rate : numbers_of(run.sheet().tensor("descent/rates")))
+      curves.push_back(train(run, {.rate = rate}).loss);
+    return as_rows(curves);
+  };
   functions.tensors["gradient_norms"] = [trainings](DocumentRun& run) {
     const auto& norm = trainings->of(run).front().norm;
     return as_rows({norm, clipped(norm, *run.bench().options.max_norm)});
@@ -350,7 +368,7 @@ bool starts_from_drawn(const DocumentRun& run) {
 /// Whether every seed that was tried learns so, with such settings, from numbers that are drawn: 1 or 0.
 formula::View learns(DocumentRun& run) {
   const auto& options = run.bench().options;
-  const bool is_usual = *options.d_model >= 16 && *options.d_model <= 128 && *options.warmup >= 20 &&
+  const bool is_usual = *options.d_model >= 16 && *options.d_model <= 128 && *options.warmup >= 4 &&
                         *options.warmup <= 50 && *options.max_norm >= 0.1;
   return as_view(Numbers(is_usual && starts_from_drawn(run) ? 1.0 : 0.0));
 }
