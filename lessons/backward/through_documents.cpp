@@ -1,17 +1,14 @@
 /// Back through attention, of one head and of several, and through a block of a transformer. These parts of
 /// the lesson are the documents parts/backward_sdpa.md, backward_multihead.md and
-/// backward_transformer_block.md; here is what no formula says: central differences, what is computed again,
-/// the fast kernel and the entries that stand out.
+/// backward_transformer_block.md; here is what no formula says: central differences, what is computed again
+/// and the fast kernel.
 /// Sources: Rumelhart, Hinton & Williams 1986, "Learning representations by back-propagating errors"; the
 /// formulas of attention as in Dao et al. 2022, "FlashAttention", appendix B.2; several heads: Vaswani et al.
 /// 2017, section 3.2.2.
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <string>
 
-#include "attn/text/tokens.hpp"
 #include "lessons/backward/attention.hpp"
 #include "lessons/backward/lesson.hpp"
 #include "lessons/backward/moved.hpp"
@@ -21,64 +18,12 @@
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/transformer_block.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/workbench.hpp"
-#include "trace/entry.hpp"
 
 namespace lessons {
 
 namespace {
-
-/// The entry of a table that is farthest from 0, in the first sample: "d_scaled[dog, the]" and its value.
-struct Extreme {
-  std::string name;
-  double value = 0.0;
-};
-
-Extreme extreme_of(const attn::Event& event) {
-  const auto& shape = event.tensor->shape;
-  const auto rows = shape[shape.size() - 2], columns = shape.back();
-  std::size_t at = 0;
-  for (std::size_t i = 1; i < rows * columns; ++i)
-    if (std::abs(event.tensor->at(i)) > std::abs(event.tensor->at(at))) at = i;
-  const auto first = event.axes.size() - 2;
-  const auto name = [&](std::size_t axis, std::size_t i) {
-    const auto& labels = event.labels[axis];
-    return labels.empty() ? name_along(event, axis, i) : attn::numbered_token(labels.of(0), i);
-  };
-  const bool has_heads = first > 0 && event.axes[first - 1].ends_with("head");
-  return {fmt::format("{}[{}{}, {}]", event.id, has_heads ? "0, " : "", name(first, at / columns),
-                      name(first + 1, at % columns)),
-          event.tensor->at(at)};
-}
-
-/// "ffn/W_1" of "ffn/d_W_1": what the gradient is of.
-std::string without_d(std::string id) {
-  const auto slash = id.rfind('/');
-  return id.erase(slash == std::string::npos ? 0 : slash + 1, 2);
-}
-
-/// What to notice in d_scaled and in the gradient of a parameter, with the entry that is farthest from 0 in
-/// the first sample and the first head.
-std::string notice_of_scaled(const attn::Event& d_scaled) {
-  const auto [name, value] = extreme_of(d_scaled);
-  if (value == 0.0) return d_scaled.note;
-  const auto repeated = name.find('#') == name.npos ? "" : " (#2: the second)";
-  return fmt::format("{} Example: {} = {:.4f}{}. Raise that scaled score by 0.01, and L {} by about {:.6f}.",
-                     d_scaled.note, name, value, repeated, value > 0.0 ? "grows" : "falls",
-                     0.01 * std::abs(value));
-}
-
-std::string notice_of_weight(const attn::Event& d_W) {
-  const auto [name, value] = extreme_of(d_W);
-  if (value == 0.0) return d_W.note;
-  const auto parameter = without_d(d_W.id), entry = without_d(name);
-  return fmt::format("{} A training step with the learning rate η sets {} ← {} − η · {}: {} becomes {}.",
-                     d_W.note, parameter, parameter, d_W.id, entry,
-                     value > 0.0 ? fmt::format("smaller by η · {:.4f}", value)
-                                 : fmt::format("larger by η · {:.4f}", -value));
-}
 
 void claim_differences(DocumentRun& run, ForwardPass forward) {
   if (run.bench().is_mute()) return;
@@ -99,9 +44,7 @@ void claim_kernel(DocumentRun& run) {
 }
 
 Functions functions_with(const ForwardPass& forward) {
-  Functions functions = {.remarks = {{"who_is_about_whom", who_is_about_whom},
-                                     {"example_of_scaled", notice_of_scaled},
-                                     {"step_of_training", notice_of_weight}}};
+  Functions functions = {.remarks = {{"who_is_about_whom", who_is_about_whom}}};
   functions.actions["differences"] = [forward](DocumentRun& run) { claim_differences(run, forward); };
   add_fused_layouts(functions);
   return functions;
