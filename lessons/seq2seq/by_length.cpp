@@ -101,7 +101,7 @@ void show_by_length(Workbench& bench) {
           "that "
           "many words and of one less. At {0}, the longest in training, it is {1} with attention and {2} "
           "without. At {3} it is {4} with attention, and {5} with a transformer: training had no position "
-          "after {0}.",
+          "after {0}, and what it taught carries over to a few more at most.",
           corpora::longest_in_training, percent(longest_trained(with)), percent(longest_trained(without)),
           with.back().most, percent(with.back()), percent(models[with_absolute_positions].scores.back())),
       table_of(models));
