@@ -21,7 +21,6 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/scoring.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/text/width.hpp"
 #include "attn/worked.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
@@ -183,40 +182,7 @@ std::string variant_on_page(const Workbench& bench) {
   return bench.options.variant == "all" ? "flash" : bench.options.variant;
 }
 
-/// "█ █ · ·" for each row of some masks that stand side by side, and their names above.
-std::string pictures_of(const std::vector<std::pair<std::string, Mask<2>>>& masks, std::size_t most) {
-  const auto n = std::min(masks.front().second.shape(0), most);
-  const std::size_t width = std::max<std::size_t>(2 * n, 8);
-  std::string lines;
-  for (const auto& [name, mask] : masks) lines += attn::pad_right(name, width + 2);
-  lines.erase(lines.find_last_not_of(' ') + 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    lines += "\n";
-    for (const auto& [name, mask] : masks) {
-      std::string row;
-      for (std::size_t j = 0; j < n; ++j) row += mask(i, j) ? "█ " : "· ";
-      lines += attn::pad_right(row, width + 2);
-    }
-    lines.erase(lines.find_last_not_of(' ') + 1);
-  }
-  return lines;
-}
-
-void show_patterns(const DocumentRun& run, const VariantBench& on) {
-  if (run.bench().is_mute()) return;
-  constexpr std::size_t most = 8;
-  std::vector<std::pair<std::string, Mask<2>>> masks = {{"full", on.visible_mask()}};
-  for (const auto* name : {"local", "sliding", "sparse"})
-    if (const auto mask = fmt::format("{}/mask", name); run.sheet().find_form(mask) != nullptr)
-      masks.emplace_back(name, run.copy_of<bool, 2>(mask));
-  if (masks.size() == 1) return;
-  on.bench.trace.note("patterns", "Which pairs are left out",
-                      fmt::format("A row is a query, a column a key: █ computed, · left out.{}",
-                                  on.n() > most ? fmt::format(" The first {} tokens.", most) : ""),
-                      pictures_of(masks, most));
-}
-
-/// The same as lines of NumPy: `rows` of 0 and 1, a row a query.
+/// The pairs of a pattern as lines of NumPy: `rows` of 0 and 1, a row a query.
 std::string rows_of_pattern(const DocumentRun& run) {
   const auto chosen = run.copy_of<double, 2>("sparse/chosen");
   std::string rows;
@@ -452,7 +418,6 @@ std::map<std::string, std::function<void(DocumentRun& run, VariantBench& on)>> a
   using On = VariantBench;
   return {
       {"magnitude", set_magnitude},
-      {"patterns", show_patterns},
       {"flash-is-exact", claim_flash},
       {"flash-memory", claim_flash_memory},
       {"sparse-equals-kernel", claim_equals_block_kernel},

@@ -252,12 +252,11 @@ void run_multihead(Workbench& bench) {
   Functions functions;
   add_fused_layouts(functions);
   add_fused_kernel<4>(functions);
-  functions.texts["columns_of_weights"] = [](const DocumentRun& run) {
-    return columns_of_weights(run.bench());
-  };
+  functions.texts["heads_of_sentiment"] = [](const DocumentRun&) { return heads_of_sentiment(); };
   functions.remarks["what_heads_disagree_on"] = what_heads_disagree_on;
-  functions.remarks["what_trained_heads_look_for"] = what_trained_heads_look_for;
-  DocumentRun(bench, functions).tell();
+  DocumentRun run(bench, functions);
+  run.set("has_sentiment", attn::missing_model_file("sentiment").empty());
+  run.tell();
 }
 
 }  // namespace

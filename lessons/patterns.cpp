@@ -5,7 +5,6 @@
 #include "lessons/patterns.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -90,30 +89,6 @@ void claim_rows_sum_to_1(DocumentRun& run) {
                            .limit = rounding_of_rows(run.bench())});
 }
 
-/// " In row "saw" it is −(0.2 log 0.2 + …) ≈ 1.6.", of the first head. Nothing where it would be long.
-std::string entropy_of_a_row(const DocumentRun& run) {
-  const auto& bench = run.bench();
-  const auto weights = shares_of(run);
-  constexpr std::size_t most_keys = 6;
-  const auto n = weights.shape(3);
-  constexpr double seen_in_4_digits = 5e-5;
-  if (weights.shape(0) != 1 || n > most_keys) return "";
-  bool is_whole = true;
-  const auto query = attn::token_to_work_out(n);
-  std::vector<std::string> terms;
-  double sum = 0.0;
-  for (std::size_t j = 0; j < n; ++j) {
-    const double w = weights(0, 0, query, j);
-    if (w == 0.0) continue;
-    if (w >= seen_in_4_digits) terms.push_back(fmt::format("{0:.4f} log {0:.4f}", w));
-    is_whole = is_whole && w >= seen_in_4_digits;
-    sum -= w * std::log(w);
-  }
-  if (!is_whole) terms.emplace_back("…");
-  return fmt::format(" For row \"{}\"{} it is −({}) ≈ {:.4f}.", bench.plan.sentence.tokens[0][query],
-                     bench.options.heads ? " of head 0" : "", fmt::join(terms, " + "), sum + 0.0);
-}
-
 /// Which word looks most at an earlier or later one of the same name: the rows do not tell.
 std::string look_at_twin(const attn::Event& weights) {
   const auto& labels = weights.labels.back();
@@ -185,21 +160,6 @@ std::string verdicts(const DocumentRun& run) {
                                      : lines;
 }
 
-/// That sharp heads of a model that has learned its task are no failure.
-std::string about_trained_heads(const DocumentRun& run) {
-  const auto& options = run.bench().options;
-  if (!options.model || options.temperature != 1.0 || options.causal) return "";
-  const auto entropy = of_heads(run, "entropy"), largest = of_heads(run, "largest");
-  std::size_t sharp = 0;
-  for (std::size_t i = 0; i < entropy.size(); ++i)
-    if (spread_of(entropy[i], largest[i]) == Spread::over_sparse) ++sharp;
-  if (sharp == 0) return "";
-  return fmt::format(
-      " {} no failure: training for a task made {} so.",
-      sharp == 1 ? "The sharp head here is" : fmt::format("The {} sharp heads here are", sharp),
-      sharp == 1 ? "it" : "them");
-}
-
 void run_patterns(Workbench& bench) {
   const auto twin = [&](const attn::Event& weights) {
     return bench.plan.is_batched() ? "" : look_at_twin(weights);
@@ -214,9 +174,7 @@ void run_patterns(Workbench& bench) {
                    }},
                   {"models", [](DocumentRun& run) { show_heads_of_models(run.bench()); }}},
       .remarks = {{"twin", twin}},
-      .texts = {{"entropy_of_a_row", entropy_of_a_row},
-                {"verdicts", verdicts},
-                {"about_trained_heads", about_trained_heads}}};
+      .texts = {{"verdicts", verdicts}}};
   DocumentRun(bench, functions).tell();
 }
 

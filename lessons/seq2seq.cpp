@@ -331,7 +331,7 @@ void run_seq2seq(Workbench& bench) {
   bench.draw_vectors(texts.reads);
 
   Functions functions;
-  add_notices(functions, bench);
+  functions.remarks["about_alignment"] = about_learned_alignment;
   add_texts(functions, texts);
   add_orders_of_gates(functions);
   functions.tensors["target_vectors"] = [&](DocumentRun& run) {

@@ -2,38 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <xtensor/xmath.hpp>
+#include <xtensor/xview.hpp>
+
 #include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
 
 namespace lessons {
-
-namespace {
-
-/// "columns 4 to 7", "column 1": those of one of the parts that stand side by side.
-std::string columns_of_part(std::size_t part, std::size_t width) {
-  return width == 1 ? fmt::format("column {}", part)
-                    : fmt::format("columns {} to {}", part * width, (part + 1) * width - 1);
-}
-
-/// "head 1: columns 4 to 7 of W_Q and W_K, 8 to 15 of W_V"
-std::string columns_of_head(const Workbench& bench, std::size_t head) {
-  const auto kv = head * bench.kv_heads() / bench.heads();
-  const auto of_Q = columns_of_part(head, bench.d_k());
-  const auto without_word = [&](const std::string& columns) {
-    constexpr std::string_view word = "columns ";
-    return of_Q.starts_with(word) && columns.starts_with(word) ? columns.substr(word.size()) : columns;
-  };
-  const auto start = fmt::format("head {}: {} of W_Q", head, of_Q);
-  const auto range = without_word(of_Q), of_K = without_word(columns_of_part(kv, bench.d_k())),
-             of_V = without_word(columns_of_part(kv, bench.d_v()));
-  if (range == of_K && of_K == of_V) return start + ", W_K and W_V";
-  if (range == of_K) return start + fmt::format(" and W_K, {} of W_V", of_V);
-  return start + fmt::format(", {} of W_K", of_K) +
-         (of_K == of_V ? " and W_V" : fmt::format(", {} of W_V", of_V));
-}
-
-}  // namespace
 
 std::string what_heads_disagree_on(const attn::Event& weights) {
   const auto& shape = weights.tensor->shape;
@@ -53,25 +30,19 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
   return strongest_pair(weights);
 }
 
-std::string what_trained_heads_look_for(const attn::Event& weights) {
-  const auto& shape = weights.tensor->shape;
-  const auto rows = shape[shape.size() - 2];
-  std::size_t alike = 0, queries = 0;
-  for (std::size_t query = 0; query < rows; ++query) {
-    if (name_along(weights, shape.size() - 2, query) == "<pad>") continue;
-    ++queries;
-    alike += strongest_in_row(weights, query) == strongest_in_row(weights, rows + query) ? 1 : 0;
+std::string heads_of_sentiment() {
+  constexpr double least_shown = 0.05;
+  const auto layer = layers_of_model("sentiment").front();
+  const Tensor<3> received = xt::mean(layer.weights, {2});
+  std::vector<std::vector<std::string>> rows = {{""}};
+  for (std::size_t head = 0; head < received.shape(1); ++head) rows.push_back({fmt::format("head {}", head)});
+  for (std::size_t key = 0; key < layer.keys.size(); ++key) {
+    if (xt::amax(xt::view(received, 0, xt::all(), key))() < least_shown) continue;
+    rows.front().push_back(layer.keys[key]);
+    for (std::size_t head = 0; head < received.shape(1); ++head)
+      rows[head + 1].push_back(fmt::format("{:.2f}", received(0, head, key)));
   }
-  return fmt::format(
-      "{} This is head 0, the only one that training told where to look. Head 1 has the same "
-      "strongest key in {}.",
-      who_is_about_whom(weights),
-      alike == queries ? "every row" : fmt::format("{} of {} rows", alike, queries));
-}
-
-std::string columns_of_weights(const Workbench& bench) {
-  const auto h = bench.heads();
-  return columns_of_head(bench, 0) + (h == 1 ? "" : "\n" + columns_of_head(bench, h - 1));
+  return in_columns(rows);
 }
 
 }  // namespace lessons
