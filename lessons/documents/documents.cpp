@@ -152,7 +152,9 @@ class Declarations {
     auto axes = formula.definition->axes;
     for (auto& axis : axes)
       if (const auto other = around.names.find(axis); other != around.names.end()) axis = other->second;
-    all.push_back({&formula, around.prefix + formula.definition->name, std::move(axes), around.conditions,
+    const auto renamed = around.names.find(formula.definition->name);
+    const auto& name = renamed == around.names.end() ? formula.definition->name : renamed->second;
+    all.push_back({&formula, around.prefix + name, std::move(axes), around.conditions,
                    around.is_given && formula.is_input});
   }
 
