@@ -175,7 +175,10 @@ void run_patterns(Workbench& bench) {
                   {"models", [](DocumentRun& run) { show_heads_of_models(run.bench()); }}},
       .remarks = {{"twin", twin}},
       .texts = {{"verdicts", verdicts}}};
-  DocumentRun(bench, functions).tell();
+  DocumentRun run(bench, functions);
+  run.set("uniform_within", collapsed_within);
+  run.set("sharp_below", over_sparse_below);
+  run.tell();
 }
 
 void give_about_to_patterns(ModelInputs& inputs) {
