@@ -8,19 +8,180 @@
 #include <string>
 #include <vector>
 
+#include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
-#include "lessons/cross_attention/trained.hpp"
+#include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/sdpa/fused_layouts.hpp"
+#include "lessons/trained/blocks.hpp"
+#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/trained/said_of.hpp"
+#include "lessons/trained/translation.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
 namespace {
+
+constexpr const char* rates_id = "alignment_error_rates";
+
+/// The heads that the page shows.
+struct AligningHeads {
+  std::size_t layer;     ///< of the decoder, from 0
+  std::size_t aligning;  ///< the head of the least alignment error rate
+  std::size_t other;     ///< the one of the highest in that layer
+  std::size_t count;     ///< heads of that layer
+};
+
+std::string cross_name(std::size_t layer) {
+  return fmt::format("decoder/layer={}/cross/", layer + 1);
+}
+
+/// One below the other as samples of a batch, with rows of zeros behind the shorter ones.
+Tensor<3> as_samples(const std::vector<Tensor<3>>& texts, std::size_t length) {
+  const auto width = texts.front().shape(2);
+  Tensor<3> rows = xt::zeros<double>({texts.size(), length, width});
+  for (std::size_t b = 0; b < texts.size(); ++b) std::copy(texts[b].begin(), texts[b].end(), &rows(b, 0, 0));
+  return rows;
+}
+
+/// [layer×head]
+Tensor<2> error_rates_of(const ModelInputs& inputs) {
+  const auto layers = inputs.number("layers"), heads = inputs.number("heads");
+  Tensor<2> rates = xt::zeros<double>({layers, heads});
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    for (std::size_t head = 0; head < heads; ++head) {
+      const auto name = fmt::format("alignment error rate, layer {}, head {}", layer + 1, head);
+      const auto found = inputs.model().scores.find(name);
+      if (found == inputs.model().scores.end())
+        throw attn::Error(
+            fmt::format("the model of the task {} does not say its {}; valid: one that attnlab train "
+                        "translation --attention transformer wrote, or --model none",
+                        inputs.model().task, name));
+      rates(layer, head) = found->second;
+    }
+  return rates;
+}
+
+AligningHeads heads_of(const Tensor<2>& rates) {
+  const auto heads = rates.shape(1);
+  const auto best = static_cast<std::size_t>(std::min_element(rates.begin(), rates.end()) - rates.begin());
+  const double* row = &rates(best / heads, 0);
+  const auto* highest = std::max_element(row, row + heads);
+  return {best / heads, best % heads, static_cast<std::size_t>(highest - row), heads};
+}
+
+void require_transformer(const attn::Model& model) {
+  const auto attention = said_of(model, "attention");
+  if (attention == "transformer") return;
+  throw attn::Error(
+      fmt::format("the model of the task {} attends as \"{}\"; valid: a model with attention transformer, or "
+                  "--model none",
+                  model.task, attention));
+}
+
+/// Gives the rows of both sentences where cross-attention of the model reads them, the weights of the head
+/// with the least alignment error rate and of the one of its layer with the highest, and these rates.
+void give_cross_attention(ModelInputs& inputs) {
+  require_transformer(inputs.model());
+  const auto rates = error_rates_of(inputs);
+  const auto heads = heads_of(rates);
+  std::vector<Tensor<3>> sources, targets;
+  for (std::size_t b = 0; b < inputs.source().size(); ++b) {
+    sources.push_back(encoder_blocks(inputs, {{inputs.source().tokens[b]}}).back().output);
+    const auto read = before_each(inputs.target().tokens.at(b));
+    targets.push_back(decoder_blocks(inputs, read, sources.back(), heads.layer + 1).back().attended);
+  }
+  inputs.give_rows("X_target", as_samples(targets, inputs.target().length()));
+  inputs.give_rows("X_source", as_samples(sources, inputs.source().length()));
+  for (const std::string id : {"W_Q", "W_K", "W_V"}) {
+    inputs.give(id, inputs.columns_of_head(cross_name(heads.layer) + id, heads.aligning));
+    inputs.give("other/" + id, inputs.columns_of_head(cross_name(heads.layer) + id, heads.other));
+  }
+  inputs.give(rates_id, rates);
+}
+
+/// Whether the lesson shows a trained head.
+bool shows_trained_heads(const Options& options) {
+  return options.model.has_value() && !options.heads;
+}
+
+/// The rates that the model or a trace gives.
+Tensor<2> given_error_rates(Workbench& bench) {
+  const auto given = bench.plan.given.find(rates_id);
+  if (given == bench.plan.given.end() || !given->second.tensor)
+    throw attn::Error(fmt::format("the model {} needs {} in --input; valid: a whole trace, or --model none",
+                                  *bench.options.model, rates_id));
+  const auto& shape = given->second.tensor->shape();
+  return bench.trace.given_or({.id = rates_id},
+                              Tensor<2>(std::array<std::size_t, 2>{shape.at(0), shape.at(1)}, 0.0));
+}
+
+void show_error_rates(Workbench& bench) {
+  const auto rates = given_error_rates(bench);
+  std::vector<std::string> layers;
+  for (std::size_t layer = 0; layer < rates.shape(0); ++layer) layers.push_back(std::to_string(layer + 1));
+  bench.trace.label("layer", {{layers}});
+  bench.trace.input(
+      {.id = rates_id,
+       .title = "The alignment error rate of each head",
+       .axes = {"layer", "head"},
+       .note =
+           "On sentences that it was not trained on, of all cross-attention heads of the decoder: 0 where "
+           "each word looks most at the word that it comes from, 1 where none does."},
+      rates);
+}
+
+/// Why a head may look elsewhere: at a word with which the gold word agrees.
+std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora::Alignment& looks,
+                                std::size_t head) {
+  const auto gold = gold_links(pair);
+  for (std::size_t t = 0; t < looks.size(); ++t)
+    for (const auto source : gold[t])
+      if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
+        return fmt::format(
+            " That is no mistake: for \"{}\" head {} looks at \"{}\", the word that decides its form.",
+            pair.target[t], head, pair.source[looks[t]].text);
+  return "";
+}
+
+void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<3>& weights,
+                     const Tensor<3>& other_weights) {
+  if (bench.plan.source.size() != 1) return;
+  const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
+  if (!pair || !are_the_same(pair->target, bench.plan.target.tokens.front())) return;
+  const auto words = pair->target.size();
+  const auto looks = strongest_of_rows(attn::sample(weights, 0), words),
+             other_looks = strongest_of_rows(attn::sample(other_weights, 0), words);
+  bench.trace.note(
+      "gold", "Which word does each head look at most?",
+      fmt::format(
+          "The training sentences come from a grammar that knows which word comes from which. The model saw "
+          "only pairs of sentences, no links between words. A ≠ marks a look at another word.{}",
+          what_it_is_good_for(*pair, other_looks, heads.other)),
+      looks_beside_gold(*pair, {{fmt::format("head {}", heads.aligning), looks},
+                                {fmt::format("head {}", heads.other), other_looks}}));
+}
+
+/// What the document leaves to C++ where it shows a trained head: the rates, at which word both heads look
+/// most beside the links of the lab's grammar, and numbers of heads.
+void add_trained_heads(Functions& functions, Workbench& bench) {
+  const auto heads = heads_of(given_error_rates(bench));
+  functions.actions["error_rates"] = [](DocumentRun& run) { show_error_rates(run.bench()); };
+  functions.actions["gold"] = [heads](DocumentRun& run) {
+    show_gold_links(run.bench(), heads, run.copy_of<double, 3>("weights"),
+                    run.copy_of<double, 3>("other/weights"));
+  };
+  const auto add_number = [&](const char* name, std::size_t number) {
+    functions.texts[name] = [number](const DocumentRun&) { return fmt::format("{}", number); };
+  };
+  add_number("heads_of_layer", heads.count);
+  add_number("aligning_head", heads.aligning);
+  add_number("last_head", heads.count - 1);
+}
 
 /// The source word that all target words together look at most; nothing of several heads, or where two are
 /// the same but for rounding.
@@ -64,7 +225,7 @@ void run_cross_attention(Workbench& bench) {
 void add_error_rates(Lesson& lesson) {
   lesson.inputs = [of_document = lesson.inputs](const Options& options) {
     auto inputs = of_document(options);
-    if (shows_trained_heads(options)) inputs.push_back(error_rates_input());
+    if (shows_trained_heads(options)) inputs.push_back({rates_id, {"layer=", "head="}, Draw::page});
     return inputs;
   };
 }

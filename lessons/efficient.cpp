@@ -19,11 +19,10 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/scoring.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/worked.hpp"
-#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
+#include "lessons/documents/part_run.hpp"
 #include "lessons/efficient/comparison.hpp"
 #include "lessons/efficient/variants.hpp"
 #include "lessons/lesson.hpp"
@@ -350,13 +349,21 @@ Grouped grouped(const VariantBench& on) {
 
 void claim_repeated_heads(DocumentRun& run, VariantBench& on) {
   const auto [Q, K, V] = grouped(on);
-  auto mute = on.bench.mute();
   auto counter = on.counter();
-  const auto mask = attn::repeat_mask(on.visible_mask(), 1);
-  const auto repeated =
-      attn::merge_heads(scaled_dot_product_attention<4>(mute, Q, attn::repeat_heads(K, on.bench.heads()),
-                                                        attn::repeat_heads(V, on.bench.heads()), mask)
-                            .output);
+  const auto all_heads = [&](const Tensor<4>& x) { return attn::repeat_heads(x, on.bench.heads()); };
+  const auto each_alone = [](const Tensor<4>& x) {  // a head as a sample
+    Tensor<3> samples({x.shape(1), x.shape(2), x.shape(3)});
+    std::copy(x.begin(), x.end(), samples.begin());
+    return samples;
+  };
+  const auto q = each_alone(Q), k = each_alone(all_heads(K)), v = each_alone(all_heads(V));
+  const std::optional<Mask<3>> mask = attn::repeat_mask(on.visible_mask(), 1);
+  PartRun run_alone(on.bench);
+  tell_attention(run_alone, q, k, v, mask);
+  const auto alone = run_alone.take<3>("output");
+  Tensor<4> together({1, alone.shape(0), alone.shape(1), alone.shape(2)});
+  std::copy(alone.begin(), alone.end(), together.begin());
+  const auto repeated = attn::merge_heads(together);
   const auto in_place = grouped_attention(Q, K, V, on.visible, counter);
   on.bench.trace.claim(
       {.id = "gqa-equals-repeated-heads",

@@ -164,6 +164,17 @@ Tensor<2> sinusoids(const Workbench& bench) {
   return attn::sinusoidal_encoding(bench.length_of_given("positions", "position", read), bench.d_model());
 }
 
+attn::MultiHeadWeights draw_layer(Workbench& bench) {
+  attn::MultiHeadWeights drawn = {.heads = bench.heads()};
+  for (const auto& [id, weight] : {std::pair("W_Q", &drawn.W_Q), std::pair("W_K", &drawn.W_K),
+                                   std::pair("W_V", &drawn.W_V), std::pair("W_O", &drawn.W_O)})
+    *weight = bench.input<2>({.id = id});
+  for (const auto& [id, bias] : {std::pair("b_Q", &drawn.b_Q), std::pair("b_K", &drawn.b_K),
+                                 std::pair("b_V", &drawn.b_V), std::pair("b_O", &drawn.b_O)})
+    if (bench.has_given(id)) *bias = bench.input<1>({.id = id});
+  return drawn;
+}
+
 /// A decoder without a formula: the library's attention over all that was read.
 class PlainDecoder {
  public:
@@ -174,15 +185,9 @@ class PlainDecoder {
             bench.trace.input({.id = "positions", .axes = {"position", "d_model"}}, sinusoids(bench))) {
     const auto& options = bench.options;
     for (std::size_t layer = 1; layer <= *options.layers; ++layer) {
-      const auto draw = [&] { return draw_multihead_weights(bench); };
+      const auto draw = [&] { return draw_layer(bench); };
       const auto group = layer_group(options, layer);
-      const auto drawn = group.empty() ? draw() : bench.trace.within(group, draw);
-      auto& weights = layers_.emplace_back(attn::MultiHeadWeights{
-          .heads = bench.heads(), .W_Q = drawn.W_Q, .W_K = drawn.W_K, .W_V = drawn.W_V, .W_O = drawn.W_O});
-      if (drawn.b_Q) weights.b_Q = *drawn.b_Q;
-      if (drawn.b_K) weights.b_K = *drawn.b_K;
-      if (drawn.b_V) weights.b_V = *drawn.b_V;
-      if (drawn.b_O) weights.b_O = *drawn.b_O;
+      layers_.push_back(group.empty() ? draw() : bench.trace.within(group, draw));
     }
     W_vocabulary_ = bench.input<2>({.id = "W_vocabulary"}, {bench.d_model(), text.words.size()});
     read_.resize(layers_.size());
@@ -309,15 +314,9 @@ attn::Mistakes mistakes_of_cache(DocumentRun& run, const std::string& id) {
 }
 
 void add_functions(Functions& functions, WrittenText& text) {
-  const auto view_of = [](Tensor<2> table) {
-    const auto kept = std::make_shared<Tensor<2>>(std::move(table));
-    auto view = formula::view_of({}, attn::view_of(*kept));
-    view.owner = kept;
-    return view;
-  };
   functions.tensors = {
-      {"word_vectors", [&, view_of](DocumentRun& run) { return view_of(vectors_of(run.bench(), text)); }},
-      {"sinusoids", [view_of](DocumentRun& run) { return view_of(sinusoids(run.bench())); }},
+      {"word_vectors", [&](DocumentRun& run) { return owned_view(vectors_of(run.bench(), text)); }},
+      {"sinusoids", [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); }},
       {"prompt", [&](DocumentRun&) { return view_of_places(text.prompt); }},
       {"chosen", [&](DocumentRun&) { return view_of_places(text.written); }},
       {"sharings", [](DocumentRun& run) { return view_of_places(sharings(run.bench().heads())); }}};
@@ -365,11 +364,6 @@ void run_generate(Workbench& bench) {
   Functions functions;
   add_functions(functions, text);
   DocumentRun run(bench, functions);
-  bool is_biased = false;
-  for (std::size_t layer = 1; layer <= *options.layers; ++layer) {
-    const auto group = layer_group(options, layer);
-    is_biased = is_biased || !given_biases(bench, group.empty() ? "" : group + "/").empty();
-  }
   run.axis("vocabulary", text.words.size());
   run.axis("head", bench.heads());
   run.axis("kv_head", bench.kv_heads());
@@ -381,7 +375,9 @@ void run_generate(Workbench& bench) {
   run.set("layers", static_cast<double>(*options.layers));
   run.set("page_layer", static_cast<double>(page_layer));
   run.set("steps", static_cast<double>(text.written.size()));
-  run.set("biased", is_biased);
+  run.set("biased", std::any_of(bench.plan.given.begin(), bench.plan.given.end(), [](const auto& given) {
+            return given.first.substr(given.first.rfind('/') + 1).starts_with("b_");
+          }));
   run.set("twins", std::set<std::string>(text.typed.begin(), text.typed.end()).size() < text.typed.size());
   run.tell();
 }
@@ -389,11 +385,13 @@ void run_generate(Workbench& bench) {
 std::vector<Input> generate_inputs(const Options& options) {
   std::vector<std::vector<Input>> lists = {{{"embedding", {"vocabulary=", "d_model"}, Draw::embedding},
                                             {"positions", {"position=", "d_model"}, Draw::page}}};
-  for (std::size_t layer = 1; layer <= options.layers.value_or(1); ++layer)
-    for (auto list : {multihead_input_list(), multihead_bias_list()}) {
-      const auto group = layer_group(options, layer);
-      lists.push_back(group.empty() ? list : in_group(group, list));
-    }
+  std::vector<Input> of_layer;
+  for (const auto& [name, axes] : multihead_weights())
+    of_layer.push_back({name, axes, name.starts_with('W') ? Draw::weight : Draw::given});
+  for (std::size_t layer = 1; layer <= options.layers.value_or(1); ++layer) {
+    const auto group = layer_group(options, layer);
+    lists.push_back(group.empty() ? of_layer : in_group(group, of_layer));
+  }
   lists.push_back({{"W_vocabulary", {"d_model", "vocabulary="}, Draw::weight},
                    {.id = "tokens", .axes = {"token"}, .draw = Draw::given, .is_multiplied = false},
                    {"step=0/mask", {"query", "key"}, Draw::page}});

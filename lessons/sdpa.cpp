@@ -5,16 +5,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <utility>
+#include <string>
 
 #include "attn/ops/matmul.hpp"
-#include "lessons/documents/document_run.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
+#include "fast/attention.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/trained/about.hpp"
+#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
@@ -25,63 +26,82 @@ double divisor_of(std::size_t d_k, double temperature) {
 
 namespace {
 
-/// Of several heads each name says so, and what they give is called `heads`.
+/// Several heads have an axis more, and names of their own.
 template <std::size_t N>
-std::vector<std::string> names_of() {
-  if constexpr (has_heads<N>) return {"Q = Q_heads", "K = K_heads", "V = V_heads", "output = heads"};
-  return {};
-}
+constexpr bool has_heads = N == 4;
 
 template <std::size_t N>
-void begin_attention(DocumentRun& run, const Tensor<N>& Q, const Tensor<N>& K) {
-  const std::string suffix = has_heads<N> ? "_heads" : "";
-  run.set("many_heads", has_heads<N>);
-  run.set("Q" + suffix, formula::view_of(axes_of<N>("query", "d_k"), attn::view_of(Q)));
-  run.set("K" + suffix, formula::view_of(axes_of<N>("key", "d_k"), attn::view_of(K)));
+void claim_equals_fused_kernel(const DocumentRun& run) {
+  const auto& bench = run.bench();
+  if (const auto given = given_numbers_of_formulas(bench.options); !given.empty())
+    return bench.trace.note("equals-fused-kernel",
+                            "Not compared: code that stores no scores (lesson efficient)",
+                            fmt::format("It does not know {}.", given));
+  const auto of_all_heads = [&](const std::string& name) {
+    auto tensor = run.copy_of<double, N>(has_heads<N> ? name + "_heads" : name);
+    if constexpr (has_heads<N>) return attn::repeat_heads(tensor, bench.heads());
+    return tensor;
+  };
+  const auto Q = of_all_heads("Q"), K = of_all_heads("K"), V = of_all_heads("V");
+  const bool has_dropout = run.sheet().definition_of("dropped") != nullptr;
+  const auto output = has_dropout ? attn::matmul(run.copy_of<double, N>("weights"), V)
+                                  : run.copy_of<double, N>(has_heads<N> ? "heads" : "output");
+  const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
+  claim_equals_kernel(
+      bench.trace,
+      {.id = "equals-fused-kernel",
+       .claim = "code that stores no scores (lesson efficient) agrees",
+       .formula = "max |output − kernel {}(Q, K, V)|",
+       .limit = rounding(bench.trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
+      attn::max_abs(V),
+      with_rule(bench, [&](const auto& visible) { return attn::fast::attention(Q, K, V, divisor, visible); }),
+      [&](const auto& fast) {
+        return attn::max_abs_difference(bench.trace.mute().step({}, fast.output), output);
+      });
 }
 
 }  // namespace
 
 template <std::size_t N>
-std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K) {
-  const Functions none;
-  DocumentRun run(bench, none);
-  begin_attention(run, Q, K);
-  run.tell_part("parts/scores.md", names_of<N>());
-  return {run.take<N>("scores"), run.take<N>("scaled")};
+void add_fused_kernel(Functions& functions) {
+  functions.actions["equals-fused-kernel"] = [](DocumentRun& run) { claim_equals_fused_kernel<N>(run); };
 }
 
-template <std::size_t N>
-Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
-                                          const Tensor<N>& V, const std::optional<Mask<3>>& mask) {
-  Attention<N> attention;
-  const Functions none;
-  DocumentRun run(bench, none);
-  begin_attention(run, Q, K);
-  run.set(has_heads<N> ? "V_heads" : "V", formula::view_of(axes_of<N>("key", "d_v"), attn::view_of(V)));
-  run.set_mask(mask);
-  run.tell_part("parts/scores.md", names_of<N>());
-  run.tell_part("parts/mixture.md", names_of<N>());
-
-  attention.scores = run.take<N>("scores");
-  attention.scaled = run.take<N>("scaled");
-  if (mask) attention.masked = run.take<N>("masked");
-  attention.weights = run.take<N>("weights");
-  if (run.sheet().definition_of("dropped") != nullptr) {
-    attention.dropout_mask = xt::cast<std::int64_t>(run.copy_of<double, N>("dropout_mask"));
-    attention.dropped = run.take<N>("dropped");
+void set_views(DocumentRun& run, const std::string& prefix, const Views& views,
+               const std::map<std::string, formula::Axes>& axes) {
+  for (const auto& [name, of_name] : axes) {
+    const auto found = views.find(prefix + name);
+    if (found == views.end()) {
+      run.set(prefix + name, 0.0);
+      continue;
+    }
+    auto view = found->second;
+    view.axes = of_name;
+    run.set(prefix + name, std::move(view));
   }
-  attention.output = run.take<N>(has_heads<N> ? "heads" : "output");
-  return attention;
 }
 
-#define INSTANTIATE(N)                                                                                    \
-  template std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench&, const Tensor<N>&, const Tensor<N>&); \
-  template Attention<N> scaled_dot_product_attention(Workbench&, const Tensor<N>&, const Tensor<N>&,      \
-                                                     const Tensor<N>&, const std::optional<Mask<3>>&);
-INSTANTIATE(3)
-INSTANTIATE(4)
-#undef INSTANTIATE
+void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key) {
+  const bool is_one = X_query.id == X_key.id;
+  set_view(run, X_query.id, {"batch", is_one ? "token" : "query", "d_model"}, X_query.tensor);
+  if (!is_one) set_view(run, X_key.id, {"batch", "key", "d_model"}, X_key.tensor);
+  run.axis("query", X_query.tensor.shape(1));
+  run.axis("key", X_key.tensor.shape(1));
+}
+
+template void add_fused_kernel<3>(Functions&);
+template void add_fused_kernel<4>(Functions&);
+
+void tell_attention(DocumentRun& run, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
+                    const std::optional<Mask<3>>& mask) {
+  run.set("many_heads", 0.0);
+  set_view(run, "Q", {"batch", "query", "d_k"}, Q);
+  set_view(run, "K", {"batch", "key", "d_k"}, K);
+  set_view(run, "V", {"batch", "key", "d_v"}, V);
+  run.set_mask(mask);
+  run.tell_part("parts/scores.md");
+  run.tell_part("parts/mixture.md");
+}
 
 namespace {
 

@@ -1,46 +1,42 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "lessons/workbench/workbench.hpp"
+#include "lessons/documents/part_run.hpp"
 
 namespace lessons {
 
-/// What scaled dot-product attention goes through. The axes are [batch×query×key] for a single attention and
-/// [batch×head×query×key] for several heads.
-template <std::size_t N>
-struct Attention {
-  Tensor<N> scores;                         ///< Q Kᵀ
-  Tensor<N> scaled;                         ///< scores / (√d_k · temperature)
-  std::optional<Tensor<N>> masked;          ///< −∞ where the mask is false; only with a mask
-  Tensor<N> weights;                        ///< softmax over the keys
-  std::optional<Integers<N>> dropout_mask;  ///< 1 for a weight that is kept; only with dropout
-  std::optional<Tensor<N>> dropped;         ///< weights after dropout; only with dropout
-  Tensor<N> output;                         ///< weights V, [batch…×query×d_v]
-
-  /// What the values are mixed with.
-  const Tensor<N>& used_weights() const { return dropped ? *dropped : weights; }
-};
-
-/// Scaled dot-product attention (Vaswani et al. 2017, equation 1) step by step: `scores`, `scaled`, `masked`
-/// with a mask, `weights`, `dropout_mask` and `dropped` with dropout, and the result, which is `output` for a
-/// single attention and `heads` for several heads. Q [batch…×query×d_k], K [batch…×key×d_k], V
-/// [batch…×key×d_v] with as many heads as Q, mask [batch×query×key], true = may be seen. Ranks 3 and 4.
-template <std::size_t N>
-Attention<N> scaled_dot_product_attention(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K,
-                                          const Tensor<N>& V, const std::optional<Mask<3>>& mask);
+/// Scaled dot-product attention (Vaswani et al. 2017, equation 1), the parts scores.md and mixture.md: from Q
+/// [batch×query×d_k], K [batch×key×d_k] and V [batch×key×d_v] to the step `output`. mask [batch×query×key],
+/// true = may be seen. All of them live as long as the run.
+void tell_attention(DocumentRun& run, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
+                    const std::optional<Mask<3>>& mask);
 
 /// √d_k · temperature, by which scores are divided.
 double divisor_of(std::size_t d_k, double temperature);
 
-/// `scores` and `scaled`, the two steps with which attention begins.
+/// The action `equals-fused-kernel`: the claim that the fastest kernel that fits gives the same heads, or the
+/// same output; about attention without dropout.
 template <std::size_t N>
-std::pair<Tensor<N>, Tensor<N>> scaled_scores(Workbench& bench, const Tensor<N>& Q, const Tensor<N>& K);
+void add_fused_kernel(Functions& functions);
 
-/// Lessons that are documents: lookup.md, scoring.md, scaling.md, sdpa.md, masking.md.
+/// Tensors of the caller's that formulas of parts may speak of; he keeps them alive.
+template <std::size_t N>
+void set_view(DocumentRun& run, const std::string& name, formula::Axes axes, const Tensor<N>& tensor) {
+  run.set(name, formula::view_of(std::move(axes), attn::view_of(tensor)));
+}
+
+/// Those of `views` under these names, with these axes; one that is not there is 0.
+void set_views(DocumentRun& run, const std::string& prefix, const Views& views,
+               const std::map<std::string, formula::Axes>& axes);
+
+/// Two texts, or one that stands on both sides; the caller keeps them alive.
+void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key);
+
+/// Lessons that are documents: lookup.md, scoring.md, scaling.md, sdpa.md, masking.md, ….
 const Lesson& lookup_lesson();
 const Lesson& scoring_lesson();
 const Lesson& scaling_lesson();
@@ -49,5 +45,6 @@ const Lesson& ring_lesson();
 const Lesson& training_lesson();
 const Lesson& sdpa_lesson();
 const Lesson& masking_lesson();
+const Lesson& cross_attention_lesson();
 
 }  // namespace lessons

@@ -8,15 +8,12 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "attn/ops/matmul.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -24,33 +21,22 @@
 
 namespace lessons {
 
-Tensor<3> LinearMap::operator()(const Tensor<3>& X) const {
-  return b ? attn::linear(X, W, *b) : attn::linear(X, W);
-}
-
-Projections project(Workbench& bench, const Named& X_query, const Named& X_key,
-                    const ProjectionWeights& weights) {
-  Functions functions;
-  add_fused_layouts(functions);
-  DocumentRun run(bench, functions);
+void tell_single_head(DocumentRun& run, const Named& X_query, const Named& X_key, const Views& weights,
+                      const std::optional<Mask<3>>& mask) {
+  run.set("many_heads", 0.0);
   set_tokens(run, X_query, X_key);
-  set_view(run, "W_Q", {"d_model", "d_k"}, weights.W_Q);
-  set_view(run, "W_K", {"d_model", "d_k"}, weights.W_K);
-  set_view(run, "W_V", {"d_model", "d_v"}, weights.W_V);
-  set_bias(run, "b_Q", "d_k", weights.b_Q);
-  set_bias(run, "b_K", "d_k", weights.b_K);
-  set_bias(run, "b_V", "d_v", weights.b_V);
-  run.tell_part("parts/strongest_key.md");
+  set_views(run, "", weights,
+            {{"W_Q", {"d_model", "d_k"}},
+             {"W_K", {"d_model", "d_k"}},
+             {"W_V", {"d_model", "d_v"}},
+             {"b_Q", {"d_k"}},
+             {"b_K", {"d_k"}},
+             {"b_V", {"d_v"}}});
+  run.set_mask(mask);
   run.tell_part("parts/projections.md", {"X_query = " + X_query.id, "X_key = " + X_key.id, "head·d_k = d_k",
                                          "kv_head·d_k = d_k", "kv_head·d_v = d_v"});
-  auto Q = run.take<3>("Q"), K = run.take<3>("K"), V = run.take<3>("V");
-  return {std::move(Q), std::move(K), std::move(V)};
-}
-
-Attention<3> single_head_attention(Workbench& bench, const Named& X_query, const Named& X_key,
-                                   const ProjectionWeights& weights, const std::optional<Mask<3>>& mask) {
-  const auto [Q, K, V] = project(bench, X_query, X_key, weights);
-  return scaled_dot_product_attention(bench, Q, K, V, mask);
+  run.tell_part("parts/scores.md");
+  run.tell_part("parts/mixture.md");
 }
 
 namespace {

@@ -5,6 +5,8 @@
 /// appendix A; Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation",
 /// section 3.
 
+#include "lessons/seq2seq.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,16 +18,10 @@
 
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/slice.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
+#include "lessons/documents/part_run.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/seq2seq/by_length.hpp"
-#include "lessons/seq2seq/decoder.hpp"
-#include "lessons/seq2seq/greedy.hpp"
-#include "lessons/seq2seq/notices.hpp"
-#include "lessons/seq2seq/taught.hpp"
-#include "lessons/seq2seq/trained.hpp"
 
 namespace lessons {
 
@@ -111,14 +107,6 @@ attn::Array<T, 2> columns_of_words(const WordsToWrite& words) {
   for (std::size_t b = 0; b < words.size(); ++b)
     for (std::size_t t = 0; t < words[b].size(); ++t) numbers(b, t) = static_cast<T>(words[b][t]);
   return numbers;
-}
-
-template <class Elements>
-formula::View owned_view(Elements elements, formula::Axes axes = {}) {
-  const auto kept = std::make_shared<Elements>(std::move(elements));
-  auto view = formula::view_of(std::move(axes), attn::view_of(*kept));
-  view.owner = kept;
-  return view;
 }
 
 }  // namespace
@@ -350,9 +338,8 @@ void run_seq2seq(Workbench& bench) {
                         [&](DocumentRun& run) {
                           auto words = texts.writes.tokens.front();
                           if (words.back() == attn::end_token) words.pop_back();
-                          show_gold(run.bench(),
-                                    attn::stack_heads(std::vector{run.copy_of<double, 3>("decoder/weights")}),
-                                    words, !has_target);
+                          show_gold(run.bench(), run.copy_of<double, 3>("decoder/weights"), words,
+                                    !has_target);
                         }},
                        {"read", [&](DocumentRun& run) { label_target(run, texts.writes); }},
                        {"by-length", [](DocumentRun& run) { show_by_length(run.bench()); }}};

@@ -9,14 +9,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <stdexcept>
-#include <utility>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa/attention_parts.hpp"
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
@@ -77,57 +77,28 @@ void explain_stack(Workbench& bench) {
                   look(one[0], now), 100.0 * share_right("induction-one-layer")));
 }
 
-void set_norm(DocumentRun& run, const std::string& name, const attn::LayerNormWeights& weights) {
-  set_view(run, name + "/gain", {"d_model"}, weights.gain);
-  set_view(run, name + "/bias", {"d_model"}, weights.bias);
-}
-
-void set_weights(DocumentRun& run, const TransformerBlockWeights& weights) {
-  set_multihead_weights(run, "attention/", weights.attention);
-  if (weights.cross) set_multihead_weights(run, "cross/", *weights.cross);
-  const auto& network = weights.feed_forward;
-  set_view(run, "W_1", {"d_model", "d_ff"}, network.W_1);
-  set_view(run, "b_1", {"d_ff"}, network.b_1);
-  set_view(run, "W_2", {"d_ff", "d_model"}, network.W_2);
-  set_view(run, "b_2", {"d_model"}, network.b_2);
-  set_norm(run, "norm_1", weights.norm_1);
-  if (weights.norm_cross) set_norm(run, "norm_cross", *weights.norm_cross);
-  set_norm(run, "norm_2", weights.norm_2);
-}
-
 }  // namespace
 
-TransformerBlock apply_block(Workbench& bench, const Named& X, const TransformerBlockWeights& weights,
-                             const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
-  if (memory.has_value() != (weights.cross && weights.norm_cross))
-    throw std::invalid_argument("[apply_block] a memory and the weights of cross-attention need each other");
-  Functions functions;
-  add_fused_layouts(functions);
-  DocumentRun run(bench, functions);
-  set_view(run, "X", {"batch", "token", "d_model"}, X.tensor);
-  for (const auto* const axis : {"query", "key"}) run.axis(axis, X.tensor.shape(1));
+void tell_block(DocumentRun& run, const Tensor<3>& X, const Views& weights, const Heads& heads,
+                const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
+  set_view(run, "X", {"batch", "token", "d_model"}, X);
+  for (const auto* const axis : {"query", "key"}) run.axis(axis, X.shape(1));
+  run.set("decoder", memory.has_value());
+  set_multihead_weights(run, "attention/", weights, heads);
+  std::map<std::string, formula::Axes> axes = {
+      {"W_1", {"d_model", "d_ff"}}, {"b_1", {"d_ff"}}, {"W_2", {"d_ff", "d_model"}}, {"b_2", {"d_model"}}};
+  std::vector<std::string> norms = {"norm_1/", "norm_2/"};
   if (memory) {
     set_view(run, "memory", {"batch", "source", "d_model"}, *memory);
     run.axis("cross/key", memory->shape(1));
+    set_multihead_weights(run, "cross/", weights, heads);
+    norms.emplace_back("norm_cross/");
   }
-  run.set("decoder", memory.has_value());
-  set_weights(run, weights);
+  for (const auto& norm : norms)
+    for (const auto* const name : {"gain", "bias"}) axes[norm + name] = {"d_model"};
+  set_views(run, "", weights, axes);
   run.set_mask(mask, "attention/");
   run.tell_part("parts/block.md");
-  if (!bench.is_mute()) {
-    run.tell_part("parts/block_claims.md");
-    bench.trace.within("forward", [&] { run.tell_code({"output"}); });
-  }
-  const bool is_pre = bench.options.norm_order == "pre";
-  TransformerBlock block;
-  block.output = run.take<3>("output");
-  block.around_feed_forward = {run.take<3>("residual_2"), is_pre ? run.take<3>("norm_2") : block.output};
-  block.around_attention = {run.take<3>("residual_1"), run.take<3>("norm_1")};
-  block.attended = is_pre ? block.around_attention.residual : block.around_attention.norm;
-  if (memory) block.cross = take_multihead_attention(run, "cross/");
-  block.feed_forward = {run.take<3>("ffn/hidden"), run.take<3>("ffn/output")};
-  block.attention = take_multihead_attention(run, "attention/");
-  return block;
 }
 
 namespace {

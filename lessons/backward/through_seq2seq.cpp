@@ -10,8 +10,7 @@
 #include "lessons/backward/lesson.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/seq2seq/taught.hpp"
-#include "lessons/seq2seq/trained.hpp"
+#include "lessons/seq2seq.hpp"
 
 namespace lessons {
 

@@ -46,9 +46,13 @@ void DocumentRun::tell() {
   tell(*bench().plan.lesson->document);
 }
 
-void DocumentRun::tell(const document::Document& document) {
+void DocumentRun::read_front(const document::Document& document) {
   meanings_.read_axes(document);
   meanings_.read_front(document, {});
+}
+
+void DocumentRun::tell(const document::Document& document) {
+  read_front(document);
   for (const auto& name : document::cut_at_commas(document.front("code")))
     results_.push_back(meanings_.step_named(meanings_.with_values(name, {})));
   steps_.tell_definitions();

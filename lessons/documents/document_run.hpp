@@ -48,6 +48,9 @@ class DocumentRun {
   /// That of the lesson which runs.
   void tell();
 
+  /// What the front matter of the lesson says, for who tells parts of it alone.
+  void read_front(const document::Document& document);
+
   /// The steps of a part that several lessons use, in a lesson that says the rest itself: `renamed` is
   /// what `{use …}` would say, `Q = Q_heads`.
   void tell_part(const std::string& file, const std::vector<std::string>& renamed = {});

@@ -9,6 +9,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
+#include "lessons/documents/part_run.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/workbench/claims.hpp"
 
@@ -30,11 +31,11 @@ template void require_fitting(const std::string&, const Tensor<2>&, const Tensor
 template void require_fitting(const std::string&, const Tensor<4>&, const Tensor<4>&, const Tensor<4>&);
 
 Tensor<2> output_under(const VariantBench& on, const Mask<2>& mask) {
-  auto mute = on.bench.mute();
-  return attn::sample(scaled_dot_product_attention<3>(mute, attn::as_batch(on.Q), attn::as_batch(on.K),
-                                                      attn::as_batch(on.V), attn::repeat_mask(mask, 1))
-                          .output,
-                      0);
+  const auto Q = attn::as_batch(on.Q), K = attn::as_batch(on.K), V = attn::as_batch(on.V);
+  const std::optional<Mask<3>> visible = attn::repeat_mask(mask, 1);
+  PartRun run(on.bench);
+  tell_attention(run, Q, K, V, visible);
+  return attn::sample(run.take<3>("output"), 0);
 }
 
 void claim_equals_masked(VariantBench& on, const std::string& id, const std::string& claim,

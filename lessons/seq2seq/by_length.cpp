@@ -1,5 +1,3 @@
-#include "lessons/seq2seq/by_length.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "attn/error.hpp"
 #include "corpora/grammar_pairs.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/seq2seq.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/model.hpp"

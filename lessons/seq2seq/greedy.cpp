@@ -1,51 +1,82 @@
-#include "lessons/seq2seq/greedy.hpp"
-
 #include <algorithm>
+#include <utility>
 
+#include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
-#include "attn/ops/slice.hpp"
+#include "lessons/documents/part_run.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/seq2seq/decoder.hpp"
-#include "lessons/seq2seq/taught.hpp"
-#include "lessons/seq2seq/trained.hpp"
+#include "lessons/seq2seq.hpp"
 #include "lessons/trained/translation.hpp"
 
 namespace lessons {
 
 namespace {
 
-template <std::size_t N>
-std::optional<Tensor<N>> find(const DocumentRun& run, const std::string& id) {
-  if (run.sheet().find(id) == nullptr) return std::nullopt;
-  return run.copy_of<double, N>(id);
-}
-
-DecoderWeights decoder_weights(const DocumentRun& run) {
-  DecoderWeights weights;
-  weights.lstm = {run.copy_of<double, 2>("decoder/W_ih"), run.copy_of<double, 2>("decoder/W_hh"),
-                  run.copy_of<double, 1>("decoder/b_ih"), run.copy_of<double, 1>("decoder/b_hh")};
-  auto& attention = weights.attention;
-  attention.W_q = find<2>(run, "attention/W_q");
-  attention.W_k = find<2>(run, "attention/W_k");
-  attention.W_a = find<2>(run, "attention/W_a");
-  attention.v_a = find<1>(run, "attention/v_a");
-  attention.b_q = find<1>(run, "attention/b_q");
-  attention.b_k = find<1>(run, "attention/b_k");
-  attention.b_a = find<1>(run, "attention/b_a");
-  if (auto W_Q = find<2>(run, "attention/W_Q")) {
-    attention.multihead = {std::move(*W_Q), run.copy_of<double, 2>("attention/W_K"),
-                           run.copy_of<double, 2>("attention/W_V"), run.copy_of<double, 2>("attention/W_O")};
-    attention.multihead->b_Q = find<1>(run, "attention/b_Q");
-    attention.multihead->b_K = find<1>(run, "attention/b_K");
-    attention.multihead->b_V = find<1>(run, "attention/b_V");
-    attention.multihead->b_O = find<1>(run, "attention/b_O");
+/// The part decoder.md with the inputs of a run, one step at a time.
+class Decoder {
+ public:
+  explicit Decoder(const DocumentRun& run)
+      : h_(run.sheet().tensor("decoder/s_0")), c_(run.sheet().tensor("decoder/c_0")), part_(run.bench()) {
+    const auto& bench = run.bench();
+    const auto& lesson = *bench.plan.lesson;
+    part_.set("heads_here", static_cast<double>(bench.heads()));
+    for (const auto& input : lesson.inputs(bench.options)) {
+      const auto* found = run.sheet().find(input.id);
+      found != nullptr ? part_.set(input.id, *found) : part_.set(input.id, 0.0);
+    }
+    part_.read_front(*lesson.document);
+    part_.set("page/states", run.sheet().tensor("page/states"));
   }
-  weights.W_c = find<2>(run, "attention/W_c");
-  weights.b_c = find<1>(run, "attention/b_c");
-  weights.W = run.copy_of<double, 2>("output/W");
-  weights.b = find<1>(run, "output/b");
-  return weights;
-}
+
+  /// Reads y [batch×1×d_model], the word that was written before.
+  void read(Tensor<3> y) {
+    const auto given = {
+        std::pair("X_target", owned_view(std::move(y), {"batch", "decoder/target", "d_model"})),
+        std::pair("decoder/s_0", h_), std::pair("decoder/c_0", c_)};
+    if (sheet_.definitions().empty()) {
+      for (const auto& [name, view] : given) part_.set(name, view);
+      part_.tell_part("parts/decoder.md",
+                      {"under decoder/", "query = decoder/target", "key = source", "states = page/states",
+                       "output = context", "seen = source < lengths"});
+      sheet_ = part_.sheet();
+    } else {
+      for (const auto& [name, view] : given) sheet_.set(name, view);
+      compute_again();
+    }
+    h_ = only_row("decoder/h");
+    c_ = only_row("decoder/c");
+  }
+
+  /// The one row of the step `name` that sample b has.
+  const double* row_of(const char* name, std::size_t b) const {
+    const auto& step = sheet_.tensor(name);
+    return static_cast<const double*>(step.data) + static_cast<std::ptrdiff_t>(b) * step.strides.front();
+  }
+
+ private:
+  void compute_again() {
+    for (const auto& step : sheet_.definitions()) {
+      const auto* const recurrence = sheet_.recurrence_of(step.name);
+      if (recurrence == nullptr)
+        sheet_.set(step.name, sheet_.rounded_value(step));
+      else if (recurrence->steps.back().name == step.name)
+        sheet_.compute_rows(*recurrence);
+    }
+  }
+
+  /// [batch×hidden]
+  formula::View only_row(const char* name) const {
+    auto view = formula::owned_alone(sheet_.tensor(name));
+    view.axes.erase(view.axes.begin() + 1);
+    view.shape.erase(view.shape.begin() + 1);
+    view.strides.erase(view.strides.begin() + 1);
+    return view;
+  }
+
+  formula::View h_, c_;  ///< the state before the next step
+  PartRun part_;
+  formula::Sheet sheet_;  ///< once the part was told
+};
 
 /// How many words more than the source has a decoder may write.
 std::size_t words_beyond_the_source(const Workbench& bench) {
@@ -55,27 +86,34 @@ std::size_t words_beyond_the_source(const Workbench& bench) {
 }  // namespace
 
 Written write_greedily(DocumentRun& run, const std::vector<std::string>& vocabulary) {
-  auto& bench = run.bench();
-  const auto lengths = bench.plan.source.lengths();
-  auto most_steps = lengths;
-  for (auto& steps : most_steps) steps += words_beyond_the_source(bench);
-  const auto weights = decoder_weights(run);
-  const auto first = [&](const char* id) { return attn::stack_steps({run.copy_of<double, 2>(id)}); };
+  const auto& bench = run.bench();
+  const auto& sources = bench.plan.source;
+  const auto end = vocabulary.size() - 1;
   const auto vectors = vectors_to_read(run, vocabulary);
-  const auto start = vectors_at(vectors, WordsToWrite(lengths.size(), {vocabulary.size() - 1}));
-  auto mute = bench.mute();
-  const auto source =
-      prepare_source(mute, run.copy_of<double, 3>(encoder_states_id(bench)), lengths, weights.attention);
-  const auto greedy = decode_greedily(mute, start, {first("decoder/s_0"), first("decoder/c_0")}, source,
-                                      weights, vectors, most_steps);
-  Written written{.numbers = greedy.words};
-  for (std::size_t b = 0; b < written.numbers.size(); ++b) {
-    auto& words = written.words.tokens.emplace_back();
-    for (const auto number : written.numbers[b]) words.push_back(vocabulary[number]);
-    if (!bench.options.model) continue;
-    for (std::size_t t = 0; t < words.size(); ++t)
-      words[t] = carried_over(words[t], bench.plan.source.tokens[b],
-                              &greedy.steps[t].attention.weights(b, 0, 0, 0), bench.options);
+  Written written{.numbers = WordsToWrite(sources.size()), .words = nothing_read(sources.size())};
+  const auto is_finished = [&](std::size_t b) {
+    const auto& numbers = written.numbers[b];
+    return numbers.size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
+           (!numbers.empty() && numbers.back() == end);
+  };
+  auto y = vectors_at(vectors, WordsToWrite(sources.size(), {end}));
+  Decoder decoder(run);
+  for (bool is_writing = true; is_writing;) {
+    decoder.read(y);
+    y.fill(0.0);
+    is_writing = false;
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+      if (is_finished(b)) continue;
+      const auto word = attn::argmax(decoder.row_of("decoder/probabilities", b), vocabulary.size());
+      written.numbers[b].push_back(word);
+      written.words.tokens[b].push_back(
+          bench.options.model ? carried_over(vocabulary[word], sources.tokens[b],
+                                             decoder.row_of("decoder/weights", b), bench.options)
+                              : vocabulary[word]);
+      if (is_finished(b)) continue;
+      std::copy_n(&vectors(word, 0), y.shape(2), &y(b, 0, 0));
+      is_writing = true;
+    }
   }
   return written;
 }

@@ -2,10 +2,7 @@
 #include <vector>
 
 #include "lessons/lesson.hpp"
-#include "lessons/seq2seq/by_length.hpp"
-#include "lessons/seq2seq/decoder.hpp"
-#include "lessons/seq2seq/taught.hpp"
-#include "lessons/seq2seq/trained.hpp"
+#include "lessons/seq2seq.hpp"
 
 namespace lessons {
 

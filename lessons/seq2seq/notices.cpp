@@ -1,11 +1,10 @@
-#include "lessons/seq2seq/notices.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <cstddef>
 
 #include "corpora/sentence_pair.hpp"
+#include "lessons/seq2seq.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
 

@@ -1,5 +1,3 @@
-#include "lessons/seq2seq/trained.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,7 +7,7 @@
 #include "attn/ops/slice.hpp"
 #include "corpora/alignment_errors.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/seq2seq/other_query.hpp"
+#include "lessons/seq2seq.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/said_of.hpp"
 #include "lessons/trained/translation.hpp"
@@ -126,7 +124,7 @@ void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const
 
 }  // namespace
 
-void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std::string>& writes,
+void show_gold(Workbench& bench, const Tensor<3>& weights, const std::vector<std::string>& writes,
                bool is_greedy) {
   if (!bench.options.model || bench.plan.source.size() != 1) return;
   const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
@@ -137,7 +135,7 @@ void show_gold(Workbench& bench, const Tensor<4>& weights, const std::vector<std
                        fmt::format("\"{}\". The model wrote something else.", corpora::target_text(*pair)));
     return;
   }
-  const auto looks = strongest_looks(attn::sample(attn::head(weights, 0), 0), *pair);
+  const auto looks = strongest_looks(attn::sample(weights, 0), *pair);
   show_other_query(bench, *pair, looks);
   bench.trace.note("links", "The same as a drawing",
                    fmt::format("( ) is a sure link, ? ? a possible one. * is where the decoder looks most.{}",

@@ -13,10 +13,9 @@
 #include "attn/ops/positional.hpp"
 #include "english/word_features.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/blocks.hpp"
 #include "lessons/trained/said_of.hpp"
-#include "lessons/transformer_block.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "lessons/workbench/silence.hpp"
 #include "trace/data_folder.hpp"
 
 namespace lessons {
@@ -99,22 +98,10 @@ Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions)
 
 namespace {
 
-MultiHeadWeights attention_of(const attn::Model& model, const std::string& layer) {
-  const auto weight = [&](const char* id) { return model.matrix(layer + "attention/" + id); };
-  return {.W_Q = weight("W_Q"), .W_K = weight("W_K"), .W_V = weight("W_V"), .W_O = weight("W_O")};
-}
-
-TransformerBlock first_layer(Workbench& mute, const attn::Model& model,
-                             const std::vector<std::string>& tokens) {
-  const auto matrix = [&](const char* id) { return model.matrix(std::string("layer=1/") + id); };
-  const auto vector = [&](const char* id) { return model.vector(std::string("layer=1/") + id); };
-  TransformerBlockWeights weights = {
-      .attention = attention_of(model, "layer=1/"),
-      .feed_forward = {matrix("W_1"), vector("b_1"), matrix("W_2"), vector("b_2")},
-      .norm_1 = {vector("norm_1/gain"), vector("norm_1/bias")},
-      .norm_2 = {vector("norm_2/gain"), vector("norm_2/bias")}};
-  weights.attention.angles = angles_of_first_layer(model, tokens.size());
-  return apply_block(mute, {"X", embedded(model, tokens)}, weights, std::nullopt);
+Block first_layer(const attn::Model& model, const std::vector<std::string>& tokens) {
+  auto weights = weights_of(model, "layer=1/");
+  weights.emplace("attention/angles", owned_view(angles_of_first_layer(model, tokens.size())));
+  return apply_block(embedded(model, tokens), weights, number_said_of(model, "layer=1/heads"));
 }
 
 /// What `of` makes of each text, [1×token×d_model], in one tensor.
@@ -134,14 +121,9 @@ Tensor<3> of_each_text(const ModelInputs& inputs, Of of) {
 }  // namespace
 
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens) {
-  const auto heads = number_said_of(model, "heads");
-  const Silence silence(transformer_block_lesson(), heads);
-  auto mute = silence.mute();
-  auto first = first_layer(mute, model, tokens);
-  const Named X = {"X", std::move(first.output)};
-  auto second =
-      multihead_attention(mute, X, X, attention_of(model, "layer=2/"), {heads, heads}, std::nullopt);
-  return {std::move(first.attention.attention.weights), X.tensor, std::move(second.attention.weights)};
+  auto first = first_layer(model, tokens);
+  auto second = attend(first.output, weights_of(model, "layer=2/attention/"), number_said_of(model, "heads"));
+  return {std::move(first.weights), std::move(first.output), std::move(second.weights)};
 }
 
 Tensor<3> words_as_vectors(const ModelInputs& inputs) {
@@ -149,10 +131,7 @@ Tensor<3> words_as_vectors(const ModelInputs& inputs) {
 }
 
 Tensor<3> input_of_second_layer(const ModelInputs& inputs) {
-  const Silence silence(transformer_block_lesson(), inputs.number("heads"));
-  auto mute = silence.mute();
-  return of_each_text(inputs,
-                      [&](const auto& tokens) { return first_layer(mute, inputs.model(), tokens).output; });
+  return of_each_text(inputs, [&](const auto& tokens) { return first_layer(inputs.model(), tokens).output; });
 }
 
 void give_about(ModelInputs& inputs) {

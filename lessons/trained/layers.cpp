@@ -11,13 +11,11 @@
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/positional.hpp"
-#include "lessons/cross_attention/transformer.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead.hpp"
 #include "lessons/trained/about.hpp"
+#include "lessons/trained/blocks.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/said_of.hpp"
-#include "lessons/workbench/silence.hpp"
 
 namespace lessons {
 
@@ -57,26 +55,23 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   if (layers > 1 && (said_of(*model, "norm") != "none" || inputs.number("d_ff") > 0))
     throw attn::Error(fmt::format("the model {} has more than attention between its layers", of.model));
   const auto visible = is_causal ? attn::repeat_mask(attn::causal_mask(n, n), 1) : Mask<3>({1, n, n}, true);
-  const Silence silence(patterns_lesson(), heads);
-  auto mute = silence.mute();
-  Named x = {"X", inputs.encoded_words(tokens)};
+  auto X = inputs.encoded_words(tokens);
   std::vector<LayerOfModel> all;
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    const auto weight = [&](const char* id) {
-      return inputs.matrix(fmt::format("layer={}/attention/{}", layer + 1, id));
-    };
-    MultiHeadWeights weights = {weight("W_Q"), weight("W_K"), weight("W_V"), weight("W_O")};
-    if (is_rotary)
-      weights.angles = attn::position_angles(n, attn::position_frequencies(weights.W_Q.shape(1) / heads));
-    auto attention = multihead_attention(mute, x, x, weights, {heads, heads}, visible);
-    x.tensor += attention.output;
+    auto weights = weights_of(*model, fmt::format("layer={}/attention/", layer + 1));
+    if (is_rotary) {
+      const auto frequencies = attn::position_frequencies(weights.at("W_Q").shape.at(1) / heads);
+      weights.emplace("angles", owned_view(attn::position_angles(n, frequencies)));
+    }
+    auto attention = attend(X, weights, heads, visible);
+    X += attention.output;
     const auto& words = tokens.tokens.front();
     all.push_back({.model = of.model,
                    .part = of.name,
                    .name = layers > 1 ? fmt::format("{} {}", of.name, layer + 1) : of.name,
                    .queries = words,
                    .keys = words,
-                   .weights = std::move(attention.attention.weights),
+                   .weights = std::move(attention.weights),
                    .visible = visible});
   }
   return all;
@@ -112,29 +107,27 @@ std::vector<LayerOfModel> read_translator() {
   const auto read = before_each(pair->target);
   const auto& reads = read.tokens.front();
   const auto n = words.size(), m = reads.size(), layers = inputs.number("layers");
-  const Silence silence(patterns_lesson(), inputs.number("heads"));
-  auto mute = silence.mute();
-  const auto encoder = encoder_blocks(mute, inputs, inputs.source());
-  const auto decoder = decoder_blocks(mute, inputs, read, encoder.back().output, layers);
+  const auto encoder = encoder_blocks(inputs, inputs.source());
+  const auto decoder = decoder_blocks(inputs, read, encoder.back().output, layers);
   std::vector<LayerOfModel> all;
   const auto add = [&](const char* part, std::size_t layer, const std::vector<std::string>& queries,
-                       const std::vector<std::string>& keys, const MultiHeadAttention& attention,
+                       const std::vector<std::string>& keys, const Tensor<4>& weights,
                        const Mask<3>& visible) {
     all.push_back({.model = translator,
                    .part = part,
                    .name = fmt::format("{} {}", part, layer + 1),
                    .queries = queries,
                    .keys = keys,
-                   .weights = attention.attention.weights,
+                   .weights = weights,
                    .visible = visible});
   };
   for (std::size_t layer = 0; layer < layers; ++layer)
-    add("encoder", layer, words, words, encoder[layer].attention, Mask<3>({1, n, n}, true));
+    add("encoder", layer, words, words, encoder[layer].weights, Mask<3>({1, n, n}, true));
   for (std::size_t layer = 0; layer < layers; ++layer)
-    add("decoder", layer, reads, reads, decoder[layer].attention,
+    add("decoder", layer, reads, reads, decoder[layer].weights,
         attn::repeat_mask(attn::causal_mask(m, m), 1));
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    add("cross", layer, pair->target, words, decoder[layer].cross.value(), Mask<3>({1, m, n}, true));
+    add("cross", layer, pair->target, words, decoder[layer].cross_weights.value(), Mask<3>({1, m, n}, true));
     all.back().links = gold_links(*pair);
   }
   return all;

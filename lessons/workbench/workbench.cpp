@@ -61,16 +61,15 @@ Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_tra
   mute_options_.dropout = dropout;
 }
 
+Workbench::Workbench(const Plan& the_plan)
+    : Workbench(the_plan, std::make_unique<attn::Trace>(attn::TraceOptions{}), 0.0) {}
+
 Workbench Workbench::mute() const {
   return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()), 0.0);
 }
 
 Workbench Workbench::mute_training(double dropout) const {
   return Workbench(plan, std::make_unique<attn::Trace>(trace.mute(attn::Dtype::float64)), dropout);
-}
-
-Workbench Workbench::mute(attn::Watch watch) const {
-  return Workbench(plan, std::make_unique<attn::Trace>(attn::TraceOptions{.watch = std::move(watch)}), 0.0);
 }
 
 void Workbench::idea(const std::string& text, const std::string& formula) const {

@@ -42,15 +42,15 @@ class Workbench {
 
  public:
   Workbench(const Plan& plan, attn::Trace& trace);
+
+  /// Of which nobody hears, in float64.
+  explicit Workbench(const Plan& plan);
+
   Workbench(Workbench&&) = delete;
 
   /// A workbench for computing something again to make a claim: its trace is mute, and nothing is dropped
   /// out.
   Workbench mute() const;
-
-  /// The same in float64 whatever the run's dtype, watched: `watch` may put other tensors in the place of
-  /// steps.
-  Workbench mute(attn::Watch watch) const;
 
   /// A workbench for training on the side: its trace is mute, all its numbers stay in float64, and attention
   /// drops each weight out with this probability.
@@ -98,7 +98,6 @@ class Workbench {
   /// Names the entries of these axes after the tokens.
   void label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens);
 
-  
   /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
   /// for each distinct token (under --draws stream memory before sentence, source before target); padding is
   /// a row of zeros.
@@ -139,13 +138,6 @@ class Workbench {
 
   /// An index that the input `id` has. Throws attn::Error where it is none of `count`.
   std::size_t checked_index(const std::string& id, std::int64_t index, std::size_t count) const;
-
-  /// The input `about.id` where it is given.
-  template <std::size_t N>
-  std::optional<Tensor<N>> input_if_given(attn::About about) {
-    if (!has_given(about.id)) return std::nullopt;
-    return input<N>(std::move(about));
-  }
 
   /// The input `mask` [batch×query×key]: a query sees a key where `--causal`, `--window`, the padding of the
   /// keys and the mask of `--input` all let it; nothing where every query may see every key.

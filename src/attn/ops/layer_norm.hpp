@@ -4,11 +4,6 @@
 
 namespace attn {
 
-/// What layer normalisation learns: gain and bias [d].
-struct LayerNormWeights {
-  Tensor<1> gain, bias;
-};
-
 /// Layer normalisation along the last axis (Ba et al. 2016): (x − mean) / √(variance + 1e-5) · gain + bias,
 /// with the biased variance. x is [batch×n×d], gain and bias are [d].
 /// Throws std::invalid_argument, with both shapes, where they do not match.

@@ -49,47 +49,10 @@ Tensor<3> head(const Tensor<4>& x, std::size_t index) {
   return xt::view(x, xt::all(), index);
 }
 
-Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_t times) {
-  const auto [rows, columns] = x.shape();
-  const Tensor<3> blocks = xt::reshape_view(x, {rows, columns / width, width});
-  const Tensor<3> repeated = xt::repeat(blocks, times, 1);
-  return xt::reshape_view(repeated, {rows, columns * times});
-}
-
-namespace {
-
-/// Throws unless there is a step and all have one shape.
-void require_equal_shapes(const std::vector<Tensor<2>>& steps) {
-  if (steps.empty()) throw std::invalid_argument("[stack_steps] there are no steps");
-  for (const auto& step : steps)
-    if (step.shape() != steps[0].shape())
-      throw shape_mismatch("stack_steps", "step 0", steps[0], "another", step, "the shapes must be equal");
-}
-
-}  // namespace
-
-Tensor<2> step_of(const Tensor<3>& x, std::size_t t) {
-  const std::size_t n = x.shape(1);
-  if (t >= n)
-    throw std::invalid_argument("[step_of] there is no step " + std::to_string(t) + " among " +
-                                std::to_string(n));
-  return xt::view(x, xt::all(), t);
-}
-
-Tensor<3> steps_of(const Tensor<3>& x, std::size_t begin, std::size_t end) {
-  const std::size_t n = x.shape(1);
-  if (begin > end || end > n)
-    throw std::invalid_argument("[steps_of] there are no steps " + std::to_string(begin) + " to " +
-                                std::to_string(end) + " among " + std::to_string(n));
-  return xt::view(x, xt::all(), xt::range(begin, end));
-}
-
-Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps) {
-  require_equal_shapes(steps);
-  const auto [batch, d] = steps[0].shape();
-  auto sequence = Tensor<3>::from_shape({batch, steps.size(), d});
-  for (std::size_t t = 0; t < steps.size(); ++t) xt::view(sequence, xt::all(), t) = steps[t];
-  return sequence;
+Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom) {
+  if (top.shape(1) != bottom.shape(1))
+    throw shape_mismatch("stack_rows", "top", top, "bottom", bottom, "the numbers of columns must match");
+  return xt::concatenate(xt::xtuple(top, bottom));
 }
 
 template <std::size_t N>
@@ -116,19 +79,6 @@ Tensor<3> merge_heads(const Tensor<4>& heads) {
   const auto [batch, head_count, n, d] = heads.shape();
   const Tensor<4> side_by_side = xt::transpose(heads, {0, 2, 1, 3});
   return xt::reshape_view(side_by_side, {batch, n, head_count * d});
-}
-
-Tensor<4> stack_heads(const std::vector<Tensor<3>>& heads) {
-  if (heads.empty()) throw std::invalid_argument("[stack_heads] there are no heads");
-  const auto [batch, n, d] = heads[0].shape();
-  Tensor<4> stacked({batch, heads.size(), n, d});
-  for (std::size_t h = 0; h < heads.size(); ++h) {
-    if (heads[h].shape() != heads[0].shape())
-      throw shape_mismatch("stack_heads", "head 0", heads[0], "another", heads[h],
-                           "the shapes must be equal");
-    xt::view(stacked, xt::all(), h) = heads[h];
-  }
-  return stacked;
 }
 
 Tensor<4> repeat_heads(const Tensor<4>& kv_heads, std::size_t heads) {

@@ -29,22 +29,11 @@ Tensor<3> as_batch(const Tensor<2>& x);
 /// One head of [batch×head×n×d]: [batch×n×d].
 Tensor<3> head(const Tensor<4>& x, std::size_t index);
 
-/// Each block of `width` columns of a matrix [m×blocks·width] `times` times in a row: [m×blocks·times·width].
-Tensor<2> repeat_column_blocks(const Tensor<2>& x, std::size_t width, std::size_t times);
+/// Two matrices on top of each other: [a×n], [b×n] → [(a+b)×n]. Throws std::invalid_argument, with both
+/// shapes, where they do not match.
+Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom);
 
-/// Sequences [batch×n×d] taken apart into their steps [batch×d] and put together again, as recurrence needs
-/// it. All throw std::invalid_argument, with both shapes, where those do not match.
-
-/// Step t of a sequence: [batch×n×d] → [batch×d].
-Tensor<2> step_of(const Tensor<3>& x, std::size_t t);
-
-/// Steps begin, …, end − 1 of a sequence: [batch×n×d] → [batch×(end−begin)×d].
-Tensor<3> steps_of(const Tensor<3>& x, std::size_t begin, std::size_t end);
-
-/// Steps side by side, the inverse: n times [batch×d] → [batch×n×d].
-Tensor<3> stack_steps(const std::vector<Tensor<2>>& steps);
-
-/// [a; b] along the last axis: [batch…×a], [batch…×b] → [batch…×(a+b)]; ranks 2 and 3.
+/// [a; b] along the last axis: [batch…×a], [batch…×b] → [batch…×(a+b)]; ranks 2 and 3. Throws the same.
 template <std::size_t N>
 Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3>;
 
@@ -54,10 +43,6 @@ Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads);
 
 /// The inverse: [batch×head×n×d] → [batch×n×head×d] → [batch×n×head·d].
 Tensor<3> merge_heads(const Tensor<4>& heads);
-
-/// Heads [batch×n×d] on an axis of their own: [batch×head×n×d]. `head` (slice.hpp) takes them out again.
-/// Throws std::invalid_argument where there is no head and where their shapes differ.
-Tensor<4> stack_heads(const std::vector<Tensor<3>>& heads);
 
 /// Grouped-query attention (Ainslie et al. 2023): query head i reads key/value head ⌊i·h_kv/h⌋.
 /// [batch×kv_head×n×d] → [batch×head×n×d].

@@ -16,9 +16,8 @@
 #include "attn/ops/softmax.hpp"
 #include "formula/parse.hpp"
 #include "formula/sheet.hpp"
-#include "lessons/backward/attention.hpp"
 #include "lessons/backward/moved.hpp"
-#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/lessons/parts.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
@@ -65,7 +64,7 @@ struct Inputs {
 struct Case {
   Inputs in;
   Tensor<3> d_output;
-  lessons::Attention<3> attention;
+  Attention<3> attention;
   double temperature = 1.0;
 
   AttentionGradients gradients() const { return gradients_at(temperature); }
@@ -119,7 +118,7 @@ Case case_of(const Inputs& in, double temperature) {
   Page page("backward", at_temperature(temperature));
   const auto shape = in.Q.shape();
   return {in, random_tensor<3>({shape[0], shape[1], in.V.shape(2)}, 4),
-          lessons::scaled_dot_product_attention(page.mute, in.Q, in.K, in.V, in.mask), temperature};
+          attend(page, in.Q, in.K, in.V, in.mask), temperature};
 }
 
 /// Two samples with n queries and n + 1 keys, d_k = 3 and d_v = 5.

@@ -5,8 +5,9 @@
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
-#include "lessons/multihead.hpp"
-#include "tests/unit/lessons/page.hpp"
+#include "attn/ops/measure.hpp"
+#include "tests/unit/lessons/parts.hpp"
+#include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Tensor;
@@ -14,44 +15,60 @@ using Catch::Contains;
 
 namespace {
 
+struct OneHeadWeights {
+  Tensor<2> W_Q, W_K, W_V;
+
+  operator lessons::Views() const {
+    return {{"W_Q", lessons::owned_view(W_Q)},
+            {"W_K", lessons::owned_view(W_K)},
+            {"W_V", lessons::owned_view(W_V)}};
+  }
+};
+
 /// For d_model = 6, d_k = 4 and d_v = 3.
-lessons::ProjectionWeights random_weights() {
+OneHeadWeights random_weights() {
   return {random_tensor<2>({6, 4}, 1), random_tensor<2>({6, 4}, 2), random_tensor<2>({6, 3}, 3)};
+}
+
+/// The step `name` of one head.
+Tensor<3> single_head(const Page& page, const lessons::Named& X_query, const lessons::Named& X_key,
+                      const char* name, const std::optional<attn::Mask<3>>& mask = std::nullopt) {
+  lessons::PartRun run(page.bench);
+  lessons::tell_single_head(run, X_query, X_key, random_weights(), mask);
+  return run.take<3>(name);
 }
 
 }  // namespace
 
 TEST_CASE("queries come from one side, keys and values from the other", "[self_attention]") {
-  Page page("self-attention", {.sentence = {"a b c"}, .temperature = 2.0});
-  const auto X_query = random_tensor<3>({2, 3, 6}, 4), X_key = random_tensor<3>({2, 5, 6}, 5);
+  const Page page("self-attention", {.sentence = {"a b c"}, .temperature = 2.0});
+  const lessons::Named X_query = {"X_query", random_tensor<3>({2, 3, 6}, 4)},
+                       X_key = {"X_key", random_tensor<3>({2, 5, 6}, 5)};
   const std::optional mask = attn::padding_mask({5, 2}, 3, 5);
   const auto weights = random_weights();
-  const auto attention =
-      lessons::single_head_attention(page.mute, {"X_query", X_query}, {"X_key", X_key}, weights, mask);
-  const auto expected = lessons::scaled_dot_product_attention(page.mute, attn::linear(X_query, weights.W_Q),
-                                                              attn::linear(X_key, weights.W_K),
-                                                              attn::linear(X_key, weights.W_V), mask);
-  CHECK((attention.weights == expected.weights));
-  CHECK((attention.output == expected.output));
-  CHECK(attention.output.shape() == std::array<std::size_t, 3>{2, 3, 3});
+  const auto expected =
+      attend(page, attn::linear(X_query.tensor, weights.W_Q), attn::linear(X_key.tensor, weights.W_K),
+             attn::linear(X_key.tensor, weights.W_V), mask);
+  CHECK((single_head(page, X_query, X_key, "weights", mask) == expected.weights));
+  const auto output = single_head(page, X_query, X_key, "output", mask);
+  CHECK((output == expected.output));
+  CHECK(output.shape() == std::array<std::size_t, 3>{2, 3, 3});
 }
 
-TEST_CASE("it is multi-head attention with one head and W_O left out", "[self_attention]") {
-  Page page("self-attention", {.sentence = {"a b c"}});
+TEST_CASE("times W_O it is multi-head attention with one head", "[self_attention]") {
+  const Page page("self-attention", {.sentence = {"a b c"}});
   const lessons::Named X = {"X", random_tensor<3>({2, 5, 6}, 4)};
-  const auto weights = random_weights();
-  const Tensor<2> W_O = xt::eye<double>(3);
-  const auto multihead = lessons::multihead_attention(
-      page.mute, X, X, {weights.W_Q, weights.W_K, weights.W_V, W_O}, {1, 1}, std::nullopt);
-  CHECK((lessons::single_head_attention(page.mute, X, X, weights, std::nullopt).output == multihead.output));
+  lessons::Views weights = random_weights();
+  const auto W_O = random_tensor<2>({3, 6}, 7);
+  weights.emplace("W_O", lessons::owned_view(W_O));
+  const auto several = multihead(page, X.tensor, X.tensor, weights, {1, 1}).output;
+  CHECK(attn::max_abs_difference(attn::linear(single_head(page, X, X, "output"), W_O), several) <= rounding);
 }
 
 TEST_CASE("weights that do not fit the tokens are refused", "[self_attention]") {
-  Page page("self-attention", {.sentence = {"a b c"}});
+  const Page page("self-attention", {.sentence = {"a b c"}});
   const lessons::Named X = {"X", random_tensor<3>({2, 5, 7}, 4)};
-  const auto attend = [&] {
-    return lessons::single_head_attention(page.mute, X, X, random_weights(), std::nullopt);
-  };
-  CHECK_THROWS_AS(attend(), attn::Error);
-  CHECK_THROWS_WITH(attend(), Contains("W_Q is [d_model×d_k], [6×4]") && Contains("d_model has 7"));
+  CHECK_THROWS_AS(single_head(page, X, X, "output"), attn::Error);
+  CHECK_THROWS_WITH(single_head(page, X, X, "output"),
+                    Contains("W_K is [d_model×d_k], [6×4]") && Contains("d_model has 7"));
 }

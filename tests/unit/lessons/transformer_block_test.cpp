@@ -4,49 +4,74 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numbers>
-#include <stdexcept>
+#include <utility>
 #include <xtensor/xmath.hpp>
 
+#include "attn/ops/layer_norm.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/lessons/parts.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Mask;
 using attn::Tensor;
 using lessons::Options;
+using lessons::owned_view;
 
 namespace {
 
 constexpr std::size_t d_model = 6, d_ff = 5, n = 4, batch = 2;
 
-lessons::MultiHeadWeights attention_weights(unsigned seed) {
-  return {random_tensor<2>({d_model, d_model}, seed), random_tensor<2>({d_model, d_model}, seed + 1),
-          random_tensor<2>({d_model, d_model}, seed + 2), random_tensor<2>({d_model, d_model}, seed + 3)};
+struct Norm {
+  Tensor<1> gain, bias;
+};
+
+struct Network {
+  Tensor<2> W_1;
+  Tensor<1> b_1;
+  Tensor<2> W_2;
+  Tensor<1> b_2;
+};
+
+lessons::Views attention_weights(unsigned seed, const std::string& group = "") {
+  lessons::Views weights;
+  for (const auto* id : {"W_Q", "W_K", "W_V", "W_O"})
+    weights.emplace(group + id, owned_view(random_tensor<2>({d_model, d_model}, seed++)));
+  return weights;
 }
 
-attn::LayerNormWeights norm_weights(unsigned seed) {
+Norm norm_weights(unsigned seed) {
   return {random_tensor<1>({d_model}, seed), random_tensor<1>({d_model}, seed + 1)};
 }
 
-lessons::FeedForwardWeights feed_forward_weights() {
-  return {random_tensor<2>({d_model, d_ff}, 20), random_tensor<1>({d_ff}, 21),
-          random_tensor<2>({d_ff, d_model}, 22), random_tensor<1>({d_model}, 23)};
-}
+const Norm norm_1 = norm_weights(30), norm_2 = norm_weights(32), norm_cross = norm_weights(50);
 
-lessons::TransformerBlockWeights encoder_weights() {
-  return {.attention = attention_weights(10),
-          .feed_forward = feed_forward_weights(),
-          .norm_1 = norm_weights(30),
-          .norm_2 = norm_weights(32)};
-}
+const Network network = {random_tensor<2>({d_model, d_ff}, 20), random_tensor<1>({d_ff}, 21),
+                         random_tensor<2>({d_ff, d_model}, 22), random_tensor<1>({d_model}, 23)};
 
-lessons::TransformerBlockWeights decoder_weights() {
-  auto weights = encoder_weights();
-  weights.cross = attention_weights(40);
-  weights.norm_cross = norm_weights(50);
+lessons::Views block_weights() {
+  auto weights = attention_weights(10, "attention/");
+  weights.merge(attention_weights(40, "cross/"));
+  weights.merge(lessons::Views{{"W_1", owned_view(network.W_1)},
+                               {"b_1", owned_view(network.b_1)},
+                               {"W_2", owned_view(network.W_2)},
+                               {"b_2", owned_view(network.b_2)}});
+  for (const auto& [name, norm] :
+       {std::pair("norm_1", norm_1), std::pair("norm_2", norm_2), std::pair("norm_cross", norm_cross)}) {
+    weights.emplace(std::string(name) + "/gain", owned_view(norm.gain));
+    weights.emplace(std::string(name) + "/bias", owned_view(norm.bias));
+  }
   return weights;
+}
+
+/// Tells a block with its claims.
+void tell(Page& page, const Tensor<3>& X, const std::optional<Mask<3>>& mask,
+          const std::optional<Tensor<3>>& memory = std::nullopt) {
+  const lessons::Functions none;
+  lessons::DocumentRun run(page.bench, none);
+  lessons::tell_block(run, X, block_weights(), {2, 2}, mask, memory);
+  run.tell_part("parts/block_claims.md");
 }
 
 Options options(const std::string& norm_order, const std::string& activation) {
@@ -70,21 +95,21 @@ std::optional<Mask<3>> causal() {
   return attn::repeat_mask(attn::causal_mask(n, n), batch);
 }
 
-Tensor<3> norm(const Tensor<3>& x, const attn::LayerNormWeights& weights) {
+Tensor<3> norm(const Tensor<3>& x, const Norm& weights) {
   return attn::layer_norm(x, weights.gain, weights.bias);
 }
 
-Tensor<3> step(const Page& page, const std::string& id) {
+Tensor<3> step(const Page& page, const std::string& id, std::size_t width = d_model) {
   const auto numbers = page.told.elements(id);
-  Tensor<3> result({batch, n, d_model});
+  Tensor<3> result({batch, n, width});
   REQUIRE(numbers.size() == result.size());
   std::copy(numbers.begin(), numbers.end(), result.begin());
   return result;
 }
 
 template <class Activation>
-Tensor<3> hidden(Activation activation, const Tensor<3>& x, const lessons::FeedForwardWeights& weights) {
-  auto result = attn::linear(x, weights.W_1, weights.b_1);
+Tensor<3> hidden(Activation activation, const Tensor<3>& x) {
+  auto result = attn::linear(x, network.W_1, network.b_1);
   std::transform(result.begin(), result.end(), result.begin(), activation);
   return result;
 }
@@ -110,61 +135,47 @@ attn::AnyTensor given(const Tensor<1>& vector) {
 TEST_CASE("a post-norm block normalises the sum after each sublayer", "[transformer_block]") {
   Page page("transformer-block", options("post", "gelu"));
   const auto X = tokens();
-  const auto weights = encoder_weights();
-  const auto block = lessons::apply_block(page.bench, {"X", X}, weights, causal());
-  const auto attention =
-      lessons::multihead_attention(page.mute, {"X", X}, {"X", X}, weights.attention, causal());
-  check_close(block.attention.output, attention.output);
-  const auto norm_1 = step(page, "norm_1");
-  check_close(norm_1, norm(X + attention.output, weights.norm_1));
-  check_close(block.feed_forward.hidden, hidden(plain_gelu, norm_1, weights.feed_forward));
+  tell(page, X, causal());
+  const auto attention = multihead(page, X, X, attention_weights(10), {2, 2}, causal());
+  check_close(step(page, "attention/output"), attention.output);
+  const auto normed = step(page, "norm_1");
+  check_close(normed, norm(X + attention.output, norm_1));
+  check_close(step(page, "ffn/hidden", d_ff), hidden(plain_gelu, normed));
   const auto residual_2 = step(page, "residual_2");
-  check_close(residual_2, norm_1 + block.feed_forward.output);
-  check_close(block.output, norm(residual_2, weights.norm_2));
+  check_close(residual_2, normed + step(page, "ffn/output"));
+  check_close(step(page, "output"), norm(residual_2, norm_2));
   CHECK(page.trace.all_claims_hold());
 }
 
 TEST_CASE("a pre-norm block normalises what each sublayer reads", "[transformer_block]") {
   Page page("transformer-block", options("pre", "relu"));
   const auto X = tokens();
-  const auto weights = encoder_weights();
-  const auto block = lessons::apply_block(page.bench, {"X", X}, weights, std::nullopt);
-  const lessons::Named norm_1 = {"norm_1", norm(X, weights.norm_1)};
-  const auto attention =
-      lessons::multihead_attention(page.mute, norm_1, norm_1, weights.attention, std::nullopt);
-  const auto residual_1 = step(page, "residual_1"), norm_2 = step(page, "norm_2");
+  tell(page, X, std::nullopt);
+  const auto normed = norm(X, norm_1);
+  const auto attention = multihead(page, normed, normed, attention_weights(10), {2, 2});
+  const auto residual_1 = step(page, "residual_1");
   check_close(residual_1, X + attention.output);
-  check_close(norm_2, norm(residual_1, weights.norm_2));
-  check_close(block.feed_forward.hidden, hidden(plain_relu, norm_2, weights.feed_forward));
-  check_close(block.output, residual_1 + block.feed_forward.output);
+  check_close(step(page, "norm_2"), norm(residual_1, norm_2));
+  check_close(step(page, "ffn/hidden", d_ff), hidden(plain_relu, step(page, "norm_2")));
+  check_close(step(page, "output"), residual_1 + step(page, "ffn/output"));
   CHECK(page.trace.all_claims_hold());
 }
 
 TEST_CASE("a decoder's block looks into the memory between the two", "[transformer_block]") {
   const auto X = tokens();
-  const auto weights = decoder_weights();
   Page post("transformer-block", options("post", "relu"));
-  lessons::apply_block(post.bench, {"X", X}, weights, causal(), memory());
-  const auto looks_into_memory = [&](Page& page, const lessons::Named& reads) {
-    return lessons::multihead_attention(page.mute, reads, {"memory", memory()}, *weights.cross, std::nullopt)
-        .output;
+  tell(post, X, causal(), memory());
+  const auto looks_into_memory = [&](const Page& page, const Tensor<3>& reads) {
+    return multihead(page, reads, memory(), attention_weights(40), {2, 2}).output;
   };
-  check_close(step(post, "cross/output"), looks_into_memory(post, {"norm_1", step(post, "norm_1")}));
-  check_close(step(post, "norm_cross"),
-              norm(step(post, "norm_1") + step(post, "cross/output"), *weights.norm_cross));
+  check_close(step(post, "cross/output"), looks_into_memory(post, step(post, "norm_1")));
+  check_close(step(post, "norm_cross"), norm(step(post, "norm_1") + step(post, "cross/output"), norm_cross));
 
   Page pre("transformer-block", options("pre", "relu"));
-  lessons::apply_block(pre.bench, {"X", X}, weights, causal(), memory());
-  check_close(step(pre, "norm_cross"), norm(step(pre, "residual_1"), *weights.norm_cross));
-  check_close(step(pre, "cross/output"), looks_into_memory(pre, {"norm_cross", step(pre, "norm_cross")}));
+  tell(pre, X, causal(), memory());
+  check_close(step(pre, "norm_cross"), norm(step(pre, "residual_1"), norm_cross));
+  check_close(step(pre, "cross/output"), looks_into_memory(pre, step(pre, "norm_cross")));
   check_close(step(pre, "residual_cross"), step(pre, "residual_1") + step(pre, "cross/output"));
-}
-
-TEST_CASE("a memory without weights for it is refused, and the other way round", "[transformer_block]") {
-  Page page("transformer-block", options("post", "relu"));
-  const lessons::Named X = {"X", tokens()};
-  CHECK_THROWS_AS(lessons::apply_block(page.mute, X, encoder_weights(), {}, memory()), std::invalid_argument);
-  CHECK_THROWS_AS(lessons::apply_block(page.mute, X, decoder_weights(), {}), std::invalid_argument);
 }
 
 TEST_CASE("a given mask that shows what comes later does not undo --causal", "[transformer_block]") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 #include <xtensor/xmath.hpp>
@@ -14,9 +15,8 @@
 #include "attn/random/random_state.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/text/word_vectors.hpp"
-#include "lessons/multihead.hpp"
 #include "tests/unit/fixture.hpp"
-#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/lessons/parts.hpp"
 
 using attn::RandomState;
 using attn::Tensor;
@@ -58,19 +58,19 @@ struct DroppedAttention {
 DroppedAttention attend(RandomState& random, const Tensor<3>& X_query, const Tensor<3>& X_key) {
   const auto d_model = X_query.shape(2);
   const double scale = std::sqrt(2.0 / static_cast<double>(d_model));
-  lessons::MultiHeadWeights drawn;
-  for (auto* weight : {&drawn.W_Q, &drawn.W_K, &drawn.W_V, &drawn.W_O})
-    *weight = draw_weight(random, d_model, scale);
-
-  Page page("multihead", {.sentence = {"a b"}});
-  const auto undropped = lessons::multihead_attention(page.mute, {"X_query", X_query}, {"X_key", X_key},
-                                                      drawn, {heads, heads}, std::nullopt);
+  std::map<std::string, Tensor<2>> drawn;
+  lessons::Views weights;
+  for (const auto* id : {"W_Q", "W_K", "W_V", "W_O"})
+    weights.emplace(id, lessons::owned_view(drawn[id] = draw_weight(random, d_model, scale)));
+  const auto undropped =
+      multihead(Page("multihead", {.sentence = {"a b"}}), X_query, X_key, weights, {heads, heads});
   DroppedAttention result;
-  result.weights = undropped.attention.weights;
+  result.weights = undropped.weights;
   result.mask = attn::dropout_mask<4>(random, dropout_probability, result.weights.shape());
   result.dropped = result.weights * result.mask / (1.0 - dropout_probability);
   result.average = xt::mean(result.dropped, {1});
-  result.output = attn::linear(attn::merge_heads(attn::matmul(result.dropped, undropped.V_heads)), drawn.W_O);
+  result.output =
+      attn::linear(attn::merge_heads(attn::matmul(result.dropped, undropped.V_heads)), drawn.at("W_O"));
   return result;
 }
 
@@ -116,10 +116,8 @@ TEST_CASE("the tutorial's self-attention comes out digit for digit") {
   const auto W_Q = draw_weight(random, 4, 0.1);
   const auto W_K = draw_weight(random, 4, 0.1);
   const auto W_V = draw_weight(random, 4, 0.1);
-  Page page("sdpa", {.sentence = {"a b"}});
-  const std::optional<attn::Mask<3>> no_mask;
-  const auto attention = lessons::scaled_dot_product_attention(
-      page.mute, attn::linear(X, W_Q), attn::linear(X, W_K), attn::linear(X, W_V), no_mask);
+  const auto attention = ::attend(Page("sdpa", {.sentence = {"a b"}}), attn::linear(X, W_Q),
+                                  attn::linear(X, W_K), attn::linear(X, W_V));
 
   check_close(attention.weights, expected["weights"]);
   check_close(attention.output, expected["output"]);

@@ -20,23 +20,6 @@ TEST_CASE("merging the heads undoes splitting them", "[heads]") {
   CHECK((attn::merge_heads(split) == x));
 }
 
-TEST_CASE("heads are stacked within each sample", "[heads]") {
-  const Tensor<3> first = {{{1, 0}}, {{0, 0}}}, second = {{{0, 1}}, {{1, 1}}};
-  const auto stacked = attn::stack_heads({first, second, first});
-  CHECK((stacked == Tensor<4>{{{{1, 0}}, {{0, 1}}, {{1, 0}}}, {{{0, 0}}, {{1, 1}}, {{0, 0}}}}));
-}
-
-TEST_CASE("stacking undoes taking the heads out one by one", "[heads]") {
-  const auto heads = random_tensor<4>({2, 3, 4, 5}, 1);
-  CHECK((attn::stack_heads({attn::head(heads, 0), attn::head(heads, 1), attn::head(heads, 2)}) == heads));
-}
-
-TEST_CASE("heads of different shapes cannot be stacked, nor none at all", "[heads]") {
-  const auto head = random_tensor<3>({2, 4, 5}, 1), other = random_tensor<3>({2, 4, 6}, 1);
-  CHECK_THROWS_WITH(attn::stack_heads({head, other}), Contains("2×4×5") && Contains("2×4×6"));
-  CHECK_THROWS_WITH(attn::stack_heads({}), Contains("[stack_heads]"));
-}
-
 TEST_CASE("neighbouring query heads share a key and value head", "[heads]") {
   const Tensor<4> kv_heads = {{{{1, 2}}, {{3, 4}}}};
   CHECK((attn::repeat_heads(kv_heads, 4) == Tensor<4>{{{{1, 2}}, {{1, 2}}, {{3, 4}}, {{3, 4}}}}));

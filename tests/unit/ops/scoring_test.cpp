@@ -1,8 +1,7 @@
-#include "attn/ops/scoring.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/plain_scores.hpp"

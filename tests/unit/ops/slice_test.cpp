@@ -3,7 +3,10 @@
 #include <catch2/catch.hpp>
 #include <stdexcept>
 
+#include "tests/unit/random_tensor.hpp"
+
 using attn::Tensor;
+using Catch::Contains;
 
 TEST_CASE("columns and rows of a matrix are cut out") {
   const Tensor<2> x = {{1, 2, 3}, {4, 5, 6}};
@@ -28,13 +31,20 @@ TEST_CASE("one head of several is taken out with its batch") {
   CHECK((attn::head(x, 1) == Tensor<3>{{{3, 4}}, {{7, 8}}}));
 }
 
-TEST_CASE("each block of columns is repeated in place, not the matrix as a whole") {
-  const Tensor<2> x = {{1, 2, 3, 4}};
-  CHECK((attn::repeat_column_blocks(x, 2, 2) == Tensor<2>{{1, 2, 1, 2, 3, 4, 3, 4}}));
-}
-
 TEST_CASE("a matrix becomes a batch of one sample, which is the matrix again") {
   const Tensor<2> x = {{1, 2, 3}, {4, 5, 6}};
   CHECK((attn::as_batch(x) == Tensor<3>{{{1, 2, 3}, {4, 5, 6}}}));
   CHECK((attn::sample(attn::as_batch(x), 0) == x));
+}
+
+TEST_CASE("rows are joined end to end", "[steps]") {
+  const Tensor<2> a = {{1, 2}, {3, 4}}, b = {{5}, {6}};
+  CHECK((attn::join(a, b) == Tensor<2>{{1, 2, 5}, {3, 4, 6}}));
+  const Tensor<3> c = {{{1}, {2}}}, d = {{{3, 4}, {5, 6}}};
+  CHECK((attn::join(c, d) == Tensor<3>{{{1, 3, 4}, {2, 5, 6}}}));
+}
+
+TEST_CASE("sequences that do not fit together are refused with both shapes", "[steps]") {
+  const auto a = random_tensor<2>({2, 3}, 1), b = random_tensor<2>({4, 3}, 2);
+  CHECK_THROWS_WITH(attn::join(a, b), Contains("[join]") && Contains("2×3") && Contains("4×3"));
 }

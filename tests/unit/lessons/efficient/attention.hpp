@@ -6,8 +6,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/efficient.hpp"
-#include "lessons/sdpa.hpp"
-#include "tests/unit/lessons/page.hpp"
+#include "tests/unit/lessons/parts.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
@@ -22,11 +21,9 @@ inline Matrices random_matrices(std::size_t n, std::size_t d_k, std::size_t d_v)
 }
 
 template <std::size_t N>
-lessons::Attention<N> masked_attention(const attn::Tensor<N>& Q, const attn::Tensor<N>& K,
-                                       const attn::Tensor<N>& V,
-                                       const std::optional<attn::Mask<3>>& mask = std::nullopt) {
-  Page page("sdpa", {.sentence = {"a b"}});
-  return lessons::scaled_dot_product_attention(page.mute, Q, K, V, mask);
+Attention<N> masked_attention(const attn::Tensor<N>& Q, const attn::Tensor<N>& K, const attn::Tensor<N>& V,
+                              const std::optional<attn::Mask<3>>& mask = std::nullopt) {
+  return attend(Page("sdpa", {.sentence = {"a b"}}), Q, K, V, mask);
 }
 
 /// Weights and output of masked attention, as matrices.
