@@ -5,15 +5,10 @@
 
 #include "attn/error.hpp"
 #include "attn/text/utf8.hpp"
-#include "lab/author/arguments.hpp"
-#include "lab/bench/arguments.hpp"
-#include "lab/book/arguments.hpp"
 #include "lab/check/arguments.hpp"
 #include "lab/command_line.hpp"
 #include "lab/diff/arguments.hpp"
 #include "lab/lesson_arguments.hpp"
-#include "lab/manual/arguments.hpp"
-#include "lab/train/arguments.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "lessons/numbers/page.hpp"
 

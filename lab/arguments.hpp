@@ -95,4 +95,23 @@ using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, Check
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);
 
+/// What follows `run`: a document, and the options of its lesson.
+Command parse_own_lesson(int argc, char** argv);
+
+/// What follows `lesson`: `new NAME` or `check FILE`.
+Command parse_author(int argc, char** argv);
+
+/// What follows `bench`, which `argv[0]` is.
+Command parse_bench(int argc, char** argv);
+
+/// What follows `book`, which `argv[0]` is.
+Command parse_book(int argc, char** argv);
+
+/// What follows `manual` and `completions`, which `argv[0]` is.
+Command parse_manual(int argc, char** argv);
+Command parse_completions(int argc, char** argv);
+
+/// What follows `train`, which `argv[0]` is.
+Command parse_train(int argc, char** argv);
+
 }  // namespace lab

@@ -16,11 +16,7 @@ int print(const DiffReport& report, bool is_quiet, Paging paging) {
   return report.is_equal ? 0 : 1;
 }
 
-int carry_out(const DiffTraces& diff) {
-  return print(compare_files(diff), diff.is_quiet, diff.paging);
-}
-
-int carry_out(const RunLesson& run) {
+int run(const RunLesson& run) {
   if (run.expected) return print(compare_with_expected(run), run.is_quiet, run.presentation.paging);
   const auto page = run_lesson(run);
   if (run.presentation.output)
@@ -30,79 +26,44 @@ int carry_out(const RunLesson& run) {
   return page.all_claims_hold ? 0 : 1;
 }
 
-int carry_out(const RunBench& bench) {
-  run_bench(bench);
-  return 0;
-}
-
-int carry_out(const RunTraining& training) {
-  return run_training(training);
-}
-
-int carry_out(const CheckDump& check) {
-  return run_check(check);
-}
-
-int carry_out(const MakeProbe& probe) {
-  run_probe(probe);
-  return 0;
-}
-
-int carry_out(const BreakLesson& broken) {
-  run_break(broken);
-  return 0;
-}
-
-int carry_out(const ListMistakes& list) {
-  list_mistakes(list);
-  return 0;
-}
-
-int carry_out(const MakeWorksheet& worksheet) {
-  run_worksheet(worksheet);
-  return 0;
-}
-
-int carry_out(const TakeTour& tour) {
-  return take_tour(tour) ? 0 : 1;
-}
-
-int carry_out(const ListLessons&) {
+std::string list_of_lessons() {
   std::string text;
   for (const auto* lesson : lessons::all_lessons())
     text += fmt::format("{:<18} {}\n", lesson->name, lesson->title);
-  write_to_stdout(text);
-  return 0;
+  return text;
 }
 
-int carry_out(const NewLesson& lesson) {
-  write_new_lesson(lesson);
-  return 0;
-}
-
-int carry_out(const CheckLesson& check) {
-  return check_lesson(check) ? 0 : 1;
-}
-
-int carry_out(const MakeBook& make) {
-  run_book(make);
-  return 0;
-}
-
-int carry_out(const PrintManual& manual) {
-  write_to_stdout(manual_page(manual));
-  return 0;
-}
-
-int carry_out(const PrintText& print) {
-  write_to_stdout(print.text);
-  return 0;
-}
+/// What is done for each of the commands.
+template <class... Case>
+struct Cases : Case... {
+  using Case::operator()...;
+};
 
 }  // namespace
 
 int carry_out(const Command& command) {
-  return std::visit([](const auto& one) { return carry_out(one); }, command);
+  const auto done = [](const auto& act, const auto& asked) {
+    act(asked);
+    return 0;
+  };
+  return std::visit(
+      Cases{[](const DiffTraces& diff) { return print(compare_files(diff), diff.is_quiet, diff.paging); },
+            [](const RunLesson& lesson) { return run(lesson); },
+            [&](const RunBench& bench) { return done(run_bench, bench); },
+            [](const RunTraining& training) { return run_training(training); },
+            [](const CheckDump& check) { return run_check(check); },
+            [&](const MakeProbe& probe) { return done(run_probe, probe); },
+            [&](const BreakLesson& broken) { return done(run_break, broken); },
+            [&](const ListMistakes& list) { return done(list_mistakes, list); },
+            [&](const MakeWorksheet& worksheet) { return done(run_worksheet, worksheet); },
+            [](const TakeTour& tour) { return take_tour(tour) ? 0 : 1; },
+            [&](const ListLessons&) { return done(write_to_stdout, list_of_lessons()); },
+            [&](const NewLesson& lesson) { return done(write_new_lesson, lesson); },
+            [](const CheckLesson& check) { return check_lesson(check) ? 0 : 1; },
+            [&](const MakeBook& make) { return done(run_book, make); },
+            [&](const PrintManual& manual) { return done(write_to_stdout, manual_page(manual)); },
+            [&](const PrintText& print) { return done(write_to_stdout, print.text); }},
+      command);
 }
 
 }  // namespace lab

@@ -1,4 +1,4 @@
-#include "lab/author/arguments.hpp"
+#include "lab/arguments.hpp"
 
 #include <fmt/format.h>
 

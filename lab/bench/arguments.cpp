@@ -1,4 +1,4 @@
-#include "lab/bench/arguments.hpp"
+#include "lab/arguments.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "lab/book/arguments.hpp"
+#include "lab/arguments.hpp"
 
 #include <CLI/CLI.hpp>
 #include <filesystem>

@@ -5,25 +5,33 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "lab/book/assets.hpp"
-#include "lab/book/controls.hpp"
-#include "lab/book/texts.hpp"
+#include "lab/option_values.hpp"
 #include "lab/output.hpp"
 #include "lab/run_lesson.hpp"
+#include "lessons/lesson.hpp"
 #include "page/html/assets.hpp"
 #include "page/html/base64.hpp"
 #include "page/html/escape.hpp"
 #include "page/svg/png.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/file.hpp"
+#include "trace/wording.hpp"
 
 namespace lab {
 
 namespace {
 
 using attn::html::escaped;
+using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 /// The program for browsers, as lab/browser/build leaves it.
@@ -64,6 +72,124 @@ std::string content_policy(const std::optional<BrowserProgram>& program) {
   return fmt::format(
       "default-src 'none'; script-src {}; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
       scripts, base64_of_hex(book::style_sheet_sha256()));
+}
+
+/// The words of "strided|fixed|random|FILE" that may be typed as they are.
+std::vector<std::string> choices_of(std::string_view value) {
+  std::vector<std::string> choices;
+  for (const auto& choice : split(std::string(value), '|')) {
+    const bool is_place_holder =
+        std::any_of(choice.begin(), choice.end(), [](char letter) { return letter >= 'A' && letter <= 'Z'; });
+    if (!is_place_holder) choices.push_back(choice);
+  }
+  return choices;
+}
+
+template <class Field>
+const char* kind_of(const lessons::OptionInfo& info, const Field&) {
+  if constexpr (std::is_same_v<Field, bool>) return "switch";
+  if constexpr (std::is_same_v<Field, std::uint32_t>) return "seed";
+  if constexpr (std::is_same_v<Field, double> || std::is_same_v<Field, std::optional<double>>)
+    return "number";
+  if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) return "count";
+  if constexpr (std::is_same_v<Field, std::vector<std::string>>) return "sentences";
+  if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) return "list";
+  return choices_of(info.value).empty() ? "text" : "choice";
+}
+
+ordered_json value_of(const std::vector<std::string>& texts) {
+  return texts;
+}
+ordered_json value_of(bool flag) {
+  return flag;
+}
+template <class Field>
+ordered_json value_of(const Field& field) {
+  return lab::text_of(field);
+}
+
+/// The options of a lesson that a reader changes in the book, as JSON: for each its flag, what it means, its
+/// kind ("sentences", "text", "switch", "choice", "count", "number", "list"), its value by default and, where
+/// it has them, its choices or its smallest value.
+std::string controls_of(const lessons::Lesson& lesson) {
+  const auto plan = lessons::make_plan(lesson, lesson.defaults);
+  auto controls = ordered_json::array();
+  lessons::visit_options(plan.options, [&](const lessons::OptionInfo& info, const auto& field) {
+    if (!lesson.uses(info.key) || info.value == "FILE") return;
+    ordered_json control = {
+        {"flag", info.flag}, {"help", info.help}, {"kind", kind_of(info, field)}, {"value", value_of(field)}};
+    if (control["kind"] == "choice") control["choices"] = choices_of(info.value);
+    if (control["kind"] == "count") control["smallest"] = lessons::smallest_count(info);
+    controls.push_back(std::move(control));
+  });
+  return controls.dump();
+}
+
+/// A question about a lesson, with its answer and the command that shows it, which may be missing.
+struct Exercise {
+  std::string lesson, question, answer, command;
+};
+
+/// A term, what it means, and the lessons that teach it.
+struct Term {
+  std::string name, meaning;
+  std::vector<std::string> lessons;
+};
+
+/// The lines, those that go on with the one before joined to it.
+std::vector<std::string> entries_of(std::string_view text) {
+  std::vector<std::string> entries;
+  for (const auto& line : attn::lines_of(std::string(text))) {
+    if (line.empty()) continue;
+    const bool begins = std::string_view("[?!$").find(line[0]) != std::string_view::npos;
+    if (begins || entries.empty())
+      entries.push_back(line);
+    else
+      entries.back() += fmt::format(" {}", attn::trimmed(line));
+  }
+  return entries;
+}
+
+/// Of a text in which "[sdpa]" begins a lesson, "?" a question, "!" its answer, "$" a command, and every
+/// other line goes on with the one before.
+std::vector<Exercise> exercises_of(std::string_view text) {
+  std::vector<Exercise> exercises;
+  std::string lesson;
+  for (const auto& entry : entries_of(text)) {
+    const std::string words(attn::trimmed(std::string_view(entry).substr(1)));
+    if (entry[0] == '[')
+      lesson = words.substr(0, words.find(']'));
+    else if (entry[0] == '?')
+      exercises.push_back({lesson, words, "", ""});
+    else if (!exercises.empty())
+      (entry[0] == '!' ? exercises.back().answer : exercises.back().command) = words;
+  }
+  return exercises;
+}
+
+/// Of a text with a paragraph for each term: "query: what it means -> sdpa, lookup".
+std::vector<Term> terms_of(std::string_view text) {
+  std::vector<Term> terms;
+  bool is_new = true;
+  std::vector<std::string> paragraphs;
+  for (const auto& line : attn::lines_of(std::string(text))) {
+    if (line.empty())
+      is_new = true;
+    else if (std::exchange(is_new, false))
+      paragraphs.push_back(line);
+    else
+      paragraphs.back() += fmt::format(" {}", attn::trimmed(line));
+  }
+  for (const auto& paragraph : paragraphs) {
+    const auto colon = paragraph.find(": ");
+    const auto arrow = paragraph.rfind("-> ");
+    Term term{.name = paragraph.substr(0, colon),
+              .meaning = paragraph.substr(colon + 2, arrow == paragraph.npos ? arrow : arrow - colon - 3),
+              .lessons = {}};
+    if (arrow != paragraph.npos) term.lessons = split(paragraph.substr(arrow + 3), ',');
+    terms.push_back(std::move(term));
+  }
+  return terms;
 }
 
 std::string page_of(const lessons::Lesson& lesson) {
@@ -176,10 +302,6 @@ std::string book_with(const std::optional<BrowserProgram>& program) {
 }
 
 }  // namespace
-
-std::string book_of(const MakeBook& make) {
-  return book_with(find_program(make));
-}
 
 void run_book(const MakeBook& make) {
   require_writable(make.output);
