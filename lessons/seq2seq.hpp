@@ -127,9 +127,8 @@ void show_by_length(Workbench& bench);
 /// Its declaration.
 std::vector<Input> by_length_input_list();
 
-/// The remarks of the lesson seq2seq that choose whom to speak of: on the alignment, on what the bottleneck
-/// leaves, and on the likeliest words.
-void add_notices(Functions& functions, const Workbench& bench);
+/// In which order the words of the target look at those of the source, by trained weights.
+std::string about_learned_alignment(const attn::Event& weights);
 
 /// "the the cat …" for each sentence, with a capital where its source has one.
 std::string quoted(const attn::TokenBatch& batch, const attn::TokenBatch& sources);
