@@ -31,6 +31,16 @@ class OfDLPack:
         return self.array.__dlpack_device__()
 
 
+class OnlyDLPack:
+    """What has no more than __dlpack__, not even a shape."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **named):
+        return self.array.__dlpack__(**named)
+
+
 class Run(unittest.TestCase):
     def setUp(self):
         self.trace = attnlab.run("multihead", sentence="the cat sat", heads=2)
@@ -54,6 +64,9 @@ class Run(unittest.TestCase):
         self.assertEqual(self.trace.numpy(), printed(*words, "--format", "python"))
         self.assertEqual(str(self.trace.heatmap("weights")), printed(*words, "--format", "svg", "--steps", "weights"))
         self.assertEqual(self.trace["weights", "plot"], self.trace.heatmap("weights"))
+        with tempfile.TemporaryDirectory() as folder:
+            self.trace.heatmap("weights").save(folder + "/picture.svg")
+            self.assertEqual(Path(folder, "picture.svg").read_text(encoding="utf-8"), self.trace.heatmap("weights"))
         arcs = self.trace.picture("weights", "arcs", title="Who looks")
         self.assertIn("<title>Who looks</title>", arcs)
         self.assertEqual(self.trace["weights", "arcs"].count("attn-arc"), arcs.count("attn-arc"))
@@ -200,6 +213,10 @@ class Show(unittest.TestCase):
         np.testing.assert_array_equal(t["weights"], weights[0])
         self.assertIn("<iframe", t._repr_html_())
         self.assertEqual(attnlab.show(np.eye(4))["weights"].shape, (4, 4))
+        layers = np.random.default_rng(1).dirichlet(np.ones(3), size=(2, 4, 3))
+        for of_layers in (layers, [OnlyDLPack(layer) for layer in layers], tuple(layers[:, None])):
+            np.testing.assert_array_equal(attnlab.show(of_layers)["weights"], layers.reshape(8, 3, 3))
+        np.testing.assert_array_equal(attnlab.show(OnlyDLPack(layers[0, 0]), "a b c")["weights"], layers[0, 0])
         self.assertEqual(attnlab.show([[1, 0], [0.5, 0.5]], "the cat").labels["weights"][0], ["the", "cat"])
 
     def test_passes_remarks_on(self):

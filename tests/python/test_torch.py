@@ -64,6 +64,10 @@ class Capture(unittest.TestCase):
         self.assertFalse(verdict)
         self.assertIn("wrong: scale-d-model", verdict)
         self.assertIn("Q       right", verdict)
+        self.assertEqual(list(verdict.seen), ["X", "Q", "K", "V", "concat", "output"])
+        with self.assertRaisesRegex(AssertionError, "wrong: scale-d-model"):
+            attnlab.assert_right(verdict)
+        attnlab.assert_right(attnlab.capture(Ported()))
 
     def test_a_broken_encoder_layer(self):
         layer = nn.TransformerEncoderLayer(8, 2, 16)

@@ -8,8 +8,7 @@
     p = attnlab.probe("multihead", heads=4)     # inputs; print(p) is the task
     attnlab.assert_right("multihead", output=mine(p), probe=p)
 
-`show(weights, tokens=…)` shows weights of your own, `diff(a, b)` compares runs, `capture(module)` checks a module of
-torch. `%load_ext attnlab` gives a notebook %attnlab and %%attnlab. Exceptions say what the program says (Refused).
+`show(weights, tokens=…)` shows your own, `capture(module)` checks one of torch, `%load_ext attnlab` gives %%attnlab.
 """
 
 from ._program import Refused, Text, program

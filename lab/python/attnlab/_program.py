@@ -1,5 +1,4 @@
 """Asks the program: finds it, makes its command line, hands it arrays in files."""
-
 import functools
 import json
 import os
@@ -28,7 +27,6 @@ def shown(value, printer, cycle):
 
 class Text(str):
     """A text of several lines, which consoles show as it is."""
-
     __repr__, _repr_pretty_ = str.__str__, shown
 
 
@@ -51,13 +49,16 @@ def ask(*words):
     message = ended.stderr.decode(errors="replace").removeprefix("attnlab: ").strip()
     if ended.returncode not in (0, 1):
         raise Refused(message) if ended.returncode == 2 else RuntimeError(f"attnlab: {ended.returncode}, {message}")
-    if message:
-        print(message, file=sys.stderr)
+    print(message, end="\n" * bool(message), file=sys.stderr)
     return ended.stdout.decode(), ended.returncode == 0
 
 
 def is_array(value):
     return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+def as_array(value):
+    return np.asarray(value) if hasattr(value, "__array__") or not is_array(value) else np.from_dlpack(value)
 
 
 def listed(value):
@@ -70,9 +71,8 @@ def bytes_of(name, value):
     if hasattr(value, "detach"):  # torch, whose bfloat16 NumPy lacks
         value, kind = value.detach().cpu(), str(value.dtype).removeprefix("torch.")
         if kind == "bfloat16":
-            import torch
-            value = value.contiguous().view(torch.int16)
-    array = np.asarray(value) if hasattr(value, "__array__") or not is_array(value) else np.from_dlpack(value)
+            value = value.contiguous().view(sys.modules["torch"].int16)
+    array = as_array(value)
     kind = kind or array.dtype.name
     if kind not in ELEMENTS:
         raise Refused(f"{name} holds {kind}; valid: {', '.join(ELEMENTS)}")

@@ -9,10 +9,8 @@ from ._program import Files, Refused, Text, ask, parted, shown
 
 class Probe(dict):
     """Inputs that expose mistakes: `probe["X"]` is an array. It prints as the task, which has the shapes of all.
-
     `path` is its file, `sheet` the task, `config` holds the options.
     """
-
     _repr_pretty_ = shown
 
     def __init__(self, path, sheet, files):
@@ -29,7 +27,6 @@ class Probe(dict):
 
 class Report(Text):
     """What the program found, a text. True where all is right (check) or equal (diff).
-
     `data` is the same as data: of check `steps` with id, verdict and mistakes, of diff `tensors`.
     """
 
@@ -50,8 +47,7 @@ class Report(Text):
 def probe(lesson, *, output=None, input=None, **given):
     """Inputs of a lesson whose dimensions expose mistakes, as arrays, and the task as text: a Probe.
 
-    Keywords are options and inputs as in run, for example `heads=4, causal=False, seed=7`. output names a file of
-    yours for them (.npz); without it they go with the Probe.
+    Keywords are options and inputs as in run: `heads=4, causal=False`. output names a file of yours for them (.npz).
     """
     words, files = ["probe", str(lesson)], Files()
     options, arrays = parted(words, given, taken=("audit", "names"))
@@ -86,14 +82,13 @@ def check(lesson, dump=None, *, probe=None, input=None, **given):
 
 
 def assert_right(lesson, dump=None, **given):
-    """check for pytest and unittest: an AssertionError with the report where something is wrong."""
-    if not (verdict := check(lesson, dump, **given)):
+    """check for pytest and unittest, or what check or capture found: an AssertionError where something is wrong."""
+    if not (verdict := lesson if isinstance(lesson, Report) else check(lesson, dump, **given)):
         raise AssertionError("\n" + verdict)
 
 
 def diff(a, b, **given):
     """Compares traces, dicts of arrays or files: a Report that is true where they are equal.
-
     Keywords are options: `atol=1e-6`, `rtol`, `only_common=True`, `rename={"attn": "weights"}`.
     """
     files = Files()

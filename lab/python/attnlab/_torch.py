@@ -42,7 +42,7 @@ def watched(places, functional):
 
 
 def capture(module, X=None, *, call=None, causal=False, **options):
-    """Runs a module of torch and checks what hooks see of it against its own weights: a Report.
+    """Runs a module of torch and checks what hooks see of it against its own weights: a Report, with it as `seen`.
 
     Knows nn.MultiheadAttention, nn.TransformerEncoderLayer and modules with q_proj, k_proj, v_proj and o_proj (or
     out_proj) inside. X is [batch × token × d_model], drawn where it is not given. `call(module, X)` runs a module
@@ -90,4 +90,6 @@ def capture(module, X=None, *, call=None, causal=False, **options):
         seen.update({id: value.transpose(0, 1) for id, value in seen.items() if value.ndim == 3})
     weights = [one for one in listed(result)[1:] if getattr(one, "ndim", 0) == 4 and one.shape[-1] == length]
     seen.update({"weights": weights[0]} if weights else {})
-    return check(lesson, {"X": X, **seen}, input=dict(part.state_dict()), causal=causal, **options)
+    report = check(lesson, {"X": X, **seen}, input=dict(part.state_dict()), causal=causal, **options)
+    report.seen = seen
+    return report

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from ._program import Files, Refused, Text, ask, parted, shown
+from ._program import Files, Refused, Text, as_array, ask, is_array, parted, shown
 
 
 class Picture(str):
     """A drawing as SVG, which a notebook shows in a frame of its own."""
+
+    def save(self, path):
+        """Writes it, by the ending of path: .svg, or .png and .pdf, for which the program wants rsvg-convert."""
+        ask(*self.words, "--output", path)
 
     def _repr_html_(self):
         drawn = b64encode(self.encode()).decode()
@@ -47,8 +51,7 @@ class Trace:
         """The array of that id, in its dtype (of bfloat16 as float32); `trace[id, "plot"]`, `[id, "arcs"]` draw it."""
         if isinstance(id, tuple):
             return self.picture(*(part for part in id if part != "plot"))
-        event = self._tensors.get(id, {})
-        if "data" not in event:
+        if "data" not in (event := self._tensors.get(id, {})):
             raise KeyError(f"this run has no numbers of {id!r}; valid: {', '.join(self)}, without shapes=True")
         array = np.array(event["data"], event["dtype"].replace("bfloat16", "float32")).ravel()
         if event["dtype"] == "bfloat16":  # the nearest to its three digits
@@ -74,7 +77,10 @@ class Trace:
 
     def picture(self, id, kind=None, **given):
         """A drawing of a tensor as "heatmap", "arcs", "lines", "bars" or what fits; also title="…", head=0."""
-        return Picture(self._printed("--format=svg", "--steps", id, *parted(self.words, {"picture": kind, **given})[0]))
+        words = ("--steps", id, *parted(self.words, {"picture": kind, **given})[0])
+        drawn = Picture(self._printed("--format=svg", *words))
+        drawn.words, drawn._files = (*self.words, *words), self._files
+        return drawn
 
     keys, heatmap, _repr_pretty_ = __iter__, picture, shown
 
@@ -99,13 +105,10 @@ def run(lesson, *, input=None, **given):
 
     Keywords are the program's options (`attnlab LESSON --help`): `d_model=8` is --d-model 8, True is a flag, a list
     repeats an option, `define={"scaled": "scores / d_k"}` puts another formula in place of a step. Arrays are
-    inputs by id, from NumPy or anything with `__array__` or `__dlpack__`, for example of multihead
-
+    inputs by id, from NumPy or anything with `__array__` or `__dlpack__`:
         run("multihead", heads=2, X=X, W_Q=W_Q)   # X [token × d_model], W_Q [d_model × head·d_k]
-
-    An id that is no name in Python goes in braces: `**{"norm/gain": gain}`. `input` takes a file or a dict of arrays,
-    as a state dict, or a list of them. What the program refuses raises Refused. A run of which a claim fails is a
-    result, with `holds` False.
+    An id that is no name in Python goes in braces: `**{"norm/gain": gain}`. `input` takes a file, a dict of arrays, as
+    a state dict, or a list of them. What is refused raises Refused; a run of which a claim fails has `holds` False.
     """
     words, files = [str(lesson)], Files()
     options, arrays = parted(words, given, taken=("explain", "expect"))
@@ -115,12 +118,13 @@ def run(lesson, *, input=None, **given):
 def show(weights, tokens=None, **given):
     """Shows weights of your own as the lesson patterns does: heatmaps, strongest keys, entropy, what has failed.
 
-    weights is [query × key] or [head × query × key], also in a batch of one, as a layer of a model gives them; tokens
-    are the labels. Signs at which the program would cut a token are left out of its label (`##ing`, `[CLS]`).
+    weights is [query × key], [head × query × key] or [layer × head × query × key], heads counted on from layer to
+    layer, or a list of layers, each in a batch of one, too. tokens are labels, without signs that cut them (`##ing`).
     """
-    weights = weights if hasattr(weights, "shape") else np.asarray(weights)
-    while len(weights.shape) > 3 and weights.shape[0] == 1:
-        weights = weights[0]
+    if isinstance(weights, (list, tuple)) and is_array(weights[0]):
+        weights = np.stack([as_array(one.detach().float().cpu() if hasattr(one, "detach") else one) for one in weights])
+    weights = weights if hasattr(weights, "shape") else as_array(weights)
+    weights = weights.reshape(-1, *weights.shape[-2:]) if len(weights.shape) > 3 else weights
     tokens = tokens.split() if isinstance(tokens, str) else tokens or []
     labels = ["".join(filter(str.isalnum, token)) or token.strip()[:1] or "_" for token in tokens]
     given = {"heads": weights.shape[0] if len(weights.shape) == 3 else None, **given}
