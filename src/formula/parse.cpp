@@ -54,6 +54,11 @@ std::vector<std::string> function_names() {
   return names;
 }
 
+bool is_function(std::string_view name) {
+  const auto names = function_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 /// Recursive descent: a level of precedence a function, the weakest first.
 class Parser {
  public:
@@ -119,10 +124,17 @@ class Parser {
     at_ = std::min(text_.find_first_not_of(" \t\r\n", at_ + token_.size()), text_.size());
     auto end = at_;
     if (at_ < text_.size() && begins_word(text_[at_]))
-      end = end_of_word();
+      end = before_operator(end_of_word());
     else
-      end += text_.substr(at_, 2) == "<=" ? 2 : 1;
+      end += text_.substr(at_, 2) == "<=" || text_.substr(at_, 2) == "**" ? 2 : 1;
     token_ = text_.substr(at_, end - at_);
+  }
+
+  /// `scores/sqrt(d_k)` is a quotient and `1-exp(x)` a difference: no function has a sign in its name.
+  std::size_t before_operator(std::size_t end) const {
+    const auto sign = text_.substr(at_, end - at_).find_last_of("/-");
+    const bool is_called = end < text_.size() && text_[end] == '(' && sign != text_.npos;
+    return is_called && is_function(text_.substr(at_ + sign + 1, end - at_ - sign - 1)) ? at_ + sign : end;
   }
 
   /// A name may have formulas in it, `hop={hop - 1}/m`.
@@ -241,7 +253,7 @@ class Parser {
 
   Expr power() {
     auto base = operand();
-    if (!take("^")) return base;
+    if (!take("^") && !take("**")) return base;  // as in Python
     const Level level(*this);
     return called("^", {base, signed_power()});
   }

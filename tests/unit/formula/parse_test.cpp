@@ -81,6 +81,15 @@ TEST_CASE("entries, lengths, choices and steps with other formulas are parsed") 
   CHECK(parse_declaration("Q[query, d_k]").axes == Axes{"query", "d_k"});
 }
 
+TEST_CASE("what users of Python write without blanks, and their power, is read where it can mean one thing") {
+  using namespace formula;
+  require_same("scores/sqrt(d_k)", name("scores") / call("sqrt", {name("d_k")}));
+  require_same("2-exp(x)", Expr(2.0) - call("exp", {name("x")}));
+  require_same("x ** 2 + d_k**(1 / 2)", parse("x ^ 2 + d_k ^ (1 / 2)"));
+  CHECK(same(parse("step=0/scaled"), name("step=0/scaled")));
+  CHECK(refused("scores/squareroot(d_k)").second.find("scores/squareroot is no function") == 0);
+}
+
 TEST_CASE("what is no formula is refused at its place, with what would be valid") {
   using Refusal = std::pair<std::size_t, std::string>;
   CHECK(refused("a + )") ==
