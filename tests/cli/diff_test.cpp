@@ -85,6 +85,18 @@ TEST_CASE("two runs differ as printed") {
   CHECK_FALSE(contains(result.out, "\n  scores "));
 }
 
+TEST_CASE("of two printed pages the first ten headings that differ are listed, and with --all the rest") {
+  const Folder folder;
+  store(folder, "a", "multihead --all --model none", {"txt"});
+  store(folder, "b", "multihead --all --model none --seed 2", {"txt"});
+  const auto few = diff(folder, "a.txt", "b.txt").out;
+  const auto all = run("diff --all " + folder.file("a.txt") + ' ' + folder.file("b.txt")).out;
+  CHECK(contains(few, " more, which --all lists\n"));
+  CHECK_FALSE(contains(all, "which --all lists"));
+  CHECK(lines_of(few.substr(few.find("  id or heading"))).size() < 16);
+  CHECK(lines_of(all).size() > lines_of(few).size() + 5);
+}
+
 TEST_CASE("one number of a printed page is named by its line, whatever the page shows") {
   const Folder folder;
   const auto number = std::regex("-?[0-9]+\\.[0-9]{4}");

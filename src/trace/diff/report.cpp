@@ -274,7 +274,11 @@ std::string format_table(const TextDiff& diff, const DiffNames& names, bool all)
       {"id or heading", "lines", "numbers", "words", "max abs", "max rel"}};
   for (const auto& section : diff.sections)
     if (all || section.verdict() == Verdict::different) rows.push_back(row_of(section, names));
-  return rows.size() == 1 ? "" : format_columns(rows);
+  constexpr std::size_t heading = 1, most = 10;
+  const auto more = all || rows.size() <= heading + most ? 0 : rows.size() - heading - most;
+  rows.resize(rows.size() - more);
+  return (rows.size() == 1 ? "" : format_columns(rows)) +
+         (more == 0 ? "" : fmt::format("  … and {} more, which --all lists\n", more));
 }
 
 std::string format_count(const TextDiff& diff) {
