@@ -73,14 +73,17 @@ class Search {
     for (auto index = next_wrong(judged); index; index = next_wrong(judged)) {
       const auto id = steps_[*index].id;
       judged.insert(id);
-      if (follows_from_inputs(*index)) continue;
+      if (follows_from_mistakes_elsewhere(*index) || follows_from_inputs(*index)) continue;
       explain(*index);
       if (const auto found = explained_.find(id);
           found == explained_.end() || found->second.finding == Finding::wrong)
         wrong_.insert(id);
     }
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (find(steps_[i].id) != nullptr) note_what_it_rests_on(i);
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      if (find(steps_[i].id) == nullptr) continue;
+      if (shows_adopted_mistake(i)) wrong_.insert(steps_[i].id);
+      note_what_it_rests_on(i);
+    }
     for (const auto& input : dump_.absent)
       if (steps_that_need_.count(input) > 0) diagnosis.absent.push_back(input);
     for (const auto& step : steps_) {
@@ -227,19 +230,20 @@ class Search {
   bool follows_from_inputs(std::size_t index) {
     const auto& step = steps_[index];
     if (wrong_.empty() || !own().agrees(index, find(step.id)->view())) return false;
-    not_from_[step.id] = wrong_before(step.id);
+    not_from_[step.id] = wrong_before(index);
     return true;
   }
 
-  std::vector<std::string> wrong_before(const std::string& id) const {
+  /// Ids of the wrong steps that the one at `index` should follow from.
+  std::vector<std::string> wrong_before(std::size_t index) const {
     std::vector<std::string> wrong;
-    for (auto step = steps_.begin(); step != steps_.end() && step->id != id; ++step)
-      if (wrong_.count(step->id) > 0) wrong.push_back(step->id);
+    for (std::size_t i = 0; i < index; ++i)
+      if (wrong_.count(steps_[i].id) > 0 && depends_on(index, i)) wrong.push_back(steps_[i].id);
     return wrong;
   }
 
-  /// Whether the step at `index` may follow from the one at `earlier`: it does not where the numbers of that
-  /// one in another order leave it as it is.
+  /// Whether the step at `index` may follow from another, which stands behind it in a recurrence: it does not
+  /// where the numbers of that one in another order leave it as it is.
   bool depends_on(std::size_t index, std::size_t earlier) const {
     auto [found, is_new] = changed_by_.try_emplace(earlier);
     if (is_new) {
@@ -265,16 +269,21 @@ class Search {
       for (const auto& root : roots)
         if (std::find(given.begin(), given.end(), root) == given.end()) given.push_back(root);
     }
-    if (!given.empty() && own().agrees(index, find(steps_[index].id)->view())) given.clear();
+    const bool rests_on_none =
+        wrong_.empty() || own().agrees(index, find(steps_[index].id)->view());  // what they do cancels out
+    if (rests_on_none)
+      given.clear();
+    else
+      same_mistake_in_[steps_[index].id] = adopted_places_of(index);
   }
 
   /// The step at `index`, and those from which it follows and which the dump lacks.
   std::vector<std::size_t> places_of_mistakes(std::size_t index) const {
     std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < index; ++i)
-      if (find(steps_[i].id) == nullptr && !steps_[i].mistakes.empty() && depends_on(index, i))
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (i == index ||
+          (find(steps_[i].id) == nullptr && !steps_[i].mistakes.empty() && depends_on(index, i)))
         places.push_back(i);
-    places.push_back(index);
     return places;
   }
 
@@ -287,18 +296,123 @@ class Search {
     return ids;
   }
 
-  /// Mistakes that several of these steps list, each made in one of them alone.
-  std::vector<Hypothesis> in_one_of(const std::vector<std::size_t>& places) const {
-    std::map<std::string, std::vector<std::size_t>> by_mistake;
+  /// Whether the mistake may be made in one step that lists it and not in another.
+  static bool is_made_by_the_step(const std::string& id, const Prediction& step) {
+    return !is_convention(id) && step.fitted.count(id) == 0;
+  }
+
+  /// Mistakes that several of these steps list, each made in some of them and not in the others.
+  std::vector<Hypothesis> in_some_of(const std::vector<std::size_t>& places) const {
+    std::map<std::string, std::vector<std::string>> by_mistake;
     for (const auto place : places)
       for (const auto& id : steps_[place].mistakes)
-        if (adopted_.count(id) == 0 && !is_convention(id) && steps_[place].fitted.count(id) == 0)
-          by_mistake[id].push_back(place);
+        if (adopted_.count(id) == 0 && is_made_by_the_step(id, steps_[place]))
+          by_mistake[id].push_back(in_step_alone(id, steps_[place].id));
     std::vector<Hypothesis> all;
-    for (const auto& [id, listed] : by_mistake)
-      for (const auto place : listed)
-        if (listed.size() > 1) all.push_back({in_step_alone(id, steps_[place].id)});
+    for (const auto& [id, places_of_it] : by_mistake)
+      for (auto& some : some_of(places_of_it))
+        if (some.size() < places_of_it.size()) all.push_back(std::move(some));
     return all;
+  }
+
+  /// Every choice of one or more, the smaller ones first; of many those of one, and all.
+  static std::vector<Hypothesis> some_of(const std::vector<std::string>& ids) {
+    constexpr std::size_t few = 4;
+    std::vector<Hypothesis> choices;
+    if (ids.size() > few) {
+      for (const auto& id : ids) choices.push_back({id});
+      choices.emplace_back(ids.begin(), ids.end());
+      return choices;
+    }
+    for (std::size_t bits = 1; bits < std::size_t{1} << ids.size(); ++bits) {
+      Hypothesis choice;
+      for (std::size_t i = 0; i < ids.size(); ++i)
+        if ((bits >> i & 1) != 0) choice.insert(ids[i]);
+      choices.push_back(std::move(choice));
+    }
+    std::stable_sort(choices.begin(), choices.end(),
+                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    return choices;
+  }
+
+  /// The mistakes that were found in other steps, in those that list them, too, and that the step at `index`
+  /// follows from and the dump lacks: "heads-reshape-only@K_heads", made or not.
+  std::vector<std::string> found_elsewhere(std::size_t index) const {
+    std::set<std::string> found;
+    for (const auto& id : adopted_) found.insert(id.substr(0, id.find('@')));
+    std::vector<std::string> all;
+    for (const auto place : places_of_mistakes(index))
+      for (const auto& id : steps_[place].mistakes)
+        if (place != index && found.count(id) > 0 && is_made_by_the_step(id, steps_[place]))
+          all.push_back(in_step_alone(id, steps_[place].id));
+    return all;
+  }
+
+  /// The steps without which `found_elsewhere` the one at `index` would be another.
+  std::vector<std::string> adopted_places_of(std::size_t index) const {
+    std::vector<std::string> places;
+    for (const auto& id : found_elsewhere(index))
+      if (is_supposed(id) &&
+          !are_equal(replays_.step(index, with_others({id})).reference, steps_[index].reference))
+        places.push_back(id.substr(id.find('@') + 1));
+    return places;
+  }
+
+  /// Whether a mistake is supposed to have been made in the step that stands behind its @.
+  bool is_supposed(const std::string& id) const {
+    const auto at = id.find('@');
+    return supposes(adopted_, id.substr(0, at), id.substr(at + 1));
+  }
+
+  /// What is supposed, but of these mistakes in single steps the contrary.
+  Hypothesis with_others(const Hypothesis& changed) const {
+    auto mistakes = adopted_;
+    for (const auto& id : changed) {
+      const auto everywhere = id.substr(0, id.find('@'));
+      if (mistakes.erase(everywhere) > 0)
+        for (const auto place : steps_that_list(everywhere))
+          mistakes.insert(in_step_alone(everywhere, steps_[place].id));
+      if (mistakes.erase(id) == 0) mistakes.insert(id);
+    }
+    return mistakes;
+  }
+
+  /// What else may be supposed of the steps that the one at `index` follows from: a mistake that was found in
+  /// one of several may have been made in another, or not.
+  std::vector<Hypothesis> other_suppositions(std::size_t index) const {
+    std::vector<Hypothesis> others;
+    for (const auto& changed : some_of(found_elsewhere(index))) others.push_back(with_others(changed));
+    return others;
+  }
+
+  /// Supposes that the mistakes which were found stand in other steps, of those that the dump lacks, where
+  /// the step at `index` is right then, and no other one wrong that was not.
+  bool follows_from_mistakes_elsewhere(std::size_t index) {
+    const auto before = adopted_;
+    const auto contradictions = contradictions_of_adopted();
+    const auto& theirs = *find(steps_[index].id);
+    for (const auto& other : other_suppositions(index)) {
+      const auto step = replays_.step(index, other);
+      const auto loose = loose_tolerance(steps_[index], step);
+      if (!compare_.matches(step, theirs, step.shape, step.reference, loose) &&
+          !compare_.matches(step, theirs, step.expected_shape, step.expected, loose))
+        continue;
+      adopt(other);
+      if (contradictions_of_adopted() < contradictions &&
+          (compare_.is_right(steps_[index], theirs) || compare_.is_expected(steps_[index], theirs)))
+        return true;
+      adopt(before);
+    }
+    return false;
+  }
+
+  /// Whether the step at `index` has a mistake that another one has named.
+  bool shows_adopted_mistake(std::size_t index) const {
+    const auto& step = steps_[index];
+    const auto& theirs = *find(step.id);
+    return explained_.count(step.id) == 0 && not_from_.count(step.id) == 0 &&
+           !compare_.is_right(step, theirs) && compare_.is_expected(step, theirs) &&
+           verdict_of_adopted(step).finding == Finding::wrong;
   }
 
   /// Whether the dump's step at `index` is what `more` mistakes give, and what the dump has against them.
@@ -364,9 +478,10 @@ class Search {
     if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
     const bool contradicts = !found.empty() && found.front().contradictions >= contradictions_of_adopted();
     if (unknown.empty() && (found.empty() || contradicts)) {
-      const auto alone = best_of(index, in_one_of(places));
+      const auto alone = best_of(index, in_some_of(places));
       if (!alone.empty() && (found.empty() || alone.front().explains_more_than(found.front()))) found = alone;
     }
+    if (found.empty() && unknown.empty()) found = best_beside_mistakes_elsewhere(index, one);
     if (found.empty() && lacks_steps && unknown.empty())
       found = best_of(index, pairs_of(with_effect(index, ids)));
     if (found.empty() && !dump_.slacks.empty()) explain_in_part(index);
@@ -376,6 +491,21 @@ class Search {
     prefer_fewest_mistakes(found);
     note(index, found);
     adopt(adopted_and(found.front().mistakes));
+  }
+
+  /// Those hypotheses that give the step together with other places of the mistakes that were found; these
+  /// are supposed then.
+  std::vector<Supposition> best_beside_mistakes_elsewhere(std::size_t index,
+                                                          const std::vector<Hypothesis>& hypotheses) {
+    const auto before = adopted_;
+    const auto contradictions = contradictions_of_adopted();
+    for (const auto& other : other_suppositions(index)) {
+      adopt(other);
+      auto found = best_of(index, hypotheses);
+      if (!found.empty() && found.front().contradictions < contradictions) return found;
+      adopt(before);
+    }
+    return {};
   }
 
   /// Supposes the convention that gives the step at `index`, if there is one.
@@ -398,7 +528,7 @@ class Search {
     StepVerdict verdict;
     verdict.finding = Finding::wrong;
     verdict.in_part = true;
-    verdict.step_of_mistake = step.id;
+    verdict.made_in = {step.id};
     for (const auto& id : step.mistakes) {
       if (step.fitted.count(id) > 0 || is_convention(id)) continue;
       if (is_right_or_given_by(step, replays_.of(adopted_and({id}))[index], theirs))
@@ -495,13 +625,12 @@ class Search {
     if (found.front().has_fill) verdict.conventions.emplace_back("large-negative-fill");
     verdict.finding = verdict.mistakes.empty() ? Finding::convention : Finding::wrong;
     verdict.made_together = mistakes_in(found.front()) > 1;
-    verdict.step_of_mistake =
-        step_of(verdict.mistakes.empty() ? verdict.conventions.front() : verdict.mistakes.front(), index);
+    verdict.made_in = made_in(found.front().mistakes, index);
     if (const auto* theirs = find(step.id); theirs->shape() == step.shape)
       compare_.measure(step, *theirs, verdict);
     explained_[step.id] = verdict;
     for (const auto& supposition : found)
-      for (const auto& id : supposition.mistakes) verdict_by_mistake_[id] = verdict;
+      for (const auto& id : supposition.mistakes) verdict_by_mistake_[id.substr(0, id.find('@'))] = verdict;
   }
 
   /// Whether the id is a convention beside which the rest holds: alone it has to make the dump more right.
@@ -517,9 +646,10 @@ class Search {
   }
 
   std::size_t mistakes_in(const Supposition& supposition) const {
-    return static_cast<std::size_t>(
-        std::count_if(supposition.mistakes.begin(), supposition.mistakes.end(),
-                      [&](const std::string& id) { return !is_another_way(supposition, id); }));
+    std::set<std::string> mistakes;
+    for (const auto& id : supposition.mistakes)
+      if (!is_another_way(supposition, id)) mistakes.insert(id.substr(0, id.find('@')));
+    return mistakes.size();
   }
 
   std::size_t contradictions_of_adopted() const {
@@ -530,15 +660,17 @@ class Search {
     return count;
   }
 
-  /// The step in which the mistake was made: the one at `index`, or one before it that the dump lacks.
-  std::string step_of(const std::string& mistake, std::size_t index) const {
-    if (const auto at = mistake.find('@'); at != mistake.npos) return mistake.substr(at + 1);
-    for (std::size_t i = 0; i < index; ++i) {
-      const auto& listed = steps_[i].mistakes;
-      if (find(steps_[i].id) == nullptr && std::find(listed.begin(), listed.end(), mistake) != listed.end())
-        return steps_[i].id;
+  /// Ids of the steps in which these mistakes were made: of the one at `index` and of those before it that
+  /// the dump lacks.
+  std::vector<std::string> made_in(const Hypothesis& mistakes, std::size_t index) const {
+    std::vector<std::string> steps;
+    for (const auto place : places_of_mistakes(index)) {
+      const auto& listed = steps_[place].mistakes;
+      if (std::any_of(listed.begin(), listed.end(),
+                      [&](const auto& id) { return supposes(mistakes, id, steps_[place].id); }))
+        steps.push_back(steps_[place].id);
     }
-    return steps_[index].id;
+    return steps;
   }
 
   StepVerdict verdict_on(const Prediction& step, const AnyTensor& theirs) const {
@@ -587,9 +719,11 @@ class Search {
       verdict.form = form->second;
     }
     if (!compare_.matches(step, theirs, step.shape, step.reference, compare_.tolerance().at(step.id)))
-      verdict.not_from = wrong_before(step.id);
+      verdict.not_from = wrong_before(static_cast<std::size_t>(&step - steps_.data()));
     else if (const auto given = given_.find(step.id); given != given_.end())
       verdict.given = given->second;
+    if (const auto same = same_mistake_in_.find(step.id); same != same_mistake_in_.end())
+      verdict.same_mistake_in = same->second;
     return verdict;
   }
 
@@ -611,14 +745,18 @@ class Search {
 
   /// A step that shows a mistake which an earlier step has named.
   StepVerdict verdict_of_adopted(const Prediction& step) const {
-    for (const auto& id : step.mistakes)
-      for (const auto& supposed : {id, in_step_alone(id, step.id)})
-        if (adopted_.count(supposed) > 0)
-          if (const auto found = verdict_by_mistake_.find(supposed); found != verdict_by_mistake_.end())
-            return found->second;
     StepVerdict verdict;
+    verdict.made_in = {step.id};
+    for (const auto& id : step.mistakes) {
+      const auto found = verdict_by_mistake_.find(id);
+      if (found == verdict_by_mistake_.end() || !supposes(adopted_, id, step.id)) continue;
+      verdict.finding = found->second.finding;
+      verdict.mistakes = found->second.mistakes;
+      verdict.conventions = found->second.conventions;
+      verdict.made_together = found->second.made_together;
+      return verdict;
+    }
     verdict.finding = Finding::convention;  // one that the dump is said to follow
-    verdict.step_of_mistake = step.id;
     for (const auto& id : step.mistakes)
       if (conventions_.count(id) > 0) verdict.conventions.push_back(id);
     return verdict;
@@ -640,7 +778,8 @@ class Search {
   std::set<std::string> wrong_;                               ///< ids of steps
   std::map<std::string, std::vector<std::string>> not_from_;  ///< wrong steps, by right one
   std::map<std::string, std::vector<std::string>> given_;  ///< wrong steps that one follows from, by its id
-  mutable std::map<std::size_t, std::vector<bool>> changed_by_;  ///< whether each step is, by earlier one
+  std::map<std::string, std::vector<std::string>> same_mistake_in_;  ///< steps that the dump lacks, by id
+  mutable std::map<std::size_t, std::vector<bool>> changed_by_;      ///< whether each step is, by earlier one
 };
 
 }  // namespace

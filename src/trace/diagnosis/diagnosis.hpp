@@ -45,8 +45,12 @@ struct StepVerdict {
   /// Of a right step: ids of the wrong ones that it follows from.
   std::vector<std::string> given{};
 
-  /// In which the mistake is: another than `id` where the dump lacks that one.
-  std::string step_of_mistake{};
+  /// Of a right step that follows from a mistake which another one has: ids of the steps in which it was
+  /// made, too, and which the dump lacks.
+  std::vector<std::string> same_mistake_in{};
+
+  /// Ids of the steps in which the mistake was made: others than `id` where the dump lacks them.
+  std::vector<std::string> made_in{};
   double largest_difference = 0.0;          ///< |theirs − what is right|, from their own tensors before it
   std::optional<Index> first_difference{};  ///< with the batch axis
   double theirs = 0.0, right = 0.0;         ///< there
@@ -81,12 +85,13 @@ std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
 /// differs, the mistakes that the step lists are tried, and those of the steps just before it that the dump
 /// lacks, one at a time and then two; only a tensor that is reproduced up to rounding names a mistake, and
 /// one that contradicts other steps of the dump gives way to one that does not. One mistake in one step, or
-/// in all that list it, comes before two. A step that differs behind a wrong one, and is right as it follows
-/// from the inputs, is right: the wrong tensor is not the one that was used. A step that follows from
-/// inputs which nobody gave is judged only where its numbers, or those of another such step, show that theirs
-/// are the ones that were drawn: where they are right, or what a mistake gives. A convention counts as a
-/// mistake where the dump's inputs settle it. `conventions` are ids of
-/// those that the dump is said to follow.
+/// in all that list it, comes before two. One that was found is tried for the steps that the dump lacks and
+/// that list it, too, with it and without, before a later step is wrong. A step that differs behind a wrong
+/// one, and is right as it follows from the inputs, is right: the wrong tensor is not the one that was used.
+/// A step that follows from inputs which nobody gave is judged only where its numbers, or those of another
+/// such step, show that theirs are the ones that were drawn: where they are right, or what a mistake gives. A
+/// convention counts as a mistake where the dump's inputs settle it. `conventions` are ids of those that the
+/// dump is said to follow.
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions = {});
 
 }  // namespace attn

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trace/diagnosis/decimals.hpp"
+#include "trace/diagnosis/layout.hpp"
 
 namespace attn {
 
@@ -95,9 +96,12 @@ std::vector<Prediction> Replays::with_changed(const std::string& id, void (*chan
                                               const Hypothesis& mistakes) const {
   const auto rerun = [&](const Watch& watch) {
     rerun_([&](const Tapped& tapped) {
-      if (tapped.id == id) change(tapped);
+      if (tapped.id != id) return watch(tapped);
+      const auto now = [&] { return AnyTensor({tapped.dtype, tapped.shape, tapped.elements}); };
+      change(tapped);
+      const auto changed = now();
       watch(tapped);
-      if (tapped.id == id && dump_.tensors.contains(id)) change(tapped);  // theirs, which took its place
+      if (!are_identical(changed, now())) change(tapped);  // theirs, or a mistaken one, which took its place
     });
   };
   return replay_with(rerun).predict(mistakes);

@@ -44,11 +44,19 @@ std::string conventions_in_words(const StepVerdict& step) {
   return fmt::format("a different convention: {}", fmt::join(ids_without_variants(step.conventions), ", "));
 }
 
-/// ", given your weights" of a step that follows from wrong ones.
-std::string given_in_words(const StepVerdict& step) {
+/// "Q and K", or of more than three "5 steps".
+std::string few_listed(const std::vector<std::string>& ids, std::string_view of_many) {
   constexpr std::size_t most_named = 3;
-  if (step.given.empty()) return "";
-  return ", given your " + (step.given.size() > most_named ? "tensors before it" : listed(step.given, "and"));
+  return ids.size() > most_named ? fmt::format(fmt::runtime(of_many), ids.size()) : listed(ids, "and");
+}
+
+/// ", given your weights and the same mistake in V_heads" of a step that follows from wrong ones.
+std::string given_in_words(const StepVerdict& step) {
+  std::vector<std::string> given;
+  if (!step.given.empty()) given.push_back("your " + few_listed(step.given, "tensors before it"));
+  if (!step.same_mistake_in.empty())
+    given.push_back("the same mistake in " + few_listed(step.same_mistake_in, "{} steps of yours"));
+  return given.empty() ? "" : ", given " + listed(given, "and");
 }
 
 /// "1e-12", "1e-09", then each power of ten: a bound that another machine's rounding does not change.
@@ -161,9 +169,11 @@ std::string beneath(const std::string& words, const ReportSettings& settings) {
 /// How well the mistake explains the numbers.
 std::string evidence_in_words(const StepVerdict& step, bool by_hand) {
   if (step.in_part) return "Made in some places, it gives those of your numbers that are wrong.";
-  const auto where = step.step_of_mistake == step.id
-                         ? ""
-                         : fmt::format(" in {}, which your file does not have", step.step_of_mistake);
+  auto elsewhere = step.made_in;
+  const std::string_view here = std::erase(elsewhere, step.id) > 0 ? "here and " : "";
+  const auto where = elsewhere.empty() ? ""
+                                       : fmt::format(" {}in {}, which your file does not have", here,
+                                                     few_listed(elsewhere, "{} steps"));
   const auto to_within = by_hand ? "your numbers, as far as you wrote their digits"
                                  : fmt::format("your tensor to within {}", bound_in_words(step.unexplained));
   return fmt::format("Made on purpose{}, it gives {}.", where, to_within);
@@ -346,6 +356,7 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     if (!step.form.empty()) one["form"] = step.form;
     if (!step.not_from.empty()) one["not_from"] = step.not_from;
     if (!step.given.empty()) one["given"] = step.given;
+    if (!step.same_mistake_in.empty()) one["same_mistake_in"] = step.same_mistake_in;
     if (!step.lacking.empty()) one["lacking"] = step.lacking;
     const auto conventions = ids_without_variants(step.conventions);
     one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));
