@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -248,6 +249,20 @@ std::string with_each(std::string text, const std::string& old, const std::strin
   return text;
 }
 
+constexpr std::string_view use_of_part = "{use parts/";
+
+/// The parts that a document of the lab takes, and those that these take, by their file names.
+void add_parts_of(const std::string& text, std::map<std::string, std::string>& parts) {
+  for (auto at = text.find(use_of_part); at != text.npos; at = text.find(use_of_part, at + 1)) {
+    const auto begin = at + use_of_part.size();
+    const auto name = text.substr(begin, text.find_first_of(",}", begin) - begin);
+    const auto [part, is_new] = parts.try_emplace(name);
+    if (!is_new) continue;
+    part->second = lessons::text_of_document("parts/" + name);
+    add_parts_of(part->second, parts);
+  }
+}
+
 /// The document of a lesson of the lab whose examples and proposals run a copy of it.
 std::string copy_of(const std::string& lesson, const std::string& file) {
   std::vector<std::string> valid;
@@ -272,12 +287,26 @@ void write_new_lesson(const NewLesson& lesson) {
   const auto name = std::filesystem::path(lesson.file).stem().string();
   if (lessons::lesson_named(name) != nullptr)
     throw attn::Error(fmt::format("lesson new: {} is a lesson of the lab; valid: another name", name));
-  write_to_file(lesson.file, lesson.from.empty() ? with_each(lessons::text_of_document("parts/new_lesson.md"),
-                                                             "NEW_LESSON", name)
-                                                 : copy_of(lesson.from, lesson.file));
-  write_to_stdout(
-      fmt::format("{0} is written. Change it, and try it:\n  attnlab run {0}\n  attnlab lesson check {0}\n",
-                  lesson.file));
+  const auto text = lesson.from.empty()
+                        ? with_each(lessons::text_of_document("parts/new_lesson.md"), "NEW_LESSON", name)
+                        : copy_of(lesson.from, lesson.file);
+  std::map<std::string, std::string> parts;
+  if (!lesson.from.empty()) add_parts_of(text, parts);
+  const auto folder = std::filesystem::path(lesson.file).replace_extension();
+  if (!parts.empty()) {
+    if (std::filesystem::exists(folder))
+      throw attn::Error(
+          fmt::format("lesson new: {} is there already, where the parts of {} should stand; "
+                      "valid: another name",
+                      folder.string(), lesson.from));
+    std::filesystem::create_directories(folder);
+  }
+  for (const auto& [part, its_text] : parts)
+    write_to_file((folder / part).string(), with_each(its_text, std::string(use_of_part), "{use "));
+  write_to_file(lesson.file, with_each(text, std::string(use_of_part), "{use " + name + "/"));
+  write_to_stdout(fmt::format(
+      "{0} is written{1}. Change it, and try it:\n  attnlab run {0}\n  attnlab lesson check {0}\n",
+      lesson.file, parts.empty() ? "" : fmt::format(", its parts in {}/", folder.string())));
 }
 
 bool check_lesson(const CheckLesson& check) {

@@ -105,8 +105,14 @@ TEST_CASE("a copy of each lesson that is one document runs as the lesson does, a
     const auto numbers = numbers_of("run " + file);
     CHECK(!numbers.empty());
     CHECK(numbers == numbers_of(name));
+    CHECK_THAT(read_file(file), !Contains("{use parts/"));
     ++count;
   }
+  const auto scores = folder.file("my-sdpa/scores.md"), formulas = read_file(scores);
+  std::ofstream(scores) << std::regex_replace(formulas, std::regex("Q \\* K"), "2 * Q * K");
+  const auto changed = run("run " + folder.file("my-sdpa.md"));
+  CHECK(changed.status == 1);  // the code that stores no scores still has those of the lab
+  CHECK_THAT(run("lesson new " + folder.file("my-sdpa.x.md") + " --from sdpa").out, Contains("my-sdpa.x/"));
   CHECK(count >= 19);
   const auto ring = folder.file("my-ring.md"), text = read_file(ring);
   CHECK_THAT(text, Contains("example: run my-ring.md --causal") && Contains("functions: ring"));
