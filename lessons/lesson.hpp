@@ -51,6 +51,7 @@ struct Lesson {
   Options defaults;
   std::vector<std::string_view> examples;                    ///< arguments that work as pasted
   std::function<std::vector<Input>(const Options&)> inputs;  ///< in the order in which they are drawn
+  std::string_view numbers = "drawn, not trained";           ///< what they are where the seed draws them
   attn::Picture picture{};
   std::optional<Trained> trained{};      ///< the model that it uses, where it has one
   std::optional<Probe> probe{};          ///< where somebody's tensors can be checked; each part has its own

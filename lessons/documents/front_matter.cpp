@@ -168,10 +168,11 @@ const Functions& functions_of_all() {
   return functions;
 }
 
-constexpr std::array keys = {
-    "title",     "teaches",         "options",   "defaults", "example", "model",  "probe",   "probe results",
-    "worksheet", "worksheet given", "code",      "lines",    "follow",  "axes",   "set",     "page",
-    "after",     "functions",       "sentences", "at least", "nan",     "detail", "rounded", "picture"};
+constexpr std::array keys = {"title", "teaches", "options",       "defaults",  "example",
+                             "model", "probe",   "probe results", "worksheet", "worksheet given",
+                             "code",  "lines",   "follow",        "axes",      "set",
+                             "page",  "after",   "functions",     "sentences", "at least",
+                             "nan",   "detail",  "rounded",       "picture",   "numbers"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -245,6 +246,7 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
       throw attn::Error(fmt::format("sentences: \"{}\"; valid: one, or no such line", sentences));
     return sentences.empty();
   });
+  if (!document.front("numbers").empty()) lesson.numbers = document.front("numbers");
   lesson.picture = from_front(document, "picture", picture_of);
   lesson.run = code.run;
   if (code.run == nullptr)

@@ -92,7 +92,7 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
   const bool is_padded = keys.size() > 0 && keys.is_padded();
   set("trained", options.model.has_value());
   set("given", options.gives_tensors());
-  const bool were_drawn = options.numbers.starts_with(drawn_numbers);  // in the run whose trace is given
+  const bool were_drawn = options.numbers.starts_with("drawn");  // in the run whose trace is given
   set("drawn", !options.model && (were_drawn || !bench.plan.inputs_to_draw().empty()));
   set("batched", bench.plan.is_batched());
   set("padded", is_padded);

@@ -361,8 +361,8 @@ attn::Header Plan::header() const {
     header.config.emplace_back(
         std::string(attn::origin_of_numbers),
         options.in_place_of_model.empty()
-            ? drawn_numbers
-            : fmt::format("{}, since {} is given", drawn_numbers, options.in_place_of_model));
+            ? std::string(lesson->numbers)
+            : fmt::format("{}, since {} is given", lesson->numbers, options.in_place_of_model));
   else if (options.model && (options.typed.count("seed") > 0 || !drawn.empty()))
     header.config.emplace_back(std::string(attn::origin_of_numbers),
                                fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn));

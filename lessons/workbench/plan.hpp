@@ -62,9 +62,6 @@ Plan make_plan(const Lesson& lesson, const Options& options, const attn::StoredT
 /// The numbers of a token's vector where nobody says how many.
 inline constexpr std::size_t default_d_model = 8;
 
-/// What a trace says of the origin of numbers that are drawn.
-inline constexpr const char* drawn_numbers = "drawn, not trained";
-
 /// The lesson's defaults with the sizes that follow from the d_model and heads of these options.
 Options usual_beside(const Lesson& lesson, const Options& options);
 

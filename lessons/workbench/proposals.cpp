@@ -220,7 +220,7 @@ std::string with_own_options(const std::string& command, const Options& options,
   if (!is_of_own_lesson) return whole;
   const bool is_drawn_anyway = options.unknown_word || !options.missing_model.empty() ||
                                !options.in_place_of_model.empty() ||
-                               (!options.numbers.empty() && options.numbers != drawn_numbers);
+                               (!options.numbers.empty() && options.numbers != lesson->numbers);
   const bool wants_no_model =
       own_lesson.trained && !options.model && !is_drawn_anyway && !options.gives_tensors();
   if (wants_no_model && lesson->uses("model") && !says("model")) whole += " --model none";
