@@ -193,12 +193,17 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
   add_paging_option(app, presentation.paging)->group(shown);
 }
 
-/// "1920x1080" in its parts.
-std::pair<double, double> parse_size(const std::string& text) {
+/// "1920x1080" in its parts, and "680", where the height follows.
+attn::PictureStyle::Size parse_size(const std::string& text) {
   const auto parts = split(text, 'x');
-  if (parts.size() != 2)
-    throw Error(fmt::format("--size {}: \"{}\" is no size; valid: WxH in pixels, as 1920x1080", text, text));
-  return {parse_whole("size", parts[0], 100, 10000), parse_whole("size", parts[1], 100, 10000)};
+  if (parts.size() > 2)
+    throw Error(
+        fmt::format("--size {}: \"{}\" is no size; valid: WxH in pixels, as 1920x1080, or W", text, text));
+  const auto length = [](const std::string& part) {
+    return static_cast<double>(parse_whole("size", part, 100, 10000));
+  };
+  const bool has_height = parts.size() == 2 && !parts[1].empty();
+  return {length(parts[0]), has_height ? std::optional(length(parts[1])) : std::nullopt};
 }
 
 void add_picture_options(CLI::App& app, Presentation& presentation) {
@@ -251,7 +256,8 @@ void add_picture_options(CLI::App& app, Presentation& presentation) {
       [&](const std::string& text) {
         picture.is_scale_largest = parse_choice<bool>("scale", text, {{"1", false}, {"max", true}});
       });
-  add("size", "WxH", "in pixels, as 1920x1080; default what it needs, and of a png 1,920 across",
+  add("size", "W|WxH",
+      "in pixels, as 680 or 1920x1080; default what it needs, and of a png as much of 1920x1080 as it fills",
       [&](const std::string& text) { picture.size = parse_size(text); });
 }
 

@@ -17,7 +17,7 @@ namespace lab {
 std::string converted(const std::string& svg, const std::string& format, const std::string& paper,
                       bool fills_slide) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> result(std::tmpfile(), std::fclose);
-  const auto* size = fills_slide && format == "png" ? " --keep-aspect-ratio --width 1920" : "";
+  const auto* size = fills_slide && format == "png" ? " --keep-aspect-ratio --width 1920 --height 1080" : "";
   std::FILE* const converter =
       result == nullptr
           ? nullptr

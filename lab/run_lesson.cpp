@@ -301,7 +301,10 @@ Page run_lesson(const RunLesson& run) {
     case Format::svg:
     case Format::png:
     case Format::pdf: {
-      auto page = render(run, plan, attn::SvgRenderer(header, picture_style_of(run.presentation, plan)));
+      attn::SvgRenderer renderer(header, picture_style_of(run.presentation, plan));
+      const bool all_claims_hold = run_into(renderer, run, plan);
+      Page page{renderer.finish(), all_claims_hold};
+      for (const auto& remark : renderer.remarks()) fmt::print(stderr, "attnlab: {}\n", remark);
       if (format == Format::svg) return page;
       const bool is_dark = run.presentation.picture.theme == attn::PictureTheme::dark;
       const auto paper = attn::svg::palette(is_dark ? attn::svg::Theme::dark : attn::svg::Theme::light).paper;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -16,6 +17,7 @@
 #include "document/prose.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "page/svg/panel.hpp"
 #include "trace/number.hpp"
 
 namespace lessons {
@@ -105,6 +107,31 @@ Trained trained_of(std::string_view model, const LessonCode& code) {
   return trained;
 }
 
+/// `weights[1] as arcs (head 1)`
+attn::Picture::Part part_of_picture(std::string_view text) {
+  attn::Picture::Part part;
+  if (const auto open = text.find(" ("); open != text.npos && text.ends_with(')')) {
+    part.caption = text.substr(open + 2, text.size() - open - 3);
+    text = text.substr(0, open);
+  }
+  if (const auto as = text.find(" as "); as != text.npos) {
+    part.kind = text.substr(as + 4);
+    if (attn::svg::kind_named(part.kind) == nullptr)
+      throw attn::Error(fmt::format("picture: \"{}\"; valid: … as heatmap, arcs, bars or lines", text));
+    text = text.substr(0, as);
+  }
+  if (const auto open = text.find('['); open != text.npos && text.ends_with(']')) {
+    std::size_t index = 0;
+    const auto* const end = text.data() + text.size() - 1;
+    if (std::from_chars(text.data() + open + 1, end, index).ptr != end)
+      throw attn::Error(fmt::format("picture: \"{}\"; valid: weights[1], the head 1", text));
+    part.index = index;
+    text = text.substr(0, open);
+  }
+  part.id = text;
+  return part;
+}
+
 /// `Who looks at whom = unmasked/weights (no mask), causal/weights`
 attn::Picture picture_of(std::string_view picture) {
   constexpr std::string_view equals = " = ";
@@ -113,12 +140,8 @@ attn::Picture picture_of(std::string_view picture) {
   if (at == picture.npos)
     throw attn::Error(fmt::format("picture: \"{}\"; valid: TITLE = ID, ID (CAPTION)", picture));
   attn::Picture result{std::string(picture.substr(0, at)), {}};
-  for (const auto part : cut(picture.substr(at + equals.size()))) {
-    const auto open = part.find(" (");
-    const bool has_caption = open != part.npos && part.ends_with(')');
-    result.figures.emplace_back(part.substr(0, open),
-                                has_caption ? part.substr(open + 2, part.size() - open - 3) : "");
-  }
+  for (const auto part : cut(picture.substr(at + equals.size())))
+    result.parts.push_back(part_of_picture(part));
   return result;
 }
 

@@ -19,11 +19,11 @@ std::size_t times(const std::string& text, const std::string& part) {
 
 TEST_CASE("every lesson has its picture, with as many panels as it names") {
   const std::map<std::string, std::size_t> captions = {
-      {"lookup", 3},    {"scoring", 5},           {"scaling", 2},
-      {"sdpa", 0},      {"self-attention", 0},    {"cross-attention", 2},
-      {"masking", 4},   {"multihead", 2},         {"positional", 9},
-      {"seq2seq", 0},   {"transformer-block", 2}, {"classifier", 3},
-      {"generate", 12}, {"efficient", 8},         {"ring", 4},
+      {"lookup", 5},    {"scoring", 5},           {"scaling", 0},
+      {"sdpa", 2},      {"self-attention", 0},    {"cross-attention", 2},
+      {"masking", 4},   {"multihead", 2},         {"positional", 2},
+      {"seq2seq", 0},   {"transformer-block", 3}, {"classifier", 3},
+      {"generate", 3},  {"efficient", 8},         {"ring", 4},
       {"stability", 2}, {"patterns", 4},          {"training", 4},
       {"backward", 3},  {"complexity", 2}};
   for (const auto& lesson : lessons()) {
@@ -55,7 +55,7 @@ TEST_CASE("options of pictures are refused with the nearest that fit, and beside
             {"--picture heatmaps is unknown", "did you mean heatmap?"}},
            {"sdpa --format svg --numbers yes", {"--numbers yes", "on, off"}},
            {"sdpa --format svg --scale 2", {"--scale 2", "1, max"}},
-           {"sdpa --format svg --size 1920", {"--size 1920", "WxH"}},
+           {"sdpa --format svg --size 1x2x3", {"--size 1x2x3", "WxH"}},
            {"sdpa --format svg --size 1x1", {"--size 1", "100"}},
            {"sdpa --format svg --head -1", {"--head -1"}},
            {"multihead --format svg --head 2", {"--head 2: there are 2 heads", "0 to 1"}},
@@ -76,6 +76,19 @@ TEST_CASE("a title, a head, a kind, a theme and a size are as they are asked for
   CHECK(!contains(picture, "head 0"));
 }
 
+TEST_CASE("a document may say how its picture is drawn, and of which head") {
+  const Folder folder;
+  const auto with = [&](const std::string& picture) {
+    auto text = read_file(ATTNLAB_ROOT "/lessons/self-attention.md");
+    const std::string usual = "weights as arcs";
+    text.replace(text.find(usual), usual.size(), picture);
+    return as_argument(folder.write("mine.md", text)) + " --format svg";
+  };
+  CHECK(contains(output_of(with("weights as bars (the weights)")), ">the weights, query the</text>"));
+  CHECK(contains(refusal(with("weights as pie")), "weights as pie"));
+  CHECK(contains(refusal(with("weights[x]")), "valid: weights[1]"));
+}
+
 TEST_CASE("the flow of a lesson is a picture, where it has one") {
   const auto picture = output_of("self-attention --format svg --picture flow");
   CHECK(is_well_formed(picture));
@@ -86,11 +99,15 @@ TEST_CASE("the flow of a lesson is a picture, where it has one") {
                 {"--picture flow", "without --steps"});
 }
 
-TEST_CASE("long sentences become pictures that are small") {
+TEST_CASE("long sentences become pictures that are small, and what has no room in them is said") {
   const auto picture =
-      output_of("sdpa --model none --causal --format svg --sentence '" + sentence_of(512) + "'");
-  CHECK(picture.size() < 1'000'000);
-  CHECK(contains(picture, "The scale ends at"));
+      run("sdpa --model none --causal --format svg --steps weights --sentence '" + sentence_of(512) + "'");
+  CHECK(picture.out.size() < 1'000'000);
+  CHECK(contains(picture.out, "The scale ends at"));
+  CHECK(contains(picture.err, "512 words have no room"));
+  const auto bare =
+      run("sdpa --model none --format svg --numbers on --steps weights --sentence '" + sentence_of(50) + "'");
+  CHECK(contains(bare.err, "--numbers on: "));
 }
 
 TEST_CASE("png and pdf are made by rsvg-convert from the picture, or refused with the package that has it") {
@@ -111,7 +128,8 @@ TEST_CASE("png and pdf are made by rsvg-convert from the picture, or refused wit
   };
   CHECK_THAT(
       made("--format png"),
-      Catch::StartsWith("--format png --keep-aspect-ratio --width 1920 --background-color #ffffff\n<svg") &&
+      Catch::StartsWith(
+          "--format png --keep-aspect-ratio --width 1920 --height 1080 --background-color #ffffff\n<svg") &&
           Catch::EndsWith("</svg>\n"));
   CHECK_THAT(made("--format png --size 640x480"),
              Catch::StartsWith("--format png --background-color #ffffff\n<svg"));

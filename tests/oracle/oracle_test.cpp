@@ -105,6 +105,7 @@ bool is_checked_elsewhere(const std::string& lesson, const std::string& id) {
       {"scaling", {"example/scores", "example/weights_raw", "example/scaled", "example/weights_scaled"}},
       {"generate", {"cost", "logits", "full/logits"}},
       {"training", {"initialisation/factors", "after/losses", "after/loss"}}};
+  if (lesson == "positional") return id.starts_with("far/");
   if (lesson == "seq2seq") return id.starts_with("one-step/");
   if (lesson == "efficient") return id.ends_with("/relative_error") || id.starts_with("comparison/");
   return ids.count(lesson) > 0 && ids.at(lesson).count(id) > 0;

@@ -165,33 +165,46 @@ class FlowDrawing {
     return {x_of(column), x_of(column + 1)};
   }
 
+  /// A line from one point to another, which is beside or above it, and the head of its arrow.
+  void draw_arrow(double x1, double y1, double x2, double y2) {
+    path_ += segment(x1, y1, x2, y2);
+    const bool is_flat = y1 == y2;
+    const double back = (is_flat ? x2 > x1 : y2 > y1) ? -arrow_length : arrow_length;
+    const double x = is_flat ? x2 + back : x2, y = is_flat ? y2 : y2 + back;
+    const double across = is_flat ? 0.0 : arrow_half_width, along = is_flat ? arrow_half_width : 0.0;
+    arrows_ += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}Z", x2, y2, x - across, y - along,
+                           x + across, y + along);
+  }
+
+  bool has_words_at(std::size_t line, std::size_t column) const {
+    return line < lines_.size() && column < lines_[line].size() && lines_[line][column] != " " &&
+           !is_line(lines_[line][column]);
+  }
+
+  /// What joins or branches off ends with an arrow at the words that it reaches.
   void draw_line(std::size_t line, std::size_t column) {
     const auto& cell = lines_[line][column];
-    const double x = middle_of(column), y = y_of(line);
-    if (is_arrow(cell)) {
-      const double start = left_end(line, column), end = right_end(line, column);
-      path_ += segment(start, y, end, y);
-      const bool is_right = cell == "→";
-      const double tip = is_right ? end : start, back = is_right ? tip - arrow_length : tip + arrow_length;
-      arrows_ += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}Z", tip, y, back,
-                             y - arrow_half_width, back, y + arrow_half_width);
-      return;
-    }
-    if (is_vertical_arrow(cell)) {
-      const double up = y - line_height / 2, down = y + line_height / 2;
-      path_ += segment(x, up, x, down);
-      const bool is_up = cell == "↑";
-      const double tip = is_up ? up : down, back = is_up ? tip + arrow_length : tip - arrow_length;
-      arrows_ += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}Z", x, tip, x - arrow_half_width,
-                             back, x + arrow_half_width, back);
-      return;
-    }
+    const double x = middle_of(column), y = y_of(line), up = y - line_height / 2, down = y + line_height / 2;
+    if (cell == "→") draw_arrow(left_end(line, column), y, right_end(line, column), y);
+    if (cell == "←") draw_arrow(right_end(line, column), y, left_end(line, column), y);
+    if (cell == "↑") draw_arrow(x, down, x, up);
+    if (cell == "↓") draw_arrow(x, up, x, down);
     const auto sides = sides_of(cell);
     if (!sides) return;
+    const bool is_corner = sides->left != sides->right && sides->up != sides->down;
+    const bool branches = (sides->up || sides->down) && sides->right;
+    auto next = column + 1;
+    while (next < lines_[line].size() && lines_[line][next] == " ") ++next;
     if (sides->left) path_ += segment(left_end(line, column), y, x, y);
-    if (sides->right) path_ += segment(x, y, right_end(line, column), y);
-    if (sides->up) path_ += segment(x, y - line_height / 2, x, y);
-    if (sides->down) path_ += segment(x, y, x, y + line_height / 2);
+    if (branches && has_words_at(line, next))
+      draw_arrow(x, y, right_end(line, column), y);
+    else if (sides->right)
+      path_ += segment(x, y, right_end(line, column), y);
+    if (is_corner && sides->left && sides->up && line > 0 && has_words_at(line - 1, column))
+      draw_arrow(x, y, x, up);
+    else if (sides->up)
+      path_ += segment(x, up, x, y);
+    if (sides->down) path_ += segment(x, y, x, down);
   }
 
   void draw_words(std::size_t line, const Words& words) {

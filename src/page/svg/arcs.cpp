@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <vector>
 
 #include "attn/text/width.hpp"
 #include "page/svg/panel.hpp"
@@ -13,7 +15,20 @@ namespace {
 constexpr std::size_t longest_word = 24;
 constexpr double above = font_size + 10;
 constexpr double usual_row = 30.0, widest_arcs = 260.0, gap_beside_word = 8.0;
-constexpr double fewest_shown = 0.005;  // of the scale
+constexpr double smallest_shown = 0.005;  // of the scale
+constexpr std::size_t most_arcs = 400;
+
+/// The smallest share that has a line: of very many shares a larger one.
+double smallest_arc(const Matrix& matrix, const Look& look) {
+  const double smallest = smallest_shown * look.scale;
+  std::vector<double> shares;
+  for (const double share : matrix.values)
+    if (share >= smallest) shares.push_back(share);
+  if (shares.size() <= most_arcs) return smallest;
+  std::nth_element(shares.begin(), shares.begin() + most_arcs, shares.end(), std::greater<>());
+  const double unit = std::pow(10.0, std::floor(std::log10(shares[most_arcs])) - 1);
+  return unit * std::ceil(shares[most_arcs] / unit);  // two digits
+}
 
 double widest_of(const Axis& axis) {
   double widest = text_width(axis.name);
@@ -57,9 +72,10 @@ Drawing draw_arcs(const Panel& panel, const Look& look, const Room& room, const 
   };
   write(queries, left - gap_beside_word, Anchor::end);
   write(keys, right + gap_beside_word, Anchor::start);
+  const double smallest = smallest_arc(matrix, look), thickest = thickest_arc(matrix);
   std::vector<std::size_t> order(matrix.values.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::erase_if(order, [&](std::size_t i) { return !(matrix.values[i] / look.scale >= fewest_shown); });
+  std::erase_if(order, [&](std::size_t i) { return !(matrix.values[i] >= smallest); });
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return matrix.values[a] < matrix.values[b]; });
   for (const auto i : order) {  // the thickest on top
     const std::size_t query = i / keys.axis.size(), key = i % keys.axis.size();
@@ -68,18 +84,29 @@ Drawing draw_arcs(const Panel& panel, const Look& look, const Room& room, const 
         "<path d=\"M{0} {2}C{4} {2} {5} {3} {1} {3}\" class=\"attn-arc\" {6}>"
         "<title>{7} → {8}: {9:.4g}</title></path>\n",
         px(left), px(right), px(from), px(to), px(left + bend), px(right - bend),
-        arc_style(matrix.values[i] / look.scale), escaped(queries.axis.labels[query]),
+        arc_style(matrix.values[i] / look.scale, thickest), escaped(queries.axis.labels[query]),
         escaped(keys.axis.labels[key]), matrix.values[i]);
   }
   return {elements, right + gap_beside_word + widest_of(matrix.columns),
-          top + row * static_cast<double>(most_words)};
+          top + row * static_cast<double>(most_words), left, row < font_size};
 }
 
 }  // namespace
 
-std::string arc_style(double place) {
+std::string arc_style(double place, double thickest) {
   return fmt::format("stroke=\"#2171b5\" stroke-width=\"{:.1f}\" stroke-opacity=\"{:.2f}\"",
-                     0.6 + 9.4 * place, 0.25 + 0.65 * place);
+                     0.6 + (thickest - 0.6) * std::min(place, 1.0), 0.25 + 0.65 * std::min(place, 1.0));
+}
+
+double thickest_arc(const Matrix& matrix) {
+  return std::clamp(300.0 / static_cast<double>(std::max(matrix.rows.size(), matrix.columns.size())), 2.0,
+                    10.0);
+}
+
+std::string remark_on_arcs(const Matrix& matrix, const Look& look) {
+  const double smallest = smallest_arc(matrix, look);
+  return smallest > smallest_shown * look.scale ? fmt::format(" Shares below {:g} have no line.", smallest)
+                                                : "";
 }
 
 const Kind arcs{"arcs", wish_of_arcs, nothing_beside, draw_arcs};

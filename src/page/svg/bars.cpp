@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t most_bars = 16, shown_of_many = 12, longest_name = 24;
 constexpr double above_bars = font_size + 10;
-constexpr double usual_bar = 28.0, longest_bar = 280.0, gap_beside_bar = 8.0;
+constexpr double usual_bar = 40.0, longest_bar = 480.0, gap_beside_bar = 8.0;
 
 struct Bar {
   std::string name, number;

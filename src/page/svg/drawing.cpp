@@ -34,6 +34,7 @@ constexpr std::string_view rules =
     "font-weight:700}.attn-picture .attn-words{font-size:14px}\n"
     ".attn-picture .attn-flow text{font-family:\"DejaVu Sans Mono\",Menlo,Consolas,monospace;font-size:14px}"
     ".attn-picture .attn-line{fill:none;stroke-width:2.2}.attn-picture .attn-arc{fill:none}"
+    ".attn-picture .attn-marks{fill:none;stroke-width:7;stroke-linecap:round;stroke-dasharray:none}"
     ".attn-picture .attn-on-light{fill:#000000}.attn-picture .attn-on-dark{fill:#ffffff}\n";
 
 }  // namespace
@@ -48,6 +49,7 @@ std::string px(double length) {
 
 std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
                  double rotation) {
+  if (words.empty()) return "";
   constexpr const char* anchors[] = {"start", "middle", "end"};
   const auto turned = rotation == 0.0
                           ? std::string()

@@ -11,7 +11,8 @@ namespace attn::svg {
 struct Drawing {
   std::string elements{};
   double width = 0.0, height = 0.0;
-  double left = 0.0;  ///< where what it is about begins, right of its labels
+  double left = 0.0;         ///< where what it is about begins, right of its labels
+  bool lacks_words = false;  ///< since there is no room for them
 };
 
 /// The drawing at another place.

@@ -26,30 +26,32 @@ bool Matrix::has_negative() const {
 
 namespace {
 
-constexpr double widest_cell = 64.0, usual_cell = 46.0, fewest_pixels = 1000.0;
+constexpr double widest_cell = 64.0, usual_cell = 46.0, fewest_pixels = 1000.0, longest_side = 600.0;
+constexpr double widest_overhang = 26.0;  // which a gap or a margin has room for
 constexpr std::size_t most_rectangles = 1600, longest_label = 32;
 
 /// The names of the entries along an axis, and where they stand.
 class Labels {
  public:
-  explicit Labels(const Axis& axis) : axis_(axis) {
-    constexpr std::size_t most_indices = 16;
-    const std::size_t size = axis.size();
-    are_indices_ =
-        size > most_indices && axis.labels[0] == "0" && axis.labels[size - 1] == fmt::format("{}", size - 1);
-    for (std::size_t i = 0; i < size; ++i) widest_ = std::max(widest_, text_width(of(i)));
+  Labels(const Axis& axis, bool are_of_columns) : axis_(axis) {
+    are_indices_ = !axis.labels.empty() && axis.labels.front() == "0" &&
+                   axis.labels.back() == fmt::format("{}", axis.size() - 1);
+    for (std::size_t i = 0; i < axis.size(); ++i) widest_ = std::max(widest_, text_width(of(i)));
+    if (are_indices_ && are_of_columns) needed_ = std::max(needed_, widest_ + 4);  // which are not turned
   }
 
-  std::size_t size() const { return axis_.size(); }
   double widest() const { return widest_; }
 
   /// Each has a label where there is a line's room; else every tenth, say, has its index.
   std::size_t step(double cell) const {
-    if (cell >= font_size && !are_indices_) return 1;
+    constexpr std::size_t most_indices = 16;
+    if (cell >= needed_ && !(are_indices_ && axis_.size() > most_indices)) return 1;
     for (std::size_t power = 1;; power *= 10)
       for (const std::size_t digit : {1, 2, 5})
         if (static_cast<double>(digit * power) * cell >= 3 * font_size) return digit * power;
   }
+
+  bool lacks_words(double cell) const { return !are_indices_ && step(cell) > 1; }
 
   std::string at(std::size_t i, double cell) const { return step(cell) == 1 ? of(i) : fmt::format("{}", i); }
 
@@ -58,7 +60,7 @@ class Labels {
 
   const Axis& axis_;
   bool are_indices_ = false;
-  double widest_ = 0.0;
+  double widest_ = 0.0, needed_ = font_size;  ///< of the labels; of a cell that has one
 };
 
 std::string path(const std::string& lines) {
@@ -96,14 +98,15 @@ class HeatmapDrawing {
     choose_cells(room);
   }
 
-  Room beside() const { return {left() + overhang(), top()}; }
+  Room beside() const { return {left(), top()}; }
 
   Drawing draw() {
     choose_numbers();
     const bool is_image = matrix_.values.size() > most_rectangles && can_pack;
-    return {labels() + (is_image ? image() : cells()),
-            left() + columns() * width_ + (shown_.columns ? overhang() : 0.0), top() + rows() * height_ + 2.0,
-            left()};
+    return {labels() + (is_image ? image() : cells()), left() + columns() * width_,
+            top() + rows() * height_ + 2.0, left(),
+            (shown_.columns && column_labels_.lacks_words(width_)) ||
+                (has_rows() && row_labels_.lacks_words(height_))};
   }
 
  private:
@@ -128,7 +131,7 @@ class HeatmapDrawing {
 
   /// Where they are readable, or asked for: then the cells grow.
   void choose_numbers() {
-    if (matrix_.values.size() > most_rectangles || matrix_.kind == Matrix::Kind::mask) return;
+    if (!can_have_numbers(matrix_)) return;
     auto numbers = short_numbers(matrix_);
     double widest = 0.0;
     for (const auto& number : numbers) widest = std::max(widest, text_width(number));
@@ -141,16 +144,18 @@ class HeatmapDrawing {
   }
 
   double left() const {
-    if (!has_rows()) return 2.0;
+    if (!has_rows()) return 0.0;
     const double labels =
         row_labels_.step(height_) == 1 ? row_labels_.widest() : text_width(fmt::format("{}", rows()));
     return font_size + 10 + labels + 8;
   }
 
-  /// Words that are wider than their columns are turned.
+  /// Words that are wider than their columns are turned: only as far as they do not run into what is beside.
   double turned() const {
-    const bool fits = column_labels_.step(width_) > 1 || column_labels_.widest() <= width_ - 4;
-    return fits ? 0.0 : width_ >= 1.5 * font_size ? -45.0 : -90.0;
+    const double widest = column_labels_.widest();
+    if (column_labels_.step(width_) > 1 || widest <= width_ - 4) return 0.0;
+    const bool has_room = width_ >= 1.5 * font_size && 0.71 * widest + 10 - width_ / 2 <= widest_overhang;
+    return has_room ? -45.0 : -90.0;
   }
 
   double top() const {
@@ -162,23 +167,14 @@ class HeatmapDrawing {
     return font_size + 8 + room;
   }
 
-  double overhang() const {
-    return turned() == -45.0 ? std::max(0.0, 0.71 * column_labels_.widest() + 10 - width_ / 2) : 2.0;
-  }
-
-  std::string axis_name(const std::string& name) const {
-    if (matrix_.kind == Matrix::Kind::numbers) return name;
-    return name == "query" ? "query: who looks" : name == "key" ? "key: at whom" : name;
-  }
-
   std::string labels() const {
     return (shown_.columns ? labels_of_columns() : "") + (has_rows() ? labels_of_rows() : "");
   }
 
   /// The name of the axis above the labels.
   std::string labels_of_columns() const {
-    auto elements = text(left() + columns() * width_ / 2, font_size, axis_name(matrix_.columns.name),
-                         Anchor::middle, "muted");
+    auto elements =
+        text(left() + columns() * width_ / 2, font_size, matrix_.columns.name, Anchor::middle, "muted");
     std::string ticks;
     const std::size_t step = column_labels_.step(width_);
     for (std::size_t j = 0; j < matrix_.columns.size(); j += step) {
@@ -192,8 +188,8 @@ class HeatmapDrawing {
 
   /// The name of the axis beside the labels, upwards.
   std::string labels_of_rows() const {
-    auto elements = text(font_size, top() + rows() * height_ / 2, axis_name(matrix_.rows.name),
-                         Anchor::middle, "muted", -90.0);
+    auto elements =
+        text(font_size, top() + rows() * height_ / 2, matrix_.rows.name, Anchor::middle, "muted", -90.0);
     std::string ticks;
     const std::size_t step = row_labels_.step(height_);
     for (std::size_t i = 0; i < matrix_.rows.size(); i += step) {
@@ -273,7 +269,7 @@ class HeatmapDrawing {
   const Matrix& matrix_;
   const Look& look_;
   Shown shown_;
-  Labels row_labels_{matrix_.rows}, column_labels_{matrix_.columns};
+  Labels row_labels_{matrix_.rows, false}, column_labels_{matrix_.columns, true};
   std::vector<std::string> numbers_;   ///< none where they are not shown
   double width_ = 0.0, height_ = 0.0;  ///< of a cell
 };
@@ -309,11 +305,11 @@ void add_entry(Drawing& drawing, const Colour& colour, std::string (*lines)(doub
 }
 
 /// Three lines and the shares that they stand for.
-Drawing widths_of_arcs(const Look& look) {
+Drawing widths_of_arcs(const Look& look, double thickest) {
   Drawing drawing{"", 0, font_size + 6};
   for (const double place : {0.1, 0.5, 1.0}) {
-    drawing.elements +=
-        fmt::format("<path d=\"M{} 8h34\" class=\"attn-arc\" {}/>\n", px(drawing.width), arc_style(place));
+    drawing.elements += fmt::format("<path d=\"M{} 8h34\" class=\"attn-arc\" {}/>\n", px(drawing.width),
+                                    arc_style(place, thickest));
     const auto words = fmt::format("{:.2g}", place * look.scale);
     drawing.elements += text(drawing.width + 40, font_size, words, Anchor::start, "label");
     drawing.width += 58 + text_width(words);
@@ -323,8 +319,10 @@ Drawing widths_of_arcs(const Look& look) {
 
 Room wish_of_heatmap(const Panel& panel) {
   const auto& matrix = std::get<Matrix>(panel.content);
-  return {static_cast<double>(matrix.columns.size()) * usual_cell,
-          static_cast<double>(matrix.rows.size()) * usual_cell};
+  const auto of = [](const Axis& axis) {
+    return std::min(static_cast<double>(axis.size()) * usual_cell, longest_side);
+  };
+  return {of(matrix.columns), of(matrix.rows)};
 }
 
 Room beside_heatmap(const Panel& panel, const Room& room) {
@@ -341,7 +339,7 @@ const Kind heatmap{"heatmap", wish_of_heatmap, beside_heatmap, draw_heatmap};
 
 Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan) {
   Drawing drawing;
-  if (kind.name == arcs.name) return widths_of_arcs(look);
+  if (kind.name == arcs.name) return widths_of_arcs(look, thickest_arc(one));
   if (kind.name != heatmap.name) return drawing;
   const auto& paper = palette(look.theme).paper;
   if (one.kind == Matrix::Kind::mask)
@@ -349,9 +347,20 @@ Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_h
   else
     drawing = colour_bar(look);
   if (has_hidden)
-    add_entry(drawing, paper, hatching, one.kind == Matrix::Kind::numbers ? "−∞" : "hidden by a mask");
+    add_entry(drawing, paper, hatching,
+              one.kind == Matrix::Kind::numbers ? "−∞: no score here" : "hidden by a mask");
   if (has_nan) add_entry(drawing, paper, cross, "nan: not a number");
   return drawing;
+}
+
+bool can_have_numbers(const Matrix& matrix) {
+  return matrix.values.size() <= most_rectangles && matrix.kind != Matrix::Kind::mask;
+}
+
+const Kind* kind_named(std::string_view name) {
+  for (const auto* kind : {&heatmap, &arcs, &bars, &lines, &flow})
+    if (kind->name == name) return kind;
+  return nullptr;
 }
 
 std::vector<std::string> short_numbers(const Matrix& matrix) {

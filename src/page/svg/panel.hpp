@@ -88,6 +88,9 @@ extern const Kind lines;
 /// The diagram of the computation: what leads to what, with the shapes of the run.
 extern const Kind flow;
 
+/// The kind of that name; null where there is none.
+const Kind* kind_named(std::string_view name);
+
 /// The colours or hatchings and what they mean, for the panels of one kind; empty where they need none.
 Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan);
 
@@ -95,8 +98,18 @@ Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_h
 /// 0 and is none.
 std::vector<std::string> short_numbers(const Matrix& matrix);
 
-/// `stroke="…"` of a line from a query to a key with a share of the scale from 0 to 1.
-std::string arc_style(double place);
+/// Whether numbers may stand in its cells: not in those of a mask, or of a table that is an image.
+bool can_have_numbers(const Matrix& matrix);
+
+/// `stroke="…"` of a line from a query to a key with a share of the scale from 0 to 1, where the thickest has
+/// that width.
+std::string arc_style(double place, double thickest);
+
+/// The width of the thickest line among so many words.
+double thickest_arc(const Matrix& matrix);
+
+/// Which lines are left out, as a sentence; empty where none are that anybody would see.
+std::string remark_on_arcs(const Matrix& matrix, const Look& look);
 
 /// The round number that is as large, or the next one.
 double round_up(double value);

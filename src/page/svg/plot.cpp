@@ -86,20 +86,23 @@ class LinePlot {
     return fmt::format("<path d=\"{}\" class=\"attn-grid\"/>\n", grid) + elements;
   }
 
-  /// The line with a gap wherever a value is not finite.
+  /// The line with a gap wherever a value is not finite; of few points each is marked.
   std::string path_of(std::size_t index) const {
-    const auto& line = curves_.lines[index];
-    std::string path;
-    bool is_drawing = false;
-    for (std::size_t i = 0; i < line.values.size(); ++i) {
-      const bool is_finite = std::isfinite(line.values[i]);
-      if (is_finite)
-        path += fmt::format("{}{} {}", is_drawing ? 'L' : 'M', px(x_of(curves_.positions[i])),
-                            px(y_of(line.values[i])));
-      is_drawing = is_finite;
+    constexpr std::size_t most_marks = 12;
+    const auto& [name, values, style] = curves_.lines[index];
+    std::string line, marks;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!std::isfinite(values[i])) continue;
+      const auto point = px(x_of(curves_.positions[i])) + " " + px(y_of(values[i]));
+      line += (i > 0 && std::isfinite(values[i - 1]) ? "L" : "M") + point;
+      if (values.size() <= most_marks) marks += "M" + point + "h0";
     }
-    return fmt::format("<path d=\"{}\" class=\"attn-line\" {}/>\n", path,
-                       line_style(line.style.value_or(index)));
+    std::string elements;
+    for (const auto& [path, kind] : {std::pair(line, "line"), {marks, "marks"}})
+      if (!path.empty())
+        elements += fmt::format("<path d=\"{}\" class=\"attn-{}\" {}/>\n", path, kind,
+                                line_style(style.value_or(index)));
+    return elements;
   }
 
   /// Each name beside the end of its line, moved down where it would stand on another.

@@ -128,7 +128,7 @@ TEST_CASE("a diagram becomes boxes that lead to steps, words, lines and arrows")
   const auto paths = elements_of(drawing, "path");
   REQUIRE(paths.size() == 2);
   const auto& arrows = paths[1].attributes.at("d");
-  CHECK(std::count(arrows.begin(), arrows.end(), 'Z') == 2);
+  CHECK(std::count(arrows.begin(), arrows.end(), 'Z') == 3);
 }
 
 TEST_CASE("lines of a diagram meet where its characters do") {
@@ -136,6 +136,19 @@ TEST_CASE("lines of a diagram meet where its characters do") {
   const auto path = elements_of(drawn("a [1] ┐\n      │"), "path")[0].attributes.at("d");
   CHECK_THAT(path, Contains("M45.0 16.0L54.6 16.0") && Contains("M54.6 16.0L54.6 32.0") &&
                        Contains("M54.6 32.0L54.6 48.0") && Contains("M54.6 48.0L54.6 64.0"));
+}
+
+TEST_CASE("lines that join or branch off end with an arrow at the words that they reach") {
+  const auto arrows = [](const std::string& diagram) {
+    const auto drawing = drawn(diagram);
+    const auto begin = drawing.find("class=\"attn-arrows\" d=\"") + 23;
+    const auto path = drawing.substr(begin, drawing.find('"', begin) - begin);
+    return std::count(path.begin(), path.end(), 'Z');
+  };
+  CHECK(arrows("Q ┐\n  ├ output\nV ┘") == 1);
+  CHECK(arrows("x ┬ a\n  └ b") == 2);
+  CHECK(arrows("x ┬→ f → +\n  └──────┘") == 3);
+  CHECK(arrows("a ─┐\n   │\n───┘") == 0);
 }
 
 TEST_CASE("a box may lead to the step that the last word of its name names") {
@@ -146,7 +159,7 @@ TEST_CASE("a box may lead to the step that the last word of its name names") {
 
 TEST_CASE("an arrow up or down leads from line to line") {
   const auto paths = elements_of(drawn("a\n↑\n└ b ┐\n    ↓"), "path");
-  CHECK_THAT(paths[0].attributes.at("d"), Contains("M4.2 32.0L4.2 64.0") && Contains("M4.2 64.0L4.2 80.0"));
+  CHECK_THAT(paths[0].attributes.at("d"), Contains("M4.2 64.0L4.2 32.0") && Contains("M4.2 64.0L4.2 80.0"));
   CHECK_THAT(paths[1].attributes.at("d"),
              Contains("M4.2 32.0L0.7 38.0") && Contains("M37.8 128.0L34.3 122.0"));
 }

@@ -69,10 +69,9 @@ TEST_CASE("weights are drawn with their tokens, their values, what they are and 
     show_weights(trace, {{0.25, 0.75}, {1.0, 0.0}});
   });
   CHECK(is_well_formed(document));
-  for (const auto* words :
-       {">Who looks at whom</text>", ">attnlab self-attention</text>", ">the<", ">cat<", ">le<", ">chat<",
-        ">0.25<", ">0.75<", ">1.00<", ">query: who looks</text>", ">key: at whom</text>", ">0.5</text>",
-        ">Rows: query. Columns: key. Cell: a share of attention; those of a row sum to 1.<"})
+  for (const auto* words : {">Who looks at whom</text>", ">attnlab self-attention</text>", ">the<", ">cat<",
+                            ">le<", ">chat<", ">0.25<", ">0.75<", ">1.00<", ">query</text>", ">key</text>",
+                            ">0.5</text>", ">A row: how much one query looks at each key. It sums to 1.<"})
     CHECK_THAT(document, Contains(words));
   CHECK(cells(document) == 4);
   CHECK_THAT(document, !Contains(">0.00<"));
@@ -87,7 +86,7 @@ TEST_CASE("the panels of a picture have one scale, and each its caption") {
   for (const double weight : {0.25, 0.75, 0.0, 1.0}) CHECK_THAT(document, Contains(cell(weight)));
   CHECK(count(document, ">flat</text>") == 1);
   CHECK(count(document, ">sharp</text>") == 1);
-  CHECK(count(document, ">Rows: query.") == 1);
+  CHECK(count(document, ">A row: how much") == 1);
 }
 
 TEST_CASE("a scale ends at the largest share where all are small, or where that is asked for, and says so") {
@@ -210,6 +209,49 @@ TEST_CASE("a curve is drawn as a line with its name, round ticks, and gaps where
   CHECK_THAT(document, !Contains("nan"));
 }
 
+TEST_CASE("single curves over the same positions stand in one panel, each with its caption") {
+  const auto lesson = [](attn::Trace& trace) {
+    for (const auto* id : {"weight_raw", "weight_scaled"})
+      trace.step({.id = id, .axes = {"d_k"}, .curve = true},
+                 id[7] == 'r' ? Tensor<1>{0.4, 0.9} : Tensor<1>{0.4, 0.3});
+  };
+  const auto document =
+      drawn(lesson, false, {.picture = {"two", {{"weight_raw", "raw"}, {"weight_s*", ""}}}});
+  CHECK(count(document, ">d_k</text>") == 1);
+  CHECK_THAT(document, Contains(">raw<") && Contains(">weight_scaled<"));
+}
+
+TEST_CASE("a head alone of curves") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        trace.step({.id = "entropy", .axes = {"head", "layer"}, .curve = true},
+                   Tensor<2>{{1.0, 2.0}, {3.0, 4.0}});
+      },
+      false, {.head = 1});
+  CHECK_THAT(document, Contains(">head 1<") && !Contains(">head 0<"));
+}
+
+TEST_CASE("numbers and words that have no room are remarked on, and a larger picture has it") {
+  const auto remarks = [](std::size_t tokens, const PictureStyle& style) {
+    attn::SvgRenderer renderer({.lesson = "sdpa", .title = "", .config = {}}, style);
+    attn::Trace trace(renderer, {.batched = false});
+    std::vector<std::string> words(tokens, "word");
+    trace.label("query", {{words}});
+    trace.label("key", {{words}});
+    show_weights(trace, Tensor<2>(xt::ones<double>({tokens, tokens}) * 0.1));
+    renderer.finish();
+    return renderer.remarks();
+  };
+  CHECK(remarks(30, {}).empty());
+  CHECK_THAT(remarks(60, {}),
+             Catch::VectorContains(std::string(
+                 "60 words have no room to be written; valid: fewer of them, or --size 1300x1300")));
+  CHECK(remarks(60, {.size = {{1300, 1300}}}).empty());
+  CHECK(remarks(60, {.kind = &attn::svg::arcs}).size() == 1);
+  CHECK(remarks(30, {.numbers = true}).empty());
+  CHECK(remarks(50, {.numbers = true, .size = {{1300, 1300}}}).size() == 1);
+}
+
 TEST_CASE(
     "a mask is drawn with a dark cell where a query may see a key, hatched elsewhere, and with a legend") {
   const auto document = drawn([](attn::Trace& trace) {
@@ -238,6 +280,23 @@ TEST_CASE("a weight that a mask hides is hatched, without a number, and is no 0"
   CHECK(is_well_formed(document));
   CHECK_THAT(document, !Contains("<title>0 → 1:") && Contains("<title>1 → 1: 0</title>") &&
                            Contains(">hidden by a mask</text>"));
+}
+
+TEST_CASE("in a long row a weight of 0 behind a hidden key is no hidden one") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        Tensor<2> scores(xt::zeros<double>({1, 100}));
+        scores(0, 1) = -std::numeric_limits<double>::infinity();
+        scores(0, 2) = -800.0;
+        trace.step({.id = "weights",
+                    .axes = {"query", "key"},
+                    .distribution = true,
+                    .worked = attn::worked_softmax(attn::Known<2>{"scores", scores}, 100)},
+                   attn::softmax(scores));
+      },
+      false, {.kind = &attn::svg::heatmap});
+  CHECK_THAT(document, Contains("→ 2: 0</title>"));
+  CHECK_THAT(document, !Contains("→ 1: 0</title>"));
 }
 
 TEST_CASE("what is no number is crossed out, and the legend says so") {
@@ -278,13 +337,28 @@ TEST_CASE("arcs are as thick as the share, and of nothing but attention") {
       false, {.kind = &attn::svg::arcs});
   CHECK(is_well_formed(document));
   CHECK(cells(document) == 3);
-  for (const double share : {0.25, 0.75, 1.0}) CHECK_THAT(document, Contains(attn::svg::arc_style(share)));
+  for (const double share : {0.25, 0.75, 1.0})
+    CHECK_THAT(document, Contains(attn::svg::arc_style(share, 10.0)));
   CHECK_THROWS_WITH(drawn(
                         [](attn::Trace& trace) {
                           trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<2>{{1.0}});
                         },
                         false, {.kind = &attn::svg::arcs, .takes_all = true}),
                     Contains("--picture arcs") && Contains("Q is [query 1 × d_k 1]"));
+}
+
+TEST_CASE("of very many shares the largest have arcs, and the caption says which") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        Tensor<2> weights(xt::zeros<double>({100, 100}));
+        for (std::size_t i = 0; i < weights.size(); ++i)
+          weights.data()[i] = static_cast<double>(i * 7919 % 10000) / 1e4;
+        show_weights(trace, weights);
+      },
+      false, {.kind = &attn::svg::arcs});
+  CHECK(cells(document) <= 400);
+  CHECK(cells(document) > 0);
+  CHECK_THAT(document, Contains("Shares below 0.96 have no line."));
 }
 
 TEST_CASE("a row is drawn as bars, of many shares the largest") {
@@ -314,6 +388,12 @@ TEST_CASE("panels stand in a grid that fills the picture") {
   }
 }
 
+TEST_CASE("a width alone leaves the height to the picture") {
+  const auto [width, height] = size_of(drawn([](attn::Trace& trace) { show_heads(trace, 2, 5); }));
+  const auto lesson = [](attn::Trace& trace) { show_heads(trace, 2, 5); };
+  CHECK(size_of(drawn(lesson, false, {.size = {{680}}})).second == Approx(680 * height / width).margin(0.1));
+}
+
 TEST_CASE("a size is that of the whole picture, which keeps its proportions") {
   const auto document =
       drawn([](attn::Trace& trace) { show_weights(trace, {{1.0}}); }, false, {.size = {{1920, 1080}}});
@@ -330,7 +410,7 @@ TEST_CASE("a bare picture has its labels and nothing else to read") {
       },
       false, {.is_bare = true});
   CHECK_THAT(document,
-             Contains("key: at whom") && !Contains("attnlab self-attention</text>") && !Contains(">Rows:"));
+             Contains(">key</text>") && !Contains("attnlab self-attention</text>") && !Contains(">A row:"));
 }
 
 TEST_CASE("a trace without weights and curves is refused, with what could be drawn") {

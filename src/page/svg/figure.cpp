@@ -1,0 +1,219 @@
+#include "page/svg/figure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "trace/entry.hpp"
+
+namespace attn::svg {
+
+namespace {
+
+/// Axes whose places have no order that a line could follow.
+bool is_of_features(const std::string& axis) {
+  constexpr std::array axes = {"d_model", "d_k", "d_v", "d_a", "d_ff", "hidden", "feature", "pair"};
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+Axis axis_of(const Event& event, std::size_t axis, std::size_t sample) {
+  Axis result{event.axes[axis], {}};
+  for (std::size_t i = 0; i < event.tensor->shape[axis]; ++i)
+    result.labels.push_back(!event.labels[axis].empty() ? event.labels[axis].of(sample)[i]
+                                                        : fmt::format("{}", i));
+  return result;
+}
+
+Matrix matrix_of(const Event& event, std::size_t index, std::size_t sample) {
+  const auto& shape = event.tensor->shape;
+  const std::size_t rank = shape.size();
+  Matrix matrix{.kind = event.tensor->dtype == Dtype::boolean ? Matrix::Kind::mask
+                        : event.distribution                  ? Matrix::Kind::shares
+                                                              : Matrix::Kind::numbers};
+  matrix.rows = rank > 1 ? axis_of(event, rank - 2, sample) : Axis{"", {""}};
+  matrix.columns = axis_of(event, rank - 1, sample);
+  const std::size_t count = matrix.rows.size() * matrix.columns.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = event.tensor->at(index * count + i);
+    matrix.values.push_back(value);
+    matrix.hidden.push_back(matrix.kind == Matrix::Kind::numbers ? value == -INFINITY
+                            : value != 0.0                       ? false
+                            : matrix.kind == Matrix::Kind::mask
+                                ? true
+                                : is_hidden(event, index_at(index * count + i, shape)));
+  }
+  return matrix;
+}
+
+Matrix row_of(const Matrix& matrix, std::size_t row) {
+  const auto columns = static_cast<std::ptrdiff_t>(matrix.columns.size());
+  const auto begin = static_cast<std::ptrdiff_t>(row) * columns, end = begin + columns;
+  return {matrix.kind,
+          {"", {""}},
+          matrix.columns,
+          {matrix.values.begin() + begin, matrix.values.begin() + end},
+          {matrix.hidden.begin() + begin, matrix.hidden.begin() + end}};
+}
+
+/// The curves along the last axis, or along the first where the last one has features: of many a few.
+Curves curves_along(const Event& event, std::optional<std::size_t> head) {
+  constexpr std::size_t most_lines = 8;
+  auto turned = event;
+  std::vector<double> values;
+  const auto& shape = event.tensor->shape;
+  if (shape.size() == 2 && is_of_features(event.axes[1])) {
+    for (std::size_t j = 0; j < shape[1]; ++j)
+      for (std::size_t i = 0; i < shape[0]; ++i) values.push_back(event.tensor->at(i * shape[1] + j));
+    turned.tensor = TensorView{Dtype::float64, {shape[1], shape[0]}, values.data()};
+    std::swap(turned.axes[0], turned.axes[1]);
+    std::swap(turned.labels[0], turned.labels[1]);
+  }
+  auto curves = curves_of(turned);
+  if (head) curves.lines = {curves.lines[*head]};
+  for (auto& line : curves.lines)  // a token needs no word before it
+    if (turned.axes.size() > 1 && !turned.labels[0].empty()) line.name.erase(0, turned.axes[0].size() + 1);
+  const std::size_t count = curves.lines.size();
+  if (count <= most_lines) return curves;
+  for (std::size_t i = 0; i < most_lines; ++i)
+    curves.lines[i] = curves.lines[i * (count - 1) / (most_lines - 1)];
+  curves.lines.resize(most_lines);
+  curves.value_name += fmt::format(", {} of {} lines", most_lines, count);
+  return curves;
+}
+
+std::size_t axes_before_tables(const Event& event) {
+  return std::max<std::size_t>(event.axes.size(), 2) - 2;
+}
+
+/// "head 0" of a place along the axes before the tables.
+std::string place_of(const Event& event, const Index& at) {
+  std::string words;
+  for (std::size_t axis = 0; axis < at.size(); ++axis)
+    words += fmt::format("{}{} {}", axis > 0 ? ", " : "", event.axes[axis], at[axis]);
+  return words;
+}
+
+/// "dot" of dot/weights beside general/weights: the id without the end that all have.
+std::string what_differs(const std::string& id, const std::vector<std::string>& all) {
+  auto slash = id.find('/');
+  while (slash != id.npos && !std::all_of(all.begin(), all.end(), [&](const auto& other) {
+           return other.ends_with(id.substr(slash));
+         }))
+    slash = id.find('/', slash + 1);
+  auto name = id.substr(0, slash);
+  std::replace(name.begin(), name.end(), '=', ' ');
+  return name;
+}
+
+std::string with_place(const std::string& words, const std::string& place) {
+  return words + (words.empty() || place.empty() ? "" : ", ") + place;
+}
+
+/// "max weight" of "max weight raw" and "max weight scaled".
+std::string common_words(const std::string& one, const std::string& other) {
+  const auto end = std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first;
+  const std::string common(one.begin(), end);
+  return common == other ? common : common.substr(0, common.find_last_of(' ') + 1);
+}
+
+}  // namespace
+
+bool is_usual(const Event& event) {
+  const bool is_mask =
+      event.tensor->dtype == Dtype::boolean && event.axes.size() >= 2 && event.axes.back() == "key";
+  return event.distribution || event.curve || is_mask;
+}
+
+const Kind& usual_kind(const Event& event) {
+  constexpr std::size_t most_bars = 16;
+  const auto& shape = event.tensor->shape;
+  if (event.curve && shape.size() <= 2) return lines;
+  const bool is_row = shape.size() == 1 || (event.distribution && shape[shape.size() - 2] == 1);
+  return is_row && (!event.labels.back().empty() || shape.back() <= most_bars) ? bars : heatmap;
+}
+
+bool fits(const Kind& kind, const Event& event) {
+  const bool has_words_on_both_sides = event.distribution && event.axes.size() >= 2;
+  return &kind == &arcs ? has_words_on_both_sides : &kind == &lines ? event.axes.size() <= 2 : true;
+}
+
+std::optional<std::size_t> axis_of_heads(const Event& event) {
+  const auto head = std::find(event.axes.begin(), event.axes.end(), "head");
+  const auto axis = static_cast<std::size_t>(head - event.axes.begin());
+  return axis + 1 < event.axes.size() ? std::optional(axis) : std::nullopt;
+}
+
+std::vector<Figure> figures_of(const Event& event, const Figure& figure, std::optional<std::size_t> head) {
+  std::vector<Figure> figures;
+  const auto push = [&](std::variant<Matrix, Curves, std::string> content, const std::string& place) {
+    figures.push_back(figure);
+    figures.back().panel.content = std::move(content);
+    figures.back().place = place;
+  };
+  const auto heads = axis_of_heads(event);
+  if (figure.kind == &lines) return push(curves_along(event, heads ? head : std::nullopt), ""), figures;
+  const auto& shape = event.tensor->shape;
+  const Shape before(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axes_before_tables(event)));
+  for (std::size_t index = 0; index < element_count(before); ++index) {
+    const auto at = index_at(index, before);
+    if (head && heads && at[*heads] != *head) continue;
+    const auto matrix = matrix_of(event, index, !at.empty() && event.axes[0] == "batch" ? at[0] : 0);
+    const auto place = place_of(event, at);
+    if (figure.kind != &bars) {
+      push(matrix, place);
+      continue;
+    }
+    for (std::size_t row = 0; row < matrix.rows.size(); ++row)
+      push(row_of(matrix, row), matrix.rows.size() == 1
+                                    ? place
+                                    : with_place(place, matrix.rows.name + " " + matrix.rows.labels[row]));
+  }
+  return figures;
+}
+
+void join_curves(std::vector<Figure>& figures) {
+  std::vector<Figure> joined;
+  std::vector<std::string> names;
+  bool is_open = false;  // the last of them may get more lines
+  for (auto& figure : figures) {
+    auto* const curves = std::get_if<Curves>(&figure.panel.content);
+    const bool is_one = curves != nullptr && curves->lines.size() == 1 && curves->lines[0].name.empty();
+    if (is_one) curves->lines[0].name = std::exchange(figure.panel.caption, "");
+    if (curves != nullptr)
+      for (auto& line : curves->lines) {
+        const auto known = std::find(names.begin(), names.end(), line.name);
+        line.style = static_cast<std::size_t>(known - names.begin());
+        if (known == names.end()) names.push_back(line.name);
+      }
+    auto* const last = is_one && is_open ? std::get_if<Curves>(&joined.back().panel.content) : nullptr;
+    is_open = is_one;
+    if (last == nullptr || last->axis != curves->axis || last->positions != curves->positions) {
+      joined.push_back(std::move(figure));
+      continue;
+    }
+    last->lines.push_back(curves->lines[0]);
+    last->value_name = common_words(last->value_name, curves->value_name);
+    std::vector<double> all;
+    for (const auto& line : last->lines) all.insert(all.end(), line.values.begin(), line.values.end());
+    last->vertical = scale_of(all);
+  }
+  figures = std::move(joined);
+}
+
+void settle_captions(std::vector<Figure>& figures) {
+  std::stable_sort(figures.begin(), figures.end(),
+                   [](const Figure& a, const Figure& b) { return a.order < b.order; });
+  std::vector<std::string> ids;
+  for (const auto& figure : figures) ids.push_back(figure.panel.id);
+  const bool are_several = std::set<std::string>(ids.begin(), ids.end()).size() > 1;
+  for (auto& [panel, kind, order, place] : figures) {
+    if (panel.caption.empty() && are_several) panel.caption = what_differs(panel.id, ids);
+    panel.caption = with_place(panel.caption, place);
+  }
+  if (figures.size() == 1 && figures[0].kind != &lines) figures[0].panel.caption.clear();
+}
+
+}  // namespace attn::svg
