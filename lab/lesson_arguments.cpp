@@ -256,8 +256,9 @@ void add_picture_options(CLI::App& app, Presentation& presentation) {
       [&](const std::string& text) {
         picture.is_scale_largest = parse_choice<bool>("scale", text, {{"1", false}, {"max", true}});
       });
-  add("size", "W|WxH",
-      "in pixels, as 680 or 1920x1080; default what it needs, and of a png as much of 1920x1080 as it fills",
+  add("size", "WxH",
+      "in pixels, as 1920x1080, or 680 across; default what it needs, and of a png as much of 1920x1080 as "
+      "it fills",
       [&](const std::string& text) { picture.size = parse_size(text); });
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t longest_word = 24;
 constexpr double above = font_size + 10;
 constexpr double usual_row = 30.0, widest_arcs = 260.0, gap_beside_word = 8.0;
 constexpr double smallest_shown = 0.005;  // of the scale
-constexpr std::size_t most_arcs = 400;
+constexpr std::size_t most_arcs = 200;
 
 /// The smallest share that has a line: of very many shares a larger one.
 double smallest_arc(const Matrix& matrix, const Look& look) {
@@ -99,7 +99,7 @@ std::string arc_style(double place, double thickest) {
 }
 
 double thickest_arc(const Matrix& matrix) {
-  return std::clamp(300.0 / static_cast<double>(std::max(matrix.rows.size(), matrix.columns.size())), 2.0,
+  return std::clamp(300.0 / static_cast<double>(std::max(matrix.rows.size(), matrix.columns.size())), 1.2,
                     10.0);
 }
 

@@ -142,7 +142,9 @@ class Grid {
       const auto& caption = panels_[i]->caption;
       const auto words =
           caption.empty() ? "" : text(drawings[i].left, caption_size, caption, Anchor::start, "caption");
-      all.elements += at(x, y, words + at(0, caption_height_, drawings[i].elements));
+      const double lower =
+          of_columns[i % columns] ? 0.0 : heights[i / columns] - caption_height_ - drawings[i].height;
+      all.elements += at(x, y, words + at(0, caption_height_ + lower, drawings[i].elements));
       all.lacks_words = all.lacks_words || drawings[i].lacks_words;
     }
     return all;

@@ -348,7 +348,7 @@ Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_h
     drawing = colour_bar(look);
   if (has_hidden)
     add_entry(drawing, paper, hatching,
-              one.kind == Matrix::Kind::numbers ? "−∞: no score here" : "hidden by a mask");
+              one.kind == Matrix::Kind::numbers ? "no number here" : "hidden by a mask");
   if (has_nan) add_entry(drawing, paper, cross, "nan: not a number");
   return drawing;
 }

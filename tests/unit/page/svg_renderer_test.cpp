@@ -356,9 +356,9 @@ TEST_CASE("of very many shares the largest have arcs, and the caption says which
         show_weights(trace, weights);
       },
       false, {.kind = &attn::svg::arcs});
-  CHECK(cells(document) <= 400);
+  CHECK(cells(document) <= 200);
   CHECK(cells(document) > 0);
-  CHECK_THAT(document, Contains("Shares below 0.96 have no line."));
+  CHECK_THAT(document, Contains("Shares below 0.98 have no line."));
 }
 
 TEST_CASE("a row is drawn as bars, of many shares the largest") {
