@@ -180,9 +180,17 @@ TEST_CASE("the first step of Adam moves every number by the rate, whatever its g
   const auto told = told_by("training", usual());
   const auto before = told.elements("W_out"), after = told.elements("first_step/updated");
   const auto gradient = told.elements("first_step/d_W_out");
-  const double rate = std::pow(32.0, -0.5) * std::pow(40.0, -1.5);
+  const double rate = std::pow(64.0, -0.5) * std::pow(4.0, -1.5);
   for (std::size_t i = 0; i < before.size(); ++i)
     CHECK(before[i] - after[i] == Approx(gradient[i] > 0.0 ? rate : -rate).epsilon(1e-3));
+}
+
+TEST_CASE("without Adam a rate may be too small, right or so large that the loss is infinite", "[training]") {
+  const auto told = told_by("training", usual());
+  const auto& table = told.formulas.at("rates");
+  CHECK_THAT(table, Contains("rate 0.01") && Contains("1.85"));
+  CHECK_THAT(table, Contains("rate 1 ") && Contains("0.00"));
+  CHECK_THAT(table, Contains("rate 3") && Contains("inf") && !Contains("nan"));
 }
 
 TEST_CASE("no gradient that is used is longer than max_norm, and without a limit none is changed",
@@ -247,8 +255,8 @@ TEST_CASE("nothing is promised of a training with other settings or inputs", "[t
   const auto slow = told_by("training", options);
   CHECK_FALSE(slow.has("learns"));
   CHECK(slow.has("no-promise"));
-  const std::vector<double> zeros(7 * 32, 0.0);
-  const auto given = told_by("training", usual(), given_tensor("E", {7, 32}, zeros));
+  const std::vector<double> zeros(7 * 64, 0.0);
+  const auto given = told_by("training", usual(), given_tensor("E", {7, 64}, zeros));
   CHECK_FALSE(given.has("learns"));
   CHECK(given.holds("never-longer-than-max-norm"));
 }
