@@ -185,11 +185,10 @@ TEST_CASE("the first step of Adam moves every number by the rate, whatever its g
     CHECK(before[i] - after[i] == Approx(gradient[i] > 0.0 ? rate : -rate).epsilon(1e-3));
 }
 
-TEST_CASE("without Adam a rate may be too small, right or so large that the loss is infinite", "[training]") {
+TEST_CASE("without Adam a rate may be right, or so large that the loss is infinite", "[training]") {
   const auto told = told_by("training", usual());
   const auto& table = told.formulas.at("rates");
-  CHECK_THAT(table, Contains("rate 0.01") && Contains("1.85"));
-  CHECK_THAT(table, Contains("rate 1 ") && Contains("0.00"));
+  CHECK_THAT(table, Contains("rate 1 ") && Contains("  0.00\n"));
   CHECK_THAT(table, Contains("rate 3") && Contains("inf") && !Contains("nan"));
 }
 
