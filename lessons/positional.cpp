@@ -100,7 +100,7 @@ void add_trained_positions(Functions& functions) {
     const auto learned = attn::shipped_model("reverse"),
                without = attn::shipped_model("reverse-no-positions");
     return fmt::format(
-        "                       right   what it says for a b c d e f g h i j (k l m n)\n{}\n{}\n{}",
+        "                       right   for a b c d e f g h i j (k l m n)\n{}\n{}\n{}",
         line_of("learned positions", *learned, "symbols right",
                 reverse_alphabet(*learned, letters_in_training)),
         line_of("the same, 14 letters", *learned, "symbols right, 4 longer than in training",
