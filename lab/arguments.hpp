@@ -89,8 +89,8 @@ struct PrintText {
 };
 
 using Command = std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
-                             ListMistakes, MakeWorksheet, ListLessons, TakeTour, NewLesson, CheckLesson, MakeBook, PrintManual,
-                             PrintText>;
+                             ListMistakes, MakeWorksheet, ListLessons, TakeTour, NewLesson, CheckLesson,
+                             MakeBook, PrintManual, PrintText>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);

@@ -12,8 +12,8 @@ struct MakeBook {
 };
 
 /// Writes a document with every lesson's page, the exercises, the glossary, and the program as WebAssembly
-/// where there is one; where there is none it says so on stderr. Throws attn::Error where that cannot be done,
-/// and where the folder of `program` does not hold it.
+/// where there is one; where there is none it says so on stderr. Throws attn::Error where that cannot be
+/// done, and where the folder of `program` does not hold it.
 void run_book(const MakeBook& make);
 
 }  // namespace lab

@@ -6,8 +6,8 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/ops/measure.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "lessons/training.hpp"
 

@@ -149,8 +149,8 @@ void sharpen_prompt(attn::Tensors& inputs, const Options& options) {
   const auto embedding = first_sample(inputs.at("embedding"));
   const auto positions = attn::array_of<double, 2>(inputs.at("positions"));
   const auto words = std::min(embedding.shape(0), positions.shape(0));
-  sharpen_first_head(inputs, attn::rows(embedding, 0, words) + attn::rows(positions, 0, words),
-                     *options.d_k, options.layers.value_or(1) == 1 ? "" : "layer=1/");
+  sharpen_first_head(inputs, attn::rows(embedding, 0, words) + attn::rows(positions, 0, words), *options.d_k,
+                     options.layers.value_or(1) == 1 ? "" : "layer=1/");
 }
 
 void sharpen_word(attn::Tensors& inputs, const Options&) {

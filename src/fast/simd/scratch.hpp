@@ -10,9 +10,7 @@ template <class T>
 class Scratch {
  public:
   explicit Scratch(std::size_t numbers)
-      : lines_(
-            new Line[(numbers * sizeof(T) + sizeof(Line) - 1) / sizeof(Line)]) {
-  }
+      : lines_(new Line[(numbers * sizeof(T) + sizeof(Line) - 1) / sizeof(Line)]) {}
 
   T* data() { return reinterpret_cast<T*>(lines_.get()); }
 

@@ -182,8 +182,8 @@ void Comparison::measure(const Prediction& step, const AnyTensor& theirs, StepVe
     if (is_blank(step.id, i)) continue;
     const double their = theirs.view().at(i);
     verdict.largest_difference = std::max(verdict.largest_difference, difference(their, right[i]));
-    const bool is_same = is_near(their, right[i], 0.0) ||
-                         is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
+    const bool is_same =
+        is_near(their, right[i], 0.0) || is_right(step, i, their, i < tolerance.size() ? tolerance[i] : 0.0);
     if (is_same) continue;
     const auto index = index_at(i, step.shape);
     for (std::size_t axis = 0; axis < index.size(); ++axis) verdict.differs_at[axis].insert(index[axis]);

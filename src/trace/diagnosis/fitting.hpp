@@ -15,8 +15,8 @@ namespace attn {
 /// `decimals` become those of the steps.
 void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true);
 
-/// Takes undecided tensors for the step that they are right as, else, `by_mistakes`, for one in which a mistake
-/// gives them, else for the first that they could be.
+/// Takes undecided tensors for the step that they are right as, else, `by_mistakes`, for one in which a
+/// mistake gives them, else for the first that they could be.
 void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
                   const std::set<std::string>& conventions = {}, bool by_mistakes = true);
 

@@ -7,8 +7,8 @@
 
 namespace attn {
 
-/// What true, or 1, means in somebody's masks: one thing in all of them. By name it is seen, unless one of the
-/// masks is called as one of nn.MultiheadAttention, for which it is hidden.
+/// What true, or 1, means in somebody's masks: one thing in all of them. By name it is seen, unless one of
+/// the masks is called as one of nn.MultiheadAttention, for which it is hidden.
 enum class MaskTrue { seen, hidden, by_name };
 
 /// Whether the name is that of an argument of nn.MultiheadAttention: key_padding_mask, or attn_mask, which

@@ -1,11 +1,10 @@
-#include "attn/ops/positional.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <stdexcept>
 
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/positional.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Tensor;
