@@ -142,9 +142,8 @@ std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora
   for (std::size_t t = 0; t < looks.size(); ++t)
     for (const auto source : gold[t])
       if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
-        return fmt::format(
-            " That is no mistake: for \"{}\" head {} looks at \"{}\", the word that decides its form.",
-            pair.target[t], head, pair.source[looks[t]].text);
+        return fmt::format(" For \"{}\" head {} looks at \"{}\", the word that decides its form.",
+                           pair.target[t], head, pair.source[looks[t]].text);
   return "";
 }
 
@@ -160,7 +159,8 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
       "gold", "Which word does each head look at most?",
       fmt::format(
           "The training sentences come from a grammar that knows which word comes from which. The model saw "
-          "only pairs of sentences, no links between words. A ≠ marks a look at another word.{}",
+          "only pairs of sentences, no links between words. A ≠ marks another word, which need not be a "
+          "mistake.{}",
           what_it_is_good_for(*pair, other_looks, heads.other)),
       looks_beside_gold(*pair, {{fmt::format("head {}", heads.aligning), looks},
                                 {fmt::format("head {}", heads.other), other_looks}}));

@@ -143,7 +143,8 @@ void show_heads_of_models(Workbench& bench) {
   auto& trace = bench.trace;
   trace.note(
       "models", "Heads of the lab's other models, one of each kind",
-      "itself, before and after are what a word gives on average to itself and to the words on either side. "
+      "itself, before and after are what a word gives on average to itself, to all words before it and to "
+      "all after it. "
       "keys is exp(entropy). share is what goes to where the head looks. encoder, cross and decoder "
       "belong to a translator, sentiment to a classifier; reverse says letters backwards, induction copies. "
       "All but the first use one or two keys, so only where they look tells them apart.",

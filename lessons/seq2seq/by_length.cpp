@@ -96,13 +96,14 @@ void show_by_length(Workbench& bench) {
   bench.trace.note(
       "by-length", "What the bottleneck costs as sentences grow",
       fmt::format(
-          "Of new sentences, how many percent are translated without a mistake? A column has sentences of "
-          "that "
-          "many words and of one less. At {0}, the longest in training, it is {1} with attention and {2} "
-          "without. At {3} it is {4} with attention, and {5} with a transformer: training had no position "
-          "after {0}, and what it taught carries over to a few more at most.",
+          "Of new sentences, how many percent are translated without a mistake? Column {0} has sentences of "
+          "{6} "
+          "and {0} words. At {0}, the longest in training, it is {1} with attention and {2} "
+          "without. At {3} it is {4} with attention, and {5} with a transformer: in training it met no "
+          "position after {0}, and beyond it, it soon fails.",
           corpora::longest_in_training, percent(longest_trained(with)), percent(longest_trained(without)),
-          with.back().most, percent(with.back()), percent(models[with_absolute_positions].scores.back())),
+          with.back().most, percent(with.back()), percent(models[with_absolute_positions].scores.back()),
+          corpora::longest_in_training - 1),
       table_of(models));
 }
 

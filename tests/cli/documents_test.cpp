@@ -33,7 +33,7 @@ TEST_CASE(
   CHECK(weights("") != weights(" --define 'scaled = scores / d_k'"));
   const auto leaking = run("masking --model none --define 'causal_mask = key < query + 2'");
   CHECK(leaking.status == 1);  // the next word leaks, and the claims say so
-  CHECK_THAT(leaking.out, Contains("key < query + 2") && Contains("✗ changing the last token"));
+  CHECK_THAT(leaking.out, Contains("key < query + 2") && Contains("✗ changing the last row of X"));
 }
 
 TEST_CASE("the end of a name in --define means each step that ends so, where no step has it in full") {
