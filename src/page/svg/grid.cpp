@@ -96,7 +96,7 @@ class Grid {
     std::size_t best = std::clamp<std::size_t>(most, 1, panels_.size());
     for (std::size_t columns = best; columns > 0; --columns)
       if (const double gain = fit(room, columns) / fit(room, best);
-          gain > 1.02 || (gain > 0.93 && unfilled(columns) < unfilled(best)))
+          gain > 1.02 || (gain > 0.55 && unfilled(columns) < unfilled(best)))
         best = columns;
     return wanted > 0 && fit(room, wanted) > 0.45 * fit(room, best) ? wanted : best;
   }
