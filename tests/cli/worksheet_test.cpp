@@ -476,10 +476,9 @@ TEST_CASE("several seeds without a file follow each other, each sheet on a page 
     CHECK(contains(document, std::string("<code>attnlab worksheet sdpa --seed ") + seed + "</code>"));
 }
 
-TEST_CASE("a sheet's name is told in the table of a folder, and a head of one column has one") {
+TEST_CASE("a sheet's name is told in the table of a folder") {
   const Folder folder;
   auto sheet = output_of("worksheet multihead");
-  CHECK(sheet.find("columns 0 to 3 of W_Q and W_K, column 0 of W_V") != std::string::npos);
   sheet.replace(sheet.find("Name: __"), 18, "Name: Anna, Lee __");
   const auto blank = sheet.find("___", sheet.find("1  Q_heads"));
   sheet.replace(blank, 4, "9999");

@@ -45,7 +45,7 @@ std::string hex(const Colour& colour) {
 }
 
 double contrast(const Colour& one, const Colour& other) {
-  const auto [low, high] = std::minmax(luminance(one), luminance(other));
+  const auto [low, high] = std::minmax({luminance(one), luminance(other)});
   return (high + 0.05) / (low + 0.05);
 }
 

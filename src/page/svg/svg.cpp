@@ -80,6 +80,10 @@ std::optional<Figure> SvgRenderer::named(const Event& event) const {
 }
 
 void SvgRenderer::receive(const Event& event) {
+  if (event.kind == Kind::note && last_of_path(event.id) == "in-the-picture") {
+    sentence_ = event.note;
+    std::replace(sentence_.begin(), sentence_.end(), '\n', ' ');
+  }
   if (style_.kind == &svg::flow) {
     if (event.kind != Kind::note || last_of_path(event.id) != "flow") return;
     titles_.push_back("How " + header_.lesson + " is computed");
@@ -130,27 +134,42 @@ void SvgRenderer::add(const std::string& caption, Curves curves) {
   figures_.push_back({{caption, caption, std::move(curves)}, &svg::lines});
 }
 
+/// Whether it shows what the lesson's picture names, as the lesson names it.
+bool SvgRenderer::is_of_lesson() const {
+  return !style_.takes_all && has_named_ && !leaves_out_;
+}
+
+/// What is to be seen; empty where only the lesson's own picture shows it.
+std::string SvgRenderer::sentence() const {
+  const bool is_as_named = is_of_lesson() && style_.kind == nullptr && !style_.head && !style_.title;
+  return is_as_named ? sentence_ : "";
+}
+
 std::string SvgRenderer::title() const {
   if (style_.title) return *style_.title;
-  auto title = !style_.takes_all && has_named_ && !leaves_out_ ? style_.picture.title
-               : titles_[0] == titles_.back()                  ? titles_[0]
-                                                               : header_.title;
+  auto title = is_of_lesson()                 ? style_.picture.title
+               : titles_[0] == titles_.back() ? titles_[0]
+                                              : header_.title;
   if (title[0] >= 'a' && title[0] <= 'z') title[0] = static_cast<char>(title[0] - 'a' + 'A');
   return style_.head ? fmt::format("{}, head {}", title, *style_.head) : title;
 }
 
 /// A page of at most that size, if nothing on it needs more.
 Drawing SvgRenderer::page(const std::vector<Block>& blocks, const Room& room) const {
-  const double words = style_.is_bare ? 0.0 : 90.0;
+  const double words = style_.is_bare ? 0.0 : sentence().empty() ? 90.0 : 132.0;
   const auto body =
       draw(blocks, {room.width - 2 * margin, room.height - 2 * margin - words}, !style_.is_bare);
   Drawing all;
   if (!style_.is_bare) {
     const double width = std::max(body.width, narrowest_text);
     all = svg::lines_of_text(title(), width, 20.0, "title");
-    svg::put_below(all, 2, svg::lines_of_text(subtitle_, width, 14.0, "muted words"));
+    const auto seen = sentence();
+    svg::put_below(all, 2, svg::lines_of_text(seen.empty() ? subtitle_ : seen, width, 14.0, "muted words"));
+    svg::put_below(all, 18, body);
+    if (!seen.empty()) svg::put_below(all, 6, svg::lines_of_text(subtitle_, width, 13.0, "muted words"));
+  } else {
+    svg::put_below(all, 18, body);
   }
-  svg::put_below(all, 18, body);
   return {svg::at(margin, margin, all.elements), all.width + 2 * margin, all.height + 2 * margin, 0.0,
           all.lacks_words};
 }
@@ -238,7 +257,8 @@ std::string SvgRenderer::finish() {
     bodies += fmt::format("<g class=\"{}\">\n<rect {} class=\"attn-paper\"/>\n{}</g>\n", svg::class_of(theme),
                           box, page.elements);
   }
-  std::string description = subtitle_ + ".";
+  std::string description = sentence().empty() ? "" : sentence() + " ";
+  description += subtitle_ + ".";
   for (const auto& block : blocks) description += " " + explanation(block);
   const auto document = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"{}\" role=\"img\" "

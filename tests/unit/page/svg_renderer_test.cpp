@@ -329,6 +329,20 @@ TEST_CASE("the lesson's picture is what it names, in that order") {
   CHECK(cells(drawn(lesson, false, {.picture = {"none of these", {{"d/weights", ""}}}})) == 12);
 }
 
+TEST_CASE("the lesson's own picture says what is to be seen in it, and another one does not") {
+  const auto lesson = [](attn::Trace& trace) {
+    show_weights(trace, {{0.5, 0.5}, {1.0, 0.0}});
+    trace.note("in-the-picture", "In the picture", "Row 1 looks\nback.");
+  };
+  const attn::Picture picture = {"one", {{"weights", ""}}};
+  CHECK(count(drawn(lesson, false, {.picture = picture}), "Row 1 looks back.") == 2);
+  for (const auto& other :
+       {PictureStyle{.kind = &attn::svg::arcs, .picture = picture},
+        PictureStyle{.picture = picture, .takes_all = true},
+        PictureStyle{.picture = picture, .title = "mine"}, PictureStyle{.picture = {"none", {{"Q", ""}}}}})
+    CHECK(count(drawn(lesson, false, other), "Row 1") == 0);
+}
+
 TEST_CASE("arcs are as thick as the share, and of nothing but attention") {
   const auto document = drawn(
       [](attn::Trace& trace) {
