@@ -62,6 +62,14 @@ std::pair<double, double> size_of(const std::string& document) {
 
 }  // namespace
 
+TEST_CASE("documents that are not well formed are told from those that are") {
+  CHECK(is_well_formed("<a b=\"1 &lt; 2 > 1\"><c/>&amp;</a>\n"));
+  for (const auto* wrong :
+       {"<a>\n", "<a></b>\n", "</a>\n", "<a b=\"1\"c=\"2\"/>\n", "<a b=1/>\n", "<a b=\"&\"/>\n",
+        "<a>&nbsp;</a>\n", "<a <b/>/>\n", "<a b=\"1/>\n", "<a/>", "< a/>\n"})
+    CHECK_FALSE(is_well_formed(wrong));
+}
+
 TEST_CASE("weights are drawn with their tokens, their values, what they are and a colour bar") {
   const auto document = drawn([](attn::Trace& trace) {
     trace.label("query", {{{"the", "cat"}}});
