@@ -11,7 +11,7 @@ namespace lessons {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 /// What the run calls the axis `name`, which stands `from_last` places before the mask's last one.
 std::string axis_of(const formula::View& mask, const formula::Sheet& sheet, const std::string& name,
@@ -33,7 +33,7 @@ MaskRules::MaskRules(const Workbench& bench, const formula::View& mask, const fo
       keys_(sheet.size_of(key_)),
       samples_(sheet.has_axis("batch") ? sheet.size_of("batch") : 1),
       offset_(static_cast<double>(keys_) - static_cast<double>(queries_)),
-      window_(bench.options.window ? static_cast<double>(*bench.options.window) : infinity),
+      window_(bench.options.window ? static_cast<double>(*bench.options.window) : unbounded),
       real_(formula::Truths::from_shape({samples_, keys_})),
       allowed_(formula::Truths::from_shape({queries_, keys_})) {
   find_rule(mask);
@@ -71,7 +71,7 @@ void MaskRules::find_rule(const formula::View& mask) {
         if (mask.at(at) == 0.0) continue;
         real_(b, j) = true;
         hides_future_ = hides_future_ && behind(i, j) >= 0.0;
-        if (std::abs(behind(i, j)) > window_) window_ = infinity;
+        if (std::abs(behind(i, j)) > window_) window_ = unbounded;
       }
 }
 
