@@ -321,7 +321,7 @@ TEST_CASE("no page calls numbers random that are given") {
     CHECK(contains(said, "what is not given is drawn at random"));
     CHECK_FALSE(contains(said, "are random"));
   }
-  CHECK(contains(output_of("sdpa --model none"), "The numbers are drawn at random"));
+  CHECK(contains(in_one_line(output_of("sdpa --model none")), "The numbers are drawn at random"));
 }
 
 TEST_CASE("the entry that a refusal of --explain proposes is one of the run") {
