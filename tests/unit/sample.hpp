@@ -10,10 +10,12 @@
 /// does "all" at once. `name` shifts the choice, so that tests with other names take others.
 class Sample {
  public:
-  explicit Sample(const std::string& name, std::size_t one_in = 10)
-      : is_all_(seed() == "all"),
-        one_in_(one_in),
-        next_(is_all_ ? 0 : std::stoul(seed()) + attn::crc32(name)) {}
+  explicit Sample(const std::string& name, std::size_t one_in = 10) : Sample(name, one_in, seed()) {}
+
+  /// The sample of that seed, whatever the variable says: of a test that nobody has seen pass with all.
+  static Sample fixed(const std::string& name, std::size_t one_in, const std::string& seed) {
+    return Sample(name, one_in, Sample::seed() == "all" ? "all" : seed);
+  }
 
   /// "ATTNLAB_TEST_SEED=7": what repeats a failing test.
   static std::string setting() { return "ATTNLAB_TEST_SEED=" + seed(); }
@@ -24,6 +26,9 @@ class Sample {
   bool takes_next() { return next_++ % one_in_ == 0 || is_all_; }
 
  private:
+  Sample(const std::string& name, std::size_t one_in, const std::string& seed)
+      : is_all_(seed == "all"), one_in_(one_in), next_(is_all_ ? 0 : std::stoul(seed) + attn::crc32(name)) {}
+
   static std::string seed() {
     const char* const value = std::getenv("ATTNLAB_TEST_SEED");
     return value == nullptr ? "0" : value;
