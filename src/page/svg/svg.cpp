@@ -156,20 +156,18 @@ std::string SvgRenderer::title() const {
 
 /// A page of at most that size, if nothing on it needs more.
 Drawing SvgRenderer::page(const std::vector<Block>& blocks, const Room& room) const {
-  const double words = style_.is_bare ? 0.0 : sentence().empty() ? 90.0 : 132.0;
+  const auto seen = style_.is_bare ? "" : sentence();
+  const double words = style_.is_bare ? 0.0 : seen.empty() ? 90.0 : 132.0;
   const auto body =
       draw(blocks, {room.width - 2 * margin, room.height - 2 * margin - words}, !style_.is_bare);
+  const double width = std::max(body.width, narrowest_text);
   Drawing all;
   if (!style_.is_bare) {
-    const double width = std::max(body.width, narrowest_text);
     all = svg::lines_of_text(title(), width, 20.0, "title");
-    const auto seen = sentence();
     svg::put_below(all, 2, svg::lines_of_text(seen.empty() ? subtitle_ : seen, width, 14.0, "muted words"));
-    svg::put_below(all, 18, body);
-    if (!seen.empty()) svg::put_below(all, 6, svg::lines_of_text(subtitle_, width, 13.0, "muted words"));
-  } else {
-    svg::put_below(all, 18, body);
   }
+  svg::put_below(all, 18, body);
+  if (!seen.empty()) svg::put_below(all, 6, svg::lines_of_text(subtitle_, width, 13.0, "muted words"));
   return {svg::at(margin, margin, all.elements), all.width + 2 * margin, all.height + 2 * margin, 0.0,
           all.lacks_words};
 }
