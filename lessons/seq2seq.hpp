@@ -101,8 +101,8 @@ Tensor<2> vectors_to_read(DocumentRun& run, const std::vector<std::string>& voca
 /// Those of the words at each step, zeros behind the last one.
 Tensor<3> vectors_at(const Tensor<2>& vectors, const WordsToWrite& words);
 
-/// What a decoder asks with: "old h", Bahdanau's, which is the state before the step; "old h, y" with the word
-/// that it reads; or "new h".
+/// What a decoder asks with: "old h", Bahdanau's, which is the state before the step; "old h, y" with the
+/// word that it reads; or "new h".
 std::string query_in_words(const std::string& attention);
 
 /// The attention of another shipped model than the run's while it is made to write the same translation.
