@@ -177,7 +177,7 @@ std::string who_is_about_whom(const attn::Event& weights) {
   std::vector<std::string> said;
   for (const auto& look : looks)
     said.push_back(fmt::format("\"{}\" at \"{}\" ({:.2f})", look.asks, look.answers, look.share));
-  return fmt::format("Each word looks at the one that it is about, as the model guesses: {}.",
+  return fmt::format("Each word looks most at the one that it is about, as the model guesses: {}.",
                      fmt::join(said, ", "));
 }
 
