@@ -286,7 +286,7 @@ TEST_CASE("a page tells what this run does: its mask, its temperature, why no mo
     CHECK(contains(page_of(lesson + " --temperature 5"), "softmax(Q Kᵀ / (√d_k · T)) V"));
     CHECK(contains(page_of(lesson + " --temperature 5"), "divided by T = 5 besides"));
     CHECK(contains(page_of(lesson + " --causal"), "softmax(Q Kᵀ / √d_k where mask, −∞ elsewhere) V"));
-    CHECK_FALSE(contains(page_of(lesson + " --causal"), "all tokens of its sentence"));
+    CHECK_FALSE(contains(page_of(lesson + " --causal"), "all words, itself included"));
   }
   CHECK(contains(page_of("sdpa --define 'scaled = scores / d_k'"), "V as the lesson has it"));
   CHECK(contains(page_of("self-attention --d-k 3"), "drawn, not trained, since --d-k is given"));
