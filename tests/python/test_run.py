@@ -74,6 +74,7 @@ class Run(unittest.TestCase):
             self.trace["weights", "acs"]
         explained = printed(*words, "--explain", "weights[0, sat, cat]")
         self.assertEqual(self.trace.worked("weights", 0, "sat", "cat"), explained)
+        self.assertEqual(self.trace.worked("weights", "sat", "cat"), explained)
         self.assertEqual(repr(self.trace.explain("weights[0, sat, cat]")), explained)
         self.assertEqual(self.trace.worked("V"), printed(*words, "--explain", "V[2, 0]"))
 

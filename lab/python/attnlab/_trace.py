@@ -17,9 +17,8 @@ from ._program import Files, Text, as_array, ask, is_array, parted
 class Trace:
     """A run. `trace["weights"]` is the array of that id; `list(trace)` has the ids, inputs first.
 
-    `inputs` and `steps` hold by id what is said of each tensor (title, formula, shape, axes, of a step its inputs, …),
-    `axes[id]` the names of its axes, `labels[id]` the tokens along each, `claims` by id what holds on this run, with
-    value, limit and holds. A notebook shows the lesson's page."""
+    `inputs` and `steps` hold by id what is said of each tensor (title, formula, …), `axes[id]` its axes, `labels[id]` the
+    tokens along each, `claims` what holds on this run, with value, limit and holds. A notebook shows the lesson's page."""
 
     def __init__(self, words, files=None, folder=None):
         self.words, self._files, self._ask = list(words), files, partial(ask, *words, folder=folder)
@@ -52,8 +51,9 @@ class Trace:
         return Text(self._printed(*[word for entry in entries for word in ("--explain", entry)]))
 
     def worked(self, id, *places):
-        """An entry worked out: `trace.worked("weights", "sat", "cat")`; without places the one on the page."""
-        places = places or self._tensors.get(id, {}).get("worked", {}).get("index", [])
+        """An entry worked out: `trace.worked("weights", "sat", "cat")`; leading places left out are those on the page."""
+        index = self._tensors.get(id, {}).get("worked", {}).get("index", [])
+        places = [*index[:max(0, len(index) - len(places))], *places]
         along = zip([*self.labels.get(id, []), *[None] * len(places)], places)
         places = [f"#{tokens.index(one)}" if tokens and tokens.count(one) == 1 else str(one) for tokens, one in along]
         return self.explain(f"{id}[{', '.join(places)}]")
