@@ -90,6 +90,11 @@ class Run(unittest.TestCase):
         self.assertNotIn("<", frame[1])
         self.assertIn("prefers-color-scheme: dark", page)
 
+    def test_takes_a_formula_without_operands(self):
+        for step in ("Q", "K", "V"):
+            t = attnlab.run("transformer-block", define={f"attention/{step}": "7"}, steps=[f"attention/{step}"])
+            self.assertTrue((t[f"attention/{step}"] == 7).all())
+
     def test_takes_another_formula(self):
         t = attnlab.run("multihead", sentence="the cat sat", heads=2, define={"scaled": "scores / d_k"})
         np.testing.assert_allclose(t["scaled"], self.trace["scores"] / 4, rtol=1e-12)
@@ -221,6 +226,10 @@ class Show(unittest.TestCase):
         for dtype in ("f2", "f4", "f8"):
             self.assertTrue(attnlab.show(one.astype(dtype)).holds)
         self.assertFalse(attnlab.show(1.02 * head).holds)
+
+    def test_its_document_is_a_right_one(self):
+        checked = printed("lesson", "check", str(Path(attnlab.__file__).with_name("weights.md")))
+        self.assertIn("2 claims that hold", checked)
 
     def test_says_what_a_head_does(self):
         t = attnlab.show(np.stack([np.eye(4), np.eye(4, k=-1) + np.eye(4, 1).repeat(4, 1).T * [[1], [0], [0], [0]]]))
