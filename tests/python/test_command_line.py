@@ -91,7 +91,7 @@ class CommandLine(unittest.TestCase):
         return True
 
     def test_random_calls_give_what_the_command_line_gives(self):
-        calls = int(os.environ.get("ATTNLAB_TEST_CALLS", 40))
+        calls = int(os.environ.get("ATTNLAB_TEST_CALLS", 30))
         seed = os.environ.get("ATTNLAB_TEST_SEED", "46")
         draw = random.Random(seed)
         with tempfile.TemporaryDirectory() as folder:
