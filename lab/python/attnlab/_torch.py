@@ -43,12 +43,10 @@ def watched(places, functional):
 
 def capture(module, X=None, *, call=None, causal=False, **options):
     """Runs a module of torch and checks what hooks see of it against its own weights: a Report, with it as `seen`.
-
     Knows nn.MultiheadAttention, nn.TransformerEncoderLayer and modules with q_proj, k_proj, v_proj and o_proj (or
     out_proj) inside. X is [batch × token × d_model], drawn where it is not given. `call(module, X)` runs a module
     that wants more than X; with causal=True the two of torch get a mask, and others are to have one of their own.
-    Options are those of check: `heads=4` where no attribute of the module says it, `hint=1`. The module stays as it is.
-    """
+    Options are those of check: `heads=4` where no attribute of the module says it, `hint=1`. It stays as it is."""
     import torch
     lesson, part, turned = "multihead", module, False
     if isinstance(module, torch.nn.MultiheadAttention):
@@ -86,10 +84,8 @@ def capture(module, X=None, *, call=None, causal=False, **options):
     finally:
         for one, mode in modes:
             one.training = mode
-    if turned:
-        seen.update({id: value.transpose(0, 1) for id, value in seen.items() if value.ndim == 3})
-    weights = [one for one in listed(result)[1:] if getattr(one, "ndim", 0) == 4 and one.shape[-1] == length]
-    seen.update({"weights": weights[0]} if weights else {})
+    seen = {id: value.transpose(0, 1) if turned and value.ndim == 3 else value for id, value in seen.items()}
+    seen.update({"weights": w for w in listed(result)[1:] if getattr(w, "ndim", 0) == 4 and w.shape[-1] == length})
     report = check(lesson, {"X": X, **seen}, input=dict(part.state_dict()), causal=causal, **options)
     report.seen = seen
     return report

@@ -2,50 +2,35 @@
 
 import html
 import json
+import os
 import re
 import shlex
 from base64 import b64encode
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from ._program import Files, Refused, Text, as_array, ask, is_array, parted, shown
-
-
-class Picture(str):
-    """A drawing as SVG, which a notebook shows in a frame of its own."""
-
-    def save(self, path):
-        """Writes it, by the ending of path: .svg, or .png and .pdf, for which the program wants rsvg-convert."""
-        ask(*self.words, "--output", path)
-
-    def _repr_html_(self):
-        drawn = b64encode(self.encode()).decode()
-        return f'<img alt="" style="max-width: 100%" src="data:image/svg+xml;base64,{drawn}"/>'
+from ._program import Files, Text, as_array, ask, is_array, parted
 
 
 class Trace:
     """A run. `trace["weights"]` is the array of that id; `list(trace)` has the ids, inputs first.
 
-    `inputs` and `steps` hold by id what is said of each tensor (title, formula, note, shape, axes, dtype, of a step
-    its inputs and one entry worked out), `axes[id]` the names of its axes, `labels[id]` the tokens along each,
-    `claims` by id what holds on this run, with value, limit and holds. A notebook shows the lesson's page.
-    """
+    `inputs` and `steps` hold by id what is said of each tensor (title, formula, …), `axes[id]` its axes, `labels[id]` the
+    tokens along each, `claims` what holds on this run, with value, limit and holds. A notebook shows the lesson's page."""
 
-    def __init__(self, words, files=None):
-        self.words, self._files = list(words), files
-        self.json, self.holds = ask(*self.words, "--format", "json")
+    def __init__(self, words, files=None, folder=None):
+        self.words, self._files, self._ask = list(words), files, partial(ask, *words, folder=folder)
+        self.json, self.holds = self._ask("--format", "json")
         document = json.loads(self.json)
-        if document.get("schema") != "attnlab.trace/1":
-            raise Refused("this run gives no trace; valid: without expect, and attnlab.diff to compare")
         self.lesson, self.title, self.config = document["lesson"], document["title"], document["config"]
         self.inputs, self.steps, self.claims = (
             {event["id"]: event for event in document["events"] if event["kind"] == kind}
             for kind in ("input", "step", "claim"))
         self._tensors = {**self.inputs, **self.steps}
         self.axes, self.labels = ({id: event[of] for id, event in self._tensors.items()} for of in ("axes", "labels"))
-        self._printed = lru_cache(maxsize=64)(lambda *options: ask(*self.words, *options)[0])
+        self._printed = lru_cache(maxsize=64)(lambda *options: self._ask(*options)[0])
 
     def __getitem__(self, id):
         """The array of that id, in its dtype (of bfloat16 as float32); `trace[id, "plot"]`, `[id, "arcs"]` draw it."""
@@ -55,8 +40,7 @@ class Trace:
             raise KeyError(f"this run has no numbers of {id!r}; valid: {', '.join(self)}, without shapes=True")
         array = np.array(event["data"], event["dtype"].replace("bfloat16", "float32")).ravel()
         if event["dtype"] == "bfloat16":  # the nearest to its three digits
-            bits = array.view(np.uint32)
-            array = ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+            array = ((array.view(np.uint32) + 0x8000) & 0xFFFF0000).view(np.float32)
         return array.reshape(event["shape"])
 
     def __iter__(self):
@@ -67,26 +51,30 @@ class Trace:
         return Text(self._printed(*[word for entry in entries for word in ("--explain", entry)]))
 
     def worked(self, id, *places):
-        """An entry worked out: `trace.worked("weights", "sat", "cat")`; without places the one on the page."""
-        places = places or self._tensors.get(id, {}).get("worked", {}).get("index", [])
-        return self.explain(f"{id}[{', '.join(map(str, places))}]")
+        """An entry worked out: `trace.worked("weights", "sat", "cat")`; leading places left out are those on the page."""
+        index = self._tensors.get(id, {}).get("worked", {}).get("index", [])
+        places = [*index[:max(0, len(index) - len(places))], *places]
+        along = zip([*self.labels.get(id, []), *[None] * len(places)], places)
+        places = [f"#{tokens.index(one)}" if tokens and tokens.count(one) == 1 else str(one) for tokens, one in along]
+        return self.explain(f"{id}[{', '.join(places)}]")
 
     def numpy(self):
         """A script of NumPy that computes this run and asserts each step."""
         return Text(self._printed("--format", "python"))
 
-    def picture(self, id, kind=None, **given):
-        """A drawing of a tensor as "heatmap", "arcs", "lines", "bars" or what fits; also title="…", head=0."""
-        words = ("--steps", id, *parted(self.words, {"picture": kind, **given})[0])
+    def picture(self, id=None, kind=None, **given):
+        """A drawing of a tensor, without an id of what the run is about, as "heatmap", "arcs", "lines", "bars" or what
+        fits; also title="…", head=0, theme="dark"."""
+        words = parted(self.words, {"steps": id, "picture": kind, **given})[0]
         drawn = Picture(self._printed("--format=svg", *words))
-        drawn.words, drawn._files = (*self.words, *words), self._files
+        drawn._ask, drawn._files = partial(self._ask, *words), self._files
         return drawn
 
-    keys, heatmap, _repr_pretty_ = __iter__, picture, shown
+    keys, heatmap, _repr_pretty_ = __iter__, picture, Text._repr_pretty_
 
     def save(self, path):
         """Writes the run, by the ending of path: .json, .npz, .safetensors, .html, .svg, .py or .txt."""
-        ask(*self.words, "--output", path)
+        self._ask("--output", os.path.abspath(path))
 
     def __str__(self):
         return self._printed()
@@ -100,35 +88,61 @@ class Trace:
         return f'<iframe srcdoc="{page}" style="width: 100%; height: 40rem; border: 0"></iframe>'
 
 
-def run(lesson, *, input=None, **given):
+class Picture(str):
+    """A drawing as SVG, which a notebook shows in a frame of its own; `save` writes .svg, .png or .pdf."""
+    save = Trace.save
+
+    def _repr_html_(self):
+        drawn = b64encode(self.encode()).decode()
+        return f'<img alt="" style="max-width: 100%" src="data:image/svg+xml;base64,{drawn}"/>'
+
+
+def sentences(tokens):
+    """The options for tokens, which the program is to leave as they are: of a sentence, or (targets, sources)."""
+    def joined(tokens):
+        words = [one if one.isprintable() and one.strip() and "│" not in one else ascii(one) for one in tokens]
+        mark = " " if all(one.isascii() and one.isalpha() for one in words) else "│"
+        return mark.join(words) + mark * (len(words) == 1)
+
+    tokens = tokens.split() if isinstance(tokens, str) else [] if tokens is None else list(tokens)
+    is_pair = tokens and not isinstance(tokens[0], str)
+    return dict(zip(("target", "source"), map(joined, tokens))) if is_pair else {"sentence": joined(tokens) or None}
+
+
+def run(lesson, *, input=None, tokens=None, **given):
     """Runs a lesson, or a document (`"my-lesson.md"`), and returns its Trace.
 
     Keywords are the program's options (`attnlab LESSON --help`): `d_model=8` is --d-model 8, True is a flag, a list
     repeats an option, `define={"scaled": "scores / d_k"}` puts another formula in place of a step. Arrays are
     inputs by id, from NumPy or anything with `__array__` or `__dlpack__`:
         run("multihead", heads=2, X=X, W_Q=W_Q)   # X [token × d_model], W_Q [d_model × head·d_k]
+    tokens are a sentence as your tokenizer cuts it, `["play", "##ing"]`, or a pair of them, targets and sources.
     An id that is no name in Python goes in braces: `**{"norm/gain": gain}`. `input` takes a file, a dict of arrays, as
-    a state dict, or a list of them. What is refused raises Refused; a run of which a claim fails has `holds` False.
-    """
+    a state dict, or a list of them. What is refused raises Refused; a run of which a claim fails has `holds` False."""
     words, files = [str(lesson)], Files()
-    options, arrays = parted(words, given, taken=("explain", "expect"))
+    options, arrays = parted(words, {**sentences(tokens), **given}, taken=("explain", "expect"))
     return Trace([*words, *options, *files.inputs(input, arrays)], files)
 
 
 def show(weights, tokens=None, **given):
-    """Shows weights of your own as the lesson patterns does: heatmaps, strongest keys, entropy, what has failed.
+    """Shows weights of your own: heatmaps, how widely each head looks, how much at itself and the word before.
 
-    weights is [query × key], [head × query × key] or [layer × head × query × key], heads counted on from layer to
-    layer, or a list of layers, each in a batch of one, too. tokens are labels, without signs that cut them (`##ing`).
-    """
-    if isinstance(weights, (list, tuple)) and is_array(weights[0]):
-        weights = np.stack([as_array(one.detach().float().cpu() if hasattr(one, "detach") else one) for one in weights])
-    weights = weights if hasattr(weights, "shape") else as_array(weights)
-    weights = weights.reshape(-1, *weights.shape[-2:]) if len(weights.shape) > 3 else weights
-    tokens = tokens.split() if isinstance(tokens, str) else tokens or []
-    labels = ["".join(filter(str.isalnum, token)) or token.strip()[:1] or "_" for token in tokens]
-    given = {"heads": weights.shape[0] if len(weights.shape) == 3 else None, **given}
-    return run("patterns", weights=weights, sentence=" ".join(labels) or None, **given)
+    weights is [query × key], [head × query × key], [layer × head × query × key], or a list of layers, each in a batch
+    of one, too; `t["weights"]`, of several layers `t["layer=0/weights"]`. tokens are labels, kept as they are; of cross
+    attention a pair, (targets, sources). `show(…).picture()` draws all heads, `.picture(kind="arcs")` as lines."""
+    is_list = isinstance(weights, (list, tuple)) and weights and is_array(weights[0])
+    tensors = [one if hasattr(one, "ndim") else as_array(one) for one in (weights if is_list else [weights])]
+    layers = tensors if is_list or tensors[0].ndim < 4 else list(tensors[0]) or tensors
+    layers = [one[0] if one.ndim > 3 and len(one) == 1 else one for one in layers]
+    names = [f"layer={i}/weights" for i in range(len(layers))] if len(layers) != 1 else ["weights"]
+    shape, files = layers[0].shape[-2:], Files()
+    tokens = [map(str, range(length)) for length in shape] if tokens is None and len({*shape}) == 2 else tokens
+    for name in ("weights.md", "layer_of_weights.md"):
+        text = Path(__file__).with_name(name).read_text(encoding="utf-8")
+        Path(files.path(name)).write_text(text.replace("layers = 2", f"layers = {len(layers)}"), encoding="utf-8")
+    given = {"heads": layers[0].shape[-3] if layers[0].ndim > 2 else None, **given, **sentences(tokens)}
+    options, arrays = parted([files.path("weights.md")], given)
+    return Trace(["weights.md", *options, *files.inputs({**arrays, **dict(zip(names, layers))})], files, files.name)
 
 
 def magic(line, cell=None):
@@ -139,8 +153,7 @@ def magic(line, cell=None):
         Path(words[0]).write_text(cell.lstrip(), encoding="utf-8")
     else:
         words += shlex.split(cell or "")
-    names = ["run", *re.findall(r"^\S+", ask("list")[0], re.MULTILINE)]
-    runs = words and (words[0] in names or words[0].endswith(".md"))
+    runs = words and (words[0].endswith(".md") or words[0] in ["run", *re.findall(r"(?m)^\S+", ask("list")[0])])
     prints = {"-h", "--help", "--explain", "--format", "--output", "-o", "--expect"}.intersection(words)
     return Trace(words, files) if runs and not prints else Text(ask(*words)[0])
 
