@@ -551,13 +551,14 @@ bool shows_and_accuses_none(const Probed& probed, const std::string& mistake, co
     INFO(verdict.id);
     if (follows) CHECK_FALSE(is_wrong);
     if (has_convention) continue;
-    if (!follows && made_in.count(verdict.id) > 0) CHECK(is_wrong);
+    const bool follows_from_it = !verdict.same_mistake_in.empty();  // made twice it may be what it is once
+    if (!follows && made_in.count(verdict.id) > 0) CHECK((is_wrong || follows_from_it));
     if (!follows && !shows) {
       shows = true;
       is_named = names_it;
-      CHECK((verdict.finding != Finding::right || !verdict.same_mistake_in.empty()));
+      CHECK((verdict.finding != Finding::right || follows_from_it));
     } else if (!follows && is_named && !is_near(own)) {  // what two of them do may cancel out
-      CHECK((is_wrong ? names_it : !verdict.same_mistake_in.empty()));
+      CHECK((is_wrong ? names_it : follows_from_it));
     }
   }
   return shows;
