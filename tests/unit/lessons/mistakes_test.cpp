@@ -577,7 +577,7 @@ TEST_CASE(
     std::vector<std::string> ids;
     for (const auto& step : steps) ids.push_back(step.id);
     std::mt19937 random(attn::crc32(subject.name()));
-    Sample sample("some places of " + subject.name(), 40);
+    auto sample = Sample::fixed("some places of " + subject.name(), 40, "2");
     for (const auto& [mistake, places] : siblings_in(probed))
       for (int draw = 0; draw < draws; ++draw) {
         const auto made_in = drawn_from(places, random);
