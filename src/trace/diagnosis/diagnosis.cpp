@@ -479,8 +479,11 @@ class Search {
 
   /// Whether the id is a convention beside which the rest holds: alone it has to make the dump more right.
   bool is_another_way(const Supposition& supposition, const std::string& id) const {
+    const auto& all = supposition.mistakes;
+    const bool is_beside =
+        std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.mistake != id; });
     return is_convention(id) && !is_settled(id) &&
-           (supposition.mistakes.size() > 1 || supposition.contradictions < contradictions_of_adopted());
+           (is_beside || supposition.contradictions < contradictions_of_adopted());
   }
 
   /// Whether the inputs say which way is meant, and nobody said that the dump follows another.
@@ -564,15 +567,18 @@ class Search {
     StepVerdict verdict;
     verdict.finding = theirs.shape() == step.shape ? Finding::wrong : Finding::shape;
     const auto index = static_cast<std::size_t>(&step - steps().data());
+    std::vector<std::size_t> misshapen;
     for (std::size_t i = 0; i < index; ++i) {
-      const auto& before = steps()[i];
-      const auto* tensor = supposed_.theirs(before.id);
-      const bool is_usable = tensor != nullptr && tensor->shape() == before.shape;
-      if (!is_usable && supposed_.depends_on(index, i))
-        (tensor == nullptr ? verdict.lacking : verdict.misshapen).push_back(before.id);
+      const auto* tensor = supposed_.theirs(steps()[i].id);
+      const bool is_usable = tensor != nullptr && tensor->shape() == steps()[i].shape;
+      if (is_usable || !supposed_.depends_on(index, i)) continue;
+      if (tensor == nullptr) verdict.lacking.push_back(steps()[i].id);
+      if (tensor == nullptr) continue;
+      std::erase_if(misshapen, [&](std::size_t before) { return supposed_.depends_on(i, before); });
+      misshapen.push_back(i);
     }
-    if (verdict.finding == Finding::wrong && !verdict.misshapen.empty())
-      verdict.finding = Finding::not_judged;
+    for (const auto i : misshapen) verdict.misshapen.push_back(steps()[i].id);
+    if (verdict.finding == Finding::wrong && !misshapen.empty()) verdict.finding = Finding::not_judged;
     return verdict;
   }
 

@@ -58,7 +58,7 @@ struct StepVerdict {
   std::vector<std::set<std::size_t>> differs_at{};  ///< by axis: the indices of those that differ
   std::vector<std::string> lacking{};    ///< of a wrong step: steps that it follows from and the dump lacks
   std::vector<std::string> needs{};      ///< of one that is not judged: ids of the absent inputs
-  std::vector<std::string> misshapen{};  ///< ids of the steps of a wrong shape that it follows from
+  std::vector<std::string> misshapen{};  ///< ids of the nearest steps of a wrong shape that it follows from
   std::size_t blanks = 0;                ///< places of a tensor written by hand that are empty
   double unexplained = 0.0;              ///< |theirs − what the mistake gives|, the largest
   Shape shape{}, right_shape{};
@@ -70,7 +70,7 @@ struct Diagnosis {
   std::vector<std::string> missing;  ///< steps before its last one that the dump lacks
   std::vector<std::string> absent;   ///< ids of absent inputs that steps of the dump need
   std::size_t blanks = 0;            ///< places of a worksheet that are empty
-  Hypothesis supposed{};             ///< in the end: what was found
+  Hypothesis supposed{};             ///< in the end: what was found, and what the dump is said to follow
   bool is_right() const;             ///< but for rounding and conventions
   bool is_complete() const;          ///< whether nothing is missing or blank
   bool leaves_open() const;          ///< whether a step could not be judged
