@@ -66,8 +66,8 @@ def capture(module, X=None, *, call=None, causal=False, **options):
                   all(hasattr(one, each + "_proj") for each in "qkv")}
         part = next(iter(inside.values()), None)
         if len(inside) != 1 or isinstance(part, torch.nn.MultiheadAttention):
-            raise Refused(f"{type(module).__name__} has {len(inside)} attentions inside ({', '.join(inside)}); valid: one"
-                          " nn.MultiheadAttention, nn.TransformerEncoderLayer, or q_proj, k_proj, v_proj and o_proj")
+            raise Refused(f"{type(module).__name__} has {len(inside)} attentions inside ({', '.join(inside)}); valid:"
+                          " one nn.MultiheadAttention, nn.TransformerEncoderLayer, or q_proj, k_proj, v_proj, o_proj")
         last = getattr(part, "o_proj", None) or getattr(part, "out_proj", None)
         places = [(part.q_proj, "X", "Q"), (part.k_proj, None, "K"), (part.v_proj, None, "V")]
         places += [(last, "concat", "output")] if last else []
