@@ -56,7 +56,7 @@ class Frames(unittest.TestCase):
     def test_do_not_disturb_each_other_and_are_dark_and_light(self):
         dark, light = self.look(0), self.look(1)
         for said in (dark, light):
-            self.assertEqual(said["titles"], ["multihead", "sdpa", "weights.md"])
+            self.assertEqual(said["titles"], ["multihead", "sdpa", "your-weights"])
             self.assertEqual(said["changed"], [False, True, False, False])
             self.assertEqual(said["host"], "rgb(1, 2, 3)")
             self.assertGreater(min(*said["heights"], said["picture"]), 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import attnlab
-from attnlab._trace import magic
+from attnlab._results import magic
 
 WIPE = "\r\x1b[K"
 
@@ -31,7 +31,7 @@ class OnTerminal:
         self.terminal, its = pty.openpty()
         path = str(Path(attnlab.__file__).parents[1])
         self.process = subprocess.Popen(
-            [sys.executable, "-c", f"from attnlab._trace import magic; magic({line!r})"], stderr=its,
+            [sys.executable, "-c", f"from attnlab._results import magic; magic({line!r})"], stderr=its,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
         os.close(its)
 

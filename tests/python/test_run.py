@@ -240,7 +240,7 @@ class Show(unittest.TestCase):
         self.assertFalse(attnlab.show(1.02 * head).holds)
 
     def test_its_document_is_a_right_one(self):
-        checked = printed("lesson", "check", str(Path(attnlab.__file__).with_name("weights.md")))
+        checked = printed("lesson", "check", str(Path(attnlab.__file__).with_name("lessons") / "your-weights.md"))
         self.assertIn("2 claims that hold", checked)
 
     def test_says_what_a_head_does(self):
@@ -256,6 +256,9 @@ class Show(unittest.TestCase):
             t = attnlab.show(of_layers, "a b c")
             for layer in (0, 1):
                 np.testing.assert_array_equal(t[f"layer={layer}/weights"], self.layers[layer])
+        self.assertIn("your-weights", str(t))
+        self.assertEqual(t._repr_html_().index(t.picture()._repr_html_()), 0)  # above the page
+        self.assertLess(len(repr(t.picture())), 100)
         for drawn in (t.picture(), t.picture(kind="arcs")):
             for head in ("layer 0, head 0", "layer 1, head 3"):
                 self.assertIn(head, drawn)
@@ -282,8 +285,11 @@ class Show(unittest.TestCase):
                                ([], "0"), (np.ones((2, 2, 2, 2, 2, 2)), "2")):
             with self.subTest(words), self.assertRaisesRegex(attnlab.Refused, "weights.*" + words):
                 attnlab.show(weights)
-        with self.assertRaisesRegex(attnlab.Refused, "2 tokens"):
-            attnlab.show(np.eye(3), tokens=["a", "b"])
+        for weights, tokens, words in ((np.eye(3), ["a", "b"], "2 × 2, the weights 3 × 3"),
+                                       (np.ones((2, 3)), ["a", "b"], "2 × 2, the weights 2 × 3"),
+                                       (np.ones((4, 2, 3)), (["a"], ["b", "c", "d"]), "1 × 3, the weights 2 × 3")):
+            with self.assertRaisesRegex(attnlab.Refused, f"^tokens are {words}.*tokens=.targets, sources"):
+                attnlab.show(weights, tokens=tokens)
 
 
 class Tokens(unittest.TestCase):

@@ -8,6 +8,7 @@
 """
 
 from ._program import Refused, Text, program
-from ._reports import Probe, Report, assert_right, check, diff, probe
+from ._results import Probe, Report, Trace, assert_right, check, diff, load_ipython_extension, probe, run, show
 from ._torch import capture
-from ._trace import Picture, Trace, load_ipython_extension, run, show
+
+__all__ = ["run", "show", "probe", "check", "assert_right", "capture", "diff", "program", "Refused"]

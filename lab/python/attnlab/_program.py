@@ -42,13 +42,12 @@ def program():
     return found
 
 
-def ask(*words, folder=None):
-    """What the program prints for these words, in this folder, and whether all holds (exit status 0, not 1). Its
-    progress shows on stderr where that is a terminal, elsewhere with ATTNLAB_PROGRESS=1. Ctrl-C ends the program."""
-    wanted = os.environ.get("ATTNLAB_PROGRESS", "01"[sys.stderr.isatty()])
+def ask(*words, **environment):
+    """What the program prints for these words, and whether all holds (exit status 0, not 1). Its progress shows on
+    stderr where that is a terminal, elsewhere with ATTNLAB_PROGRESS=1. Ctrl-C ends the program."""
     with tempfile.NamedTemporaryFile() as printed, subprocess.Popen(
             [program(), *map(os.fspath, words)], stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE,
-            cwd=folder, env={**os.environ, "ATTNLAB_PROGRESS": wanted}) as child:
+            env={"ATTNLAB_PROGRESS": "01"[sys.stderr.isatty()], **os.environ, **environment}) as child:
         said = b""
         try:
             while piece := child.stderr.read1():

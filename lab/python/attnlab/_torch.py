@@ -4,7 +4,7 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from ._program import Refused, listed
-from ._reports import check
+from ._results import check
 
 HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "kv_heads")
@@ -62,10 +62,12 @@ def capture(module, X=None, *, call=None, causal=False, **options):
                    "norm": "pre" if first else "post", "heads": inner.num_heads, **options}
         call = call or (lambda module, X: module(X, src_mask=mask))
     else:
-        part = next((one for one in module.modules() if all(hasattr(one, name + "_proj") for name in "qkv")), None)
-        if part is None:
-            raise Refused(f"{type(module).__name__} is no attention that capture knows; valid: nn.MultiheadAttention,"
-                          " nn.TransformerEncoderLayer, a module with q_proj, k_proj, v_proj and o_proj")
+        inside = {name: one for name, one in module.named_modules() if isinstance(one, torch.nn.MultiheadAttention) or
+                  all(hasattr(one, each + "_proj") for each in "qkv")}
+        part = next(iter(inside.values()), None)
+        if len(inside) != 1 or isinstance(part, torch.nn.MultiheadAttention):
+            raise Refused(f"{type(module).__name__} has {len(inside)} attentions inside ({', '.join(inside)}); valid:"
+                          " one nn.MultiheadAttention, nn.TransformerEncoderLayer, or q_proj, k_proj, v_proj, o_proj")
         last = getattr(part, "o_proj", None) or getattr(part, "out_proj", None)
         places = [(part.q_proj, "X", "Q"), (part.k_proj, None, "K"), (part.v_proj, None, "V")]
         places += [(last, "concat", "output")] if last else []
