@@ -49,7 +49,7 @@ formula::View not_negated(DocumentRun& run) {
   for (std::size_t i = 0; i < sentence.size(); ++i)
     if (sentence[i] == negation)
       std::copy_n(&vectors(word, 0), X.shape(2), rows.begin() + static_cast<std::ptrdiff_t>(i * X.shape(2)));
-  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(rows)));
+  return owned_view(std::move(rows));
 }
 
 void run_classifier(Workbench& bench) {

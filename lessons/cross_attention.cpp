@@ -17,7 +17,6 @@
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/blocks.hpp"
 #include "lessons/trained/gold_alignment.hpp"
-#include "lessons/trained/said_of.hpp"
 #include "lessons/trained/translation.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
@@ -75,7 +74,7 @@ AligningHeads heads_of(const Tensor<2>& rates) {
 }
 
 void require_transformer(const attn::Model& model) {
-  const auto attention = said_of(model, "attention");
+  const auto attention = model.said("attention");
   if (attention == "transformer") return;
   throw attn::Error(
       fmt::format("the model of the task {} attends as \"{}\"; valid: a model with attention transformer, or "

@@ -18,7 +18,7 @@ void tell_attention(DocumentRun& run, const Tensor<3>& Q, const Tensor<3>& K, co
 /// √d_k · temperature, by which scores are divided.
 double divisor_of(std::size_t d_k, double temperature);
 
-/// The action `equals-fused-kernel`: the claim that the fastest kernel that fits gives the same heads, or the
+/// The claim `equals-fused-kernel`: that the fastest kernel that fits gives the same heads, or the
 /// same output; about attention without dropout.
 template <std::size_t N>
 void add_fused_kernel(Functions& functions);

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "attn/ops/measure.hpp"
-#include "lessons/backward/gradients.hpp"
+#include "attn/ops/precision.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {
@@ -363,13 +363,13 @@ class Mover {
 
   Difference difference(const Try& up, const Try& down, double move, attn::Dtype dtype) const {
     constexpr double safety = 16.0;
-    const double reach = move / h_, noise = unit_roundoff(attn::Dtype::float64) / h_;
-    const double relative = move * move + unit_roundoff(dtype) * (1.0 + largest_);
+    const double reach = move / h_, noise = attn::largest_rounding_error(attn::Dtype::float64, 1.0) / h_;
+    const double relative = move * move + attn::largest_rounding_error(dtype, 1.0) * (1.0 + largest_);
     const double magnitude = attn::maximum({forward_.magnitude, std::abs(up.loss), std::abs(down.loss)});
     return {.slope = (up.loss - down.loss) / (2.0 * h_),
             .reach = reach,
             .allowed = safety * (magnitude * (relative * reach + noise * (1.0 + largest_)) +
-                                 smallest_normal(dtype) * (relative * std::max(1.0, reach) + noise))};
+                                 attn::smallest_normal(dtype) * (relative * std::max(1.0, reach) + noise))};
   }
 
   const ForwardPass& forward_;
@@ -399,7 +399,8 @@ MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, 
     result.at_corner += difference.is_at_corner ? 1 : 0;
     if (difference.is_at_corner) continue;
     result.deviation = attn::maximum({result.deviation, std::abs(difference.slope - gradient.elements[i])});
-    result.allowed = std::max(result.allowed, difference.allowed + 16.0 * unit_roundoff(dtype) * result.size);
+    result.allowed = std::max(
+        result.allowed, difference.allowed + 16.0 * attn::largest_rounding_error(dtype, 1.0) * result.size);
   }
   return result;
 }
@@ -416,11 +417,24 @@ MovedDeviation deviation_of_all(Mover& mover, const Gradient& gradient, attn::Ra
   double terms = 0.0;
   for (const double element : gradient.elements) terms += std::abs(element);
   result.deviation = std::abs(difference.slope - expected);
-  result.allowed = difference.allowed + 16.0 * unit_roundoff(dtype) * terms;
+  result.allowed = difference.allowed + 16.0 * attn::largest_rounding_error(dtype, 1.0) * terms;
   return result;
 }
 
 }  // namespace
+
+Gradients gradients_on(const formula::Sheet& sheet) {
+  Gradients gradients;
+  for (const auto& step : sheet.definitions()) {
+    auto of = step.name;
+    of.erase(of.rfind('/') + 1, 2);
+    if (sheet.find(of) == nullptr || formula::gradient_name(of) != step.name) continue;
+    const auto& tensor = sheet.tensor(step.name);
+    const auto* const first = static_cast<const double*>(tensor.data);
+    gradients.push_back({of, {first, first + attn::element_count(tensor.shape)}});
+  }
+  return gradients;
+}
 
 double magnitude_of_loss(const Tensor<3>& output, const Tensor<3>& d_output) {
   double sum = 0.0;

@@ -49,6 +49,15 @@ void DocumentRun::tell() {
 void DocumentRun::read_front(const document::Document& document) {
   meanings_.read_axes(document);
   meanings_.read_front(document, {});
+  require_rules_of(document);
+}
+
+void DocumentRun::require_rules_of(const document::Document& document) {
+  for (const auto& [condition, words] : rules_in(document)) {
+    const auto formula = document::read_formula(condition);
+    if (!at_place(condition, [&] { return meanings_.holds(formula, {}); }))
+      throw attn::Error(wording_.text_of(document::read_prose(words), {}));
+  }
 }
 
 void DocumentRun::tell(const document::Document& document) {
@@ -191,10 +200,15 @@ void DocumentRun::tell_claim(const document::Block& item, const Scope& scope) {
   if (bench().is_mute()) return;
   const auto words = wording_.text_of(item.prose, scope);
   if (!item.code.text().starts_with(action)) return tell_claim_of(meanings_, item, scope, words);
-  if (bench().options.define.empty())
-    return named(functions_.actions, item.code.text().substr(action.size()), item.place)(*this);
+  const auto id = scope.prefix + item.marks.id;
+  if (bench().options.define.empty()) {
+    const auto name = item.code.text().substr(action.size());
+    const auto blank = std::min(name.find(' '), name.size());
+    const auto of = std::string(document::without_blanks(name.substr(blank)));
+    return named(functions_.claims, name.substr(0, blank), item.place)(*this, {id, words, of});
+  }
   bench().trace.note(
-      item.marks.id, "Not compared: " + words,
+      id, "Not compared: " + words,
       "The other code computes the lesson's formulas, and --define put another one in their place.");
 }
 

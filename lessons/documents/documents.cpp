@@ -284,6 +284,20 @@ std::string extent_in(const document::Document& document, const std::string& axi
 
 }  // namespace
 
+std::vector<Rule> rules_in(const document::Document& document) {
+  constexpr std::string_view begin = ": \"";
+  std::vector<Rule> rules;
+  for (const auto& [key, rule] : document.front_matter) {
+    if (key != "require") continue;
+    const auto& text = rule.text();
+    const auto at = text.find(begin);
+    if (at == text.npos || !text.ends_with('"'))
+      throw document::Error(rule.place_of(0), "require: what? valid: require: CONDITION: \"WORDS\"");
+    rules.push_back({rule.part(0, at), rule.part(at + begin.size(), text.size() - 1)});
+  }
+  return rules;
+}
+
 bool has_samples(const document::Block& input) {
   return has_batch(draw_of(input));
 }

@@ -38,6 +38,14 @@ struct Declared {
   bool is_given;                          ///< an input that is there only where it is given
 };
 
+/// `require: 0 < w: "--window 0 lets no token see another; …"` of a front matter.
+struct Rule {
+  document::Source condition, words;
+};
+
+/// The rules of a document, in their order. Throws document::Error for what is none.
+std::vector<Rule> rules_in(const document::Document& document);
+
 /// Whether there is one of an input for each sample of a batch.
 bool has_samples(const document::Block& input);
 

@@ -191,11 +191,11 @@ const Functions& functions_of_all() {
   return functions;
 }
 
-constexpr std::array keys = {"title", "teaches", "options",       "defaults",  "example",
-                             "model", "probe",   "probe results", "worksheet", "worksheet given",
-                             "code",  "lines",   "follow",        "axes",      "set",
-                             "page",  "after",   "functions",     "sentences", "at least",
-                             "nan",   "detail",  "rounded",       "picture",   "numbers"};
+constexpr std::array keys = {
+    "title",         "teaches",   "options",         "defaults",  "example",   "model",    "probe",
+    "probe results", "worksheet", "worksheet given", "code",      "lines",     "follow",   "axes",
+    "set",           "page",      "after",           "functions", "sentences", "at least", "nan",
+    "detail",        "rounded",   "picture",         "numbers",   "require"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {

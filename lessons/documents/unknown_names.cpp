@@ -108,6 +108,10 @@ class KnownNames {
 class Search {
  public:
   explicit Search(const document::Document& document) : known_(document) {
+    for (const auto& [condition, words] : rules_in(document)) {
+      look_into(condition);
+      look_into(document::read_prose(words));
+    }
     look_into(document.blocks);
     if (!uses_parts_) look_for_options_without_use(document);
   }

@@ -5,7 +5,6 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
-#include "lessons/trained/said_of.hpp"
 #include "lessons/workbench/model.hpp"
 
 namespace lessons {
@@ -45,7 +44,7 @@ Tensor<2> taught_weights(const attn::Model& model, const Options& texts) {
   options.model = texts.model;
   options.read_as = texts.read_as;
   const ModelInputs inputs(seq2seq_lesson(), model, options, texts);
-  const bool asks_with_word = said_of(model, "attention") == "bahdanau-input";
+  const bool asks_with_word = model.said("attention") == "bahdanau-input";
   const auto hidden = inputs.number("hidden");
   const auto X = attn::sample(inputs.rows("source/embedding", "source_words", inputs.source()), 0);
   const auto forward = read(X, lstm_of(inputs, "encoder"), hidden, false),
@@ -85,7 +84,7 @@ OtherQuery ask_otherwise(const Workbench& bench, const std::string& target) {
   std::string name = bench.options.attention == "bahdanau" ? "translation" : "translation-bahdanau";
   const auto model = attn::shipped_model(name);
   texts.model = name;
-  return {std::move(name), said_of(*model, "attention"), taught_weights(*model, texts)};
+  return {std::move(name), model->said("attention"), taught_weights(*model, texts)};
 }
 
 }  // namespace lessons

@@ -15,7 +15,6 @@
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/blocks.hpp"
 #include "lessons/trained/gold_alignment.hpp"
-#include "lessons/trained/said_of.hpp"
 
 namespace lessons {
 
@@ -50,9 +49,9 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   const ModelInputs inputs(patterns_lesson(), *model, options, texts);
   const auto& tokens = inputs.sentence();
   const auto n = tokens.length(), layers = inputs.number("layers"), heads = inputs.number("heads");
-  const bool is_causal = said_of(*model, "causal") == "true";
-  const bool is_rotary = said_of(*model, "positions") == "rotary";
-  if (layers > 1 && (said_of(*model, "norm") != "none" || inputs.number("d_ff") > 0))
+  const bool is_causal = model->said("causal") == "true";
+  const bool is_rotary = model->said("positions") == "rotary";
+  if (layers > 1 && (model->said("norm") != "none" || inputs.number("d_ff") > 0))
     throw attn::Error(fmt::format("the model {} has more than attention between its layers", of.model));
   const auto visible = is_causal ? attn::repeat_mask(attn::causal_mask(n, n), 1) : Mask<3>({1, n, n}, true);
   auto X = inputs.encoded_words(tokens);

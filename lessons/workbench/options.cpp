@@ -163,9 +163,13 @@ std::optional<double> option_in_formulas(const Options& options, std::string_vie
       if (is_named(info, name.substr(0, equals)) && name.substr(equals) == "=given")
         number = field.has_value();
     if (is_count && smallest_count(info) > 0) return;  // the length of an axis
-    if (is_choice != (equals < name.size()) || !is_named(info, name.substr(0, equals))) return;
+    constexpr bool may_be_text = std::is_same_v<Field, std::optional<std::string>>;
+    const bool is_compared = equals < name.size();
+    if ((is_choice != is_compared && !may_be_text) || !is_named(info, name.substr(0, equals))) return;
     if constexpr (is_choice)
       number = field == name.substr(equals + 1);
+    else if constexpr (may_be_text)
+      number = is_compared ? field == std::string(name.substr(equals + 1)) : field.has_value();
     else
       number = number_in_formulas(field);
   });
