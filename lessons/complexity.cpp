@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <utility>
 
-#include "attn/error.hpp"
 #include "lessons/complexity/layers.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -105,9 +103,6 @@ void run_complexity(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& complexity_lesson() {
-  static const auto lesson = lesson_of("complexity", {.run = run_complexity});
-  return lesson;
-}
+const LessonCode complexity_code = {.run = run_complexity};
 
 }  // namespace lessons

@@ -95,12 +95,7 @@ void run_efficient(Workbench& bench) {
   const auto pattern = read_pattern(bench.plan);
   Functions functions = {
       .actions = {{"comparison", compare_variants}},
-      .texts = {{"rows_of_pattern", rows_of_pattern},
-                {"name",
-                 [](const DocumentRun& run) {
-                   const auto& variant = run.bench().options.variant;
-                   return variant == "all" ? std::string("flash") : variant;
-                 }}},
+      .texts = {{"rows_of_pattern", rows_of_pattern}},
       .tensors = {{"chosen_pairs", [&](DocumentRun& run) { return chosen_pairs(run, pattern); }}}};
   add_claims_of_variants(functions);
   DocumentRun(bench, functions).tell();
@@ -108,10 +103,6 @@ void run_efficient(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& efficient_lesson() {
-  static const auto lesson =
-      lesson_of("efficient", {.sharpen = sharpen_queries_and_keys, .run = run_efficient});
-  return lesson;
-}
+const LessonCode efficient_code = {.sharpen = sharpen_queries_and_keys, .run = run_efficient};
 
 }  // namespace lessons

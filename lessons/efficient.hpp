@@ -15,8 +15,6 @@ using attn::CostCounter;
 using attn::KeyLists;
 using attn::Tensor;
 
-const Lesson& efficient_lesson();
-
 /// Throws std::invalid_argument, with both shapes, unless Q [batch…×n_q×d_k], K [batch…×n_k×d_k] and
 /// V [batch…×n_k×d_v] fit. Q may have other heads than K and V: what these may be, the caller says.
 template <std::size_t N>

@@ -6,8 +6,6 @@
 
 #include "fast/ranks/ring.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -142,10 +140,6 @@ void run_ring(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& ring_lesson() {
-  static const auto lesson =
-      lesson_of("ring", {.run = run_ring, .complete = [](Lesson& stated) { stated.splits_heads = false; }});
-  return lesson;
-}
+const LessonCode ring_code = {.run = run_ring, .splits_heads = false};
 
 }  // namespace lessons

@@ -3,16 +3,11 @@
 /// footnote 4.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa.hpp"
 
 namespace lessons {
 
@@ -48,8 +43,6 @@ void run_scaling(Workbench& bench) {
   const Functions functions = {
       .texts = {{"library", [&](const DocumentRun&) { return std::string(code.library()); }},
                 {"begin", [&](const DocumentRun&) { return code.begin(); }},
-                {"lengths",
-                 [&](const DocumentRun&) { return fmt::format("{}", fmt::join(options.d_k_list, ", ")); }},
                 {"q", [&](const DocumentRun&) { return draw_code(options, "q"); }},
                 {"k", [&](const DocumentRun&) { return draw_code(options, "k"); }}},
       .tensors = {{"random_scores", random_scores}}};
@@ -58,9 +51,6 @@ void run_scaling(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& scaling_lesson() {
-  static const auto lesson = lesson_of("scaling", {.run = run_scaling});
-  return lesson;
-}
+const LessonCode scaling_code = {.run = run_scaling};
 
 }  // namespace lessons

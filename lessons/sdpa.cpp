@@ -120,10 +120,7 @@ void run_sdpa(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& sdpa_lesson() {
-  static const auto lesson =
-      lesson_of("sdpa", {.give = give_head_of_about, .sharpen = sharpen_queries_and_keys, .run = run_sdpa});
-  return lesson;
-}
+const LessonCode sdpa_code = {
+    .give = give_head_of_about, .sharpen = sharpen_queries_and_keys, .run = run_sdpa};
 
 }  // namespace lessons

@@ -36,15 +36,4 @@ void set_views(DocumentRun& run, const std::string& prefix, const Views& views,
 /// Two texts, or one that stands on both sides; the caller keeps them alive.
 void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key);
 
-/// Lessons that are documents: lookup.md, scoring.md, scaling.md, sdpa.md, masking.md, ….
-const Lesson& lookup_lesson();
-const Lesson& scoring_lesson();
-const Lesson& scaling_lesson();
-const Lesson& stability_lesson();
-const Lesson& ring_lesson();
-const Lesson& training_lesson();
-const Lesson& sdpa_lesson();
-const Lesson& masking_lesson();
-const Lesson& cross_attention_lesson();
-
 }  // namespace lessons

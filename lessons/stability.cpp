@@ -4,7 +4,6 @@
 /// log-sum-exp and softmax functions".
 
 #include <cmath>
-#include <memory>
 
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -30,9 +29,6 @@ void run_stability(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& stability_lesson() {
-  static const auto lesson = lesson_of("stability", {.run = run_stability});
-  return lesson;
-}
+const LessonCode stability_code = {.run = run_stability};
 
 }  // namespace lessons

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <xtensor/xmath.hpp>
@@ -562,9 +563,6 @@ void run_training(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& training_lesson() {
-  static const auto lesson = lesson_of("training", {.run = run_training});
-  return lesson;
-}
+const LessonCode training_code = {.run = run_training};
 
 }  // namespace lessons

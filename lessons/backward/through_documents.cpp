@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"

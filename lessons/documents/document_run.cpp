@@ -49,14 +49,22 @@ void DocumentRun::tell() {
 void DocumentRun::read_front(const document::Document& document) {
   meanings_.read_axes(document);
   meanings_.read_front(document, {});
-  require_rules_of(document);
 }
 
 void DocumentRun::require_rules_of(const document::Document& document) {
-  for (const auto& [condition, words] : rules_in(document)) {
+  meanings_.read_axes(document);
+  auto rules_to_come = rules_in(document).size();
+  for (const auto& [key, value] : document.front_matter) {
+    if (rules_to_come == 0) return;
+    if (key != "require") {
+      meanings_.read_front(key, value, {});
+      continue;
+    }
+    const auto [condition, words] = rule_in(value);
     const auto formula = document::read_formula(condition);
     if (!at_place(condition, [&] { return meanings_.holds(formula, {}); }))
       throw attn::Error(wording_.text_of(document::read_prose(words), {}));
+    --rules_to_come;
   }
 }
 

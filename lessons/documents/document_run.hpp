@@ -85,6 +85,10 @@ class DocumentRun {
   /// What the front matter of the lesson says, for who tells parts of it alone.
   void read_front(const document::Document& document);
 
+  /// Throws attn::Error with the words of the first rule that does not hold, by what the front matter says
+  /// before it.
+  void require_rules_of(const document::Document& document);
+
   /// The steps of a part that several lessons use, in a lesson that says the rest itself: `renamed` is
   /// what `{use …}` would say, `Q = Q_heads`.
   void tell_part(const std::string& file, const std::vector<std::string>& renamed = {});
@@ -142,9 +146,6 @@ class DocumentRun {
   Workbench& bench() const { return meanings_.bench(); }
 
  private:
-  /// Throws attn::Error with the words of the first rule that does not hold.
-  void require_rules_of(const document::Document& document);
-
   void settle_page(const std::vector<Section>& sections);
   void settle_section(const Section& section, std::vector<attn::OnPage>& page,
                       std::vector<std::string>& claims);

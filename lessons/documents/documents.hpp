@@ -43,7 +43,10 @@ struct Rule {
   document::Source condition, words;
 };
 
-/// The rules of a document, in their order. Throws document::Error for what is none.
+/// Throws document::Error for what is no rule.
+Rule rule_in(const document::Source& text);
+
+/// The rules of a document, in their order. Throws the same.
 std::vector<Rule> rules_in(const document::Document& document);
 
 /// Whether there is one of an input for each sample of a batch.

@@ -13,7 +13,6 @@
 #include <span>
 #include <stdexcept>
 #include <vector>
-#include <xtensor/xmath.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/shape_mismatch.hpp"

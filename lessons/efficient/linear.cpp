@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <utility>
-#include <xtensor/xmath.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/shape_mismatch.hpp"

@@ -6,7 +6,6 @@
 #include "attn/error.hpp"
 #include "attn/ops/slice.hpp"
 #include "corpora/alignment_errors.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/translation.hpp"

@@ -4,15 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 #include <tuple>
 
 #include "attn/error.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/positional.hpp"
 #include "english/word_features.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/trained/blocks.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/data_folder.hpp"

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <xtensor/xmath.hpp>
 
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
@@ -17,8 +16,6 @@
 #include "lessons/trained/gold_alignment.hpp"
 
 namespace lessons {
-
-const Lesson& patterns_lesson();
 
 namespace {
 
@@ -46,7 +43,7 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   const auto model = attn::shipped_model(of.model);
   Options options, texts;
   texts.sentence = {of.text};
-  const ModelInputs inputs(patterns_lesson(), *model, options, texts);
+  const ModelInputs inputs(*lesson_named("patterns"), *model, options, texts);
   const auto& tokens = inputs.sentence();
   const auto n = tokens.length(), layers = inputs.number("layers"), heads = inputs.number("heads");
   const bool is_causal = model->said("causal") == "true";
@@ -98,7 +95,7 @@ std::vector<LayerOfModel> read_translator() {
   const auto model = attn::shipped_model(translator);
   Options options, texts;
   texts.source = {sentence_to_translate};
-  const ModelInputs inputs(patterns_lesson(), *model, options, texts);
+  const ModelInputs inputs(*lesson_named("patterns"), *model, options, texts);
   const auto& words = inputs.source().tokens.front();
   const auto pair = gold_pair(words);
   if (!pair)
