@@ -66,8 +66,8 @@ AboutRun<T> run(Tape<T>& tape, const Weights<T>& weights, const AboutSizes& size
                 const std::vector<const AboutExample*>& examples, bool is_causal);
 
 /// Sentences to learn from. The loss is −ln of the share that the right word has in the answer, and 0.3 times
-/// the cross-entropy of the weights of head 0 of the second layer, which is to give 0.7 to the right word,
-/// 0.2 to the word itself (to the words that are about it, where it is itself the right one) and 0.1 to all.
+/// the cross-entropy of the weights of head 0 of the second layer, which is to give 0.75 to the right word,
+/// 0.1 to the word itself (to the words that are about it, where it is itself the right one) and 0.15 to all.
 /// In training one batch in four is causal: a word whose answer comes later is then to name itself.
 class AboutExamples : public Examples {
  public:
