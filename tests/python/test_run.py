@@ -130,6 +130,8 @@ class Run(unittest.TestCase):
     def test_refuses_in_the_programs_words(self):
         with self.assertRaisesRegex(attnlab.Refused, r"^--heads 3 does not divide --d-model 8; valid: --heads 2 or 4"):
             attnlab.run("multihead", heads=3, d_model=8)
+        with self.assertRaisesRegex(attnlab.Refused, r"softmax goes over an axis.*valid: softmax\(key\) scores"):
+            attnlab.run("sdpa", define={"weights": "softmax(scaled)"})
         with self.assertRaisesRegex(attnlab.Refused, "has no option --sentense; did you mean --sentence"):
             attnlab.run("multihead", sentense="the cat")
         with self.assertRaisesRegex(attnlab.Refused, "output='x.json' is no option here"):
