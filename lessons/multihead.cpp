@@ -47,14 +47,16 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
   return strongest_pair(weights);
 }
 
-/// What the words of "the film was not good" get in each head of the model of sentiment, on average: a line
-/// of words, then one of shares for each head.
+/// What the words of a sentence get in each head of the model of sentiment, on average: a line of words, then
+/// one of shares for each head.
 std::string heads_of_sentiment() {
-  const auto layer = layers_of_model("sentiment", "the film was not good").front();
+  constexpr double least_shown = 0.05;
+  const auto layer = layers_of_model("sentiment").front();
   const Tensor<3> received = xt::mean(layer.weights, {2});
   std::vector<std::vector<std::string>> rows = {{""}};
   for (std::size_t head = 0; head < received.shape(1); ++head) rows.push_back({fmt::format("head {}", head)});
   for (std::size_t key = 0; key < layer.keys.size(); ++key) {
+    if (xt::amax(xt::view(received, 0, xt::all(), key))() < least_shown) continue;
     rows.front().push_back(layer.keys[key]);
     for (std::size_t head = 0; head < received.shape(1); ++head)
       rows[head + 1].push_back(fmt::format("{:.2f}", received(0, head, key)));

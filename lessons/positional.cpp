@@ -95,14 +95,12 @@ void add_trained_positions(Functions& functions) {
     const auto learned = attn::shipped_model("reverse"),
                without = attn::shipped_model("reverse-no-positions");
     return fmt::format(
-        "                       right   answer to a … j, or a … n\n"
-        "correct answer                 j i h g f e d c b a\n{}\n{}\n"
-        "correct, 14 letters            n m l k j i h g f e d c b a\n{}",
+        "                       right   for a b c d e f g h i j (k l m n)\n{}\n{}\n{}",
         line_of("learned positions", *learned, "symbols right",
                 reverse_alphabet(*learned, letters_in_training)),
-        line_of("no positions", *without, "symbols right", reverse_alphabet(*without, letters_in_training)),
-        line_of("learned, 14 letters", *learned, "symbols right, 4 longer than in training",
-                reverse_alphabet(*learned, more_letters)));
+        line_of("the same, 14 letters", *learned, "symbols right, 4 longer than in training",
+                reverse_alphabet(*learned, more_letters)),
+        line_of("no positions", *without, "symbols right", reverse_alphabet(*without, letters_in_training)));
   };
   functions.texts["where_it_looks"] = [](const DocumentRun&) {
     return mirror_table(reverse_alphabet(*attn::shipped_model("reverse"), letters_in_training).weights);

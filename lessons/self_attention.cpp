@@ -38,7 +38,7 @@ std::string equal_words(const attn::Event& weights) {
 
 /// The row "it" of the shipped model about in two sentences that differ in their last word.
 std::string one_word_decides(const DocumentRun&) {
-  auto table = fmt::format("{:>40}  animal  street", "weight that \"it\" gives to");
+  auto table = fmt::format("{:42}animal  street", "");
   for (const std::string last : {"tired", "wide"}) {
     const auto sentence = "the animal left the street: it was " + last;
     const auto words = attn::tokenize(sentence);

@@ -131,12 +131,12 @@ std::vector<LayerOfModel> read_translator() {
 
 }  // namespace
 
-std::vector<LayerOfModel> layers_of_model(std::string_view model, const char* text) {
+std::vector<LayerOfModel> layers_of_model(std::string_view model) {
   const auto* found = std::find_if(std::begin(texts_of_models), std::end(texts_of_models),
                                    [&](const TextOfModel& of) { return of.model == model; });
   if (found == std::end(texts_of_models))
     throw attn::Error(fmt::format("there is no text for the model {} to read", model));
-  return read_layers({found->model, found->name, text ? text : found->text});
+  return read_layers(*found);
 }
 
 std::vector<LayerOfModel> layers_of_models() {

@@ -25,7 +25,7 @@ struct LayerOfModel {
 /// it, on texts that the models know. Throws attn::Error where a model is missing or has another structure.
 std::vector<LayerOfModel> layers_of_models();
 
-/// Those of one model, "induction", not of a translator; on `text` where one is given.
-std::vector<LayerOfModel> layers_of_model(std::string_view model, const char* text = nullptr);
+/// Those of one model, "induction"; not of a translator.
+std::vector<LayerOfModel> layers_of_model(std::string_view model);
 
 }  // namespace lessons
