@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -8,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,7 +36,10 @@ struct Supposed {
   requires std::convertible_to<Id, std::string> Supposed(Id id, std::string in = {})
       : mistake(std::move(id)), where(std::move(in)) {}
 
-  auto operator<=>(const Supposed&) const = default;
+  bool operator==(const Supposed&) const = default;
+  bool operator<(const Supposed& other) const {
+    return std::tie(mistake, where) < std::tie(other.mistake, other.where);
+  }
 };
 
 using Hypothesis = std::set<Supposed>;
