@@ -166,6 +166,18 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
                                 {fmt::format("head {}", heads.other), other_looks}}));
 }
 
+/// The words that each target word comes from, as marks of the picture.
+std::string gold_marks(const Workbench& bench) {
+  std::string marks;
+  const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
+  if (!pair || !are_the_same(pair->target, bench.plan.target.tokens.front())) return marks;
+  const auto gold = gold_links(*pair);
+  for (std::size_t t = 0; t < gold.size(); ++t)
+    for (const auto source : gold[t])
+      marks += fmt::format("weights[{0}, {1}]:\nother/weights[{0}, {1}]:\n", t, source);
+  return marks;
+}
+
 /// What the document leaves to C++ where it shows a trained head: the rates, at which word both heads look
 /// most beside the links of the lab's grammar, and numbers of heads.
 void add_trained_heads(Functions& functions, Workbench& bench) {
@@ -181,6 +193,8 @@ void add_trained_heads(Functions& functions, Workbench& bench) {
   add_number("heads_of_layer", heads.count);
   add_number("aligning_head", heads.aligning);
   add_number("last_head", heads.count - 1);
+  add_number("other_head", heads.other);
+  functions.texts["gold_marks"] = [](const DocumentRun& run) { return gold_marks(run.bench()); };
 }
 
 /// The source word that all target words together look at most; nothing of several heads, or where two are

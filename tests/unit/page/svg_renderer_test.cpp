@@ -94,7 +94,7 @@ TEST_CASE("the panels of a picture have one scale, and each its caption") {
   for (const double weight : {0.25, 0.75, 0.0, 1.0}) CHECK_THAT(document, Contains(cell(weight)));
   CHECK(count(document, ">flat</text>") == 1);
   CHECK(count(document, ">sharp</text>") == 1);
-  CHECK(count(document, ">A row: how much") == 1);
+  CHECK(count(document, "A row: how much") == 1);
 }
 
 TEST_CASE("a scale ends at the largest share where all are small, or where that is asked for, and says so") {
@@ -311,8 +311,8 @@ TEST_CASE("what is no number is crossed out, and the legend says so") {
   const auto document = drawn([](attn::Trace& trace) {
     show_weights(trace, {{std::nan(""), 1.0}, {0.5, 0.5}});
   });
-  CHECK(cells(document) == 3);
-  CHECK_THAT(document, Contains(">nan: not a number</text>"));
+  CHECK(cells(document) == 4);
+  CHECK_THAT(document, Contains(">nan: not a number</text>") && Contains(">nan</text>"));
 }
 
 TEST_CASE("truth values that are no mask are not drawn") {
@@ -351,6 +351,71 @@ TEST_CASE("the lesson's own picture says what is to be seen in it, and another o
     CHECK(count(drawn(lesson, false, other), "Row 1") == 0);
 }
 
+TEST_CASE(
+    "the fence of the lesson's picture points at rows, cells, columns, bars, lines, points and values") {
+  const auto pointing = [](const std::string& marks, std::vector<attn::Picture::Part> parts) {
+    attn::SvgRenderer renderer({.lesson = "self-attention", .title = "a title", .config = {}},
+                               {.picture = {"one", std::move(parts)}});
+    attn::Trace trace(renderer, {.batched = false});
+    show_weights(trace, {{0.5, 0.5}, {1.0, 0.0}});
+    show_heads(trace, 2, 2);
+    trace.step({.id = "shares", .axes = {"class"}, .distribution = true}, Tensor<1>{0.9, 0.1});
+    trace.step({.id = "losses", .axes = {"training", "step"}, .curve = true},
+               Tensor<2>{{2.0, 1.0}, {3.0, 0.5}});
+    trace.note("in-the-picture", "In the picture", "Seen.", marks);
+    auto document = renderer.finish();
+    CHECK(is_well_formed(document));
+    return std::pair(std::move(document), renderer.remarks());
+  };
+  const std::string frame = "class=\"attn-frame\"", mark = "class=\"attn-mark\"";
+  const auto framed = [&](const std::string& marks, const std::string& id = "weights") {
+    const auto [document, remarks] = pointing(marks, {{id, ""}});
+    CHECK(remarks.empty());
+    return std::pair(count(document, frame), count(document, mark));
+  };
+  CHECK(framed("") == std::pair<std::size_t, std::size_t>(0, 0));
+  CHECK(framed("weights[*, 1]: new") == std::pair<std::size_t, std::size_t>(3, 3));
+  CHECK(framed("weights[*, 0, -1]:\n\nweights[1, *, 0]: here") == std::pair<std::size_t, std::size_t>(3, 1));
+  CHECK(framed("shares[-1]: rare", "shares") == std::pair<std::size_t, std::size_t>(0, 1));
+  const auto [curves, none] =
+      pointing("losses[0, 1]: low\nlosses[*, 0]: start\nlosses = 2.5: guess", {{"losses", ""}});
+  CHECK(count(curves, "class=\"attn-point\"") == 1);
+  CHECK(count(curves, "class=\"attn-guide\"") == 2);
+  CHECK(count(curves, mark) == 3);
+  CHECK(none.empty());
+  CHECK_THAT(pointing("shares: of each class", {{"shares", ""}}).first, Contains(">of each class</text>"));
+  for (const std::string wrong : {"shares[2]: third", "Shares[0]: none", "shares[0, 0]: deep"})
+    CHECK(pointing(wrong, {{"shares", ""}}).second ==
+          std::vector{"the picture has no place for \"" + wrong + "\""});
+  CHECK_THROWS_WITH(pointing("shares[rare]: word", {{"shares", ""}}),
+                    Contains("\"rare\"") && Contains("0, 2"));
+}
+
+TEST_CASE("tables of which each has what the others have not are one, with a colour for each") {
+  const double none = -std::numeric_limits<double>::infinity();
+  const auto document = drawn(
+      [&](attn::Trace& trace) {
+        trace.step({.id = "hop=0/scores", .axes = {"query", "key"}}, Tensor<2>{{1.0, none}, {none, 4.0}});
+        trace.step({.id = "hop=1/scores", .axes = {"query", "key"}}, Tensor<2>{{none, 2.0}, {3.0, none}});
+      },
+      false, {.picture = {"one", {{"hop=*/scores", "", "together"}}}});
+  CHECK(is_well_formed(document));
+  CHECK(cells(document) == 4);
+  CHECK_THAT(document, Contains(">hop 0</text>") && Contains(">hop 1</text>") && !Contains("no number"));
+  for (const std::size_t part : {0, 1})
+    CHECK(count(document, "fill=\"" + attn::svg::hex(attn::svg::shade_of_part(Theme::light, part))) == 3);
+}
+
+TEST_CASE("rows of red, green and blue are patches of that colour") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        trace.step({.id = "values", .axes = {"key", "d_v"}}, Tensor<2>{{1.0, 0.0, 0.0}, {0.0, 0.2, 2.0}});
+      },
+      false, {.picture = {"one", {{"values", "", "colours"}}}});
+  CHECK(is_well_formed(document));
+  CHECK_THAT(document, Contains("\"#ff0000\"") && Contains("\"#0033ff\"") && Contains(">0.00, 0.20, 1.00<"));
+}
+
 TEST_CASE("arcs are as thick as the share, and of nothing but attention") {
   const auto document = drawn(
       [](attn::Trace& trace) {
@@ -360,7 +425,7 @@ TEST_CASE("arcs are as thick as the share, and of nothing but attention") {
   CHECK(is_well_formed(document));
   CHECK(cells(document) == 3);
   for (const double share : {0.25, 0.75, 1.0})
-    CHECK_THAT(document, Contains(attn::svg::arc_style(share, 10.0)));
+    CHECK_THAT(document, Contains(attn::svg::arc_style(attn::svg::usual_arc, share, 10.0)));
   CHECK_THROWS_WITH(drawn(
                         [](attn::Trace& trace) {
                           trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<2>{{1.0}});
@@ -484,9 +549,11 @@ TEST_CASE("what is written can be read on every colour") {
       INFO(i / 100.0 << " is " << hex(colour));
       CHECK(contrast(ink_on(colour), colour) >= 4.5);
     }
-    const auto& [paper, ink, muted, rule] = palette(theme);
+    const auto& [paper, ink, muted, rule, mark] = palette(theme);
     CHECK(contrast(ink, paper) >= 7.0);
     CHECK(contrast(muted, paper) >= 4.5);
+    CHECK(contrast(mark, paper) >= 4.5);
+    CHECK(contrast(ink_on(mark), mark) >= 4.5);
   }
 }
 
