@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 #include "attn/text/width.hpp"
 
@@ -17,16 +19,23 @@ namespace {
 constexpr std::size_t cells = 30, width = 79;
 const char* const back_and_wipe = "\r\x1B[K";
 
+/// On a terminal, and where ATTNLAB_PROGRESS says otherwise as it says.
+bool is_wanted() {
+  const char* asked = std::getenv("ATTNLAB_PROGRESS");
+  return asked == nullptr ? isatty(STDERR_FILENO) == 1 : std::string_view(asked) == "1";
+}
+
 }  // namespace
 
-ProgressBar::ProgressBar() : is_seen_(isatty(STDERR_FILENO) == 1) {}
+ProgressBar::ProgressBar() : is_wanted_(is_wanted()) {}
 
 ProgressBar::~ProgressBar() {
-  if (is_seen_) fmt::print(stderr, "{}", back_and_wipe);
+  if (was_shown_) fmt::print(stderr, "{}", back_and_wipe);
 }
 
 void ProgressBar::show(double share, const std::string& next) {
-  if (!is_seen_) return;
+  if (!is_wanted_) return;
+  was_shown_ = true;
   const double done = std::clamp(share, 0.0, 1.0);
   const auto full = static_cast<std::size_t>(std::lround(done * cells));
   std::string bar;
@@ -38,7 +47,7 @@ void ProgressBar::show(double share, const std::string& next) {
 
 ProgressOfRun::ProgressOfRun(attn::Sink& next, std::string_view lesson) : next_(next) {
 #ifndef __EMSCRIPTEN__  // which has no threads
-  if (isatty(STDERR_FILENO) == 1) clock_ = std::thread([this, name = std::string(lesson)] { tell(name); });
+  if (is_wanted()) clock_ = std::thread([this, name = std::string(lesson)] { tell(name); });
 #endif
 }
 
@@ -63,14 +72,15 @@ void ProgressOfRun::receive(const attn::Event& event) {
 void ProgressOfRun::tell(const std::string& lesson) {
   using std::chrono::seconds;
   std::unique_lock lock(mutex_);
-  for (int passed = 1; !ended_.wait_for(lock, seconds(1), [this] { return has_ended_; }); ++passed)
+  int passed = 1;
+  for (; !ended_.wait_for(lock, seconds(1), [this] { return has_ended_; }); ++passed)
     if (passed > 1) {
       const auto after = last_.empty() ? "" : fmt::format(", after {}", last_);
       fmt::print(stderr, "{}{}", back_and_wipe,
                  attn::shorten(fmt::format("{}: computing for {} s{}", lesson, passed, after), width));
       std::fflush(stderr);
     }
-  fmt::print(stderr, "{}", back_and_wipe);
+  if (passed > 2) fmt::print(stderr, "{}", back_and_wipe);
 }
 
 }  // namespace lab

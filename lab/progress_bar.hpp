@@ -9,7 +9,8 @@
 
 namespace lab {
 
-/// A bar on stderr, on a terminal only, that is wiped away at the end.
+/// A bar on stderr that is wiped away at the end. It is shown on a terminal, elsewhere with
+/// ATTNLAB_PROGRESS=1 in the environment, and nowhere with ATTNLAB_PROGRESS=0.
 class ProgressBar {
  public:
   ProgressBar();
@@ -21,11 +22,11 @@ class ProgressBar {
   void show(double share, const std::string& next);
 
  private:
-  bool is_seen_;
+  bool is_wanted_, was_shown_ = false;
 };
 
-/// Passes a run on. Where it takes more than two seconds, a line on stderr, on a terminal only, says for how
-/// long it has been computing and after which step; it is wiped away at the end.
+/// Passes a run on. Where it takes more than two seconds, a line on stderr, shown where a ProgressBar is,
+/// says for how long it has been computing and after which step; it is wiped away at the end.
 class ProgressOfRun : public attn::Sink {
  public:
   ProgressOfRun(attn::Sink& next, std::string_view lesson);

@@ -6,18 +6,6 @@
 
 namespace lessons {
 
-namespace {
-
-std::vector<Input> inputs_of_part(const Options& options) {
-  return part_of(backward_lesson(), options.through).inputs(options);
-}
-
-void run_part(Workbench& bench) {
-  part_of(backward_lesson(), bench.options.through).run(bench);
-}
-
-}  // namespace
-
 const Lesson& backward_lesson() {
   const auto &through_sdpa = backward_through_sdpa(), &through_multihead = backward_through_multihead(),
              &through_block = backward_through_transformer_block(),
@@ -44,10 +32,11 @@ const Lesson& backward_lesson() {
                    "backward --through multihead --heads 4 --kv-heads 2",
                    "backward --through transformer-block --norm pre",
                    "backward --through seq2seq --source \"i love cats\" --target \"ich liebe katzen\""},
-      .inputs = inputs_of_part,
+      .inputs =
+          [](const Options& options) { return part_of(backward_lesson(), options.through).inputs(options); },
       .probe = through_sdpa.probe,
       .parts = {&through_sdpa, &through_multihead, &through_block, &through_seq2seq},
-      .run = run_part,
+      .run = [](Workbench& bench) { part_of(backward_lesson(), bench.options.through).run(bench); },
   };
   return lesson;
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -13,7 +12,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/positional.hpp"
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/workbench/notice.hpp"
 
@@ -49,11 +47,10 @@ formula::View not_negated(DocumentRun& run) {
   for (std::size_t i = 0; i < sentence.size(); ++i)
     if (sentence[i] == negation)
       std::copy_n(&vectors(word, 0), X.shape(2), rows.begin() + static_cast<std::ptrdiff_t>(i * X.shape(2)));
-  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(rows)));
+  return owned_view(std::move(rows));
 }
 
 void run_classifier(Workbench& bench) {
-  require_pairs(bench.options, "sinusoidal positions");
   if (bench.options.model && *bench.options.classes == sentiments.size())
     bench.trace.label("class", {{{sentiments.begin(), sentiments.end()}}});
   Functions functions;
@@ -82,9 +79,6 @@ void give_sentiment(ModelInputs& inputs) {
 
 }  // namespace
 
-const Lesson& classifier_lesson() {
-  static const auto lesson = lesson_of("classifier", {.give = give_sentiment, .run = run_classifier});
-  return lesson;
-}
+const LessonCode classifier_code = {.give = give_sentiment, .run = run_classifier};
 
 }  // namespace lessons

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <utility>
 
-#include "attn/error.hpp"
 #include "lessons/complexity/layers.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -17,12 +15,6 @@
 namespace lessons {
 
 namespace {
-
-void require_lengths(const Options& options) {
-  if (options.lengths.empty())
-    throw attn::Error("--lengths names no length; valid: one or more, as in 8,16,32");
-  if (*options.window == 0) throw attn::Error("--window 0 lets no token see another; valid: 1 or more");
-}
 
 std::size_t longest_of(const Options& options) {
   return *std::max_element(options.lengths.begin(), options.lengths.end());
@@ -34,10 +26,6 @@ std::size_t length_to_double(const Options& options) {
   const auto last = options.lengths.back();
   const bool has_half = last % 2 == 0 && *options.block <= last / 2;
   return has_half || last > long_length ? last / 2 : last;
-}
-
-formula::View view_of(formula::Numbers numbers) {
-  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(numbers)));
 }
 
 /// What these layers took on sequences of these sizes: [quantity×layer×size].
@@ -52,7 +40,7 @@ formula::View counts_of(LayerCosts& costs, const std::vector<std::string_view>& 
                                                              cost.sequential_steps, cost.path_length};
       for (std::size_t j = 0; j < quantities; ++j) counts(j, k, i) = static_cast<double>(of_layer[j]);
     }
-  return view_of(std::move(counts));
+  return owned_view(std::move(counts));
 }
 
 /// For each layer the n from which on full attention takes more multiply-adds, as the formulas have it:
@@ -68,18 +56,12 @@ formula::View counted_crossings(LayerCosts& costs, const DocumentRun& run) {
     if (costs.takes_less(layers[k], {n, run.bench().d_model()}) && begins_there)
       places(k) = static_cast<double>(n);
   }
-  return view_of(std::move(places));
+  return owned_view(std::move(places));
 }
 
 /// The options as the document's formulas call them, and which layers full attention overtakes.
 void set_names(DocumentRun& run, const Options& options, LayerCosts& costs) {
   const auto set = [&](const char* name, std::size_t count) { run.set(name, static_cast<double>(count)); };
-  set("w", *options.window);
-  set("block", *options.block);
-  set("r", *options.rank);
-  set("h", *options.heads);
-  set("h_kv", *options.kv_heads);
-  set("m", options.features.value_or(0));
   set("longest", longest_of(options));
   set("doubled", length_to_double(options));
   const auto& layers = counted_layers();
@@ -92,7 +74,6 @@ void set_names(DocumentRun& run, const Options& options, LayerCosts& costs) {
 
 void run_complexity(Workbench& bench) {
   const auto& options = bench.options;
-  require_lengths(options);
   LayerCosts costs(bench);
   const auto d = bench.d_model(), first = options.lengths.front(), half = length_to_double(options);
   const auto counted = [&](DocumentRun&) {
@@ -122,9 +103,6 @@ void run_complexity(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& complexity_lesson() {
-  static const auto lesson = lesson_of("complexity", {.run = run_complexity});
-  return lesson;
-}
+const LessonCode complexity_code = {.run = run_complexity};
 
 }  // namespace lessons

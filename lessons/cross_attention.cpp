@@ -17,7 +17,6 @@
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/blocks.hpp"
 #include "lessons/trained/gold_alignment.hpp"
-#include "lessons/trained/said_of.hpp"
 #include "lessons/trained/translation.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
@@ -33,7 +32,6 @@ struct AligningHeads {
   std::size_t layer;     ///< of the decoder, from 0
   std::size_t aligning;  ///< the head of the least alignment error rate
   std::size_t other;     ///< the one of the highest in that layer
-  std::size_t count;     ///< heads of that layer
 };
 
 std::string cross_name(std::size_t layer) {
@@ -71,11 +69,11 @@ AligningHeads heads_of(const Tensor<2>& rates) {
   const auto best = static_cast<std::size_t>(std::min_element(rates.begin(), rates.end()) - rates.begin());
   const double* row = &rates(best / heads, 0);
   const auto* highest = std::max_element(row, row + heads);
-  return {best / heads, best % heads, static_cast<std::size_t>(highest - row), heads};
+  return {best / heads, best % heads, static_cast<std::size_t>(highest - row)};
 }
 
 void require_transformer(const attn::Model& model) {
-  const auto attention = said_of(model, "attention");
+  const auto attention = model.said("attention");
   if (attention == "transformer") return;
   throw attn::Error(
       fmt::format("the model of the task {} attends as \"{}\"; valid: a model with attention transformer, or "
@@ -104,11 +102,6 @@ void give_cross_attention(ModelInputs& inputs) {
   inputs.give(rates_id, rates);
 }
 
-/// Whether the lesson shows a trained head.
-bool shows_trained_heads(const Options& options) {
-  return options.model.has_value() && !options.heads;
-}
-
 /// The rates that the model or a trace gives.
 Tensor<2> given_error_rates(Workbench& bench) {
   const auto given = bench.plan.given.find(rates_id);
@@ -118,21 +111,6 @@ Tensor<2> given_error_rates(Workbench& bench) {
   const auto& shape = given->second.tensor->shape();
   return bench.trace.given_or({.id = rates_id},
                               Tensor<2>(std::array<std::size_t, 2>{shape.at(0), shape.at(1)}, 0.0));
-}
-
-void show_error_rates(Workbench& bench) {
-  const auto rates = given_error_rates(bench);
-  std::vector<std::string> layers;
-  for (std::size_t layer = 0; layer < rates.shape(0); ++layer) layers.push_back(std::to_string(layer + 1));
-  bench.trace.label("layer", {{layers}});
-  bench.trace.input(
-      {.id = rates_id,
-       .title = "The alignment error rate of each head",
-       .axes = {"layer", "head"},
-       .note =
-           "On sentences that it was not trained on, of all cross-attention heads of the decoder: 0 where "
-           "each word looks most at the word that it comes from, 1 where none does."},
-      rates);
 }
 
 /// Why a head may look elsewhere: at a word with which the gold word agrees.
@@ -166,35 +144,22 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
                                 {fmt::format("head {}", heads.other), other_looks}}));
 }
 
-/// The words that each target word comes from, as marks of the picture.
-std::string gold_marks(const Workbench& bench) {
-  std::string marks;
+/// Marks of the picture: at how many words each head looks where the grammar has the link, and these links.
+std::string gold_marks(const Workbench& bench, const AligningHeads& heads, const DocumentRun& run) {
   const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
-  if (!pair || !are_the_same(pair->target, bench.plan.target.tokens.front())) return marks;
+  if (!pair || !are_the_same(pair->target, bench.plan.target.tokens.front())) return "";
   const auto gold = gold_links(*pair);
-  for (std::size_t t = 0; t < gold.size(); ++t)
-    for (const auto source : gold[t])
-      marks += fmt::format("weights[{0}, {1}]:\nother/weights[{0}, {1}]:\n", t, source);
+  std::string marks;
+  for (const auto& [id, head] : {std::pair("weights", heads.aligning), {"other/weights", heads.other}}) {
+    const auto looks = strongest_of_rows(attn::sample(run.copy_of<double, 3>(id), 0), gold.size());
+    std::size_t right = 0;
+    for (std::size_t t = 0; t < gold.size(); ++t) {
+      right += gold[t].count(looks[t]);
+      for (const auto source : gold[t]) marks += fmt::format("{}[{}, {}]:\n", id, t, source);
+    }
+    marks += fmt::format("{}: head {}: {} of {} words\n", id, head, right, gold.size());
+  }
   return marks;
-}
-
-/// What the document leaves to C++ where it shows a trained head: the rates, at which word both heads look
-/// most beside the links of the lab's grammar, and numbers of heads.
-void add_trained_heads(Functions& functions, Workbench& bench) {
-  const auto heads = heads_of(given_error_rates(bench));
-  functions.actions["error_rates"] = [](DocumentRun& run) { show_error_rates(run.bench()); };
-  functions.actions["gold"] = [heads](DocumentRun& run) {
-    show_gold_links(run.bench(), heads, run.copy_of<double, 3>("weights"),
-                    run.copy_of<double, 3>("other/weights"));
-  };
-  const auto add_number = [&](const char* name, std::size_t number) {
-    functions.texts[name] = [number](const DocumentRun&) { return fmt::format("{}", number); };
-  };
-  add_number("heads_of_layer", heads.count);
-  add_number("aligning_head", heads.aligning);
-  add_number("last_head", heads.count - 1);
-  add_number("other_head", heads.other);
-  functions.texts["gold_marks"] = [](const DocumentRun& run) { return gold_marks(run.bench()); };
 }
 
 /// The source word that all target words together look at most; nothing of several heads, or where two are
@@ -230,28 +195,24 @@ void run_cross_attention(Workbench& bench) {
   } else {
     add_fused_kernel<3>(functions);
   }
-  if (shows_trained_heads(bench.options)) add_trained_heads(functions, bench);
+  if (bench.options.model && !bench.options.heads) {
+    const auto heads = heads_of(given_error_rates(bench));
+    functions.actions["gold"] = [heads](DocumentRun& run) {
+      show_gold_links(run.bench(), heads, run.copy_of<double, 3>("weights"),
+                      run.copy_of<double, 3>("other/weights"));
+    };
+    functions.texts["gold_marks"] = [&bench, heads](const DocumentRun& run) {
+      return gold_marks(bench, heads, run);
+    };
+  }
   functions.remarks["most_looked_at"] = most_looked_at;
   functions.remarks["words_that_cross"] = crossing_words;
   DocumentRun(bench, functions).tell();
 }
 
-void add_error_rates(Lesson& lesson) {
-  lesson.inputs = [of_document = lesson.inputs](const Options& options) {
-    auto inputs = of_document(options);
-    if (shows_trained_heads(options)) inputs.push_back({rates_id, {"layer=", "head="}, Draw::page});
-    return inputs;
-  };
-}
-
 }  // namespace
 
-const Lesson& cross_attention_lesson() {
-  static const auto lesson = lesson_of("cross-attention", {.give = give_cross_attention,
-                                                           .sharpen = sharpen_source_and_target,
-                                                           .run = run_cross_attention,
-                                                           .complete = add_error_rates});
-  return lesson;
-}
+const LessonCode cross_attention_code = {
+    .give = give_cross_attention, .sharpen = sharpen_source_and_target, .run = run_cross_attention};
 
 }  // namespace lessons

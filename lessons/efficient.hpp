@@ -15,7 +15,10 @@ using attn::CostCounter;
 using attn::KeyLists;
 using attn::Tensor;
 
-const Lesson& efficient_lesson();
+/// Throws std::invalid_argument, with both shapes, unless Q [batch…×n_q×d_k], K [batch…×n_k×d_k] and
+/// V [batch…×n_k×d_v] fit. Q may have other heads than K and V: what these may be, the caller says.
+template <std::size_t N>
+void require_fitting(const std::string& op, const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V);
 
 /// softmax(q kᵀ / √d_k) V over the listed pairs and no others (Child et al. 2019): the scores of all other
 /// pairs are neither computed nor held. With all pairs listed it is full attention.

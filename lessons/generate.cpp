@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -29,8 +28,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/generate/trained.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/positional.hpp"
-#include "lessons/workbench/claims.hpp"
 #include "lessons/workbench/draws.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
@@ -241,14 +238,6 @@ std::string list_code(const std::string& begin, const std::vector<std::size_t>& 
   return lines;
 }
 
-formula::View view_of_places(const std::vector<std::size_t>& places) {
-  auto numbers = formula::Numbers::from_shape({places.size()});
-  std::copy(places.begin(), places.end(), numbers.begin());
-  auto view = formula::view_of({"place"}, std::make_shared<const formula::Numbers>(std::move(numbers)));
-  view.is_whole = true;
-  return view;
-}
-
 /// The numbers of key and value heads that the query heads can share, from all to one.
 std::vector<std::size_t> sharings(std::size_t heads) {
   std::vector<std::size_t> numbers;
@@ -260,11 +249,8 @@ std::vector<std::size_t> sharings(std::size_t heads) {
 /// Who may look at whom in the prefill, which reads the whole prompt at once.
 void tell_mask(DocumentRun& run, const WrittenText& text) {
   const auto n = text.typed.size();
-  const auto mask = std::make_shared<Mask<3>>(attn::repeat_mask(attn::causal_mask(n, n), 1));
-  auto view = formula::view_of({"at0/query", "at0/key"},
-                               attn::TensorView{attn::Dtype::boolean, {n, n}, mask->data()});
-  view.owner = mask;
-  run.set("step=0/mask", std::move(view));
+  const auto mask = attn::causal_mask(n, n);
+  run.set("step=0/mask", owned_view(mask, {"at0/query", "at0/key"}));
   run.bench().label({"query", "key"}, {{text.typed}});
   run.bench().trace.settled_input(
       {.id = "step=0/mask",
@@ -273,7 +259,7 @@ void tell_mask(DocumentRun& run, const WrittenText& text) {
        .axes = {"query", "key"},
        .note = "Query i may look at key j where 1 stands. The later steps have no mask: the newest token may "
                "look at all there are."},
-      *mask);
+      attn::repeat_mask(mask, 1));
 }
 
 /// Names the entries along the axes of the step that is to come after the text so far.
@@ -317,9 +303,9 @@ void add_functions(Functions& functions, WrittenText& text) {
   functions.tensors = {
       {"word_vectors", [&](DocumentRun& run) { return owned_view(vectors_of(run.bench(), text)); }},
       {"sinusoids", [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); }},
-      {"prompt", [&](DocumentRun&) { return view_of_places(text.prompt); }},
-      {"chosen", [&](DocumentRun&) { return view_of_places(text.written); }},
-      {"sharings", [](DocumentRun& run) { return view_of_places(sharings(run.bench().heads())); }}};
+      {"prompt", [&](DocumentRun&) { return owned_view(text.prompt); }},
+      {"chosen", [&](DocumentRun&) { return owned_view(text.written); }},
+      {"sharings", [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); }}};
   functions.texts = {{"text",
                       [&](const DocumentRun&) {
                         return list_code("text = ", text.prompt, "",
@@ -352,7 +338,6 @@ void add_functions(Functions& functions, WrittenText& text) {
 }
 
 void run_generate(Workbench& bench) {
-  require_pairs(bench.options, "sinusoidal positions");
   require_range(bench);
   const auto& options = bench.options;
   const auto page_layer = layer_on_page(options);
@@ -369,9 +354,6 @@ void run_generate(Workbench& bench) {
   run.axis("kv_head", bench.kv_heads());
   run.axis("position", sinusoids(bench).shape(0));
   run.axis("sharing/kv_head", sharings(bench.heads()).size());
-  std::vector<std::string> labels;
-  for (const auto number : sharings(bench.heads())) labels.push_back(fmt::format("{}", number));
-  bench.trace.label("sharing/kv_head", {{labels}});
   run.set("layers", static_cast<double>(*options.layers));
   run.set("page_layer", static_cast<double>(page_layer));
   run.set("steps", static_cast<double>(text.written.size()));
@@ -400,13 +382,7 @@ std::vector<Input> generate_inputs(const Options& options) {
 
 }  // namespace
 
-const Lesson& generate_lesson() {
-  static const auto lesson = lesson_of(
-      "generate",
-      {.give = give_language, .sharpen = sharpen_prompt, .run = run_generate, .complete = [](Lesson& stated) {
-         stated.inputs = generate_inputs;
-       }});
-  return lesson;
-}
+const LessonCode generate_code = {
+    .give = give_language, .sharpen = sharpen_prompt, .run = run_generate, .inputs = generate_inputs};
 
 }  // namespace lessons

@@ -30,7 +30,4 @@ std::string layer_group(const Options& options, std::size_t layer);
 /// The id of the attention weights of a step, counted from 0, in a layer, counted from 1.
 std::string weights_id(const Options& options, std::size_t step, std::size_t layer);
 
-/// The lesson of the document generate.md.
-const Lesson& generate_lesson();
-
 }  // namespace lessons

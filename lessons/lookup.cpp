@@ -6,7 +6,6 @@
 
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa.hpp"
 
 namespace lessons {
 
@@ -36,9 +35,6 @@ void give_colours(ModelInputs& inputs) {
 
 }  // namespace
 
-const Lesson& lookup_lesson() {
-  static const auto lesson = lesson_of("lookup", {.give = give_colours, .hand_made = colours});
-  return lesson;
-}
+const LessonCode lookup_code = {.give = give_colours, .hand_made = colours};
 
 }  // namespace lessons

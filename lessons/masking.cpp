@@ -8,7 +8,6 @@
 #include <array>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "attn/text/width.hpp"
@@ -81,42 +80,33 @@ void show_learned_mask(Workbench& bench) {
       in_columns(rows));
 }
 
-/// [batch×query×key], true = may be seen.
-struct Masks {
-  Mask<3> causal, padding, combined;
-};
-
 /// The masks of one sentence side by side, a row a query and a column a key: that of the shortest sentence,
 /// in which there is most padding.
-std::string picture_of(const Masks& masks, const attn::TokenBatch& sentence) {
-  constexpr std::size_t most = 9;
+std::string pictures(const DocumentRun& run) {
+  constexpr std::size_t most = 9, widest_name = 8;
+  const auto& sentence = run.bench().plan.sentence;
   const auto lengths = sentence.lengths();
   const auto b = static_cast<std::size_t>(std::min_element(lengths.begin(), lengths.end()) - lengths.begin());
   const auto places = places_shown(sentence.length(), most);
-  const auto row_of = [&](const Mask<3>& mask, std::size_t i) {
-    std::string cells;
-    for (const auto& j : places) cells += !j ? "… " : mask(b, i, *j) ? "■ " : "□ ";
-    return cells;
+  const auto padded = [&](const std::string& cells) {
+    return attn::pad_right(cells, std::max(2 * places.size(), widest_name));
   };
-  std::vector<std::vector<std::string>> rows = {{"", "", "", ""}};
-  const auto width = 2 * places.size();
-  for (std::size_t column = 0; column < 3; ++column)
-    rows[0][column + 1] =
-        attn::pad_right(std::array{"causal", "padding", "combined"}[column], std::max<std::size_t>(width, 8));
-  for (const auto& i : places) {
-    const auto name =
-        i ? *i < sentence.tokens[b].size() ? as_row_name(sentence.tokens[b][*i]) : "<pad>" : "…";
-    rows.push_back({name});
-    for (const auto* mask : {&masks.causal, &masks.padding, &masks.combined})
-      rows.back().push_back(i ? attn::pad_right(row_of(*mask, *i), std::max<std::size_t>(width, 8)) : "");
+  std::vector<std::vector<std::string>> rows = {{""}};
+  for (const auto& i : places)
+    rows.push_back({!i                               ? "…"
+                    : *i < sentence.tokens[b].size() ? as_row_name(sentence.tokens[b][*i])
+                                                     : "<pad>"});
+  for (const std::string name : {"causal", "padding", "combined"}) {
+    const auto mask = run.copy_of<bool, 3>(name + "_mask");
+    rows.front().push_back(padded(name));
+    for (std::size_t row = 0; row < places.size(); ++row) {
+      std::string cells;
+      for (const auto& j : places)
+        if (places[row]) cells += !j ? "… " : mask(b, *places[row], *j) ? "■ " : "□ ";
+      rows[row + 1].push_back(places[row] ? padded(cells) : "");
+    }
   }
   return in_columns(rows);
-}
-
-std::string pictures(const DocumentRun& run) {
-  const auto mask = [&](const char* name) { return run.copy_of<bool, 3>(name); };
-  return picture_of({mask("causal_mask"), mask("padding_mask"), mask("combined_mask")},
-                    run.bench().plan.sentence);
 }
 
 void run_masking(Workbench& bench) {
@@ -129,10 +119,6 @@ void run_masking(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& masking_lesson() {
-  static const auto lesson =
-      lesson_of("masking", {.give = give_about, .sharpen = sharpen_token, .run = run_masking});
-  return lesson;
-}
+const LessonCode masking_code = {.give = give_about, .sharpen = sharpen_token, .run = run_masking};
 
 }  // namespace lessons

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -19,7 +18,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa/fused_layouts.hpp"
-#include "lessons/self_attention.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
@@ -161,10 +159,6 @@ void give_about_heads(ModelInputs& inputs) {
     inputs.give(id, inputs.matrix("layer=2/attention/" + id));
 }
 
-const Lesson& multihead_lesson() {
-  static const auto lesson =
-      lesson_of("multihead", {.give = give_about_heads, .sharpen = sharpen_token, .run = run_multihead});
-  return lesson;
-}
+const LessonCode multihead_code = {.give = give_about_heads, .sharpen = sharpen_token, .run = run_multihead};
 
 }  // namespace lessons

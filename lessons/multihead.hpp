@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "lessons/documents/part_run.hpp"
-#include "lessons/self_attention.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/workbench/model.hpp"
 
 namespace lessons {
 
@@ -38,10 +39,6 @@ void add_cross_attends_itself(Functions& functions, const std::string& X_query, 
 
 /// The weights of multi-head attention that stand in a run.
 Views multihead_weights_of(const DocumentRun& run, const std::string& prefix = "");
-
-/// Lessons that are documents: multihead.md, classifier.md.
-const Lesson& multihead_lesson();
-const Lesson& classifier_lesson();
 
 /// Gives X and the weights of all heads of the second layer of the model about.
 void give_about_heads(ModelInputs& inputs);

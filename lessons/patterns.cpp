@@ -81,9 +81,9 @@ attn::Limit rounding_of_rows(const Workbench& bench) {
   return of_given.bound > limit.bound ? of_given : limit;
 }
 
-void claim_rows_sum_to_1(DocumentRun& run) {
-  run.bench().trace.claim({.id = "rows-sum-to-1",
-                           .claim = "each row of weights sums to 1",
+void claim_rows_sum_to_1(DocumentRun& run, const ToClaim& claim) {
+  run.bench().trace.claim({.id = claim.id,
+                           .claim = claim.words,
                            .formula = "max |Σⱼ weights − 1|",
                            .value = attn::row_sum_deviation(shares_of(run)),
                            .limit = rounding_of_rows(run.bench())});
@@ -166,13 +166,13 @@ void run_patterns(Workbench& bench) {
   };
   const Functions functions = {
       .actions = {{"shares", [](DocumentRun& run) { require_shares(run); }},
-                  {"rows_sum_to_1", claim_rows_sum_to_1},
                   {"comparison", compare_with_ends},
                   {"kinds",
                    [](DocumentRun& run) {
                      show_kinds(run.bench(), shares_of(run), of_heads(run, "largest"));
                    }},
                   {"models", [](DocumentRun& run) { show_heads_of_models(run.bench()); }}},
+      .claims = {{"rows-sum-to-1", claim_rows_sum_to_1}},
       .remarks = {{"twin", twin}},
       .texts = {{"verdicts", verdicts}}};
   DocumentRun run(bench, functions);
@@ -189,9 +189,6 @@ void give_about_to_patterns(ModelInputs& inputs) {
 
 }  // namespace
 
-const Lesson& patterns_lesson() {
-  static const auto lesson = lesson_of("patterns", {.give = give_about_to_patterns, .run = run_patterns});
-  return lesson;
-}
+const LessonCode patterns_code = {.give = give_about_to_patterns, .run = run_patterns};
 
 }  // namespace lessons

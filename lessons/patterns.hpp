@@ -12,18 +12,13 @@
 
 namespace lessons {
 
-struct Lesson;
-
 using attn::Integers;
 using attn::Mask;
 using attn::Tensor;
 
-const Lesson& patterns_lesson();
-
-/// The largest entropy [batch×head] that attention may have under a mask [batch×query×key], true = may be
-/// seen: the mean over queries of ln(number of keys that the query may see); one that may see none counts as
-/// 0.
-Tensor<2> largest_entropy(const Mask<3>& mask, const std::vector<std::size_t>& lengths, std::size_t heads);
+/// The largest entropy that attention may have under a mask [1×query×key], true = may be seen: the mean over
+/// queries of ln(number of keys that the query may see); one that may see none counts as 0.
+double largest_entropy(const Mask<3>& mask);
 
 /// How widely attention spreads.
 enum class Spread {
@@ -37,10 +32,8 @@ constexpr double collapsed_within = 0.05, over_sparse_below = 0.2;
 
 Spread spread_of(double entropy, double largest_entropy);
 
-/// "uniform", "selective", "over-sparse" or "undecided".
-std::string_view name_of(Spread spread);
-
-/// The same for a page, where a head that has become over-sparse by learning its task is no failure: "sharp".
+/// "uniform", "selective", "sharp", since a head that has become over-sparse by learning its task is no
+/// failure, or "undecided".
 std::string_view word_for(Spread spread);
 
 /// What one head is measured by. All but the last three are what a query gives on average: to the key at its

@@ -5,7 +5,7 @@
 /// of Transfer Learning with a Unified Text-to-Text Transformer", section 2.1 (T5); Press et al. 2022, "Train
 /// Short, Test Long" (ALiBi); Su et al. 2021, "RoFormer", section 3.2 (RoPE).
 
-#include "lessons/positional.hpp"
+#include "attn/ops/positional.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,12 +20,9 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <xtensor/xmath.hpp>
 
-#include "attn/error.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/positional.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
@@ -77,9 +74,7 @@ std::string line_of(const std::string& name, const attn::Model& model, const std
 std::string mirror_table(const Tensor<2>& weights) {
   std::string place = "place     ", looks_at = "looks at  ", share = "share     ";
   for (std::size_t p = 0; p < weights.shape(0); ++p) {
-    std::size_t strongest = 0;
-    for (std::size_t key = 1; key < weights.shape(1); ++key)
-      if (weights(p, key) > weights(p, strongest)) strongest = key;
+    const auto strongest = attn::argmax(&weights(p, 0), weights.shape(1));
     place += fmt::format("{:>6}", p);
     looks_at += fmt::format("{:>6}", strongest);
     share += fmt::format("{:>6.2f}", weights(p, strongest));
@@ -232,44 +227,16 @@ std::string words_that_swap(const DocumentRun& run) {
   return fmt::format("\"{}\" becomes \"{}\"", fmt::join(tokens[first], " "), fmt::join(other[first], " "));
 }
 
-/// "-4", "0", "+4".
-std::string signed_number(std::int64_t number) {
-  return number == 0 ? "0" : fmt::format("{:+}", number);
-}
-
-/// For each of T5's buckets the distances that it holds: "-3", "-8…-11", "-91…", "none".
-void label_buckets(DocumentRun& run) {
-  constexpr std::int64_t farthest = 128;
-  std::vector<std::string> labels(attn::t5_bucket_count, "none");
-  for (const std::int64_t direction : {-1, 1})
-    for (std::int64_t first = 0; first <= farthest;) {
-      const auto bucket = attn::t5_bucket(direction * first);
-      auto last = first;
-      while (last < farthest && attn::t5_bucket(direction * (last + 1)) == bucket) ++last;
-      auto& label = labels[static_cast<std::size_t>(bucket)];
-      label = signed_number(direction * first);
-      if (last == farthest) label += "…";
-      if (last != first && last != farthest) label += "…" + signed_number(direction * last);
-      first = last + 1;
-    }
-  run.bench().trace.label("t5/bucket", {{labels}});
-}
-
 void run_positional(Workbench& bench) {
-  const auto& encoding = bench.options.encoding;
-  if (encoding == "all" || encoding == "sinusoidal" || encoding == "rope")
-    require_pairs(bench.options, "sinusoidal and rope", "--encoding learned, relative, t5 or alibi");
   Functions functions;
   functions.texts = {{"words_that_swap", words_that_swap}};
   functions.actions = {{"label_other_order",
                         [](DocumentRun& run) {
                           run.bench().label({"query", "key"}, reordered(run));
                         }},
-                       {"label_order",
-                        [](DocumentRun& run) {
+                       {"label_order", [](DocumentRun& run) {
                           run.bench().label({"query", "key"}, run.bench().plan.sentence);
-                        }},
-                       {"label_buckets", label_buckets}};
+                        }}};
   add_trained_positions(functions);
   add_positional_mistakes(functions);
   DocumentRun run(bench, functions);
@@ -280,25 +247,6 @@ void run_positional(Workbench& bench) {
 
 }  // namespace
 
-void require_pairs(const Options& options, const std::string& needed_by, const std::string& otherwise) {
-  const auto d = options.d_model.value();
-  if (d % 2 == 0) return;
-  const auto others = otherwise.empty() ? "" : ", or " + otherwise;
-  if (options.embeddings)
-    throw attn::Error(
-        fmt::format("the vectors of {} have {} numbers, which do not make the pairs that {} need; valid: "
-                    "vectors of even length{}",
-                    *options.embeddings, d, needed_by, others));
-  throw attn::Error(fmt::format("--d-model {} does not make the pairs that {} need; valid: --d-model {}{}", d,
-                                needed_by, d == 1 ? "2" : fmt::format("{} or {}", d - 1, d + 1), others));
-}
-
-const Lesson& positional_lesson() {
-  static const auto lesson = lesson_of(
-      "positional", {.sharpen = sharpen_word, .run = run_positional, .complete = [](Lesson& stated) {
-                       stated.splits_heads = false;
-                     }});
-  return lesson;
-}
+const LessonCode positional_code = {.sharpen = sharpen_word, .run = run_positional, .splits_heads = false};
 
 }  // namespace lessons

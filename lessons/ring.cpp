@@ -6,8 +6,6 @@
 
 #include "fast/ranks/ring.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -27,21 +25,6 @@ attn::fast::Order order_of(const Options& options) {
   for (const auto order : attn::fast::all_orders())
     if (options.order == attn::fast::name_of(order)) return order;
   return attn::fast::Order::contiguous;
-}
-
-void require_heads_for_ranks(const Options& options, std::size_t ranks) {
-  if (options.way != "heads") return;
-  const auto next = (options.heads.value_or(1) / ranks + 1) * ranks;
-  if (!options.heads)
-    throw attn::Error(fmt::format(
-        "--way heads shares heads out among {} ranks, and there is no --heads; valid: --heads {} or another "
-        "multiple of --ranks, or --way ring",
-        ranks, ranks));
-  if (*options.heads % ranks != 0)
-    throw attn::Error(fmt::format(
-        "--heads {} cannot be shared out evenly among --ranks {}; valid: --heads {} or another multiple of "
-        "{}, or --way ring",
-        *options.heads, ranks, next, ranks));
 }
 
 /// A tensor of the run as [batch×head×…].
@@ -65,8 +48,6 @@ class RanksOfRun {
       : local_(plan.network == nullptr ? attn::fast::local_network(*plan.options.ranks) : nullptr),
         network_(plan.network == nullptr ? *local_ : *plan.network) {}
 
-  std::size_t count() const { return network_.ranks(); }
-
   /// Computed once, when it is asked for first: then all processes have come there.
   const RingResult& result(const DocumentRun& run) {
     if (result_) return *result_;
@@ -82,18 +63,10 @@ class RanksOfRun {
   std::optional<RingResult> result_;
 };
 
-formula::View whole_view(const std::vector<std::int64_t>& counts) {
-  formula::Numbers numbers(attn::Shape{counts.size()});
-  std::copy(counts.begin(), counts.end(), numbers.begin());
-  auto view = formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(numbers)));
-  view.is_whole = true;
-  return view;
-}
-
 formula::View view_of_output(const DocumentRun& run, const Tensor<4>& output) {
   formula::Numbers numbers(run.sheet().tensor("output").shape);
   std::copy(output.begin(), output.end(), numbers.begin());
-  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(numbers)));
+  return owned_view(std::move(numbers));
 }
 
 /// The ring in other orders of blocks, all ranks in this process: [batch×order×…], as formulas have it.
@@ -113,7 +86,7 @@ formula::View in_other_orders(const DocumentRun& run) {
   const auto size = outputs.front().size() / in.samples();
   for (std::size_t sample = 0; sample < in.samples(); ++sample)
     for (const auto& output : outputs) to = std::copy_n(output.data() + sample * size, size, to);
-  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(numbers)));
+  return owned_view(std::move(numbers));
 }
 
 Tensor<4> rows_in_block(const Tensor<4>& x, const Positions& rows) {
@@ -153,11 +126,11 @@ Tensor<4> compiled_ring(const DocumentRun& run) {
 
 void run_ring(Workbench& bench) {
   RanksOfRun ranks(bench.plan);
-  require_heads_for_ranks(bench.options, ranks.count());
   const Functions functions = {
       .tensors = {
-          {"bytes_on_the_wire", [&](DocumentRun& run) { return whole_view(ranks.result(run).bytes); }},
-          {"pairs_of_ranks", [&](DocumentRun& run) { return whole_view({ranks.result(run).pairs}); }},
+          {"bytes_on_the_wire", [&](DocumentRun& run) { return owned_view(ranks.result(run).bytes); }},
+          {"pairs_of_ranks",
+           [&](DocumentRun& run) { return owned_view(std::vector{ranks.result(run).pairs}); }},
           {"output_of_ranks",
            [&](DocumentRun& run) { return view_of_output(run, ranks.result(run).output); }},
           {"ring_in_other_orders", in_other_orders},
@@ -167,10 +140,6 @@ void run_ring(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& ring_lesson() {
-  static const auto lesson =
-      lesson_of("ring", {.run = run_ring, .complete = [](Lesson& stated) { stated.splits_heads = false; }});
-  return lesson;
-}
+const LessonCode ring_code = {.run = run_ring, .splits_heads = false};
 
 }  // namespace lessons

@@ -3,31 +3,15 @@
 /// footnote 4.
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa.hpp"
 
 namespace lessons {
 
 namespace {
-
-/// Softmax is measured on rows of this many scores.
-constexpr std::size_t keys_per_row = 16;
-
-void require_something_to_measure(const Options& options) {
-  if (options.d_k_list.empty())
-    throw attn::Error("--d-k names no dimension; valid: one or more, as in 4,16,64");
-  if (*options.samples < keys_per_row)
-    throw attn::Error(fmt::format("--samples {0} does not fill a row of {1} keys; valid: {1} or more",
-                                  *options.samples, keys_per_row));
-}
 
 /// The dot product of each query with its key: [d_k×sample].
 formula::View random_scores(DocumentRun& run) {
@@ -42,7 +26,7 @@ formula::View random_scores(DocumentRun& run) {
     for (std::size_t i = 0; i < samples; ++i)
       for (std::size_t j = 0; j < lengths[at]; ++j) scores(at, i) += q(i, j) * k(i, j);
   }
-  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(scores)));
+  return owned_view(std::move(scores));
 }
 
 /// The code that draws `name`, q or k, of the length d.
@@ -55,13 +39,10 @@ std::string draw_code(const Options& options, const char* name) {
 
 void run_scaling(Workbench& bench) {
   const auto& options = bench.options;
-  require_something_to_measure(options);
   const DrawCode code{options};
   const Functions functions = {
       .texts = {{"library", [&](const DocumentRun&) { return std::string(code.library()); }},
                 {"begin", [&](const DocumentRun&) { return code.begin(); }},
-                {"lengths",
-                 [&](const DocumentRun&) { return fmt::format("{}", fmt::join(options.d_k_list, ", ")); }},
                 {"q", [&](const DocumentRun&) { return draw_code(options, "q"); }},
                 {"k", [&](const DocumentRun&) { return draw_code(options, "k"); }}},
       .tensors = {{"random_scores", random_scores}}};
@@ -70,9 +51,6 @@ void run_scaling(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& scaling_lesson() {
-  static const auto lesson = lesson_of("scaling", {.run = run_scaling});
-  return lesson;
-}
+const LessonCode scaling_code = {.run = run_scaling};
 
 }  // namespace lessons

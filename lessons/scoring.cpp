@@ -8,7 +8,6 @@
 
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
@@ -45,10 +44,6 @@ void give_features(ModelInputs& inputs) {
 
 }  // namespace
 
-const Lesson& scoring_lesson() {
-  static const auto lesson =
-      lesson_of("scoring", {.give = give_features, .hand_made = features, .sharpen = sharpen_scoring});
-  return lesson;
-}
+const LessonCode scoring_code = {.give = give_features, .hand_made = features, .sharpen = sharpen_scoring};
 
 }  // namespace lessons

@@ -31,11 +31,10 @@ template <std::size_t N>
 constexpr bool has_heads = N == 4;
 
 template <std::size_t N>
-void claim_equals_fused_kernel(const DocumentRun& run) {
+void claim_equals_fused_kernel(const DocumentRun& run, const ToClaim& claim) {
   const auto& bench = run.bench();
   if (const auto given = given_numbers_of_formulas(bench.options); !given.empty())
-    return bench.trace.note("equals-fused-kernel",
-                            "Not compared: code that stores no scores (lesson efficient)",
+    return bench.trace.note(claim.id, "Not compared: code that stores no scores (lesson efficient)",
                             fmt::format("It does not know {}.", given));
   const auto of_all_heads = [&](const std::string& name) {
     auto tensor = run.copy_of<double, N>(has_heads<N> ? name + "_heads" : name);
@@ -49,8 +48,8 @@ void claim_equals_fused_kernel(const DocumentRun& run) {
   const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
   claim_equals_kernel(
       bench.trace,
-      {.id = "equals-fused-kernel",
-       .claim = "code that stores no scores (lesson efficient) agrees",
+      {.id = claim.id,
+       .claim = claim.words,
        .formula = "max |output − kernel {}(Q, K, V)|",
        .limit = rounding(bench.trace, magnitude_of_scores(Q, K, divisor) * attn::max_abs(V))},
       attn::max_abs(V),
@@ -64,7 +63,7 @@ void claim_equals_fused_kernel(const DocumentRun& run) {
 
 template <std::size_t N>
 void add_fused_kernel(Functions& functions) {
-  functions.actions["equals-fused-kernel"] = [](DocumentRun& run) { claim_equals_fused_kernel<N>(run); };
+  functions.claims["equals-fused-kernel"] = claim_equals_fused_kernel<N>;
 }
 
 void set_views(DocumentRun& run, const std::string& prefix, const Views& views,
@@ -121,10 +120,7 @@ void run_sdpa(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& sdpa_lesson() {
-  static const auto lesson =
-      lesson_of("sdpa", {.give = give_head_of_about, .sharpen = sharpen_queries_and_keys, .run = run_sdpa});
-  return lesson;
-}
+const LessonCode sdpa_code = {
+    .give = give_head_of_about, .sharpen = sharpen_queries_and_keys, .run = run_sdpa};
 
 }  // namespace lessons

@@ -18,7 +18,7 @@ void tell_attention(DocumentRun& run, const Tensor<3>& Q, const Tensor<3>& K, co
 /// √d_k · temperature, by which scores are divided.
 double divisor_of(std::size_t d_k, double temperature);
 
-/// The action `equals-fused-kernel`: the claim that the fastest kernel that fits gives the same heads, or the
+/// The claim `equals-fused-kernel`: that the fastest kernel that fits gives the same heads, or the
 /// same output; about attention without dropout.
 template <std::size_t N>
 void add_fused_kernel(Functions& functions);
@@ -35,16 +35,5 @@ void set_views(DocumentRun& run, const std::string& prefix, const Views& views,
 
 /// Two texts, or one that stands on both sides; the caller keeps them alive.
 void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key);
-
-/// Lessons that are documents: lookup.md, scoring.md, scaling.md, sdpa.md, masking.md, ….
-const Lesson& lookup_lesson();
-const Lesson& scoring_lesson();
-const Lesson& scaling_lesson();
-const Lesson& stability_lesson();
-const Lesson& ring_lesson();
-const Lesson& training_lesson();
-const Lesson& sdpa_lesson();
-const Lesson& masking_lesson();
-const Lesson& cross_attention_lesson();
 
 }  // namespace lessons

@@ -2,8 +2,6 @@
 /// self-attention.md.
 /// Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
 
-#include "lessons/self_attention.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,33 +9,15 @@
 #include <vector>
 
 #include "attn/text/tokens.hpp"
-#include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/sdpa.hpp"
 #include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
-
-void tell_single_head(DocumentRun& run, const Named& X_query, const Named& X_key, const Views& weights,
-                      const std::optional<Mask<3>>& mask) {
-  run.set("many_heads", 0.0);
-  set_tokens(run, X_query, X_key);
-  set_views(run, "", weights,
-            {{"W_Q", {"d_model", "d_k"}},
-             {"W_K", {"d_model", "d_k"}},
-             {"W_V", {"d_model", "d_v"}},
-             {"b_Q", {"d_k"}},
-             {"b_K", {"d_k"}},
-             {"b_V", {"d_v"}}});
-  run.set_mask(mask);
-  run.tell_part("parts/projections.md", {"X_query = " + X_query.id, "X_key = " + X_key.id, "head·d_k = d_k",
-                                         "kv_head·d_k = d_k", "kv_head·d_v = d_v"});
-  run.tell_part("parts/scores.md");
-  run.tell_part("parts/mixture.md");
-}
 
 namespace {
 
@@ -87,10 +67,7 @@ void run_self_attention(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& self_attention_lesson() {
-  static const auto lesson =
-      lesson_of("self-attention", {.give = give_about, .sharpen = sharpen_token, .run = run_self_attention});
-  return lesson;
-}
+const LessonCode self_attention_code = {
+    .give = give_about, .sharpen = sharpen_token, .run = run_self_attention};
 
 }  // namespace lessons

@@ -11,13 +11,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "attn/ops/mask.hpp"
-#include "attn/ops/measure.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/documents/part_run.hpp"
@@ -155,15 +152,7 @@ struct Texts {
   TokenBatch reads, writes;
   WordsToWrite written{};  ///< the words by number, without a target only
   Tensor<2> vectors{};     ///< of the words that may be written, and of <s>, without a target only
-  std::size_t t = 0;       ///< the step to walk through
 };
-
-/// What stands for the word that is read at the step to walk through: `"les"`, or `the word before`.
-std::string word_read(const Workbench& bench, std::size_t t) {
-  if (t == 0) return std::string(attn::start_token);
-  const auto& target = bench.plan.target;
-  return target.size() == 1 ? fmt::format("\"{}\"", target.tokens[0][t - 1]) : "the word before";
-}
 
 /// What the decoder reads and writes at each step of the first sentence, where that fits on a line.
 std::string reads_and_writes(const TokenBatch& writes) {
@@ -191,9 +180,8 @@ std::string about_start(const Workbench& bench) {
 }
 
 /// From now on rows are named after the words that are written.
-void set_steps(DocumentRun& run, Texts& texts) {
-  texts.t = step_to_walk_through(texts.writes.lengths());
-  run.set("t", static_cast<double>(texts.t));
+void set_steps(DocumentRun& run, const Texts& texts) {
+  run.set("t", static_cast<double>(step_to_walk_through(texts.writes.lengths())));
   run.set("ragged", texts.writes.is_padded());
   run.axis("decoder/target", texts.writes.length());
 }
@@ -216,14 +204,6 @@ void write(DocumentRun& run, Texts& texts) {
       texts.reads.tokens[b].push_back(texts.writes.tokens[b][t - 1]);
 }
 
-/// The numbers of the words, −1 where there is none.
-formula::View numbers_written(const Texts& texts) {
-  Tensor<2> numbers({texts.written.size(), texts.writes.length()}, -1.0);
-  for (std::size_t b = 0; b < texts.written.size(); ++b)
-    std::copy(texts.written[b].begin(), texts.written[b].end(), &numbers(b, 0));
-  return owned_view(std::move(numbers));
-}
-
 /// By number: <s>, in place of </s>, and the words written but for the last.
 WordsToWrite words_read(const Texts& texts) {
   auto words = texts.written;
@@ -236,13 +216,10 @@ WordsToWrite words_read(const Texts& texts) {
 
 /// The same as an array of NumPy, −1 behind the last one.
 std::string words_read_code(const Texts& texts) {
-  auto words = words_read(texts);
+  const auto columns = columns_of_words<std::int64_t>(words_read(texts));
   std::vector<std::string> rows;
-  for (const auto& row : words) {
-    std::vector<std::ptrdiff_t> numbers(row.begin(), row.end());
-    numbers.resize(texts.writes.length(), -1);
-    rows.push_back(fmt::format("[{}]", fmt::join(numbers, ", ")));
-  }
+  for (std::size_t b = 0; b < columns.shape(0); ++b)
+    rows.push_back(fmt::format("[{}]", fmt::join(&columns(b, 0), &columns(b, 0) + columns.shape(1), ", ")));
   return rows.size() == 1 ? rows.front() : fmt::format("[{}]", fmt::join(rows, ", "));
 }
 
@@ -250,7 +227,7 @@ std::string words_read_code(const Texts& texts) {
 void add_reading(Functions& functions, Texts& texts) {
   functions.tensors["words_written"] = [&](DocumentRun& run) {
     write(run, texts);
-    return numbers_written(texts);
+    return owned_view(columns_of_words<double>(texts.written));
   };
   functions.tensors["vectors_read"] = [&](DocumentRun& run) {
     texts.vectors = vectors_to_read(run, texts.words.vocabulary);
@@ -293,12 +270,9 @@ void add_orders_of_gates(Functions& functions) {
 
 void add_texts(Functions& functions, Texts& texts) {
   functions.texts = {
-      {"attention_name", [](const DocumentRun& run) { return run.bench().options.attention; }},
       {"about_start", [](const DocumentRun& run) { return about_start(run.bench()); }},
       {"about_columns", [&](const DocumentRun&) { return texts.words.note; }},
       {"reads_and_writes", [&](const DocumentRun&) { return reads_and_writes(texts.writes); }},
-      {"word_written", [&](const DocumentRun&) { return texts.writes.tokens.front().at(texts.t); }},
-      {"word_read", [&](const DocumentRun& run) { return word_read(run.bench(), texts.t); }},
       {"words_read", [&](const DocumentRun&) { return words_read_code(texts); }},
       {"vectors", [&](const DocumentRun&) { return fmt::format("[{}]", fmt::join(texts.vectors, ", ")); }},
       {"translations",
@@ -357,17 +331,9 @@ void run_seq2seq(Workbench& bench) {
   run.tell();
 }
 
-void complete(Lesson& stated) {
-  stated.takes_source_alone = true;
-  stated.inputs = seq2seq_input_list;
-}
-
 }  // namespace
 
-const Lesson& seq2seq_lesson() {
-  static const auto lesson =
-      lesson_of("seq2seq", {.give = give_translation, .run = run_seq2seq, .complete = complete});
-  return lesson;
-}
+const LessonCode seq2seq_code = {
+    .give = give_translation, .run = run_seq2seq, .inputs = seq2seq_input_list, .takes_source_alone = true};
 
 }  // namespace lessons

@@ -13,9 +13,6 @@
 
 namespace lessons {
 
-/// The lesson of the document seq2seq.md.
-const Lesson& seq2seq_lesson();
-
 /// The words that a decoder should write, by their column of `output/W`: of each sample, as many as it has.
 using WordsToWrite = std::vector<std::vector<std::size_t>>;
 

@@ -4,7 +4,6 @@
 /// log-sum-exp and softmax functions".
 
 #include <cmath>
-#include <memory>
 
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -20,7 +19,7 @@ formula::View scores_of_all_sizes(DocumentRun& run) {
   for (std::size_t i = 0; i < scores.shape(0); ++i)
     for (std::size_t j = 0; j < drawn.size(); ++j)
       scores(i, j) = std::pow(10.0, static_cast<double>(i)) * drawn(j);
-  return formula::view_of({}, std::make_shared<const formula::Numbers>(std::move(scores)));
+  return owned_view(std::move(scores));
 }
 
 void run_stability(Workbench& bench) {
@@ -30,9 +29,6 @@ void run_stability(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& stability_lesson() {
-  static const auto lesson = lesson_of("stability", {.run = run_stability});
-  return lesson;
-}
+const LessonCode stability_code = {.run = run_stability};
 
 }  // namespace lessons

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <list>
 #include <map>
 #include <set>
@@ -11,17 +10,8 @@
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "lessons/backward/lesson.hpp"
-#include "lessons/complexity/layers.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/efficient.hpp"
-#include "lessons/generate.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead.hpp"
-#include "lessons/patterns.hpp"
-#include "lessons/positional.hpp"
-#include "lessons/sdpa.hpp"
-#include "lessons/seq2seq.hpp"
-#include "lessons/transformer_block.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 
@@ -29,17 +19,35 @@ namespace lessons {
 
 namespace {
 
-/// Those with C++ of their own.
-std::vector<const Lesson*> lessons_of_the_program() {
-  return {
-      &lookup_lesson(),    &scoring_lesson(),           &scaling_lesson(),
-      &sdpa_lesson(),      &self_attention_lesson(),    &cross_attention_lesson(),
-      &masking_lesson(),   &multihead_lesson(),         &positional_lesson(),
-      &seq2seq_lesson(),   &transformer_block_lesson(), &classifier_lesson(),
-      &generate_lesson(),  &efficient_lesson(),         &ring_lesson(),
-      &stability_lesson(), &patterns_lesson(),          &training_lesson(),
-      &backward_lesson(),  &complexity_lesson(),
-  };
+/// Those with C++ of their own, but for backward, which has several documents.
+const std::vector<Lesson>& lessons_with_code() {
+  static const auto lessons = [] {
+    const std::pair<const char*, const LessonCode*> codes[] = {
+        {"lookup", &lookup_code},
+        {"scoring", &scoring_code},
+        {"scaling", &scaling_code},
+        {"sdpa", &sdpa_code},
+        {"self-attention", &self_attention_code},
+        {"cross-attention", &cross_attention_code},
+        {"masking", &masking_code},
+        {"multihead", &multihead_code},
+        {"positional", &positional_code},
+        {"seq2seq", &seq2seq_code},
+        {"transformer-block", &transformer_block_code},
+        {"classifier", &classifier_code},
+        {"generate", &generate_code},
+        {"efficient", &efficient_code},
+        {"ring", &ring_code},
+        {"stability", &stability_code},
+        {"patterns", &patterns_code},
+        {"training", &training_code},
+        {"complexity", &complexity_code},
+    };
+    std::vector<Lesson> all;
+    for (const auto& [name, code] : codes) all.push_back(lesson_of(name, *code));
+    return all;
+  }();
+  return lessons;
 }
 
 auto find_in(const std::vector<const Lesson*>& table, std::string_view name) {
@@ -74,7 +82,9 @@ void add_documents(std::vector<const Lesson*>& table) {
 
 const std::vector<const Lesson*>& all_lessons() {
   static const auto table = [] {
-    auto lessons = lessons_of_the_program();
+    std::vector<const Lesson*> lessons;
+    for (const auto& lesson : lessons_with_code()) lessons.push_back(&lesson);
+    add_to(lessons, backward_lesson(), "training");
     add_documents(lessons);
     return lessons;
   }();

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <xtensor/xmath.hpp>
@@ -22,9 +23,9 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/precision.hpp"
 #include "attn/ops/softmax.hpp"
 #include "corpora/reverse.hpp"
-#include "lessons/backward/gradients.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -42,26 +43,6 @@ constexpr std::size_t vectors = 256, attending = 16;
 
 /// What the model learns, in the order in which it is drawn.
 const std::array<std::string, 6> parameters = {"E", "P", "W_Q", "W_K", "W_V", "W_out"};
-
-void check(const Options& options) {
-  constexpr double largest_norm = 1e6;
-  constexpr std::size_t longest_warmup = 1'000'000'000, most_samples = 10'000'000;
-  if (!(*options.max_norm >= 1.0 / largest_norm && *options.max_norm <= largest_norm))
-    throw attn::Error(fmt::format("--max-norm {} cannot limit a gradient; valid: a number from {:g} to {:g}",
-                                  *options.max_norm, 1.0 / largest_norm, largest_norm));
-  if (*options.warmup > longest_warmup)
-    throw attn::Error(
-        fmt::format("--warmup {} is too long; valid: 1 to {}", *options.warmup, longest_warmup));
-  if (*options.samples > most_samples)
-    throw attn::Error(
-        fmt::format("--samples {} are too many; valid: 1 to {}", *options.samples, most_samples));
-}
-
-formula::View as_view(Numbers numbers, bool is_whole = false) {
-  auto view = formula::view_of({}, std::make_shared<const Numbers>(std::move(numbers)));
-  view.is_whole = is_whole;
-  return view;
-}
 
 /// A copy of the elements, in order.
 Numbers numbers_of(const formula::View& view) {
@@ -85,7 +66,7 @@ Numbers drawn_sequences(Workbench& bench, const formula::Sheet& sheet, const std
 
 /// e c a g b d.
 formula::View usual_sequence(DocumentRun&) {
-  return as_view(Numbers{4, 2, 0, 6, 1, 3}, true);
+  return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});
 }
 
 /// Names the symbols a, b, …, once it is known that the sequences have no others.
@@ -125,7 +106,7 @@ class FirstStep {
   }
 
   void set(const std::string& name, Numbers numbers) {
-    auto view = as_view(std::move(numbers));
+    auto view = owned_view(std::move(numbers));
     view.axes = sheet_.tensor(name).axes;
     sheet_.set(name, std::move(view));
   }
@@ -289,7 +270,7 @@ class Trainings {
 formula::View as_rows(const std::vector<std::vector<double>>& curves) {
   Numbers rows(attn::Shape{curves.size(), curves.front().size()});
   for (std::size_t i = 0; i < curves.size(); ++i) std::copy(curves[i].begin(), curves[i].end(), &rows(i, 0));
-  return as_view(std::move(rows));
+  return owned_view(std::move(rows));
 }
 
 /// How long a gradient is once it is clipped.
@@ -309,10 +290,7 @@ void add_trainings(Functions& functions) {
   functions.tensors["losses"] = [=](DocumentRun& run) { return as_rows(curves_of(run, &Training::loss)); };
   functions.tensors["norms"] = [=](DocumentRun& run) { return as_rows(curves_of(run, &Training::norm)); };
   functions.tensors["loss_of_main"] = [trainings](DocumentRun& run) {
-    const auto& loss = trainings->of(run).front().loss;
-    Numbers numbers(attn::Shape{loss.size()});
-    std::copy(loss.begin(), loss.end(), numbers.begin());
-    return as_view(std::move(numbers));
+    return owned_view(trainings->of(run).front().loss);
   };
   functions.tensors["losses_but_without_clipping"] = [=](DocumentRun& run) {
     auto curves = curves_of(run, &Training::loss);
@@ -331,17 +309,18 @@ void add_trainings(Functions& functions) {
   };
   functions.tensors["share_right"] = [trainings](DocumentRun& run) {
     const auto& all = trainings->of(run);
-    Numbers right(attn::Shape{all.size()});
-    for (std::size_t i = 0; i < all.size(); ++i) right(i) = share_right(run.sheet(), all[i]);
-    return as_view(std::move(right));
+    std::vector<double> right;
+    for (const auto& training : all) right.push_back(share_right(run.sheet(), training));
+    return owned_view(right);
   };
   functions.tensors["halfway"] = [trainings](DocumentRun& run) {
-    return as_view(Numbers(static_cast<double>(trainings->of(run).front().halfway)));
+    return owned_view(Numbers(static_cast<double>(trainings->of(run).front().halfway)));
   };
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const auto of_main = [trainings, i](std::vector<Numbers> Training::*when) {
-      return
-          [trainings, i, when](DocumentRun& run) { return as_view((trainings->of(run).front().*when)[i]); };
+      return [trainings, i, when](DocumentRun& run) {
+        return owned_view((trainings->of(run).front().*when)[i]);
+      };
     };
     functions.tensors[parameters[i] + "_midway"] = of_main(&Training::midway);
     functions.tensors[parameters[i] + "_after"] = of_main(&Training::after);
@@ -370,16 +349,15 @@ formula::View learns(DocumentRun& run) {
   const auto& options = run.bench().options;
   const bool is_usual = *options.d_model >= 16 && *options.d_model <= 128 && *options.warmup >= 4 &&
                         *options.warmup <= 50 && *options.max_norm >= 0.1;
-  return as_view(Numbers(is_usual && starts_from_drawn(run) ? 1.0 : 0.0));
+  return owned_view(Numbers(is_usual && starts_from_drawn(run) ? 1.0 : 0.0));
 }
 
 /// The claim that the gradient of the first step is that of its loss, each parameter moved in its place; a
 /// note where that would say nothing.
-void claim_first_gradient(DocumentRun& run) {
+void claim_first_gradient(DocumentRun& run, const ToClaim& claim) {
   auto& bench = run.bench();
-  if (bench.is_mute()) return;
   const auto refuse = [&](const std::string& why) {
-    bench.trace.note("first-gradient", "The first gradient is not checked", why);
+    bench.trace.note(claim.id, "The first gradient is not checked", why);
   };
   Gradients gradients;
   std::vector<Numbers> found;
@@ -391,7 +369,7 @@ void claim_first_gradient(DocumentRun& run) {
   if (norm == 0.0)
     return refuse("With these parameters it is 0: there is nothing to check, and nothing to learn from.");
   const auto losses = numbers_of(run.sheet().tensor("first_step/losses"));
-  if (!(xt::amax(losses)() < -std::log(smallest_normal(attn::Dtype::float64))))
+  if (!(xt::amax(losses)() < -std::log(attn::smallest_normal(attn::Dtype::float64))))
     return refuse(
         "With parameters as large as these the probability of a right symbol is 0 in float64, or so small "
         "that digits are lost, or no number at all: its −log says little.");
@@ -409,56 +387,48 @@ void claim_first_gradient(DocumentRun& run) {
                     "agree would say nothing.",
                     roughly_at_most(allowed).bound));
   bench.trace.claim(
-      {.id = "first-gradient",
-       .claim = "the first gradient agrees with central differences",
+      {.id = claim.id,
+       .claim = claim.words,
        .formula = "max |(L(W + h·s) − L(W − h·s)) / 2h − Σ d_W·s| / ‖gradient‖, s = ±1, for each W",
        .value = deviation,
        .limit = roughly_at_most(allowed)});
 }
 
-/// The masks of a run, one after another, as np.random.binomial(1, 1 - p, (samples, keys)) draws them: the
-/// first, and how often each key is kept.
-class Masks {
- public:
-  const attn::Integers<2>& of(DocumentRun& run) {
-    const auto& options = run.bench().options;
-    const auto keys = run.sheet().size_of("dropout/key");
-    if (first_and_kept_.size() > 0) return first_and_kept_;
-    first_and_kept_ = xt::zeros<std::int64_t>({std::size_t{2}, keys});
-    auto& random = run.bench().random("dropout/mask");
-    for (std::size_t sample = 0; sample < *options.samples; ++sample) {
-      const auto mask = attn::dropout_mask<1>(random, options.dropout, {keys});
-      for (std::size_t key = 0; key < keys; ++key) {
-        if (sample == 0) first_and_kept_(0, key) = mask(key);
-        first_and_kept_(1, key) += mask(key);
-      }
-    }
-    return first_and_kept_;
-  }
+using Counts = std::vector<std::int64_t>;
 
- private:
-  attn::Integers<2> first_and_kept_{};
-};
+/// The first mask of a run, and how often each key is kept by all of them, one after another, as
+/// np.random.binomial(1, 1 - p, (samples, keys)) draws them.
+std::pair<Counts, Counts> drawn_masks(DocumentRun& run) {
+  const auto& options = run.bench().options;
+  const auto keys = run.sheet().size_of("dropout/key");
+  auto& random = run.bench().random("dropout/mask");
+  Counts first, kept(keys, 0);
+  for (std::size_t sample = 0; sample < *options.samples; ++sample) {
+    const auto mask = attn::dropout_mask<1>(random, options.dropout, {keys});
+    if (sample == 0) first.assign(mask.begin(), mask.end());
+    std::transform(mask.begin(), mask.end(), kept.begin(), kept.begin(), std::plus<>());
+  }
+  return {first, kept};
+}
 
 void add_masks(Functions& functions) {
-  const auto masks = std::make_shared<Masks>();
-  const auto row = [masks](std::size_t i) {
-    return
-        [masks, i](DocumentRun& run) { return as_view(xt::cast<double>(xt::view(masks->of(run), i)), true); };
+  const auto masks = std::make_shared<std::optional<std::pair<Counts, Counts>>>();
+  const auto drawn = [masks](Counts std::pair<Counts, Counts>::*which) {
+    return [masks, which](DocumentRun& run) {
+      if (!*masks) *masks = drawn_masks(run);
+      return owned_view((**masks).*which);
+    };
   };
-  functions.tensors["first_mask"] = row(0);
-  functions.tensors["times_kept"] = row(1);
+  functions.tensors["first_mask"] = drawn(&std::pair<Counts, Counts>::first);
+  functions.tensors["times_kept"] = drawn(&std::pair<Counts, Counts>::second);
 }
 
 /// Quarters of the warm-up up to four times its length, each step once.
 formula::View some_steps(DocumentRun& run) {
-  std::vector<double> steps;
-  for (std::size_t i = 0; i <= 16; ++i)
-    steps.push_back(std::floor(0.25 * static_cast<double>(i * *run.bench().options.warmup + 2)));
+  std::vector<std::size_t> steps;
+  for (std::size_t i = 0; i <= 16; ++i) steps.push_back((i * *run.bench().options.warmup + 2) / 4);
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
-  Numbers numbers(attn::Shape{steps.size()});
-  std::copy(steps.begin(), steps.end(), numbers.begin());
-  return as_view(std::move(numbers), true);
+  return owned_view(steps);
 }
 
 /// Vectors and layers that are drawn, with which the initialisations are compared.
@@ -502,7 +472,8 @@ class Layers {
 void add_initialisations(Functions& functions) {
   const auto layers = std::make_shared<Layers>();
   const auto variance = [layers](const std::string& initialisation, Between between) {
-    return [=](DocumentRun& run) { return as_view(layers->through(run, initialisation, between).variance); };
+    return
+        [=](DocumentRun& run) { return owned_view(layers->through(run, initialisation, between).variance); };
   };
   functions.tensors["xavier_variance"] = variance("xavier", Between::nothing);
   functions.tensors["he_variance"] = variance("he", Between::nothing);
@@ -510,14 +481,14 @@ void add_initialisations(Functions& functions) {
   functions.tensors["xavier_relu_variance"] = variance("xavier", Between::relu);
   functions.tensors["he_relu_variance"] = variance("he", Between::relu);
   functions.tensors["xavier_standard_error"] = [layers](DocumentRun& run) {
-    return as_view(layers->through(run, "xavier", Between::nothing).standard_error);
+    return owned_view(layers->through(run, "xavier", Between::nothing).standard_error);
   };
   const auto of_scores = [layers](double (*measure)(const Tensor<2>& scaled)) {
     return [layers, measure](DocumentRun& run) {
-      Numbers measured(attn::Shape{3});
-      for (std::size_t i = 0; const std::string initialisation : {"xavier", "he", "0.02"})
-        measured(i++) = measure(layers->scaled(run, initialisation));
-      return as_view(std::move(measured));
+      std::vector<double> measured;
+      for (const std::string initialisation : {"xavier", "he", "0.02"})
+        measured.push_back(measure(layers->scaled(run, initialisation)));
+      return owned_view(measured);
     };
   };
   functions.tensors["score_std"] =
@@ -566,12 +537,16 @@ std::string recipe(const DocumentRun& run) {
 
 void run_training(Workbench& bench) {
   const auto& options = bench.options;
-  check(options);
   const auto draw = [](const std::string& id) {
-    return [id](DocumentRun& run) { return as_view(drawn_sequences(run.bench(), run.sheet(), id), true); };
+    return [id](DocumentRun& run) {
+      auto view = owned_view(drawn_sequences(run.bench(), run.sheet(), id));
+      view.is_whole = true;
+      return view;
+    };
   };
   Functions functions = {
-      .actions = {{"name_symbols", name_symbols}, {"first-gradient", claim_first_gradient}},
+      .actions = {{"name_symbols", name_symbols}},
+      .claims = {{"first-gradient", claim_first_gradient}},
       .texts = {{"recipe", recipe},
                 {"library", [&](const DocumentRun&) { return std::string(DrawCode{options}.library()); }}},
       .tensors = {{"drawn_examples", draw("examples")},
@@ -588,9 +563,6 @@ void run_training(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& training_lesson() {
-  static const auto lesson = lesson_of("training", {.run = run_training});
-  return lesson;
-}
+const LessonCode training_code = {.run = run_training};
 
 }  // namespace lessons

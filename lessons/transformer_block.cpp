@@ -141,11 +141,7 @@ void run_transformer_block(Workbench& bench) {
 
 }  // namespace
 
-const Lesson& transformer_block_lesson() {
-  static const auto lesson =
-      lesson_of("transformer-block",
-                {.give = give_both_layers, .sharpen = sharpen_block, .run = run_transformer_block});
-  return lesson;
-}
+const LessonCode transformer_block_code = {
+    .give = give_both_layers, .sharpen = sharpen_block, .run = run_transformer_block};
 
 }  // namespace lessons

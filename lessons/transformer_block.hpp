@@ -16,7 +16,4 @@ void tell_block(DocumentRun& run, const Tensor<3>& X, const Views& weights, cons
 /// Gives X and all weights of the second layer of the model about.
 void give_block(ModelInputs& inputs);
 
-/// The lesson that is the document transformer-block.md.
-const Lesson& transformer_block_lesson();
-
 }  // namespace lessons

@@ -16,6 +16,7 @@
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/layout.hpp"
 
 namespace lab {
 
@@ -82,12 +83,6 @@ bool differs(const attn::Prediction& wrong, const attn::Prediction& right) {
     if (!(std::abs(wrong.expected[i] - right.expected[i]) <= 1e-9 * (1.0 + std::abs(right.expected[i]))))
       return true;
   return false;
-}
-
-bool are_equal(const attn::AnyTensor& a, const attn::AnyTensor& b) {
-  for (std::size_t i = 0; i < attn::element_count(a.shape()); ++i)
-    if (a.view().at(i) != b.view().at(i)) return false;
-  return true;
 }
 
 /// Whether the results, or a shape on the way to them, show that the steps are not the right ones.
@@ -185,9 +180,9 @@ std::map<std::string, std::string> confusable_inputs(const lessons::Plan& plan) 
       for (std::size_t i = 0; i < attn::element_count(moved.shape()); ++i)
         moved.elements<double>()[i] += std::cos(static_cast<double>(i));
       confusable.emplace(fmt::format("{} for {}", other, id),
-                         are_equal(tensor, numbers) ? "they are equal"
-                         : is_shown(id, moved)      ? "the output is the same"
-                                                    : fmt::format("no result is computed from {}", id));
+                         attn::are_identical(tensor, numbers) ? "they are equal"
+                         : is_shown(id, moved)                ? "the output is the same"
+                                               : fmt::format("no result is computed from {}", id));
     }
   return confusable;
 }

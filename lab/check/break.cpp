@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "lessons/workbench/probe.hpp"
 #include "page/html/escape.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/comparison.hpp"
 
 namespace lab {
 
@@ -54,33 +54,24 @@ class Claims : public attn::Sink {
   std::string text_;
 };
 
-bool is_same(double a, double b) {
-  return a == b || (std::isnan(a) && std::isnan(b));
-}
-
 /// The first place where two tensors of one shape differ.
 std::optional<std::size_t> first_difference(const attn::Prediction& a, const attn::Prediction& b) {
   for (std::size_t i = 0; i < a.expected.size(); ++i)
-    if (!is_same(a.expected[i], b.expected[i])) return i;
+    if (attn::difference(a.expected[i], b.expected[i]) > 0.0) return i;
   return std::nullopt;
 }
 
 /// Whether `a` has a number that is not finite and that `b` does not have there.
 bool loses_finite_numbers(const attn::Prediction& a, const attn::Prediction& b) {
   for (std::size_t i = 0; i < a.expected.size(); ++i)
-    if (!std::isfinite(a.expected[i]) && !is_same(a.expected[i], b.expected[i])) return true;
+    if (!std::isfinite(a.expected[i]) && attn::difference(a.expected[i], b.expected[i]) > 0.0) return true;
   return false;
 }
 
-/// Infinite where one number is finite and the other is not.
 double largest_difference(const attn::Prediction& a, const attn::Prediction& b) {
   double largest = 0.0;
-  for (std::size_t i = 0; i < a.expected.size(); ++i) {
-    if (is_same(a.expected[i], b.expected[i])) continue;
-    const double difference = std::abs(a.expected[i] - b.expected[i]);
-    largest =
-        std::max(largest, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
-  }
+  for (std::size_t i = 0; i < a.expected.size(); ++i)
+    largest = std::max(largest, attn::difference(a.expected[i], b.expected[i]));
   return largest;
 }
 

@@ -283,7 +283,8 @@ std::vector<Case> cases_of(const CheckDump& check, const Checked& checked, const
     const bool is_wrong = step.finding == attn::Finding::wrong || step.finding == attn::Finding::shape;
     const auto problem = is_wrong ? problem_of(step, check, checked) : "";
     add(step.id, step.finding == attn::Finding::not_judged
-                     ? "not judged: an input that it follows from is missing"
+                     ? fmt::format("not judged: it follows from what is {}",
+                                   step.misshapen.empty() ? "missing" : "of another shape")
                  : step.blanks > 0 ? fmt::format("{} places are blank", step.blanks)
                  : !is_wrong       ? ""
                                    : "wrong" + (problem.empty() ? "" : ": " + problem));

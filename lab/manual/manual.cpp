@@ -152,6 +152,8 @@ std::string page_of_program() {
          ".SH ENVIRONMENT\n"
          ".TP\n.B ATTNLAB_DATA\na folder with models, corpora, lessons or mistakes that come before those of "
          "the program\n"
+         ".TP\n.B ATTNLAB_PROGRESS\n1 shows progress on standard error where it is no terminal, 0 shows "
+         "none\n"
          ".TP\n.B NO_COLOR\nno colours\n"
          ".TP\n.B PAGER\nwhat a page longer than the screen goes through\n";
 }

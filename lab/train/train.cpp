@@ -9,6 +9,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "attn/budget.hpp"
@@ -56,7 +57,8 @@ class Progress {
     const auto text = fmt::format("loss {:.4f}  {:.0f} tokens/s  {:.0f} s left", step.loss,
                                   static_cast<double>(predictions_) / seconds, seconds / done * left);
     bar_.show(static_cast<double>(step.step) / static_cast<double>(steps_), text);
-    if (!isatty(STDERR_FILENO) && step.step % std::max<std::size_t>(steps_ / 10, 1) == 0)
+    if (!isatty(STDERR_FILENO) && std::getenv("ATTNLAB_PROGRESS") == nullptr &&
+        step.step % std::max<std::size_t>(steps_ / 10, 1) == 0)
       fmt::print(stderr, "step {} of {}  {}\n", step.step, steps_, text);
   }
 

@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "attn/ops/measure.hpp"
-#include "lessons/backward/gradients.hpp"
+#include "attn/ops/precision.hpp"
+#include "lessons/documents/document_run.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {
@@ -32,7 +32,6 @@ constexpr const char* axis_of_moves = "move'";
 struct Outcome {
   double loss = 0.0;
   NumbersOfSteps steps{};  ///< those that are watched
-  double elements = 0.0;   ///< of all steps, and a number for each step: what the pass costs
 };
 
 /// How far the numbers of a tensor are moved, and what follows.
@@ -50,21 +49,13 @@ formula::Expr with_moves(const formula::Expr& x, const std::set<std::string>& ch
   return formula::Expr(std::move(node));
 }
 
-/// A tensor, an input or a step, by its id, and how far each of its numbers is moved.
-struct Move {
-  std::string id{};
-  std::vector<double> change{};
-};
-
-/// Formulas that lead to a loss, computed again from the tensor that is moved.
+/// Formulas that lead to a loss, computed again from a tensor that is moved, an input or a step.
 class FormulasAgain {
  public:
-  /// Is told the numbers of a step, and in how many turns they were computed.
-  using See = std::function<void(const std::string& id, const double* elements, std::size_t count,
-                                 std::size_t turns)>;
-
-  FormulasAgain(const formula::Sheet& sheet, std::string loss) : loss_(std::move(loss)) {
-    for (const auto& [axis, length] : sheet.axes()) now_.axis(axis, length);
+  FormulasAgain(const formula::Sheet& sheet, const ForwardPass& forward) : loss_(forward.loss) {
+    for (const auto* steps : {&forward.curved, &forward.of_its_size, &forward.with_corner})
+      watched_.insert(steps->begin(), steps->end());
+    for (const auto& [axis, length] : sheet.axes()) at_start_.axis(axis, length);
     std::set<std::string> needed = {loss_};
     const auto& all = sheet.definitions();
     for (auto step = all.rbegin(); step != all.rend(); ++step) {
@@ -77,97 +68,85 @@ class FormulasAgain {
       turns_.insert(turns_.begin(), turn);
     }
     for (const auto& name : needed)
-      if (sheet.definition_of(name) == nullptr) now_.set(name, sheet.tensor(name));
-    for (const auto& turn : turns_) compute(now_, turn);
-    at_start_ = now_;
+      if (sheet.definition_of(name) == nullptr) at_start_.set(name, sheet.tensor(name));
+    for (const auto& turn : turns_) compute(at_start_, turn);
   }
 
-  double operator()(const Move& move, const See& see) {
-    const auto is_moved = [&](const auto& step) { return step.name == move.id; };
-    const bool is_step =
-        std::any_of(turns_.begin(), turns_.end(), [&](const Turn& turn) { return has_any(turn, is_moved); });
-    if (!is_step && !move.id.empty()) {
-      auto moved = formula::owned_alone(at_start_.tensor(move.id));
-      std::transform(move.change.begin(), move.change.end(), elements_of(moved), elements_of(moved),
-                     std::plus<>());
-      now_.set(move.id, std::move(moved));
-    }
-    const auto& again = following(move.id);
-    for (const auto* turn : again) {
-      compute(now_, *turn, move.id, [&](std::size_t place) { return move.change[place]; });
-      for (const auto& step : turn->steps) {
-        const auto& view = now_.tensor(step.name);
+  Outcome at_start() const {
+    Outcome outcome{.loss = at_start_.tensor(loss_).at({})};
+    for (const auto& turn : turns_)
+      for (const auto& step : turn.steps)
+        if (watched_.count(step.name) > 0) outcome.steps[step.name] = numbers_of(at_start_, step.name, 0);
+    return outcome;
+  }
+
+  /// What a pass costs: the elements of all steps, and a number for each of them.
+  double cost() const {
+    constexpr double as_many_elements = 1000.0;  // a step costs as much as these, besides its elements
+    double cost = 0.0;
+    for (const auto& turn : turns_)
+      for (const auto& step : turn.steps)
         if (step.name != loss_)
-          see(step.name, static_cast<const double*>(view.data), attn::element_count(view.shape),
-              turn->axis.empty() ? 1 : now_.size_of(turn->axis));
-      }
-    }
-    const double loss = now_.tensor(loss_).at({});
-    for (const auto* turn : again)
-      for (const auto& step : turn->steps) now_.set(step.name, at_start_.tensor(step.name));
-    if (!move.id.empty()) now_.set(move.id, at_start_.tensor(move.id));
-    return loss;
+          cost +=
+              static_cast<double>(size_of(step.name)) +
+              as_many_elements * static_cast<double>(turn.axis.empty() ? 1 : at_start_.size_of(turn.axis));
+    return cost;
   }
 
-  /// Moves each number of a tensor by h, and by −h, many at once along an axis of their own. `see` gets the
-  /// number's place, whether it went down, and what follows for the loss and the steps that are watched.
-  void each(const std::string& id, double h, const std::vector<std::string>& watched,
-            const std::function<void(std::size_t place, bool down, const Outcome& outcome)>& see) {
+  /// How many moves of a tensor are computed together.
+  std::size_t moves_at_once(const std::string& id) {
     constexpr std::size_t most_at_once = std::size_t{1} << 12;
+    return std::max<std::size_t>(1, most_at_once / following(id).largest);
+  }
+
+  /// What follows for the loss and the steps that are watched where the number at each place of a tensor is
+  /// moved by `change`: so many moves at once, along an axis of their own.
+  std::vector<Outcome> moved(const std::string& id, std::size_t moves,
+                             const std::function<double(std::size_t move, std::size_t place)>& change) {
     const auto& start = at_start_.tensor(id);
-    const auto size = attn::element_count(start.shape);
-    auto largest = size;
-    std::set<std::string> changed = {id};
-    std::vector<Turn> again;
-    for (const auto* turn : following(id)) {
-      if (turn->axis.empty() && turn->steps.front().name == id) continue;
-      again.push_back(*turn);
-      if (!turn->axis.empty())
-        for (const auto& step : turn->steps) changed.insert(step.name);
-      for (auto& step : again.back().steps) {
-        step.expr = with_moves(step.expr, changed);
-        step.axes.insert(step.axes.begin(), axis_of_moves);
-        changed.insert(step.name);
-        largest = std::max(largest, attn::element_count(at_start_.tensor(step.name).shape));
-      }
+    const auto& after = following(id);
+    const auto size = size_of(id);
+    const auto change_at = [&](std::size_t place) { return change(place / size, place % size); };
+    auto shape = start.shape;
+    auto axes = start.axes;
+    shape.insert(shape.begin(), moves);
+    axes.insert(axes.begin(), axis_of_moves);
+    formula::Numbers numbers(shape);
+    for (std::size_t place = 0; place < moves * size; ++place)
+      numbers.data()[place] = static_cast<const double*>(start.data)[place % size] + change_at(place);
+    auto sheet = at_start_;
+    sheet.axis(axis_of_moves, moves);
+    sheet.set(id, owned_view(std::move(numbers), axes));
+    for (const auto& turn : after.turns) compute(sheet, turn, id, change_at);
+    std::vector<Outcome> outcomes;
+    for (std::size_t move = 0; move < moves; ++move) {
+      auto& outcome = outcomes.emplace_back(Outcome{.loss = sheet.tensor(loss_).at({move})});
+      for (const auto& name : watched_)
+        if (after.changed.count(name) > 0) outcome.steps[name] = numbers_of(sheet, name, move);
     }
-    const auto at_once = std::max<std::size_t>(1, most_at_once / largest);
-    for (std::size_t begin = 0; begin < size; begin += at_once) {
-      const auto moves = 2 * std::min(at_once, size - begin);
-      auto shape = start.shape;
-      auto axes = start.axes;
-      shape.insert(shape.begin(), moves);
-      axes.insert(axes.begin(), axis_of_moves);
-      const auto change = [&](std::size_t place) {
-        const auto move = place / size;
-        return place % size != begin + move / 2 ? 0.0 : move % 2 == 0 ? h : -h;
-      };
-      const auto numbers = std::make_shared<formula::Numbers>(shape);
-      for (std::size_t place = 0; place < moves * size; ++place)
-        numbers->data()[place] = static_cast<const double*>(start.data)[place % size] + change(place);
-      auto sheet = at_start_;
-      sheet.axis(axis_of_moves, moves);
-      sheet.set(id, formula::view_of(axes, std::shared_ptr<const formula::Numbers>(numbers)));
-      for (const auto& turn : again) compute(sheet, turn, id, change);
-      for (std::size_t move = 0; move < moves; ++move) {
-        Outcome outcome{.loss = sheet.tensor(loss_).at({move})};
-        for (const auto& name : watched) {
-          if (changed.count(name) == 0) continue;
-          const auto length = attn::element_count(at_start_.tensor(name).shape);
-          const auto* const first = static_cast<const double*>(sheet.tensor(name).data) + move * length;
-          outcome.steps[name].assign(first, first + length);
-        }
-        see(begin + move / 2, move % 2 == 1, outcome);
-      }
-    }
+    return outcomes;
   }
 
  private:
   /// Steps that are computed together; one of its own has no axis.
   using Turn = formula::Recurrence;
 
-  static double* elements_of(const formula::View& alone) {
-    return static_cast<double*>(const_cast<void*>(alone.data));
+  /// What is computed again where a tensor is moved, with an axis of moves.
+  struct Following {
+    std::vector<Turn> turns{};
+    std::set<std::string> changed{};
+    std::size_t largest = 0;  ///< tensor among them, without that axis
+  };
+
+  std::size_t size_of(const std::string& name) const {
+    return attn::element_count(at_start_.tensor(name).shape);
+  }
+
+  std::vector<double> numbers_of(const formula::Sheet& sheet, const std::string& name,
+                                 std::size_t move) const {
+    const auto size = size_of(name);
+    const auto* const first = static_cast<const double*>(sheet.tensor(name).data) + move * size;
+    return {first, first + size};
   }
 
   template <class Is>
@@ -178,13 +157,8 @@ class FormulasAgain {
   /// Computes the steps, with `change` of each number of the one that is moved.
   static void compute(formula::Sheet& sheet, const Turn& turn, const std::string& moved = "",
                       const std::function<double(std::size_t place)>& change = {}) {
-    if (turn.axis.empty()) {
-      const auto& step = turn.steps.front();
-      auto value = formula::owned_alone(sheet.value(step));
-      const auto size = step.name == moved ? attn::element_count(value.shape) : 0;
-      for (std::size_t i = 0; i < size; ++i) elements_of(value)[i] += change(i);
-      return sheet.set(step.name, std::move(value));
-    }
+    if (turn.axis.empty())
+      return sheet.set(turn.steps.front().name, formula::owned_alone(sheet.value(turn.steps.front())));
     const auto length = sheet.size_of(turn.axis);
     sheet.compute_rows(turn, [&](const auto& step, std::size_t place, formula::Numbers& row) {
       if (step.name != moved) return;
@@ -195,37 +169,43 @@ class FormulasAgain {
     });
   }
 
-  /// All where nothing is moved.
-  const std::vector<const Turn*>& following(const std::string& moved) {
-    const auto [found, is_new] = following_.try_emplace(moved);
-    if (!is_new) return found->second;
-    std::set<std::string> changed = {moved};
-    for (const auto& turn : turns_) {
-      const bool follows = moved.empty() || has_any(turn, [&](const auto& step) {
-                             const auto operands = formula::operands(step.expr);
-                             return step.name == moved ||
-                                    std::any_of(operands.begin(), operands.end(), [&](const auto& operand) {
-                                      return changed.count(operand) > 0;
-                                    });
-                           });
-      if (!follows) continue;
-      found->second.push_back(&turn);
-      for (const auto& step : turn.steps) changed.insert(step.name);
+  const Following& following(const std::string& id) {
+    const auto [found, is_new] =
+        following_.try_emplace(id, Following{.changed = {id}, .largest = size_of(id)});
+    auto& [turns, changed, largest] = found->second;
+    for (auto turn = turns_.begin(); is_new && turn != turns_.end(); ++turn) {
+      const bool is_moved_itself = turn->axis.empty() && turn->steps.front().name == id;
+      const bool follows = has_any(*turn, [&, &changed = changed](const auto& step) {
+        const auto operands = formula::operands(step.expr);
+        return step.name == id || std::any_of(operands.begin(), operands.end(), [&](const auto& operand) {
+                 return changed.count(operand) > 0;
+               });
+      });
+      if (is_moved_itself || !follows) continue;
+      turns.push_back(*turn);
+      for (const auto& step : turn->steps)
+        if (!turn->axis.empty()) changed.insert(step.name);
+      for (auto& step : turns.back().steps) {
+        step.expr = with_moves(step.expr, changed);
+        step.axes.insert(step.axes.begin(), axis_of_moves);
+        changed.insert(step.name);
+        largest = std::max(largest, size_of(step.name));
+      }
     }
     return found->second;
   }
 
   std::string loss_;
-  formula::Sheet now_, at_start_;
+  std::set<std::string> watched_;
+  formula::Sheet at_start_;
   std::vector<Turn> turns_;
-  std::map<std::string, std::vector<const Turn*>> following_;  ///< by what is moved
+  std::map<std::string, Following> following_;  ///< by what is moved
 };
 
 class Mover {
  public:
   Mover(const formula::Sheet& sheet, const ForwardPass& forward)
-      : forward_(forward), formulas_(sheet, forward.loss) {
-    at_start_ = run({});
+      : forward_(forward), formulas_(sheet, forward), at_start_(formulas_.at_start()) {
     for (const auto& [id, numbers] : at_start_.steps) {
       const double largest = largest_of(numbers);
       const bool is_of_its_size = contains(forward.of_its_size, id);
@@ -234,18 +214,20 @@ class Mover {
     }
   }
 
-  double cost() const { return at_start_.elements; }
+  double cost() const { return formulas_.cost(); }
 
   /// Runs the pass for each number of the tensor, moved by the h that fitted last, many at once.
-  void run_for_each(const std::string& id) {
-    auto watched = forward_.curved;
-    watched.insert(watched.end(), forward_.of_its_size.begin(), forward_.of_its_size.end());
-    watched.insert(watched.end(), forward_.with_corner.begin(), forward_.with_corner.end());
+  void run_for_each(const std::string& id, std::size_t size) {
     known_ = {id, h_, {}};
-    formulas_.each(id, h_, watched, [&](std::size_t place, bool down, const Outcome& outcome) {
-      known_.tries.resize(place + 1);
-      (down ? known_.tries[place].down : known_.tries[place].up) = tried(outcome);
-    });
+    const auto at_once = formulas_.moves_at_once(id);
+    for (std::size_t begin = 0; begin < size; begin += at_once) {
+      const auto outcomes =
+          formulas_.moved(id, 2 * std::min(at_once, size - begin), [&](std::size_t move, std::size_t place) {
+            return place != begin + move / 2 ? 0.0 : move % 2 == 0 ? h_ : -h_;
+          });
+      for (std::size_t i = 0; i < outcomes.size(); i += 2)
+        known_.tries.push_back({tried(outcomes[i]), tried(outcomes[i + 1])});
+    }
   }
 
   /// Moves the number at that place by h, with an h that fits.
@@ -264,7 +246,7 @@ class Mover {
     double longest = longest_move;
     h_ = std::min(h_, longest);
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
-      const auto up = tried(id, direction, h_), down = tried(id, direction, -h_);
+      const auto [up, down] = tried(id, direction);
       const double move = std::max(up.move, down.move);
       if (up.turns_a_corner || down.turns_a_corner) {
         longest = h_ /= 16.0;
@@ -289,24 +271,27 @@ class Mover {
     bool turns_a_corner = false;
   };
 
+  struct UpAndDown {
+    Try up, down;
+  };
+
   /// What moving each number of a tensor by h says.
   struct Known {
-    struct Pair {
-      Try up, down;
-    };
     std::string id{};
     double h = 0.0;
-    std::vector<Pair> tries{};
+    std::vector<UpAndDown> tries{};
   };
 
   Try tried(const Outcome& outcome) const {
     return {outcome.loss, largest_move(outcome), turns_a_corner(outcome)};
   }
 
-  Try tried(const std::string& id, const std::vector<double>& direction, double h) {
-    if (place_ && known_.id == id && known_.h == std::abs(h))
-      return h < 0.0 ? known_.tries[*place_].down : known_.tries[*place_].up;
-    return tried(run(moved(id, direction, h)));
+  UpAndDown tried(const std::string& id, const std::vector<double>& direction) {
+    if (place_ && known_.id == id && known_.h == h_) return known_.tries[*place_];
+    const auto outcomes = formulas_.moved(id, 2, [&](std::size_t move, std::size_t place) {
+      return direction[place] * (move == 0 ? h_ : -h_);
+    });
+    return {tried(outcomes[0]), tried(outcomes[1])};
   }
 
   static bool contains(const std::vector<std::string>& ids, const std::string& id) {
@@ -317,25 +302,6 @@ class Mover {
     double largest = 0.0;
     for (const double number : numbers) largest = std::max(largest, std::abs(number));
     return largest;
-  }
-
-  static Move moved(const std::string& id, std::vector<double> change, double h) {
-    for (double& number : change) number *= h;
-    return {id, std::move(change)};
-  }
-
-  Outcome run(const Move& move) {
-    constexpr double as_many_elements = 1000.0;  // a step costs as much as these, besides its elements
-    Outcome outcome;
-    const auto see = [&](const std::string& id, const double* elements, std::size_t count,
-                         std::size_t turns) {
-      outcome.elements += static_cast<double>(count) + as_many_elements * static_cast<double>(turns);
-      if (contains(forward_.curved, id) || contains(forward_.of_its_size, id) ||
-          contains(forward_.with_corner, id))
-        outcome.steps[id].assign(elements, elements + count);
-    };
-    outcome.loss = formulas_(move, see);
-    return outcome;
   }
 
   double largest_move(const Outcome& outcome) const {
@@ -363,18 +329,18 @@ class Mover {
 
   Difference difference(const Try& up, const Try& down, double move, attn::Dtype dtype) const {
     constexpr double safety = 16.0;
-    const double reach = move / h_, noise = unit_roundoff(attn::Dtype::float64) / h_;
-    const double relative = move * move + unit_roundoff(dtype) * (1.0 + largest_);
+    const double reach = move / h_, noise = attn::largest_rounding_error(attn::Dtype::float64, 1.0) / h_;
+    const double relative = move * move + attn::largest_rounding_error(dtype, 1.0) * (1.0 + largest_);
     const double magnitude = attn::maximum({forward_.magnitude, std::abs(up.loss), std::abs(down.loss)});
     return {.slope = (up.loss - down.loss) / (2.0 * h_),
             .reach = reach,
             .allowed = safety * (magnitude * (relative * reach + noise * (1.0 + largest_)) +
-                                 smallest_normal(dtype) * (relative * std::max(1.0, reach) + noise))};
+                                 attn::smallest_normal(dtype) * (relative * std::max(1.0, reach) + noise))};
   }
 
   const ForwardPass& forward_;
   FormulasAgain formulas_;
-  Outcome at_start_;
+  const Outcome at_start_;
   std::map<std::string, double> unit_;  ///< that the moves of a step are measured in
   double largest_ = 0.0;                ///< of the numbers of curved steps
   double h_ = wanted_move;              ///< that fitted last
@@ -394,12 +360,13 @@ MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, 
   MovedDeviation result{.of = gradient.of, .size = size_of(gradient.elements, true)};
   std::vector<double> direction(gradient.elements.size(), 0.0);
   for (std::size_t i = 0; i < direction.size(); ++i) {
-    if (i == 1) mover.run_for_each(gradient.of);
+    if (i == 1) mover.run_for_each(gradient.of, direction.size());
     const auto difference = mover.along(gradient.of, i, direction, dtype);
     result.at_corner += difference.is_at_corner ? 1 : 0;
     if (difference.is_at_corner) continue;
     result.deviation = attn::maximum({result.deviation, std::abs(difference.slope - gradient.elements[i])});
-    result.allowed = std::max(result.allowed, difference.allowed + 16.0 * unit_roundoff(dtype) * result.size);
+    result.allowed = std::max(
+        result.allowed, difference.allowed + 16.0 * attn::largest_rounding_error(dtype, 1.0) * result.size);
   }
   return result;
 }
@@ -416,11 +383,24 @@ MovedDeviation deviation_of_all(Mover& mover, const Gradient& gradient, attn::Ra
   double terms = 0.0;
   for (const double element : gradient.elements) terms += std::abs(element);
   result.deviation = std::abs(difference.slope - expected);
-  result.allowed = difference.allowed + 16.0 * unit_roundoff(dtype) * terms;
+  result.allowed = difference.allowed + 16.0 * attn::largest_rounding_error(dtype, 1.0) * terms;
   return result;
 }
 
 }  // namespace
+
+Gradients gradients_on(const formula::Sheet& sheet) {
+  Gradients gradients;
+  for (const auto& step : sheet.definitions()) {
+    auto of = step.name;
+    of.erase(of.rfind('/') + 1, 2);
+    if (sheet.find(of) == nullptr || formula::gradient_name(of) != step.name) continue;
+    const auto& tensor = sheet.tensor(step.name);
+    const auto* const first = static_cast<const double*>(tensor.data);
+    gradients.push_back({of, {first, first + attn::element_count(tensor.shape)}});
+  }
+  return gradients;
+}
 
 double magnitude_of_loss(const Tensor<3>& output, const Tensor<3>& d_output) {
   double sum = 0.0;

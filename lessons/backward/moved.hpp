@@ -4,10 +4,23 @@
 #include <string>
 #include <vector>
 
+#include "formula/gradient.hpp"
 #include "formula/sheet.hpp"
-#include "lessons/backward/gradients.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
+
+/// The gradient of a loss with respect to the tensor `of`, its elements in C order.
+struct Gradient {
+  std::string of;
+  std::vector<double> elements;
+};
+
+/// Those of a backward pass, in its order.
+using Gradients = std::vector<Gradient>;
+
+/// The gradients d_X on a sheet of its tensors X.
+Gradients gradients_on(const formula::Sheet& sheet);
 
 /// The formulas of a sheet that lead to the step `loss`, which are computed again in float64 with a tensor
 /// moved.

@@ -8,51 +8,64 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 
+#include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/backward/moved.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 
 namespace {
 
-/// A tensor that a forward pass keeps until the backward pass reads it.
-struct KeptTensor {
-  std::string id;
-  std::size_t numbers;
-};
-
-attn::Worked worked_bytes(const std::vector<KeptTensor>& kept, std::size_t bytes_of_a_number) {
-  std::vector<attn::Worked> terms;
-  for (const auto& tensor : kept) terms.emplace_back(static_cast<double>(tensor.numbers));
-  return attn::Worked::product(
-      {attn::Worked(static_cast<double>(bytes_of_a_number)), attn::Worked::sum(std::move(terms))});
+/// The bytes of tensors that a forward pass keeps until the backward pass reads them.
+void show_kept(DocumentRun& run, const std::string& id, const std::string& title,
+               const std::vector<std::string>& names) {
+  auto& trace = run.bench().trace;
+  const auto size = attn::item_size(trace.dtype());
+  std::size_t bytes = 0;
+  std::vector<attn::Worked> counts;
+  for (const auto& name : names) {
+    const auto count = attn::element_count(run.sheet().tensor(name).shape);
+    counts.emplace_back(static_cast<double>(count));
+    bytes += count * size;
+  }
+  const auto worked = [&](const attn::Index&) {
+    return attn::Worked::product({attn::Worked(static_cast<double>(size)), attn::Worked::sum(counts)});
+  };
+  trace.step({.id = id,
+              .title = title,
+              .formula = fmt::format("{} bytes · numbers in {}", size, fmt::join(names, ", ")),
+              .from = names,
+              .worked = worked},
+             static_cast<std::int64_t>(bytes));
 }
 
-constexpr std::array<std::pair<const char*, const char*>, 3> titles_of_kept = {
-    {{"kept/everything", "Bytes kept where nothing is computed again"},
-     {"kept/flash", "Bytes kept by flash"},
-     {"kept/checkpoint", "Bytes kept by gradient checkpointing"}}};
+/// The gradients on the sheet, all steps computed again, with `instead` in the place of the step of that
+/// name.
+Gradients gradients_again(formula::Sheet sheet, const std::string& step = "",
+                          const formula::View& instead = {}) {
+  for (const auto& one : sheet.definitions())
+    sheet.set(one.name, one.name == step ? instead : sheet.rounded_value(one));
+  return gradients_on(sheet);
+}
 
-void show_kept(Workbench& bench, const std::pair<const char*, const char*>& id_and_title,
-               const std::vector<KeptTensor>& kept) {
-  const auto size = attn::item_size(bench.trace.dtype());
-  std::vector<std::string> names;
-  std::size_t numbers = 0;
-  for (const auto& tensor : kept) {
-    names.push_back(tensor.id);
-    numbers += tensor.numbers;
-  }
-  bench.trace.step({.id = id_and_title.first,
-                    .title = id_and_title.second,
-                    .formula = fmt::format("{} bytes · numbers in {}", size, fmt::join(names, ", ")),
-                    .from = names,
-                    .worked = [&](const attn::Index&) { return worked_bytes(kept, size); }},
-                   static_cast<std::int64_t>(numbers * size));
+double largest_difference(const Gradients& a, const Gradients& b) {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < a[i].elements.size(); ++j)
+      largest = attn::maximum({largest, std::abs(a[i].elements[j] - b[i].elements[j])});
+  return largest;
+}
+
+double largest_number(const Gradients& gradients) {
+  double largest = 0.0;
+  for (const auto& gradient : gradients)
+    for (const double x : gradient.elements) largest = attn::maximum({largest, std::abs(x)});
+  return largest;
 }
 
 /// log_sum_exp, each finite number moved by more than rounding moves it: how far the gradients then move
@@ -64,31 +77,16 @@ Tensor<3> nudged(const attn::Trace& trace, Tensor<3> log_sum_exp) {
   return log_sum_exp;
 }
 
-void claim_checkpointing(attn::Trace& trace, const Gradients& shown, const Gradients& again) {
-  trace.claim({.id = "checkpointing-gives-the-same",
-               .claim = "checkpointing gives the same gradients, bit for bit",
-               .formula = "max |gradients, all computed again from the input − those above|",
-               .value = largest_difference(shown, again),
-               .limit = attn::exactly(0.0)});
-}
-
-void claim_flash(attn::Trace& trace, const Gradients& shown, const Gradients& again,
-                 const Gradients& from_nudged) {
-  claim_unless_lost(trace,
-                    {.id = "flash-gives-the-same",
-                     .claim = "weights made again from log_sum_exp give the same gradients",
-                     .formula = "max |gradients with weights = exp(scaled − log_sum_exp) − those above|",
-                     .value = largest_difference(shown, again),
-                     .limit = roughly_at_most(largest_difference(again, from_nudged))},
-                    largest_number(shown));
-}
-
-void claim_checkpointing_of(DocumentRun& run) {
+void claim_checkpointing(DocumentRun& run, const ToClaim& claim) {
   const auto& sheet = run.sheet();
-  claim_checkpointing(run.bench().trace, gradients_on(sheet), gradients_again(sheet));
+  run.bench().trace.claim({.id = claim.id,
+                           .claim = claim.words,
+                           .formula = "max |gradients, all computed again from the input − those above|",
+                           .value = largest_difference(gradients_on(sheet), gradients_again(sheet)),
+                           .limit = attn::exactly(0.0)});
 }
 
-void claim_flash_of(DocumentRun& run, const std::string& group) {
+void claim_flash(DocumentRun& run, const ToClaim& claim, const std::string& group) {
   auto& bench = run.bench();
   const auto& sheet = run.sheet();
   const auto scores = run.copy_of<double, 4>(sheet.stands_for(group + "masked"));
@@ -99,26 +97,34 @@ void claim_flash_of(DocumentRun& run, const std::string& group) {
     const auto view = formula::view_of(sheet.tensor(group + "weights").axes, attn::view_of(weights));
     return gradients_again(sheet, group + "weights", view);
   };
-  claim_flash(bench.trace, gradients_on(sheet), gradients_from(log_sum_exp),
-              gradients_from(nudged(bench.trace, log_sum_exp)));
+  const auto shown = gradients_on(sheet), again = gradients_from(log_sum_exp),
+             from_nudged = gradients_from(nudged(bench.trace, log_sum_exp));
+  claim_unless_lost(bench.trace,
+                    {.id = claim.id,
+                     .claim = claim.words,
+                     .formula = "max |gradients with weights = exp(scaled − log_sum_exp) − those above|",
+                     .value = largest_difference(shown, again),
+                     .limit = roughly_at_most(largest_difference(again, from_nudged))},
+                    largest_number(shown));
 }
 
 }  // namespace
 
 void add_recomputation(Functions& functions, const std::vector<std::string>& everything,
                        const std::string& group) {
-  auto flash = everything;
-  std::replace(flash.begin(), flash.end(), group + "weights", group + "flash/log_sum_exp");
-  const std::vector<std::string> kept[] = {everything, flash, {everything.front()}};
-  for (std::size_t i = 0; i < titles_of_kept.size(); ++i)
-    functions.actions[titles_of_kept[i].first] = [i, names = kept[i]](DocumentRun& run) {
-      std::vector<KeptTensor> tensors;
-      for (const auto& name : names)
-        tensors.push_back({name, attn::element_count(run.sheet().tensor(name).shape)});
-      show_kept(run.bench(), titles_of_kept[i], tensors);
-    };
-  functions.actions["checkpointing-gives-the-same"] = claim_checkpointing_of;
-  functions.actions["flash-gives-the-same"] = [group](DocumentRun& run) { claim_flash_of(run, group); };
+  auto with_flash = everything;
+  std::replace(with_flash.begin(), with_flash.end(), group + "weights", group + "flash/log_sum_exp");
+  const auto add = [&](const std::string& id, const std::string& title,
+                       const std::vector<std::string>& names) {
+    functions.actions[id] = [=](DocumentRun& run) { show_kept(run, id, title, names); };
+  };
+  add("kept/everything", "Bytes kept where nothing is computed again", everything);
+  add("kept/flash", "Bytes kept by flash", with_flash);
+  add("kept/checkpoint", "Bytes kept by gradient checkpointing", {everything.front()});
+  functions.claims["checkpointing-gives-the-same"] = claim_checkpointing;
+  functions.claims["flash-gives-the-same"] = [group](DocumentRun& run, const ToClaim& claim) {
+    claim_flash(run, claim, group);
+  };
 }
 
 }  // namespace lessons

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "lessons/backward/gradients.hpp"
 #include "lessons/documents/document_run.hpp"
 
 namespace lessons {

@@ -10,12 +10,11 @@
 
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "attn/ops/measure.hpp"
+#include "attn/ops/precision.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/text/tokens.hpp"
-#include "lessons/backward/gradients.hpp"
 #include "lessons/backward/lesson.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/backward/recomputation.hpp"
@@ -99,11 +98,11 @@ Tensor<N> for_each_query_head(const Tensor<N>& x, const Tensor<N>& Q) {
     return x;
 }
 
-/// The claim `gradients-equal-kernel`: the fast kernel gives the same d_Q, d_K and d_V, [batch×n×d] of a
+/// That the fast kernel gives the same d_Q, d_K and d_V, [batch×n×d] of a
 /// single attention and [batch×head×n×d] of several heads. A note where rounding alone may change more than
 /// the hundredth part of them.
 template <std::size_t N>
-void claim_kernel(DocumentRun& run) {
+void claim_kernel(DocumentRun& run, const ToClaim& claim) {
   const auto& bench = run.bench();
   const std::string suffix = N == 4 ? "_heads" : "";
   const auto tensor = [&](const std::string& name) { return run.copy_of<double, N>(name + suffix); };
@@ -115,24 +114,24 @@ void claim_kernel(DocumentRun& run) {
   const double terms = static_cast<double>(Q.shape(N - 2)) * attn::max_abs(d_output) *
                        (1.0 + attn::max_abs(V) * largest_vector);
   const auto dtype = bench.trace.dtype();
-  claim_equals_kernel(
-      bench.trace,
-      {.id = "gradients-equal-kernel",
-       .claim = "the fast kernel, which stores no weights, gives the same gradients",
-       .formula = fmt::format("max |d_Q{0}, d_K{0}, d_V{0} − those of kernel {{}}|", suffix),
-       .limit = roughly_at_most(16.0 * unit_roundoff(dtype) * (terms + smallest_normal(dtype)) *
-                                magnitude_of_scores(Q, for_each_query_head(K, Q), divisor))},
-      attn::maximum({attn::max_abs(d_Q), attn::max_abs(d_K), attn::max_abs(d_V)}),
-      with_rule(bench,
-                [&](const auto& visible) {
-                  return attn::fast::attention_backward(Q, K, V, divisor, visible, d_output);
-                }),
-      [&](const auto& fast) {
-        auto mute = bench.trace.mute();
-        return attn::maximum({attn::max_abs_difference(mute.step({}, fast.d_Q), d_Q),
-                              attn::max_abs_difference(mute.step({}, fast.d_K), d_K),
-                              attn::max_abs_difference(mute.step({}, fast.d_V), d_V)});
-      });
+  claim_equals_kernel(bench.trace,
+                      {.id = claim.id,
+                       .claim = claim.words,
+                       .formula = fmt::format("max |d_Q{0}, d_K{0}, d_V{0} − those of kernel {{}}|", suffix),
+                       .limit = roughly_at_most(16.0 * attn::largest_rounding_error(dtype, 1.0) *
+                                                (terms + attn::smallest_normal(dtype)) *
+                                                magnitude_of_scores(Q, for_each_query_head(K, Q), divisor))},
+                      attn::maximum({attn::max_abs(d_Q), attn::max_abs(d_K), attn::max_abs(d_V)}),
+                      with_rule(bench,
+                                [&](const auto& visible) {
+                                  return attn::fast::attention_backward(Q, K, V, divisor, visible, d_output);
+                                }),
+                      [&](const auto& fast) {
+                        auto mute = bench.trace.mute();
+                        return attn::maximum({attn::max_abs_difference(mute.step({}, fast.d_Q), d_Q),
+                                              attn::max_abs_difference(mute.step({}, fast.d_K), d_K),
+                                              attn::max_abs_difference(mute.step({}, fast.d_V), d_V)});
+                      });
 }
 
 Functions functions_with(const ForwardPass& forward) {
@@ -147,7 +146,7 @@ Functions functions_with(const ForwardPass& forward) {
 template <std::size_t N>
 void run_through_attention(Workbench& bench, const document::Document& page) {
   auto functions = functions_with({.curved = {"scaled"}, .of_its_size = {"output"}});
-  functions.actions["gradients-equal-kernel"] = claim_kernel<N>;
+  functions.claims["gradients-equal-kernel"] = claim_kernel<N>;
   add_recomputation(functions, {"X", "Q_heads", "K_heads", "V_heads", "weights", "heads"});
   DocumentRun(bench, functions).tell(page);
 }

@@ -2,9 +2,7 @@
 /// Through Time: What It Does and How to Do It") through the decoder of Bahdanau et al. 2014, its attention
 /// and its encoder. This part of the lesson is the document parts/backward_seq2seq.md.
 
-#include <cmath>
 #include <string>
-#include <utility>
 
 #include "attn/ops/measure.hpp"
 #include "lessons/backward/lesson.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <xtensor/xmath.hpp>
 
 #include "attn/ops/feature_maps.hpp"
@@ -66,12 +65,10 @@ struct Run {
                                              {static_cast<std::size_t>(lengths)...});
   }
   Tensor<2> tokens() { return draw(size.n, size.d); }
-};
+  Tensor<2> features() { return attn::elu_plus_one(tokens()); }
 
-void run_recurrence(Run& run) {
-  const auto d = run.size.d;
-  recurrence(run.tokens(), run.draw(d, d), run.draw(d, d), run.counter);
-}
+  void attend_to(const KeyLists& keys) { sparse_attention(tokens(), tokens(), tokens(), keys, counter); }
+};
 
 /// As wide as the window of local attention, and never wider than the sequence.
 void run_convolution(Run& run) {
@@ -84,55 +81,10 @@ void run_projections(Run& run) {
   for (int i = 0; i < 4; ++i) convolution(run.tokens(), run.draw(1, run.size.d, run.size.d), run.counter);
 }
 
-void run_pairs(Run& run, const KeyLists& keys) {
-  sparse_attention(run.tokens(), run.tokens(), run.tokens(), keys, run.counter);
-}
-
-void run_full(Run& run) {
-  run_pairs(run, attn::all_keys(run.size.n, run.size.n));
-}
-
-void run_local(Run& run) {
-  run_pairs(run, attn::window_keys(run.size.n, *run.options.window, *run.options.window));
-}
-
-void run_sliding(Run& run) {
-  run_pairs(run, attn::window_keys(run.size.n, *run.options.window, 0));
-}
-
-void run_sparse(Run& run) {
-  run_pairs(run, attn::keys_of(attn::strided_pattern(run.size.n, *run.options.block)));
-}
-
-void run_linear(Run& run) {
-  linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()), run.tokens(),
-                   run.counter);
-}
-
-void run_causal_linear(Run& run) {
-  causal_linear_attention(attn::elu_plus_one(run.tokens()), attn::elu_plus_one(run.tokens()), run.tokens(),
-                          run.counter);
-}
-
-void run_chunked(Run& run) {
-  chunked_attention(run.tokens(), run.tokens(), run.tokens(), attn::all_keys(run.size.n, run.size.n),
-                    *run.options.block, run.counter);
-}
-
-void run_flash(Run& run) {
-  flash_attention(run.tokens(), run.tokens(), run.tokens(), *run.options.block, false, run.counter);
-}
-
-void run_linformer(Run& run) {
-  const auto r = *run.options.rank, n = run.size.n;
-  linformer_attention(run.tokens(), run.tokens(), run.tokens(), run.draw(r, n), run.draw(r, n), run.counter);
-}
-
 void run_performer(Run& run) {
   const auto omega = run.draw(run.options.features.value_or(2 * run.size.d), run.size.d);
-  linear_attention(attn::positive_random_features(run.tokens(), omega, run.counter),
-                   attn::positive_random_features(run.tokens(), omega, run.counter), run.tokens(),
-                   run.counter);
+  const auto features = [&] { return attn::positive_random_features(run.tokens(), omega, run.counter); };
+  linear_attention(features(), features(), run.tokens(), run.counter);
 }
 
 void run_gqa(Run& run) {
@@ -147,18 +99,31 @@ struct Layer {
 };
 
 const std::vector<Layer> layers = {
-    {"recurrence", run_recurrence},
+    {"recurrence",
+     [](Run& r) {
+       recurrence(r.tokens(), r.draw(r.size.d, r.size.d), r.draw(r.size.d, r.size.d), r.counter);
+     }},
     {"convolution", run_convolution},
     {"projections", run_projections},
-    {"full", run_full},
-    {"local", run_local},
-    {"sliding", run_sliding},
-    {"sparse", run_sparse},
-    {"linear", run_linear},
-    {"linear/causal", run_causal_linear},
-    {"chunked", run_chunked},
-    {"flash", run_flash},
-    {"linformer", run_linformer},
+    {"full", [](Run& r) { r.attend_to(attn::all_keys(r.size.n, r.size.n)); }},
+    {"local", [](Run& r) { r.attend_to(attn::window_keys(r.size.n, *r.options.window, *r.options.window)); }},
+    {"sliding", [](Run& r) { r.attend_to(attn::window_keys(r.size.n, *r.options.window, 0)); }},
+    {"sparse", [](Run& r) { r.attend_to(attn::keys_of(attn::strided_pattern(r.size.n, *r.options.block))); }},
+    {"linear", [](Run& r) { linear_attention(r.features(), r.features(), r.tokens(), r.counter); }},
+    {"linear/causal",
+     [](Run& r) { causal_linear_attention(r.features(), r.features(), r.tokens(), r.counter); }},
+    {"chunked",
+     [](Run& r) {
+       chunked_attention(r.tokens(), r.tokens(), r.tokens(), attn::all_keys(r.size.n, r.size.n),
+                         *r.options.block, r.counter);
+     }},
+    {"flash",
+     [](Run& r) { flash_attention(r.tokens(), r.tokens(), r.tokens(), *r.options.block, false, r.counter); }},
+    {"linformer",
+     [](Run& r) {
+       linformer_attention(r.tokens(), r.tokens(), r.tokens(), r.draw(*r.options.rank, r.size.n),
+                           r.draw(*r.options.rank, r.size.n), r.counter);
+     }},
     {"performer", run_performer},
     {"gqa", run_gqa},
 };

@@ -13,8 +13,6 @@
 
 namespace lessons {
 
-const Lesson& complexity_lesson();
-
 /// The two layers that attention is compared with in "Attention Is All You Need" (Vaswani et al. 2017,
 /// table 1), each as plain as it can be. Both throw std::invalid_argument where shapes do not match.
 

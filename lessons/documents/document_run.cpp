@@ -51,6 +51,23 @@ void DocumentRun::read_front(const document::Document& document) {
   meanings_.read_front(document, {});
 }
 
+void DocumentRun::require_rules_of(const document::Document& document) {
+  meanings_.read_axes(document);
+  auto rules_to_come = rules_in(document).size();
+  for (const auto& [key, value] : document.front_matter) {
+    if (rules_to_come == 0) return;
+    if (key != "require") {
+      meanings_.read_front(key, value, {});
+      continue;
+    }
+    const auto [condition, words] = rule_in(value);
+    const auto formula = document::read_formula(condition);
+    if (!at_place(condition, [&] { return meanings_.holds(formula, {}); }))
+      throw attn::Error(wording_.text_of(document::read_prose(words), {}));
+    --rules_to_come;
+  }
+}
+
 void DocumentRun::tell(const document::Document& document) {
   read_front(document);
   for (const auto& name : document::cut_at_commas(document.front("code")))
@@ -191,10 +208,15 @@ void DocumentRun::tell_claim(const document::Block& item, const Scope& scope) {
   if (bench().is_mute()) return;
   const auto words = wording_.text_of(item.prose, scope);
   if (!item.code.text().starts_with(action)) return tell_claim_of(meanings_, item, scope, words);
-  if (bench().options.define.empty())
-    return named(functions_.actions, item.code.text().substr(action.size()), item.place)(*this);
+  const auto id = scope.prefix + item.marks.id;
+  if (bench().options.define.empty()) {
+    const auto name = item.code.text().substr(action.size());
+    const auto blank = std::min(name.find(' '), name.size());
+    const auto of = std::string(document::without_blanks(name.substr(blank)));
+    return named(functions_.claims, name.substr(0, blank), item.place)(*this, {id, words, of});
+  }
   bench().trace.note(
-      item.marks.id, "Not compared: " + words,
+      id, "Not compared: " + words,
       "The other code computes the lesson's formulas, and --define put another one in their place.");
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,10 +19,42 @@ namespace lessons {
 
 class DocumentRun;
 
+/// Elements as formulas may speak of them, which live as long as the view.
+template <class Elements>
+formula::View owned_view(Elements elements, formula::Axes axes = {}) {
+  const auto kept = std::make_shared<Elements>(std::move(elements));
+  auto view = formula::view_of(std::move(axes), attn::view_of(*kept));
+  view.owner = kept;
+  return view;
+}
+
+inline formula::View owned_view(formula::Numbers numbers, formula::Axes axes = {}) {
+  return formula::view_of(std::move(axes), std::make_shared<const formula::Numbers>(std::move(numbers)));
+}
+
+/// The same of a list; one of integers has counts or indices.
+template <class Number>
+formula::View owned_view(const std::vector<Number>& list, formula::Axes axes = {}) {
+  formula::Numbers numbers(attn::Shape{list.size()});
+  std::copy(list.begin(), list.end(), numbers.begin());
+  auto view = owned_view(std::move(numbers), std::move(axes));
+  view.is_whole = std::is_integral_v<Number>;
+  return view;
+}
+
+/// A claim as a document has it, that code is to make or to say why not: "- WORDS: `do equals-mask local`
+/// {#ID}".
+struct ToClaim {
+  std::string id, words, of;  ///< "local"
+};
+
 /// What a document calls by name because it is no formula.
 struct Functions {
   /// `{do parameters}`: shows notes or claims.
   std::map<std::string, std::function<void(DocumentRun& run)>> actions{};
+
+  /// `do equals-mask local` of a claim.
+  std::map<std::string, std::function<void(DocumentRun& run, const ToClaim& claim)>> claims{};
 
   /// `{call who_is_about_whom}` in the remark on a step: words on the step's event.
   std::map<std::string, std::function<std::string(const attn::Event& event)>> remarks{};
@@ -50,6 +84,10 @@ class DocumentRun {
 
   /// What the front matter of the lesson says, for who tells parts of it alone.
   void read_front(const document::Document& document);
+
+  /// Throws attn::Error with the words of the first rule that does not hold, by what the front matter says
+  /// before it.
+  void require_rules_of(const document::Document& document);
 
   /// The steps of a part that several lessons use, in a lesson that says the rest itself: `renamed` is
   /// what `{use …}` would say, `Q = Q_heads`.

@@ -284,6 +284,22 @@ std::string extent_in(const document::Document& document, const std::string& axi
 
 }  // namespace
 
+Rule rule_in(const document::Source& rule) {
+  constexpr std::string_view begin = ": \"";
+  const auto& text = rule.text();
+  const auto at = text.find(begin);
+  if (at == text.npos || !text.ends_with('"'))
+    throw document::Error(rule.place_of(0), "require: what? valid: require: CONDITION: \"WORDS\"");
+  return {rule.part(0, at), rule.part(at + begin.size(), text.size() - 1)};
+}
+
+std::vector<Rule> rules_in(const document::Document& document) {
+  std::vector<Rule> rules;
+  for (const auto& [key, value] : document.front_matter)
+    if (key == "require") rules.push_back(rule_in(value));
+  return rules;
+}
+
 bool has_samples(const document::Block& input) {
   return has_batch(draw_of(input));
 }

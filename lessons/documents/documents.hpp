@@ -38,6 +38,17 @@ struct Declared {
   bool is_given;                          ///< an input that is there only where it is given
 };
 
+/// `require: 0 < w: "--window 0 lets no token see another; …"` of a front matter.
+struct Rule {
+  document::Source condition, words;
+};
+
+/// Throws document::Error for what is no rule.
+Rule rule_in(const document::Source& text);
+
+/// The rules of a document, in their order. Throws the same.
+std::vector<Rule> rules_in(const document::Document& document);
+
 /// Whether there is one of an input for each sample of a batch.
 bool has_samples(const document::Block& input);
 

@@ -191,11 +191,11 @@ const Functions& functions_of_all() {
   return functions;
 }
 
-constexpr std::array keys = {"title", "teaches", "options",       "defaults",  "example",
-                             "model", "probe",   "probe results", "worksheet", "worksheet given",
-                             "code",  "lines",   "follow",        "axes",      "set",
-                             "page",  "after",   "functions",     "sentences", "at least",
-                             "nan",   "detail",  "rounded",       "picture",   "numbers"};
+constexpr std::array keys = {
+    "title",         "teaches",   "options",         "defaults",  "example",   "model",    "probe",
+    "probe results", "worksheet", "worksheet given", "code",      "lines",     "follow",   "axes",
+    "set",           "page",      "after",           "functions", "sentences", "at least", "nan",
+    "detail",        "rounded",   "picture",         "numbers",   "require"};
 
 /// The keys of options, each known. Throws document::Error.
 std::vector<std::string_view> options_in(const document::Document& document) {
@@ -274,6 +274,11 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   lesson.run = code.run;
   if (code.run == nullptr)
     lesson.run = [&document](Workbench& bench) { DocumentRun(bench, functions_of_all()).tell(document); };
+  if (!rules_in(document).empty())
+    lesson.run = [&document, run = std::move(lesson.run)](Workbench& bench) {
+      DocumentRun(bench, functions_of_all()).require_rules_of(document);
+      run(bench);
+    };
   const auto has = [&](std::string_view key) { return !document.front(key).empty(); };
   if (has("model"))
     lesson.trained =
@@ -286,7 +291,9 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   if (has("worksheet"))
     lesson.worksheet =
         Worksheet{from_front(document, "worksheet", options), cut(document.front("worksheet given"))};
-  if (code.complete != nullptr) code.complete(lesson);
+  if (code.inputs != nullptr) lesson.inputs = code.inputs;
+  lesson.splits_heads = code.splits_heads;
+  lesson.takes_source_alone = code.takes_source_alone;
   return lesson;
 }
 

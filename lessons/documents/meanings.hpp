@@ -49,6 +49,9 @@ class Meanings {
   /// scope. Throws document::Error.
   void read_front(const document::Document& document, const Scope& scope);
 
+  /// The same of one line of it.
+  void read_front(const std::string& key, const document::Source& value, const Scope& scope);
+
   /// "causal/weights" for "page/weights".
   std::string step_named(const std::string& id) const;
 
@@ -121,7 +124,6 @@ class Meanings {
   /// What is said of a format of numbers, under the group `float16/`.
   void set_format(const std::string& group, attn::Dtype format);
 
-  void read_front(const std::string& key, const document::Source& value, const Scope& scope);
   void read_setting(const std::string& word, const formula::Definition& definition, const Scope& scope);
   void set_axis(const std::string& name, const formula::Expr& length, const Scope& scope);
   std::optional<double> setting(const std::string& name) const;

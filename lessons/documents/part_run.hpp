@@ -1,22 +1,12 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "lessons/documents/document_run.hpp"
 
 namespace lessons {
-
-/// Elements as formulas may speak of them, which live as long as the view.
-template <class Elements>
-formula::View owned_view(Elements elements, formula::Axes axes = {}) {
-  const auto kept = std::make_shared<Elements>(std::move(elements));
-  auto view = formula::view_of(std::move(axes), attn::view_of(*kept));
-  view.owner = kept;
-  return view;
-}
 
 /// Tensors by the names that a part has for them: "attention/W_Q".
 using Views = std::map<std::string, formula::View>;

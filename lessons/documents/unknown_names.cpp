@@ -108,6 +108,10 @@ class KnownNames {
 class Search {
  public:
   explicit Search(const document::Document& document) : known_(document) {
+    for (const auto& [condition, words] : rules_in(document)) {
+      look_into(condition);
+      look_into(document::read_prose(words));
+    }
     look_into(document.blocks);
     if (!uses_parts_) look_for_options_without_use(document);
   }
@@ -208,7 +212,7 @@ class Search {
 
   /// `{token(key, argmax(key) weights)}`: an axis and a formula; `{shape(Q)}`: a tensor.
   void look_into(const document::Call& call, const document::Place& place) {
-    if (call.name == "call" || call.arguments.empty()) return;
+    if (call.name == "call" || call.name == "option" || call.arguments.empty()) return;
     require(call.arguments.front(), place);
     if (call.arguments.size() > 1)
       look_into(std::optional(document::read_formula(place, call.arguments[1])), place);

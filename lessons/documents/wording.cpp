@@ -143,6 +143,7 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
   const auto& first = call.arguments.front();
   if (call.name == "call") return this->call(first, place, event);
   if (call.name == "shape") return shape(argument(0), scope);
+  if (call.name == "option") return option_in_words(meanings_.bench().options, first);
   const auto axis = meanings_.name_in(first, scope);
   if (call.name == "token" && call.arguments.size() == 1)
     return meanings_.label(axis, meanings_.place_on_page(axis));
@@ -154,7 +155,8 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
                                                place_of_token->axis, first, first));
     return meanings_.label(axis, static_cast<std::size_t>(meanings_.number(place_of_token, scope)));
   }
-  throw document::Error(place, fmt::format("{} is no function; valid: token, list, shape, call", call.name));
+  throw document::Error(place,
+                        fmt::format("{} is no function; valid: token, list, shape, option, call", call.name));
 }
 
 std::string Wording::list_of(const document::Piece& piece, const Scope& scope) const {

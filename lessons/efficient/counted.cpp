@@ -10,18 +10,39 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <vector>
-#include <xtensor/xmath.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
-#include "lessons/efficient/variants.hpp"
+#include "lessons/efficient.hpp"
 
 namespace lessons {
 
+template <std::size_t N>
+void require_fitting(const std::string& op, const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V) {
+  if (Q.shape(N - 1) != K.shape(N - 1))
+    throw attn::shape_mismatch(op, "Q", Q, "K", K, "the last axes must match");
+  if (K.shape(N - 2) != V.shape(N - 2))
+    throw attn::shape_mismatch(op, "K", K, "V", V, "the numbers of keys and values must match");
+  if (N > 2 && Q.shape(0) != K.shape(0))
+    throw attn::shape_mismatch(op, "Q", Q, "K", K, "the batch axes must match");
+  if (!std::equal(K.shape().begin(), K.shape().end() - 2, V.shape().begin()))
+    throw attn::shape_mismatch(op, "K", K, "V", V, "the batch axes must match");
+}
+
+template void require_fitting(const std::string&, const Tensor<2>&, const Tensor<2>&, const Tensor<2>&);
+
+namespace {
+
+/// The keys that each of some queries sees.
+using ListsOfKeys = std::span<const std::vector<std::size_t>>;
+
+/// softmax(q kᵀ / √d_k) V of as many queries as there are lists, from `first_query` on, over their listed
+/// keys: the rows `output` [query×d_v]. Each is recorded as computed from its keys in one operation.
 void attend_to_listed(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const ListsOfKeys& keys,
                       std::size_t first_query, CostCounter& counter, double* output) {
   const double root = std::sqrt(static_cast<double>(K.shape(1)));
@@ -39,6 +60,8 @@ void attend_to_listed(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V
       counter.add_product(weights[k], {V.data() + keys[i][k] * d_v, d_v}, output + i * d_v);
   }
 }
+
+}  // namespace
 
 Tensor<2> sparse_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const KeyLists& keys,
                            CostCounter& counter) {

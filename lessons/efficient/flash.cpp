@@ -8,7 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "lessons/efficient/variants.hpp"
+#include "lessons/efficient.hpp"
 
 namespace lessons {
 

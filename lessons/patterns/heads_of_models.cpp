@@ -122,9 +122,9 @@ std::vector<HeadOfModel> heads_of_layers(const std::vector<LayerOfModel>& layers
   for (const auto& layer : layers) {
     const auto heads = layer.weights.shape(1);
     const ReadByHead text = {layer.queries, layer.keys, layer.links};
-    const auto largest = largest_entropy(layer.visible, {layer.queries.size()}, heads);
+    const double largest = largest_entropy(layer.visible);
     for (std::size_t head = 0; head < heads; ++head) {
-      const auto measures = measure_head(layer.weights, 0, head, text, largest(0, head));
+      const auto measures = measure_head(layer.weights, 0, head, text, largest);
       const auto kind = kind_of(measures);
       all.push_back({.name = heads > 1 ? fmt::format("{}, head {}", layer.name, head) : layer.name,
                      .label = heads > 1 ? fmt::format("{}.{}", layer.name, head) : layer.name,

@@ -23,22 +23,16 @@ class HeadView {
   std::size_t keys() const { return stride_; }
   double operator()(std::size_t i, std::size_t j) const { return first_[i * stride_ + j]; }
 
-  /// The mean of f(i) over the first `count` queries.
+  /// The mean over queries of the sum over the first `keys` keys of f(i, j).
   template <class Function>
-  double mean(std::size_t count, Function f) const {
+  double mean_sum(std::size_t keys, Function f) const {
     double sum = 0.0;
-    for (std::size_t i = 0; i < count; ++i) sum += f(i);
-    return count == 0 ? 0.0 : sum / static_cast<double>(count);
-  }
-
-  /// The mean over queries of the sum over the first `keys` keys of f(wⱼ).
-  template <class Function>
-  double mean_of_row_sums(std::size_t keys, Function f) const {
-    return mean(length_, [&](std::size_t i) {
-      double sum = 0.0;
-      for (std::size_t j = 0; j < keys; ++j) sum += f((*this)(i, j));
-      return sum;
-    });
+    for (std::size_t i = 0; i < length_; ++i) {
+      double of_row = 0.0;
+      for (std::size_t j = 0; j < keys; ++j) of_row += f(i, j);
+      sum += of_row;
+    }
+    return sum / static_cast<double>(length_);
   }
 
  private:
@@ -63,44 +57,25 @@ double mean_at(const HeadView& w, std::size_t keys, KeyOf key_of, std::size_t fe
   return count < fewest ? 0.0 : sum / static_cast<double>(count);
 }
 
-double diagonal_of(const HeadView& w, std::size_t keys) {
-  return mean_at(w, keys, [](std::size_t i) { return i; });
-}
-
 /// Over all keys: where a mask lets a query see padding, the row is a distribution over it as well.
 double entropy_of(const HeadView& w) {
-  return w.mean_of_row_sums(w.keys(),
-                            [](double weight) { return weight == 0.0 ? 0.0 : -weight * std::log(weight); });
-}
-
-std::size_t visible_keys(const Mask<3>& mask, std::size_t b, std::size_t i) {
-  return static_cast<std::size_t>(std::count(&mask(b, i, 0), &mask(b, i, 0) + mask.shape(2), true));
+  return w.mean_sum(w.keys(), [&](std::size_t i, std::size_t j) {
+    return w(i, j) == 0.0 ? 0.0 : -w(i, j) * std::log(w(i, j));
+  });
 }
 
 }  // namespace
 
-Tensor<2> largest_entropy(const Mask<3>& mask, const std::vector<std::size_t>& lengths, std::size_t heads) {
-  auto largest = Tensor<2>::from_shape({mask.shape(0), heads});
-  for (std::size_t b = 0; b < mask.shape(0); ++b) {
-    double sum = 0.0;
-    for (std::size_t i = 0; i < lengths[b]; ++i)
-      sum += std::log(static_cast<double>(std::max<std::size_t>(1, visible_keys(mask, b, i))));
-    for (std::size_t h = 0; h < heads; ++h) largest(b, h) = sum / static_cast<double>(lengths[b]);
+double largest_entropy(const Mask<3>& mask) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < mask.shape(1); ++i) {
+    const auto* const row = &mask(0, i, 0);
+    sum += std::log(std::max<double>(1.0, static_cast<double>(std::count(row, row + mask.shape(2), true))));
   }
-  return largest;
+  return sum / static_cast<double>(mask.shape(1));
 }
 
 namespace {
-
-/// The mean over queries of what they give to the keys j for which `is_of(i, j)`.
-template <class IsOf>
-double mean_sum(const HeadView& w, std::size_t keys, IsOf is_of) {
-  return w.mean(w.length(), [&](std::size_t i) {
-    double sum = 0.0;
-    for (std::size_t j = 0; j < keys; ++j) sum += is_of(i, j) ? w(i, j) : 0.0;
-    return sum;
-  });
-}
 
 /// The key behind the last one before `query` that has the same token.
 Key after_its_like(const std::vector<std::string>& tokens, std::size_t query) {
@@ -150,9 +125,11 @@ HeadMeasures measure_head(const Tensor<4>& weights, std::size_t sample, std::siz
     measures.values[static_cast<std::size_t>(measure)] = value;
   };
   if (is_self) {
-    set(Measure::itself, diagonal_of(w, keys));
-    set(Measure::before, mean_sum(w, keys, [](std::size_t i, std::size_t j) { return j < i; }));
-    set(Measure::after, mean_sum(w, keys, [](std::size_t i, std::size_t j) { return j > i; }));
+    set(Measure::itself, mean_at(w, keys, [](std::size_t i) { return i; }));
+    set(Measure::before,
+        w.mean_sum(keys, [&](std::size_t i, std::size_t j) { return j < i ? w(i, j) : 0.0; }));
+    set(Measure::after,
+        w.mean_sum(keys, [&](std::size_t i, std::size_t j) { return j > i ? w(i, j) : 0.0; }));
     set(Measure::just_before, mean_at(w, keys, [](std::size_t i) { return i == 0 ? Key() : Key(i - 1); }));
     set(Measure::just_after, mean_at(w, keys, [](std::size_t i) { return i + 1; }));
     set(Measure::mirror, mean_at(w, keys, [&](std::size_t i) { return keys - 1 - i; }));
@@ -207,13 +184,9 @@ Spread spread_of(double entropy, double largest_entropy) {
   return entropy < over_sparse_below ? Spread::over_sparse : Spread::selective;
 }
 
-std::string_view name_of(Spread spread) {
-  const std::string_view names[] = {"uniform", "selective", "over-sparse", "undecided"};
-  return names[static_cast<int>(spread)];
-}
-
 std::string_view word_for(Spread spread) {
-  return spread == Spread::over_sparse ? "sharp" : name_of(spread);
+  const std::string_view words[] = {"uniform", "selective", "sharp", "undecided"};
+  return words[static_cast<int>(spread)];
 }
 
 }  // namespace lessons

@@ -1,6 +1,5 @@
 /// What the ranks do, each with its own tokens alone and what the others send it.
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "formula/parse.hpp"
@@ -95,7 +93,10 @@ Tensor<3> cut(Projected& projected, std::size_t own, const Packing& is, const Pa
 }
 
 attn::Mistakes layouts_of(const DocumentRun& run, const std::string& id, std::size_t own) {
-  const auto projected = std::make_shared<Projected>(run.sheet(), *run.sheet().definition_of(id));
+  const auto& step = *run.sheet().definition_of(id);
+  const auto operands = formula::operands(step.expr);  // --define may give it any formula
+  if (operands.size() < 2 || !operands[1].ends_with(fmt::format("W_{}", names[own]))) return {};
+  const auto projected = std::make_shared<Projected>(run.sheet(), step);
   attn::Mistakes mistakes;
   const auto add = [&](const std::string& name, const Packing& is, const Packing& believed) {
     if (is != believed)

@@ -5,7 +5,6 @@
 
 #include "attn/error.hpp"
 #include "corpora/grammar_pairs.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/data_folder.hpp"

@@ -4,7 +4,6 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
 #include "lessons/documents/part_run.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
 #include "lessons/trained/translation.hpp"
 

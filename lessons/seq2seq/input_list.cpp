@@ -1,7 +1,6 @@
 #include <string>
 #include <vector>
 
-#include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
 
 namespace lessons {

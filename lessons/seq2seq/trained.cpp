@@ -6,10 +6,8 @@
 #include "attn/error.hpp"
 #include "attn/ops/slice.hpp"
 #include "corpora/alignment_errors.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
 #include "lessons/trained/gold_alignment.hpp"
-#include "lessons/trained/said_of.hpp"
 #include "lessons/trained/translation.hpp"
 
 namespace lessons {
@@ -26,13 +24,13 @@ bool reads_its_own_words(const Options& options) {
 void give_translation(ModelInputs& inputs) {
   const auto& model = inputs.model();
   auto& options = inputs.options();
-  options.attention = said_of(model, "attention");
+  options.attention = model.said("attention");
   if (!attends_before_the_cell(options) && options.attention != "luong-general")
     throw attn::Error(
         fmt::format("the model of the task {} attends as \"{}\"; valid: a model with attention bahdanau, "
                     "bahdanau-input or luong-general, or --model none",
                     model.task, options.attention));
-  options.bidirectional = said_of(model, "bidirectional") == "true";
+  options.bidirectional = model.said("bidirectional") == "true";
   options.vocabulary = inputs.vocabulary("output_words");
   inputs.give_rows("X_source", inputs.rows("source/embedding", "source_words", inputs.source()));
   if (inputs.target().size() > 0)

@@ -4,17 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 #include <tuple>
 
 #include "attn/error.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/positional.hpp"
 #include "english/word_features.hpp"
-#include "lessons/lesson.hpp"
 #include "lessons/trained/blocks.hpp"
-#include "lessons/trained/said_of.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/data_folder.hpp"
 
@@ -87,7 +83,7 @@ std::string taken_for(const std::vector<std::string>& tokens) {
 
 Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions) {
   const auto columns = model.matrix("layer=1/attention/W_Q").shape(1);
-  const auto heads = number_said_of(model, "layer=1/heads");
+  const auto heads = model.number("layer=1/heads");
   if (heads == 0 || columns % (2 * heads) != 0)
     throw attn::Error(
         fmt::format("layer=1/attention/W_Q has {} columns for {} heads; valid: as many pairs "
@@ -101,7 +97,7 @@ namespace {
 Block first_layer(const attn::Model& model, const std::vector<std::string>& tokens) {
   auto weights = weights_of(model, "layer=1/");
   weights.emplace("attention/angles", owned_view(angles_of_first_layer(model, tokens.size())));
-  return apply_block(embedded(model, tokens), weights, number_said_of(model, "layer=1/heads"));
+  return apply_block(embedded(model, tokens), weights, model.number("layer=1/heads"));
 }
 
 /// What `of` makes of each text, [1×token×d_model], in one tensor.
@@ -122,7 +118,7 @@ Tensor<3> of_each_text(const ModelInputs& inputs, Of of) {
 
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens) {
   auto first = first_layer(model, tokens);
-  auto second = attend(first.output, weights_of(model, "layer=2/attention/"), number_said_of(model, "heads"));
+  auto second = attend(first.output, weights_of(model, "layer=2/attention/"), model.number("heads"));
   return {std::move(first.weights), std::move(first.output), std::move(second.weights)};
 }
 
@@ -177,7 +173,7 @@ std::string who_is_about_whom(const attn::Event& weights) {
   std::vector<std::string> said;
   for (const auto& look : looks)
     said.push_back(fmt::format("\"{}\" at \"{}\" ({:.2f})", look.asks, look.answers, look.share));
-  return fmt::format("Each word looks at the one that it is about, as the model guesses: {}.",
+  return fmt::format("Each word looks most at the one that it is about, as the model guesses: {}.",
                      fmt::join(said, ", "));
 }
 

@@ -33,14 +33,14 @@ Views weights_of(const attn::Model& model, const std::string& group) {
 Block attend(const Tensor<3>& X, const Views& weights, std::size_t heads,
              const std::optional<Mask<3>>& mask) {
   const Named tokens = {"X", X};
-  PartRun run(transformer_block_lesson(), with_heads(heads));
+  PartRun run(*lesson_named("transformer-block"), with_heads(heads));
   tell_multihead(run, tokens, tokens, weights, {heads, heads}, mask);
   return {.weights = run.take<4>("weights"), .output = run.take<3>("output")};
 }
 
 Block apply_block(const Tensor<3>& X, const Views& weights, std::size_t heads,
                   const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
-  PartRun run(transformer_block_lesson(), with_heads(heads));
+  PartRun run(*lesson_named("transformer-block"), with_heads(heads));
   tell_block(run, X, weights, {heads, heads}, mask, memory);
   Block block = {.weights = run.take<4>("attention/weights"),
                  .attended = run.take<3>("norm_1"),

@@ -1,7 +1,6 @@
 #include "lessons/trained/gold_alignment.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <utility>
-#include <xtensor/xmath.hpp>
 
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
@@ -15,11 +14,8 @@
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/blocks.hpp"
 #include "lessons/trained/gold_alignment.hpp"
-#include "lessons/trained/said_of.hpp"
 
 namespace lessons {
-
-const Lesson& patterns_lesson();
 
 namespace {
 
@@ -47,12 +43,12 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   const auto model = attn::shipped_model(of.model);
   Options options, texts;
   texts.sentence = {of.text};
-  const ModelInputs inputs(patterns_lesson(), *model, options, texts);
+  const ModelInputs inputs(*lesson_named("patterns"), *model, options, texts);
   const auto& tokens = inputs.sentence();
   const auto n = tokens.length(), layers = inputs.number("layers"), heads = inputs.number("heads");
-  const bool is_causal = said_of(*model, "causal") == "true";
-  const bool is_rotary = said_of(*model, "positions") == "rotary";
-  if (layers > 1 && (said_of(*model, "norm") != "none" || inputs.number("d_ff") > 0))
+  const bool is_causal = model->said("causal") == "true";
+  const bool is_rotary = model->said("positions") == "rotary";
+  if (layers > 1 && (model->said("norm") != "none" || inputs.number("d_ff") > 0))
     throw attn::Error(fmt::format("the model {} has more than attention between its layers", of.model));
   const auto visible = is_causal ? attn::repeat_mask(attn::causal_mask(n, n), 1) : Mask<3>({1, n, n}, true);
   auto X = inputs.encoded_words(tokens);
@@ -99,7 +95,7 @@ std::vector<LayerOfModel> read_translator() {
   const auto model = attn::shipped_model(translator);
   Options options, texts;
   texts.source = {sentence_to_translate};
-  const ModelInputs inputs(patterns_lesson(), *model, options, texts);
+  const ModelInputs inputs(*lesson_named("patterns"), *model, options, texts);
   const auto& words = inputs.source().tokens.front();
   const auto pair = gold_pair(words);
   if (!pair)

@@ -16,7 +16,6 @@
 #include "english/word_features.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/trained/said_of.hpp"
 #include "lessons/trained/translation.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/file.hpp"
@@ -236,7 +235,7 @@ const std::vector<std::string>& ModelInputs::vocabulary(const std::string& name)
 }
 
 std::size_t ModelInputs::number(const std::string& name) const {
-  return number_said_of(model_, name);
+  return model_.number(name);
 }
 
 std::size_t ModelInputs::row_of(const std::string& word, const std::string& vocabulary) const {

@@ -1,6 +1,7 @@
 #include "lessons/workbench/options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -163,13 +164,32 @@ std::optional<double> option_in_formulas(const Options& options, std::string_vie
       if (is_named(info, name.substr(0, equals)) && name.substr(equals) == "=given")
         number = field.has_value();
     if (is_count && smallest_count(info) > 0) return;  // the length of an axis
-    if (is_choice != (equals < name.size()) || !is_named(info, name.substr(0, equals))) return;
+    constexpr bool may_be_text = std::is_same_v<Field, std::optional<std::string>>;
+    const bool is_compared = equals < name.size();
+    if ((is_choice != is_compared && !may_be_text) || !is_named(info, name.substr(0, equals))) return;
     if constexpr (is_choice)
       number = field == name.substr(equals + 1);
+    else if constexpr (may_be_text)
+      number = is_compared ? field == std::string(name.substr(equals + 1)) : field.has_value();
     else
       number = number_in_formulas(field);
   });
   return number;
+}
+
+std::string option_in_words(const Options& options, std::string_view key) {
+  std::optional<std::string> words;
+  visit_options(options, [&](const OptionInfo& info, const auto& field) {
+    using Field = std::decay_t<decltype(field)>;
+    if (info.key != key) return;
+    words = "";
+    if constexpr (std::is_same_v<Field, std::optional<std::string>>) words = field.value_or("");
+    if constexpr (std::is_same_v<Field, std::string>) words = field;
+    if constexpr (std::is_same_v<Field, std::vector<std::size_t>>)
+      words = fmt::format("{}", fmt::join(field, ", "));
+  });
+  if (!words) throw attn::Error(fmt::format("option {} is unknown", key));
+  return *words;
 }
 
 std::vector<std::size_t> counts_of_option(const Options& options, std::string_view key) {

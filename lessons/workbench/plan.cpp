@@ -208,7 +208,8 @@ void check_heads(const Lesson& lesson, const Options& given, const Options& opti
   const auto heads = *options.heads;
   const auto width = options.hidden.value_or(options.d_model.value_or(default_d_model));
   const auto flag = options.hidden ? "--hidden" : "--d-model";
-  if (!(given.d_k && given.d_v) && width % heads != 0)
+  const bool has_width = lesson.uses("d-model") || lesson.uses("hidden");
+  if (has_width && !(given.d_k && given.d_v) && width % heads != 0)
     throw Error(fmt::format("--heads {} does not divide {} {}; valid: --heads {}{} {} {}{}", heads, flag,
                             width, nearest_divisors(width, heads), lesson.uses("d-v") ? "," : " or", flag,
                             nearest_multiples(width, heads),

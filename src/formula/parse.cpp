@@ -299,7 +299,10 @@ class Parser {
     if (goes_over_axis(name) && begins_operand()) return over_axes(name, parts, at);
     const auto* const function = function_named(name);
     const bool is_over = function == nullptr && goes_over_axis(name);
-    if (is_over) expected_operand();
+    if (is_over)
+      throw Error(
+          at_, fmt::format("{0} goes over an axis, which stands in its parentheses; valid: {0}(key) scores",
+                           name));
     if (function == nullptr && composite_named(name) == nullptr)
       throw Error(at,
                   fmt::format("{} is no function; {}", name, attn::valid_instead_of(name, function_names())));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -87,6 +88,22 @@ std::vector<double> values_of(const AnyTensor& tensor, const std::string& path, 
 }
 
 }  // namespace
+
+std::string Model::said(const std::string& name) const {
+  const auto found = configuration.find(name);
+  return found == configuration.end() ? "" : found->second;
+}
+
+std::size_t Model::number(const std::string& name) const {
+  const auto text = said(name);
+  if (text.empty()) throw Error(fmt::format("the model of the task {} does not say its {}", task, name));
+  std::size_t value = 0;
+  const auto* const end = text.data() + text.size();
+  if (const auto read = std::from_chars(text.data(), end, value); read.ec == std::errc() && read.ptr == end)
+    return value;
+  throw Error(fmt::format("the {} of the model of the task {} is {}; valid: a whole number", name, task,
+                          in_message(text)));
+}
 
 const ModelTensor* Model::find(std::string_view id) const {
   const auto found = std::find_if(tensors.begin(), tensors.end(),

@@ -43,6 +43,12 @@ struct Model {
   std::vector<ModelTensor> tensors;
   std::map<std::string, std::string> training;  ///< where a training that goes on stands; else empty
 
+  /// What the configuration says of `name`, and nothing where it does not say it.
+  std::string said(const std::string& name) const;
+
+  /// A number of the configuration. Throws Error where it has none of that name.
+  std::size_t number(const std::string& name) const;
+
   /// Null where there is none of that id.
   const ModelTensor* find(std::string_view id) const;
 

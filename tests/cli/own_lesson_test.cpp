@@ -57,6 +57,28 @@ TEST_CASE("a new lesson runs, and nothing is wrong with it") {
   CHECK_THAT(help, Contains("--temperature") && Contains("default \"the cat sat\""));
 }
 
+TEST_CASE("a rule in the front matter refuses options, in the document's words") {
+  const NewLesson lesson;
+  const auto rule = [](const std::string& condition) {
+    return "require: " + condition +
+           ": \"--d-k {size(d_k)} is {if 99 < size(d_k)}far {end}too wide for {option rng}; valid: 1 to "
+           "8\"\n";
+  };
+  lesson.change("options:", rule("size(d_k) <= 8") + "options:");
+  output_of("run " + lesson.file() + " --d-k 8");
+  const auto refused = run("run " + lesson.file() + " --d-k 9");
+  CHECK(refused.status == 2);
+  CHECK(refused.out.empty());
+  CHECK(refused.err == "attnlab: --d-k 9 is too wide for legacy; valid: 1 to 8\n");
+  CHECK_THAT(run("run " + lesson.file() + " --d-k 100").err, Contains("--d-k 100 is far too wide"));
+
+  lesson.change("require: size(d_k) <= 8: ", "require: size(d_q) <= 8: ");
+  CHECK_THAT(run("lesson check " + lesson.file()).out,
+             Contains("line 5, column 10: d_q is no tensor, axis or option"));
+  lesson.change("require: size(d_q) <= 8: ", "require: ");
+  CHECK_THAT(run("run " + lesson.file()).err, Contains("valid: require: CONDITION: \"WORDS\""));
+}
+
 TEST_CASE("a lesson of one's own has the lab's formats, probe, check, break and worksheet") {
   const NewLesson lesson;
   const auto file = lesson.file(), probe = lesson.beside("probe.npz"), dump = lesson.beside("dump.npz");

@@ -1,6 +1,7 @@
 """run.py [PATTERN]: runs the tests of the Python module, and says at the end what was skipped and for want of what.
 
-The program is $ATTNLAB; ATTNLAB_TEST_CALLS=1000 compares that many random calls with the command line in place of 100.
+The program is $ATTNLAB; ATTNLAB_TEST_CALLS=1000 compares that many random calls with the command line in place of 30,
+and ATTNLAB_TEST_SEED draws others.
 """
 
 import sys

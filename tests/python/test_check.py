@@ -1,5 +1,10 @@
+import io
+import os
 import tempfile
 import unittest
+from contextlib import redirect_stderr
+from unittest.mock import patch
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -57,18 +62,39 @@ class Check(unittest.TestCase):
         attnlab.assert_right("multihead", {"output": output}, probe=self.probe)
 
     def test_wrong_is_false_and_named(self):
-        verdict = attnlab.check("multihead", output=self.wrong[0], probe=self.probe)
+        with tempfile.TemporaryDirectory() as folder, redirect_stderr(io.StringIO()) as said:
+            with patch.dict(os.environ, GITHUB_ACTIONS="true"):
+                verdict = attnlab.check("multihead", output=self.wrong[0], probe=self.probe, junit=folder + "/report.xml")
+            suite = ElementTree.parse(folder + "/report.xml").find("testsuite")
         self.assertFalse(verdict)
         self.assertIn("wrong: scale-d-model", verdict)
-        with self.assertRaisesRegex(AssertionError, "output  wrong: scale-d-model"):
-            attnlab.assert_right("multihead", output=self.wrong[0], probe=self.probe)
+        with self.assertRaisesRegex(AssertionError, "^output  wrong: scale-d-model\n\ncheck multihead: mine"):
+            attnlab.assert_right(verdict)
+        self.assertEqual((suite.get("tests"), suite.get("failures")), ("1", "1"))
+        self.assertEqual(suite.find("testcase/failure").get("message"), "wrong: scale-d-model")
+        self.assertRegex(said.getvalue(), r"^::error title=attnlab check multihead%2C output::wrong: scale-d-model")
         hint = attnlab.check("multihead", output=self.wrong[0], probe=self.probe, hint=1)
         self.assertFalse(hint)
         self.assertNotIn("scale-d-model", hint)
+        with self.assertRaisesRegex(AssertionError, "output  wrong"):
+            attnlab.assert_right("multihead", output=self.wrong[0], probe=self.probe, hint=1)
 
     def test_other_names_are_renamed(self):
         names = {"mine": self.right[0]}
         self.assertTrue(attnlab.check("multihead", names, probe=self.probe, rename={"mine": "output"}))
+
+    def test_arrays_are_right_in_every_layout_or_refused_by_name(self):
+        p = attnlab.probe("sdpa")
+        scaled = p["Q"] @ p["K"].swapaxes(1, 2) / np.sqrt(p["Q"].shape[2])
+        output = softmax(np.where(p["mask"], scaled, -np.inf)) @ p["V"]
+        for given in (np.asfortranarray(output), output.astype(">f8"), output.astype(">f2"),
+                      output.repeat(2, axis=-1)[..., ::2], output[::-1, :, ::-1][::-1, :, ::-1]):
+            self.assertTrue(attnlab.check("sdpa", output=given, probe=p))
+        for given, shape in ((np.array(1.0), "(scalar)"), (output[:0], "(0×5×3)")):
+            verdict = attnlab.check("sdpa", {"output": given}, probe=p)
+            self.assertIn(f"output  a wrong shape: {shape}", verdict)
+        with self.assertRaisesRegex(attnlab.Refused, "^output holds complex128; valid: bool, float16, bfloat16"):
+            attnlab.check("sdpa", output=output.astype(complex), probe=p)
 
     def test_inputs_beside_or_among_the_arrays(self):
         t = attnlab.run("sdpa", sentence="a b c", causal=True)

@@ -25,12 +25,12 @@ class Install(unittest.TestCase):
             subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--no-build-isolation", source],
                            check=True, capture_output=True)
             asked = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-            code = "import attnlab; print(attnlab.__file__, *attnlab.run('sdpa')['Q'].shape)"
+            code = "import attnlab; print(attnlab.__file__, *attnlab.run('sdpa')['Q'].shape, attnlab.show([[1]]).holds)"
             said = subprocess.run([python, "-c", code], check=True, capture_output=True, cwd="/",
                                   env={**asked, "ATTNLAB": attnlab.program()})
             place, *shape = said.stdout.decode().split()
             self.assertTrue(place.startswith(environment))
-            self.assertEqual(shape, ["5", "8"])
+            self.assertEqual(shape, ["5", "8", "True"])
 
 
 class Size(unittest.TestCase):

@@ -103,8 +103,12 @@ class Capture(unittest.TestCase):
         self.assertIn("heads    right", verdict)
 
     def test_refuses_what_it_does_not_know(self):
-        with self.assertRaisesRegex(attnlab.Refused, "Linear is no attention that capture knows; valid: nn.Multihead"):
+        with self.assertRaisesRegex(attnlab.Refused, r"Linear has 0 attentions inside \(\); valid: one nn.Multihead"):
             attnlab.capture(nn.Linear(3, 3))
+        with self.assertRaisesRegex(attnlab.Refused, r"Sequential has 2 attentions inside \(0, 1\); valid: one nn.Multi"):
+            attnlab.capture(nn.Sequential(Ported(), Ported(divisor=12)))
+        with self.assertRaisesRegex(attnlab.Refused, r"Sequential has 2 attentions inside \(0, 1\)"):
+            attnlab.capture(nn.Sequential(Ported(), nn.MultiheadAttention(12, 4)))
         module = Ported()
         del module.num_heads
         with self.assertRaisesRegex(attnlab.Refused, "Ported has no number of heads; valid: heads=N"):

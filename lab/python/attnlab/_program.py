@@ -1,9 +1,9 @@
 """Asks the program: finds it, makes its command line, hands it arrays in files."""
-import functools
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,20 +14,19 @@ import numpy as np
 
 ELEMENTS = {"bool": "BOOL", "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
             **{f"{sign}int{bits}": f"{'U' if sign else 'I'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}}
+PROGRESS = re.compile(rb"\r\x1b\[K([^\n]*\r\x1b\[K)?")
 
 
 class Refused(Exception):
     """What was asked for is no good (exit status 2). The message is the program's own."""
 
 
-def shown(value, printer, cycle):
-    """How a notebook and IPython show as text what has this as its _repr_pretty_."""
-    printer.text(str(value))
-
-
 class Text(str):
-    """A text of several lines, which consoles show as it is."""
-    __repr__, _repr_pretty_ = str.__str__, shown
+    """A text of several lines, which consoles and notebooks show as it is."""
+    __repr__ = str.__str__
+
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(str(self))
 
 
 def program():
@@ -37,20 +36,35 @@ def program():
     places = os.pathsep.join(map(str, [*below, os.environ.get("PATH", os.defpath)]))
     found = shutil.which(named or "attnlab", path=None if named else places)
     if not found:
-        lacking = f"ATTNLAB={named} is no program" if named else "there is no program attnlab"
-        raise FileNotFoundError(lacking + "; valid: install its .deb, put it on PATH, or set ATTNLAB to its path"
+        raise FileNotFoundError((f"ATTNLAB={named} is no program" if named else "there is no program attnlab") +
+                                "; valid: install its .deb, put it on PATH, or set ATTNLAB to its path"
                                 " (from its source, lab/run makes build/lab/attnlab)")
     return found
 
 
-def ask(*words):
-    """What the program prints for these words, and whether all holds (exit status 0, not 1)."""
-    ended = subprocess.run([program(), *map(os.fspath, words)], capture_output=True, stdin=subprocess.DEVNULL)
-    message = ended.stderr.decode(errors="replace").removeprefix("attnlab: ").strip()
-    if ended.returncode not in (0, 1):
-        raise Refused(message) if ended.returncode == 2 else RuntimeError(f"attnlab: {ended.returncode}, {message}")
+def ask(*words, **environment):
+    """What the program prints for these words, and whether all holds (exit status 0, not 1). Its progress shows on
+    stderr where that is a terminal, elsewhere with ATTNLAB_PROGRESS=1. Ctrl-C ends the program."""
+    with tempfile.NamedTemporaryFile() as printed, subprocess.Popen(
+            [program(), *map(os.fspath, words)], stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE,
+            env={"ATTNLAB_PROGRESS": "01"[sys.stderr.isatty()], **os.environ, **environment}) as child:
+        said = b""
+        try:
+            while piece := child.stderr.read1():
+                said += piece
+                progress = (b"\r" in piece) * (b"\r\x1b[K" if b"\n" in piece else piece)
+                print(end=progress.decode(errors="replace"), file=sys.stderr, flush=True)
+            status = child.wait()
+        except BaseException:
+            child.send_signal(signal.SIGINT)  # which ends it; training saves what it has
+            child.wait()
+            raise
+        text = Path(printed.name).read_bytes().decode()
+    message = PROGRESS.sub(b"", said).decode(errors="replace").removeprefix("attnlab: ").strip()
+    if status not in (0, 1):
+        raise Refused(message) if status == 2 else RuntimeError(f"attnlab: {status}, {message}")
     print(message, end="\n" * bool(message), file=sys.stderr)
-    return ended.stdout.decode(), ended.returncode == 0
+    return text, status == 0
 
 
 def is_array(value):
@@ -70,8 +84,7 @@ def bytes_of(name, value):
     kind = None
     if hasattr(value, "detach"):  # torch, whose bfloat16 NumPy lacks
         value, kind = value.detach().cpu(), str(value.dtype).removeprefix("torch.")
-        if kind == "bfloat16":
-            value = value.contiguous().view(sys.modules["torch"].int16)
+        value = value.contiguous().view(sys.modules["torch"].int16) if kind == "bfloat16" else value
     array = as_array(value)
     kind = kind or array.dtype.name
     if kind not in ELEMENTS:
@@ -79,12 +92,11 @@ def bytes_of(name, value):
     return ELEMENTS[kind], list(array.shape), array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
 
-class Files:
+class Files(tempfile.TemporaryDirectory):
     """A folder of files that lives as long as what was made of them."""
 
-    def __init__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="attnlab-")
-        self.path = functools.partial(os.path.join, self.folder.name)
+    def path(self, name):
+        return os.path.join(self.name, name)
 
     def of(self, value, name, **metadata):
         """The path that value is; or of a new file with this trace, or with these arrays, which safetensors has all."""
@@ -96,8 +108,7 @@ class Files:
         header, bodies, end = {"__metadata__": metadata} if metadata else {}, [], 0
         for id in value:
             kind, shape, body = bytes_of(id, value[id])
-            begin, end = end, end + len(body)
-            header[id] = {"dtype": kind, "shape": shape, "data_offsets": [begin, end]}
+            header[id] = {"dtype": kind, "shape": shape, "data_offsets": [end, (end := end + len(body))]}
             bodies.append(body)
         path, head = self.path(f"{name}.safetensors"), json.dumps(header).encode()
         Path(path).write_bytes(len(head).to_bytes(8, "little") + head + b"".join(bodies))

@@ -4,7 +4,7 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from ._program import Refused, listed
-from ._reports import check
+from ._results import check
 
 HEADS = ("num_heads", "num_attention_heads", "n_heads", "n_head", "heads")
 KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "kv_heads")
@@ -43,12 +43,10 @@ def watched(places, functional):
 
 def capture(module, X=None, *, call=None, causal=False, **options):
     """Runs a module of torch and checks what hooks see of it against its own weights: a Report, with it as `seen`.
-
     Knows nn.MultiheadAttention, nn.TransformerEncoderLayer and modules with q_proj, k_proj, v_proj and o_proj (or
     out_proj) inside. X is [batch × token × d_model], drawn where it is not given. `call(module, X)` runs a module
     that wants more than X; with causal=True the two of torch get a mask, and others are to have one of their own.
-    Options are those of check: `heads=4` where no attribute of the module says it, `hint=1`. The module stays as it is.
-    """
+    Options are those of check: `heads=4` where no attribute of the module says it, `hint=1`. It stays as it is."""
     import torch
     lesson, part, turned = "multihead", module, False
     if isinstance(module, torch.nn.MultiheadAttention):
@@ -64,10 +62,12 @@ def capture(module, X=None, *, call=None, causal=False, **options):
                    "norm": "pre" if first else "post", "heads": inner.num_heads, **options}
         call = call or (lambda module, X: module(X, src_mask=mask))
     else:
-        part = next((one for one in module.modules() if all(hasattr(one, name + "_proj") for name in "qkv")), None)
-        if part is None:
-            raise Refused(f"{type(module).__name__} is no attention that capture knows; valid: nn.MultiheadAttention,"
-                          " nn.TransformerEncoderLayer, a module with q_proj, k_proj, v_proj and o_proj")
+        inside = {name: one for name, one in module.named_modules() if isinstance(one, torch.nn.MultiheadAttention) or
+                  all(hasattr(one, each + "_proj") for each in "qkv")}
+        part = next(iter(inside.values()), None)
+        if len(inside) != 1 or isinstance(part, torch.nn.MultiheadAttention):
+            raise Refused(f"{type(module).__name__} has {len(inside)} attentions inside ({', '.join(inside)}); valid:"
+                          " one nn.MultiheadAttention, nn.TransformerEncoderLayer, or q_proj, k_proj, v_proj, o_proj")
         last = getattr(part, "o_proj", None) or getattr(part, "out_proj", None)
         places = [(part.q_proj, "X", "Q"), (part.k_proj, None, "K"), (part.v_proj, None, "V")]
         places += [(last, "concat", "output")] if last else []
@@ -86,10 +86,8 @@ def capture(module, X=None, *, call=None, causal=False, **options):
     finally:
         for one, mode in modes:
             one.training = mode
-    if turned:
-        seen.update({id: value.transpose(0, 1) for id, value in seen.items() if value.ndim == 3})
-    weights = [one for one in listed(result)[1:] if getattr(one, "ndim", 0) == 4 and one.shape[-1] == length]
-    seen.update({"weights": weights[0]} if weights else {})
+    seen = {id: value.transpose(0, 1) if turned and value.ndim == 3 else value for id, value in seen.items()}
+    seen.update({"weights": w for w in listed(result)[1:] if getattr(w, "ndim", 0) == 4 and w.shape[-1] == length})
     report = check(lesson, {"X": X, **seen}, input=dict(part.state_dict()), causal=causal, **options)
     report.seen = seen
     return report

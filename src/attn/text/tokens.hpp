@@ -16,6 +16,10 @@ inline constexpr std::string_view padding_token = "<pad>";
 inline constexpr std::string_view start_token = "<s>";
 inline constexpr std::string_view end_token = "</s>";
 
+/// Stands between the tokens of a sentence that somebody else has cut, "play│##ing": nothing else cuts it
+/// then.
+inline constexpr std::string_view token_mark = "│";
+
 /// The words, numbers, punctuation marks and symbols of a sentence in NFC, by the word boundaries of Unicode
 /// (UAX #29) and ICU's dictionaries for Chinese, Japanese, Thai…. White space separates and is dropped, and
 /// so is whatever would print nothing between two boundaries: control characters, zero-width spaces, a

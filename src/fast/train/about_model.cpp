@@ -29,7 +29,7 @@ AboutExample about_example(const std::vector<english::WordFeatures>& words,
     std::transform(word.code.begin(), word.code.end(), numbers.code.begin(),
                    [](double number) { return static_cast<float>(number); });
   }
-  example.about.assign(about.begin(), about.end());
+  example.about = about;
   return example;
 }
 
@@ -68,28 +68,59 @@ AboutRun<T> run(Tape<T>& tape, const Weights<T>& weights, const AboutSizes& size
   return result;
 }
 
+namespace {
+
+/// A word whose answer comes later is about itself.
+std::vector<std::size_t> without_later(std::vector<std::size_t> about) {
+  for (std::size_t query = 0; query < about.size(); ++query) about[query] = std::min(about[query], query);
+  return about;
+}
+
+/// Where head 0 is to look, one row for each query: 0.75 at the word that it is about, 0.1 at itself, or where
+/// it is about itself at the words that are about it, and 0.15 at all that it sees.
+std::vector<std::vector<float>> shares_of(const std::vector<std::size_t>& about, bool is_causal) {
+  constexpr float at_answer = 0.75F, at_own = 0.1F, at_all = 0.15F;
+  std::vector<std::vector<float>> shares;
+  for (std::size_t query = 0; query < about.size(); ++query) {
+    const std::size_t seen = is_causal ? query + 1 : about.size();
+    auto& row = shares.emplace_back(seen, at_all / static_cast<float>(seen));
+    std::vector<std::size_t> own;
+    for (std::size_t key = 0; key < seen; ++key)
+      if (about[query] == query && about[key] == query && key != query) own.push_back(key);
+    if (own.empty()) own.push_back(query);
+    row[about[query]] += at_answer;
+    for (const auto key : own) row[key] += at_own / static_cast<float>(own.size());
+  }
+  return shares;
+}
+
+}  // namespace
+
 AboutExamples::AboutExamples(AboutSizes sizes, std::vector<AboutExample> examples)
     : sizes_(sizes), examples_(std::move(examples)) {}
 
 Variable<float> AboutExamples::loss(Tape<float>& tape, const Weights<float>& weights,
                                     const std::vector<std::size_t>& numbers, float scale, double,
                                     Random* random) const {
-  constexpr float of_looks = 0.2F;
+  constexpr float of_looks = 0.3F;
   std::vector<const AboutExample*> examples;
   for (const auto number : numbers) examples.push_back(&examples_[number]);
   const bool is_causal = random != nullptr && numbers.front() % 4 == 0;
   const auto result = run(tape, weights, sizes_, examples, is_causal);
-  std::vector<int> targets(result.sizes.batch * result.sizes.queries, -1);
-  for (std::size_t sample = 0; sample < examples.size(); ++sample)
-    for (std::size_t query = 0; query < examples[sample]->about.size(); ++query) {
-      const auto own = static_cast<int>(query), about = examples[sample]->about[query];
-      targets[sample * result.sizes.queries + query] = is_causal && about > own ? own : about;
+  std::vector<Look<float>> named, looks;
+  for (std::size_t sample = 0; sample < examples.size(); ++sample) {
+    const auto about = is_causal ? without_later(examples[sample]->about) : examples[sample]->about;
+    const auto shares = shares_of(about, is_causal);
+    for (std::size_t query = 0; query < about.size(); ++query) {
+      const std::size_t row = sample * result.sizes.queries + query;
+      named.push_back({row, about[query], 1});
+      for (std::size_t key = 0; key < shares[query].size(); ++key)
+        looks.push_back({row, key, shares[query][key]});
     }
-  const auto named =
-      loss_of_looks(tape, result.named, {result.sizes.batch, result.sizes.queries, result.sizes.keys, 1}, 0,
-                    targets, scale);
-  return add_scaled(tape, named, loss_of_looks(tape, result.second.weights, result.sizes, 0, targets, scale),
-                    of_looks);
+  }
+  const HeadSizes of_names = {result.sizes.batch, result.sizes.queries, result.sizes.keys, 1};
+  return add_scaled(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
+                    loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
 }
 
 AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const AboutExample& example,

@@ -179,22 +179,21 @@ Variable<T> entropy(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& 
 
 template <class T>
 Variable<T> loss_of_looks(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes, std::size_t head,
-                          const std::vector<int>& targets, T scale) {
+                          const std::vector<Look<T>>& looks, T scale) {
   constexpr T least_weight = T(1e-9);
+  const auto index = [=](const Look<T>& look) {
+    const std::size_t sample = look.row / sizes.queries, query = look.row % sizes.queries;
+    return ((sample * sizes.heads + head) * sizes.queries + query) * sizes.keys + look.key;
+  };
   const Variable<T> result = tape.variable(1, 1);
-  std::vector<std::size_t> looked_for;
-  for (std::size_t row = 0; row < targets.size(); ++row)
-    if (targets[row] >= 0) {
-      const std::size_t sample = row / sizes.queries, query = row % sizes.queries;
-      looked_for.push_back(((sample * sizes.heads + head) * sizes.queries + query) * sizes.keys +
-                           static_cast<std::size_t>(targets[row]));
-    }
   T sum = 0;
-  for (const auto at : looked_for) sum -= std::log(std::max(weights.value[at], least_weight));
+  for (const auto& look : looks)
+    sum -= look.share * std::log(std::max(weights.value[index(look)], least_weight));
   *result.value = scale * sum;
   tape.on_backward([=] {
-    for (const auto at : looked_for)
-      weights.gradient[at] -= scale * *result.gradient / std::max(weights.value[at], least_weight);
+    for (const auto& look : looks)
+      weights.gradient[index(look)] -=
+          scale * *result.gradient * look.share / std::max(weights.value[index(look)], least_weight);
   });
   return result;
 }
@@ -205,7 +204,7 @@ Variable<T> loss_of_looks(Tape<T>& tape, const Variable<T>& weights, const HeadS
   template Variable<T> rotate(Tape<T>&, const Variable<T>&, std::size_t, std::size_t);              \
   template Variable<T> entropy(Tape<T>&, const Variable<T>&, const HeadSizes&, const Lengths&, T);  \
   template Variable<T> loss_of_looks(Tape<T>&, const Variable<T>&, const HeadSizes&, std::size_t,   \
-                                     const std::vector<int>&, T);
+                                     const std::vector<Look<T>>&, T);
 
 ATTN_TRAIN_HEADS(float)
 ATTN_TRAIN_HEADS(double)

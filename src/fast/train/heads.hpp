@@ -35,10 +35,17 @@ template <class T>
 Variable<T> entropy(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes,
                     const Lengths& query_lengths, T scale);
 
-/// scale · Σ −ln w[target] of one head over the queries with a target ≥ 0, of which `targets` has one a row
-/// of Q, [1×1]: a loss on where attention looks (Strubell et al. 2018, section 2.3).
+/// Where a query is to look: `share` of its weights at `key`. `row` is the query's row of Q.
+template <class T>
+struct Look {
+  std::size_t row, key;
+  T share;
+};
+
+/// scale · Σ −share ln w[row, key] of one head, [1×1]: the cross-entropy of its weights against where it is
+/// to look (Strubell et al. 2018, section 2.3, with one key a query).
 template <class T>
 Variable<T> loss_of_looks(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes, std::size_t head,
-                          const std::vector<int>& targets, T scale);
+                          const std::vector<Look<T>>& looks, T scale);
 
 }  // namespace attn::train

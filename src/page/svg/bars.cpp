@@ -11,7 +11,7 @@ namespace attn::svg {
 namespace {
 
 constexpr std::size_t shown_of_many = 12, longest_name = 24;
-constexpr double above_bars = font_size + 10;
+constexpr double above_bars = font_size + 10, below_bars = font_size + 8;
 constexpr double usual_bar = 40.0, highest_bar = 64.0, longest_bar = 480.0, gap_beside_bar = 8.0;
 
 struct Bar {
@@ -62,7 +62,8 @@ double widest(const std::vector<Bar>& bars, std::string Bar::*text) {
 
 Room wish_of_bars(const Panel& panel) {
   const auto bars = bars_of(panel);
-  return {96 + widest(bars, &Bar::number), above_bars + static_cast<double>(bars.size()) * usual_bar};
+  return {96 + widest(bars, &Bar::number),
+          above_bars + below_bars + static_cast<double>(bars.size()) * usual_bar};
 }
 
 Room beside_bars(const Panel& panel, const Room&) {
@@ -74,8 +75,8 @@ Drawing draw_bars(const Panel& panel, const Look& look, const Room& room, const 
   const auto bars = bars_of(panel);
   const double top = above_bars, left = shown.rows ? widest(bars, &Bar::name) + gap_beside_bar : 0.0;
   const double beside = widest(bars, &Bar::number) + gap_beside_bar;
-  const double row =
-      std::clamp((room.height - top) / static_cast<double>(bars.size()), font_size + 3, highest_bar);
+  const double row = std::clamp((room.height - top - below_bars) / static_cast<double>(bars.size()),
+                                font_size + 3, highest_bar);
   const double length = std::clamp(room.width - beside, 60.0, longest_bar);
   const double zero = look.has_negative ? left + beside + (length - beside) / 2 : left;
   const double unit = (look.has_negative ? (length - beside) / 2 : length) / look.scale;
@@ -95,9 +96,12 @@ Drawing draw_bars(const Panel& panel, const Look& look, const Room& room, const 
     elements += text(value < 0.0 ? start - gap_beside_bar : start + size + gap_beside_bar, middle, number,
                      value < 0.0 ? Anchor::end : Anchor::start, is_marked ? "mark" : "label");
   }
-  elements += fmt::format("<path d=\"M{} {}v{}\" class=\"attn-rule\"/>\n", px(zero), px(top),
-                          px(static_cast<double>(bars.size()) * row));
-  return {elements, left + length + beside, top + static_cast<double>(bars.size()) * row, left};
+  const double height = static_cast<double>(bars.size()) * row, one = zero + unit * look.scale;
+  elements += fmt::format("<path d=\"M{0} {1}v{2}M{3} {4}v5\" class=\"attn-rule\"/>\n", px(zero), px(top),
+                          px(height), px(one), px(top + height - 5));
+  for (const auto& [x, end] : {std::pair(zero, 0.0), {one, look.scale}})
+    elements += text(x, top + height + font_size + 3, fmt::format("{:.4g}", end), Anchor::middle, "muted");
+  return {elements, left + length + beside, top + height + below_bars, left};
 }
 
 }  // namespace

@@ -102,12 +102,31 @@ Panels panels_of(const Block& block) {
 
 }  // namespace
 
+namespace {
+
+/// Three blocks or more of tables with the same words: one, in which each table has a scale of its own.
+void join_like_tables(std::vector<Block>& blocks) {
+  const auto* first = matrix_in(blocks[0].figures[0]);
+  const bool are_like = std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
+    return &block.kind() == &heatmap && matrix_in(block.figures[0])->rows == first->rows &&
+           matrix_in(block.figures[0])->columns == first->columns;
+  });
+  if (blocks.size() < 3 || !are_like) return;
+  for (std::size_t i = 1; i < blocks.size(); ++i)
+    blocks[0].figures.insert(blocks[0].figures.end(), blocks[i].figures.begin(), blocks[i].figures.end());
+  blocks.resize(1);
+  blocks[0].look.has_own_scales = true;
+}
+
+}  // namespace
+
 std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<bool> is_scale_largest) {
   std::vector<Block> blocks;
   for (const auto& figure : figures) {
     if (blocks.empty() || !belong_together(*blocks.back().figures.back(), figure)) blocks.emplace_back();
     blocks.back().figures.push_back(&figure);
   }
+  if (!blocks.empty()) join_like_tables(blocks);
   for (auto& block : blocks) {
     settle_scale(block, is_scale_largest);
     const auto is_of_first = [&](const auto* figure) {
@@ -129,7 +148,7 @@ std::string remark(const Block& block) {
   std::string words;
   if (&block.kind() == &arcs) words = remark_on_arcs(*matrix, look);
   if (are_shares && &block.kind() == &heatmap && rows_sum_to_1(block)) words += " Each row sums to 1.";
-  if (are_shares && look.scale < 1.0)
+  if (are_shares && look.scale < 1.0 && !look.has_own_scales)
     words += fmt::format(" The scale ends at {:g}, not at 1{}.", look.scale,
                          look.scale < look.largest ? ", and what is larger has its colour" : "");
   return words.empty() ? "" : words.substr(1);

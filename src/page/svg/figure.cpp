@@ -19,7 +19,7 @@ namespace {
 
 /// Axes whose places have no order that a line could follow.
 bool is_of_features(const std::string& axis) {
-  constexpr std::array axes = {"d_model", "d_k", "d_v", "d_a", "d_ff", "hidden", "feature", "pair"};
+  constexpr std::array axes = {"d_model", "d_k", "d_v", "d_a", "d_ff", "hidden", "feature", "pair", "column"};
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
@@ -140,7 +140,7 @@ double number_in_mark(std::string_view text) {
 
 Pointer mark_in_line(const std::string& line) {
   constexpr std::string_view before_words = ": ", before_value = " = ";
-  const auto end = std::min(line.find(before_words), line.size());
+  const auto end = std::min(line.find(before_words), line.ends_with(':') ? line.size() - 1 : line.size());
   Pointer pointer{line.substr(0, end), line.substr(std::min(end + before_words.size(), line.size()))};
   if (const auto at = pointer.id.find(before_value); at != pointer.id.npos) {
     pointer.value = number_in_mark(std::string_view(pointer.id).substr(at + before_value.size()));
@@ -313,6 +313,8 @@ void join_curves(std::vector<Figure>& figures) {
       joined.push_back(std::move(figure));
       continue;
     }
+    for (auto& mark : joined.back().panel.marks)
+      if (mark.column && last->lines.size() == 1) mark.row = 0;
     for (auto mark : figure.panel.marks) {
       if (mark.column) mark.row = last->lines.size();
       joined.back().panel.marks.push_back(mark);
@@ -329,11 +331,18 @@ void join_curves(std::vector<Figure>& figures) {
 void settle_captions(std::vector<Figure>& figures) {
   std::stable_sort(figures.begin(), figures.end(),
                    [](const Figure& a, const Figure& b) { return a.order < b.order; });
-  std::vector<std::string> ids;
-  for (const auto& figure : figures) ids.push_back(figure.panel.id);
+  std::vector<std::string> ids;  // of those without a name
+  for (const auto& [panel, kind, order, place, at] : figures)
+    if (panel.caption.empty()) ids.push_back(panel.id);
   const bool are_several = std::set<std::string>(ids.begin(), ids.end()).size() > 1;
   for (auto& [panel, kind, order, place, at] : figures) {
-    if (panel.caption.empty() && are_several) panel.caption = what_differs(panel.id, ids);
+    if (panel.caption.empty() && are_several) {
+      panel.caption = what_differs(panel.id, ids);
+      if (panel.caption == panel.id && !panel.remarks.empty()) {  // words say more than a whole id
+        panel.caption = panel.remarks.front();
+        panel.remarks.erase(panel.remarks.begin());
+      }
+    }
     panel.caption = with_place(panel.caption, place);
   }
   if (figures.size() == 1 && figures[0].kind != &lines) figures[0].panel.caption.clear();

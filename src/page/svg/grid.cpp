@@ -25,6 +25,13 @@ bool have_same(const Panel& one, const Panel& other, Axis Matrix::*axis, const K
   return a != nullptr && b != nullptr && !are_sorted && a->*axis == b->*axis;
 }
 
+/// Of the caption and the lines below it.
+double width_of_words(const Panel& panel) {
+  double width = bold * text_width(panel.caption, caption_size);
+  for (const auto& remark : panel.remarks) width = std::max(width, text_width(remark, remark_size));
+  return width;
+}
+
 double sum(const std::vector<double>& lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), 0.0);
 }
@@ -39,9 +46,7 @@ class Grid {
   Grid(const Panels& panels, const Kind& kind) : panels_(panels), kind_(kind) {
     for (const auto* panel : panels_) {
       wish_ = larger(wish_, kind.wish(*panel));
-      caption_width_ = std::max(caption_width_, bold * text_width(panel->caption, caption_size));
-      for (const auto& remark : panel->remarks)
-        caption_width_ = std::max(caption_width_, text_width(remark, remark_size));
+      caption_width_ = std::max(caption_width_, width_of_words(*panel));
       remarks_ = std::max(remarks_, panel->remarks.size());
     }
     caption_height_ = (caption_width_ > 0.0 ? 25.0 : 0.0) + remark_height * static_cast<double>(remarks_);
@@ -102,7 +107,8 @@ class Grid {
     std::size_t best = std::clamp<std::size_t>(most, 1, panels_.size());
     for (std::size_t columns = best; columns > 0; --columns)
       if (const double gain = fit(room, columns) / fit(room, best);
-          gain > 1.02 || (gain > 0.55 && unfilled(columns) < unfilled(best)))
+          gain > (unfilled(columns) > unfilled(best) ? 1.4 : 1.02) ||
+          (gain > 0.55 && unfilled(columns) < unfilled(best)))
         best = columns;
     return wanted > 0 && fit(room, wanted) > 0.45 * fit(room, best) ? wanted : best;
   }
@@ -127,14 +133,14 @@ class Grid {
       const auto column = i % columns, row = i / columns;
       const auto wish = kind_.wish(*panels_[i]);
       const Room own =
-          &kind_ == &heatmap || &kind_ == &together || &kind_ == &colours  // cells of one size in all of them
+          &kind_ == &heatmap || &kind_ == &together  // cells of one size in all of them
               ? Room{one.width * wish.width / wish_.width, one.height * wish.height / wish_.height}
               : one;
       drawings.push_back(kind_.draw(*panels_[i], look, own, {of_columns[column], of_rows[row]}));
       auto& [elements, width, height, left, lacks_words] = drawings.back();
-      width = std::max(width, left + bold * text_width(panels_[i]->caption, caption_size));
-      for (const auto& remark : panels_[i]->remarks)
-        width = std::max(width, left + text_width(remark, remark_size));
+      const double words = width_of_words(*panels_[i]);
+      width = std::max(width, words);
+      left = std::min(left, width - words);
       widths[column] = std::max(widths[column], width);
       heights[row] = std::max(heights[row], height + caption_height_);
     }
@@ -179,7 +185,8 @@ class Grid {
 
 Drawing lines_of_text(const std::string& words, double width, double size, std::string_view style) {
   Drawing drawing;
-  const auto columns = static_cast<std::size_t>(width / (0.56 * size));
+  const auto columns = static_cast<std::size_t>(width * static_cast<double>(display_width(words)) /
+                                                std::max(text_width(words, size), 1.0));
   for (const auto& line : wrap(words, std::max<std::size_t>(columns, 20))) {
     drawing.elements += text(0, drawing.height + size, line, Anchor::start, style);
     drawing.height += 1.4 * size;

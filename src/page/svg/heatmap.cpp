@@ -6,6 +6,7 @@
 
 #include "attn/text/width.hpp"
 #include "page/html/base64.hpp"
+#include "page/svg/grid.hpp"
 #include "page/svg/panel.hpp"
 #include "page/svg/png.hpp"
 
@@ -27,7 +28,7 @@ bool Matrix::has_negative() const {
 namespace {
 
 constexpr double widest_cell = 76.0, usual_cell = 46.0, fewest_pixels = 1000.0, longest_side = 600.0;
-constexpr double widest_overhang = 26.0;  // which a gap or a margin has room for
+constexpr double widest_overhang = 20.0;  // which a gap or a margin has room for
 constexpr std::size_t most_rectangles = 1600, longest_label = 32;
 
 /// The names of the entries along an axis, and where they stand.
@@ -41,6 +42,7 @@ class Labels {
   }
 
   double widest() const { return widest_; }
+  double last() const { return text_width(of(axis_.size() - 1)); }
 
   /// Each has a label where there is a line's room; else every tenth, say, has its index.
   std::size_t step(double cell) const {
@@ -76,6 +78,7 @@ std::string hatching(double x, double y, double width, double height) {
   };
   if (std::min(width, height) >= 20.0) line(0, 0.5, 0.5, 0);
   line(0, 1, 1, 0);
+  lines += fmt::format("M{} {}h{}v{}h{}z", px(x), px(y), px(width), px(height), px(-width));
   if (std::min(width, height) >= 20.0) line(0.5, 1, 1, 0.5);
   return lines;
 }
@@ -101,6 +104,10 @@ class HeatmapDrawing {
  public:
   HeatmapDrawing(const Panel& panel, const Look& look, const Room& room, const Shown& shown = {})
       : matrix_(std::get<Matrix>(panel.content)), marks_(panel.marks), look_(look), shown_(shown) {
+    if (look.has_own_scales)
+      look_.scale = matrix_.kind == Matrix::Kind::numbers && matrix_.largest() > 0.0
+                        ? round_up(matrix_.largest())
+                        : 1.0;
     choose_cells(room);
   }
 
@@ -127,7 +134,9 @@ class HeatmapDrawing {
     const double wide = std::max(room.width / columns(), 0.5);
     const double high = std::max(room.height / rows(), 0.5);
     const double side = std::min({wide, high, widest_cell});
-    const double stretch = is_long ? 2.5 : std::max(rows(), columns()) <= most_words ? 1.6 : 1.0;
+    const double stretch = std::max(rows(), columns()) > most_words ? (is_long ? 2.5 : 1.0)
+                           : is_long                                ? 1.6
+                                                                    : 1.25;
     width_ = std::min({wide, widest_cell, stretch * side});
     height_ = std::min({high, widest_cell, stretch * side});
   }
@@ -142,7 +151,7 @@ class HeatmapDrawing {
     };
     auto numbers = short_numbers(matrix_);
     double widest = widest_of(numbers);
-    if (matrix_.kind == Matrix::Kind::shares && widest + 3 > width_) {
+    if (matrix_.kind == Matrix::Kind::shares && widest > width_) {
       for (auto& number : numbers) number = without_nought(number);
       widest = widest_of(numbers);
     }
@@ -150,8 +159,7 @@ class HeatmapDrawing {
       width_ = std::max(width_, widest + 6);
       height_ = std::max(height_, font_size + 7);
     }
-    if (look_.numbers.value_or(widest + 3 <= width_ && font_size + 4 <= height_))
-      numbers_ = std::move(numbers);
+    if (look_.numbers.value_or(widest <= width_ && font_size + 4 <= height_)) numbers_ = std::move(numbers);
   }
 
   double left() const {
@@ -161,17 +169,18 @@ class HeatmapDrawing {
     return font_size + 10 + labels + 8;
   }
 
-  /// Words that are wider than their columns are turned: only as far as they do not run into what is beside.
+  /// Words that are wider than their columns are turned: upright only where lines aslant would touch.
   double turned() const {
     const double widest = column_labels_.widest();
     if (column_labels_.step(width_) > 1 || widest <= width_) return 0.0;
-    const bool has_room = width_ >= 1.5 * font_size && 0.71 * widest + 10 - width_ / 2 <= widest_overhang;
-    return has_room ? -45.0 : -90.0;
+    return width_ >= 1.4 * font_size ? -45.0 : -90.0;
   }
 
   /// What is said beside the rows that are pointed at, and below the columns.
   double right() const {
-    double widest = 0.0;
+    double widest = shown_.columns && turned() == -45.0
+                        ? std::max(0.0, 0.71 * column_labels_.last() + 10 - width_ / 2 - widest_overhang)
+                        : 0.0;
     for (const auto& mark : marks_)
       if (mark.row && !mark.words.empty()) widest = std::max(widest, bold * text_width(mark.words) + 9);
     return widest;
@@ -262,13 +271,13 @@ class HeatmapDrawing {
         const double x = left() + static_cast<double>(column) * width_;
         const double y = top() + static_cast<double>(row) * height_;
         const double width = width_ - gap, height = height_ - gap;
-        const bool has_colour = !matrix_.hidden[i] && !std::isnan(matrix_.values[i]);
+        const bool has_colour = !matrix_.hidden[i] && std::isfinite(matrix_.values[i]);
         const auto fill = has_colour ? colour(i) : palette(look_.theme).mark;
         if (has_colour) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
         if (matrix_.hidden[i]) crossed += hatching(x, y, width, height);
-        const bool is_nan = !matrix_.hidden[i] && std::isnan(matrix_.values[i]);
-        if (is_nan) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
-        if (is_nan && numbers_.empty()) crossed += cross(x, y, width, height);
+        const bool is_infinite = !matrix_.hidden[i] && !has_colour;
+        if (is_infinite) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
+        if (is_infinite && numbers_.empty()) crossed += cross(x, y, width, height);
         if (numbers_.empty() || numbers_[i].empty()) continue;
         const bool is_dark = ink_on(fill).red > 0.0;
         written += text(x + width / 2, y + height / 2 + 0.36 * font_size, numbers_[i], Anchor::middle,
@@ -315,7 +324,7 @@ class HeatmapDrawing {
 
   const Matrix& matrix_;
   const std::vector<Mark>& marks_;
-  const Look& look_;
+  Look look_;
   Shown shown_;
   Labels row_labels_{matrix_.rows, false}, column_labels_{matrix_.columns, true};
   std::vector<std::string> numbers_;   ///< none where they are not shown
@@ -396,6 +405,9 @@ Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_h
   else if (!one.parts.empty())
     for (std::size_t part = 0; part < one.part_names.size(); ++part)
       add_entry(drawing, shade_of_part(look.theme, part), nullptr, one.part_names[part]);
+  else if (look.has_own_scales)
+    drawing = lines_of_text("Each table has a scale of its own: its largest number is darkest.", 600,
+                            font_size, "muted");
   else
     drawing = colour_bar(look);
   if (has_hidden)

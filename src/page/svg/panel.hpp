@@ -57,6 +57,7 @@ struct Look {
   double scale = 1.0;    ///< where that of colours, widths and lengths ends
   double largest = 1.0;  ///< of the numbers
   bool has_negative = false;
+  bool has_own_scales = false;    ///< each panel one
   std::optional<bool> numbers{};  ///< in cells; where not given, as long as they are readable
 };
 

@@ -8,7 +8,7 @@ namespace attn::svg {
 
 namespace {
 
-constexpr double usual_patch = 120.0, highest_patch = 64.0, usual_patch_row = 34.0;
+constexpr double usual_patch = 120.0, highest_panel = 200.0, usual_patch_row = 34.0;
 
 double widest_patch_name(const Matrix& matrix) {
   double widest = 0.0;
@@ -29,7 +29,7 @@ Drawing draw_patches(const Panel& panel, const Look&, const Room& room, const Sh
   const auto& matrix = std::get<Matrix>(panel.content);
   const double left = widest_patch_name(matrix), width = std::max(room.width, 60.0);
   const auto rows = static_cast<double>(matrix.rows.size());
-  const double height = std::clamp(room.height / rows, font_size + 4, highest_patch);
+  const double height = std::max(std::min(room.height, highest_panel) / rows, font_size + 4);
   std::string elements;
   for (std::size_t i = 0; i < matrix.rows.size(); ++i) {
     const double y = static_cast<double>(i) * height, middle = y + height / 2 + 0.36 * font_size - 1;

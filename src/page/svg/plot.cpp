@@ -17,6 +17,10 @@ class LinePlot {
  public:
   LinePlot(const Panel& panel, const Look& look, const Room& room)
       : panel_(panel), theme_(look.theme), curves_(std::get<Curves>(panel.content)) {
+    auto& [low, high, is_logarithmic] = curves_.vertical;
+    for (const auto& mark : panel.marks) low = std::min(low, mark.value.value_or(low));
+    for (const auto& mark : panel.marks) high = std::max(high, mark.value.value_or(high));
+    if (!is_logarithmic && low > 0.0 && low < high / 2) low = 0.0;
     curves_.vertical = with_round_ends(curves_.vertical);
     for (const double value : ticks_of(curves_.vertical))
       left_ = std::max(left_, text_width(tick(value)) + 10);
@@ -117,7 +121,7 @@ class LinePlot {
     if (value) {
       const double y = y_of(*value);
       return guide(fmt::format("M{} {}h{}", px(left_), px(y), px(width_))) +
-             text(left_ + width_ - 4, y - 6, words, Anchor::end, "mark");
+             text(left_ + width_ / 2, y - 6, words, Anchor::middle, "mark");
     }
     if (!column) return "";
     const double x = x_of(curves_.positions[*column]);

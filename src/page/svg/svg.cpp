@@ -125,8 +125,10 @@ void SvgRenderer::add(const Event& event, Figure figure, const Picture::Part& pa
   if (style_.head && (!heads || *style_.head >= event.tensor->shape[*heads])) return;
   numbers_ += element_count(event.tensor->shape);
   if (numbers_ <= most_numbers)
-    for (auto& one : svg::figures_of(event, figure, style_.head ? style_.head : part.index))
+    for (auto& one : svg::figures_of(event, figure, style_.head ? style_.head : part.index)) {
+      if (part.index) one.place.clear();
       figures_.push_back(std::move(one));
+    }
   if (figures_.size() > most_panels || numbers_ > most_numbers)
     throw Error(
         fmt::format("a picture of {} and what stands before it would have more than {} tables or {} numbers; "

@@ -179,7 +179,7 @@ const std::map<std::string, std::vector<MistakeFormula>>& formulas_of_mistakes()
 }
 
 const CataloguedMistake* find_mistake(std::string_view id) {
-  const auto name = id.substr(0, id.find_first_of(":@"));
+  const auto name = id.substr(0, id.find(':'));
   const auto& all = catalogue();
   const auto found =
       std::find_if(all.begin(), all.end(), [&](const CataloguedMistake& one) { return one.id == name; });
@@ -199,7 +199,7 @@ std::vector<std::string> stated_conventions() {
 }
 
 std::string id_without_variant(const std::string& id) {
-  return id.substr(0, id.find_first_of(":@"));
+  return id.substr(0, id.find(':'));
 }
 
 std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids) {

@@ -53,8 +53,8 @@ const std::vector<CataloguedMistake>& catalogue();
 /// same.
 const std::map<std::string, std::vector<MistakeFormula>>& formulas_of_mistakes();
 
-/// Null where there is none of that id. The variant of a mistake, as in "mask-fill-zero:multiplied", and one
-/// that is made in one step alone, as in "residual-normed@residual_2", count as the mistake.
+/// Null where there is none of that id. The variant of a mistake, as in "mask-fill-zero:multiplied", counts
+/// as the mistake.
 const CataloguedMistake* find_mistake(std::string_view id);
 
 /// Whether the id names another right way.
@@ -63,7 +63,7 @@ bool is_convention(std::string_view id);
 /// Ids of the conventions of which a probe's task sheet states which one is asked for.
 std::vector<std::string> stated_conventions();
 
-/// "mask-fill-zero" for "mask-fill-zero:multiplied" and "mask-fill-zero@masked".
+/// "mask-fill-zero" for "mask-fill-zero:multiplied".
 std::string id_without_variant(const std::string& id);
 
 /// Each id once, without variants, in order.

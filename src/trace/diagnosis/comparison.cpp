@@ -13,13 +13,6 @@ namespace attn {
 
 namespace {
 
-/// The largest difference; infinite where only one number is finite.
-double difference(double a, double b) {
-  if (is_near(a, b, 0.0)) return 0.0;
-  const double size = std::abs(a - b);
-  return std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
-}
-
 /// These numbers, with somebody's large negative ones in the place of −∞ where a mask may hide: a mistake
 /// in what is hidden is the same mistake with any fill.
 std::vector<double> with_fill_of(const AnyTensor& theirs, const Prediction& step,
@@ -37,6 +30,12 @@ std::vector<double> with_fill_of(const AnyTensor& theirs, const Prediction& step
 bool is_near(double a, double b, double tolerance) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   return a == b || std::abs(a - b) <= tolerance;
+}
+
+double difference(double a, double b) {
+  if (is_near(a, b, 0.0)) return 0.0;
+  const double size = std::abs(a - b);
+  return std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
 }
 
 bool are_equal(const std::vector<double>& a, const std::vector<double>& b) {

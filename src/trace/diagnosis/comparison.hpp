@@ -12,6 +12,9 @@ namespace attn {
 /// NaN is near NaN alone.
 bool is_near(double a, double b, double tolerance);
 
+/// 0 between NaN and NaN, infinite where only one number is finite.
+double difference(double a, double b);
+
 /// Bit for bit, with NaN equal to NaN.
 bool are_equal(const std::vector<double>& a, const std::vector<double>& b);
 

@@ -111,14 +111,7 @@ std::map<std::string, std::vector<double>> tolerance_of_decimals(const RoundedNu
         watch(tapped);
       });
     };
-    const auto moved = Replay(with_moved_inputs, moved_steps).predict(hypothesis);
-    for (std::size_t step = 0; step < std::min(still.size(), moved.size()); ++step) {
-      auto& of_step = tolerance[still[step].id];
-      for (std::size_t i = 0; i < of_step.size() && i < moved[step].expected.size(); ++i) {
-        const double change = std::abs(moved[step].expected[i] - still[step].expected[i]);
-        if (std::isfinite(change)) of_step[i] = std::max(of_step[i], change);
-      }
-    }
+    note_moves(still, Replay(with_moved_inputs, moved_steps).predict(hypothesis), tolerance);
   }
   for (const auto& step : still) {
     auto& of_step = tolerance[step.id];

@@ -7,6 +7,7 @@
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/comparison.hpp"
 #include "trace/diagnosis/replays.hpp"
+#include "trace/diagnosis/suppositions.hpp"
 
 namespace attn {
 
@@ -44,23 +45,28 @@ struct Supposition {
 class Search {
  public:
   Search(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions)
-      : dump_(dump), rerun_(rerun), conventions_(conventions), replays_(dump, rerun), compare_(dump, rerun) {
-    adopt(conventions);
+      : dump_(dump),
+        rerun_(rerun),
+        conventions_(conventions),
+        replays_(dump, rerun),
+        supposed_(dump, replays_),
+        compare_(dump, rerun) {
+    adopt(everywhere(conventions));
     drop_conventions_that_are_not_followed();
     trust_absent_inputs();
-    compare_.look_for_zero_padding(steps_);
+    compare_.look_for_zero_padding(steps());
   }
 
   /// Ids of the steps that are not as they should be, whatever fills what a mask hides, nor as one of the
   /// conventions has them. With `among` ids, none but these are looked at.
   std::set<std::string> differing(const std::set<std::string>& among) {
     std::set<std::string> ids;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const auto& id = steps_[i].id;
-      const auto* theirs = find(id);
+    for (std::size_t i = 0; i < steps().size(); ++i) {
+      const auto& id = steps()[i].id;
+      const auto* theirs = supposed_.theirs(id);
       if (theirs == nullptr || (!among.empty() && among.count(id) == 0)) continue;
-      if (compare_.is_right(steps_[i], *theirs) || compare_.is_expected(steps_[i], *theirs) ||
-          compare_.is_right_but_for_fill(steps_[i], *theirs))
+      if (compare_.is_right(steps()[i], *theirs) || compare_.is_expected(steps()[i], *theirs) ||
+          compare_.is_right_but_for_fill(steps()[i], *theirs))
         continue;
       if (!follows_a_convention(i)) ids.insert(id);
     }
@@ -71,7 +77,7 @@ class Search {
     Diagnosis diagnosis;
     std::set<std::string> judged;
     for (auto index = next_wrong(judged); index; index = next_wrong(judged)) {
-      const auto id = steps_[*index].id;
+      const auto id = steps()[*index].id;
       judged.insert(id);
       if (follows_from_mistakes_elsewhere(*index) || follows_from_inputs(*index)) continue;
       explain(*index);
@@ -79,33 +85,29 @@ class Search {
           found == explained_.end() || found->second.finding == Finding::wrong)
         wrong_.insert(id);
     }
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      if (find(steps_[i].id) == nullptr) continue;
-      if (shows_adopted_mistake(i)) wrong_.insert(steps_[i].id);
+    for (std::size_t i = 0; i < steps().size(); ++i) {
+      if (supposed_.theirs(steps()[i].id) == nullptr) continue;
+      if (shows_adopted_mistake(i)) wrong_.insert(steps()[i].id);
       note_what_it_rests_on(i);
     }
     for (const auto& input : dump_.absent)
       if (steps_that_need_.count(input) > 0) diagnosis.absent.push_back(input);
-    for (const auto& step : steps_) {
-      if (const auto* theirs = find(step.id)) {
+    for (const auto& step : steps())
+      if (const auto* theirs = supposed_.theirs(step.id))
         diagnosis.steps.push_back(verdict_on(step, *theirs));
-      } else {
+      else
         diagnosis.missing.push_back(step.id);
-      }
-    }
+    diagnosis.supposed = supposed_.adopted();
     return diagnosis;
   }
 
  private:
-  const AnyTensor* find(const std::string& id) const {
-    const auto found = dump_.tensors.find(id);
-    return found == dump_.tensors.end() ? nullptr : &found->second;
-  }
+  const std::vector<Prediction>& steps() const { return supposed_.steps(); }
 
   /// A dump may be said to follow a framework whose conventions it has in part only.
   void drop_conventions_that_are_not_followed() {
     for (const auto& convention : conventions_) {
-      const auto all = adopted_;
+      const auto all = supposed_.adopted();
       const auto contradictions = contradictions_of_adopted();
       if (contradictions == 0) return;
       auto others = all;
@@ -117,51 +119,26 @@ class Search {
 
   /// Supposes these mistakes for all that follows.
   void adopt(Hypothesis mistakes) {
-    adopted_ = std::move(mistakes);
-    replays_.forget();
-    steps_ = replays_.of(adopted_);
-    if (has_coarse_numbers()) drop_what_follows_theirs();
-    compare_.allow(replays_.tolerance(adopted_));
-  }
-
-  /// Whether their numbers were written by hand or to few decimals.
-  bool has_coarse_numbers() const {
-    constexpr int few = 4;
-    return !dump_.slacks.empty() || (dump_.decimals && *dump_.decimals <= few);
-  }
-
-  /// What follows somebody's tensor would take a single wrong number for a number of its own. A fill is the
-  /// same in every hidden place.
-  void drop_what_follows_theirs() {
-    for (auto& step : steps_)
-      std::erase_if(step.mistakes, [&](const std::string& id) {
-        return step.fitted.count(id) > 0 && id != "large-negative-fill" && id != "mask-fill-too-small";
-      });
-  }
-
-  /// What is supposed, and more.
-  Hypothesis adopted_and(const Hypothesis& more) const {
-    auto mistakes = adopted_;
-    mistakes.insert(more.begin(), more.end());
-    return mistakes;
+    supposed_.adopt(std::move(mistakes));
+    compare_.allow(replays_.tolerance(supposed_.adopted()));
   }
 
   /// The step at `index` under one mistake more or several. One more is tried for later steps, too.
   Prediction predicted(std::size_t index, const Hypothesis& more) const {
-    if (more.size() > 1) return replays_.step_alone(index, steps_[index].id, adopted_and(more));
-    return replays_.step(index, adopted_and(more));
+    if (more.size() > 1) return replays_.step_alone(index, steps()[index].id, supposed_.adopted_and(more));
+    return replays_.step(index, supposed_.adopted_and(more));
   }
 
   /// Absent inputs are those that were drawn where a step that needs them is right.
   void trust_absent_inputs() {
     for (const auto& input : dump_.absent) {
-      const auto others = replays_.with_another(input, adopted_);
-      for (std::size_t i = 0; i < std::min(others.size(), steps_.size()); ++i) {
-        if (others[i].reference == steps_[i].reference) continue;
-        const auto* theirs = find(steps_[i].id);
+      const auto others = replays_.with_another(input, supposed_.adopted());
+      for (std::size_t i = 0; i < std::min(others.size(), steps().size()); ++i) {
+        if (others[i].reference == steps()[i].reference) continue;
+        const auto* theirs = supposed_.theirs(steps()[i].id);
         if (theirs == nullptr) continue;
-        steps_that_need_[input].insert(steps_[i].id);
-        if (dump_.has_drawn_absent || compare_.is_right(steps_[i], *theirs)) trusted_.insert(input);
+        steps_that_need_[input].insert(steps()[i].id);
+        if (dump_.has_drawn_absent || compare_.is_right(steps()[i], *theirs)) trusted_.insert(input);
       }
     }
   }
@@ -179,7 +156,7 @@ class Search {
   void keep_what_follows_from(const std::vector<std::string>& inputs, std::size_t index,
                               std::vector<Supposition>& found) const {
     std::erase_if(found, [&](const Supposition& supposition) {
-      const auto mistakes = adopted_and(supposition.mistakes);
+      const auto mistakes = supposed_.adopted_and(supposition.mistakes);
       const auto expected = replays_.of(mistakes)[index].expected;
       return std::all_of(inputs.begin(), inputs.end(), [&](const std::string& input) {
         return replays_.with_another(input, mistakes)[index].expected == expected;
@@ -188,10 +165,10 @@ class Search {
   }
 
   std::optional<std::size_t> next_wrong(const std::set<std::string>& judged) const {
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const auto* theirs = find(steps_[i].id);
-      if (theirs == nullptr || judged.count(steps_[i].id) > 0) continue;
-      if (!compare_.is_right(steps_[i], *theirs) && !compare_.is_expected(steps_[i], *theirs)) return i;
+    for (std::size_t i = 0; i < steps().size(); ++i) {
+      const auto* theirs = supposed_.theirs(steps()[i].id);
+      if (theirs == nullptr || judged.count(steps()[i].id) > 0) continue;
+      if (!compare_.is_right(steps()[i], *theirs) && !compare_.is_expected(steps()[i], *theirs)) return i;
     }
     return std::nullopt;
   }
@@ -215,8 +192,9 @@ class Search {
   const Own& own() {
     if (!own_) {
       const Replay replay(rerun_);
-      const auto steps = replay.predict(conventions_);
-      own_ = Own{steps, replay.tolerance(conventions_, replays_.unit(), steps)};
+      const auto followed = everywhere(conventions_);
+      const auto steps = replay.predict(followed);
+      own_ = Own{steps, replay.tolerance(followed, replays_.unit(), steps)};
       for (auto& [id, of_step] : own_->tolerance)
         if (const auto theirs = compare_.tolerance().find(id); theirs != compare_.tolerance().end())
           for (std::size_t i = 0; i < std::min(of_step.size(), theirs->second.size()); ++i)
@@ -228,8 +206,8 @@ class Search {
   /// Notes a step that is right as it follows from the inputs: not from a wrong one before it, nor with the
   /// mistake that a later one shows.
   bool follows_from_inputs(std::size_t index) {
-    const auto& step = steps_[index];
-    if (wrong_.empty() || !own().agrees(index, find(step.id)->view())) return false;
+    const auto& step = steps()[index];
+    if (wrong_.empty() || !own().agrees(index, supposed_.theirs(step.id)->view())) return false;
     not_from_[step.id] = wrong_before(index);
     return true;
   }
@@ -238,168 +216,45 @@ class Search {
   std::vector<std::string> wrong_before(std::size_t index) const {
     std::vector<std::string> wrong;
     for (std::size_t i = 0; i < index; ++i)
-      if (wrong_.count(steps_[i].id) > 0 && depends_on(index, i)) wrong.push_back(steps_[i].id);
+      if (wrong_.count(steps()[i].id) > 0 && supposed_.depends_on(index, i)) wrong.push_back(steps()[i].id);
     return wrong;
-  }
-
-  /// Whether the step at `index` may follow from another, which stands behind it in a recurrence: it does not
-  /// where the numbers of that one in another order leave it as it is.
-  bool depends_on(std::size_t index, std::size_t earlier) const {
-    auto [found, is_new] = changed_by_.try_emplace(earlier);
-    if (is_new) {
-      const auto changed = replays_.with_rotated(steps_[earlier].id, adopted_);
-      const auto is_changed = [&](std::size_t i) {
-        return i >= changed.size() || changed[i].reference != steps_[i].reference;
-      };
-      const bool is_known = is_changed(earlier);
-      for (std::size_t i = 0; i < steps_.size(); ++i) found->second.push_back(!is_known || is_changed(i));
-    }
-    return found->second[index];
   }
 
   /// Notes of a step the wrong ones that it follows from, at once or by others that are right given these:
   /// none where it is what follows from the inputs all the same.
   void note_what_it_rests_on(std::size_t index) {
-    auto& given = given_[steps_[index].id];
+    auto& given = given_[steps()[index].id];
     for (std::size_t earlier = 0; earlier < index; ++earlier) {
-      const auto& id = steps_[earlier].id;
+      const auto& id = steps()[earlier].id;
       const auto roots = wrong_.count(id) > 0 ? std::vector{id} : given_[id];
-      if (roots.empty() || find(id) == nullptr || not_from_.count(id) > 0 || !depends_on(index, earlier))
+      if (roots.empty() || supposed_.theirs(id) == nullptr || not_from_.count(id) > 0 ||
+          !supposed_.depends_on(index, earlier))
         continue;
       for (const auto& root : roots)
-        if (std::find(given.begin(), given.end(), root) == given.end()) given.push_back(root);
+        if (!contains(given, root)) given.push_back(root);
     }
-    const bool rests_on_none =
-        wrong_.empty() || own().agrees(index, find(steps_[index].id)->view());  // what they do cancels out
-    if (rests_on_none)
+    const auto& theirs = *supposed_.theirs(steps()[index].id);
+    if (wrong_.empty() || own().agrees(index, theirs.view()))  // what they do cancels out
       given.clear();
     else
-      same_mistake_in_[steps_[index].id] = adopted_places_of(index);
-  }
-
-  /// The step at `index`, and those from which it follows and which the dump lacks.
-  std::vector<std::size_t> places_of_mistakes(std::size_t index) const {
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (i == index ||
-          (find(steps_[i].id) == nullptr && !steps_[i].mistakes.empty() && depends_on(index, i)))
-        places.push_back(i);
-    return places;
-  }
-
-  /// The mistakes that may have been made in these steps.
-  std::vector<std::string> candidates(const std::vector<std::size_t>& places) const {
-    std::vector<std::string> ids;
-    for (const auto place : places)
-      for (const auto& id : steps_[place].mistakes)
-        if (adopted_.count(id) == 0 && std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
-    return ids;
-  }
-
-  /// Whether the mistake may be made in one step that lists it and not in another.
-  static bool is_made_by_the_step(const std::string& id, const Prediction& step) {
-    return !is_convention(id) && step.fitted.count(id) == 0;
-  }
-
-  /// Mistakes that several of these steps list, each made in some of them and not in the others.
-  std::vector<Hypothesis> in_some_of(const std::vector<std::size_t>& places) const {
-    std::map<std::string, std::vector<std::string>> by_mistake;
-    for (const auto place : places)
-      for (const auto& id : steps_[place].mistakes)
-        if (adopted_.count(id) == 0 && is_made_by_the_step(id, steps_[place]))
-          by_mistake[id].push_back(in_step_alone(id, steps_[place].id));
-    std::vector<Hypothesis> all;
-    for (const auto& [id, places_of_it] : by_mistake)
-      for (auto& some : some_of(places_of_it))
-        if (some.size() < places_of_it.size()) all.push_back(std::move(some));
-    return all;
-  }
-
-  /// Every choice of one or more, the smaller ones first; of many those of one, and all.
-  static std::vector<Hypothesis> some_of(const std::vector<std::string>& ids) {
-    constexpr std::size_t few = 4;
-    std::vector<Hypothesis> choices;
-    if (ids.size() > few) {
-      for (const auto& id : ids) choices.push_back({id});
-      choices.emplace_back(ids.begin(), ids.end());
-      return choices;
-    }
-    for (std::size_t bits = 1; bits < std::size_t{1} << ids.size(); ++bits) {
-      Hypothesis choice;
-      for (std::size_t i = 0; i < ids.size(); ++i)
-        if ((bits >> i & 1) != 0) choice.insert(ids[i]);
-      choices.push_back(std::move(choice));
-    }
-    std::stable_sort(choices.begin(), choices.end(),
-                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    return choices;
-  }
-
-  /// The mistakes that were found in other steps, in those that list them, too, and that the step at `index`
-  /// follows from and the dump lacks: "heads-reshape-only@K_heads", made or not.
-  std::vector<std::string> found_elsewhere(std::size_t index) const {
-    std::set<std::string> found;
-    for (const auto& id : adopted_) found.insert(id.substr(0, id.find('@')));
-    std::vector<std::string> all;
-    for (const auto place : places_of_mistakes(index))
-      for (const auto& id : steps_[place].mistakes)
-        if (place != index && found.count(id) > 0 && is_made_by_the_step(id, steps_[place]))
-          all.push_back(in_step_alone(id, steps_[place].id));
-    return all;
-  }
-
-  /// The steps without which `found_elsewhere` the one at `index` would be another.
-  std::vector<std::string> adopted_places_of(std::size_t index) const {
-    std::vector<std::string> places;
-    for (const auto& id : found_elsewhere(index))
-      if (is_supposed(id) &&
-          !are_equal(replays_.step(index, with_others({id})).reference, steps_[index].reference))
-        places.push_back(id.substr(id.find('@') + 1));
-    return places;
-  }
-
-  /// Whether a mistake is supposed to have been made in the step that stands behind its @.
-  bool is_supposed(const std::string& id) const {
-    const auto at = id.find('@');
-    return supposes(adopted_, id.substr(0, at), id.substr(at + 1));
-  }
-
-  /// What is supposed, but of these mistakes in single steps the contrary.
-  Hypothesis with_others(const Hypothesis& changed) const {
-    auto mistakes = adopted_;
-    for (const auto& id : changed) {
-      const auto everywhere = id.substr(0, id.find('@'));
-      if (mistakes.erase(everywhere) > 0)
-        for (const auto place : steps_that_list(everywhere))
-          mistakes.insert(in_step_alone(everywhere, steps_[place].id));
-      if (mistakes.erase(id) == 0) mistakes.insert(id);
-    }
-    return mistakes;
-  }
-
-  /// What else may be supposed of the steps that the one at `index` follows from: a mistake that was found in
-  /// one of several may have been made in another, or not.
-  std::vector<Hypothesis> other_suppositions(std::size_t index) const {
-    std::vector<Hypothesis> others;
-    for (const auto& changed : some_of(found_elsewhere(index))) others.push_back(with_others(changed));
-    return others;
+      same_mistake_in_[steps()[index].id] = supposed_.same_mistake_in(index);
   }
 
   /// Supposes that the mistakes which were found stand in other steps, of those that the dump lacks, where
   /// the step at `index` is right then, and no other one wrong that was not.
   bool follows_from_mistakes_elsewhere(std::size_t index) {
-    const auto before = adopted_;
+    const auto before = supposed_.adopted();
     const auto contradictions = contradictions_of_adopted();
-    const auto& theirs = *find(steps_[index].id);
-    for (const auto& other : other_suppositions(index)) {
+    const auto& theirs = *supposed_.theirs(steps()[index].id);
+    for (const auto& other : supposed_.others(index)) {
       const auto step = replays_.step(index, other);
-      const auto loose = loose_tolerance(steps_[index], step);
+      const auto loose = loose_tolerance(steps()[index], step);
       if (!compare_.matches(step, theirs, step.shape, step.reference, loose) &&
           !compare_.matches(step, theirs, step.expected_shape, step.expected, loose))
         continue;
       adopt(other);
       if (contradictions_of_adopted() < contradictions &&
-          (compare_.is_right(steps_[index], theirs) || compare_.is_expected(steps_[index], theirs)))
+          (compare_.is_right(steps()[index], theirs) || compare_.is_expected(steps()[index], theirs)))
         return true;
       adopt(before);
     }
@@ -408,8 +263,8 @@ class Search {
 
   /// Whether the step at `index` has a mistake that another one has named.
   bool shows_adopted_mistake(std::size_t index) const {
-    const auto& step = steps_[index];
-    const auto& theirs = *find(step.id);
+    const auto& step = steps()[index];
+    const auto& theirs = *supposed_.theirs(step.id);
     return explained_.count(step.id) == 0 && not_from_.count(step.id) == 0 &&
            !compare_.is_right(step, theirs) && compare_.is_expected(step, theirs) &&
            verdict_of_adopted(step).finding == Finding::wrong;
@@ -418,22 +273,23 @@ class Search {
   /// Whether the dump's step at `index` is what `more` mistakes give, and what the dump has against them.
   std::optional<Supposition> try_out(std::size_t index, const Hypothesis& more) const {
     const auto step = predicted(index, more);
-    const auto& theirs = *find(step.id);
+    const auto& theirs = *supposed_.theirs(step.id);
     if (theirs.shape() != step.expected_shape) return std::nullopt;
     const auto expected = Comparison::expected_beside(theirs, step);
-    if (step.expected_shape == steps_[index].expected_shape &&
-        !compare_.matches(step, theirs, step.expected_shape, expected, loose_tolerance(steps_[index], step)))
+    if (step.expected_shape == steps()[index].expected_shape &&
+        !compare_.matches(step, theirs, step.expected_shape, expected, loose_tolerance(steps()[index], step)))
       return std::nullopt;
-    const bool is_other_way = std::all_of(more.begin(), more.end(), is_convention);
-    if (!is_other_way && compare_.changes_nothing(steps_[index], step)) return std::nullopt;
-    const auto mistakes = adopted_and(more);
+    const bool is_other_way =
+        std::all_of(more.begin(), more.end(), [](const auto& one) { return is_convention(one.mistake); });
+    if (!is_other_way && compare_.changes_nothing(steps()[index], step)) return std::nullopt;
+    const auto mistakes = supposed_.adopted_and(more);
     const auto tolerance = replays_.tolerance(mistakes);
     if (!compare_.matches(step, theirs, step.expected_shape, expected, tolerance.at(step.id)))
       return std::nullopt;
     Supposition supposition{more, 0, Comparison::differs_in_padding(expected, theirs, tolerance.at(step.id)),
                             !are_equal(expected, step.expected)};
     for (const auto& other : replays_.of(mistakes))
-      if (const auto* tensor = find(other.id))
+      if (const auto* tensor = supposed_.theirs(other.id))
         if (!compare_.matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
           ++supposition.contradictions;
     return supposition;
@@ -462,13 +318,14 @@ class Search {
   }
 
   void explain(std::size_t index) {
-    const bool lacks_steps = std::any_of(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(index),
-                                         [&](const auto& step) { return find(step.id) == nullptr; });
-    const auto unknown = unknown_inputs_of(steps_[index].id);
-    if (!unknown.empty()) not_judged_[steps_[index].id] = unknown;
-    if (lacks_steps && !is_evidence(*find(steps_[index].id))) return;
-    const auto places = places_of_mistakes(index);
-    const auto ids = candidates(places);
+    const bool lacks_steps =
+        std::any_of(steps().begin(), steps().begin() + static_cast<std::ptrdiff_t>(index),
+                    [&](const auto& step) { return supposed_.theirs(step.id) == nullptr; });
+    const auto unknown = unknown_inputs_of(steps()[index].id);
+    if (!unknown.empty()) not_judged_[steps()[index].id] = unknown;
+    if (lacks_steps && !is_evidence(*supposed_.theirs(steps()[index].id))) return;
+    const auto places = supposed_.places_of_mistakes(index);
+    const auto ids = supposed_.candidates(places);
     std::vector<Hypothesis> one;
     for (const auto& id : ids)
       if (!id.ends_with(":unseen") || !lacks_steps)
@@ -478,28 +335,28 @@ class Search {
     if (!unknown.empty()) keep_what_follows_from(unknown, index, found);
     const bool contradicts = !found.empty() && found.front().contradictions >= contradictions_of_adopted();
     if (unknown.empty() && (found.empty() || contradicts)) {
-      const auto alone = best_of(index, in_some_of(places));
+      const auto alone = best_of(index, supposed_.in_some_of(places));
       if (!alone.empty() && (found.empty() || alone.front().explains_more_than(found.front()))) found = alone;
     }
     if (found.empty() && unknown.empty()) found = best_beside_mistakes_elsewhere(index, one);
     if (found.empty() && lacks_steps && unknown.empty())
-      found = best_of(index, pairs_of(with_effect(index, ids)));
+      found = best_of(index, supposed_.pairs_of(with_effect(index, ids)));
     if (found.empty() && !dump_.slacks.empty()) explain_in_part(index);
     if (found.empty()) return;
-    not_judged_.erase(steps_[index].id);
+    not_judged_.erase(steps()[index].id);
     trusted_.insert(unknown.begin(), unknown.end());
     prefer_fewest_mistakes(found);
     note(index, found);
-    adopt(adopted_and(found.front().mistakes));
+    adopt(supposed_.adopted_and(found.front().mistakes));
   }
 
   /// Those hypotheses that give the step together with other places of the mistakes that were found; these
   /// are supposed then.
   std::vector<Supposition> best_beside_mistakes_elsewhere(std::size_t index,
                                                           const std::vector<Hypothesis>& hypotheses) {
-    const auto before = adopted_;
+    const auto before = supposed_.adopted();
     const auto contradictions = contradictions_of_adopted();
-    for (const auto& other : other_suppositions(index)) {
+    for (const auto& other : supposed_.others(index)) {
       adopt(other);
       auto found = best_of(index, hypotheses);
       if (!found.empty() && found.front().contradictions < contradictions) return found;
@@ -510,20 +367,27 @@ class Search {
 
   /// Supposes the convention that gives the step at `index`, if there is one.
   bool follows_a_convention(std::size_t index) {
-    std::vector<Hypothesis> conventions;
-    for (const auto& id : candidates(places_of_mistakes(index)))
-      if (is_convention(id) && !is_settled(id)) conventions.push_back({id});
-    const auto found = best_of(index, conventions);
-    if (found.empty() || mistakes_in(found.front()) > 0) return false;
-    adopt(adopted_and(found.front().mistakes));
-    return true;
+    const auto places = supposed_.places_of_mistakes(index);
+    std::vector<Hypothesis> alone;
+    for (const auto& id : supposed_.candidates(places)) alone.push_back({id});
+    for (auto hypotheses : {alone, supposed_.in_some_of(places)}) {
+      std::erase_if(hypotheses, [&](const Hypothesis& one) {
+        const auto& id = one.begin()->mistake;
+        return !is_convention(id) || is_settled(id);
+      });
+      const auto found = best_of(index, hypotheses);
+      if (found.empty() || mistakes_in(found.front()) > 0) continue;
+      adopt(supposed_.adopted_and(found.front().mistakes));
+      return true;
+    }
+    return false;
   }
 
   /// People make a mistake in one place and not in the next: those of this step that give every number which
   /// is not right.
   void explain_in_part(std::size_t index) {
-    const auto& step = steps_[index];
-    const auto& theirs = *find(step.id);
+    const auto& step = steps()[index];
+    const auto& theirs = *supposed_.theirs(step.id);
     if (theirs.shape() != step.shape) return;
     StepVerdict verdict;
     verdict.finding = Finding::wrong;
@@ -531,7 +395,7 @@ class Search {
     verdict.made_in = {step.id};
     for (const auto& id : step.mistakes) {
       if (step.fitted.count(id) > 0 || is_convention(id)) continue;
-      if (is_right_or_given_by(step, replays_.of(adopted_and({id}))[index], theirs))
+      if (is_right_or_given_by(step, replays_.of(supposed_.adopted_and({id}))[index], theirs))
         verdict.mistakes.push_back(id);
     }
     if (verdict.mistakes.empty()) return;
@@ -559,9 +423,9 @@ class Search {
     std::map<std::string, std::vector<Prediction>> by_name;
     for (const auto& id : ids) {
       auto step = predicted(index, {id});
-      if (!is_convention(id) && step.expected == steps_[index].expected) continue;
+      if (!is_convention(id) && step.expected == steps()[index].expected) continue;
       effective.push_back(id);
-      if (step.expected_shape != steps_[index].expected_shape || step.expected == steps_[index].expected)
+      if (step.expected_shape != steps()[index].expected_shape || step.expected == steps()[index].expected)
         continue;
       auto& variants = by_name[id_without_variant(id)];
       if (std::any_of(variants.begin(), variants.end(),
@@ -571,26 +435,6 @@ class Search {
         variants.push_back(std::move(step));
     }
     return effective;
-  }
-
-  std::vector<Hypothesis> pairs_of(const std::vector<std::string>& ids) const {
-    std::vector<std::vector<std::size_t>> places;
-    for (const auto& id : ids) places.push_back(steps_that_list(id));
-    std::vector<Hypothesis> pairs;
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        if (places[i] != places[j]) pairs.push_back({ids[i], ids[j]});
-    return pairs;
-  }
-
-  /// Two mistakes of the same steps exclude each other: each is a whole tensor, and the later one stays.
-  std::vector<std::size_t> steps_that_list(const std::string& id) const {
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < steps_.size(); ++i) {
-      const auto& listed = steps_[i].mistakes;
-      if (std::find(listed.begin(), listed.end(), id) != listed.end()) places.push_back(i);
-    }
-    return places;
   }
 
   /// Conventions count before mistakes, and one mistake before two.
@@ -606,8 +450,8 @@ class Search {
   /// tensor.
   void drop_fitted(std::size_t index, std::vector<Supposition>& found) const {
     const auto is_fitted = [&](const Supposition& one) {
-      const auto& id = *one.mistakes.begin();
-      return steps_[index].fitted.count(id) > 0 || id.ends_with(":filled");
+      const auto& id = one.mistakes.begin()->mistake;
+      return steps()[index].fitted.count(id) > 0 || id.ends_with(":filled");
     };
     if (!std::all_of(found.begin(), found.end(), is_fitted))
       found.erase(std::remove_if(found.begin(), found.end(), is_fitted), found.end());
@@ -615,28 +459,31 @@ class Search {
 
   /// Keeps what explains the step for its verdict.
   void note(std::size_t index, const std::vector<Supposition>& found) {
-    const auto& step = steps_[index];
+    const auto& step = steps()[index];
     StepVerdict verdict;
     for (const auto& supposition : found)
-      for (const auto& id : supposition.mistakes) {
+      for (const auto& [id, where] : supposition.mistakes) {
         auto& ids = is_another_way(supposition, id) ? verdict.conventions : verdict.mistakes;
-        if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+        if (!contains(ids, id)) ids.push_back(id);
       }
     if (found.front().has_fill) verdict.conventions.emplace_back("large-negative-fill");
     verdict.finding = verdict.mistakes.empty() ? Finding::convention : Finding::wrong;
     verdict.made_together = mistakes_in(found.front()) > 1;
-    verdict.made_in = made_in(found.front().mistakes, index);
-    if (const auto* theirs = find(step.id); theirs->shape() == step.shape)
+    verdict.made_in = supposed_.made_in(found.front().mistakes, index);
+    if (const auto* theirs = supposed_.theirs(step.id); theirs->shape() == step.shape)
       compare_.measure(step, *theirs, verdict);
     explained_[step.id] = verdict;
     for (const auto& supposition : found)
-      for (const auto& id : supposition.mistakes) verdict_by_mistake_[id.substr(0, id.find('@'))] = verdict;
+      for (const auto& one : supposition.mistakes) verdict_by_mistake_[one.mistake] = verdict;
   }
 
   /// Whether the id is a convention beside which the rest holds: alone it has to make the dump more right.
   bool is_another_way(const Supposition& supposition, const std::string& id) const {
+    const auto& all = supposition.mistakes;
+    const bool is_beside =
+        std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.mistake != id; });
     return is_convention(id) && !is_settled(id) &&
-           (supposition.mistakes.size() > 1 || supposition.contradictions < contradictions_of_adopted());
+           (is_beside || supposition.contradictions < contradictions_of_adopted());
   }
 
   /// Whether the inputs say which way is meant, and nobody said that the dump follows another.
@@ -647,30 +494,18 @@ class Search {
 
   std::size_t mistakes_in(const Supposition& supposition) const {
     std::set<std::string> mistakes;
-    for (const auto& id : supposition.mistakes)
-      if (!is_another_way(supposition, id)) mistakes.insert(id.substr(0, id.find('@')));
+    for (const auto& one : supposition.mistakes)
+      if (!is_another_way(supposition, one.mistake)) mistakes.insert(one.mistake);
     return mistakes.size();
   }
 
   std::size_t contradictions_of_adopted() const {
     std::size_t count = 0;
-    for (const auto& step : steps_)
-      if (const auto* theirs = find(step.id); theirs != nullptr && !compare_.is_expected(step, *theirs))
+    for (const auto& step : steps())
+      if (const auto* theirs = supposed_.theirs(step.id);
+          theirs != nullptr && !compare_.is_expected(step, *theirs))
         ++count;
     return count;
-  }
-
-  /// Ids of the steps in which these mistakes were made: of the one at `index` and of those before it that
-  /// the dump lacks.
-  std::vector<std::string> made_in(const Hypothesis& mistakes, std::size_t index) const {
-    std::vector<std::string> steps;
-    for (const auto place : places_of_mistakes(index)) {
-      const auto& listed = steps_[place].mistakes;
-      if (std::any_of(listed.begin(), listed.end(),
-                      [&](const auto& id) { return supposes(mistakes, id, steps_[place].id); }))
-        steps.push_back(steps_[place].id);
-    }
-    return steps;
   }
 
   StepVerdict verdict_on(const Prediction& step, const AnyTensor& theirs) const {
@@ -719,7 +554,7 @@ class Search {
       verdict.form = form->second;
     }
     if (!compare_.matches(step, theirs, step.shape, step.reference, compare_.tolerance().at(step.id)))
-      verdict.not_from = wrong_before(static_cast<std::size_t>(&step - steps_.data()));
+      verdict.not_from = wrong_before(static_cast<std::size_t>(&step - steps().data()));
     else if (const auto given = given_.find(step.id); given != given_.end())
       verdict.given = given->second;
     if (const auto same = same_mistake_in_.find(step.id); same != same_mistake_in_.end())
@@ -727,12 +562,23 @@ class Search {
     return verdict;
   }
 
+  /// What follows from a tensor of a wrong shape cannot be computed from it.
   StepVerdict verdict_of_unexplained(const Prediction& step, const AnyTensor& theirs) const {
     StepVerdict verdict;
     verdict.finding = theirs.shape() == step.shape ? Finding::wrong : Finding::shape;
-    const auto index = static_cast<std::size_t>(&step - steps_.data());
-    for (std::size_t i = 0; i < index; ++i)
-      if (find(steps_[i].id) == nullptr && depends_on(index, i)) verdict.lacking.push_back(steps_[i].id);
+    const auto index = static_cast<std::size_t>(&step - steps().data());
+    std::vector<std::size_t> misshapen;
+    for (std::size_t i = 0; i < index; ++i) {
+      const auto* tensor = supposed_.theirs(steps()[i].id);
+      const bool is_usable = tensor != nullptr && tensor->shape() == steps()[i].shape;
+      if (is_usable || !supposed_.depends_on(index, i)) continue;
+      if (tensor == nullptr) verdict.lacking.push_back(steps()[i].id);
+      if (tensor == nullptr) continue;
+      std::erase_if(misshapen, [&](std::size_t before) { return supposed_.depends_on(i, before); });
+      misshapen.push_back(i);
+    }
+    for (const auto i : misshapen) verdict.misshapen.push_back(steps()[i].id);
+    if (verdict.finding == Finding::wrong && !misshapen.empty()) verdict.finding = Finding::not_judged;
     return verdict;
   }
 
@@ -749,7 +595,7 @@ class Search {
     verdict.made_in = {step.id};
     for (const auto& id : step.mistakes) {
       const auto found = verdict_by_mistake_.find(id);
-      if (found == verdict_by_mistake_.end() || !supposes(adopted_, id, step.id)) continue;
+      if (found == verdict_by_mistake_.end() || !supposes(supposed_.adopted(), id, step.id)) continue;
       verdict.finding = found->second.finding;
       verdict.mistakes = found->second.mistakes;
       verdict.conventions = found->second.conventions;
@@ -766,8 +612,7 @@ class Search {
   const Rerun& rerun_;
   const std::set<std::string>& conventions_;
   Replays replays_;
-  Hypothesis adopted_;
-  std::vector<Prediction> steps_;
+  Suppositions supposed_;
   Comparison compare_;
   std::map<std::string, StepVerdict> explained_;                  ///< by step
   std::map<std::string, std::set<std::string>> steps_that_need_;  ///< by id of an absent input
@@ -779,7 +624,6 @@ class Search {
   std::map<std::string, std::vector<std::string>> not_from_;  ///< wrong steps, by right one
   std::map<std::string, std::vector<std::string>> given_;  ///< wrong steps that one follows from, by its id
   std::map<std::string, std::vector<std::string>> same_mistake_in_;  ///< steps that the dump lacks, by id
-  mutable std::map<std::size_t, std::vector<bool>> changed_by_;      ///< whether each step is, by earlier one
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ enum class Finding {
   convention,  ///< another way that is as right
   shape,       ///< a tensor of a wrong shape
   wrong,
-  not_judged  ///< it follows from inputs that nobody gave
+  not_judged  ///< it follows from inputs that nobody gave, or from a tensor of a wrong shape
 };
 
 /// "right", "rounding", "form", "convention", "shape", "wrong", "not judged".
@@ -56,10 +56,11 @@ struct StepVerdict {
   double theirs = 0.0, right = 0.0;         ///< there
   std::size_t different = 0, nans = 0;      ///< how many numbers differ, and how many are NaN that are none
   std::vector<std::set<std::size_t>> differs_at{};  ///< by axis: the indices of those that differ
-  std::vector<std::string> lacking{};  ///< of a wrong step: steps that it follows from and the dump lacks
-  std::vector<std::string> needs{};    ///< of one that is not judged: ids of the absent inputs
-  std::size_t blanks = 0;              ///< places of a tensor written by hand that are empty
-  double unexplained = 0.0;            ///< |theirs − what the mistake gives|, the largest
+  std::vector<std::string> lacking{};    ///< of a wrong step: steps that it follows from and the dump lacks
+  std::vector<std::string> needs{};      ///< of one that is not judged: ids of the absent inputs
+  std::vector<std::string> misshapen{};  ///< ids of the nearest steps of a wrong shape that it follows from
+  std::size_t blanks = 0;                ///< places of a tensor written by hand that are empty
+  double unexplained = 0.0;              ///< |theirs − what the mistake gives|, the largest
   Shape shape{}, right_shape{};
   std::vector<std::string> axes{};  ///< without the batch axis
 };
@@ -69,6 +70,7 @@ struct Diagnosis {
   std::vector<std::string> missing;  ///< steps before its last one that the dump lacks
   std::vector<std::string> absent;   ///< ids of absent inputs that steps of the dump need
   std::size_t blanks = 0;            ///< places of a worksheet that are empty
+  Hypothesis supposed{};             ///< in the end: what was found, and what the dump is said to follow
   bool is_right() const;             ///< but for rounding and conventions
   bool is_complete() const;          ///< whether nothing is missing or blank
   bool leaves_open() const;          ///< whether a step could not be judged

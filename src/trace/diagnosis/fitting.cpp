@@ -221,7 +221,7 @@ void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const
 
 void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
   if (dump.decimals || dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16) return;
-  for (const auto& step : Replay(rerun, dump.tensors).predict(conventions))
+  for (const auto& step : Replay(rerun, dump.tensors).predict(everywhere(conventions)))
     if (const auto theirs = dump.tensors.find(step.id); theirs != dump.tensors.end())
       if (const auto half = half_precision_of(theirs->second, step.reference)) {
         dump.arithmetic = *half;

@@ -26,10 +26,6 @@ struct Reexpressed {
   bool is_form = true;  ///< rather than a layout
 };
 
-std::string group_of(const std::string& id) {
-  return id.substr(0, id.rfind('/') + 1);
-}
-
 /// "rope/K_rotated" for "rope/Q_rotated": the keys that belong to queries. None for other steps.
 std::optional<std::string> keys_of(std::string id) {
   auto& letter = id[group_of(id).size()];
@@ -96,7 +92,8 @@ class Settling {
         conventions_(conventions),
         differing_(differing_steps(dump, rerun, conventions)) {
     if (differing_.empty()) return;
-    for (auto& step : Replay(rerun).predict(conventions)) right_.emplace(step.id, std::move(step));
+    for (auto& step : Replay(rerun).predict(everywhere(conventions)))
+      right_.emplace(step.id, std::move(step));
   }
 
   void settle_all() {
@@ -171,7 +168,7 @@ class Settling {
     if ((name != "scores" && name != "scaled") || hidden == right_.end() ||
         hidden->second.shape != unmasked.shape())
       return std::nullopt;
-    const auto steps = Replay(rerun_, dump_.tensors).predict(conventions_);
+    const auto steps = Replay(rerun_, dump_.tensors).predict(everywhere(conventions_));
     const auto step = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == id; });
     bool has_fill = false;
     for (std::size_t i = 0; i < step->reference.size(); ++i) {

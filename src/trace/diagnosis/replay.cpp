@@ -242,13 +242,19 @@ double largest_of(const double* sizes, const double* numbers, std::size_t length
 
 }  // namespace
 
-std::string in_step_alone(const std::string& mistake, const std::string& step) {
-  return mistake + '@' + step;
+std::string group_of(const std::string& step) {
+  return step.substr(0, step.rfind('/') + 1);  // npos + 1 is 0
+}
+
+Supposed in_group_of(const std::string& step, const std::string& mistake) {
+  return {mistake, '/' + group_of(step)};
 }
 
 bool supposes(const Hypothesis& hypothesis, const std::string& mistake, const std::string& step) {
-  return hypothesis.count(mistake) > 0 ||
-         (!hypothesis.empty() && hypothesis.count(in_step_alone(mistake, step)) > 0);
+  return std::any_of(hypothesis.begin(), hypothesis.end(), [&](const Supposed& one) {
+    return one.mistake == mistake &&
+           (one.where.empty() || one.where == step || one == in_group_of(step, mistake));
+  });
 }
 
 AnyTensor Prediction::tensor() const {
@@ -290,6 +296,18 @@ const Slacks& Replay::none() {
 }
 
 Replay::Replay(Rerun rerun) : Replay(std::move(rerun), nobodys) {}
+
+void note_moves(const std::vector<Prediction>& still, const std::vector<Prediction>& moved,
+                std::map<std::string, std::vector<double>>& largest) {
+  for (std::size_t step = 0; step < std::min(still.size(), moved.size()); ++step) {
+    const auto &before = still[step].expected, &now = moved[step].expected;
+    auto& of_step = largest[still[step].id];
+    of_step.resize(before.size());
+    for (std::size_t i = 0; i < std::min(before.size(), now.size()); ++i)
+      if (const double move = std::abs(now[i] - before[i]); std::isfinite(move))
+        of_step[i] = std::max(of_step[i], move);
+  }
+}
 
 std::vector<Prediction> Replay::run(const Hypothesis& hypothesis, const Move& move) const {
   Notes notes(hypothesis, theirs_, slacks_);
@@ -351,13 +369,7 @@ std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& h
       for (std::size_t i = 0; i < length; ++i)
         if (std::isfinite(row[i])) row[i] += (is_fill(row[i]) ? -row[i] : largest) * direction(random);
     });
-    for (std::size_t step = 0; step < still.size(); ++step) {
-      auto& largest = tolerance[still[step].id];
-      for (std::size_t i = 0; i < still[step].expected.size() && i < moved[step].expected.size(); ++i) {
-        const double change = std::abs(moved[step].expected[i] - still[step].expected[i]);
-        if (std::isfinite(change)) largest[i] = std::max(largest[i], change);
-      }
-    }
+    note_moves(still, moved, tolerance);
   }
   for (const auto& step : still) {
     auto& of_step = tolerance[step.id];

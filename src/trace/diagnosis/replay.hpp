@@ -1,11 +1,14 @@
 #pragma once
 
+#include <compare>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trace/any_tensor.hpp"
@@ -24,12 +27,30 @@ using Tensors = std::map<std::string, AnyTensor>;
 /// infinite of a blank, whose number says nothing.
 using Slacks = std::map<std::string, std::vector<double>>;
 
-/// Ids of mistakes that are supposed to have been made: in every step that lists them, or, as
-/// "residual-normed@residual_2", in that step alone.
-using Hypothesis = std::set<std::string>;
+/// A mistake that is supposed to have been made.
+struct Supposed {
+  std::string mistake;  ///< its id, with the variant
+  std::string where;    ///< a step, or "/" and a group of steps: "/cross/"; empty: every step that lists it
 
-/// "residual-normed@residual_2".
-std::string in_step_alone(const std::string& mistake, const std::string& step);
+  template <class Id>
+  requires std::convertible_to<Id, std::string> Supposed(Id id, std::string in = {})
+      : mistake(std::move(id)), where(std::move(in)) {}
+
+  auto operator<=>(const Supposed&) const = default;
+};
+
+using Hypothesis = std::set<Supposed>;
+
+/// That these were made in every step that lists them.
+inline Hypothesis everywhere(const std::set<std::string>& mistakes) {
+  return {mistakes.begin(), mistakes.end()};
+}
+
+/// "cross/" for "cross/scores"; empty for a step that stands in no group.
+std::string group_of(const std::string& step);
+
+/// The mistake in the group of that step.
+Supposed in_group_of(const std::string& step, const std::string& mistake);
 
 /// Whether the mistake is supposed to have been made in that step, which lists it.
 bool supposes(const Hypothesis& hypothesis, const std::string& mistake, const std::string& step);
@@ -89,6 +110,10 @@ class Replay {
   const Tensors& theirs_;
   const Slacks& slacks_;
 };
+
+/// Raises each number of `largest` to how far the one of `still` has moved, by id of the step.
+void note_moves(const std::vector<Prediction>& still, const std::vector<Prediction>& moved,
+                std::map<std::string, std::vector<double>>& largest);
 
 /// Makes these mistakes in every step that lists them, and then shows `watch` the tensor.
 Watch made_on_purpose(Hypothesis mistakes, Watch watch = {});

@@ -85,7 +85,9 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint, bool by_hand) {
       return fmt::format("a wrong shape: ({}) and not ({})", to_string(step.shape),
                          to_string(step.right_shape));
     case Finding::not_judged:
-      return "not judged: it needs " + listed(step.needs, "and");
+      return step.misshapen.empty() ? "not judged: it needs " + listed(step.needs, "and")
+                                    : fmt::format("not judged: it follows from your {}, of another shape",
+                                                  listed(step.misshapen, "and"));
     case Finding::wrong:
       break;
   }
@@ -352,6 +354,7 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     if (step.made_together) one["together"] = true;
     if (step.in_part) one["in_part"] = true;
     if (!step.needs.empty()) one["needs"] = step.needs;
+    if (!step.misshapen.empty()) one["misshapen"] = step.misshapen;
     if (step.blanks > 0) one["blanks"] = step.blanks;
     if (!step.form.empty()) one["form"] = step.form;
     if (!step.not_from.empty()) one["not_from"] = step.not_from;

@@ -11,6 +11,7 @@
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "page/text/table.hpp"
+#include "trace/entry.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -289,6 +290,16 @@ std::string format_count(const TextDiff& diff) {
                      : fmt::format("{} of {} headings have differences.\n", differ, diff.sections.size());
 }
 
+/// The paragraphs, with how many differ and whether the claims hold below them.
+template <class Diff>
+std::string with_summary(std::vector<std::string> parts, const Diff& diff, const DiffNames& names, bool all) {
+  std::erase(parts, "");
+  const bool has_difference = !parts.empty() && diff.verdict() == Verdict::different;
+  if (all || has_difference) parts.push_back(format_count(diff));
+  if (!diff.claims_of_b_hold) parts.push_back(fmt::format("Not all claims hold on {}.\n", names.b));
+  return fmt::format("{}", fmt::join(parts, "\n"));
+}
+
 }  // namespace
 
 std::string in_both(const std::string& a, const std::string& b, const DiffNames& names) {
@@ -342,17 +353,11 @@ std::string format_options(const std::vector<OptionDiff>& options, const DiffNam
   return text;
 }
 
-std::vector<std::size_t> index_of(const Shape& shape, std::size_t offset) {
-  std::vector<std::size_t> index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis]) index[axis] = offset % shape[axis];
-  return index;
-}
-
 std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
   const auto& tensor = diff.a->axes.empty() ? *diff.b : *diff.a;
-  const auto index = index_of(tensor.shape, offset);
+  const auto index = index_at(offset, tensor.shape);
   if (tensor.axes.empty()) return fmt::format("[{}]", fmt::join(index, ", "));
-  const std::size_t sample = tensor.axes.front() == "batch" ? index.front() : 0;
+  const std::size_t sample = tensor.axes.front() == "batch" ? index[0] : 0;
   std::vector<std::string> axes;
   for (std::size_t axis = 0; axis < index.size(); ++axis) {
     axes.push_back(fmt::format("{} {}", tensor.axes[axis], index[axis]));
@@ -376,11 +381,7 @@ std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all)
   parts.push_back(format_table(diff, names, all));
   parts.push_back(format_words(diff, names, all));
   if (all) parts.push_back(format_types(diff, names));
-  std::erase(parts, "");
-  const bool has_difference = !parts.empty() && diff.verdict() == Verdict::different;
-  if (all || has_difference) parts.push_back(format_count(diff));
-  if (!diff.claims_of_b_hold) parts.push_back(fmt::format("Not all claims hold on {}.\n", names.b));
-  return fmt::format("{}", fmt::join(parts, "\n"));
+  return with_summary(std::move(parts), diff, names, all);
 }
 
 std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names) {
@@ -411,11 +412,7 @@ std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all) 
     if (is_told(section)) parts.push_back(first_sentence(section, names));
   if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
   parts.push_back(format_table(diff, names, all));
-  std::erase(parts, "");
-  const bool has_difference = !parts.empty() && diff.verdict() == Verdict::different;
-  if (all || has_difference) parts.push_back(format_count(diff));
-  if (!diff.claims_of_b_hold) parts.push_back(fmt::format("Not all claims hold on {}.\n", names.b));
-  return fmt::format("{}", fmt::join(parts, "\n"));
+  return with_summary(std::move(parts), diff, names, all);
 }
 
 }  // namespace attn

@@ -36,9 +36,6 @@ std::string format_columns(const std::vector<std::vector<std::string>>& rows);
 /// A heading and a line for each option with both values; nothing where there are none.
 std::string format_options(const std::vector<OptionDiff>& options, const DiffNames& names);
 
-/// The index of an element along each axis, by its row-major offset.
-std::vector<std::size_t> index_of(const Shape& shape, std::size_t offset);
-
 /// "[query 2 `sat` × key 0 `The`]": the same with the names and labels that one of the traces has for the
 /// axes.
 std::string name_of_place(const TensorDiff& diff, std::size_t offset);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "trace/diff/report.hpp"
+#include "trace/entry.hpp"
 
 namespace attn {
 
@@ -100,7 +101,7 @@ Json first_json(const TraceDiff& diff) {
   if (first == nullptr) return nullptr;
   Json entry = {{"id", first->id}, {"difference", difference_of(*first)}};
   if (difference_of(*first) != "numbers") return entry;
-  entry["index"] = index_of(first->a->shape, first->elements->first);
+  entry["index"] = index_at(first->elements->first, first->a->shape);
   entry["place"] = name_of_place(*first, first->elements->first);
   entry.update(sides(number(first->elements->first_a), number(first->elements->first_b)));
   return entry;

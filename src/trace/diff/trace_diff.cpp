@@ -64,29 +64,6 @@ bool are_close(const std::string& a, const std::string& b, const Tolerance& tole
   return number_a && number_b && tolerance.accepts(*number_a, *number_b);
 }
 
-class Comparison {
- public:
-  explicit Comparison(const Tolerance& tolerance) : tolerance_(tolerance) {}
-
-  void add(const std::string& id, const std::string& member, const std::string& a, const std::string& b) {
-    if (a == b) return;
-    diffs_.push_back({.id = id, .member = member, .a = a, .b = b});
-    diffs_.back().is_within_tolerance = member == "value" && are_close(a, b, tolerance_);
-  }
-
-  void add_event(const StoredWords& a, const StoredWords& b) {
-    for (const auto& [name, value] : a.members) add(a.id, name, value, member_of(b.members, name));
-    for (const auto& [name, value] : b.members)
-      if (member_of(a.members, name).empty()) add(b.id, name, "", value);
-  }
-
-  std::vector<WordsDiff> finish() { return std::move(diffs_); }
-
- private:
-  Tolerance tolerance_;
-  std::vector<WordsDiff> diffs_;
-};
-
 /// The first entry of the axis that is named differently, as each sample sees it.
 std::optional<LabelDiff> compare_labels(const std::string& axis, const AxisLabels& a, const AxisLabels& b) {
   if (a.empty() || b.empty()) return std::nullopt;
@@ -206,20 +183,28 @@ std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {
 
 std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b, const Tolerance& tolerance) {
   if (a.words().empty() || b.words().empty()) return {};
-  Comparison comparison(tolerance);
-  comparison.add("", "title", a.header().title, b.header().title);
+  std::vector<WordsDiff> diffs;
+  const auto add = [&](const std::string& id, const std::string& member, const std::string& of_a,
+                       const std::string& of_b) {
+    if (of_a != of_b)
+      diffs.push_back({id, member, of_a, of_b, member == "value" && are_close(of_a, of_b, tolerance)});
+  };
+  add("", "title", a.header().title, b.header().title);
   const auto in_a = events_of(a), in_b = events_of(b);
   for (const auto& words : a.words()) {
-    if (const auto other = in_b.find(words.id); other != in_b.end()) {
-      comparison.add_event(words, *other->second);
-    } else if (!is_tensor(a, words.id)) {
-      comparison.add(words.id, "", member_of(words.members, "kind"), "");
-    }
+    const auto other = in_b.find(words.id);
+    if (other == in_b.end() && !is_tensor(a, words.id))
+      add(words.id, "", member_of(words.members, "kind"), "");
+    if (other == in_b.end()) continue;
+    const auto& members = other->second->members;
+    for (const auto& [name, value] : words.members) add(words.id, name, value, member_of(members, name));
+    for (const auto& [name, value] : members)
+      if (member_of(words.members, name).empty()) add(words.id, name, "", value);
   }
   for (const auto& words : b.words())
     if (in_a.count(words.id) == 0 && !is_tensor(b, words.id))
-      comparison.add(words.id, "", "", member_of(words.members, "kind"));
-  return comparison.finish();
+      add(words.id, "", "", member_of(words.members, "kind"));
+  return diffs;
 }
 
 Tolerance tolerance_of(const DiffSettings& settings, const Tolerance& otherwise) {

@@ -235,7 +235,7 @@ TEST_CASE("A mutated document is read or refused with a place in it", "[document
 }
 
 TEST_CASE("A lesson's front matter gives its options, and a wrong one is named", "[document]") {
-  const auto& sdpa = lessons::sdpa_lesson();
+  const auto& sdpa = *lessons::lesson_named("sdpa");
   CHECK(sdpa.name == "sdpa");
   CHECK(sdpa.defaults.sentence == std::vector<std::string>{"girls saw the small cat"});
   CHECK(sdpa.probe->options.source.size() == 3);

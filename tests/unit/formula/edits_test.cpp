@@ -76,6 +76,20 @@ TEST_CASE("Numbers of a planted edit are those of a formula that is found", "[fo
   CHECK(found * 100 >= planted * 80);  // some edits change no number
 }
 
+TEST_CASE("All operands of another group in the place of those of one are an edit", "[formula]") {
+  std::mt19937 random(3);
+  Sheet sheet;
+  sheet.set("x", drawn(random, {"token", "d"}, {3, 4}));
+  for (const auto* name : {"norm_1/gain", "norm_1/bias", "norm_2/gain", "norm_2/bias"})
+    sheet.set(name, drawn(random, {"d"}, {4}));
+  sheet.compute(parse_definition("y[token, d] = layer_norm(d) x * norm_2/gain + norm_2/bias"));
+  const auto& right = *sheet.definition_of("y");
+  const auto wrong = sheet.resolved({"y", right.axes, parse("layer_norm(d) x * norm_1/gain + norm_1/bias")});
+  const auto formulas = formulas_of(sheet, right, sheet.value(wrong), 1e-9);
+  REQUIRE(!formulas.empty());
+  CHECK(same(formulas.front().expr, wrong.expr));
+}
+
 TEST_CASE("A mistake that is made in a part alone is found with its place", "[formula]") {
   std::mt19937 random(5);
   auto sheet = attention(random);

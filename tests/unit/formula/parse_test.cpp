@@ -107,7 +107,9 @@ TEST_CASE("what is no formula is refused at its place, with what would be valid"
   CHECK(refused("a / b * c") == Refusal{2, "a / b * c may mean two things; valid: (a / b) * c, a / (b * c)"});
   CHECK(refused("2 * softmix(key) x").first == 4);
   CHECK(refused("2 * softmix(key) x").second.find("softmix is no function; did you mean softmax?") == 0);
-  CHECK(refused("softmax(key)").first == 12);
+  CHECK(
+      refused("softmax(scaled)") ==
+      Refusal{15, "softmax goes over an axis, which stands in its parentheses; valid: softmax(key) scores"});
   CHECK(refused("softmax(a, b) x") == Refusal{11, "softmax goes over one axis; valid: softmax(a)"});
   CHECK(refused("sum(a + 1) x") == Refusal{4, "sum goes over axes; valid: the name of one"});
   CHECK(refused("where(a, b)") == Refusal{0, "where of 2 operands; valid: 3"});

@@ -62,7 +62,7 @@ TEST_CASE("of several strongest keys the first is named", "[patterns]") {
 
 TEST_CASE("under a causal mask the largest entropy is the mean of ln(i + 1)", "[patterns]") {
   const auto mask = attn::repeat_mask(attn::causal_mask(3, 3), 1);
-  CHECK(lessons::largest_entropy(mask, {3}, 1)(0, 0) == Approx(std::log(6.0) / 3.0));
+  CHECK(lessons::largest_entropy(mask) == Approx(std::log(6.0) / 3.0));
 }
 
 TEST_CASE("the measures are held against equal shares under the same mask", "[patterns]") {
@@ -95,8 +95,8 @@ TEST_CASE("spread is judged by its distance from both ends", "[patterns]") {
   CHECK(lessons::spread_of(0.19, largest) == Spread::over_sparse);
   CHECK(lessons::spread_of(0.0, 0.0) == Spread::undecided);
   CHECK(lessons::spread_of(0.0, 0.04) == Spread::undecided);
-  CHECK(lessons::name_of(Spread::over_sparse) == "over-sparse");
-  CHECK(lessons::name_of(Spread::undecided) == "undecided");
+  CHECK(lessons::word_for(Spread::over_sparse) == "sharp");
+  CHECK(lessons::word_for(Spread::undecided) == "undecided");
 }
 
 namespace {

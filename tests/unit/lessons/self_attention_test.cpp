@@ -1,5 +1,3 @@
-#include "lessons/self_attention.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "attn/error.hpp"
@@ -34,7 +32,21 @@ OneHeadWeights random_weights() {
 Tensor<3> single_head(const Page& page, const lessons::Named& X_query, const lessons::Named& X_key,
                       const char* name, const std::optional<attn::Mask<3>>& mask = std::nullopt) {
   lessons::PartRun run(page.bench);
-  lessons::tell_single_head(run, X_query, X_key, random_weights(), mask);
+  const lessons::Views weights = random_weights();
+  run.set("many_heads", 0.0);
+  lessons::set_tokens(run, X_query, X_key);
+  lessons::set_views(run, "", weights,
+                     {{"W_Q", {"d_model", "d_k"}},
+                      {"W_K", {"d_model", "d_k"}},
+                      {"W_V", {"d_model", "d_v"}},
+                      {"b_Q", {"d_k"}},
+                      {"b_K", {"d_k"}},
+                      {"b_V", {"d_v"}}});
+  run.set_mask(mask);
+  run.tell_part("parts/projections.md", {"X_query = " + X_query.id, "X_key = " + X_key.id, "head·d_k = d_k",
+                                         "kv_head·d_k = d_k", "kv_head·d_v = d_v"});
+  run.tell_part("parts/scores.md");
+  run.tell_part("parts/mixture.md");
   return run.take<3>(name);
 }
 

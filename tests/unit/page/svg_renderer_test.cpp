@@ -376,6 +376,7 @@ TEST_CASE(
   CHECK(framed("") == std::pair<std::size_t, std::size_t>(0, 0));
   CHECK(framed("weights[*, 1]: new") == std::pair<std::size_t, std::size_t>(3, 3));
   CHECK(framed("weights[*, 0, -1]:\n\nweights[1, *, 0]: here") == std::pair<std::size_t, std::size_t>(3, 1));
+  CHECK(framed("weights[0, 1]:\nweights[1, *, 0]:") == std::pair<std::size_t, std::size_t>(3, 0));
   CHECK(framed("shares[-1]: rare", "shares") == std::pair<std::size_t, std::size_t>(0, 1));
   const auto [curves, none] =
       pointing("losses[0, 1]: low\nlosses[*, 0]: start\nlosses = 2.5: guess", {{"losses", ""}});

@@ -29,6 +29,13 @@ TEST_CASE("words are tokens and white space is not") {
   CHECK(tokens_of("I") == Tokens{"I"});
 }
 
+TEST_CASE("a sentence that is cut already is cut there and nowhere else") {
+  CHECK(tokens_of("play│##ing│Ġthe│▁cat│[CLS]│it is│.") ==
+        Tokens{"play", "##ing", "Ġthe", "▁cat", "[CLS]", "it is", "."});
+  CHECK(tokens_of("##ing│") == Tokens{"##ing"});
+  CHECK_THROWS_WITH(tokens_of("│ │"), StartsWith("the sentence is empty"));
+}
+
 TEST_CASE("an apostrophe stays inside its word") {
   CHECK(tokens_of("J'aime les chats") == Tokens{"J'aime", "les", "chats"});
   CHECK(tokens_of("J’aime les chats") == Tokens{"J’aime", "les", "chats"});

@@ -40,12 +40,11 @@ class About final : public TaskOf<AboutExamples> {
     for (const auto& one : held_out().all()) {
       const auto reading = read(weights, sizes_, one), under_mask = read(weights, sizes_, one, true);
       for (std::size_t query = 0; query < one.about.size(); ++query) {
-        const auto right = static_cast<std::size_t>(one.about[query]);
+        const auto right = one.about[query];
         ++named.all;
         named.right += reading.named[query] == right;
         looks.right += strongest(reading, query) == right;
-        causal.right +=
-            strongest(under_mask, query) == std::min(right, std::max(right, query) == query ? right : query);
+        causal.right += strongest(under_mask, query) == std::min(right, query);
         weight += static_cast<double>(reading.looks[query][right]);
       }
     }

@@ -36,13 +36,15 @@ gradients::LossOfMatrices lstm_loss(train::Direction direction, const train::Len
   };
 }
 
-/// Of output, weights and their entropy.
+/// Of output, weights, their entropy and where the first queries are to look.
 gradients::LossOfMatrices heads_loss(const train::HeadSizes& sizes, const train::Lengths& key_lengths,
                                      const train::Lengths& query_lengths) {
   return [=](Tape& tape, const Matrices& m) {
     const auto attended = train::attend(tape, m[0], m[1], m[2], sizes, key_lengths);
     return sum_of(tape, {project(tape, attended.output), project(tape, attended.weights),
-                         train::entropy(tape, attended.weights, sizes, query_lengths, 0.3)});
+                         train::entropy(tape, attended.weights, sizes, query_lengths, 0.3),
+                         train::loss_of_looks<double>(tape, attended.weights, sizes, sizes.heads - 1,
+                                                      {{0, 0, 0.7}, {1, 0, 0.2}, {1, 1, 0.8}}, 0.4)});
   };
 }
 

@@ -1,0 +1,343 @@
+#include "lessons/efficient/claims.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/precision.hpp"
+#include "attn/ops/slice.hpp"
+#include "fast/attention.hpp"
+#include "lessons/documents/part_run.hpp"
+#include "lessons/efficient.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/workbench/claims.hpp"
+
+namespace lessons {
+
+namespace {
+
+/// What the variants of attention are measured against.
+struct Full {
+  Workbench& bench;
+  Tensor<2> Q, K, V;  ///< [query×d_k], [key×d_k], [key×d_v]
+  KeyLists visible;   ///< the pairs of full attention: all, or none that look ahead
+  double magnitude;   ///< of what rounding is relative to
+
+  /// Once somebody asked for them: what flash attention gave and took, and the output of full attention.
+  std::optional<std::pair<Tensor<2>, attn::Cost>> tiles{};
+  std::optional<Tensor<2>> output{};
+
+  std::size_t n() const { return Q.shape(0); }
+  std::size_t block() const { return std::min(*bench.options.block, n()); }
+  bool causal() const { return bench.options.causal; }
+  attn::Limit rounding() const { return lessons::rounding(bench.trace, magnitude); }
+
+  /// Counts scores as numbers of the run's dtype.
+  CostCounter counter() const { return CostCounter(bench.trace.dtype()); }
+};
+
+Full full_of(const DocumentRun& run) {
+  auto& bench = run.bench();
+  auto Q = run.copy_of<double, 2>("Q"), K = run.copy_of<double, 2>("K"), V = run.copy_of<double, 2>("V");
+  const auto n = Q.shape(0);
+  const double magnitude =
+      magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(K.shape(1)))) * attn::max_abs(V);
+  return {bench,
+          std::move(Q),
+          std::move(K),
+          std::move(V),
+          bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n, n),
+          magnitude};
+}
+
+Tensor<2> output_of(const DocumentRun& run, const std::string& variant) {
+  return run.copy_of<double, 2>(variant + "/output");
+}
+
+/// The output of scaled dot-product attention under a mask [query×key].
+Tensor<2> output_under(const Full& full, const Mask<2>& mask) {
+  const auto Q = attn::as_batch(full.Q), K = attn::as_batch(full.K), V = attn::as_batch(full.V);
+  const std::optional<Mask<3>> visible = attn::repeat_mask(mask, 1);
+  PartRun run(full.bench);
+  tell_attention(run, Q, K, V, visible);
+  return attn::sample(run.take<3>("output"), 0);
+}
+
+/// Claims that the lesson's output and `counted`, that of code which computes no more than it has to, are
+/// `masked`.
+void claim_output(const Full& full, const ToClaim& claim, const std::vector<Tensor<2>>& outputs,
+                  const Tensor<2>& masked) {
+  double difference = 0.0;
+  for (const auto& output : outputs)
+    difference = attn::maximum({difference, attn::max_abs_difference(output, masked)});
+  full.bench.trace.claim({.id = claim.id,
+                          .claim = claim.words,
+                          .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",
+                          .value = difference,
+                          .limit = full.rounding()});
+}
+
+const Tensor<2>& full_output(Full& full) {
+  if (!full.output) full.output = output_under(full, attn::mask_of(full.visible, full.n()));
+  return *full.output;
+}
+
+/// `do equals-mask local`: full attention under the variant's mask.
+void claim_equals_mask(DocumentRun& run, Full& full, const ToClaim& claim) {
+  const auto mask = run.copy_of<bool, 2>(claim.of + "/mask");
+  auto counter = full.counter();
+  const auto listed = sparse_attention(full.Q, full.K, full.V, attn::keys_of(mask), counter);
+  claim_output(full, claim, {output_of(run, claim.of), listed}, output_under(full, mask));
+}
+
+const std::pair<Tensor<2>, attn::Cost>& tiles_of(Full& full) {
+  if (full.tiles) return *full.tiles;
+  auto counter = full.counter();
+  auto output = flash_attention(full.Q, full.K, full.V, full.block(), full.causal(), counter);
+  return full.tiles.emplace(std::move(output), counter.cost());
+}
+
+/// `do is-exact flash`
+void claim_is_exact(DocumentRun& run, Full& full, const ToClaim& claim) {
+  auto counter = full.counter();
+  const auto counted = claim.of == "flash"
+                           ? tiles_of(full).first
+                           : chunked_attention(full.Q, full.K, full.V, full.visible, full.block(), counter);
+  claim_output(full, claim, {output_of(run, claim.of), counted}, full_output(full));
+}
+
+void claim_flash_memory(DocumentRun&, Full& full, const ToClaim& claim) {
+  constexpr std::size_t many_words = 64;  // twice as many take long: half of them are compared then
+  const auto n = full.n();
+  const bool is_half = n > many_words && n / 2 >= full.block();
+  const auto other = [&](const Tensor<2>& x) {
+    return is_half ? attn::rows(x, 0, n / 2) : attn::stack_rows(x, x);
+  };
+  auto changed = full.counter();
+  flash_attention(other(full.Q), other(full.K), other(full.V), full.block(), full.causal(), changed);
+  const auto growth = static_cast<double>(changed.cost().score_bytes - tiles_of(full).second.score_bytes);
+  full.bench.trace.claim({.id = claim.id,
+                          .claim = claim.words,
+                          .formula = is_half ? "score_bytes − score_bytes for half the sequence"
+                                             : "score_bytes for the sequence twice over − score_bytes",
+                          .value = is_half ? -growth : growth,
+                          .limit = attn::exactly(0.0)});
+}
+
+void claim_linformer(DocumentRun&, Full& full, const ToClaim& claim) {
+  Tensor<2> identity({full.n(), full.n()}, 0.0);
+  for (std::size_t i = 0; i < full.n(); ++i) identity(i, i) = 1.0;
+  auto counter = full.counter();
+  claim_output(full, claim, {linformer_attention(full.Q, full.K, full.V, identity, identity, counter)},
+               full_output(full));
+}
+
+/// Q cut into heads, and the keys and values that groups share.
+struct Grouped {
+  Tensor<4> Q, K, V;
+};
+
+Grouped grouped(const Full& full) {
+  const auto heads = full.bench.heads(), kv_heads = full.bench.kv_heads();
+  const auto split = [&](const Tensor<2>& x) { return attn::split_heads(attn::as_batch(x), heads); };
+  return {split(full.Q), group_means(split(full.K), kv_heads), group_means(split(full.V), kv_heads)};
+}
+
+void claim_repeated_heads(DocumentRun& run, Full& full, const ToClaim& claim) {
+  const auto [Q, K, V] = grouped(full);
+  const auto each_alone = [](const Tensor<4>& x) {  // a head as a sample
+    Tensor<3> samples({x.shape(1), x.shape(2), x.shape(3)});
+    std::copy(x.begin(), x.end(), samples.begin());
+    return samples;
+  };
+  const auto heads = full.bench.heads();
+  const auto q = each_alone(Q), k = each_alone(attn::repeat_heads(K, heads)),
+             v = each_alone(attn::repeat_heads(V, heads));
+  const std::optional<Mask<3>> mask = attn::repeat_mask(attn::mask_of(full.visible, full.n()), 1);
+  PartRun run_alone(full.bench);
+  tell_attention(run_alone, q, k, v, mask);
+  const auto alone = run_alone.take<3>("output");
+  Tensor<4> together({1, alone.shape(0), alone.shape(1), alone.shape(2)});
+  std::copy(alone.begin(), alone.end(), together.begin());
+  const auto repeated = attn::merge_heads(together);
+  auto counter = full.counter();
+  const auto in_place = grouped_attention(Q, K, V, full.visible, counter);
+  full.bench.trace.claim(
+      {.id = claim.id,
+       .claim = claim.words,
+       .formula = "max |heads − multihead(K and V repeated)|",
+       .value = attn::maximum({attn::max_abs_difference(attn::as_batch(output_of(run, "gqa")), repeated),
+                               attn::max_abs_difference(in_place, repeated)}),
+       .limit = full.rounding()});
+}
+
+/// φ(Q) and φ(K) of a variant.
+struct Features {
+  Tensor<2> phi_Q, phi_K;
+};
+
+Features features_of(const DocumentRun& run, const std::string& variant) {
+  return {run.copy_of<double, 2>(variant + "/phi_Q"), run.copy_of<double, 2>(variant + "/phi_K")};
+}
+
+double smallest_positive(const Tensor<2>& x) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const double element : x)
+    if (element > 0.0) smallest = std::min(smallest, element);
+  return smallest;
+}
+
+/// What rounding may do to means of n values whose weights come out of sums of n features.
+attn::Limit rounding_of_sums(const Full& full) {
+  return rounding(full.bench.trace, std::sqrt(static_cast<double>(full.n())) * attn::max_abs(full.V));
+}
+
+/// Why outputs that are computed from these features in two ways cannot be compared; empty where they can.
+/// Near 0 numbers are rounded by an absolute amount, and small features lose their digits.
+std::string why_not_comparable(const Full& full, const Features& features) {
+  const auto dtype = full.bench.trace.dtype();
+  const auto format = attn::name_of(dtype);
+  const std::pair<const char*, const Tensor<2>*> sides[] = {{"φ(Q)", &features.phi_Q},
+                                                            {"φ(K)", &features.phi_K}};
+  for (const auto& [name, phi] : sides)
+    if (!std::isfinite(attn::max_abs(*phi)))
+      return fmt::format(
+          "{} is so large somewhere that it is infinite in {}. Its quotients are no numbers: the weights and "
+          "the output have nan there.",
+          name, format);
+  for (const auto& [name, phi] : sides)
+    if (std::isinf(smallest_positive(*phi)))
+      return fmt::format("{} is 0 everywhere in {}, so that there are no weights.", name, format);
+  const double largest_sum =
+      static_cast<double>(full.n()) * attn::max_abs(features.phi_K) * std::max(1.0, attn::max_abs(full.V));
+  if (std::isinf(attn::round_to(dtype, largest_sum)))
+    return fmt::format("Sums of features may be as large as {:.3g}, too large for {}.", largest_sum, format);
+  const double phi_q = smallest_positive(features.phi_Q), phi_k = smallest_positive(features.phi_K);
+  const double lost = std::max(attn::smallest_number(dtype) / phi_k,
+                               attn::smallest_number(attn::Dtype::float64) / phi_q / phi_k);
+  if (lost <= rounding(full.bench.trace).bound) return "";
+  return fmt::format(
+      "The smallest feature of the queries is {:.3g}, that of the keys {:.3g}. Numbers as small as that, or "
+      "as their product, have fewer digits in {} than others.",
+      phi_q, phi_k, format);
+}
+
+/// Claims that both outputs are `reference`, that of all weights that the features amount to, or says why it
+/// does not apply to these features.
+void claim_of_sums(const Full& full, const ToClaim& claim, const Features& features,
+                   const std::string& formula, const Tensor<2>& output, const Tensor<2>& counted,
+                   const Tensor<2>& reference) {
+  auto& trace = full.bench.trace;
+  if (const auto reason = why_not_comparable(full, features); !reason.empty())
+    return trace.note(claim.id, "Not compared: " + claim.words, reason);
+  trace.claim({.id = claim.id,
+               .claim = claim.words,
+               .formula = formula,
+               .value = attn::maximum({attn::max_abs_difference(output, reference),
+                                       attn::max_abs_difference(counted, reference)}),
+               .limit = rounding_of_sums(full)});
+}
+
+Tensor<2> recurrence_of(const Full& full, const Features& features) {
+  auto counter = full.counter();
+  return causal_linear_attention(features.phi_Q, features.phi_K, full.V, counter);
+}
+
+/// `do equals-all-weights performer`
+void claim_equals_all_weights(DocumentRun& run, Full& full, const ToClaim& claim) {
+  const auto features = features_of(run, claim.of);
+  Tensor<2> reference({full.n(), full.V.shape(1)});
+  const auto* const weights = static_cast<const double*>(run.sheet().tensor(claim.of + "/weights").data);
+  attn::multiply(weights, full.V.data(), reference.data(), full.n(), full.n(), full.V.shape(1));
+  auto counter = full.counter();
+  claim_of_sums(full, claim, features, "max |φ(Q) (φ(K)ᵀ V) / z − weights V|", output_of(run, claim.of),
+                full.causal() ? recurrence_of(full, features)
+                              : linear_attention(features.phi_Q, features.phi_K, full.V, counter),
+                reference);
+}
+
+void claim_equals_recurrence(DocumentRun& run, Full& full, const ToClaim& claim) {
+  const auto features = features_of(run, "linear");
+  const auto weights = implied_weights(features.phi_Q, features.phi_K, attn::causal_mask(full.n(), full.n()));
+  claim_of_sums(full, claim, features, "max |recurrence − (weights under the causal mask) V|",
+                output_of(run, "linear/causal"), recurrence_of(full, features),
+                attn::matmul(weights, full.V));
+}
+
+/// `do equals-kernel local`: the fastest kernel that fits gives the variant's output, too.
+void claim_equals_kernel_of_variant(DocumentRun& run, Full& full, const ToClaim& claim) {
+  auto& trace = full.bench.trace;
+  const auto output = output_of(run, claim.of);
+  const auto compare = [&](const auto& fast, const attn::Limit& limit, const auto& difference) {
+    claim_equals_kernel(trace,
+                        {.id = claim.id,
+                         .claim = claim.words,
+                         .formula = "max |" + claim.of + "/output − kernel {}(Q, K, V)|",
+                         .limit = limit},
+                        attn::max_abs(full.V), fast, difference);
+  };
+  const auto difference = [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); };
+  if (claim.of.starts_with("linear")) {
+    const auto features = features_of(run, "linear");
+    if (const auto reason = why_not_comparable(full, features); !reason.empty())
+      return trace.note(claim.id, "Not compared with a fast kernel", reason);
+    const bool is_causal = full.causal() || claim.of == "linear/causal";
+    return compare(attn::fast::linear_attention(features.phi_Q, features.phi_K, full.V, is_causal),
+                   rounding_of_sums(full), difference);
+  }
+  if (claim.of == "sparse") {
+    const auto keys = attn::keys_of(run.copy_of<bool, 2>("sparse/mask"));
+    return compare(
+        attn::fast::block_sparse_attention(full.Q, full.K, full.V, {.block = 1, .key_blocks = keys}),
+        full.rounding(), difference);
+  }
+  if (claim.of == "gqa") {
+    const auto [Q, K, V] = grouped(full);
+    const double root = std::sqrt(static_cast<double>(Q.shape(3)));
+    return compare(attn::fast::attention(Q, K, V, root, {.causal = full.causal()}), full.rounding(),
+                   [&](const auto& fast) {
+                     return attn::max_abs_difference(attn::as_batch(output), attn::merge_heads(fast.output));
+                   });
+  }
+  attn::fast::Visibility visible = {.causal = full.causal() || claim.of == "sliding"};
+  if (claim.of != "flash") visible.window = *full.bench.options.window;
+  const double root = std::sqrt(static_cast<double>(full.K.shape(1)));
+  compare(attn::fast::attention(attn::as_batch(full.Q), attn::as_batch(full.K), attn::as_batch(full.V), root,
+                                visible),
+          full.rounding(),
+          [&](const auto& fast) { return attn::max_abs_difference(attn::as_batch(output), fast.output); });
+}
+
+}  // namespace
+
+void add_claims_of_variants(Functions& functions) {
+  const auto known = std::make_shared<std::optional<Full>>();
+  const auto full_once = [known](const DocumentRun& run) -> Full& {
+    return *known ? **known : known->emplace(full_of(run));
+  };
+  functions.actions["magnitude"] = [full_once](DocumentRun& run) {
+    run.set("negligible", full_once(run).rounding().bound);
+  };
+  const std::pair<const char*, void (*)(DocumentRun&, Full&, const ToClaim&)> claims[] = {
+      {"equals-mask", claim_equals_mask},
+      {"equals-kernel", claim_equals_kernel_of_variant},
+      {"is-exact", claim_is_exact},
+      {"flash-memory", claim_flash_memory},
+      {"linformer-without-mixing", claim_linformer},
+      {"equals-repeated-heads", claim_repeated_heads},
+      {"equals-all-weights", claim_equals_all_weights},
+      {"equals-recurrence", claim_equals_recurrence}};
+  for (const auto& [name, make] : claims)
+    functions.claims[name] = [full_once, make = make](DocumentRun& run, const ToClaim& claim) {
+      make(run, full_once(run), claim);
+    };
+}
+
+}  // namespace lessons

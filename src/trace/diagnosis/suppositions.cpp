@@ -1,0 +1,203 @@
+#include "trace/diagnosis/suppositions.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/comparison.hpp"
+
+namespace attn {
+
+namespace {
+
+/// Whether the mistake may be made in one step that lists it and not in another.
+bool is_made_by_the_step(const std::string& id, const Prediction& step) {
+  return !is_convention(id) && step.fitted.count(id) == 0;
+}
+
+/// Every choice of one or more, the smaller ones first; of many those of one, and all.
+std::vector<Hypothesis> some_of(const std::vector<Supposed>& all) {
+  constexpr std::size_t few = 4;
+  std::vector<Hypothesis> choices;
+  if (all.size() > few) {
+    for (const auto& one : all) choices.push_back({one});
+    choices.emplace_back(all.begin(), all.end());
+    return choices;
+  }
+  for (std::size_t bits = 1; bits < std::size_t{1} << all.size(); ++bits) {
+    Hypothesis choice;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if ((bits >> i & 1) != 0) choice.insert(all[i]);
+    choices.push_back(std::move(choice));
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return choices;
+}
+
+}  // namespace
+
+void Suppositions::adopt(Hypothesis mistakes) {
+  adopted_ = std::move(mistakes);
+  replays_.forget();
+  steps_ = replays_.of(adopted_);
+  if (has_coarse_numbers()) drop_what_follows_theirs();
+}
+
+/// Whether their numbers were written by hand or to few decimals.
+bool Suppositions::has_coarse_numbers() const {
+  constexpr int few = 4;
+  return !dump_.slacks.empty() || (dump_.decimals && *dump_.decimals <= few);
+}
+
+/// What follows somebody's tensor would take a single wrong number for a number of its own. A fill is the
+/// same in every hidden place.
+void Suppositions::drop_what_follows_theirs() {
+  for (auto& step : steps_)
+    std::erase_if(step.mistakes, [&](const std::string& id) {
+      return step.fitted.count(id) > 0 && id != "large-negative-fill" && id != "mask-fill-too-small";
+    });
+}
+
+Hypothesis Suppositions::adopted_and(const Hypothesis& more) const {
+  auto mistakes = adopted_;
+  mistakes.insert(more.begin(), more.end());
+  return mistakes;
+}
+
+const AnyTensor* Suppositions::theirs(const std::string& id) const {
+  const auto found = dump_.tensors.find(id);
+  return found == dump_.tensors.end() ? nullptr : &found->second;
+}
+
+bool Suppositions::depends_on(std::size_t index, std::size_t earlier) const {
+  auto [found, is_new] = changed_by_.try_emplace(earlier);
+  if (is_new) {
+    const auto changed = replays_.with_rotated(steps_[earlier].id, adopted_);
+    const auto is_changed = [&](std::size_t i) {
+      return i >= changed.size() || changed[i].reference != steps_[i].reference;
+    };
+    const bool is_known = is_changed(earlier);
+    for (std::size_t i = 0; i < steps_.size(); ++i) found->second.push_back(!is_known || is_changed(i));
+  }
+  return found->second[index];
+}
+
+std::vector<std::size_t> Suppositions::places_of_mistakes(std::size_t index) const {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    if (i == index ||
+        (theirs(steps_[i].id) == nullptr && !steps_[i].mistakes.empty() && depends_on(index, i)))
+      places.push_back(i);
+  return places;
+}
+
+std::vector<std::string> Suppositions::candidates(const std::vector<std::size_t>& places) const {
+  std::vector<std::string> ids;
+  for (const auto place : places)
+    for (const auto& id : steps_[place].mistakes)
+      if (adopted_.count(id) == 0 && !contains(ids, id)) ids.push_back(id);
+  return ids;
+}
+
+std::vector<Hypothesis> Suppositions::in_some_of(const std::vector<std::size_t>& places) const {
+  std::map<std::string, std::vector<Supposed>> by_mistake;
+  std::set<std::string> here;
+  for (const auto place : places) {
+    const auto& step = steps_[place];
+    here.insert({step.id, in_group_of(step.id, "").where});
+    for (const auto& id : step.mistakes)
+      if (adopted_.count(id) > 0)
+        continue;
+      else if (is_made_by_the_step(id, step))
+        by_mistake[id].emplace_back(id, step.id);
+      else if (is_convention(id))
+        by_mistake[id] = groups_that_list(id);
+  }
+  const auto is_here = [&](const Supposed& one) { return here.count(one.where) > 0; };
+  std::vector<Hypothesis> all;
+  for (const auto& [id, everywhere] : by_mistake)
+    for (auto& some : some_of(everywhere))
+      if (some.size() < everywhere.size() && std::any_of(some.begin(), some.end(), is_here))
+        all.push_back(std::move(some));
+  return all;
+}
+
+std::vector<std::size_t> Suppositions::steps_that_list(const std::string& id) const {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < steps_.size(); ++i)
+    if (contains(steps_[i].mistakes, id)) places.push_back(i);
+  return places;
+}
+
+std::vector<Supposed> Suppositions::groups_that_list(const std::string& id) const {
+  std::vector<Supposed> groups;
+  for (const auto place : steps_that_list(id))
+    if (const auto one = in_group_of(steps_[place].id, id);
+        std::find(groups.begin(), groups.end(), one) == groups.end())
+      groups.push_back(one);
+  return groups;
+}
+
+/// The mistakes that were found in other steps, in those that list them, too, and that the step at `index`
+/// follows from and the dump lacks, made or not.
+std::vector<Supposed> Suppositions::found_elsewhere(std::size_t index) const {
+  std::set<std::string> found;
+  for (const auto& one : adopted_) found.insert(one.mistake);
+  std::vector<Supposed> all;
+  for (const auto place : places_of_mistakes(index))
+    for (const auto& id : steps_[place].mistakes)
+      if (place != index && found.count(id) > 0 && is_made_by_the_step(id, steps_[place]))
+        all.emplace_back(id, steps_[place].id);
+  return all;
+}
+
+std::vector<std::string> Suppositions::same_mistake_in(std::size_t index) const {
+  std::vector<std::string> places;
+  for (const auto& one : found_elsewhere(index))
+    if (supposes(adopted_, one.mistake, one.where) &&
+        !are_equal(replays_.step(index, with_others({one})).reference, steps_[index].reference))
+      places.push_back(one.where);
+  return places;
+}
+
+/// What is supposed, but of these mistakes in single steps the contrary.
+Hypothesis Suppositions::with_others(const Hypothesis& changed) const {
+  auto mistakes = adopted_;
+  for (const auto& one : changed) {
+    if (mistakes.erase(one.mistake) > 0)
+      for (const auto place : steps_that_list(one.mistake)) mistakes.emplace(one.mistake, steps_[place].id);
+    if (mistakes.erase(one) == 0) mistakes.insert(one);
+  }
+  return mistakes;
+}
+
+std::vector<Hypothesis> Suppositions::others(std::size_t index) const {
+  std::vector<Hypothesis> all;
+  for (const auto& changed : some_of(found_elsewhere(index))) all.push_back(with_others(changed));
+  return all;
+}
+
+std::vector<Hypothesis> Suppositions::pairs_of(const std::vector<std::string>& ids) const {
+  std::vector<std::vector<std::size_t>> places;
+  for (const auto& id : ids) places.push_back(steps_that_list(id));
+  std::vector<Hypothesis> pairs;
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (places[i] != places[j]) pairs.push_back({ids[i], ids[j]});
+  return pairs;
+}
+
+std::vector<std::string> Suppositions::made_in(const Hypothesis& mistakes, std::size_t index) const {
+  std::vector<std::string> steps;
+  for (const auto place : places_of_mistakes(index)) {
+    const auto& step = steps_[place];
+    if (std::any_of(step.mistakes.begin(), step.mistakes.end(),
+                    [&](const auto& mistake) { return supposes(mistakes, mistake, step.id); }))
+      steps.push_back(step.id);
+  }
+  return steps;
+}
+
+}  // namespace attn
