@@ -67,7 +67,7 @@ void explain_stack(Workbench& bench) {
           "It should be \"{}\", as after the first \"{}\". Block 1: \"{}\" looks one place back, and its row "
           "now says \"after {}\". Block 2: the last \"{}\" looks for that row. One block alone cannot: the "
           "key "
-          "of \"{}\" does not know what stands before it.",
+          "of \"{}\" does not know what stands before it. An arrow means \"looks at\".",
           fmt::join(letters.begin(), letters.begin() + static_cast<std::ptrdiff_t>(now) + 1, " "), next,
           letter, next, letter, letter, next),
       fmt::format("            block 1     block 2     right on new letters\n"

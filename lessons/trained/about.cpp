@@ -167,13 +167,13 @@ std::string who_is_about_whom(const attn::Event& weights) {
     return std::tuple(!a.is_of_pronoun, far(b)) < std::tuple(!b.is_of_pronoun, far(a));
   });
   if (looks.empty())
-    return "The model guesses which word each one is about. Here no word gives more than half to another "
+    return "The model says which word each one belongs to. Here no word gives more than half to another "
            "one.";
   if (looks.size() > most) looks.resize(most);
   std::vector<std::string> said;
   for (const auto& look : looks)
     said.push_back(fmt::format("\"{}\" at \"{}\" ({:.2f})", look.asks, look.answers, look.share));
-  return fmt::format("Each word looks most at the one that it is about, as the model guesses: {}.",
+  return fmt::format("Each word looks most at the word it belongs to, according to the model: {}.",
                      fmt::join(said, ", "));
 }
 

@@ -45,7 +45,7 @@ inline constexpr const char* where_X_comes_from =
     "One row per token. The model has two layers, and this is what the first one made of each word and its "
     "neighbours.";
 
-/// `Each word looks most at the one that it is about, as the model guesses: "it" at "animal" (0.70), …`: of a
+/// `Each word looks most at the word it belongs to, according to the model: "it" at "animal" (0.78), …`: of a
 /// table [query×key] the words that give more than half to another one, pronouns first, then the farthest;
 /// three at most.
 std::string who_is_about_whom(const attn::Event& weights);
