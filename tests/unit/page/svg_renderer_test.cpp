@@ -392,6 +392,22 @@ TEST_CASE(
                     Contains("\"rare\"") && Contains("0, 2"));
 }
 
+TEST_CASE("three tables of one size, whose numbers are not, have a scale each, and words stand for an id") {
+  const auto lesson = [](attn::Trace& trace) {
+    trace.step({.id = "x", .axes = {"query", "key"}}, Tensor<2>{{1000.0, 500.0}});
+    trace.step({.id = "p/x", .axes = {"query", "key"}}, Tensor<2>{{4.0, 1.0}});
+    trace.step({.id = "q/x", .axes = {"query", "key"}}, Tensor<2>{{0.02, INFINITY}});
+    trace.note("in-the-picture", "In the picture", "Seen.", "p/x: the middle\n");
+  };
+  const auto document =
+      drawn(lesson, false,
+            {.picture = {"one", {{"x", "", "heatmap"}, {"p/x", "", "heatmap"}, {"q/x", "", "heatmap"}}}});
+  CHECK(is_well_formed(document));
+  CHECK_THAT(document, Contains("a scale of its own") && Contains(">the middle</text>") &&
+                           !Contains(">p/x</text>") && Contains(">∞</text>"));
+  CHECK(count(document, cell(1.0)) == 3);
+}
+
 TEST_CASE("tables of which each has what the others have not are one, with a colour for each") {
   const double none = -std::numeric_limits<double>::infinity();
   const auto document = drawn(
