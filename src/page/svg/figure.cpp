@@ -331,12 +331,16 @@ void join_curves(std::vector<Figure>& figures) {
 void settle_captions(std::vector<Figure>& figures) {
   std::stable_sort(figures.begin(), figures.end(),
                    [](const Figure& a, const Figure& b) { return a.order < b.order; });
+  std::set<std::string> all;
   std::vector<std::string> ids;  // of those without a name
-  for (const auto& [panel, kind, order, place, at] : figures)
+  for (const auto& [panel, kind, order, place, at] : figures) {
+    all.insert(panel.id);
     if (panel.caption.empty()) ids.push_back(panel.id);
-  const bool are_several = std::set<std::string>(ids.begin(), ids.end()).size() > 1;
+  }
+  const bool is_one = std::set<std::string>(ids.begin(), ids.end()).size() == 1;
   for (auto& [panel, kind, order, place, at] : figures) {
-    if (panel.caption.empty() && are_several) {
+    const bool is_known = all.size() == 1 || (is_one && !place.empty());
+    if (panel.caption.empty() && !is_known) {
       panel.caption = what_differs(panel.id, ids);
       if (panel.caption == panel.id && !panel.remarks.empty()) {  // words say more than a whole id
         panel.caption = panel.remarks.front();

@@ -130,7 +130,7 @@ class HeatmapDrawing {
   /// Nearly squares, unless one side has much more room: of many words squares.
   void choose_cells(const Room& room) {
     constexpr double most_words = 24.0;
-    const bool is_long = columns() > 2 * rows() || rows() > 2 * columns();
+    const bool is_long = columns() >= 2 * rows() || rows() >= 2 * columns();
     const double wide = std::max(room.width / columns(), 0.5);
     const double high = std::max(room.height / rows(), 0.5);
     const double side = std::min({wide, high, widest_cell});
