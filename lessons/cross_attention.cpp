@@ -144,6 +144,24 @@ void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<
                                 {fmt::format("head {}", heads.other), other_looks}}));
 }
 
+/// Marks of the picture: at how many words each head looks where the grammar has the link, and these links.
+std::string gold_marks(const Workbench& bench, const AligningHeads& heads, const DocumentRun& run) {
+  const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
+  if (!pair || !are_the_same(pair->target, bench.plan.target.tokens.front())) return "";
+  const auto gold = gold_links(*pair);
+  std::string marks;
+  for (const auto& [id, head] : {std::pair("weights", heads.aligning), {"other/weights", heads.other}}) {
+    const auto looks = strongest_of_rows(attn::sample(run.copy_of<double, 3>(id), 0), gold.size());
+    std::size_t right = 0;
+    for (std::size_t t = 0; t < gold.size(); ++t) {
+      right += gold[t].count(looks[t]);
+      for (const auto source : gold[t]) marks += fmt::format("{}[{}, {}]:\n", id, t, source);
+    }
+    marks += fmt::format("{}: head {}: {} of {} words\n", id, head, right, gold.size());
+  }
+  return marks;
+}
+
 /// The source word that all target words together look at most; nothing of several heads, or where two are
 /// the same but for rounding.
 std::string most_looked_at(const attn::Event& weights) {
@@ -177,11 +195,16 @@ void run_cross_attention(Workbench& bench) {
   } else {
     add_fused_kernel<3>(functions);
   }
-  if (bench.options.model && !bench.options.heads)
-    functions.actions["gold"] = [heads = heads_of(given_error_rates(bench))](DocumentRun& run) {
+  if (bench.options.model && !bench.options.heads) {
+    const auto heads = heads_of(given_error_rates(bench));
+    functions.actions["gold"] = [heads](DocumentRun& run) {
       show_gold_links(run.bench(), heads, run.copy_of<double, 3>("weights"),
                       run.copy_of<double, 3>("other/weights"));
     };
+    functions.texts["gold_marks"] = [&bench, heads](const DocumentRun& run) {
+      return gold_marks(bench, heads, run);
+    };
+  }
   functions.remarks["most_looked_at"] = most_looked_at;
   functions.remarks["words_that_cross"] = crossing_words;
   DocumentRun(bench, functions).tell();

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t longest_word = 24;
 constexpr double above = font_size + 10;
-constexpr double usual_row = 30.0, widest_arcs = 260.0, gap_beside_word = 8.0;
+constexpr double usual_row = 36.0, widest_arcs = 460.0, gap_beside_word = 8.0;
 constexpr double smallest_shown = 0.005;  // of the scale
 constexpr std::size_t most_arcs = 200;
 
@@ -47,14 +47,14 @@ struct Side {
 Room wish_of_arcs(const Panel& panel) {
   const auto& matrix = std::get<Matrix>(panel.content);
   const auto rows = static_cast<double>(std::max(matrix.rows.size(), matrix.columns.size()));
-  return {widest_of(matrix.rows) + widest_of(matrix.columns) + widest_arcs, above + rows * usual_row};
+  return {widest_of(matrix.rows) + widest_of(matrix.columns) + widest_arcs / 2, above + rows * usual_row};
 }
 
 Drawing draw_arcs(const Panel& panel, const Look& look, const Room& room, const Shown&) {
   const auto& matrix = std::get<Matrix>(panel.content);
   const double top = above;
   const std::size_t most_words = std::max(matrix.rows.size(), matrix.columns.size());
-  const double row = std::clamp((room.height - top) / static_cast<double>(most_words), 1.0, usual_row + 6);
+  const double row = std::clamp((room.height - top) / static_cast<double>(most_words), 1.0, 1.6 * usual_row);
   const auto side = [&](const Axis& axis) {
     return Side{axis, row, top + row * static_cast<double>(most_words - axis.size()) / 2};
   };
@@ -72,6 +72,11 @@ Drawing draw_arcs(const Panel& panel, const Look& look, const Room& room, const 
   };
   write(queries, left - gap_beside_word, Anchor::end);
   write(keys, right + gap_beside_word, Anchor::start);
+  const auto is_marked = [&](std::size_t query, std::size_t key) {
+    return std::any_of(panel.marks.begin(), panel.marks.end(), [&](const Mark& mark) {
+      return !mark.value && mark.row.value_or(query) == query && mark.column.value_or(key) == key;
+    });
+  };
   const double smallest = smallest_arc(matrix, look), thickest = thickest_arc(matrix);
   std::vector<std::size_t> order(matrix.values.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -84,8 +89,9 @@ Drawing draw_arcs(const Panel& panel, const Look& look, const Room& room, const 
         "<path d=\"M{0} {2}C{4} {2} {5} {3} {1} {3}\" class=\"attn-arc\" {6}>"
         "<title>{7} → {8}: {9:.4g}</title></path>\n",
         px(left), px(right), px(from), px(to), px(left + bend), px(right - bend),
-        arc_style(matrix.values[i] / look.scale, thickest), escaped(queries.axis.labels[query]),
-        escaped(keys.axis.labels[key]), matrix.values[i]);
+        arc_style(is_marked(query, key) ? hex(palette(look.theme).mark) : usual_arc,
+                  matrix.values[i] / look.scale, thickest),
+        escaped(queries.axis.labels[query]), escaped(keys.axis.labels[key]), matrix.values[i]);
   }
   return {elements, right + gap_beside_word + widest_of(matrix.columns),
           top + row * static_cast<double>(most_words), left, row < font_size};
@@ -93,8 +99,8 @@ Drawing draw_arcs(const Panel& panel, const Look& look, const Room& room, const 
 
 }  // namespace
 
-std::string arc_style(double place, double thickest) {
-  return fmt::format("stroke=\"#2171b5\" stroke-width=\"{:.1f}\" stroke-opacity=\"{:.2f}\"",
+std::string arc_style(std::string_view colour, double place, double thickest) {
+  return fmt::format("stroke=\"{}\" stroke-width=\"{:.1f}\" stroke-opacity=\"{:.2f}\"", colour,
                      0.6 + (thickest - 0.6) * std::min(place, 1.0), 0.25 + 0.65 * std::min(place, 1.0));
 }
 

@@ -19,12 +19,19 @@ const Matrix* matrix_in(const Figure* figure) {
   return std::get_if<Matrix>(&figure->panel.content);
 }
 
+/// Whether the colours of one scale show both.
+bool are_of_one_size(const Matrix& one, const Matrix& other) {
+  const auto [smaller, larger] = std::minmax({one.largest(), other.largest()});
+  return smaller == 0.0 || smaller >= smallest_of_colours * larger;
+}
+
 /// Shares are compared with each other, numbers with those that have the same columns, queries with keys.
 bool belong_together(const Figure& one, const Figure& other) {
   const auto *a = matrix_in(&one), *b = matrix_in(&other);
   if (one.kind != other.kind || (a == nullptr) != (b == nullptr)) return false;
   if (a == nullptr) return true;
-  return a->kind == b->kind && (a->kind == Matrix::Kind::shares || a->columns.name == b->columns.name);
+  return a->kind == b->kind &&
+         (a->kind == Matrix::Kind::shares || (a->columns.name == b->columns.name && are_of_one_size(*a, *b)));
 }
 
 /// The largest share, or of many rows one that half of them do not exceed: the first few words of a long
@@ -61,7 +68,8 @@ void settle_scale(Block& block, std::optional<bool> is_scale_largest) {
 /// Whether each row of the panels sums to 1, which one that overflowed or is all hidden does not.
 bool rows_sum_to_1(const Block& block) {
   for (const auto* figure : block.figures) {
-    const auto& [kind, rows, columns, values, hidden] = *matrix_in(figure);
+    const auto& values = matrix_in(figure)->values;
+    const auto& columns = matrix_in(figure)->columns;
     for (std::size_t begin = 0; begin < values.size(); begin += columns.size()) {
       double sum = 0.0;
       for (std::size_t i = begin; i < begin + columns.size(); ++i) sum += values[i];
@@ -76,7 +84,8 @@ Drawing legend_of(const Block& block) {
   if (first == nullptr) return {};
   bool has_hidden = false, has_nan = false;
   for (const auto* figure : block.figures) {
-    const auto& [kind, rows, columns, values, hidden] = *matrix_in(figure);
+    const auto& values = matrix_in(figure)->values;
+    const auto& hidden = matrix_in(figure)->hidden;
     for (std::size_t i = 0; i < values.size(); ++i) {
       has_hidden = has_hidden || hidden[i];
       has_nan = has_nan || std::isnan(values[i]);
@@ -93,12 +102,31 @@ Panels panels_of(const Block& block) {
 
 }  // namespace
 
+namespace {
+
+/// Three blocks or more of tables with the same words: one, in which each table has a scale of its own.
+void join_like_tables(std::vector<Block>& blocks) {
+  const auto* first = matrix_in(blocks[0].figures[0]);
+  const bool are_like = std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
+    return &block.kind() == &heatmap && matrix_in(block.figures[0])->rows == first->rows &&
+           matrix_in(block.figures[0])->columns == first->columns;
+  });
+  if (blocks.size() < 3 || !are_like) return;
+  for (std::size_t i = 1; i < blocks.size(); ++i)
+    blocks[0].figures.insert(blocks[0].figures.end(), blocks[i].figures.begin(), blocks[i].figures.end());
+  blocks.resize(1);
+  blocks[0].look.has_own_scales = true;
+}
+
+}  // namespace
+
 std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<bool> is_scale_largest) {
   std::vector<Block> blocks;
   for (const auto& figure : figures) {
     if (blocks.empty() || !belong_together(*blocks.back().figures.back(), figure)) blocks.emplace_back();
     blocks.back().figures.push_back(&figure);
   }
+  if (!blocks.empty()) join_like_tables(blocks);
   for (auto& block : blocks) {
     settle_scale(block, is_scale_largest);
     const auto is_of_first = [&](const auto* figure) {
@@ -112,6 +140,20 @@ std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<b
   return blocks;
 }
 
+std::string remark(const Block& block) {
+  const auto* matrix = matrix_in(block.figures[0]);
+  if (matrix == nullptr) return "";
+  const auto& look = block.look;
+  const bool are_shares = matrix->kind == Matrix::Kind::shares;
+  std::string words;
+  if (&block.kind() == &arcs) words = remark_on_arcs(*matrix, look);
+  if (are_shares && &block.kind() == &heatmap && rows_sum_to_1(block)) words += " Each row sums to 1.";
+  if (are_shares && look.scale < 1.0 && !look.has_own_scales)
+    words += fmt::format(" The scale ends at {:g}, not at 1{}.", look.scale,
+                         look.scale < look.largest ? ", and what is larger has its colour" : "");
+  return words.empty() ? "" : words.substr(1);
+}
+
 std::string explanation(const Block& block) {
   const auto* matrix = matrix_in(block.figures[0]);
   if (matrix == nullptr) return "";
@@ -123,8 +165,8 @@ std::string explanation(const Block& block) {
   const bool is_attention = are_shares && (column == "key" || column == "source");
   std::string words;
   if (&block.kind() == &arcs)
-    words = fmt::format("The thicker the line from a {} to a {}, the more the one looks at the other.{}", row,
-                        column, remark_on_arcs(*matrix, look));
+    words = fmt::format("The thicker the line from a {} to a {}, the more the one looks at the other.", row,
+                        column);
   else if (&block.kind() == &bars)
     words = fmt::format("Bars: the {} of each {}.", are_shares ? "share" : "number", column);
   else if (is_attention && !row.empty())
@@ -134,31 +176,25 @@ std::string explanation(const Block& block) {
                         column);
   else
     words = (row.empty() ? "" : fmt::format("Rows: {}. ", row)) + fmt::format("Columns: {}.", column);
-  if (are_shares && &block.kind() == &heatmap && rows_sum_to_1(block)) words += " It sums to 1.";
   if (look.has_negative) words += " Blue is above 0, orange below.";
-  for (const auto* figure : block.figures)
-    if (const double largest = matrix_in(figure)->largest(); !are_shares && &block.kind() == &heatmap &&
-                                                             block.figures.size() > 1 &&
-                                                             largest < smallest_of_colours * look.scale)
-      words +=
-          fmt::format(" In \"{}\" no number is larger than {:g}.", figure->panel.caption, round_up(largest));
-  if (are_shares && look.scale < 1.0)
-    words += fmt::format(" The scale ends at {:g}, not at 1{}.", look.scale,
-                         look.scale < look.largest ? ", and what is larger has its colour" : "");
-  return words;
+  const auto more = remark(block);
+  return words + (more.empty() ? "" : " ") + more;
 }
 
 Drawing draw(const Block& block, const Room& room, bool is_explained) {
-  constexpr double narrowest_text = 560.0;
-  const auto legend = legend_of(block);
-  const auto words = is_explained ? lines_of_text(explanation(block), std::min(room.width, narrowest_text),
-                                                  font_size, "muted")
-                                  : Drawing();
-  auto all =
-      grid(panels_of(block), block.kind(), block.look,
-           {room.width, std::max(room.height - legend.height - words.height - 22, 90.0)}, block.columns);
-  put_below(all, 16, legend);
-  put_below(all, 6, words);
+  constexpr double above = 12.0, beside = 18.0;
+  auto legend = legend_of(block);
+  if (is_explained) {
+    const auto words = remark(block);
+    const double left = room.width - legend.width - beside;
+    if (text_width(words) <= left)
+      put_beside(legend, beside, lines_of_text(words, left, font_size, "muted"));
+    else
+      put_below(legend, 4, lines_of_text(words, room.width, font_size, "muted"));
+  }
+  auto all = grid(panels_of(block), block.kind(), block.look,
+                  {room.width, std::max(room.height - legend.height - above, 90.0)}, block.columns);
+  put_below(all, above, legend);
   return all;
 }
 

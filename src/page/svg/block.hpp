@@ -24,7 +24,7 @@ std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<b
 /// What rows, columns, colours and the scale are, in words.
 std::string explanation(const Block& block);
 
-/// The panels in that room, with what their colours mean below them, and the explanation where it is wanted.
+/// The panels in that room, with what their colours mean below them, and of the scale what does not show.
 Drawing draw(const Block& block, const Room& room, bool is_explained);
 
 /// Whether blocks beside each other have enough room in such a width.

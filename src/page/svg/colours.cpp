@@ -21,12 +21,14 @@ constexpr Ramp blue_on_dark = {
 constexpr Ramp orange_on_dark = {
     {{30, 34, 41}, {92, 46, 14}, {190, 80, 12}, {253, 150, 75}, {254, 230, 206}}};
 
-constexpr Palette light = {{255, 255, 255}, {27, 27, 27}, {85, 85, 85}, {150, 150, 150}};
-constexpr Palette dark = {{20, 22, 26}, {238, 238, 238}, {170, 176, 186}, {125, 130, 140}};
+constexpr Palette light = {{255, 255, 255}, {27, 27, 27}, {85, 85, 85}, {150, 150, 150}, {194, 24, 91}};
+constexpr Palette dark = {{20, 22, 26}, {238, 238, 238}, {170, 176, 186}, {125, 130, 140}, {255, 128, 171}};
 
-constexpr std::array line_colours = {"#2171b5", "#d55e00", "#008f68", "#aa4499",
-                                     "#8c6d31", "#cc3311", "#0f8a8a", "#777777"};
-constexpr std::array line_dashes = {"none", "8 4", "2 3", "10 3 2 3"};
+constexpr std::array lines_on_light = {"#1f5fa8", "#b84a00", "#00755a", "#9c3587",
+                                       "#7a5a1f", "#b3261e", "#0b6f80", "#5f6368"};
+constexpr std::array lines_on_dark = {"#7ab8f0", "#ff9a52", "#4fd0a5", "#e08ad0",
+                                      "#d1ab62", "#ff8a80", "#5fd0dc", "#b5bac2"};
+constexpr std::array line_dashes = {"none", "none", "3 2", "10 3 3 3"};
 
 /// The relative luminance of WCAG 2.
 double luminance(const Colour& colour) {
@@ -60,6 +62,11 @@ Colour shade(Theme theme, double place) {
           std::lerp(from.blue, to.blue, part)};
 }
 
+Colour shade_of_part(Theme theme, std::size_t part) {
+  constexpr std::array places = {0.85, 0.4, -0.25, -0.6, 0.15, 0.6, -0.45, -0.85};
+  return shade(theme, places[part % places.size()]);
+}
+
 Colour ink_on(const Colour& colour) {
   const Colour black, white{255, 255, 255};
   return contrast(black, colour) < contrast(white, colour) ? white : black;
@@ -69,8 +76,13 @@ const Palette& palette(Theme theme) {
   return theme == Theme::light ? light : dark;
 }
 
-std::string line_style(std::size_t line) {
-  return fmt::format("stroke=\"{}\" stroke-dasharray=\"{}\"", line_colours[line % line_colours.size()],
+std::string line_colour(Theme theme, std::size_t line) {
+  const auto& colours = theme == Theme::light ? lines_on_light : lines_on_dark;
+  return colours[line % colours.size()];
+}
+
+std::string line_style(Theme theme, std::size_t line) {
+  return fmt::format("stroke=\"{}\" stroke-dasharray=\"{}\"", line_colour(theme, line),
                      line_dashes[line % line_dashes.size()]);
 }
 

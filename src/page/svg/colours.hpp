@@ -24,17 +24,22 @@ double contrast(const Colour& one, const Colour& other);
 /// paper.
 Colour shade(Theme theme, double place);
 
+/// The colour of the cells of one of several tables: they differ in lightness, too.
+Colour shade_of_part(Theme theme, std::size_t part);
+
 /// Black or white, whichever is easier to read on the colour.
 Colour ink_on(const Colour& colour);
 
-/// What is no number: the paper, words, words of less weight, and lines beside numbers.
+/// What is no number: the paper, words, words of less weight, lines beside numbers, and what is pointed at.
 struct Palette {
-  Colour paper, ink, muted, rule;
+  Colour paper, ink, muted, rule, mark;
 };
 const Palette& palette(Theme theme);
 
-/// `stroke="…"` of the line of that number: a colour for each of eight, and dashes, so that lines differ
-/// without colours, too. Each stands out on light and on dark paper.
-std::string line_style(std::size_t line);
+/// The colour of the line of that number, of eight; its name can be read in it.
+std::string line_colour(Theme theme, std::size_t line);
+
+/// `stroke="…"` of that line: the colour, and from the third on dashes; each line has its name at its end.
+std::string line_style(Theme theme, std::size_t line);
 
 }  // namespace attn::svg

@@ -18,20 +18,28 @@ std::string with(std::string words, std::string_view part, std::string_view othe
 }
 
 std::string rules_of(Theme theme) {
-  const auto& [paper, ink, muted, rule] = palette(theme);
+  const auto& [paper, ink, muted, rule, mark] = palette(theme);
   constexpr std::string_view rules =
-      ".{0} .attn-paper{{fill:{1}}}.{0} text{{fill:{2}}}.{0} .attn-muted{{fill:{3}}}"
-      ".{0} .attn-rule{{fill:none;stroke:{4}}}.{0} .attn-grid{{fill:none;stroke:{4};stroke-opacity:.35}}"
+      ".{0} .attn-paper{{fill:{1}}}.{0} text{{fill:{2}}}.{0} .attn-name{{fill:inherit}}.{0} "
+      ".attn-muted{{fill:{3}}}"
+      ".{0} .attn-rule{{fill:none;stroke:{4}}}.{0} .attn-grid{{fill:none;stroke:{4};stroke-opacity:.3}}"
+      ".{0} .attn-mark{{fill:{5};stroke:{1};stroke-width:4;paint-order:stroke;stroke-linejoin:round}}"
+      ".{0} .attn-point{{fill:{5};stroke:{1};stroke-width:1.5}}"
+      ".{0} .attn-halo{{fill:none;stroke:{1};stroke-width:5.5}}.{0} "
+      ".attn-frame{{fill:none;stroke:{5};stroke-width:3}}"
+      ".{0} .attn-guide{{fill:none;stroke:{5};stroke-width:1.6;stroke-dasharray:3 3}}"
       ".{0} .attn-edges{{fill:none;stroke:{3};stroke-width:1.3}}.{0} .attn-arrows{{fill:{3}}}"
       ".{0} .attn-box rect{{fill:none;stroke:#2171b5;stroke-width:1.5}}\n";
-  return fmt::format(rules, class_of(theme), hex(paper), hex(ink), hex(muted), hex(rule));
+  return fmt::format(rules, class_of(theme), hex(paper), hex(ink), hex(muted), hex(rule), hex(mark));
 }
 
 constexpr std::string_view rules =
     ".attn-picture text{font:400 13px Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans\",\"Noto Sans\","
     "\"Noto Sans CJK JP\",sans-serif;letter-spacing:0;word-spacing:0;stroke:none}\n"
-    ".attn-picture .attn-title{font-size:20px;font-weight:700}.attn-picture .attn-caption{font-size:15px;"
-    "font-weight:700}.attn-picture .attn-words{font-size:14px}\n"
+    ".attn-picture .attn-title{font-size:23px;font-weight:700}.attn-picture .attn-mark{font-weight:700}"
+    ".attn-picture .attn-caption{font-size:15px;"
+    "font-weight:700}.attn-picture .attn-words{font-size:15px}"
+    ".attn-picture .attn-name{font-weight:700}\n"
     ".attn-picture .attn-flow text{font-family:\"DejaVu Sans Mono\",Menlo,Consolas,monospace;font-size:14px}"
     ".attn-picture .attn-line{fill:none;stroke-width:2.2}.attn-picture .attn-arc{fill:none}"
     ".attn-picture .attn-marks{fill:none;stroke-width:7;stroke-linecap:round;stroke-dasharray:none}"

@@ -32,6 +32,9 @@ std::string text(double x, double y, std::string_view words, Anchor anchor, std:
 /// 1,920 pixels they have 27, in a column of 680 they have 10.
 inline constexpr double font_size = 13.0;
 
+/// How much wider bold letters are.
+inline constexpr double bold = 1.12;
+
 /// The width of a text in letters of that size, which no usual sans-serif font exceeds.
 double text_width(std::string_view words, double size = font_size);
 

@@ -1,12 +1,16 @@
 #include "page/svg/figure.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <set>
+#include <sstream>
 
+#include "attn/error.hpp"
 #include "trace/entry.hpp"
 
 namespace attn::svg {
@@ -15,7 +19,7 @@ namespace {
 
 /// Axes whose places have no order that a line could follow.
 bool is_of_features(const std::string& axis) {
-  constexpr std::array axes = {"d_model", "d_k", "d_v", "d_a", "d_ff", "hidden", "feature", "pair"};
+  constexpr std::array axes = {"d_model", "d_k", "d_v", "d_a", "d_ff", "hidden", "feature", "pair", "column"};
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
@@ -119,6 +123,71 @@ std::string common_words(const std::string& one, const std::string& other) {
   return common == other ? common : common.substr(0, common.find_last_of(' ') + 1);
 }
 
+/// A line of marks in its parts; a place is nothing where it stands for any.
+struct Pointer {
+  std::string id{}, words{};
+  std::vector<std::optional<long>> places{};  ///< from the end where they are below 0
+  std::optional<double> value{};
+};
+
+double number_in_mark(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  double number = 0.0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc())
+    throw Error(fmt::format("\"{}\" is no number; valid in a mark: ID[0, 2]: WORDS, ID = 0.5: WORDS", text));
+  return number;
+}
+
+Pointer mark_in_line(const std::string& line) {
+  constexpr std::string_view before_words = ": ", before_value = " = ";
+  const auto end = std::min(line.find(before_words), line.ends_with(':') ? line.size() - 1 : line.size());
+  Pointer pointer{line.substr(0, end), line.substr(std::min(end + before_words.size(), line.size()))};
+  if (const auto at = pointer.id.find(before_value); at != pointer.id.npos) {
+    pointer.value = number_in_mark(std::string_view(pointer.id).substr(at + before_value.size()));
+    pointer.id.resize(at);
+  }
+  const auto open = pointer.id.rfind('[');
+  if (open == pointer.id.npos || !pointer.id.ends_with(']')) return pointer;
+  std::istringstream places(pointer.id.substr(open + 1));
+  for (std::string place; std::getline(places, place, ',');)
+    pointer.places.push_back(
+        place.find('*') != place.npos ? std::nullopt : std::optional(std::lround(number_in_mark(place))));
+  pointer.id.resize(open);
+  return pointer;
+}
+
+/// The sizes of the axes that a panel has.
+Shape panel_shape(const Panel& panel) {
+  if (const auto* matrix = std::get_if<Matrix>(&panel.content))
+    return matrix->rows.name.empty() ? Shape{matrix->columns.size()}
+                                     : Shape{matrix->rows.size(), matrix->columns.size()};
+  const auto* curves = std::get_if<Curves>(&panel.content);
+  if (curves == nullptr) return {};
+  const bool is_one = curves->lines.size() == 1 && curves->lines[0].name.empty();
+  return is_one ? Shape{curves->positions.size()} : Shape{curves->lines.size(), curves->positions.size()};
+}
+
+/// Whether the panel has what is pointed at.
+bool put_mark(Figure& figure, const Pointer& pointer) {
+  auto& panel = figure.panel;
+  const auto& places = pointer.places;
+  if (pointer.value) return panel.marks.push_back({{}, {}, pointer.value, pointer.words}), true;
+  for (std::size_t i = 0; i < std::min(places.size(), figure.at.size()); ++i)
+    if (places[i] && *places[i] != static_cast<long>(figure.at[i])) return false;
+  if (places.size() <= figure.at.size()) return panel.remarks.push_back(pointer.words), true;
+  const auto shape = panel_shape(panel);
+  if (places.size() > figure.at.size() + shape.size()) return false;
+  std::vector<std::optional<std::size_t>> inside(2);
+  for (std::size_t axis = 0; axis + figure.at.size() < places.size(); ++axis)
+    if (const auto& place = places[figure.at.size() + axis]) {
+      const auto size = static_cast<long>(shape[axis]);
+      if (*place >= size || *place < -size) return false;
+      inside[axis] = static_cast<std::size_t>((*place + size) % size);
+    }
+  if (shape.size() == 1) std::swap(inside[0], inside[1]);
+  return panel.marks.push_back({inside[0], inside[1], {}, pointer.words}), true;
+}
+
 }  // namespace
 
 bool is_usual(const Event& event) {
@@ -128,7 +197,6 @@ bool is_usual(const Event& event) {
 }
 
 const Kind& usual_kind(const Event& event) {
-  constexpr std::size_t most_bars = 16;
   const auto& shape = event.tensor->shape;
   if (event.curve && shape.size() <= 2) return lines;
   const bool is_row = shape.size() == 1 || (event.distribution && shape[shape.size() - 2] == 1);
@@ -137,6 +205,7 @@ const Kind& usual_kind(const Event& event) {
 
 bool fits(const Kind& kind, const Event& event) {
   const bool has_words_on_both_sides = event.distribution && event.axes.size() >= 2;
+  if (&kind == &colours) return event.tensor->shape.back() == 3;
   return &kind == &arcs ? has_words_on_both_sides : &kind == &lines ? event.axes.size() <= 2 : true;
 }
 
@@ -148,13 +217,15 @@ std::optional<std::size_t> axis_of_heads(const Event& event) {
 
 std::vector<Figure> figures_of(const Event& event, const Figure& figure, std::optional<std::size_t> head) {
   std::vector<Figure> figures;
-  const auto push = [&](std::variant<Matrix, Curves, std::string> content, const std::string& place) {
+  const auto push = [&](std::variant<Matrix, Curves, std::string> content, const std::string& place,
+                        const Index& at) {
     figures.push_back(figure);
     figures.back().panel.content = std::move(content);
     figures.back().place = place;
+    figures.back().at = at;
   };
   const auto heads = axis_of_heads(event);
-  if (figure.kind == &lines) return push(curves_along(event, heads ? head : std::nullopt), ""), figures;
+  if (figure.kind == &lines) return push(curves_along(event, heads ? head : std::nullopt), "", {}), figures;
   const auto& shape = event.tensor->shape;
   const Shape before(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axes_before_tables(event)));
   for (std::size_t index = 0; index < element_count(before); ++index) {
@@ -163,15 +234,63 @@ std::vector<Figure> figures_of(const Event& event, const Figure& figure, std::op
     const auto matrix = matrix_of(event, index, !at.empty() && event.axes[0] == "batch" ? at[0] : 0);
     const auto place = place_of(event, at);
     if (figure.kind != &bars) {
-      push(matrix, place);
+      push(matrix, place, at);
       continue;
     }
-    for (std::size_t row = 0; row < matrix.rows.size(); ++row)
-      push(row_of(matrix, row), matrix.rows.size() == 1
-                                    ? place
-                                    : with_place(place, matrix.rows.name + " " + matrix.rows.labels[row]));
+    for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
+      auto of_row = at;
+      if (shape.size() > 1) of_row.push_back(row);
+      push(row_of(matrix, row),
+           matrix.rows.size() == 1 ? place
+                                   : with_place(place, matrix.rows.name + " " + matrix.rows.labels[row]),
+           of_row);
+    }
   }
   return figures;
+}
+
+std::vector<std::string> put_marks(std::vector<Figure>& figures, const std::string& lines) {
+  std::vector<std::string> without_place;
+  std::istringstream all(lines);
+  for (std::string line; std::getline(all, line);) {
+    if (line.empty()) continue;
+    const auto pointer = mark_in_line(line);
+    bool has_place = false;
+    for (auto& figure : figures)
+      if (::fnmatch(pointer.id.c_str(), figure.panel.id.c_str(), 0) == 0)
+        has_place = put_mark(figure, pointer) || has_place;
+    if (!has_place) without_place.push_back(line);
+  }
+  return without_place;
+}
+
+void join_tables(std::vector<Figure>& figures) {
+  std::vector<Figure> joined;
+  for (auto& figure : figures) {
+    auto* const table = std::get_if<Matrix>(&figure.panel.content);
+    if (figure.kind != &together || table == nullptr) {
+      joined.push_back(std::move(figure));
+      continue;
+    }
+    auto* const all = joined.empty() || joined.back().kind != &together
+                          ? nullptr
+                          : std::get_if<Matrix>(&joined.back().panel.content);
+    const auto name = std::exchange(figure.panel.caption, "");
+    if (all == nullptr || all->values.size() != table->values.size()) {
+      table->parts.assign(table->values.size(), 0);
+      table->part_names = {name};
+      joined.push_back(std::move(figure));
+      continue;
+    }
+    for (std::size_t i = 0; i < table->values.size(); ++i) {
+      if (table->hidden[i]) continue;
+      all->values[i] = table->values[i];
+      all->hidden[i] = false;
+      all->parts[i] = all->part_names.size();
+    }
+    all->part_names.push_back(name);
+  }
+  figures = std::move(joined);
 }
 
 void join_curves(std::vector<Figure>& figures) {
@@ -194,6 +313,12 @@ void join_curves(std::vector<Figure>& figures) {
       joined.push_back(std::move(figure));
       continue;
     }
+    for (auto& mark : joined.back().panel.marks)
+      if (mark.column && last->lines.size() == 1) mark.row = 0;
+    for (auto mark : figure.panel.marks) {
+      if (mark.column) mark.row = last->lines.size();
+      joined.back().panel.marks.push_back(mark);
+    }
     last->lines.push_back(curves->lines[0]);
     last->value_name = common_words(last->value_name, curves->value_name);
     std::vector<double> all;
@@ -206,11 +331,22 @@ void join_curves(std::vector<Figure>& figures) {
 void settle_captions(std::vector<Figure>& figures) {
   std::stable_sort(figures.begin(), figures.end(),
                    [](const Figure& a, const Figure& b) { return a.order < b.order; });
-  std::vector<std::string> ids;
-  for (const auto& figure : figures) ids.push_back(figure.panel.id);
-  const bool are_several = std::set<std::string>(ids.begin(), ids.end()).size() > 1;
-  for (auto& [panel, kind, order, place] : figures) {
-    if (panel.caption.empty() && are_several) panel.caption = what_differs(panel.id, ids);
+  std::set<std::string> all;
+  std::vector<std::string> ids;  // of those without a name
+  for (const auto& [panel, kind, order, place, at] : figures) {
+    all.insert(panel.id);
+    if (panel.caption.empty()) ids.push_back(panel.id);
+  }
+  const bool is_one = std::set<std::string>(ids.begin(), ids.end()).size() == 1;
+  for (auto& [panel, kind, order, place, at] : figures) {
+    const bool is_known = all.size() == 1 || (is_one && !place.empty());
+    if (panel.caption.empty() && !is_known) {
+      panel.caption = what_differs(panel.id, ids);
+      if (panel.caption == panel.id && !panel.remarks.empty()) {  // words say more than a whole id
+        panel.caption = panel.remarks.front();
+        panel.remarks.erase(panel.remarks.begin());
+      }
+    }
     panel.caption = with_place(panel.caption, place);
   }
   if (figures.size() == 1 && figures[0].kind != &lines) figures[0].panel.caption.clear();

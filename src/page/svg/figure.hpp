@@ -15,6 +15,7 @@ struct Figure {
   const Kind* kind = nullptr;
   std::size_t order = 0;  ///< in the lesson's picture
   std::string place{};    ///< "head 0"
+  Index at{};             ///< the same along the axes before the panel's
 };
 
 /// Whether a picture shows the tensor where nobody names others: weights, masks and curves.
@@ -32,6 +33,14 @@ std::optional<std::size_t> axis_of_heads(const Event& event);
 /// The panels of a tensor, each as `figure` but for what it shows and its place: one for each table, of bars
 /// one for each row, of lines one for all. `head` picks one head of several.
 std::vector<Figure> figures_of(const Event& event, const Figure& figure, std::optional<std::size_t> head);
+
+/// Gives the panels their marks: each line is `ID: a line below the caption`, `ID[0, 2]: words` of a row, a
+/// cell or a point, with `*` for any, or `ID = 0.5: words` of a value. Returns the lines that no panel has a
+/// place for.
+std::vector<std::string> put_marks(std::vector<Figure>& figures, const std::string& lines);
+
+/// Joins the tables of the kind `together` that follow each other.
+void join_tables(std::vector<Figure>& figures);
 
 /// Joins curves of one line each, one after the other, that are over the same positions: each becomes a line
 /// of the first panel, called as its caption. Lines of one name look alike in all panels.

@@ -9,7 +9,7 @@ namespace attn::svg {
 
 namespace {
 
-constexpr double caption_size = 15.0, bold = 1.12;
+constexpr double caption_size = 15.0, remark_size = font_size, remark_height = 17.0;
 constexpr double smallest_part = 0.31;    // of the height that a panel would like: its words can be read
 constexpr std::size_t most_readable = 4;  // rows of panels; more are thumbnails
 
@@ -17,9 +17,19 @@ Room larger(const Room& a, const Room& b) {
   return {std::max(a.width, b.width), std::max(a.height, b.height)};
 }
 
-bool have_same(const Panel& one, const Panel& other, Axis Matrix::*axis) {
+/// Bars of one axis have their names beside them, in one order unless there are very many.
+bool have_same(const Panel& one, const Panel& other, Axis Matrix::*axis, const Kind& kind) {
+  if (&kind == &bars) axis = &Matrix::columns;
   const auto *a = std::get_if<Matrix>(&one.content), *b = std::get_if<Matrix>(&other.content);
-  return a != nullptr && b != nullptr && a->*axis == b->*axis;
+  const bool are_sorted = &kind == &bars && a != nullptr && a->columns.size() > most_bars;
+  return a != nullptr && b != nullptr && !are_sorted && a->*axis == b->*axis;
+}
+
+/// Of the caption and the lines below it.
+double width_of_words(const Panel& panel) {
+  double width = bold * text_width(panel.caption, caption_size);
+  for (const auto& remark : panel.remarks) width = std::max(width, text_width(remark, remark_size));
+  return width;
 }
 
 double sum(const std::vector<double>& lengths) {
@@ -36,9 +46,10 @@ class Grid {
   Grid(const Panels& panels, const Kind& kind) : panels_(panels), kind_(kind) {
     for (const auto* panel : panels_) {
       wish_ = larger(wish_, kind.wish(*panel));
-      caption_width_ = std::max(caption_width_, bold * text_width(panel->caption, caption_size));
+      caption_width_ = std::max(caption_width_, width_of_words(*panel));
+      remarks_ = std::max(remarks_, panel->remarks.size());
     }
-    caption_height_ = caption_width_ > 0.0 ? 26.0 : 0.0;
+    caption_height_ = (caption_width_ > 0.0 ? 25.0 : 0.0) + remark_height * static_cast<double>(remarks_);
   }
 
   double wished_width() const {
@@ -51,9 +62,9 @@ class Grid {
     result.columns[0] = result.rows[0] = true;
     for (std::size_t i = 1; i < panels_.size(); ++i) {
       const auto column = i % columns, row = i / columns;
-      if (column > 0 && !have_same(*panels_[i], *panels_[i - 1], &Matrix::rows))
+      if (column > 0 && !have_same(*panels_[i], *panels_[i - 1], &Matrix::rows, kind_))
         result.columns[column] = true;
-      if (row > 0 && !have_same(*panels_[i], *panels_[i - columns], &Matrix::columns))
+      if (row > 0 && !have_same(*panels_[i], *panels_[i - columns], &Matrix::columns, kind_))
         result.rows[row] = true;
     }
     return result;
@@ -96,7 +107,8 @@ class Grid {
     std::size_t best = std::clamp<std::size_t>(most, 1, panels_.size());
     for (std::size_t columns = best; columns > 0; --columns)
       if (const double gain = fit(room, columns) / fit(room, best);
-          gain > 1.02 || (gain > 0.55 && unfilled(columns) < unfilled(best)))
+          gain > (unfilled(columns) > unfilled(best) ? 1.4 : 1.02) ||
+          (gain > 0.55 && unfilled(columns) < unfilled(best)))
         best = columns;
     return wanted > 0 && fit(room, wanted) > 0.45 * fit(room, best) ? wanted : best;
   }
@@ -121,12 +133,14 @@ class Grid {
       const auto column = i % columns, row = i / columns;
       const auto wish = kind_.wish(*panels_[i]);
       const Room own =
-          &kind_ == &heatmap  // cells of one size in all of them
+          &kind_ == &heatmap || &kind_ == &together  // cells of one size in all of them
               ? Room{one.width * wish.width / wish_.width, one.height * wish.height / wish_.height}
               : one;
       drawings.push_back(kind_.draw(*panels_[i], look, own, {of_columns[column], of_rows[row]}));
       auto& [elements, width, height, left, lacks_words] = drawings.back();
-      width = std::max(width, left + bold * text_width(panels_[i]->caption, caption_size));
+      const double words = width_of_words(*panels_[i]);
+      width = std::max(width, words);
+      left = std::min(left, width - words);
       widths[column] = std::max(widths[column], width);
       heights[row] = std::max(heights[row], height + caption_height_);
     }
@@ -135,15 +149,22 @@ class Grid {
     for (std::size_t i = 0; i < drawings.size(); ++i) {
       const auto across = static_cast<std::ptrdiff_t>(i % columns),
                  down = static_cast<std::ptrdiff_t>(i / columns);
-      const double x = std::accumulate(widths.begin(), widths.begin() + across, 0.0) +
-                       panel_gap * static_cast<double>(across);
+      double x = std::accumulate(widths.begin(), widths.begin() + across, 0.0) +
+                 panel_gap * static_cast<double>(across);
+      if (const auto in_row = std::min(columns, drawings.size() - i / columns * columns); in_row < columns)
+        x += (std::accumulate(widths.begin() + static_cast<std::ptrdiff_t>(in_row), widths.end(), 0.0) +
+              panel_gap * static_cast<double>(columns - in_row)) /
+             2;  // a last row with fewer stands in the middle
       const double y = std::accumulate(heights.begin(), heights.begin() + down, 0.0) +
                        panel_gap * static_cast<double>(down);
       const auto& caption = panels_[i]->caption;
-      const auto words =
-          caption.empty() ? "" : text(drawings[i].left, caption_size, caption, Anchor::start, "caption");
-      const double lower =
-          of_columns[i % columns] ? 0.0 : heights[i / columns] - caption_height_ - drawings[i].height;
+      auto words = text(drawings[i].left, caption_size, caption, Anchor::start, "caption");
+      double line = caption.empty() ? 0.0 : caption_size + 3;
+      for (const auto& remark : panels_[i]->remarks)
+        words += text(drawings[i].left, (line += remark_height), remark, Anchor::start, "label");
+      const double lower = of_columns[i % columns] || &kind_ != &heatmap
+                               ? 0.0
+                               : heights[i / columns] - caption_height_ - drawings[i].height;
       all.elements += at(x, y, words + at(0, caption_height_ + lower, drawings[i].elements));
       all.lacks_words = all.lacks_words || drawings[i].lacks_words;
     }
@@ -157,13 +178,15 @@ class Grid {
   const Kind& kind_;
   Room wish_{1.0, 1.0};  ///< of the largest panel
   double caption_width_ = 0.0, caption_height_ = 0.0;
+  std::size_t remarks_ = 0;  ///< the most of a panel
 };
 
 }  // namespace
 
 Drawing lines_of_text(const std::string& words, double width, double size, std::string_view style) {
   Drawing drawing;
-  const auto columns = static_cast<std::size_t>(width / (0.56 * size));
+  const auto columns = static_cast<std::size_t>(width * static_cast<double>(display_width(words)) /
+                                                std::max(text_width(words, size), 1.0));
   for (const auto& line : wrap(words, std::max<std::size_t>(columns, 20))) {
     drawing.elements += text(0, drawing.height + size, line, Anchor::start, style);
     drawing.height += 1.4 * size;
@@ -182,6 +205,7 @@ void put_below(Drawing& above, double distance, const Drawing& drawing) {
 }
 
 void put_beside(Drawing& left, double distance, const Drawing& drawing) {
+  if (drawing.elements.empty()) return;
   if (left.elements.empty()) distance = 0.0;
   left.elements += at(left.width + distance, 0, drawing.elements);
   left.width += distance + drawing.width;

@@ -8,7 +8,7 @@
 namespace attn::svg {
 
 /// The distance between panels.
-inline constexpr double panel_gap = 28.0;
+inline constexpr double panel_gap = 20.0;
 
 /// The words in lines of that width.
 Drawing lines_of_text(const std::string& words, double width, double size, std::string_view style);

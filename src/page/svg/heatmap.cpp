@@ -6,6 +6,7 @@
 
 #include "attn/text/width.hpp"
 #include "page/html/base64.hpp"
+#include "page/svg/grid.hpp"
 #include "page/svg/panel.hpp"
 #include "page/svg/png.hpp"
 
@@ -26,8 +27,8 @@ bool Matrix::has_negative() const {
 
 namespace {
 
-constexpr double widest_cell = 64.0, usual_cell = 46.0, fewest_pixels = 1000.0, longest_side = 600.0;
-constexpr double widest_overhang = 26.0;  // which a gap or a margin has room for
+constexpr double widest_cell = 76.0, usual_cell = 46.0, fewest_pixels = 1000.0, longest_side = 600.0;
+constexpr double widest_overhang = 20.0;  // which a gap or a margin has room for
 constexpr std::size_t most_rectangles = 1600, longest_label = 32;
 
 /// The names of the entries along an axis, and where they stand.
@@ -41,6 +42,7 @@ class Labels {
   }
 
   double widest() const { return widest_; }
+  double last() const { return text_width(of(axis_.size() - 1)); }
 
   /// Each has a label where there is a line's room; else every tenth, say, has its index.
   std::size_t step(double cell) const {
@@ -76,10 +78,12 @@ std::string hatching(double x, double y, double width, double height) {
   };
   if (std::min(width, height) >= 20.0) line(0, 0.5, 0.5, 0);
   line(0, 1, 1, 0);
+  lines += fmt::format("M{} {}h{}v{}h{}z", px(x), px(y), px(width), px(height), px(-width));
   if (std::min(width, height) >= 20.0) line(0.5, 1, 1, 0.5);
   return lines;
 }
 
+/// Where a cell has no room for "nan".
 std::string cross(double x, double y, double width, double height) {
   return fmt::format("M{0} {1}L{2} {3}M{0} {3}L{2} {1}", px(x + 0.2 * width), px(y + 0.2 * height),
                      px(x + 0.8 * width), px(y + 0.8 * height));
@@ -91,20 +95,29 @@ std::string rectangle(double x, double y, double width, double height, const Col
                      px(width), px(height), hex(colour), inside.empty() ? "/>" : ">" + inside + "</rect>");
 }
 
+/// "0.31" as ".31".
+std::string without_nought(const std::string& number) {
+  return number.starts_with("0.") ? number.substr(1) : number == "1.00" ? "1" : number;
+}
+
 class HeatmapDrawing {
  public:
   HeatmapDrawing(const Panel& panel, const Look& look, const Room& room, const Shown& shown = {})
-      : matrix_(std::get<Matrix>(panel.content)), look_(look), shown_(shown) {
+      : matrix_(std::get<Matrix>(panel.content)), marks_(panel.marks), look_(look), shown_(shown) {
+    if (look.has_own_scales)
+      look_.scale = matrix_.kind == Matrix::Kind::numbers && matrix_.largest() > 0.0
+                        ? round_up(matrix_.largest())
+                        : 1.0;
     choose_cells(room);
   }
 
-  Room beside() const { return {left(), top()}; }
+  Room beside() const { return {left() + right(), top() + below()}; }
 
   Drawing draw() {
     choose_numbers();
     const bool is_image = matrix_.values.size() > most_rectangles && can_pack;
-    return {labels() + (is_image ? image() : cells()), left() + columns() * width_,
-            top() + rows() * height_ + 2.0, left(),
+    return {labels() + (is_image ? image() : cells()) + marks(), left() + columns() * width_ + right(),
+            top() + rows() * height_ + below() + 2.0, left(),
             (shown_.columns && column_labels_.lacks_words(width_)) ||
                 (has_rows() && row_labels_.lacks_words(height_))};
   }
@@ -114,33 +127,39 @@ class HeatmapDrawing {
   double columns() const { return static_cast<double>(matrix_.columns.size()); }
   bool has_rows() const { return !matrix_.rows.name.empty() && shown_.rows; }
 
-  /// Squares, unless one side has much more room.
+  /// Nearly squares, unless one side has much more room: of many words squares.
   void choose_cells(const Room& room) {
-    const bool are_numbers = matrix_.kind == Matrix::Kind::numbers;
-    const bool is_long = columns() > 2 * rows() || rows() > 2 * columns();
+    constexpr double most_words = 24.0;
+    const bool is_long = columns() >= 2 * rows() || rows() >= 2 * columns();
     const double wide = std::max(room.width / columns(), 0.5);
     const double high = std::max(room.height / rows(), 0.5);
     const double side = std::min({wide, high, widest_cell});
-    const double most = is_long || are_numbers ? std::min(widest_cell, 2.5 * side) : side;
-    width_ = std::min(wide, most);
-    height_ = std::min(high, is_long ? most : side);
-    const double labels =
-        column_labels_.widest() + 4;  // a little wider, where that spares a reader to turn the head
-    if (width_ < labels && labels <= std::min(wide, 1.5 * side)) width_ = labels;
+    const double stretch = std::max(rows(), columns()) > most_words ? (is_long ? 2.5 : 1.0)
+                           : is_long                                ? 1.6
+                                                                    : 1.25;
+    width_ = std::min({wide, widest_cell, stretch * side});
+    height_ = std::min({high, widest_cell, stretch * side});
   }
 
   /// Where they are readable, or asked for: then the cells grow.
   void choose_numbers() {
     if (!can_have_numbers(matrix_)) return;
+    const auto widest_of = [](const std::vector<std::string>& numbers) {
+      double widest = 0.0;
+      for (const auto& number : numbers) widest = std::max(widest, text_width(number));
+      return widest;
+    };
     auto numbers = short_numbers(matrix_);
-    double widest = 0.0;
-    for (const auto& number : numbers) widest = std::max(widest, text_width(number));
+    double widest = widest_of(numbers);
+    if (matrix_.kind == Matrix::Kind::shares && widest > width_) {
+      for (auto& number : numbers) number = without_nought(number);
+      widest = widest_of(numbers);
+    }
     if (look_.numbers == true) {
       width_ = std::max(width_, widest + 6);
       height_ = std::max(height_, font_size + 7);
     }
-    if (look_.numbers.value_or(widest + 3 <= width_ && font_size + 4 <= height_))
-      numbers_ = std::move(numbers);
+    if (look_.numbers.value_or(widest <= width_ && font_size + 4 <= height_)) numbers_ = std::move(numbers);
   }
 
   double left() const {
@@ -150,12 +169,43 @@ class HeatmapDrawing {
     return font_size + 10 + labels + 8;
   }
 
-  /// Words that are wider than their columns are turned: only as far as they do not run into what is beside.
+  /// Words that are wider than their columns are turned: upright only where lines aslant would touch.
   double turned() const {
     const double widest = column_labels_.widest();
-    if (column_labels_.step(width_) > 1 || widest <= width_ - 4) return 0.0;
-    const bool has_room = width_ >= 1.5 * font_size && 0.71 * widest + 10 - width_ / 2 <= widest_overhang;
-    return has_room ? -45.0 : -90.0;
+    if (column_labels_.step(width_) > 1 || widest <= width_) return 0.0;
+    return width_ >= 1.4 * font_size ? -45.0 : -90.0;
+  }
+
+  /// What is said beside the rows that are pointed at, and below the columns.
+  double right() const {
+    double widest = shown_.columns && turned() == -45.0
+                        ? std::max(0.0, 0.71 * column_labels_.last() + 10 - width_ / 2 - widest_overhang)
+                        : 0.0;
+    for (const auto& mark : marks_)
+      if (mark.row && !mark.words.empty()) widest = std::max(widest, bold * text_width(mark.words) + 9);
+    return widest;
+  }
+
+  double below() const {
+    return std::any_of(marks_.begin(), marks_.end(),
+                       [](const Mark& mark) { return !mark.row && !mark.words.empty(); })
+               ? font_size + 8
+               : 0.0;
+  }
+
+  std::string marks() const {
+    std::string elements;
+    for (const auto& [row, column, value, words] : marks_) {
+      if (value) continue;
+      const double x = left() + (column ? static_cast<double>(*column) * width_ : 0.0);
+      const double y = top() + (row ? static_cast<double>(*row) * height_ : 0.0);
+      const double width = column ? width_ : columns() * width_, height = row ? height_ : rows() * height_;
+      elements += frame(x, y, width, height);
+      elements += row ? text(left() + columns() * width_ + 9, y + height / 2 + 0.36 * font_size, words,
+                             Anchor::start, "mark")
+                      : text(x + width / 2, y + height + font_size + 5, words, Anchor::middle, "mark");
+    }
+    return elements;
   }
 
   double top() const {
@@ -200,7 +250,10 @@ class HeatmapDrawing {
     return elements + path(ticks);
   }
 
-  Colour colour(std::size_t i) const { return shade(look_.theme, matrix_.values[i] / look_.scale); }
+  Colour colour(std::size_t i) const {
+    return matrix_.parts.empty() ? shade(look_.theme, matrix_.values[i] / look_.scale)
+                                 : shade_of_part(look_.theme, matrix_.parts[i]);
+  }
 
   /// "girls → saw: 0.1234".
   std::string tooltip(std::size_t i, std::size_t row, std::size_t column) const {
@@ -218,12 +271,15 @@ class HeatmapDrawing {
         const double x = left() + static_cast<double>(column) * width_;
         const double y = top() + static_cast<double>(row) * height_;
         const double width = width_ - gap, height = height_ - gap;
-        const bool has_colour = !matrix_.hidden[i] && !std::isnan(matrix_.values[i]);
-        if (has_colour) elements += rectangle(x, y, width, height, colour(i), tooltip(i, row, column));
+        const bool has_colour = !matrix_.hidden[i] && std::isfinite(matrix_.values[i]);
+        const auto fill = has_colour ? colour(i) : palette(look_.theme).mark;
+        if (has_colour) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
         if (matrix_.hidden[i]) crossed += hatching(x, y, width, height);
-        if (!matrix_.hidden[i] && std::isnan(matrix_.values[i])) crossed += cross(x, y, width, height);
-        if (numbers_.empty() || numbers_[i].empty() || !has_colour) continue;
-        const bool is_dark = ink_on(colour(i)).red > 0.0;
+        const bool is_infinite = !matrix_.hidden[i] && !has_colour;
+        if (is_infinite) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
+        if (is_infinite && numbers_.empty()) crossed += cross(x, y, width, height);
+        if (numbers_.empty() || numbers_[i].empty()) continue;
+        const bool is_dark = ink_on(fill).red > 0.0;
         written += text(x + width / 2, y + height / 2 + 0.36 * font_size, numbers_[i], Anchor::middle,
                         is_dark ? "on-dark" : "on-light");
       }
@@ -235,7 +291,7 @@ class HeatmapDrawing {
     constexpr std::uint8_t paper = 0, rule = 1, middle = 127;
     constexpr int steps = 125;
     const auto zoom = static_cast<std::size_t>(std::ceil(fewest_pixels / std::max(rows(), columns())));
-    const auto& [paper_colour, ink, muted, rule_colour] = palette(look_.theme);
+    const auto& [paper_colour, ink, muted, rule_colour, mark_colour] = palette(look_.theme);
     std::vector<Colour> colours = {paper_colour, rule_colour};
     for (int place = -steps; place <= steps; ++place)
       colours.push_back(shade(look_.theme, static_cast<double>(place) / steps));
@@ -267,7 +323,8 @@ class HeatmapDrawing {
   }
 
   const Matrix& matrix_;
-  const Look& look_;
+  const std::vector<Mark>& marks_;
+  Look look_;
   Shown shown_;
   Labels row_labels_{matrix_.rows, false}, column_labels_{matrix_.columns, true};
   std::vector<std::string> numbers_;   ///< none where they are not shown
@@ -275,26 +332,26 @@ class HeatmapDrawing {
 };
 
 Drawing colour_bar(const Look& look) {
-  constexpr double length = 200.0, thickness = 12.0;
-  constexpr int steps = 50;
-  std::string elements = "<g shape-rendering=\"crispEdges\">\n";
+  constexpr double length = 120.0, thickness = 14.0;
+  constexpr int steps = 40;
   const double from = look.has_negative ? -1.0 : 0.0;
+  const auto first = with_minus_sign(fmt::format("{:.4g}", from * look.scale));
+  const auto last = fmt::format("{:.4g}", look.scale);
+  const double left = text_width(first) + 6;
+  auto elements = text(0, font_size - 1, first, Anchor::start, "label");
+  elements += "<g shape-rendering=\"crispEdges\">\n";
   for (int i = 0; i < steps; ++i)
-    elements += rectangle(10 + i * length / steps, 0, length / steps + (i + 1 < steps ? 1 : 0), thickness,
+    elements += rectangle(left + i * length / steps, 0, length / steps + (i + 1 < steps ? 1 : 0), thickness,
                           shade(look.theme, from + (1 - from) * (i + 0.5) / steps));
-  elements += "</g>\n";
-  for (const double place : {0.0, 0.5, 1.0})
-    elements += text(10 + place * length, thickness + font_size + 3,
-                     with_minus_sign(fmt::format("{:.4g}", (from + (1 - from) * place) * look.scale)),
-                     Anchor::middle, "label");
-  return {elements, length + 30, thickness + font_size + 8};
+  elements += "</g>\n" + text(left + length + 6, font_size - 1, last, Anchor::start, "label");
+  return {elements, left + length + 6 + text_width(last), thickness + 4};
 }
 
 /// A square of that colour, hatched or crossed out, and what it means, behind what is there.
 void add_entry(Drawing& drawing, const Colour& colour, std::string (*lines)(double, double, double, double),
                std::string_view words) {
   constexpr double side = 14.0;
-  const double x = drawing.width + (drawing.width > 0.0 ? 14.0 : 0.0);
+  const double x = drawing.width + (drawing.width > 0.0 ? 22.0 : 0.0);
   drawing.elements += rectangle(x, 0, side, side, colour);
   drawing.elements += fmt::format("<rect x=\"{}\" y=\"0\" width=\"{}\" height=\"{}\" class=\"attn-rule\"/>\n",
                                   px(x), px(side), px(side));
@@ -309,7 +366,7 @@ Drawing widths_of_arcs(const Look& look, double thickest) {
   Drawing drawing{"", 0, font_size + 6};
   for (const double place : {0.1, 0.5, 1.0}) {
     drawing.elements += fmt::format("<path d=\"M{} 8h34\" class=\"attn-arc\" {}/>\n", px(drawing.width),
-                                    arc_style(place, thickest));
+                                    arc_style(usual_arc, place, thickest));
     const auto words = fmt::format("{:.2g}", place * look.scale);
     drawing.elements += text(drawing.width + 40, font_size, words, Anchor::start, "label");
     drawing.width += 58 + text_width(words);
@@ -336,21 +393,36 @@ Drawing draw_heatmap(const Panel& panel, const Look& look, const Room& room, con
 }  // namespace
 
 const Kind heatmap{"heatmap", wish_of_heatmap, beside_heatmap, draw_heatmap};
+const Kind together{"together", wish_of_heatmap, beside_heatmap, draw_heatmap};
 
 Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan) {
   Drawing drawing;
   if (kind.name == arcs.name) return widths_of_arcs(look, thickest_arc(one));
-  if (kind.name != heatmap.name) return drawing;
+  if (kind.name != heatmap.name && kind.name != together.name) return drawing;
   const auto& paper = palette(look.theme).paper;
   if (one.kind == Matrix::Kind::mask)
     add_entry(drawing, shade(look.theme, 1.0), nullptr, "may be seen");
+  else if (!one.parts.empty())
+    for (std::size_t part = 0; part < one.part_names.size(); ++part)
+      add_entry(drawing, shade_of_part(look.theme, part), nullptr, one.part_names[part]);
+  else if (look.has_own_scales)
+    drawing = lines_of_text("Each table has a scale of its own: its largest number is darkest.", 600,
+                            font_size, "muted");
   else
     drawing = colour_bar(look);
   if (has_hidden)
     add_entry(drawing, paper, hatching,
               one.kind == Matrix::Kind::numbers ? "no number here" : "hidden by a mask");
-  if (has_nan) add_entry(drawing, paper, cross, "nan: not a number");
+  if (has_nan) add_entry(drawing, palette(look.theme).mark, cross, "nan: not a number");
   return drawing;
+}
+
+std::string frame(double x, double y, double width, double height) {
+  std::string elements;
+  for (const auto* const line : {"halo", "frame"})
+    elements += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"attn-{}\"/>\n",
+                            px(x - 0.5), px(y - 0.5), px(width), px(height), line);
+  return elements;
 }
 
 bool can_have_numbers(const Matrix& matrix) {
@@ -358,7 +430,7 @@ bool can_have_numbers(const Matrix& matrix) {
 }
 
 const Kind* kind_named(std::string_view name) {
-  for (const auto* kind : {&heatmap, &arcs, &bars, &lines, &flow})
+  for (const auto* kind : {&heatmap, &together, &colours, &arcs, &bars, &lines, &flow})
     if (kind->name == name) return kind;
   return nullptr;
 }
@@ -368,11 +440,15 @@ std::vector<std::string> short_numbers(const Matrix& matrix) {
                                     [](double v) { return !std::isfinite(v) || v == std::round(v); });
   const bool are_shares = matrix.kind == Matrix::Kind::shares;
   const double largest = matrix.largest();
-  const int digits = are_shares ? 2 : is_whole || largest >= 100 ? 0 : largest >= 10 ? 1 : 2;
+  const auto digits_of = [&](double value) {
+    if (are_shares || (largest >= 0.1 && largest < 10.0)) return 2;
+    if (largest < 0.1) return largest == 0.0 ? 0 : 1 - static_cast<int>(std::floor(std::log10(largest)));
+    return value >= 100.0 ? 0 : value >= 10.0 || largest < 100.0 ? 1 : 2;
+  };
   std::vector<std::string> numbers;
   for (std::size_t i = 0; i < matrix.values.size(); ++i) {
     const double value = matrix.values[i];
-    auto number = with_minus_sign(fmt::format("{:.{}f}", value, digits));
+    auto number = with_minus_sign(fmt::format("{:.{}f}", value, is_whole ? 0 : digits_of(std::abs(value))));
     const bool is_nothing = number.find_first_not_of("−0.") == number.npos;
     if (!std::isfinite(value)) number = std::isnan(value) ? "nan" : value < 0.0 ? "−∞" : "∞";
     if (is_nothing) number = value == 0.0 && !are_shares ? "0" : "";

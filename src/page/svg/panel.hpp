@@ -25,11 +25,21 @@ struct Matrix {
   enum class Kind { shares, mask, numbers };
   Kind kind = Kind::numbers;
   Axis rows{}, columns{};
-  std::vector<double> values{};  ///< row by row
-  std::vector<bool> hidden{};    ///< by a mask, in the same order
+  std::vector<double> values{};           ///< row by row
+  std::vector<bool> hidden{};             ///< by a mask, in the same order
+  std::vector<std::size_t> parts{};       ///< which table each comes from, where it is made of several
+  std::vector<std::string> part_names{};  ///< of these tables
 
   double largest() const;  ///< of the finite values that are not hidden, in size; 0 where there is none
   bool has_negative() const;
+};
+
+/// What a picture points at, and what it says of it: a row, a column or a cell of a table, a bar, a line, a
+/// point of it, a position or a value.
+struct Mark {
+  std::optional<std::size_t> row{}, column{};
+  std::optional<double> value{};
+  std::string words{};
 };
 
 /// One of the small pictures that stand beside each other.
@@ -37,6 +47,8 @@ struct Panel {
   std::string id{};                                     ///< of its tensor
   std::string caption{};                                ///< what tells it from the others
   std::variant<Matrix, Curves, std::string> content{};  ///< or a diagram as text
+  std::vector<std::string> remarks{};                   ///< lines below the caption
+  std::vector<Mark> marks{};
 };
 
 /// What all panels of a picture have in common.
@@ -45,6 +57,7 @@ struct Look {
   double scale = 1.0;    ///< where that of colours, widths and lengths ends
   double largest = 1.0;  ///< of the numbers
   bool has_negative = false;
+  bool has_own_scales = false;    ///< each panel one
   std::optional<bool> numbers{};  ///< in cells; where not given, as long as they are readable
 };
 
@@ -79,7 +92,14 @@ extern const Kind heatmap;
 /// Who looks on the left, at whom on the right, with lines as thick as the share.
 extern const Kind arcs;
 
-/// The numbers of one row as bars: of more than 16 shares the 12 largest.
+/// A heatmap of several tables, of which each has numbers where the others have none: the colour says which.
+extern const Kind together;
+
+/// Each row as one colour: its three numbers are red, green and blue, from 0 to 1.
+extern const Kind colours;
+
+/// The numbers of one row as bars: of more than that many shares the 12 largest.
+inline constexpr std::size_t most_bars = 16;
 extern const Kind bars;
 
 /// Curves with round ticks, each with its name where it ends.
@@ -91,8 +111,12 @@ extern const Kind flow;
 /// The kind of that name; null where there is none.
 const Kind* kind_named(std::string_view name);
 
-/// The colours or hatchings and what they mean, for the panels of one kind; empty where they need none.
+/// The colours or hatchings and what they mean in one line, for the panels of one kind; empty where they need
+/// none.
 Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan);
+
+/// A rectangle with nothing in it around what is pointed at.
+std::string frame(double x, double y, double width, double height);
 
 /// The numbers of a matrix in three digits or so; nothing for one that is hidden, or that would be written as
 /// 0 and is none.
@@ -103,7 +127,8 @@ bool can_have_numbers(const Matrix& matrix);
 
 /// `stroke="…"` of a line from a query to a key with a share of the scale from 0 to 1, where the thickest has
 /// that width.
-std::string arc_style(double place, double thickest);
+std::string arc_style(std::string_view colour, double place, double thickest);
+inline constexpr std::string_view usual_arc = "#2171b5";
 
 /// The width of the thickest line among so many words.
 double thickest_arc(const Matrix& matrix);

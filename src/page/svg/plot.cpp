@@ -10,16 +10,22 @@ namespace attn::svg {
 
 namespace {
 
-constexpr double usual_width = 620.0, usual_height = 340.0, gap_beside_name = 34.0;
+constexpr double usual_width = 620.0, usual_height = 340.0, gap_beside_name = 10.0;
 
 /// One plot: the frame and what stands in it and around it.
 class LinePlot {
  public:
-  LinePlot(const Panel& panel, const Room& room) : panel_(panel), curves_(std::get<Curves>(panel.content)) {
+  LinePlot(const Panel& panel, const Look& look, const Room& room)
+      : panel_(panel), theme_(look.theme), curves_(std::get<Curves>(panel.content)) {
+    auto& [low, high, is_logarithmic] = curves_.vertical;
+    for (const auto& mark : panel.marks) low = std::min(low, mark.value.value_or(low));
+    for (const auto& mark : panel.marks) high = std::max(high, mark.value.value_or(high));
+    if (!is_logarithmic && low > 0.0 && low < high / 2) low = 0.0;
     curves_.vertical = with_round_ends(curves_.vertical);
     for (const double value : ticks_of(curves_.vertical))
       left_ = std::max(left_, text_width(tick(value)) + 10);
-    for (const auto& line : curves_.lines) right_ = std::max(right_, gap_beside_name + text_width(line.name));
+    for (const auto& line : curves_.lines)
+      right_ = std::max(right_, gap_beside_name + bold * text_width(line.name));
     top_ = font_size + 12;
     width_ = std::max(room.width - left_ - right_, 160.0);
     height_ =
@@ -34,6 +40,7 @@ class LinePlot {
                      Anchor::middle, "muted");
     elements += frame_and_ticks();
     for (std::size_t i = 0; i < curves_.lines.size(); ++i) elements += path_of(i);
+    for (const auto& mark : panel_.marks) elements += drawn(mark);
     return {elements + names(), left_ + width_ + right_, top_ + height_ + below, left_};
   }
 
@@ -70,8 +77,8 @@ class LinePlot {
   }
 
   std::string frame_and_ticks() const {
-    auto elements = fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" class=\"attn-rule\"/>\n",
-                                px(left_), px(top_), px(width_), px(height_));
+    auto elements = fmt::format("<path d=\"M{} {}v{}h{}\" class=\"attn-rule\"/>\n", px(left_), px(top_),
+                                px(height_), px(width_));
     std::string grid;
     for (const double value : ticks_of(curves_.vertical)) {
       grid += fmt::format("M{} {}h{}", px(left_), px(y_of(value)), px(width_));
@@ -101,8 +108,33 @@ class LinePlot {
     for (const auto& [path, kind] : {std::pair(line, "line"), {marks, "marks"}})
       if (!path.empty())
         elements += fmt::format("<path d=\"{}\" class=\"attn-{}\" {}/>\n", path, kind,
-                                line_style(style.value_or(index)));
+                                line_style(theme_, style.value_or(index)));
     return elements;
+  }
+
+  /// A point of a line, a position on all of them, or a value, each with its words where there is room.
+  std::string drawn(const Mark& mark) const {
+    const auto& [row, column, value, words] = mark;
+    const auto guide = [](const std::string& line) {
+      return fmt::format("<path d=\"{}\" class=\"attn-guide\"/>\n", line);
+    };
+    if (value) {
+      const double y = y_of(*value);
+      return guide(fmt::format("M{} {}h{}", px(left_), px(y), px(width_))) +
+             text(left_ + width_ / 2, y - 6, words, Anchor::middle, "mark");
+    }
+    if (!column) return "";
+    const double x = x_of(curves_.positions[*column]);
+    const bool is_right = x > left_ + width_ / 2;
+    const double beside = is_right ? x - 9 : x + 9;
+    const auto anchor = is_right ? Anchor::end : Anchor::start;
+    const bool is_of_all = curves_.lines.size() > 1 && !row;
+    if (is_of_all)
+      return guide(fmt::format("M{} {}v{}", px(x), px(top_), px(height_))) +
+             text(beside, top_ + font_size, words, anchor, "mark");
+    const double y = y_of(curves_.lines[row.value_or(0)].values[*column]);
+    return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"6\" class=\"attn-point\"/>\n", px(x), px(y)) +
+           text(beside, y - 9, words, anchor, "mark");
   }
 
   /// Each name beside the end of its line, moved down where it would stand on another.
@@ -122,15 +154,16 @@ class LinePlot {
     for (auto i = ends.size(); i-- > 0; most -= row) ends[i].first = std::min(ends[i].first, most);
     std::string elements;
     for (const auto& [y, i] : ends) {
-      elements += fmt::format("<path d=\"M{} {}h20\" class=\"attn-line\" {}/>\n", px(left_ + width_ + 6),
-                              px(y), line_style(curves_.lines[i].style.value_or(i)));
       elements +=
-          text(left_ + width_ + 30, y + 0.36 * font_size, curves_.lines[i].name, Anchor::start, "label");
+          fmt::format("<g fill=\"{}\">{}</g>\n", line_colour(theme_, curves_.lines[i].style.value_or(i)),
+                      text(left_ + width_ + gap_beside_name, y + 0.36 * font_size, curves_.lines[i].name,
+                           Anchor::start, "name"));
     }
     return elements;
   }
 
   const Panel& panel_;
+  Theme theme_;
   Curves curves_;
   double left_ = 0.0, right_ = 20.0, top_ = 0.0;  ///< what stands around the frame
   double width_ = 0.0, height_ = 0.0;             ///< of the frame
@@ -140,8 +173,8 @@ Room wish_of_lines(const Panel&) {
   return {usual_width, usual_height};
 }
 
-Drawing draw_lines(const Panel& panel, const Look&, const Room& room, const Shown&) {
-  return LinePlot(panel, room).draw();
+Drawing draw_lines(const Panel& panel, const Look& look, const Room& room, const Shown&) {
+  return LinePlot(panel, look, room).draw();
 }
 
 }  // namespace

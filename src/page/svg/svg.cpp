@@ -25,8 +25,7 @@ using svg::Matrix;
 using svg::Room;
 
 // At this width letters of 13 have 10 pixels in a column of 680; at this height 20 on a slide of 1,080.
-constexpr double margin = 28.0, widest = 880.0, usual_height = 540.0, highest = 700.0;
-constexpr double narrowest_text = 584.0;
+constexpr double margin = 24.0, widest = 880.0, usual_height = 495.0, highest = 660.0;
 constexpr std::size_t most_panels = 400, most_numbers = 4'000'000;
 
 /// `"the cat sat"`, and what stands behind it in a batch.
@@ -68,43 +67,49 @@ SvgRenderer::SvgRenderer(Header header, PictureStyle style)
       style_(std::move(style)),
       subtitle_(subtitle_of(header_, style_.weights_by_hand)) {}
 
-/// None where nobody names the tensor.
-std::optional<Figure> SvgRenderer::named(const Event& event) const {
-  if (style_.takes_all) return Figure{.panel = {event.id, "", {}}};
+/// As often as the tensor is named.
+std::vector<Figure> SvgRenderer::named(const Event& event) const {
+  if (style_.takes_all) return {Figure{.panel = {event.id}}};
+  std::vector<Figure> figures;
   const auto& parts = style_.picture.parts;
   for (std::size_t i = 0; i < parts.size(); ++i)
-    if (::fnmatch(parts[i].id.c_str(), event.id.c_str(), 0) == 0)
-      return Figure{
-          .panel = {event.id, parts[i].caption, {}}, .kind = svg::kind_named(parts[i].kind), .order = i};
-  return std::nullopt;
+    if (::fnmatch(parts[i].id.c_str(), event.id.c_str(), 0) == 0 &&
+        (figures.empty() || style_.kind == nullptr))
+      figures.push_back(
+          {.panel = {event.id, parts[i].caption}, .kind = svg::kind_named(parts[i].kind), .order = i});
+  return figures;
 }
 
 void SvgRenderer::receive(const Event& event) {
   if (event.kind == Kind::note && last_of_path(event.id) == "in-the-picture") {
-    sentence_ = event.note;
+    sentence_ = event.note, marks_ = event.formula;
     std::replace(sentence_.begin(), sentence_.end(), '\n', ' ');
   }
   if (style_.kind == &svg::flow) {
     if (event.kind != Kind::note || last_of_path(event.id) != "flow") return;
     titles_.push_back("How " + header_.lesson + " is computed");
-    figures_.push_back({{event.id, "", event.formula}, &svg::flow});
+    figures_.push_back({.panel = {event.id, "", event.formula}, .kind = &svg::flow});
     return;
   }
   if (!event.tensor || event.tensor->data == nullptr || event.tensor->shape.empty()) return;
   drawable_.push_back(event.id);
-  auto figure = named(event);
-  if (!figure && (!svg::is_usual(event) || has_named_)) return;
-  const auto part = figure && !style_.takes_all ? style_.picture.parts[figure->order] : Picture::Part();
-  if (!figure) figure = Figure{.panel = {event.id, "", {}}};
-  if (style_.kind != nullptr) figure->kind = style_.kind;
-  if (figure->kind == nullptr) figure->kind = &svg::usual_kind(event);
-  if (!svg::fits(*figure->kind, event)) {
+  const auto figures = named(event);
+  for (const auto& figure : figures)
+    add(event, figure, style_.takes_all ? Picture::Part() : style_.picture.parts[figure.order]);
+  if (figures.empty() && svg::is_usual(event) && !has_named_)
+    add(event, Figure{.panel = {event.id}}, Picture::Part());
+}
+
+void SvgRenderer::add(const Event& event, Figure figure, const Picture::Part& part) {
+  if (style_.kind != nullptr) figure.kind = style_.kind;
+  if (figure.kind == nullptr) figure.kind = &svg::usual_kind(event);
+  if (!svg::fits(*figure.kind, event)) {
     leaves_out_ = leaves_out_ || !part.id.empty();
     if (!style_.takes_all) return;
-    throw Error(fmt::format("--picture {} draws {}; {} is {}; valid: {}", figure->kind->name,
-                            figure->kind == &svg::arcs ? "the attention of words" : "vectors and matrices",
+    throw Error(fmt::format("--picture {} draws {}; {} is {}; valid: {}", figure.kind->name,
+                            figure.kind == &svg::arcs ? "the attention of words" : "vectors and matrices",
                             event.id, named_shape(event),
-                            figure->kind == &svg::arcs
+                            figure.kind == &svg::arcs
                                 ? "--steps with weights, or --picture heatmap, bars or lines"
                                 : "--picture heatmap or bars"));
   }
@@ -120,8 +125,10 @@ void SvgRenderer::receive(const Event& event) {
   if (style_.head && (!heads || *style_.head >= event.tensor->shape[*heads])) return;
   numbers_ += element_count(event.tensor->shape);
   if (numbers_ <= most_numbers)
-    for (auto& one : svg::figures_of(event, *figure, style_.head ? style_.head : part.index))
+    for (auto& one : svg::figures_of(event, figure, style_.head ? style_.head : part.index)) {
+      if (part.index) one.place.clear();
       figures_.push_back(std::move(one));
+    }
   if (figures_.size() > most_panels || numbers_ > most_numbers)
     throw Error(
         fmt::format("a picture of {} and what stands before it would have more than {} tables or {} numbers; "
@@ -131,7 +138,7 @@ void SvgRenderer::receive(const Event& event) {
 
 void SvgRenderer::add(const std::string& caption, Curves curves) {
   titles_.push_back(caption);
-  figures_.push_back({{caption, caption, std::move(curves)}, &svg::lines});
+  figures_.push_back({.panel = {caption, caption, std::move(curves)}, .kind = &svg::lines});
 }
 
 /// Whether it shows what the lesson's picture names, as the lesson names it.
@@ -139,10 +146,13 @@ bool SvgRenderer::is_of_lesson() const {
   return !style_.takes_all && has_named_ && !leaves_out_;
 }
 
+bool SvgRenderer::is_as_named() const {
+  return is_of_lesson() && style_.kind == nullptr && !style_.head && !style_.title;
+}
+
 /// What is to be seen; empty where only the lesson's own picture shows it.
 std::string SvgRenderer::sentence() const {
-  const bool is_as_named = is_of_lesson() && style_.kind == nullptr && !style_.head && !style_.title;
-  return is_as_named ? sentence_ : "";
+  return is_as_named() ? sentence_ : "";
 }
 
 std::string SvgRenderer::title() const {
@@ -157,17 +167,19 @@ std::string SvgRenderer::title() const {
 /// A page of at most that size, if nothing on it needs more.
 Drawing SvgRenderer::page(const std::vector<Block>& blocks, const Room& room) const {
   const auto seen = style_.is_bare ? "" : sentence();
-  const double words = style_.is_bare ? 0.0 : seen.empty() ? 90.0 : 132.0;
-  const auto body =
-      draw(blocks, {room.width - 2 * margin, room.height - 2 * margin - words}, !style_.is_bare);
-  const double width = std::max(body.width, narrowest_text);
-  Drawing all;
+  const double width = room.width - 2 * margin, above_body = 14.0, above_origin = 8.0;
+  Drawing all, origin;
   if (!style_.is_bare) {
-    all = svg::lines_of_text(title(), width, 20.0, "title");
-    svg::put_below(all, 2, svg::lines_of_text(seen.empty() ? subtitle_ : seen, width, 14.0, "muted words"));
+    all = svg::lines_of_text(title(), width, 23.0, "title");
+    svg::put_below(all, 1, svg::lines_of_text(seen.empty() ? subtitle_ : seen, width, 15.0, "words"));
+    if (!seen.empty()) origin = svg::lines_of_text(subtitle_, width, 13.0, "muted");
   }
-  svg::put_below(all, 18, body);
-  if (!seen.empty()) svg::put_below(all, 6, svg::lines_of_text(subtitle_, width, 13.0, "muted words"));
+  const double words = all.height + origin.height + (style_.is_bare ? 0.0 : above_body + above_origin);
+  auto body = draw(blocks, {width, room.height - 2 * margin - words}, !style_.is_bare);
+  if (!style_.is_bare && body.width < width)
+    body = {svg::at((width - body.width) / 2, 0, body.elements), width, body.height, 0.0, body.lacks_words};
+  svg::put_below(all, above_body, body);
+  svg::put_below(all, above_origin, origin);
   return {svg::at(margin, margin, all.elements), all.width + 2 * margin, all.height + 2 * margin, 0.0,
           all.lacks_words};
 }
@@ -234,7 +246,10 @@ void SvgRenderer::require_something() const {
 
 std::string SvgRenderer::finish() {
   require_something();
+  std::vector<std::string> without_place;
+  if (is_as_named()) without_place = svg::put_marks(figures_, marks_);
   svg::settle_captions(figures_);
+  svg::join_tables(figures_);
   svg::join_curves(figures_);
   auto blocks = svg::blocks_of(figures_, style_.is_scale_largest);
   const bool is_automatic = style_.theme == PictureTheme::automatic;
@@ -255,6 +270,8 @@ std::string SvgRenderer::finish() {
     bodies += fmt::format("<g class=\"{}\">\n<rect {} class=\"attn-paper\"/>\n{}</g>\n", svg::class_of(theme),
                           box, page.elements);
   }
+  for (const auto& line : without_place)
+    remarks_.push_back(fmt::format("the picture has no place for \"{}\"", line));
   std::string description = sentence().empty() ? "" : sentence() + " ";
   description += subtitle_ + ".";
   for (const auto& block : blocks) description += " " + explanation(block);

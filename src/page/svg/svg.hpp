@@ -36,8 +36,8 @@ struct PictureStyle {
 
 /// The picture of a trace as one SVG document: what the lesson's picture names, or where the run has nothing
 /// of it each table of attention weights, each mask and each curve. Panels with the same axes stand in a
-/// grid, share a scale and a legend. The note `in-the-picture` says what is to be seen in it. It is safe in a
-/// page: every rule is scoped, text is text, nothing is fetched or run.
+/// grid, share a scale and a legend. The note `in-the-picture` says what is to be seen in it, and its marks
+/// point at that. It is safe in a page: every rule is scoped, text is text, nothing is fetched or run.
 class SvgRenderer : public Sink {
  public:
   explicit SvgRenderer(Header header, PictureStyle style = {});
@@ -57,9 +57,11 @@ class SvgRenderer : public Sink {
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
-  std::optional<svg::Figure> named(const Event& event) const;
+  std::vector<svg::Figure> named(const Event& event) const;
+  void add(const Event& event, svg::Figure figure, const Picture::Part& part);
   void require_something() const;
   bool is_of_lesson() const;
+  bool is_as_named() const;
   std::string title() const;
   std::string sentence() const;
   svg::Drawing page(const std::vector<svg::Block>& blocks, const svg::Room& room) const;
@@ -68,7 +70,7 @@ class SvgRenderer : public Sink {
 
   Header header_;
   PictureStyle style_;
-  std::string subtitle_, sentence_;
+  std::string subtitle_, sentence_, marks_;
   std::vector<svg::Figure> figures_;
   std::vector<std::string> titles_, drawable_;  ///< of the tensors drawn; ids of those that could be
   std::vector<std::string> remarks_;

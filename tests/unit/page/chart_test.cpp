@@ -122,10 +122,11 @@ TEST_CASE("lines differ in colour and dashes, and no two names stand on each oth
   std::vector<attn::Curves::Line> all;
   for (int i = 0; i < 9; ++i) all.push_back({std::string(1, static_cast<char>('a' + i)), {1, 2.0}});
   const auto drawing = plotted(logarithmic({1, 10}, all));
-  CHECK(attn::svg::line_style(0) != attn::svg::line_style(1));
-  CHECK(drawing.find(attn::svg::line_style(3)) != drawing.npos);
+  CHECK(attn::svg::line_style(attn::svg::Theme::light, 0) !=
+        attn::svg::line_style(attn::svg::Theme::light, 1));
+  CHECK(drawing.find(attn::svg::line_style(attn::svg::Theme::light, 3)) != drawing.npos);
   std::vector<double> heights;
-  const std::regex name("y=\"([0-9.]+)\" text-anchor=\"start\" class=\"attn-label\">[a-i]<");
+  const std::regex name("y=\"([0-9.]+)\" text-anchor=\"start\" class=\"attn-name\">[a-i]<");
   for (std::sregex_iterator match(drawing.begin(), drawing.end(), name), end; match != end; ++match)
     heights.push_back(std::stod((*match)[1]));
   REQUIRE(heights.size() == 9);
