@@ -18,7 +18,6 @@
 #include "lessons/documents/last_mentions.hpp"
 #include "lessons/documents/page_formula.hpp"
 #include "lessons/documents/step_mistakes.hpp"
-#include "trace/diagnosis/catalogue.hpp"
 
 namespace lessons {
 
@@ -571,7 +570,7 @@ attn::Mistakes Steps::carried_into(const formula::Definition& definition) const 
     const auto found = mistakes_of_hidden_.find(name);
     if (found == mistakes_of_hidden_.end()) continue;
     for (const auto& mistake : found->second)
-      if (!mistake.is_fitted() && !attn::is_convention(mistake.id()))  // half of one would be a mistake
+      if (!mistake.is_fitted())
         carried.emplace_back(mistake.id(), false, [this, definition, name, mistake](const attn::AnyTensor*) {
           const auto operand = mistake.result(nullptr);
           return operand ? with_operand(definition, name, *operand) : std::nullopt;

@@ -132,18 +132,18 @@ TEST_CASE("weights of noise beside a right output are wrong, and the output is s
 
 TEST_CASE("a mistake in one sublayer of several is named from the output", "[forms]") {
   const Probed probed("transformer-block");
-  for (const std::string mistake : {"residual-normed@residual_2", "residual-missing@residual_1"}) {
-    auto dump = probed.dump({mistake}, {"output"});
+  for (const auto& [mistake, step] :
+       {std::pair("residual-normed", "residual_2"), std::pair("residual-missing", "residual_1")}) {
+    auto dump = probed.dump({attn::Supposed(mistake, step)}, {"output"});
     const auto diagnosis = probed.diagnose(dump);
     CAPTURE(mistake);
-    CHECK(attn::ids_without_variants(diagnosis.steps.front().mistakes) ==
-          Ids{attn::id_without_variant(mistake)});
+    CHECK(attn::ids_without_variants(diagnosis.steps.front().mistakes) == Ids{mistake});
   }
 }
 
 TEST_CASE("values alone that are split by a reshape are named from the output", "[forms]") {
   const Probed probed("multihead");
-  auto dump = probed.dump({"heads-reshape-only@V_heads"}, {"output"});
+  auto dump = probed.dump({attn::Supposed("heads-reshape-only", "V_heads")}, {"output"});
   CHECK(attn::ids_without_variants(probed.diagnose(dump).steps.front().mistakes) ==
         Ids{"heads-reshape-only"});
 }

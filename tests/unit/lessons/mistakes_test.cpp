@@ -521,8 +521,8 @@ Ids drawn_from(const std::vector<std::string>& ids, std::mt19937& random) {
 
 /// Checks what is said of some steps of a program that makes the mistake in these steps: the first that is
 /// not as it follows from those before it is wrong and named, a later one is the same mistake, and no other
-/// is wrong. Returns whether the mistake shows, and says whether it was named. One that gives what a
-/// convention gives may be said to be that, and shows nothing then.
+/// is wrong. Returns whether the mistake shows, and says whether it was named. What is the same as a
+/// convention made in each step is left out.
 bool shows_and_accuses_none(const Probed& probed, const std::string& mistake, const Ids& made_in,
                             const Ids& saved, bool& is_named) {
   attn::Hypothesis planted;
@@ -536,8 +536,8 @@ bool shows_and_accuses_none(const Probed& probed, const std::string& mistake, co
           fmt::format("{}", fmt::join(saved, " ")), said_of(diagnosis));
   bool shows = false;
   is_named = false;
-  const bool has_convention = std::any_of(diagnosis.steps.begin(), diagnosis.steps.end(),
-                                          [](const auto& verdict) { return !verdict.conventions.empty(); });
+  const auto is_another_way = [](const auto& verdict) { return !verdict.conventions.empty(); };
+  if (std::any_of(diagnosis.steps.begin(), diagnosis.steps.end(), is_another_way)) return false;
   for (const auto& verdict : diagnosis.steps) {
     const auto is_near = [&](const std::vector<attn::Prediction>& steps) {
       return std::any_of(steps.begin(), steps.end(), [&](const auto& one) {
@@ -550,7 +550,6 @@ bool shows_and_accuses_none(const Probed& probed, const std::string& mistake, co
                                       [&](const auto& id) { return stands_for(id, mistake, false); });
     INFO(verdict.id);
     if (follows) CHECK_FALSE(is_wrong);
-    if (has_convention) continue;
     const bool follows_from_it = !verdict.same_mistake_in.empty();  // made twice it may be what it is once
     if (!follows && made_in.count(verdict.id) > 0) CHECK((is_wrong || follows_from_it));
     if (!follows && !shows) {

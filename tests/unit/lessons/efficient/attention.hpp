@@ -46,6 +46,7 @@ inline Listener told_of(const std::string& variant, const Matrices& in, lessons:
   options.variant = variant;
   const auto& usual = lesson_called("efficient").defaults;
   if (!options.block) options.block = usual.block;
+  if (!options.window) options.window = usual.window;
   if (!options.rank) options.rank = usual.rank;
   options.heads = options.heads.value_or(1);
   options.kv_heads = options.kv_heads.value_or(1);
