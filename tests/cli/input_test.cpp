@@ -173,7 +173,7 @@ TEST_CASE("the header names the file that gives numbers, and the seed only where
   const auto file = folder.write("mine.json", R"({"X": [[1, 0], [0, 1]]})");
   const auto page = output_of("self-attention --sentence 'the cat' --input " + as_argument(file));
   CHECK(contains(page, "input=\"mine.json (CRC-32 dbd3b0d3)\""));
-  CHECK(contains(page, "What is not given is drawn at random."));
+  CHECK(contains(in_one_line(page), "What is not given is drawn at random."));
   CHECK(contains(output_of("self-attention --sentence 'the cat' --input " +
                            as_argument(folder.write("layers.json", R"({"layers.0.W_Q": [[1, 0], [0, 1]],
                                                                         "layers.1.W_Q": [[2, 0], [0, 2]]})") +
