@@ -228,7 +228,7 @@ TEST_CASE("a lesson of one sentence has no batch axis, and its commands have the
   CHECK_THAT(run("lookup --sentence a --sentence b").err, Contains("lookup takes no batch"));
   CHECK_THAT(output_of("lookup"), Contains("--explain 'temperature=0.1/weights[red]'"));
   CHECK_THAT(output_of("lookup --sentence 'a a'"), Contains("--explain 'temperature=0.1/weights[a#2]'"));
-  CHECK_THAT(output_of("lookup --sentence 'red red blue'"),
+  CHECK_THAT(in_one_line(output_of("lookup --sentence 'red red blue'")),
              Contains("2 keys have the best score") && Contains("the output is the mean over the best keys"));
   CHECK_THAT(output_of("lookup --define 'temperature=0.1/weights = softmax(key) (scores / 0.2)' --steps "
                        "temperature=0.1/weights"),
