@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 #include <sstream>
 
@@ -130,10 +130,11 @@ struct Pointer {
   std::optional<double> value{};
 };
 
-double number_in_mark(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  double number = 0.0;
-  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc())
+/// The number at the beginning of the text.
+double number_in_mark(const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  if (end == text.c_str())
     throw Error(fmt::format("\"{}\" is no number; valid in a mark: ID[0, 2]: WORDS, ID = 0.5: WORDS", text));
   return number;
 }
@@ -143,7 +144,7 @@ Pointer mark_in_line(const std::string& line) {
   const auto end = std::min(line.find(before_words), line.ends_with(':') ? line.size() - 1 : line.size());
   Pointer pointer{line.substr(0, end), line.substr(std::min(end + before_words.size(), line.size()))};
   if (const auto at = pointer.id.find(before_value); at != pointer.id.npos) {
-    pointer.value = number_in_mark(std::string_view(pointer.id).substr(at + before_value.size()));
+    pointer.value = number_in_mark(pointer.id.substr(at + before_value.size()));
     pointer.id.resize(at);
   }
   const auto open = pointer.id.rfind('[');
