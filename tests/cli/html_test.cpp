@@ -133,7 +133,7 @@ TEST_CASE("the cells of every step that the lesson is about can be worked out, w
       {"seq2seq", {"one-step/context", "one-step/probabilities"}},
       {"classifier", {"pooled"}},
       {"generate", {"step=1/layer=2/weights", "step=1/x"}},
-      {"training", {"first_step/updated"}}};
+      {"training", {"before/weights", "first_step/updated"}}};
   for (const auto& lesson : lessons()) {
     const auto trace = nlohmann::json::parse(output_of(lesson + " --format json"));
     std::set<std::string> core;
