@@ -13,7 +13,7 @@ function(add_simd_sources target header)
   cmake_path(GET header STEM stem)
   cmake_path(ABSOLUTE_PATH header OUTPUT_VARIABLE path)
   foreach(isa IN LISTS isas)
-    set(options ${${isa}})
+    set(options ${thorough_options} ${${isa}})
     if(ATTNLAB_SANITIZE)
       list(APPEND options -fno-sanitize-address-use-after-scope)  # with it each file takes a minute to compile
       if(NOT isa STREQUAL "generic")  # the same source again

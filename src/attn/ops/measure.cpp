@@ -1,9 +1,11 @@
 #include "attn/ops/measure.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
+#include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
 #include "attn/ops/shape_mismatch.hpp"
@@ -18,19 +20,19 @@ struct Larger {
 };
 
 /// The largest of numbers that are 0 or more; NaN where one is NaN, 0 where there is none.
-template <class Rows>
-double largest_of(const Rows& rows) {
-  return std::accumulate(rows.begin(), rows.end(), 0.0, Larger());
+double largest_of(const Tensor<1>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0, Larger());
 }
 
 double size_of(double number) {
   return std::abs(number);
 }
 
-/// The mean of the numbers of all rows.
-template <class Rows>
-double mean_of(const Rows& rows) {
-  return xt::sum(rows)() / static_cast<double>(rows.size());
+/// Its rows along the last axis, one below the other.
+template <std::size_t N>
+auto rows_of(const Tensor<N>& x) {
+  const std::size_t length = x.shape().back();
+  return xt::adapt(x.data(), x.size(), xt::no_ownership(), std::array{x.size() / length, length});
 }
 
 }  // namespace
@@ -66,15 +68,18 @@ double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) requires Rank<N, 
 template <std::size_t N>
 double row_sum_deviation(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   if (weights.size() == 0) return 0.0;
-  const auto is_zero = xt::equal(xt::sum(xt::not_equal(weights, 0.0), {N - 1}), 0);
-  return largest_of(xt::where(is_zero, 0.0, xt::abs(xt::sum(weights, {N - 1}) - 1.0)));
+  const auto rows = rows_of(weights);
+  const Tensor<1> sums = xt::sum(rows, {1});
+  const auto is_zero = xt::equal(xt::sum(xt::not_equal(rows, 0.0), {1}), 0);
+  return largest_of(Tensor<1>(xt::where(is_zero, 0.0, xt::abs(sums - 1.0))));
 }
 
 template <std::size_t N>
 double mean_entropy(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   if (weights.size() == 0) return 0.0;
-  const auto terms = xt::where(xt::equal(weights, 0.0), 0.0, -weights * xt::log(weights));
-  return mean_of(xt::sum(terms, {N - 1}));
+  const auto rows = rows_of(weights);
+  const auto terms = xt::where(xt::equal(rows, 0.0), 0.0, -rows * xt::log(rows));
+  return xt::sum(terms)() / static_cast<double>(rows.shape(0));
 }
 
 #define INSTANTIATE(N)                                                    \

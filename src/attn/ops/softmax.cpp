@@ -1,53 +1,35 @@
 #include "attn/ops/softmax.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <utility>
 #include <vector>
+#include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
-#include <xtensor/xnoalias.hpp>
 
 #include "attn/ops/shape_mismatch.hpp"
 
 namespace attn {
 
-namespace {
-
-bool is_masked(std::span<const double> row) {
-  return std::all_of(row.begin(), row.end(),
-                     [](double score) { return score == -std::numeric_limits<double>::infinity(); });
-}
-
-/// Overwrites a row of scores with their weights.
-void softmax_row(std::span<double> row) {
-  const double largest = *std::max_element(row.begin(), row.end());
-  double sum = 0.0;
-  for (double& score : row) sum += score = std::exp(score - largest);
-  for (double& exponential : row) exponential /= sum;
-}
-
-}  // namespace
-
 void softmax_rows(double* scores, std::size_t rows, std::size_t length) {
+  constexpr double hidden = -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < rows; ++i) {
-    const std::span row(scores + i * length, length);
-    if (is_masked(row))
-      std::fill(row.begin(), row.end(), 0.0);
-    else
-      softmax_row(row);
+    auto row = xt::adapt(scores + i * length, length, xt::no_ownership(), std::array{length});
+    if (xt::all(xt::equal(row, hidden))) {
+      row.fill(0.0);
+      continue;
+    }
+    row = xt::exp(row - xt::amax(row)());
+    row /= xt::sum(row)();
   }
 }
 
 template <std::size_t N>
 Tensor<N> softmax(Tensor<N> scores) requires Rank<N, 1, 4> {
-  if (scores.size() == 0) return scores;
-  constexpr double hidden = -std::numeric_limits<double>::infinity();
-  const Tensor<N> largest = xt::amax(scores, {N - 1}, xt::keep_dims);
-  xt::noalias(scores) = xt::exp(scores - xt::where(xt::equal(largest, hidden), 0.0, largest));
-  const Tensor<N> sums = xt::sum(scores, {N - 1}, xt::keep_dims);
-  scores /= xt::where(xt::equal(sums, 0.0), 1.0, sums);
+  const std::size_t length = scores.shape().back();
+  if (length > 0) softmax_rows(scores.data(), scores.size() / length, length);
   return scores;
 }
 
