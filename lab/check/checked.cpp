@@ -9,6 +9,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
+#include "lab/check/audit.hpp"
 #include "lab/check/labels.hpp"
 #include "lab/check/probes.hpp"
 #include "lab/check/read_dump.hpp"
@@ -436,6 +437,9 @@ std::string report(const CheckDump& check, const Checked& checked, const std::fi
     lessons::run(*checked.plan.lesson, checked.plan, labels);
     settings.labels = std::move(labels.by_id);
   }
+  for (const auto& step : checked.diagnosis.steps)
+    if (auto words = what_tells_apart(checked.plan, step); !words.empty())
+      settings.told_apart.emplace(step.id, std::move(words));
   return attn::report_as_text(checked.diagnosis, checked.dump, settings);
 }
 
