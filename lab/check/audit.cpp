@@ -20,6 +20,7 @@
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/layout.hpp"
+#include "trace/diff/report.hpp"
 
 namespace lab {
 
@@ -207,21 +208,18 @@ std::optional<Pair> difference_of(const formula::Expr& a, const formula::Expr& b
   return found ? found : whole;
 }
 
-/// What each mistake makes of the step that it was made in.
-std::vector<formula::Expr> formulas_of(const std::vector<std::string>& mistakes,
-                                       const attn::StepVerdict& step) {
-  std::vector<formula::Expr> formulas;
-  for (const auto& id : mistakes)
-    for (const auto& [name, of_step] : attn::formulas_of_mistakes()) {
-      const auto is_of_step = [&, &document_name = name](const std::string& made_in) {
-        return made_in == document_name || attn::last_of_path(made_in) == document_name;
-      };
-      const auto found = std::find_if(of_step.begin(), of_step.end(), [&](const auto& one) {
-        return one.id == id && std::any_of(step.made_in.begin(), step.made_in.end(), is_of_step);
-      });
-      if (found != of_step.end()) formulas.push_back(found->definition.expr);
-    }
-  return formulas;
+/// What each mistake makes of the first step that all of them are made in; none where there is no such step.
+std::vector<formula::Expr> formulas_of(const std::vector<std::string>& mistakes, const lessons::Plan& plan) {
+  std::vector<std::string> steps;
+  for (const auto& step : lessons::steps_with({}, plan)) steps.emplace_back(attn::last_of_path(step.id));
+  for (const auto& [step, of_step] : attn::formulas_of_mistakes()) {
+    if (!attn::contains(steps, step)) continue;
+    std::vector<formula::Expr> formulas;
+    for (const auto& formula : of_step)
+      if (attn::contains(mistakes, formula.id)) formulas.push_back(formula.definition.expr);
+    if (formulas.size() == mistakes.size()) return formulas;
+  }
+  return {};
 }
 
 /// How long the axes of a run are, by name.
@@ -289,11 +287,9 @@ std::vector<Change> wider_heads(const Options& options) {
 
 /// A line each: what is hidden, and what is said of it.
 std::string table(const std::map<std::string, std::string>& lines) {
-  std::size_t widest = 0;
-  for (const auto& [id, words] : lines) widest = std::max(widest, attn::display_width(id));
-  std::string text = lines.empty() ? "" : "\n";
-  for (const auto& [id, words] : lines) text += fmt::format("  {}  {}\n", attn::pad_right(id, widest), words);
-  return text;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [id, words] : lines) rows.push_back({id, words});
+  return (lines.empty() ? "" : "\n") + attn::format_columns(rows);
 }
 
 }  // namespace
@@ -329,9 +325,13 @@ std::string audit(const Lesson& lesson, const Options& options) {
 }
 
 std::string what_tells_apart(const lessons::Plan& plan, const attn::StepVerdict& step) {
-  const auto mistakes = attn::different_mistakes(step.mistakes);
+  auto mistakes = attn::different_mistakes(step.mistakes);
+  const auto is_variant = [](const std::string& a, const std::string& b) {
+    return attn::id_without_variant(a) == attn::id_without_variant(b);
+  };
+  mistakes.erase(std::unique(mistakes.begin(), mistakes.end(), is_variant), mistakes.end());
   if (mistakes.size() < 2 || step.made_together || !plan.lesson->probe) return "";
-  const auto equal = what_is_equal(formulas_of(mistakes, step), plan);
+  const auto equal = what_is_equal(formulas_of(mistakes, plan), plan);
   auto changes = wider_heads(plan.options);
   for (auto& change : changes_for(*plan.lesson, plan.options)) changes.push_back(std::move(change));
   for (const auto& change : changes) try {

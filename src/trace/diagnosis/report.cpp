@@ -10,7 +10,7 @@
 
 #include "attn/text/width.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/json/values.hpp"
+#include "trace/json/json.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
