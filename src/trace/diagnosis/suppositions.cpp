@@ -128,12 +128,14 @@ bool is_made_by_the_step(const std::string& id, const Prediction& step) {
   return !is_convention(id) && step.fitted.count(id) == 0;
 }
 
-/// Every choice of one or more, the smaller ones first; of many those of one, and all.
+/// Every choice of one or more, the smaller ones first; of many those of one or two, and all.
 std::vector<Hypothesis> some_of(const std::vector<Supposed>& all) {
-  constexpr std::size_t few = 4;
+  constexpr std::size_t few = 4, most_in_pairs = 12;
   std::vector<Hypothesis> choices;
   if (all.size() > few) {
     for (const auto& one : all) choices.push_back({one});
+    for (std::size_t i = 0; all.size() <= most_in_pairs && i < all.size(); ++i)
+      for (std::size_t k = 0; k < i; ++k) choices.push_back({all[k], all[i]});
     choices.emplace_back(all.begin(), all.end());
     return choices;
   }
