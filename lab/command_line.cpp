@@ -9,7 +9,7 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
-#include "trace/diagnosis/synonyms.hpp"
+#include "trace/diagnosis/names.hpp"
 
 namespace lab {
 

@@ -10,7 +10,7 @@ target_link_options(attnlab PRIVATE
 # data/ and lessons/ as an installed program has them.
 file(GLOB embedded RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/data/models/*.safetensors ${PROJECT_SOURCE_DIR}/data/corpora/* ${PROJECT_SOURCE_DIR}/data/lexicon/*.txt
-  ${PROJECT_SOURCE_DIR}/data/mistakes/*.md
+  ${PROJECT_SOURCE_DIR}/data/mistakes/*.md ${PROJECT_SOURCE_DIR}/data/names/*.txt
   ${PROJECT_SOURCE_DIR}/lessons/*.md ${PROJECT_SOURCE_DIR}/lessons/parts/*.md)
 list(FILTER embedded EXCLUDE REGEX "README.md|by_hand.txt")
 foreach(file IN LISTS embedded)

@@ -15,7 +15,7 @@
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
 #include "lab/seeds.hpp"
-#include "trace/diagnosis/state_dict.hpp"
+#include "trace/diagnosis/dump.hpp"
 
 namespace lab {
 

@@ -7,16 +7,20 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
+#include "formula/functions.hpp"
+#include "formula/text.hpp"
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/layout.hpp"
+#include "trace/diff/report.hpp"
 
 namespace lab {
 
@@ -187,13 +191,105 @@ std::map<std::string, std::string> confusable_inputs(const lessons::Plan& plan) 
   return confusable;
 }
 
+using Pair = std::pair<formula::Expr, formula::Expr>;
+
+/// The smallest parts of two formulas that hold all that is different.
+std::optional<Pair> difference_of(const formula::Expr& a, const formula::Expr& b) {
+  if (formula::same(a, b)) return std::nullopt;
+  const Pair whole(a, b);
+  if (a->op != b->op || a->name != b->name || a->axis != b->axis || a->parts.size() != b->parts.size())
+    return whole;
+  std::optional<Pair> found;
+  for (std::size_t i = 0; i < a->parts.size(); ++i) {
+    const auto of_part = difference_of(a->parts[i], b->parts[i]);
+    if (of_part && found) return whole;
+    if (of_part) found = of_part;
+  }
+  return found ? found : whole;
+}
+
+/// What each mistake makes of the first step that all of them are made in; none where there is no such step.
+std::vector<formula::Expr> formulas_of(const std::vector<std::string>& mistakes, const lessons::Plan& plan) {
+  std::vector<std::string> steps;
+  for (const auto& step : lessons::steps_with({}, plan)) steps.emplace_back(attn::last_of_path(step.id));
+  for (const auto& [step, of_step] : attn::formulas_of_mistakes()) {
+    if (!attn::contains(steps, step)) continue;
+    std::vector<formula::Expr> formulas;
+    for (const auto& formula : of_step)
+      if (attn::contains(mistakes, formula.id)) formulas.push_back(formula.definition.expr);
+    if (formulas.size() == mistakes.size()) return formulas;
+  }
+  return {};
+}
+
+/// How long the axes of a run are, by name.
+std::map<std::string, double> lengths_in(const lessons::Plan& plan) {
+  std::map<std::string, double> lengths;
+  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    const auto outer = tapped.shape.size() - tapped.axes.size();
+    for (std::size_t axis = 0; axis < tapped.axes.size(); ++axis)
+      lengths.emplace(tapped.axes[axis], tapped.shape[outer + axis]);
+  });
+  if (plan.options.d_model) lengths.insert_or_assign("d_model", *plan.options.d_model);
+  return lengths;
+}
+
+/// "√d_model and d_k are both 4 here.": why these formulas give the same numbers; empty where that is not so.
+std::string what_is_equal(const std::vector<formula::Expr>& formulas, const lessons::Plan& plan) {
+  std::vector<formula::Expr> parts;
+  for (std::size_t i = 1; i < formulas.size(); ++i) {
+    const auto differs = difference_of(formulas.front(), formulas[i]);
+    if (!differs || (!parts.empty() && !formula::same(parts.front(), differs->first))) return "";
+    if (parts.empty()) parts.push_back(differs->first);
+    parts.push_back(differs->second);
+  }
+  const auto lengths = lengths_in(plan);
+  const auto length_of = [&](const formula::Expr& x) {
+    const auto found = lengths.find(x->name);
+    return found == lengths.end() ? std::nullopt : std::optional(found->second);
+  };
+  std::vector<std::string> names;
+  std::optional<double> first;
+  for (const auto& part : parts) {
+    const auto number = formula::number_in(part, length_of);
+    if (!number || std::abs(*number - first.value_or(*number)) > 1e-9 * std::abs(*number)) return "";
+    first = number;
+    names.push_back(formula::page_text(part));
+  }
+  return names.empty() ? ""
+                       : fmt::format("{} are {} {:g} here.", attn::listed(names, "and"),
+                                     names.size() == 2 ? "both" : "all", *first);
+}
+
+/// Whether any two of the mistakes give other numbers of the step.
+bool tells_apart(const lessons::Plan& plan, const std::vector<std::string>& mistakes,
+                 const std::string& step) {
+  std::vector<attn::Prediction> given;
+  for (const auto& id : mistakes)
+    for (auto& one : lessons::steps_with({id}, plan))
+      if (one.id == step) given.push_back(std::move(one));
+  for (std::size_t i = 0; i < given.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (!differs(given[i], given[k])) return false;
+  return given.size() == mistakes.size();
+}
+
+/// Heads that share d_model, and are a number wider.
+std::vector<Change> wider_heads(const Options& options) {
+  if (!options.heads || !options.d_k || !options.d_model || *options.heads * *options.d_k != *options.d_model)
+    return {};
+  return {{fmt::format("d_model = {}", *options.d_model + *options.heads), [](Options& o) {
+             *o.d_model += *o.heads;
+             ++*o.d_k;
+             if (o.d_v) ++*o.d_v;
+           }}};
+}
+
 /// A line each: what is hidden, and what is said of it.
 std::string table(const std::map<std::string, std::string>& lines) {
-  std::size_t widest = 0;
-  for (const auto& [id, words] : lines) widest = std::max(widest, attn::display_width(id));
-  std::string text = lines.empty() ? "" : "\n";
-  for (const auto& [id, words] : lines) text += fmt::format("  {}  {}\n", attn::pad_right(id, widest), words);
-  return text;
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [id, words] : lines) rows.push_back({id, words});
+  return (lines.empty() ? "" : "\n") + attn::format_columns(rows);
 }
 
 }  // namespace
@@ -226,6 +322,29 @@ std::string audit(const Lesson& lesson, const Options& options) {
   const auto confusable = confusable_inputs(plan);
   if (!confusable.empty()) text += "\nInputs that could stand for each other unnoticed\n" + table(confusable);
   return text;
+}
+
+std::string what_tells_apart(const lessons::Plan& plan, const attn::StepVerdict& step) {
+  auto mistakes = attn::different_mistakes(step.mistakes);
+  const auto is_variant = [](const std::string& a, const std::string& b) {
+    return attn::id_without_variant(a) == attn::id_without_variant(b);
+  };
+  mistakes.erase(std::unique(mistakes.begin(), mistakes.end(), is_variant), mistakes.end());
+  if (mistakes.size() < 2 || step.made_together || !plan.lesson->probe) return "";
+  const auto equal = what_is_equal(formulas_of(mistakes, plan), plan);
+  auto changes = wider_heads(plan.options);
+  for (auto& change : changes_for(*plan.lesson, plan.options)) changes.push_back(std::move(change));
+  for (const auto& change : changes) try {
+      auto options = plan.options;
+      options.input.clear();
+      options.set.clear();
+      change.make(options);
+      if (!tells_apart(lessons::plan_of_probe(*plan.lesson, options), mistakes, step.id)) continue;
+      return fmt::format("{} With {} {} differ.", equal.empty() ? "They are the same here." : equal,
+                         change.words, equal.empty() ? "their numbers" : "they");
+    } catch (const attn::Error&) {  // that is not possible here
+    }
+  return equal;
 }
 
 }  // namespace lab

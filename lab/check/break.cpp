@@ -13,13 +13,14 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
-#include "lab/check/labels.hpp"
+#include "lab/check/checked.hpp"
 #include "lab/manual/help_of.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "page/html/escape.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/comparison.hpp"
+#include "trace/diff/report.hpp"
 
 namespace lab {
 
@@ -118,13 +119,10 @@ std::string find_variant(const std::string& name, const std::vector<std::string>
 }
 
 std::string table_of_changes(const Steps& wrong, const Steps& right) {
-  std::size_t widest = 0;
-  for (const auto& step : right) widest = std::max(widest, attn::display_width(step.id));
-  std::string text;
+  std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < right.size(); ++i)
-    text +=
-        fmt::format("  {}  {}\n", attn::pad_right(right[i].id, widest), change_in_words(wrong[i], right[i]));
-  return text;
+    rows.push_back({right[i].id, change_in_words(wrong[i], right[i])});
+  return attn::format_columns(rows);
 }
 
 /// Four digits, of a large number as 1e+09; NaN whatever its sign.
@@ -220,13 +218,6 @@ std::string what_changes(const Steps& wrong, const Steps& right, const Labels& l
   if (first == right.size())
     return text + in_words("Nothing changes: on these dimensions the mistake hides.");
   return text + beside_each_other(wrong[first], right[first], labels);
-}
-
-/// The names along the axes of the lesson's tensors.
-Labels labels_of(const lessons::Plan& plan) {
-  LabelKeeper labels(plan.is_batched());
-  lessons::run(*plan.lesson, plan, labels);
-  return labels.by_id;
 }
 
 std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
@@ -329,15 +320,14 @@ void list_mistakes(const ListMistakes& list) {
   std::string text;
   const auto listed = list.lesson == nullptr ? lessons_with_probe() : std::vector{list.lesson};
   for (const auto* lesson : listed) {
-    const auto ids = mistakes_of_probe(*lesson);
+    auto ids = mistakes_of_probe(*lesson);
     std::size_t widest = 0;
     for (const auto& id : ids) widest = std::max(widest, id.size());
-    text += fmt::format("{}{}\n", text.empty() ? "" : "\n", lesson->name);
-    for (const auto& id : ids) {
-      const auto lines = attn::wrap(attn::find_mistake(id)->name, break_width - widest - 4);
-      for (std::size_t i = 0; i < lines.size(); ++i)
-        text += fmt::format("  {}  {}\n", attn::pad_right(i == 0 ? id : "", widest), lines[i]);
-    }
+    std::vector<std::vector<std::string>> rows;
+    for (auto& id : ids)
+      for (const auto& line : attn::wrap(attn::find_mistake(id)->name, break_width - widest - 4))
+        rows.push_back({std::exchange(id, ""), line});
+    text += fmt::format("{}{}\n{}", text.empty() ? "" : "\n", lesson->name, attn::format_columns(rows));
   }
   show(text, list.paging);
 }

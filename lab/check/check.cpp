@@ -1,19 +1,383 @@
 #include "lab/check/check.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "attn/error.hpp"
+#include "attn/text/width.hpp"
 #include "lab/check/checked.hpp"
-#include "lab/check/grades.hpp"
+#include "lab/check/probes.hpp"
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
+#include "lab/worksheet/answers.hpp"
+#include "lab/worksheet/arguments.hpp"
+#include "lessons/workbench/probe.hpp"
+#include "page/html/escape.hpp"
+#include "trace/csv.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 
 namespace lab {
 
 namespace {
+
+using attn::Dump;
+using attn::Error;
+using attn::html::escaped;
+using lessons::Lesson;
+using lessons::Plan;
+
+/// Lines of text in an element of XML: each is escaped, and the breaks between them stay.
+std::string escaped_lines(const std::string& text) {
+  std::string lines;
+  for (std::size_t start = 0; start < text.size();) {
+    const auto end = std::min(text.find('\n', start), text.size());
+    lines += escaped(text.substr(start, end - start)) + '\n';
+    start = end + 1;
+  }
+  return lines;
+}
+
+/// As GitHub's workflow commands have it; in a property a colon and a comma are signs of the command, too.
+std::string encoded(const std::string& text, bool is_property) {
+  std::string result;
+  for (const char c : text)
+    if (c == '%' || c == '\r' || c == '\n' || (is_property && (c == ':' || c == ',')))
+      result += fmt::format("%{:02X}", static_cast<unsigned>(c));
+    else
+      result += c;
+  return result;
+}
+
+/// What a check says of a step, or of a file of a folder, as a test says it.
+struct Case {
+  std::string name;
+  std::string problem{};  ///< in a line; empty where all is right
+  std::string details{};  ///< the report
+};
+
+/// The cases as a suite in JUnit's XML, which Jenkins, GitLab, GitHub's and Azure's actions show.
+std::string junit_of(const std::string& suite, const std::vector<Case>& cases) {
+  const auto failures =
+      std::count_if(cases.begin(), cases.end(), [](const Case& one) { return !one.problem.empty(); });
+  auto xml = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites>\n"
+      "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\">\n",
+      escaped(suite), cases.size(), failures);
+  for (const auto& [name, problem, details] : cases) {
+    xml += fmt::format("<testcase classname=\"{}\" name=\"{}\"", escaped(suite), escaped(name));
+    xml += problem.empty() ? "/>\n"
+                           : fmt::format(">\n<failure message=\"{}\">{}</failure>\n</testcase>\n",
+                                         escaped(problem), escaped_lines(details));
+  }
+  return xml + "</testsuite>\n</testsuites>\n";
+}
+
+/// A line for each problem that GitHub Actions shows beside a run: "::error title=…::…".
+std::string annotations_of(const std::string& suite, const std::vector<Case>& cases) {
+  std::string lines;
+  for (const auto& [name, problem, details] : cases)
+    if (!problem.empty())
+      lines += fmt::format("::error title={}::{}\n", encoded(suite + ", " + name, true),
+                           encoded(problem + (details.empty() ? "" : "\n" + details), false));
+  return lines;
+}
+
+/// Adds the files of a folder and of those inside it, as a folder for each student has them. A folder of CSV
+/// files is one dump. One that holds nothing is added itself.
+void add_files_in(const std::filesystem::path& folder, const Lesson& lesson,
+                  std::vector<std::filesystem::path>& files, std::error_code& error) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const auto before = files.size();
+    if (entry.is_directory() && !is_csv_dump(entry.path(), lesson))
+      add_files_in(entry.path(), lesson, files, error);
+    if (files.size() == before && (entry.is_directory() || entry.is_regular_file()))
+      files.push_back(entry.path());
+  }
+}
+
+std::vector<std::filesystem::path> files_in(const std::string& folder, const Lesson& lesson) {
+  std::error_code error;
+  std::vector<std::filesystem::path> files;
+  add_files_in(folder, lesson, files, error);
+  if (error)
+    throw Error(
+        fmt::format("--folder {} cannot be read: {}; valid: a folder of dumps", folder, error.message()));
+  if (files.empty()) throw Error(fmt::format("--folder {} holds no file; valid: a folder of dumps", folder));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// One file of a folder in a line.
+struct Grade {
+  std::string file, status, step{}, mistakes{};
+  std::size_t wrong_entries = 0;
+  std::optional<std::uint32_t> seed{};  ///< of the probe or the sheet
+  std::string student{}, probe{};
+  std::size_t steps_right = 0, steps_wrong = 0;
+  std::size_t steps_missing = 0;  ///< of a sheet those left empty, of a dump the results that it lacks
+  std::size_t blanks = 0;         ///< places of a sheet that are empty
+  std::string same_probe_as{};    ///< the first file of the folder that is of the same probe
+  std::vector<std::string> assumptions{};  ///< on what the file holds, as sentences
+  std::size_t right_entries = 0;
+  std::string message{};  ///< why it was not checked
+
+  bool is_checked() const { return status == "right" || status == "wrong" || status == "incomplete"; }
+  bool is_right() const { return status == "right" || (status == "incomplete" && blanks == 0); }
+};
+
+/// "scale-d-k|scale-twice" where one of them was made, "no-scale+gqa-tile" where both were; those of the same
+/// numbers stand together.
+std::string mistakes_in_table(const attn::StepVerdict& step) {
+  const auto ids = attn::ids_without_variants(step.mistakes);
+  std::vector<std::string> names;
+  for (const auto& id : ids) {
+    const auto* mistake = attn::find_mistake(id);
+    if (mistake != nullptr && attn::contains(ids, std::string(mistake->same_as))) continue;
+    names.push_back(id);
+    for (const auto& other : ids)
+      if (const auto* twin = attn::find_mistake(other); twin != nullptr && twin->same_as == id)
+        names.back() += '|' + other;
+  }
+  return fmt::format("{}", fmt::join(names, step.made_together ? "+" : "|"));
+}
+
+/// How many of the results that the lesson is asked for the dump lacks.
+std::size_t missing_results(const Plan& plan, const Dump& dump) {
+  const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
+  return static_cast<std::size_t>(std::count_if(results.begin(), results.end(),
+                                                [&](const auto& id) { return dump.tensors.count(id) == 0; }));
+}
+
+/// What is said of a wrong step.
+std::string problem_in_table(const attn::StepVerdict& step, const Checked& checked) {
+  if (step.finding == attn::Finding::shape) return "a wrong shape";
+  if (!step.mistakes.empty()) return mistakes_in_table(step);
+  if (step.nans > 0) return "nan";
+  return checked.probe.empty() || checked.shows_its_probe ? "unknown" : "unknown, or of another probe";
+}
+
+/// The seed and the name on a sheet that is not filled in.
+Grade grade_of_blank(const std::string& file, const std::filesystem::path& path, const BlankSheet& blank) {
+  Grade grade{file, "incomplete"};
+  grade.blanks = blank.blanks;
+  grade.steps_missing = blank.steps;
+  grade.message = blank.what();
+  if (const auto answers = attn::read_answers(attn::File(path.string()))) {
+    grade.student = answers->student;
+    grade.seed = worksheet_of_command(answers->command).options.seed;
+  }
+  return grade;
+}
+
+/// As far as the hint goes; nothing where it says no more than which step is wrong.
+std::string problem_of(const attn::StepVerdict& step, const CheckDump& check, const Checked& checked) {
+  if (check.hint == attn::Hint::where) return "";
+  return check.hint == attn::Hint::family && !step.mistakes.empty() ? attn::families_of(step)
+                                                                    : problem_in_table(step, checked);
+}
+
+/// A file of a folder: what its line in the table says.
+Case case_of(const Grade& grade) {
+  const auto problem = fmt::format("{} {} {}{}", grade.status, grade.step, grade.mistakes, grade.message);
+  return {.name = grade.file.empty() ? grade.probe : grade.file,
+          .problem = grade.is_right() ? "" : problem.substr(0, problem.find_last_not_of(' ') + 1)};
+}
+
+/// With --output DIR/ the report of a file goes into that folder, under its own name.
+void write_report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path,
+                  std::string file) {
+  std::replace(file.begin(), file.end(), '/', '-');
+  const auto format = check.format == CheckFormat::json ? CheckFormat::json : CheckFormat::text;
+  const auto* ending = format == CheckFormat::json ? ".json" : ".txt";
+  const auto name = (std::filesystem::path(*check.reports) / (file + ending)).string();
+  make_folder_of(name);
+  write_to_file(name, report(check, checked, path, format));
+}
+
+/// Counts a step, and names what is wrong with it as far as the hint goes.
+void count(Grade& grade, const attn::StepVerdict& step, const CheckDump& check, const Checked& checked) {
+  if (step.finding == attn::Finding::not_judged) return;
+  const bool has_shape = step.finding != attn::Finding::shape;
+  const auto entries = attn::element_count(step.right_shape);
+  if (has_shape) grade.right_entries += entries - step.different - step.blanks;
+  if (has_shape && step.finding != attn::Finding::wrong) {
+    ++(step.blanks > 0 ? grade.steps_missing : grade.steps_right);
+    return;
+  }
+  ++grade.steps_wrong;
+  if (grade.step.empty()) grade.step = step.id;
+  grade.status = "wrong";
+  grade.wrong_entries += has_shape ? step.different : entries;
+  const auto names = problem_of(step, check, checked);
+  if (grade.mistakes.find(names) == std::string::npos)
+    grade.mistakes += (grade.mistakes.empty() ? "" : " ") + names;
+}
+
+/// "right", "wrong", "unreadable", "other probe", "unknown probe" or, of a worksheet with blanks and of a
+/// file that lacks inputs, "incomplete"; the first wrong step, and what is said of it.
+Grade grade(const CheckDump& check, const std::filesystem::path& path) {
+  Grade grade{path.lexically_relative(*check.folder).string(), "right"};
+  try {
+    const auto checked = check_file(check, path.string());
+    if (check.reports) write_report(check, checked, path, grade.file);
+    if (!checked.probe.empty() || !checked.dump.slacks.empty()) grade.seed = checked.plan.options.seed;
+    const bool is_sheet = !checked.dump.slacks.empty();
+    const bool is_folder = check.probe && std::filesystem::is_directory(*check.probe);
+    grade.student = is_folder ? std::filesystem::path(checked.probe).stem().string() : checked.student;
+    grade.probe = checked.probe;
+    grade.blanks = checked.diagnosis.blanks;
+    grade.assumptions = checked.dump.assumptions;
+    grade.steps_missing =
+        is_sheet ? checked.diagnosis.missing.size() : missing_results(checked.plan, checked.dump);
+    if ((is_sheet && !checked.diagnosis.is_complete()) || checked.diagnosis.leaves_open())
+      grade.status = "incomplete";
+    for (const auto& step : checked.diagnosis.steps) count(grade, step, check, checked);
+  } catch (const BlankSheet& blank) {
+    return grade_of_blank(grade.file, path, blank);
+  } catch (const OtherProbe& error) {
+    return {.file = grade.file, .status = "other probe", .message = error.what()};
+  } catch (const UnknownProbe& error) {
+    return {.file = grade.file, .status = "unknown probe", .message = error.what()};
+  } catch (const Error& error) {
+    return {.file = grade.file, .status = "unreadable", .message = error.what()};
+  }
+  return grade;
+}
+
+nlohmann::ordered_json as_json(const Grade& one) {
+  return {{"file", one.file},
+          {"status", one.status},
+          {"step", one.step},
+          {"mistakes", one.mistakes},
+          {"wrong_entries", one.wrong_entries},
+          {"seed", one.seed ? nlohmann::ordered_json(*one.seed) : nullptr},
+          {"name", one.student},
+          {"probe", one.probe},
+          {"steps_right", one.steps_right},
+          {"steps_wrong", one.steps_wrong},
+          {"steps_missing", one.steps_missing},
+          {"blanks", one.blanks},
+          {"same_probe_as", one.same_probe_as},
+          {"assumptions", one.assumptions},
+          {"right_entries", one.right_entries},
+          {"message", one.message}};
+}
+
+std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
+  nlohmann::ordered_json files;
+  for (const auto& one : grades) files.push_back(as_json(one));
+  if (format == CheckFormat::csv) return attn::csv_of(files);
+  if (format == CheckFormat::json) {
+    const nlohmann::ordered_json document = {{"schema", "attnlab.grades/1"}, {"files", files}};
+    return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  }
+  std::string text;
+  std::size_t file = 0, step = 0;
+  const auto name_of = [](const Grade& one) { return one.file.empty() ? one.probe : one.file; };
+  for (const auto& one : grades) {
+    file = std::max(file, attn::display_width(name_of(one)));
+    step = std::max(step, attn::display_width(one.step));
+  }
+  for (const auto& one : grades) {
+    auto line = fmt::format("{}  {:<13}  {}  {}{}", attn::pad_right(name_of(one), file), one.status,
+                            attn::pad_right(one.step, step), one.mistakes + one.message,
+                            one.same_probe_as.empty() ? "" : "  same probe as " + one.same_probe_as);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+/// Says of which file of the folder another is a second one, and adds the probes of the lesson that have
+/// none.
+void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
+  if (!check.probe || !std::filesystem::is_directory(*check.probe) || attn::has_csv_files(*check.probe))
+    return;
+  std::map<std::string, std::string> first_of;
+  std::set<std::string> handed_in;
+  for (auto& one : grades) {
+    const std::filesystem::path file(one.file);
+    handed_in.insert({file.stem().string(), file.parent_path().filename().string()});
+    if (one.probe.empty()) continue;
+    handed_in.insert(one.student);
+    const auto [first, is_first] = first_of.try_emplace(one.probe, one.file);
+    if (!is_first) one.same_probe_as = first->second;
+  }
+  for (const auto& path : probes_in(*check.probe)) {
+    const auto probe = attn::open_trace(path.string());
+    const auto name = path.stem().string();
+    if (named_probe(*probe).empty() || probe->header().lesson != check.lesson->name ||
+        handed_in.count(name) > 0)
+      continue;
+    auto of_probe = check;
+    of_probe.probe = path.string();
+    const auto plan = inputs_of(of_probe, *probe, path.string()).plan;
+    grades.push_back({.file = "",
+                      .status = "missing",
+                      .seed = plan.options.seed,
+                      .student = name,
+                      .probe = path.filename().string(),
+                      .steps_missing = missing_results(plan, {})});
+  }
+}
+
+/// A case for each step of a checked file, and for each that a worksheet leaves empty. The report stands in
+/// the first that is not right.
+std::vector<Case> cases_of(const CheckDump& check, const Checked& checked, const std::string& report) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& name, const std::string& problem) {
+    const bool is_first =
+        std::all_of(cases.begin(), cases.end(), [](const Case& one) { return one.problem.empty(); });
+    cases.push_back({name, problem, !problem.empty() && is_first ? report : ""});
+  };
+  for (const auto& step : checked.diagnosis.steps) {
+    const bool is_wrong = step.finding == attn::Finding::wrong || step.finding == attn::Finding::shape;
+    const auto problem = is_wrong ? problem_of(step, check, checked) : "";
+    add(step.id, step.finding == attn::Finding::not_judged
+                     ? fmt::format("not judged: it follows from what is {}",
+                                   step.misshapen.empty() ? "missing" : "of another shape")
+                 : step.blanks > 0 ? fmt::format("{} places are blank", step.blanks)
+                 : !is_wrong       ? ""
+                                   : "wrong" + (problem.empty() ? "" : ": " + problem));
+  }
+  const bool is_sheet = !checked.dump.slacks.empty();
+  if (is_sheet)
+    for (const auto& id : checked.diagnosis.missing) add(id, "left empty");
+  return cases;
+}
+
+/// A table of a folder, a line each file, and the exit status that check leaves with.
+struct Graded {
+  std::string table;
+  std::vector<Case> cases;
+  int status;
+};
+
+/// Checks every file of the folder and of those inside it; with a folder of probes tells which of them nobody
+/// handed in. Writes a report of each file where `check.reports` is a folder. Throws attn::Error for a folder
+/// that cannot be read or holds nothing.
+Graded grade_folder(const CheckDump& check, CheckFormat format) {
+  std::vector<Grade> grades;
+  for (const auto& path : files_in(*check.folder, *check.lesson)) grades.push_back(grade(check, path));
+  compare_with_probes(check, grades);
+  const auto all = [&](auto has) { return std::all_of(grades.begin(), grades.end(), has); };
+  const int status = all([](const Grade& one) { return !one.is_checked(); }) ? 2
+                     : all([](const Grade& one) { return one.is_right(); })  ? 0
+                                                                             : 1;
+  std::vector<Case> cases;
+  std::transform(grades.begin(), grades.end(), std::back_inserter(cases), case_of);
+  return {table_of(grades, format), cases, status};
+}
 
 CheckFormat format_of(const CheckDump& check) {
   if (check.format) return *check.format;

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lab/check/check.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
+#include "trace/event.hpp"
 
 namespace lab {
 
@@ -31,5 +34,18 @@ Checked check_file(const CheckDump& check, const std::string& path);
 /// What is said of the file, as JSON or as text.
 std::string report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path,
                    CheckFormat format);
+
+/// The lesson on some inputs, and what was assumed about them.
+struct Inputs {
+  lessons::Plan plan;
+  std::vector<std::string> assumptions{};
+};
+
+/// The lesson on the inputs of the probe or, without one, on those that the file itself has. Throws
+/// attn::Error.
+Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path);
+
+/// The names along the axes of every tensor of a run, the batch axis included, by id.
+std::map<std::string, std::vector<attn::AxisLabels>> labels_of(const lessons::Plan& plan);
 
 }  // namespace lab

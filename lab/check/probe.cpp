@@ -21,6 +21,7 @@
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/names.hpp"
+#include "trace/diff/report.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"
 
@@ -84,14 +85,14 @@ class TaskSheet : public attn::Sink {
   static std::string table(const std::vector<Line>& lines) {
     std::size_t widest = 0;
     for (const auto& line : lines) widest = std::max(widest, attn::display_width(line.id));
-    std::string text;
+    std::vector<std::vector<std::string>> rows;
     for (const auto& line : lines) {
-      text += fmt::format("  {}  {}\n", attn::pad_right(line.id, widest), line.shape);
+      rows.push_back({line.id, line.shape});
       if (!line.formula.empty())
         for (const auto& part : attn::wrap(line.formula, sheet_width - widest - 6))
-          text += fmt::format("  {}    {}\n", std::string(widest, ' '), part);
+          rows.push_back({"", "  " + part});
     }
-    return text;
+    return attn::format_columns(rows);
   }
 
   attn::Sink* inputs_ = nullptr;

@@ -18,6 +18,7 @@
 #include "lessons/documents/last_mentions.hpp"
 #include "lessons/documents/page_formula.hpp"
 #include "lessons/documents/step_mistakes.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 
 namespace lessons {
 
@@ -555,9 +556,14 @@ attn::Mistakes Steps::mistakes_of(const std::string& step, const formula::Defini
   const std::shared_ptr<const formula::Sheet> sheet(std::shared_ptr<void>(), &meanings_.sheet());
   const auto settled = [&](const formula::Expr& x) { return meanings_.settled(x, scope); };
   auto all = mistakes_of_step(meanings_.bench(), {step, definition, sheet, settled, std::move(row)});
-  for (auto& mistake : carried_into(definition))
-    if (std::none_of(all.begin(), all.end(), [&](const auto& one) { return one.id() == mistake.id(); }))
+  for (auto& mistake : carried_into(definition)) {
+    const auto own =
+        std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.id() == mistake.id(); });
+    if (own == all.end())
       all.push_back(std::move(mistake));
+    else if (attn::is_convention(mistake.id()))  // its halves undo each other, and nobody sees the first
+      all.erase(own);
+  }
   const auto in_code = functions_.mistakes.find(scope.name_of(step));
   if (in_code != functions_.mistakes.end() && hidden_.count(definition.name) == 0)
     for (auto& mistake : in_code->second(run_, definition.name)) all.push_back(std::move(mistake));

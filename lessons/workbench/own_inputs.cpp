@@ -16,7 +16,6 @@
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
-#include "trace/diagnosis/synonyms.hpp"
 #include "trace/event.hpp"
 #include "trace/filter.hpp"
 

@@ -92,7 +92,7 @@ std::string Explanation::explain(const Event& event, const Index& at) const {
 
 std::string Explanation::in_terms(const Worked& worked,
                                   const std::function<std::string(const Worked&)>& term) const {
-  return full_ ? worked.text(term, all_terms) : text_on_page(worked, term);
+  return full_ ? with_raised_exponents(worked.text(term, all_terms)) : text_on_page(worked, term);
 }
 
 std::string Explanation::equation(const std::string& start, const std::string& expression) const {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 /// Throws where the folder that somebody names has none of the lab's data.
 void require_data(const fs::path& folder) {
-  constexpr std::array known = {"corpora", "lessons", "lexicon", "mistakes", "models", "tutorial"};
+  constexpr std::array known = {"corpora", "lessons", "lexicon", "mistakes", "models", "names", "tutorial"};
   std::error_code error;
   const bool has_some = std::any_of(known.begin(), known.end(),
                                     [&](const char* name) { return fs::is_directory(folder / name, error); });

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <set>
+#include <string_view>
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
@@ -258,10 +260,27 @@ std::string worked_result(const Event& event, const Index& at, double value, con
   return (is_equal ? "= " : "≈ ") + worked_number(Worked(operand, value), precision);
 }
 
+std::string with_raised_exponents(const std::string& expression) {
+  constexpr std::array raised = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  constexpr std::string_view digits = "0123456789";
+  std::string text;
+  for (std::size_t i = 0; i < expression.size(); ++i) {
+    const auto end = std::min(expression.find_first_not_of(digits, i + 1), expression.size());
+    const bool is_whole = end > i + 1 && (end == expression.size() || expression[end] != '.');
+    if (expression[i] != '^' || !is_whole) {
+      text += expression[i];
+      continue;
+    }
+    while (++i < end) text += raised.at(digits.find(expression[i]));
+    --i;
+  }
+  return text;
+}
+
 std::string text_on_page(const Worked& worked, const std::function<std::string(const Worked&)>& number) {
   constexpr std::size_t most_terms = 16, fewest_terms = 2, longest = 250;
   for (std::size_t terms = most_terms;; terms /= 2) {
-    auto text = worked.text(number, terms);
+    auto text = with_raised_exponents(worked.text(number, terms));
     if (terms == fewest_terms || text.size() <= longest || display_width(text) <= longest) return text;
   }
 }

@@ -85,8 +85,11 @@ std::string worked_result(const Event& event, const Index& at, double value, con
 /// The shortest text that reads back as the same number.
 std::string number_in_full(const Worked& number);
 
-/// The expression as a page shows it: of each sum at most 16 terms, and fewer where it would fill a
-/// paragraph.
+/// "8²" for "8^2": whole exponents as formulas have them.
+std::string with_raised_exponents(const std::string& expression);
+
+/// The expression as a page shows it, with raised exponents: of each sum at most 16 terms, and fewer where it
+/// would fill a paragraph.
 std::string text_on_page(const Worked& worked, const std::function<std::string(const Worked&)>& number);
 
 }  // namespace attn

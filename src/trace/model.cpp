@@ -14,7 +14,7 @@
 #include "attn/error.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/file.hpp"
-#include "trace/json/values.hpp"
+#include "trace/json/json.hpp"
 #include "trace/safetensors.hpp"
 #include "trace/stored_trace.hpp"
 

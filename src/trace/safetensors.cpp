@@ -13,7 +13,7 @@
 
 #include "trace/element_type.hpp"
 #include "trace/id.hpp"
-#include "trace/json/values.hpp"
+#include "trace/json/json.hpp"
 
 namespace attn {
 

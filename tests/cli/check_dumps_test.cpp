@@ -655,6 +655,20 @@ TEST_CASE("a folder of CSV files is one dump, with the rows of a batch one after
       "\nada,wrong,scaled,no-scale|scale-after-softmax,"));
 }
 
+TEST_CASE(
+    "of mistakes that are the same on these dimensions it is said why, and which dimensions tell them "
+    "apart") {
+  const Folder folder;
+  const auto probe = folder.file("probe.npz"), broken = folder.file("broken.npz");
+  const std::string dimensions = " --d-model 16 --heads 4 --kv-heads 4 --d-k 4 --d-v 4 --output ";
+  output_of("probe multihead" + dimensions + probe);
+  output_of("break multihead scale-d-k" + dimensions + broken);
+  const auto said = run(fmt::format("check multihead {} --probe {}", broken, probe)).out;
+  CAPTURE(said);
+  CHECK(contains(said, "one of: scale-d-model, scale-d-k (scale-twice is the same)"));
+  CHECK(contains(said, "    √d_model and d_k are both 4 here. With d_model = 20 they differ.\n"));
+}
+
 TEST_CASE("an audit reads a fixture under its own names") {
   const Desk desk;
   const auto all = tensors_of("multihead --model none --sentence 'a b c d' --d-model 4 --heads 2");

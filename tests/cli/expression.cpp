@@ -60,7 +60,16 @@ class Parser {
 
   double power() {
     const double value = factor();
+    if (const auto digits = raised_digits(); !digits.empty()) return std::pow(value, std::stod(digits));
     return take("^") ? std::pow(value, factor()) : value;
+  }
+
+  /// "12" for "¹²".
+  std::string raised_digits() {
+    const std::vector<std::string> all = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    for (std::size_t digit = 0; digit < all.size(); ++digit)
+      if (take(all[digit])) return std::to_string(digit) + raised_digits();
+    return "";
   }
 
   double factor() {

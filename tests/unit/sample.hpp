@@ -12,11 +12,6 @@ class Sample {
  public:
   explicit Sample(const std::string& name, std::size_t one_in = 10) : Sample(name, one_in, seed()) {}
 
-  /// The sample of that seed, whatever the variable says: of a test that nobody has seen pass with all.
-  static Sample fixed(const std::string& name, std::size_t one_in, const std::string& seed) {
-    return Sample(name, one_in, Sample::seed() == "all" ? "all" : seed);
-  }
-
   /// "ATTNLAB_TEST_SEED=7": what repeats a failing test.
   static std::string setting() { return "ATTNLAB_TEST_SEED=" + seed(); }
 

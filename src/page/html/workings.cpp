@@ -129,7 +129,7 @@ std::string Workings::text_of(const Worked& worked) const {
     if (on_page == number_in_full(part) || !std::isfinite(part.value())) return on_page;
     return "{" + shortest(part.value()) + "}";
   };
-  return worked.text(number, std::numeric_limits<std::size_t>::max());
+  return with_raised_exponents(worked.text(number, std::numeric_limits<std::size_t>::max()));
 }
 
 void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bool is_core) {

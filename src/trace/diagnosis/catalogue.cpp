@@ -211,6 +211,16 @@ std::vector<std::string> ids_without_variants(const std::vector<std::string>& id
   return short_ids;
 }
 
+std::vector<std::string> different_mistakes(const std::vector<std::string>& ids) {
+  const auto names = ids_without_variants(ids);
+  std::vector<std::string> different;
+  for (const auto& id : ids) {
+    const auto* mistake = find_mistake(id);
+    if (mistake == nullptr || !contains(names, mistake->same_as)) different.push_back(id);
+  }
+  return different;
+}
+
 std::string listed(const std::vector<std::string>& words, std::string_view conjunction) {
   if (words.size() < 2) return words.empty() ? "" : words.front();
   return fmt::format("{} {} {}", fmt::join(words.begin(), words.end() - 1, ", "), conjunction, words.back());

@@ -69,6 +69,9 @@ std::string id_without_variant(const std::string& id);
 /// Each id once, without variants, in order.
 std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids);
 
+/// Ids, with variants, of mistakes that may give different numbers: without those that are `same_as` another.
+std::vector<std::string> different_mistakes(const std::vector<std::string>& ids);
+
 /// "a, b and c", with "and" the conjunction.
 std::string listed(const std::vector<std::string>& words, std::string_view conjunction);
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "trace/diagnosis/decimals.hpp"
+#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
 

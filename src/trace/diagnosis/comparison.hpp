@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trace/diagnosis/diagnosis.hpp"
-#include "trace/diagnosis/replays.hpp"
+#include "trace/diagnosis/suppositions.hpp"
 
 namespace attn {
 

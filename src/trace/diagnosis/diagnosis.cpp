@@ -6,7 +6,6 @@
 
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/comparison.hpp"
-#include "trace/diagnosis/replays.hpp"
 #include "trace/diagnosis/suppositions.hpp"
 
 namespace attn {

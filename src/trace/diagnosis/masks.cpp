@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trace/diagnosis/layout.hpp"
-#include "trace/diagnosis/synonyms.hpp"
+#include "trace/diagnosis/names.hpp"
 
 namespace attn {
 

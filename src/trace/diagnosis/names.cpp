@@ -4,11 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 
+#include "attn/error.hpp"
+#include "trace/data_folder.hpp"
 #include "trace/event.hpp"
 
 namespace attn {
@@ -37,34 +42,79 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Parts of a path by the group of ids that they speak of.
-const std::map<std::string, std::string>& groups_by_part() {
-  static const std::map<std::string, std::string> groups = {{"attention", "attention"},
-                                                            {"attn", "attention"},
-                                                            {"self", "attention"},
-                                                            {"selfattn", "attention"},
-                                                            {"selfattention", "attention"},
-                                                            {"mha", "attention"},
-                                                            {"multihead", "attention"},
-                                                            {"multiheadattention", "attention"},
-                                                            {"crossattn", "cross"},
-                                                            {"crossattention", "cross"},
-                                                            {"encoderattn", "cross"},
-                                                            {"encdecattention", "cross"},
-                                                            {"srcattn", "cross"},
-                                                            {"multiheadattn", "cross"},
-                                                            {"cross", "cross"},
-                                                            {"encoder", "encoder"},
-                                                            {"enc", "encoder"},
-                                                            {"decoder", "decoder"},
-                                                            {"dec", "decoder"},
-                                                            {"reverse", "reverse"},
-                                                            {"mlp", "ffn"},
-                                                            {"ffn", "ffn"},
-                                                            {"ff", "ffn"},
-                                                            {"feedforward", "ffn"},
-                                                            {"intermediate", "ffn"}};
-  return groups;
+/// What data/names/ says.
+struct CommonNames {
+  std::map<std::string, Synonym> synonyms;
+  std::map<std::string, std::string> groups;  ///< by part of a path
+  std::set<std::string> wrappers;             ///< parts of a path that say nothing
+};
+
+/// Of a head "W_Q W_K W_V (fused transposed)".
+Synonym synonym_in(std::istringstream head, const std::string& line) {
+  const std::map<std::string, Storage> storages = {{"transposed", Storage::transposed},
+                                                   {"as-in-gpt2", Storage::as_in_gpt2},
+                                                   {"interleaved", Storage::interleaved},
+                                                   {"by-its-shape", Storage::by_its_shape}};
+  Synonym synonym;
+  bool is_in_parentheses = false;
+  for (std::string word; head >> word;) {
+    is_in_parentheses = is_in_parentheses || word.starts_with('(');
+    if (!is_in_parentheses) {
+      synonym.ids.push_back(word);
+      continue;
+    }
+    std::erase_if(word, [](char c) { return c == '(' || c == ')'; });
+    synonym.is_third_each = synonym.is_third_each || word == "thirds";
+    synonym.is_fused = synonym.is_fused || word == "fused" || word == "thirds";
+    if (const auto storage = storages.find(word); storage != storages.end())
+      synonym.storage = storage->second;
+    else if (word != "fused" && word != "thirds")
+      throw Error(
+          fmt::format("data/names: \"{}\" in \"{}\"; valid: fused, thirds, transposed, as-in-gpt2, "
+                      "interleaved, by-its-shape",
+                      word, line));
+  }
+  return synonym;
+}
+
+/// A line "IDS (HOW): NAMES".
+void read_line(const std::string& line, CommonNames& all) {
+  const auto colon = line.find(": ");
+  if (colon == line.npos) throw Error(fmt::format("data/names: \"{}\"; valid: IDS (HOW): NAMES", line));
+  const auto synonym = synonym_in(std::istringstream(line.substr(0, colon)), line);
+  std::istringstream names(line.substr(colon + 1));
+  for (std::string name; names >> name;)
+    if (synonym.ids.front() == "nothing")
+      all.wrappers.insert(name);
+    else if (synonym.ids.front() == "group")
+      all.groups.emplace(name, synonym.ids.back());
+    else
+      all.synonyms.emplace(name, synonym);
+}
+
+/// What is indented goes on with the line before it; `#` begins a remark.
+void read_names(const std::string& path, CommonNames& all) {
+  std::ifstream file(path);
+  std::string entry;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(' ')) {
+      entry += line;
+      continue;
+    }
+    if (!entry.empty()) read_line(entry, all);
+    entry = line.starts_with('#') ? "" : line;
+  }
+  if (!entry.empty()) read_line(entry, all);
+}
+
+/// Read once; of a name that stands in several folders the first counts.
+const CommonNames& common_names() {
+  static const CommonNames names = [] {
+    CommonNames all;
+    for (const auto& folder : data_folders("names")) read_names(folder + "/names.txt", all);
+    return all;
+  }();
+  return names;
 }
 
 /// What the path before a name says.
@@ -74,27 +124,18 @@ struct Place {
   bool is_elsewhere = false;  ///< it has parts that no model of attention has in common
 };
 
-/// Parts that say nothing.
-bool is_wrapper(const std::string& part) {
-  constexpr std::array wrappers = {"model",  "module",    "transformer", "layers",  "layer",  "h",
-                                   "blocks", "block",     "bert",        "roberta", "gpt",    "net",
-                                   "params", "basemodel", "vit",         "text",    "visual", "state",
-                                   "lstm",   "rnn",       "statedict",   "output",  "core"};
-  return std::find(wrappers.begin(), wrappers.end(), part) != wrappers.end();
-}
-
 Place place_of(const Strings& parts, std::size_t count) {
   Place place;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& part = parts[i];
-    const auto group = groups_by_part().find(part);
+    const auto group = common_names().groups.find(part);
     place.groups.insert(part);
-    if (group != groups_by_part().end()) {
+    if (group != common_names().groups.end()) {
       place.groups.insert(group->second);
       place.is_feed_forward = place.is_feed_forward || group->second == "ffn";
     } else if (is_number(part) && part.size() < 6) {
       place.groups.insert(fmt::format("layer={}", std::stoul(part) + 1));
-    } else if (!is_wrapper(part)) {
+    } else if (common_names().wrappers.count(part) == 0) {
       place.is_elsewhere = true;
     }
   }
@@ -196,6 +237,22 @@ Meaning meaning_of_gradient(std::string_view name, const Strings& known_ids) {
 }
 
 }  // namespace
+
+std::string folded(std::string_view name) {
+  if (name.ends_with(":0")) name.remove_suffix(2);  // of a variable of TensorFlow
+  std::string text;
+  for (const char c : name) {
+    if (c == '_' || c == '-' || c == ' ') continue;
+    text += c == '/' || c == ':' ? '.' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+const Synonym* synonym_of(const std::string& folded_name) {
+  const auto& synonyms = common_names().synonyms;
+  const auto found = synonyms.find(folded_name);
+  return found == synonyms.end() ? nullptr : &found->second;
+}
 
 Meaning meaning_of(std::string_view name, const std::vector<std::string>& known_ids) {
   if (const auto of = differentiated(name)) return meaning_of_gradient(*of, known_ids);

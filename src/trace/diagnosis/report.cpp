@@ -10,7 +10,7 @@
 
 #include "attn/text/width.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/json/values.hpp"
+#include "trace/json/json.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -18,23 +18,20 @@ namespace attn {
 namespace {
 
 /// The mistakes, those of the same numbers as one: "scale-d-k (scale-twice is the same)".
-std::vector<std::string> different_mistakes(const StepVerdict& step) {
-  const auto ids = ids_without_variants(step.mistakes);
-  std::vector<std::string> different;
-  for (const auto& id : ids) {
-    const auto* mistake = find_mistake(id);
-    if (mistake != nullptr && contains(ids, std::string(mistake->same_as))) continue;
-    different.push_back(id);
-    for (const auto& other : ids)
+std::vector<std::string> names_of_mistakes(const StepVerdict& step) {
+  std::vector<std::string> names;
+  for (const auto& id : ids_without_variants(different_mistakes(step.mistakes))) {
+    names.push_back(id);
+    for (const auto& other : ids_without_variants(step.mistakes))
       if (const auto* second = find_mistake(other); second != nullptr && second->same_as == id)
-        different.back() += fmt::format(" ({} is the same)", other);
+        names.back() += fmt::format(" ({} is the same)", other);
   }
-  return different;
+  return names;
 }
 
 /// "no-scale", "one of: no-scale, scale-d-k", "two mistakes: no-scale, gqa-tile".
 std::string mistakes_in_words(const StepVerdict& step) {
-  const auto different = different_mistakes(step);
+  const auto different = names_of_mistakes(step);
   const auto names = fmt::format("{}", fmt::join(different, ", "));
   if (step.made_together) return (different.size() == 2 ? "two mistakes: " : "two of: ") + names;
   return (different.size() == 1 ? "" : "one of: ") + names;
@@ -101,7 +98,7 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint, bool by_hand) {
   if (hint == Hint::family) return "wrong: a mistake of the family " + families_of(step);
   if (step.in_part) return "wrong: perhaps " + mistakes_in_words(step);
   const auto beside = step.conventions.empty() ? "" : ", beside " + conventions_in_words(step);
-  return (different_mistakes(step).size() == 1 ? "wrong: " : "wrong, ") + mistakes_in_words(step) + beside;
+  return (names_of_mistakes(step).size() == 1 ? "wrong: " : "wrong, ") + mistakes_in_words(step) + beside;
 }
 
 /// "[sample 0, sat, cat]".
@@ -202,6 +199,8 @@ void add_evidence(std::string& text, const StepVerdict& step, bool by_hand, cons
     return;
   }
   text += beneath(evidence_in_words(step, by_hand), settings);
+  if (const auto apart = settings.told_apart.find(step.id); apart != settings.told_apart.end())
+    text += beneath(apart->second, settings);
 }
 
 void add_teaching(std::string& text, const StepVerdict& step, const ReportSettings& settings) {

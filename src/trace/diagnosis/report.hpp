@@ -27,6 +27,7 @@ struct ReportSettings {
   int precision = 4;
   std::size_t width = 80;
   std::map<std::string, std::vector<AxisLabels>> labels{};  ///< by step: of the axes, the batch axis first
+  std::map<std::string, std::string> told_apart{};          ///< by step: why it may be several mistakes
 };
 
 /// "masks" or "softmax or masks": the parts of attention that the mistakes of a wrong step belong to.

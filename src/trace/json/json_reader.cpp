@@ -17,7 +17,6 @@
 #include "trace/id.hpp"
 #include "trace/json/json.hpp"
 #include "trace/json/strict.hpp"
-#include "trace/json/values.hpp"
 
 namespace attn {
 

@@ -1,6 +1,6 @@
 /// Right tensors that are expressed otherwise, and mistakes that show in one place of several.
 
-#include "trace/diagnosis/forms.hpp"
+#include "trace/diagnosis/fitting.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -146,6 +146,9 @@ const std::vector<Tie>& ties() {
       {{"backward-heads-reshape-only", "heads-reshape-only"},
        true,
        "the gradient of a split that only reshapes is a merge that only reshapes"},
+      {{"backward-not-transposed", "weights-transposed"},
+       true,
+       "the gradients of a step whose weights are transposed lack a transpose"},
       {{"mask-padding-on-queries", "padded-rows-zero"},
        false,
        "under a causal mask no query of a word sees padding, so that only the rows of padding are 0"},
@@ -521,8 +524,7 @@ Ids drawn_from(const std::vector<std::string>& ids, std::mt19937& random) {
 
 /// Checks what is said of some steps of a program that makes the mistake in these steps: the first that is
 /// not as it follows from those before it is wrong and named, a later one is the same mistake, and no other
-/// is wrong. Returns whether the mistake shows, and says whether it was named. What is the same as a
-/// convention made in each step is left out.
+/// is wrong. Returns whether the mistake shows, and says whether it was named.
 bool shows_and_accuses_none(const Probed& probed, const std::string& mistake, const Ids& made_in,
                             const Ids& saved, bool& is_named) {
   attn::Hypothesis planted;
@@ -532,31 +534,36 @@ bool shows_and_accuses_none(const Probed& probed, const std::string& mistake, co
   const auto right = attn::Replay(rerun, dump.tensors).predict();
   const auto own = lessons::steps_with({}, probed.plan);
   const auto diagnosis = probed.diagnose(dump);
+  INFO(Sample::setting());
   CAPTURE(probed.name, mistake, fmt::format("{}", fmt::join(made_in, " ")),
           fmt::format("{}", fmt::join(saved, " ")), said_of(diagnosis));
   bool shows = false;
   is_named = false;
-  const auto is_another_way = [](const auto& verdict) { return !verdict.conventions.empty(); };
-  if (std::any_of(diagnosis.steps.begin(), diagnosis.steps.end(), is_another_way)) return false;
   for (const auto& verdict : diagnosis.steps) {
-    const auto is_near = [&](const std::vector<attn::Prediction>& steps) {
+    const auto is_near = [&](const std::vector<attn::Prediction>& steps, const auto& rows_of) {
       return std::any_of(steps.begin(), steps.end(), [&](const auto& one) {
-        return one.id == verdict.id && are_near(dump.tensors.at(one.id), one.tensor());
+        return one.id == verdict.id && are_near(rows_of(dump.tensors.at(one.id)), rows_of(one.tensor()));
       });
     };
-    const bool follows = is_near(right);
+    const auto real_rows = [&](const AnyTensor& tensor) {  // where rows of padding are 0, they do not count
+      return without_padded_rows({.tensors = {{"", tensor}}, .lengths = dump.lengths}).tensors.at("");
+    };
+    const auto all_rows = [](const AnyTensor& tensor) { return tensor; };
+    const bool follows = is_near(right, all_rows), differs = !is_near(right, real_rows);
     const bool is_wrong = verdict.finding == Finding::wrong || verdict.finding == Finding::shape;
     const bool names_it = std::any_of(verdict.mistakes.begin(), verdict.mistakes.end(),
                                       [&](const auto& id) { return stands_for(id, mistake, false); });
     INFO(verdict.id);
     if (follows) CHECK_FALSE(is_wrong);
-    const bool follows_from_it = !verdict.same_mistake_in.empty();  // made twice it may be what it is once
-    if (!follows && made_in.count(verdict.id) > 0) CHECK((is_wrong || follows_from_it));
-    if (!follows && !shows) {
+    // Made twice it may be what it is once, or be undone.
+    const bool follows_from_it =
+        !verdict.same_mistake_in.empty() || !verdict.given.empty() || is_near(own, real_rows);
+    if (differs && made_in.count(verdict.id) > 0) CHECK((is_wrong || follows_from_it));
+    if (differs && !shows) {
       shows = true;
       is_named = names_it;
       CHECK((verdict.finding != Finding::right || follows_from_it));
-    } else if (!follows && is_named && !is_near(own)) {  // what two of them do may cancel out
+    } else if (differs && is_named) {
       CHECK((is_wrong ? names_it : follows_from_it));
     }
   }
@@ -576,7 +583,7 @@ TEST_CASE(
     std::vector<std::string> ids;
     for (const auto& step : steps) ids.push_back(step.id);
     std::mt19937 random(attn::crc32(subject.name()));
-    auto sample = Sample::fixed("some places of " + subject.name(), 40, "2");
+    Sample sample("some places of " + subject.name(), 40);
     for (const auto& [mistake, places] : siblings_in(probed))
       for (int draw = 0; draw < draws; ++draw) {
         const auto made_in = drawn_from(places, random);
@@ -732,6 +739,37 @@ TEST_CASE("a convention that one attention of a block follows and the other does
       diagnosis = probed.diagnose(dump);
       CHECK_FALSE(diagnosis.is_right());
     }
+}
+
+TEST_CASE("whichever way the scale is divided, the results and their gradients are the same", "[mistakes]") {
+  std::size_t made = 0;
+  for (const auto& subject : subjects()) {
+    const Probed probed(subject);
+    const auto right = dump_with(probed, {});
+    const auto results = results_of(probed);
+    for (const auto& id : lessons::mistakes_of(probed.plan)) {
+      if (!attn::is_convention(id) || attn::find_mistake(id)->family != "scale") continue;
+      const auto other = dump_with(probed, {id});
+      ++made;
+      for (const auto& result : results) {
+        CAPTURE(subject.name(), id, result);
+        CHECK(are_near(other.tensors.at(result), right.tensors.at(result)));
+      }
+    }
+  }
+  CHECK(made > 10);
+}
+
+TEST_CASE("a convention whose halves are both in hidden steps is none of the steps behind them",
+          "[mistakes]") {
+  const Probed probed(subject_called("efficient"));
+  const auto dump = dump_with(probed, {"no-scale"});
+  for (const auto& step : {"full/weights", "local/weights", "local/output", "local/error"}) {
+    const auto diagnosis = probed.diagnose(only(dump, {step}));
+    CAPTURE(step, said_of(diagnosis));
+    CHECK_FALSE(diagnosis.is_right());
+    CHECK(said_of_step(diagnosis, step) == Said{"no-scale"});
+  }
 }
 
 TEST_CASE("what follows from a tensor of a wrong shape is not judged", "[mistakes]") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attn/ops/precision.hpp"
+#include "trace/entry.hpp"
 
 using attn::Dtype;
 using attn::round_to;
@@ -69,4 +70,10 @@ TEST_CASE("a word is a number or none") {
   for (const auto* word :
        {"", "+1", " 1", "1 ", "0x10", "1e", "-", "index", "1,5", "1e999", "1e-999", "none"})
     CHECK_FALSE(number_in(word));
+}
+
+TEST_CASE("whole exponents are raised, others are not") {
+  CHECK(attn::with_raised_exponents("2 · 64 · 8^2") == "2 · 64 · 8²");
+  CHECK(attn::with_raised_exponents("(1 − 0.9^10)^2 / 2") == "(1 − 0.9¹⁰)² / 2");
+  CHECK(attn::with_raised_exponents("10000^0.5 + x^-1 + 2^") == "10000^0.5 + x^-1 + 2^");
 }

@@ -1,10 +1,9 @@
-#include "trace/diff/alignment.hpp"
-
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
 
 #include "tests/unit/processor_time.hpp"
+#include "trace/diff/text_diff.hpp"
 
 using attn::align;
 using attn::Unequal;

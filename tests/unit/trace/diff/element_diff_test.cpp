@@ -1,5 +1,3 @@
-#include "trace/diff/element_diff.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "tests/unit/numbers.hpp"
+#include "trace/diff/trace_diff.hpp"
 
 using attn::compare_elements;
 using attn::ElementDiff;
