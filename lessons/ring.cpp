@@ -6,6 +6,8 @@
 
 #include "fast/ranks/ring.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -124,9 +126,23 @@ Tensor<4> compiled_ring(const DocumentRun& run) {
   return output;
 }
 
+/// Marks of the picture: the rows of each rank, where they follow each other.
+std::string rank_marks(const DocumentRun& run) {
+  const auto& options = run.bench().options;
+  const auto& shape = run.sheet().tensor("Q").shape;
+  std::string marks;
+  if (order_of(options) != attn::fast::Order::contiguous || shape.size() != 3 || shape[0] != 1) return marks;
+  const auto positions = attn::fast::blocks_of(attn::fast::Order::contiguous, shape[1], *options.ranks);
+  for (std::size_t rank = 0; rank < positions.size(); ++rank)
+    if (const auto& rows = positions[rank]; !rows.empty())
+      marks += fmt::format("hop=0/scores[{}..{}]: rank {}\n", rows.front(), rows.back(), rank);
+  return marks;
+}
+
 void run_ring(Workbench& bench) {
   RanksOfRun ranks(bench.plan);
   const Functions functions = {
+      .texts = {{"rank_marks", rank_marks}},
       .tensors = {
           {"bytes_on_the_wire", [&](DocumentRun& run) { return owned_view(ranks.result(run).bytes); }},
           {"pairs_of_ranks",

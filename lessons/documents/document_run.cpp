@@ -200,7 +200,10 @@ void DocumentRun::tell_note(const Section& section) {
   const auto id = section.scope.prefix + (marks.id.empty() ? slug(title) : marks.id);
   require_new_name(id, section.heading->place);
   if (id == "idea") return bench().idea(wording_.paragraphs(section), drawn);
-  bench().trace.note(id, title, wording_.paragraphs(section), drawn);
+  if (outline_.has(section, section.heading, "picture"))
+    bench().trace.picture(id, title, wording_.paragraphs(section), drawn);
+  else
+    bench().trace.note(id, title, wording_.paragraphs(section), drawn);
 }
 
 void DocumentRun::tell_claim(const document::Block& item, const Scope& scope) {

@@ -116,8 +116,10 @@ attn::Picture::Part part_of_picture(std::string_view text) {
   }
   if (const auto as = text.find(" as "); as != text.npos) {
     part.kind = text.substr(as + 4);
-    if (attn::svg::kind_named(part.kind) == nullptr)
-      throw attn::Error(fmt::format("picture: \"{}\"; valid: … as heatmap, arcs, bars or lines", text));
+    if (attn::svg::kind_named(part.kind) == nullptr && part.kind != "together" && part.kind != "palette")
+      throw attn::Error(fmt::format(
+          "picture: \"{}\"; valid: … as heatmap, arcs, bars, stacks, lines, colours, palette or together",
+          text));
     text = text.substr(0, as);
   }
   if (const auto open = text.find('['); open != text.npos && text.ends_with(']')) {
@@ -132,7 +134,7 @@ attn::Picture::Part part_of_picture(std::string_view text) {
   return part;
 }
 
-/// `Who looks at whom = unmasked/weights (no mask), causal/weights`
+/// `Who looks at whom = unmasked/weights (no mask), causal/weights | losses`
 attn::Picture picture_of(std::string_view picture) {
   constexpr std::string_view equals = " = ";
   const auto at = picture.find(equals);
@@ -140,8 +142,16 @@ attn::Picture picture_of(std::string_view picture) {
   if (at == picture.npos)
     throw attn::Error(fmt::format("picture: \"{}\"; valid: TITLE = ID, ID (CAPTION)", picture));
   attn::Picture result{std::string(picture.substr(0, at)), {}};
-  for (const auto part : cut(picture.substr(at + equals.size())))
-    result.parts.push_back(part_of_picture(part));
+  constexpr std::string_view beside = " | ";
+  for (auto part : cut(picture.substr(at + equals.size()))) {
+    bool begins_column = false;
+    for (auto end = part.find(beside);; end = part.find(beside)) {
+      result.parts.push_back(part_of_picture(part.substr(0, end)));
+      result.parts.back().begins_column = std::exchange(begins_column, true);
+      if (end == part.npos) break;
+      part.remove_prefix(end + beside.size());
+    }
+  }
   return result;
 }
 

@@ -60,8 +60,7 @@ Note note_of(const Event& event) {
   Note note{.id = event.id, .title = (event.kind == Kind::mistake ? "Mistake: " : "") + event.title};
   const auto& words = event.notice.empty() ? event.note : event.notice;
   if (!words.empty()) note.paragraphs = lines_of(words);
-  const bool has_marks = last_of_path(event.id) == "in-the-picture";  // which are of no use without it
-  if (!event.formula.empty() && !has_marks) note.blocks.push_back(block_of(event));
+  if (!event.formula.empty()) note.blocks.push_back(block_of(event));
   return note;
 }
 

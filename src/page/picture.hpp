@@ -14,6 +14,7 @@ struct Picture {
     std::string caption{};               ///< empty where the id will do
     std::string kind{};                  ///< "bars"; empty where it follows from the tensor
     std::optional<std::size_t> index{};  ///< of the one head that is shown
+    bool begins_column = false;          ///< beside what comes before
   };
   std::string title{};
   std::vector<Part> parts{};

@@ -76,6 +76,7 @@ struct Event {
   std::optional<Place> place{};              ///< on the page; none of what is detail
   std::string notice{};                      ///< what to notice in the numbers of this run
   bool has_notice = false;                   ///< which may be empty, and stands in the place of the note
+  std::optional<std::string> marks{};        ///< of the note on the picture: what it points at, a line each
   bool after_overflow = false;  ///< a number of this tensor, or of one before, was too large for its dtype
 
   /// Whether the lesson is about it, so that the page tells it and works an entry out.

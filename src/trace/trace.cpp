@@ -101,6 +101,13 @@ void Trace::note(const std::string& id, const std::string& title, const std::str
   send({.kind = Kind::note, .id = id, .title = title, .formula = formula, .note = text});
 }
 
+void Trace::picture(const std::string& id, const std::string& title, const std::string& text,
+                    const std::string& marks) {
+  Event event{.kind = Kind::note, .id = id, .title = title, .note = text};
+  event.marks = marks;
+  send(event);
+}
+
 void Trace::claim(const Claim& claim) {
   Event event{.kind = Kind::claim,
               .id = claim.id,

@@ -169,6 +169,11 @@ class Trace {
   void note(const std::string& id, const std::string& title, const std::string& text,
             const std::string& formula = "");
 
+  /// What is to be seen in the lesson's picture, whose title this note has, and what it points at:
+  /// `ID[0, 2]: words`, a line each.
+  void picture(const std::string& id, const std::string& title, const std::string& text,
+               const std::string& marks);
+
   /// A tensor [(batch×)axes…] that the lesson starts from. Returns it, or the one that is given in its place.
   /// Throws Error where that one has another shape, or elements that this one could not have.
   template <class T, std::size_t N>

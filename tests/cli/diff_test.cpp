@@ -329,7 +329,7 @@ TEST_CASE("of data, drawings and code in words the report says whose differ, and
   store(folder, "b", "sdpa --model none --seed 3", {"json"});
   const auto result = diff(folder, "a.json", "b.json");
   CHECK(contains(result.out, "worked differs in scores, scaled, weights, output\n"));
-  CHECK(contains(result.out, "formula differs in flow, code, in-the-picture, next\n"));
+  CHECK(contains(result.out, "formula differs in flow, code, next\n"));
   CHECK_FALSE(contains(result.out, "expression"));
   CHECK_FALSE(contains(result.out, "{"));
   const auto quiet = diff(folder, "a.json", "b.json", "--quiet");

@@ -13,7 +13,7 @@ namespace attn::svg {
 namespace {
 
 constexpr std::size_t longest_word = 24;
-constexpr double above = font_size + 10;
+constexpr double above = font_size + 10, arc_letters = 16.0;
 constexpr double usual_row = 36.0, widest_arcs = 460.0, gap_beside_word = 8.0;
 constexpr double smallest_shown = 0.005;  // of the scale
 constexpr std::size_t most_arcs = 200;
@@ -32,7 +32,8 @@ double smallest_arc(const Matrix& matrix, const Look& look) {
 
 double widest_of(const Axis& axis) {
   double widest = text_width(axis.name);
-  for (const auto& label : axis.labels) widest = std::max(widest, text_width(shorten(label, longest_word)));
+  for (const auto& label : axis.labels)
+    widest = std::max(widest, text_width(shorten(label, longest_word), arc_letters));
   return widest;
 }
 
@@ -64,11 +65,12 @@ Drawing draw_arcs(const Panel& panel, const Look& look, const Room& room, const 
   const double right = left + std::clamp(room.width - beside, 90.0, widest_arcs);
 
   std::string elements;
+  const double size = std::clamp(row, font_size, arc_letters);
   const auto write = [&](const Side& words, double x, Anchor anchor) {
     elements += text(x, top - 8, words.axis.name, anchor, "muted");
     for (std::size_t i = 0; row >= font_size && i < words.axis.size(); ++i)
-      elements += text(x, words.middle(i) + 0.36 * font_size, shorten(words.axis.labels[i], longest_word),
-                       anchor, "label");
+      elements += text(x, words.middle(i) + baseline * size, shorten(words.axis.labels[i], longest_word),
+                       anchor, "label", 0.0, size);
   };
   write(queries, left - gap_beside_word, Anchor::end);
   write(keys, right + gap_beside_word, Anchor::start);
@@ -111,7 +113,7 @@ double thickest_arc(const Matrix& matrix) {
 
 std::string remark_on_arcs(const Matrix& matrix, const Look& look) {
   const double smallest = smallest_arc(matrix, look);
-  return smallest > smallest_shown * look.scale ? fmt::format(" Shares below {:g} have no line.", smallest)
+  return smallest > smallest_shown * look.scale ? fmt::format("Shares below {:g} have no line.", smallest)
                                                 : "";
 }
 

@@ -12,8 +12,11 @@ namespace attn::svg {
 
 namespace {
 
-constexpr double smallest_of_usual_scale = 0.25;  // where no share is larger, the scale ends at the largest
-constexpr double smallest_of_colours = 0.03;      // of the scale, that is told from 0
+constexpr double smallest_of_usual_scale =
+    0.5;                                      // where few rows have a larger share, the scale ends before 1
+constexpr double larger_than_usual = 4.0;     // so many times, a number is not on the scale
+constexpr double rows_on_scale = 0.7;         // of all
+constexpr double smallest_of_colours = 0.03;  // of the scale, that is told from 0
 
 const Matrix* matrix_in(const Figure* figure) {
   return std::get_if<Matrix>(&figure->panel.content);
@@ -29,38 +32,40 @@ bool are_of_one_size(const Matrix& one, const Matrix& other) {
 bool belong_together(const Figure& one, const Figure& other) {
   const auto *a = matrix_in(&one), *b = matrix_in(&other);
   if (one.kind != other.kind || (a == nullptr) != (b == nullptr)) return false;
+  if (other.begins_column) return false;
   if (a == nullptr) return true;
   return a->kind == b->kind &&
          (a->kind == Matrix::Kind::shares || (a->columns.name == b->columns.name && are_of_one_size(*a, *b)));
 }
 
-/// The largest share, or of many rows one that half of them do not exceed: the first few words of a long
-/// sentence have few others to look at.
-double usual_largest_share(const Matrix& matrix) {
-  constexpr std::size_t most_rows_of_all = 40;
-  const std::size_t columns = matrix.columns.size();
-  std::vector<double> largest;
+/// Of each row the largest share.
+void add_largest_of_rows(const Matrix& matrix, std::vector<double>& largest) {
   for (std::size_t i = 0; i < matrix.values.size(); ++i) {
-    if (i % columns == 0) largest.push_back(0.0);
+    if (i % matrix.columns.size() == 0) largest.push_back(0.0);
     if (std::isfinite(matrix.values[i])) largest.back() = std::max(largest.back(), matrix.values[i]);
   }
-  std::sort(largest.begin(), largest.end());
-  return largest.size() <= most_rows_of_all ? largest.back() : largest[largest.size() / 2];
 }
 
 void settle_scale(Block& block, std::optional<bool> is_scale_largest) {
   auto& look = block.look;
   look.largest = 0.0;
-  double end = 0.0;
   bool are_shares = false;
+  std::vector<double> largest;
   for (const auto* figure : block.figures)
     if (const auto* matrix = matrix_in(figure)) {
       look.largest = std::max(look.largest, matrix->largest());
       look.has_negative = look.has_negative || matrix->has_negative();
       are_shares = matrix->kind != Matrix::Kind::numbers;
-      end = std::max(end, are_shares ? usual_largest_share(*matrix) : matrix->largest());
+      add_largest_of_rows(*matrix, largest);
     }
-  if (is_scale_largest == true) end = look.largest;
+  double end = look.largest;
+  if (is_scale_largest != true && !largest.empty()) {
+    std::sort(largest.begin(), largest.end());
+    const auto rank =
+        static_cast<std::size_t>(std::ceil(rows_on_scale * static_cast<double>(largest.size())));
+    const double usual = largest[std::min(largest.size() - 1, rank)];
+    if (are_shares || look.largest > larger_than_usual * usual) end = usual;
+  }
   const bool ends_at_1 = are_shares && end >= smallest_of_usual_scale && is_scale_largest != true;
   look.scale = (are_shares && is_scale_largest == false) || ends_at_1 || end == 0.0 ? 1.0 : round_up(end);
 }
@@ -79,19 +84,16 @@ bool rows_sum_to_1(const Block& block) {
   return true;
 }
 
-Drawing legend_of(const Block& block) {
+Drawing legend_of(const Block& block, bool has_colours) {
   const auto* first = matrix_in(block.figures[0]);
   if (first == nullptr) return {};
-  bool has_hidden = false, has_nan = false;
-  for (const auto* figure : block.figures) {
-    const auto& values = matrix_in(figure)->values;
-    const auto& hidden = matrix_in(figure)->hidden;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      has_hidden = has_hidden || hidden[i];
-      has_nan = has_nan || std::isnan(values[i]);
+  Needs needs{.colours = has_colours};
+  for (const auto* figure : block.figures)
+    for (std::size_t i = 0; i < matrix_in(figure)->values.size(); ++i) {
+      needs.hidden = needs.hidden || matrix_in(figure)->hidden[i];
+      needs.nan = needs.nan || std::isnan(matrix_in(figure)->values[i]);
     }
-  }
-  return legend(block.kind(), *first, block.look, has_hidden, has_nan);
+  return legend(block.kind(), *first, block.look, needs);
 }
 
 Panels panels_of(const Block& block) {
@@ -99,10 +101,6 @@ Panels panels_of(const Block& block) {
   for (const auto* figure : block.figures) panels.push_back(&figure->panel);
   return panels;
 }
-
-}  // namespace
-
-namespace {
 
 /// Three blocks or more of tables with the same words: one, in which each table has a scale of its own.
 void join_like_tables(std::vector<Block>& blocks) {
@@ -129,6 +127,7 @@ std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<b
   if (!blocks.empty()) join_like_tables(blocks);
   for (auto& block : blocks) {
     settle_scale(block, is_scale_largest);
+    block.begins_column = block.figures[0]->begins_column;
     const auto is_of_first = [&](const auto* figure) {
       return figure->panel.id == block.figures[0]->panel.id;
     };
@@ -138,20 +137,6 @@ std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<b
     block.columns = are_heads_of_layers ? of_first : 0;
   }
   return blocks;
-}
-
-std::string remark(const Block& block) {
-  const auto* matrix = matrix_in(block.figures[0]);
-  if (matrix == nullptr) return "";
-  const auto& look = block.look;
-  const bool are_shares = matrix->kind == Matrix::Kind::shares;
-  std::string words;
-  if (&block.kind() == &arcs) words = remark_on_arcs(*matrix, look);
-  if (are_shares && &block.kind() == &heatmap && rows_sum_to_1(block)) words += " Each row sums to 1.";
-  if (are_shares && look.scale < 1.0 && !look.has_own_scales)
-    words += fmt::format(" The scale ends at {:g}, not at 1{}.", look.scale,
-                         look.scale < look.largest ? ", and what is larger has its colour" : "");
-  return words.empty() ? "" : words.substr(1);
 }
 
 std::string explanation(const Block& block) {
@@ -177,65 +162,110 @@ std::string explanation(const Block& block) {
   else
     words = (row.empty() ? "" : fmt::format("Rows: {}. ", row)) + fmt::format("Columns: {}.", column);
   if (look.has_negative) words += " Blue is above 0, orange below.";
-  const auto more = remark(block);
-  return words + (more.empty() ? "" : " ") + more;
-}
-
-Drawing draw(const Block& block, const Room& room, bool is_explained) {
-  constexpr double above = 12.0, beside = 18.0;
-  auto legend = legend_of(block);
-  if (is_explained) {
-    const auto words = remark(block);
-    const double left = room.width - legend.width - beside;
-    if (text_width(words) <= left)
-      put_beside(legend, beside, lines_of_text(words, left, font_size, "muted"));
-    else
-      put_below(legend, 4, lines_of_text(words, room.width, font_size, "muted"));
-  }
-  auto all = grid(panels_of(block), block.kind(), block.look,
-                  {room.width, std::max(room.height - legend.height - above, 90.0)}, block.columns);
-  put_below(all, above, legend);
-  return all;
+  if (are_shares && &block.kind() == &heatmap && rows_sum_to_1(block)) words += " Each row sums to 1.";
+  if (look.has_own_scales)
+    words += " Each table has a scale of its own.";
+  else if (are_shares && look.scale < 1.0)
+    words += fmt::format(" The scale ends at {:g}, not at 1.", look.scale);
+  return words;
 }
 
 namespace {
 
-constexpr double beside = 2 * panel_gap;
+constexpr double below = 14.0, between_blocks = 2 * panel_gap;
 
-double width_for(const std::vector<Block>& blocks, double width) {
-  return width - beside * static_cast<double>(blocks.size() - 1);
+/// With what colours mean and with the words below it, in one line if there is room.
+Drawing drawn(const Block& block, const Room& room, const Drawing& words) {
+  constexpr double beside_words = 28.0;
+  const auto in_height = [&](double height) {
+    return grid(panels_of(block), block.kind(), block.look, {room.width, std::max(height, 90.0)},
+                block.columns);
+  };
+  const auto below_panels = [&](bool has_colours) {
+    auto legend = legend_of(block, has_colours);
+    if (legend.width + beside_words + words.width <= room.width)
+      put_beside(legend, beside_words, words);
+    else
+      put_below(legend, 4, words);
+    return legend;
+  };
+  auto last = below_panels(false);
+  auto all = in_height(room.height - last.height - below);
+  if (all.lacks_numbers) {
+    last = below_panels(true);
+    all = in_height(room.height - last.height - below);
+  }
+  put_below(all, below, last);
+  return all;
 }
 
-std::vector<double> wished_widths(const std::vector<Block>& blocks) {
-  std::vector<double> widths;
-  for (const auto& block : blocks) widths.push_back(wished_width(panels_of(block), block.kind()));
-  return widths;
+double width_for(std::size_t count, double width) {
+  return width - between_blocks * static_cast<double>(count - 1);
+}
+
+std::vector<Room> wishes(const std::vector<Block>& blocks) {
+  std::vector<Room> wishes;
+  for (const auto& block : blocks) wishes.push_back(wished_room(panels_of(block), block.kind()));
+  return wishes;
+}
+
+double total(const std::vector<Room>& rooms, double Room::*side) {
+  return std::accumulate(rooms.begin(), rooms.end(), 0.0,
+                         [&](double sum, const Room& room) { return sum + room.*side; });
+}
+
+/// Each as high as it would like to be, in proportion.
+Drawing drawn_below(const std::vector<Block>& blocks, const Room& room) {
+  const auto rooms = wishes(blocks);
+  Drawing all;
+  double left = total(rooms, &Room::height);
+  for (std::size_t i = 0; i < blocks.size(); left -= rooms[i++].height) {
+    const double height = room.height - all.height - (i > 0 ? between_blocks / 2 : 0.0);
+    auto one = drawn(blocks[i], {room.width, height * rooms[i].height / left}, {});
+    const double width = std::max(one.width, room.width);
+    put_below(all, between_blocks / 2, in_the_middle(std::move(one), width));
+  }
+  return all;
+}
+
+/// What begins a column, with what follows it.
+std::vector<std::vector<Block>> columns_of(const std::vector<Block>& blocks) {
+  std::vector<std::vector<Block>> columns;
+  for (const auto& block : blocks) {
+    if (columns.empty() || block.begins_column) columns.emplace_back();
+    columns.back().push_back(block);
+  }
+  return columns;
 }
 
 }  // namespace
 
 bool stand_beside(const std::vector<Block>& blocks, double width) {
-  const auto widths = wished_widths(blocks);
   const bool can_shrink =
       std::all_of(blocks.begin(), blocks.end(), [](const Block& block) { return &block.kind() == &heatmap; });
-  return std::accumulate(widths.begin(), widths.end(), 0.0) <
-         (can_shrink ? 1.8 : 1.25) * width_for(blocks, width);
+  return columns_of(blocks).size() > 1 ||
+         total(wishes(blocks), &Room::width) < (can_shrink ? 1.8 : 1.25) * width_for(blocks.size(), width);
 }
 
-Drawing draw(const std::vector<Block>& blocks, const Room& room, bool are_explained) {
-  constexpr double below = 24.0;
-  const auto widths = wished_widths(blocks);
-  const double unit = width_for(blocks, room.width) / std::accumulate(widths.begin(), widths.end(), 0.0);
-  const bool are_beside = stand_beside(blocks, room.width);
+Drawing draw(const std::vector<Block>& blocks, const Room& room, const Drawing& words) {
+  if (blocks.size() == 1) return drawn(blocks[0], room, words);
+  const Room above{room.width, room.height - (words.height > 0.0 ? words.height + below : 0.0)};
+  auto columns = columns_of(blocks);
+  if (columns.size() == 1 && stand_beside(blocks, room.width)) {
+    columns.clear();
+    for (const auto& block : blocks) columns.push_back({block});
+  }
+  std::vector<double> widths;
+  for (const auto& column : columns) {
+    widths.push_back(0.0);
+    for (const auto& wish : wishes(column)) widths.back() = std::max(widths.back(), wish.width);
+  }
+  const double unit =
+      width_for(columns.size(), room.width) / std::accumulate(widths.begin(), widths.end(), 0.0);
   Drawing all;
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (are_beside) {
-      put_beside(all, beside, draw(blocks[i], {widths[i] * unit, room.height}, are_explained));
-    } else {
-      const double left = room.height - all.height - (i > 0 ? below : 0.0);
-      const double share = left / static_cast<double>(blocks.size() - i);
-      put_below(all, below, draw(blocks[i], {room.width, share}, are_explained));
-    }
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    put_beside(all, between_blocks, drawn_below(columns[i], {widths[i] * unit, above.height}));
+  put_below(all, below, words);
   return all;
 }
 

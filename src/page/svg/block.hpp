@@ -12,7 +12,8 @@ namespace attn::svg {
 struct Block {
   std::vector<const Figure*> figures{};
   Look look{};
-  std::size_t columns = 0;  ///< of its grid; 0 where any number will do
+  std::size_t columns = 0;     ///< of its grid; 0 where any number will do
+  bool begins_column = false;  ///< beside all that comes before
 
   const Kind& kind() const { return *figures[0]->kind; }
 };
@@ -24,13 +25,11 @@ std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<b
 /// What rows, columns, colours and the scale are, in words.
 std::string explanation(const Block& block);
 
-/// The panels in that room, with what their colours mean below them, and of the scale what does not show.
-Drawing draw(const Block& block, const Room& room, bool is_explained);
-
 /// Whether blocks beside each other have enough room in such a width.
 bool stand_beside(const std::vector<Block>& blocks, double width);
 
-/// Blocks beside each other, or below one another.
-Drawing draw(const std::vector<Block>& blocks, const Room& room, bool are_explained);
+/// Blocks beside each other, or below one another, each with what its colours mean below it, and the words
+/// that stand below all.
+Drawing draw(const std::vector<Block>& blocks, const Room& room, const Drawing& words);
 
 }  // namespace attn::svg

@@ -28,7 +28,7 @@ constexpr std::array lines_on_light = {"#1f5fa8", "#b84a00", "#00755a", "#9c3587
                                        "#7a5a1f", "#b3261e", "#0b6f80", "#5f6368"};
 constexpr std::array lines_on_dark = {"#7ab8f0", "#ff9a52", "#4fd0a5", "#e08ad0",
                                       "#d1ab62", "#ff8a80", "#5fd0dc", "#b5bac2"};
-constexpr std::array line_dashes = {"none", "none", "3 2", "10 3 3 3"};
+constexpr std::array line_dashes = {"none", "none", "none", "9 4"};
 
 /// The relative luminance of WCAG 2.
 double luminance(const Colour& colour) {

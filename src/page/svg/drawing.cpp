@@ -34,15 +34,16 @@ std::string rules_of(Theme theme) {
 }
 
 constexpr std::string_view rules =
-    ".attn-picture text{font:400 13px Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans\",\"Noto Sans\","
+    ".attn-picture text{font:400 13px Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans Condensed\",\"DejaVu "
+    "Sans\",\"Noto Sans\","
     "\"Noto Sans CJK JP\",sans-serif;letter-spacing:0;word-spacing:0;stroke:none}\n"
-    ".attn-picture .attn-title{font-size:23px;font-weight:700}.attn-picture .attn-mark{font-weight:700}"
-    ".attn-picture .attn-caption{font-size:15px;"
-    "font-weight:700}.attn-picture .attn-words{font-size:15px}"
+    ".attn-picture .attn-title{font-size:26px;font-weight:700}.attn-picture .attn-mark{font-weight:700}"
+    ".attn-picture .attn-caption{font-size:16px;"
+    "font-weight:700}.attn-picture .attn-words{font-size:16px}"
     ".attn-picture .attn-name{font-weight:700}\n"
     ".attn-picture .attn-flow text{font-family:\"DejaVu Sans Mono\",Menlo,Consolas,monospace;font-size:14px}"
-    ".attn-picture .attn-line{fill:none;stroke-width:2.2}.attn-picture .attn-arc{fill:none}"
-    ".attn-picture .attn-marks{fill:none;stroke-width:7;stroke-linecap:round;stroke-dasharray:none}"
+    ".attn-picture .attn-line{fill:none;stroke-width:3}.attn-picture .attn-arc{fill:none}"
+    ".attn-picture .attn-marks{fill:none;stroke-width:9;stroke-linecap:round;stroke-dasharray:none}"
     ".attn-picture .attn-on-light{fill:#000000}.attn-picture .attn-on-dark{fill:#ffffff}\n";
 
 }  // namespace
@@ -55,16 +56,22 @@ std::string px(double length) {
   return fmt::format("{:g}", std::round(length * 10.0) / 10.0);
 }
 
+std::string rectangle(double x, double y, double width, double height, const Colour& colour,
+                      const std::string& inside) {
+  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}\n", px(x), px(y),
+                     px(width), px(height), hex(colour), inside.empty() ? "/>" : ">" + inside + "</rect>");
+}
+
 std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
-                 double rotation) {
+                 double rotation, double size) {
   if (words.empty()) return "";
   constexpr const char* anchors[] = {"start", "middle", "end"};
   const auto turned = rotation == 0.0
                           ? std::string()
                           : fmt::format(" transform=\"rotate({:g} {} {})\"", rotation, px(x), px(y));
-  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"{}\"{}>{}</text>\n", px(x), px(y),
-                     anchors[static_cast<int>(anchor)], "attn-" + with(std::string(style), " ", " attn-"),
-                     turned, escaped(words));
+  const auto larger = size == font_size ? "" : fmt::format(" style=\"font-size:{}px\"", px(size));
+  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"attn-{}\"{}{}>{}</text>\n", px(x),
+                     px(y), anchors[static_cast<int>(anchor)], style, turned, larger, escaped(words));
 }
 
 double text_width(std::string_view words, double size) {
@@ -76,7 +83,7 @@ double text_width(std::string_view words, double size) {
     if (slim.find(c) != slim.npos) width -= 0.05;
     if (narrow.find(c) != narrow.npos) width -= 0.22;
   }
-  return width * size;
+  return 0.93 * width * size;
 }
 
 std::string without_noncharacters(std::string words) {

@@ -11,8 +11,9 @@ namespace attn::svg {
 struct Drawing {
   std::string elements{};
   double width = 0.0, height = 0.0;
-  double left = 0.0;         ///< where what it is about begins, right of its labels
-  bool lacks_words = false;  ///< since there is no room for them
+  double left = 0.0;           ///< where what it is about begins, right of its labels
+  bool lacks_words = false;    ///< since there is no room for them
+  bool lacks_numbers = false;  ///< so that colours need a scale
 };
 
 /// The drawing at another place.
@@ -21,21 +22,28 @@ std::string at(double x, double y, const std::string& elements);
 /// A length with one digit after the point, where it needs one.
 std::string px(double length);
 
+/// A rectangle of that colour with what stands in its element, a tooltip say.
+std::string rectangle(double x, double y, double width, double height, const Colour& colour,
+                      const std::string& inside = "");
+
 enum class Anchor { start, middle, end };
 
-/// A line of text; `style` is a class of the style sheet without its prefix, `rotation` in degrees around
-/// (x, y).
-std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
-                 double rotation = 0.0);
-
-/// The size of the letters of labels, numbers and captions. A picture is some 920 wide: on a slide of
-/// 1,920 pixels they have 27, in a column of 680 they have 10.
+/// The size of the smallest letters. In a column of 680 pixels, which is 880 wide, they have 10, on a slide
+/// of 1,920, which is 960 wide, 26.
 inline constexpr double font_size = 13.0;
+
+/// A line of text; `style` is a class of the style sheet without its prefix, `rotation` in degrees around
+/// (x, y), `size` that of letters which are larger than usual.
+std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
+                 double rotation = 0.0, double size = font_size);
+
+/// How far below the middle of a line of such letters they stand.
+inline constexpr double baseline = 0.36;
 
 /// How much wider bold letters are.
 inline constexpr double bold = 1.12;
 
-/// The width of a text in letters of that size, which no usual sans-serif font exceeds.
+/// The width of a text in letters of that size, which no usual sans-serif font exceeds by much.
 double text_width(std::string_view words, double size = font_size);
 
 /// U+FFFE and U+FFFF, which no XML document may have, as U+FFFD.

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <set>
 #include <sstream>
 
 #include "attn/error.hpp"
+#include "attn/text/number.hpp"
+#include "attn/text/trim.hpp"
 #include "trace/entry.hpp"
 
 namespace attn::svg {
@@ -123,36 +124,45 @@ std::string common_words(const std::string& one, const std::string& other) {
   return common == other ? common : common.substr(0, common.find_last_of(' ') + 1);
 }
 
-/// A line of marks in its parts; a place is nothing where it stands for any.
+/// Some places along an axis; from the end where they are below 0.
+struct Places {
+  long first, last;
+};
+
+/// A line of marks in its parts; places are nothing where they stand for any.
 struct Pointer {
   std::string id{}, words{};
-  std::vector<std::optional<long>> places{};  ///< from the end where they are below 0
+  std::vector<std::optional<Places>> places{};
   std::optional<double> value{};
 };
 
-/// The number at the beginning of the text.
-double number_in_mark(const std::string& text) {
-  char* end = nullptr;
-  const double number = std::strtod(text.c_str(), &end);
-  if (end == text.c_str())
-    throw Error(fmt::format("\"{}\" is no number; valid in a mark: ID[0, 2]: WORDS, ID = 0.5: WORDS", text));
-  return number;
+double number_in_mark(std::string_view text) {
+  if (const auto number = parse_number(trimmed(text, " "))) return *number;
+  throw Error(fmt::format(
+      "\"{}\" is no number; valid in a mark: ID[0, 2]: WORDS, ID[0..1]: WORDS, ID = 0.5: WORDS", text));
 }
 
+std::optional<Places> places_in_mark(std::string_view text) {
+  constexpr std::string_view to = "..";
+  if (trimmed(text, " ") == "*") return std::nullopt;
+  const auto end = text.find(to);
+  const auto first = std::lround(number_in_mark(text.substr(0, end)));
+  return Places{first, end == text.npos ? first : std::lround(number_in_mark(text.substr(end + to.size())))};
+}
+
+/// "weights[0, *]: words", "weights = 0.5: words" or "weights: words".
 Pointer mark_in_line(const std::string& line) {
   constexpr std::string_view before_words = ": ", before_value = " = ";
   const auto end = std::min(line.find(before_words), line.ends_with(':') ? line.size() - 1 : line.size());
   Pointer pointer{line.substr(0, end), line.substr(std::min(end + before_words.size(), line.size()))};
   if (const auto at = pointer.id.find(before_value); at != pointer.id.npos) {
-    pointer.value = number_in_mark(pointer.id.substr(at + before_value.size()));
+    pointer.value = number_in_mark(std::string_view(pointer.id).substr(at + before_value.size()));
     pointer.id.resize(at);
   }
   const auto open = pointer.id.rfind('[');
   if (open == pointer.id.npos || !pointer.id.ends_with(']')) return pointer;
-  std::istringstream places(pointer.id.substr(open + 1));
-  for (std::string place; std::getline(places, place, ',');)
-    pointer.places.push_back(
-        place.find('*') != place.npos ? std::nullopt : std::optional(std::lround(number_in_mark(place))));
+  std::istringstream places(pointer.id.substr(open + 1, pointer.id.size() - open - 2));
+  for (std::string place; std::getline(places, place, ',');) pointer.places.push_back(places_in_mark(place));
   pointer.id.resize(open);
   return pointer;
 }
@@ -172,21 +182,24 @@ Shape panel_shape(const Panel& panel) {
 bool put_mark(Figure& figure, const Pointer& pointer) {
   auto& panel = figure.panel;
   const auto& places = pointer.places;
+  const std::size_t before = figure.at.size();
   if (pointer.value) return panel.marks.push_back({{}, {}, pointer.value, pointer.words}), true;
-  for (std::size_t i = 0; i < std::min(places.size(), figure.at.size()); ++i)
-    if (places[i] && *places[i] != static_cast<long>(figure.at[i])) return false;
-  if (places.size() <= figure.at.size()) return panel.remarks.push_back(pointer.words), true;
+  for (std::size_t i = 0; i < std::min(places.size(), before); ++i)
+    if (places[i] && places[i]->first != static_cast<long>(figure.at[i])) return false;
+  if (places.size() <= before) return panel.remarks.push_back(pointer.words), true;
   const auto shape = panel_shape(panel);
-  if (places.size() > figure.at.size() + shape.size()) return false;
-  std::vector<std::optional<std::size_t>> inside(2);
-  for (std::size_t axis = 0; axis + figure.at.size() < places.size(); ++axis)
-    if (const auto& place = places[figure.at.size() + axis]) {
+  if (places.size() > before + shape.size()) return false;
+  std::vector<std::optional<std::size_t>> first(2), last(2);
+  for (std::size_t axis = 0; axis + before < places.size(); ++axis)
+    if (const auto& place = places[before + axis]) {
       const auto size = static_cast<long>(shape[axis]);
-      if (*place >= size || *place < -size) return false;
-      inside[axis] = static_cast<std::size_t>((*place + size) % size);
+      if (std::max(place->first, place->last) >= size || std::min(place->first, place->last) < -size)
+        return false;
+      first[axis] = static_cast<std::size_t>((place->first + size) % size);
+      last[axis] = static_cast<std::size_t>((place->last + size) % size);
     }
-  if (shape.size() == 1) std::swap(inside[0], inside[1]);
-  return panel.marks.push_back({inside[0], inside[1], {}, pointer.words}), true;
+  if (shape.size() == 1) std::swap(first[0], first[1]);
+  return panel.marks.push_back({first[0], first[1], {}, pointer.words, last[0]}), true;
 }
 
 }  // namespace
@@ -265,33 +278,79 @@ std::vector<std::string> put_marks(std::vector<Figure>& figures, const std::stri
   return without_place;
 }
 
+namespace {
+
+/// The numbers of a table in the places that had none.
+void fill(Matrix& all, const Matrix& table, const std::string& name) {
+  for (std::size_t i = 0; i < table.values.size(); ++i) {
+    if (table.hidden[i]) continue;
+    all.values[i] = table.values[i];
+    all.hidden[i] = false;
+    all.parts[i] = all.part_names.size();
+  }
+  all.part_names.push_back(name);
+}
+
+/// A row of a stack below the others, called as its caption.
+void add_row(Panel& all, Panel& panel) {
+  auto& table = std::get<Matrix>(all.content);
+  const auto& row = std::get<Matrix>(panel.content);
+  for (auto& mark : panel.marks) {
+    mark.row = table.rows.size();
+    all.marks.push_back(mark);
+  }
+  table.values.insert(table.values.end(), row.values.begin(), row.values.end());
+  table.hidden.insert(table.hidden.end(), row.hidden.begin(), row.hidden.end());
+  table.rows.labels.push_back(panel.caption);
+  table.part_names.push_back(panel.remarks.empty() ? "" : panel.remarks.front());
+}
+
+}  // namespace
+
 void join_tables(std::vector<Figure>& figures) {
   std::vector<Figure> joined;
+  const Figure* last = nullptr;  // what may get more
   for (auto& figure : figures) {
     auto* const table = std::get_if<Matrix>(&figure.panel.content);
-    if (figure.kind != &together || table == nullptr) {
+    const bool is_stack = figure.kind == &stacks, is_joined = is_stack || figure.is_together;
+    const bool goes_on = is_joined && table != nullptr && last != nullptr &&
+                         std::get<Matrix>(last->panel.content).columns == table->columns &&
+                         (is_stack || std::get<Matrix>(last->panel.content).rows == table->rows);
+    if (goes_on && is_stack) {
+      add_row(joined.back().panel, figure.panel);
+    } else if (goes_on) {
+      fill(std::get<Matrix>(joined.back().panel.content), *table, figure.panel.caption);
+    } else {
       joined.push_back(std::move(figure));
-      continue;
+      last = is_joined && table != nullptr ? &joined.back() : nullptr;
+      if (last == nullptr) continue;
+      auto& first = joined.back().panel;
+      if (is_stack) {
+        auto row = std::exchange(first, {});
+        const auto& matrix = std::get<Matrix>(row.content);
+        first = {.id = row.id, .content = Matrix{.kind = matrix.kind, .columns = matrix.columns}};
+        add_row(first, row);
+      } else {
+        auto& all = std::get<Matrix>(first.content);
+        all.parts.assign(all.values.size(), 0);
+        all.part_names = {first.caption};
+      }
+      first.caption.clear();
     }
-    auto* const all = joined.empty() || joined.back().kind != &together
-                          ? nullptr
-                          : std::get_if<Matrix>(&joined.back().panel.content);
-    const auto name = std::exchange(figure.panel.caption, "");
-    if (all == nullptr || all->values.size() != table->values.size()) {
-      table->parts.assign(table->values.size(), 0);
-      table->part_names = {name};
-      joined.push_back(std::move(figure));
-      continue;
-    }
-    for (std::size_t i = 0; i < table->values.size(); ++i) {
-      if (table->hidden[i]) continue;
-      all->values[i] = table->values[i];
-      all->hidden[i] = false;
-      all->parts[i] = all->part_names.size();
-    }
-    all->part_names.push_back(name);
   }
   figures = std::move(joined);
+}
+
+void colour_bars(std::vector<Figure>& figures) {
+  for (const auto& palette : figures) {
+    const auto* colours = palette.is_palette ? std::get_if<Matrix>(&palette.panel.content) : nullptr;
+    for (auto& figure : figures)
+      if (auto* matrix = std::get_if<Matrix>(&figure.panel.content);
+          colours != nullptr && matrix != nullptr && figure.kind == &bars && matrix->columns == colours->rows)
+        for (std::size_t i = 0; i < colours->rows.size(); ++i)
+          matrix->colours.push_back(colour_of_row(*colours, i));
+  }
+  std::erase_if(figures, [](const Figure& figure) { return figure.is_palette; });
 }
 
 void join_curves(std::vector<Figure>& figures) {
@@ -334,12 +393,14 @@ void settle_captions(std::vector<Figure>& figures) {
                    [](const Figure& a, const Figure& b) { return a.order < b.order; });
   std::set<std::string> all;
   std::vector<std::string> ids;  // of those without a name
-  for (const auto& [panel, kind, order, place, at] : figures) {
-    all.insert(panel.id);
-    if (panel.caption.empty()) ids.push_back(panel.id);
+  for (const auto& figure : figures) {
+    all.insert(figure.panel.id);
+    if (figure.panel.caption.empty()) ids.push_back(figure.panel.id);
   }
   const bool is_one = std::set<std::string>(ids.begin(), ids.end()).size() == 1;
-  for (auto& [panel, kind, order, place, at] : figures) {
+  for (auto& figure : figures) {
+    auto& panel = figure.panel;
+    const auto& place = figure.place;
     const bool is_known = all.size() == 1 || (is_one && !place.empty());
     if (panel.caption.empty() && !is_known) {
       panel.caption = what_differs(panel.id, ids);

@@ -13,9 +13,12 @@ namespace attn::svg {
 struct Figure {
   Panel panel{};
   const Kind* kind = nullptr;
-  std::size_t order = 0;  ///< in the lesson's picture
-  std::string place{};    ///< "head 0"
-  Index at{};             ///< the same along the axes before the panel's
+  std::size_t order = 0;       ///< in the lesson's picture
+  bool is_together = false;    ///< one with those before it
+  bool is_palette = false;     ///< nothing but the colours of bars
+  std::string place{};         ///< "head 0"
+  Index at{};                  ///< the same along the axes before the panel's
+  bool begins_column = false;  ///< beside what comes before
 };
 
 /// Whether a picture shows the tensor where nobody names others: weights, masks and curves.
@@ -39,8 +42,12 @@ std::vector<Figure> figures_of(const Event& event, const Figure& figure, std::op
 /// place for.
 std::vector<std::string> put_marks(std::vector<Figure>& figures, const std::string& lines);
 
-/// Joins the tables of the kind `together` that follow each other.
+/// Joins tables that follow each other and have the same words: stacks, of which each gives a row, and tables
+/// that the lesson's picture wants together, of which each has numbers where the others have none.
 void join_tables(std::vector<Figure>& figures);
+
+/// Gives bars the colours of a palette with the same names, and takes it away.
+void colour_bars(std::vector<Figure>& figures);
 
 /// Joins curves of one line each, one after the other, that are over the same positions: each becomes a line
 /// of the first panel, called as its caption. Lines of one name look alike in all panels.

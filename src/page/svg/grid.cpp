@@ -9,7 +9,7 @@ namespace attn::svg {
 
 namespace {
 
-constexpr double caption_size = 15.0, remark_size = font_size, remark_height = 17.0;
+constexpr double caption_size = 16.0, remark_size = font_size, remark_height = 17.0;
 constexpr double smallest_part = 0.31;    // of the height that a panel would like: its words can be read
 constexpr std::size_t most_readable = 4;  // rows of panels; more are thumbnails
 
@@ -49,12 +49,14 @@ class Grid {
       caption_width_ = std::max(caption_width_, width_of_words(*panel));
       remarks_ = std::max(remarks_, panel->remarks.size());
     }
-    caption_height_ = (caption_width_ > 0.0 ? 25.0 : 0.0) + remark_height * static_cast<double>(remarks_);
+    caption_height_ = (caption_width_ > 0.0 ? 26.0 : 0.0) + remark_height * static_cast<double>(remarks_);
   }
 
-  double wished_width() const {
-    return static_cast<double>(panels_.size()) * (std::max(wish_.width, caption_width_) + panel_gap) +
-           kind_.beside(*panels_[0], wish_).width;
+  Room wished_room() const {
+    const auto beside = kind_.beside(*panels_[0], wish_);
+    return {static_cast<double>(panels_.size()) * (std::max(wish_.width, caption_width_) + panel_gap) +
+                beside.width,
+            wish_.height + caption_height_ + beside.height};
   }
 
   Labelled labelled(std::size_t columns) const {
@@ -133,11 +135,11 @@ class Grid {
       const auto column = i % columns, row = i / columns;
       const auto wish = kind_.wish(*panels_[i]);
       const Room own =
-          &kind_ == &heatmap || &kind_ == &together  // cells of one size in all of them
+          &kind_ == &heatmap  // cells of one size in all of them
               ? Room{one.width * wish.width / wish_.width, one.height * wish.height / wish_.height}
               : one;
       drawings.push_back(kind_.draw(*panels_[i], look, own, {of_columns[column], of_rows[row]}));
-      auto& [elements, width, height, left, lacks_words] = drawings.back();
+      auto& [elements, width, height, left, lacks_words, lacks_numbers] = drawings.back();
       const double words = width_of_words(*panels_[i]);
       width = std::max(width, words);
       left = std::min(left, width - words);
@@ -167,6 +169,7 @@ class Grid {
                                : heights[i / columns] - caption_height_ - drawings[i].height;
       all.elements += at(x, y, words + at(0, caption_height_ + lower, drawings[i].elements));
       all.lacks_words = all.lacks_words || drawings[i].lacks_words;
+      all.lacks_numbers = all.lacks_numbers || drawings[i].lacks_numbers;
     }
     return all;
   }
@@ -213,8 +216,15 @@ void put_beside(Drawing& left, double distance, const Drawing& drawing) {
   left.lacks_words = left.lacks_words || drawing.lacks_words;
 }
 
-double wished_width(const Panels& panels, const Kind& kind) {
-  return Grid(panels, kind).wished_width();
+Drawing in_the_middle(Drawing drawing, double width) {
+  if (drawing.width >= width) return drawing;
+  drawing.elements = at((width - drawing.width) / 2, 0, drawing.elements);
+  drawing.width = width;
+  return drawing;
+}
+
+Room wished_room(const Panels& panels, const Kind& kind) {
+  return Grid(panels, kind).wished_room();
 }
 
 Drawing grid(const Panels& panels, const Kind& kind, const Look& look, const Room& room,

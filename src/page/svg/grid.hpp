@@ -18,8 +18,11 @@ void put_beside(Drawing& left, double distance, const Drawing& drawing);
 
 using Panels = std::vector<const Panel*>;
 
-/// The width that panels of one kind would like to have in one row.
-double wished_width(const Panels& panels, const Kind& kind);
+/// In the middle of that width.
+Drawing in_the_middle(Drawing drawing, double width);
+
+/// What panels of one kind would like to have in one row.
+Room wished_room(const Panels& panels, const Kind& kind);
 
 /// Panels of one kind beside each other and below one another, each with its caption, in as many columns as
 /// give each the most room, or in so many where they leave enough of it; no wider than the room, unless one

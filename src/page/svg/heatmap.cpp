@@ -27,7 +27,8 @@ bool Matrix::has_negative() const {
 
 namespace {
 
-constexpr double widest_cell = 76.0, usual_cell = 46.0, fewest_pixels = 1000.0, longest_side = 600.0;
+constexpr double widest_cell = 130.0, highest_cell = 80.0, usual_cell = 46.0, largest_letters = 18.0,
+                 fewest_pixels = 1000.0, longest_side = 600.0;
 constexpr double widest_overhang = 20.0;  // which a gap or a margin has room for
 constexpr std::size_t most_rectangles = 1600, longest_label = 32;
 
@@ -43,6 +44,12 @@ class Labels {
 
   double widest() const { return widest_; }
   double last() const { return text_width(of(axis_.size() - 1)); }
+
+  /// So large that they fill a cell of that size; turned, or where not each has one, as usual.
+  double letters(double width, double height) const {
+    const double size = std::min(baseline * height, font_size * width / std::max(widest_ + 4, 1.0));
+    return step(height) > 1 ? font_size : std::clamp(size, font_size, largest_letters);
+  }
 
   /// Each has a label where there is a line's room; else every tenth, say, has its index.
   std::size_t step(double cell) const {
@@ -89,12 +96,6 @@ std::string cross(double x, double y, double width, double height) {
                      px(x + 0.8 * width), px(y + 0.8 * height));
 }
 
-std::string rectangle(double x, double y, double width, double height, const Colour& colour,
-                      const std::string& inside = "") {
-  return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}\n", px(x), px(y),
-                     px(width), px(height), hex(colour), inside.empty() ? "/>" : ">" + inside + "</rect>");
-}
-
 /// "0.31" as ".31".
 std::string without_nought(const std::string& number) {
   return number.starts_with("0.") ? number.substr(1) : number == "1.00" ? "1" : number;
@@ -116,10 +117,13 @@ class HeatmapDrawing {
   Drawing draw() {
     choose_numbers();
     const bool is_image = matrix_.values.size() > most_rectangles && can_pack;
-    return {labels() + (is_image ? image() : cells()) + marks(), left() + columns() * width_ + right(),
-            top() + rows() * height_ + below() + 2.0, left(),
+    return {labels() + (is_image ? image() : cells()) + marks(),
+            left() + columns() * width_ + right(),
+            top() + rows() * height_ + below() + 2.0,
+            left(),
             (shown_.columns && column_labels_.lacks_words(width_)) ||
-                (has_rows() && row_labels_.lacks_words(height_))};
+                (has_rows() && row_labels_.lacks_words(height_)),
+            numbers_.empty()};
   }
 
  private:
@@ -133,12 +137,12 @@ class HeatmapDrawing {
     const bool is_long = columns() >= 2 * rows() || rows() >= 2 * columns();
     const double wide = std::max(room.width / columns(), 0.5);
     const double high = std::max(room.height / rows(), 0.5);
-    const double side = std::min({wide, high, widest_cell});
+    const double side = std::min(wide, high);
     const double stretch = std::max(rows(), columns()) > most_words ? (is_long ? 2.5 : 1.0)
-                           : is_long                                ? 1.6
-                                                                    : 1.25;
+                           : is_long                                ? 3.0
+                                                                    : 2.0;
     width_ = std::min({wide, widest_cell, stretch * side});
-    height_ = std::min({high, widest_cell, stretch * side});
+    height_ = std::min({high, highest_cell, stretch * side});
   }
 
   /// Where they are readable, or asked for: then the cells grow.
@@ -160,19 +164,36 @@ class HeatmapDrawing {
       height_ = std::max(height_, font_size + 7);
     }
     if (look_.numbers.value_or(widest <= width_ && font_size + 4 <= height_)) numbers_ = std::move(numbers);
+    const double filling = std::min(baseline * height_, font_size * (width_ - 8) / std::max(widest, 1.0));
+    number_size_ = std::clamp(filling, font_size, largest_letters);
   }
 
   double left() const {
     if (!has_rows()) return 0.0;
-    const double labels =
-        row_labels_.step(height_) == 1 ? row_labels_.widest() : text_width(fmt::format("{}", rows()));
-    return font_size + 10 + labels + 8;
+    const double labels = row_labels_.step(height_) == 1
+                              ? bold * row_labels_.widest() * row_size() / font_size
+                              : text_width(fmt::format("{}", rows()));
+    return font_size + 10 + std::max(labels, text_width(name_of_columns())) + 8;
+  }
+
+  double row_size() const { return row_labels_.letters(INFINITY, height_); }
+  double column_size() const { return turned() == 0.0 ? column_labels_.letters(width_, width_) : font_size; }
+
+  /// In the corner where rows have labels, else above the columns.
+  std::string name_of_columns() const {
+    return matrix_.columns.name + (matrix_.rows.name.empty() ? "" : " →");
+  }
+
+  bool is_marked(std::size_t row) const {
+    return std::any_of(marks_.begin(), marks_.end(), [&](const Mark& mark) {
+      return mark.row == row && !mark.column && mark.last_row.value_or(row) == row;
+    });
   }
 
   /// Words that are wider than their columns are turned: upright only where lines aslant would touch.
   double turned() const {
     const double widest = column_labels_.widest();
-    if (column_labels_.step(width_) > 1 || widest <= width_) return 0.0;
+    if (column_labels_.step(width_) > 1 || widest <= 1.03 * width_) return 0.0;
     return width_ >= 1.4 * font_size ? -45.0 : -90.0;
   }
 
@@ -195,13 +216,15 @@ class HeatmapDrawing {
 
   std::string marks() const {
     std::string elements;
-    for (const auto& [row, column, value, words] : marks_) {
+    for (const auto& [row, column, value, words, last_row] : marks_) {
       if (value) continue;
       const double x = left() + (column ? static_cast<double>(*column) * width_ : 0.0);
       const double y = top() + (row ? static_cast<double>(*row) * height_ : 0.0);
-      const double width = column ? width_ : columns() * width_, height = row ? height_ : rows() * height_;
+      const double width = column ? width_ : columns() * width_;
+      const double height =
+          row ? static_cast<double>(last_row.value_or(*row) - *row + 1) * height_ : rows() * height_;
       elements += frame(x, y, width, height);
-      elements += row ? text(left() + columns() * width_ + 9, y + height / 2 + 0.36 * font_size, words,
+      elements += row ? text(left() + columns() * width_ + 9, y + height / 2 + baseline * font_size, words,
                              Anchor::start, "mark")
                       : text(x + width / 2, y + height + font_size + 5, words, Anchor::middle, "mark");
     }
@@ -211,26 +234,29 @@ class HeatmapDrawing {
   double top() const {
     if (!shown_.columns) return 0.0;
     const double widest = column_labels_.widest();
-    const double room = turned() == 0.0     ? font_size + 8
+    const double room = turned() == 0.0     ? column_size() + 8
                         : turned() == -90.0 ? widest + 10
                                             : 0.71 * widest + 16;
-    return font_size + 8 + room;
+    return (matrix_.rows.name.empty() ? font_size + 8 : 0.0) + room;
   }
 
   std::string labels() const {
     return (shown_.columns ? labels_of_columns() : "") + (has_rows() ? labels_of_rows() : "");
   }
 
-  /// The name of the axis above the labels.
   std::string labels_of_columns() const {
-    auto elements =
-        text(left() + columns() * width_ / 2, font_size, matrix_.columns.name, Anchor::middle, "muted");
+    const bool is_above = matrix_.rows.name.empty();
+    auto elements = !is_above && !has_rows() ? ""
+                    : is_above ? text(left() + columns() * width_ / 2, font_size, name_of_columns(),
+                                      Anchor::middle, "muted")
+                               : text(left() - 8, top() - 7, name_of_columns(), Anchor::end, "muted");
     std::string ticks;
     const std::size_t step = column_labels_.step(width_);
     for (std::size_t j = 0; j < matrix_.columns.size(); j += step) {
       const double x = left() + (static_cast<double>(j) + 0.5) * width_;
-      elements += text(turned() == -90.0 ? x + 0.36 * font_size : x, top() - 7, column_labels_.at(j, width_),
-                       turned() == 0.0 ? Anchor::middle : Anchor::start, "label", turned());
+      elements +=
+          text(turned() == -90.0 ? x + baseline * font_size : x, top() - 7, column_labels_.at(j, width_),
+               turned() == 0.0 ? Anchor::middle : Anchor::start, "label", turned(), column_size());
       if (step > 1) ticks += fmt::format("M{} {}v5", px(x), px(top() - 6));
     }
     return elements + path(ticks);
@@ -244,7 +270,8 @@ class HeatmapDrawing {
     const std::size_t step = row_labels_.step(height_);
     for (std::size_t i = 0; i < matrix_.rows.size(); i += step) {
       const double y = top() + (static_cast<double>(i) + 0.5) * height_;
-      elements += text(left() - 8, y + 0.36 * font_size, row_labels_.at(i, height_), Anchor::end, "label");
+      elements += text(left() - 8, y + baseline * row_size(), row_labels_.at(i, height_), Anchor::end,
+                       is_marked(i) ? "mark" : "label", 0.0, row_size());
       if (step > 1) ticks += fmt::format("M{} {}h5", px(left() - 6), px(y));
     }
     return elements + path(ticks);
@@ -280,8 +307,8 @@ class HeatmapDrawing {
         if (is_infinite && numbers_.empty()) crossed += cross(x, y, width, height);
         if (numbers_.empty() || numbers_[i].empty()) continue;
         const bool is_dark = ink_on(fill).red > 0.0;
-        written += text(x + width / 2, y + height / 2 + 0.36 * font_size, numbers_[i], Anchor::middle,
-                        is_dark ? "on-dark" : "on-light");
+        written += text(x + width / 2, y + height / 2 + baseline * number_size_, numbers_[i], Anchor::middle,
+                        is_dark ? "on-dark" : "on-light", 0.0, number_size_);
       }
     return elements + path(crossed) + written;
   }
@@ -329,6 +356,7 @@ class HeatmapDrawing {
   Labels row_labels_{matrix_.rows, false}, column_labels_{matrix_.columns, true};
   std::vector<std::string> numbers_;   ///< none where they are not shown
   double width_ = 0.0, height_ = 0.0;  ///< of a cell
+  double number_size_ = font_size;
 };
 
 Drawing colour_bar(const Look& look) {
@@ -336,7 +364,7 @@ Drawing colour_bar(const Look& look) {
   constexpr int steps = 40;
   const double from = look.has_negative ? -1.0 : 0.0;
   const auto first = with_minus_sign(fmt::format("{:.4g}", from * look.scale));
-  const auto last = fmt::format("{:.4g}", look.scale);
+  const auto last = fmt::format("{:.4g}{}", look.scale, look.scale < look.largest ? " and more" : "");
   const double left = text_width(first) + 6;
   auto elements = text(0, font_size - 1, first, Anchor::start, "label");
   elements += "<g shape-rendering=\"crispEdges\">\n";
@@ -362,7 +390,8 @@ void add_entry(Drawing& drawing, const Colour& colour, std::string (*lines)(doub
 }
 
 /// Three lines and the shares that they stand for.
-Drawing widths_of_arcs(const Look& look, double thickest) {
+Drawing widths_of_arcs(const Matrix& matrix, const Look& look) {
+  const double thickest = thickest_arc(matrix);
   Drawing drawing{"", 0, font_size + 6};
   for (const double place : {0.1, 0.5, 1.0}) {
     drawing.elements += fmt::format("<path d=\"M{} 8h34\" class=\"attn-arc\" {}/>\n", px(drawing.width),
@@ -371,6 +400,9 @@ Drawing widths_of_arcs(const Look& look, double thickest) {
     drawing.elements += text(drawing.width + 40, font_size, words, Anchor::start, "label");
     drawing.width += 58 + text_width(words);
   }
+  const auto remark = remark_on_arcs(matrix, look);
+  drawing.elements += text(drawing.width, font_size, remark, Anchor::start, "muted");
+  drawing.width += text_width(remark);
   return drawing;
 }
 
@@ -393,27 +425,26 @@ Drawing draw_heatmap(const Panel& panel, const Look& look, const Room& room, con
 }  // namespace
 
 const Kind heatmap{"heatmap", wish_of_heatmap, beside_heatmap, draw_heatmap};
-const Kind together{"together", wish_of_heatmap, beside_heatmap, draw_heatmap};
 
-Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan) {
+Drawing legend(const Kind& kind, const Matrix& one, const Look& look, const Needs& needs) {
   Drawing drawing;
-  if (kind.name == arcs.name) return widths_of_arcs(look, thickest_arc(one));
-  if (kind.name != heatmap.name && kind.name != together.name) return drawing;
+  if (&kind == &arcs) return widths_of_arcs(one, look);
+  if (&kind != &heatmap) return drawing;
   const auto& paper = palette(look.theme).paper;
   if (one.kind == Matrix::Kind::mask)
     add_entry(drawing, shade(look.theme, 1.0), nullptr, "may be seen");
   else if (!one.parts.empty())
     for (std::size_t part = 0; part < one.part_names.size(); ++part)
       add_entry(drawing, shade_of_part(look.theme, part), nullptr, one.part_names[part]);
-  else if (look.has_own_scales)
+  else if (look.has_own_scales && needs.colours)
     drawing = lines_of_text("Each table has a scale of its own: its largest number is darkest.", 600,
                             font_size, "muted");
-  else
+  else if (needs.colours)
     drawing = colour_bar(look);
-  if (has_hidden)
+  if (needs.hidden)
     add_entry(drawing, paper, hatching,
               one.kind == Matrix::Kind::numbers ? "no number here" : "hidden by a mask");
-  if (has_nan) add_entry(drawing, palette(look.theme).mark, cross, "nan: not a number");
+  if (needs.nan && needs.colours) add_entry(drawing, palette(look.theme).mark, cross, "nan: not a number");
   return drawing;
 }
 
@@ -430,7 +461,7 @@ bool can_have_numbers(const Matrix& matrix) {
 }
 
 const Kind* kind_named(std::string_view name) {
-  for (const auto* kind : {&heatmap, &together, &colours, &arcs, &bars, &lines, &flow})
+  for (const auto* kind : {&heatmap, &stacks, &colours, &arcs, &bars, &lines, &flow})
     if (kind->name == name) return kind;
   return nullptr;
 }

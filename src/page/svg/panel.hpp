@@ -28,7 +28,8 @@ struct Matrix {
   std::vector<double> values{};           ///< row by row
   std::vector<bool> hidden{};             ///< by a mask, in the same order
   std::vector<std::size_t> parts{};       ///< which table each comes from, where it is made of several
-  std::vector<std::string> part_names{};  ///< of these tables
+  std::vector<std::string> part_names{};  ///< of these tables, or words below the names of rows
+  std::vector<Colour> colours{};          ///< of the columns, where they have one
 
   double largest() const;  ///< of the finite values that are not hidden, in size; 0 where there is none
   bool has_negative() const;
@@ -40,6 +41,7 @@ struct Mark {
   std::optional<std::size_t> row{}, column{};
   std::optional<double> value{};
   std::string words{};
+  std::optional<std::size_t> last_row{};  ///< of several
 };
 
 /// One of the small pictures that stand beside each other.
@@ -92,8 +94,8 @@ extern const Kind heatmap;
 /// Who looks on the left, at whom on the right, with lines as thick as the share.
 extern const Kind arcs;
 
-/// A heatmap of several tables, of which each has numbers where the others have none: the colour says which.
-extern const Kind together;
+/// The shares of each row side by side in one bar.
+extern const Kind stacks;
 
 /// Each row as one colour: its three numbers are red, green and blue, from 0 to 1.
 extern const Kind colours;
@@ -108,12 +110,20 @@ extern const Kind lines;
 /// The diagram of the computation: what leads to what, with the shapes of the run.
 extern const Kind flow;
 
+/// The colour that a row of red, green and blue, each from 0 to 1, says.
+Colour colour_of_row(const Matrix& matrix, std::size_t row);
+
 /// The kind of that name; null where there is none.
 const Kind* kind_named(std::string_view name);
 
+/// What is to be explained: colours that have no numbers in them, cells that are hidden, or are not a number.
+struct Needs {
+  bool colours = false, hidden = false, nan = false;
+};
+
 /// The colours or hatchings and what they mean in one line, for the panels of one kind; empty where they need
 /// none.
-Drawing legend(const Kind& kind, const Matrix& one, const Look& look, bool has_hidden, bool has_nan);
+Drawing legend(const Kind& kind, const Matrix& one, const Look& look, const Needs& needs);
 
 /// A rectangle with nothing in it around what is pointed at.
 std::string frame(double x, double y, double width, double height);

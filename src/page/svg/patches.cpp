@@ -32,21 +32,24 @@ Drawing draw_patches(const Panel& panel, const Look&, const Room& room, const Sh
   const double height = std::max(std::min(room.height, highest_panel) / rows, font_size + 4);
   std::string elements;
   for (std::size_t i = 0; i < matrix.rows.size(); ++i) {
-    const double y = static_cast<double>(i) * height, middle = y + height / 2 + 0.36 * font_size - 1;
-    const auto part = [&](std::size_t j) { return std::clamp(matrix.values[3 * i + j], 0.0, 1.0); };
-    const Colour colour{255 * part(0), 255 * part(1), 255 * part(2)};
+    const double y = static_cast<double>(i) * height, middle = y + height / 2 + baseline * font_size - 1;
+    const auto colour = colour_of_row(matrix, i);
     if (left > 0.0) elements += text(left - 8, middle, matrix.rows.labels[i], Anchor::end, "label");
+    elements += rectangle(left, y + 1, width, height - 3, colour);
     elements +=
-        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" class=\"attn-patch\"/>\n",
-                    px(left), px(y + 1), px(width), px(height - 3), hex(colour));
-    elements +=
-        text(left + width / 2, middle, fmt::format("{:.2f}, {:.2f}, {:.2f}", part(0), part(1), part(2)),
-             Anchor::middle, ink_on(colour).red > 0.0 ? "on-dark" : "on-light");
+        text(left + width / 2, middle,
+             fmt::format("{:.2f}, {:.2f}, {:.2f}", colour.red / 255, colour.green / 255, colour.blue / 255),
+             Anchor::middle, ink_on(colour).red > 0.0 ? "on-dark" : "on-light", 0.0, 16.0);
   }
   return {elements, left + width, rows * height, left};
 }
 
 }  // namespace
+
+Colour colour_of_row(const Matrix& matrix, std::size_t row) {
+  const auto part = [&](std::size_t j) { return 255 * std::clamp(matrix.values[3 * row + j], 0.0, 1.0); };
+  return {part(0), part(1), part(2)};
+}
 
 const Kind colours{"colours", wish_of_patches, beside_patches, draw_patches};
 

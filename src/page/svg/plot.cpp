@@ -10,7 +10,7 @@ namespace attn::svg {
 
 namespace {
 
-constexpr double usual_width = 620.0, usual_height = 340.0, gap_beside_name = 10.0;
+constexpr double usual_width = 520.0, usual_height = 240.0, gap_beside_name = 12.0, name_size = 15.0;
 
 /// One plot: the frame and what stands in it and around it.
 class LinePlot {
@@ -24,12 +24,17 @@ class LinePlot {
     curves_.vertical = with_round_ends(curves_.vertical);
     for (const double value : ticks_of(curves_.vertical))
       left_ = std::max(left_, text_width(tick(value)) + 10);
+    for (const auto& mark : panel.marks)
+      if (mark.row && !mark.column) {
+        auto& name = curves_.lines[*mark.row].name;
+        name += (name.empty() || mark.words.empty() ? "" : ", ") + mark.words;
+      }
     for (const auto& line : curves_.lines)
-      right_ = std::max(right_, gap_beside_name + bold * text_width(line.name));
+      right_ = std::max(right_, gap_beside_name + bold * text_width(line.name, name_size));
     top_ = font_size + 12;
     width_ = std::max(room.width - left_ - right_, 160.0);
     height_ =
-        std::max({room.height - top_ - below, 120.0, font_size * static_cast<double>(curves_.lines.size())});
+        std::max({room.height - top_ - below, 120.0, name_size * static_cast<double>(curves_.lines.size())});
   }
 
   Drawing draw() const {
@@ -82,8 +87,8 @@ class LinePlot {
     std::string grid;
     for (const double value : ticks_of(curves_.vertical)) {
       grid += fmt::format("M{} {}h{}", px(left_), px(y_of(value)), px(width_));
-      elements +=
-          text(left_ - 7, y_of(value) + 0.36 * font_size, with_minus_sign(tick(value)), Anchor::end, "label");
+      elements += text(left_ - 7, y_of(value) + baseline * font_size, with_minus_sign(tick(value)),
+                       Anchor::end, "label");
     }
     for (const double position : horizontal_ticks()) {
       grid += fmt::format("M{} {}v{}", px(x_of(position)), px(top_), px(height_));
@@ -114,7 +119,7 @@ class LinePlot {
 
   /// A point of a line, a position on all of them, or a value, each with its words where there is room.
   std::string drawn(const Mark& mark) const {
-    const auto& [row, column, value, words] = mark;
+    const auto& [row, column, value, words, last_row] = mark;
     const auto guide = [](const std::string& line) {
       return fmt::format("<path d=\"{}\" class=\"attn-guide\"/>\n", line);
     };
@@ -147,7 +152,7 @@ class LinePlot {
       if (!curves_.lines[i].name.empty()) ends.emplace_back(end, i);
     }
     std::sort(ends.begin(), ends.end());
-    const double row = font_size + 2;
+    const double row = name_size + 2;
     for (std::size_t i = 1; i < ends.size(); ++i)
       ends[i].first = std::max(ends[i].first, ends[i - 1].first + row);
     double most = top_ + height_;
@@ -156,8 +161,8 @@ class LinePlot {
     for (const auto& [y, i] : ends) {
       elements +=
           fmt::format("<g fill=\"{}\">{}</g>\n", line_colour(theme_, curves_.lines[i].style.value_or(i)),
-                      text(left_ + width_ + gap_beside_name, y + 0.36 * font_size, curves_.lines[i].name,
-                           Anchor::start, "name"));
+                      text(left_ + width_ + gap_beside_name, y + baseline * name_size, curves_.lines[i].name,
+                           Anchor::start, "name", 0.0, name_size));
     }
     return elements;
   }

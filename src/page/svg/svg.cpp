@@ -26,6 +26,7 @@ using svg::Room;
 
 // At this width letters of 13 have 10 pixels in a column of 680; at this height 20 on a slide of 1,080.
 constexpr double margin = 24.0, widest = 880.0, usual_height = 495.0, highest = 660.0;
+constexpr double width_of_slide = 960.0, pixels_of_slide = 1600.0;
 constexpr std::size_t most_panels = 400, most_numbers = 4'000'000;
 
 /// `"the cat sat"`, and what stands behind it in a batch.
@@ -51,7 +52,7 @@ std::string origin_of(const Header& header, bool weights_by_hand) {
 }
 
 std::string subtitle_of(const Header& header, bool weights_by_hand) {
-  std::vector<std::string> parts = {"attnlab " + header.lesson};
+  std::vector<std::string> parts;
   const auto source = sentence_of(header, "source"), target = sentence_of(header, "target");
   const auto* const arrow = source.empty() || target.empty() ? "" : " → ";
   for (const auto& part :
@@ -75,14 +76,18 @@ std::vector<Figure> SvgRenderer::named(const Event& event) const {
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (::fnmatch(parts[i].id.c_str(), event.id.c_str(), 0) == 0 &&
         (figures.empty() || style_.kind == nullptr))
-      figures.push_back(
-          {.panel = {event.id, parts[i].caption}, .kind = svg::kind_named(parts[i].kind), .order = i});
+      figures.push_back({.panel = {event.id, parts[i].caption},
+                         .kind = svg::kind_named(parts[i].kind),
+                         .order = i,
+                         .is_together = parts[i].kind == "together",
+                         .is_palette = parts[i].kind == "palette",
+                         .begins_column = parts[i].begins_column});
   return figures;
 }
 
 void SvgRenderer::receive(const Event& event) {
-  if (event.kind == Kind::note && last_of_path(event.id) == "in-the-picture") {
-    sentence_ = event.note, marks_ = event.formula;
+  if (event.marks) {
+    title_ = event.title, sentence_ = event.note, marks_ = *event.marks;
     std::replace(sentence_.begin(), sentence_.end(), '\n', ' ');
   }
   if (style_.kind == &svg::flow) {
@@ -157,6 +162,7 @@ std::string SvgRenderer::sentence() const {
 
 std::string SvgRenderer::title() const {
   if (style_.title) return *style_.title;
+  if (is_as_named() && !title_.empty()) return title_;
   auto title = is_of_lesson()                 ? style_.picture.title
                : titles_[0] == titles_.back() ? titles_[0]
                                               : header_.title;
@@ -167,19 +173,18 @@ std::string SvgRenderer::title() const {
 /// A page of at most that size, if nothing on it needs more.
 Drawing SvgRenderer::page(const std::vector<Block>& blocks, const Room& room) const {
   const auto seen = style_.is_bare ? "" : sentence();
-  const double width = room.width - 2 * margin, above_body = 14.0, above_origin = 8.0;
+  const double width = room.width - 2 * margin;
   Drawing all, origin;
   if (!style_.is_bare) {
-    all = svg::lines_of_text(title(), width, 23.0, "title");
-    svg::put_below(all, 1, svg::lines_of_text(seen.empty() ? subtitle_ : seen, width, 15.0, "words"));
-    if (!seen.empty()) origin = svg::lines_of_text(subtitle_, width, 13.0, "muted");
+    all = svg::lines_of_text(title(), width, 26.0, "title");
+    svg::put_below(all, 1, svg::lines_of_text(seen.empty() ? subtitle_ : seen, width, 16.0, "words"));
+    if (!seen.empty()) origin = svg::lines_of_text(subtitle_, width, svg::font_size, "muted");
   }
-  const double words = all.height + origin.height + (style_.is_bare ? 0.0 : above_body + above_origin);
-  auto body = draw(blocks, {width, room.height - 2 * margin - words}, !style_.is_bare);
-  if (!style_.is_bare && body.width < width)
-    body = {svg::at((width - body.width) / 2, 0, body.elements), width, body.height, 0.0, body.lacks_words};
-  svg::put_below(all, above_body, body);
-  svg::put_below(all, above_origin, origin);
+  const double above_body = style_.is_bare ? 0.0 : 14.0;
+  const double height = room.height - 2 * margin - all.height - above_body;
+  const auto body = draw(blocks, {width, height}, origin);
+  const double spare = style_.size && style_.size->height ? std::max(0.0, (height - body.height) / 2) : 0.0;
+  svg::put_below(all, above_body + spare, svg::in_the_middle(body, style_.is_bare ? body.width : width));
   return {svg::at(margin, margin, all.elements), all.width + 2 * margin, all.height + 2 * margin, 0.0,
           all.lacks_words};
 }
@@ -194,7 +199,8 @@ Drawing SvgRenderer::page_with_words(std::vector<Block>& blocks, svg::Theme them
     const auto height = [&](double width) {
       return size->height ? width * std::clamp(*size->height / size->width, 0.3, 2.0) : usual_height;
     };
-    rooms = {{widest, height(widest)}};
+    const double first = size->width < pixels_of_slide ? widest : width_of_slide;
+    rooms = {{first, height(first)}};
     if (!size->height) rooms.push_back({widest, highest});
     if (size->width > widest) rooms.push_back({size->width, height(size->width)});
   }
@@ -250,6 +256,7 @@ std::string SvgRenderer::finish() {
   if (is_as_named()) without_place = svg::put_marks(figures_, marks_);
   svg::settle_captions(figures_);
   svg::join_tables(figures_);
+  svg::colour_bars(figures_);
   svg::join_curves(figures_);
   auto blocks = svg::blocks_of(figures_, style_.is_scale_largest);
   const bool is_automatic = style_.theme == PictureTheme::automatic;
@@ -272,8 +279,8 @@ std::string SvgRenderer::finish() {
   }
   for (const auto& line : without_place)
     remarks_.push_back(fmt::format("the picture has no place for \"{}\"", line));
-  std::string description = sentence().empty() ? "" : sentence() + " ";
-  description += subtitle_ + ".";
+  auto description = sentence() + (sentence().empty() ? "" : " ") + "attnlab " + header_.lesson +
+                     (subtitle_.empty() ? "" : " · ") + subtitle_ + ".";
   for (const auto& block : blocks) description += " " + explanation(block);
   const auto document = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" viewBox=\"{}\" role=\"img\" "

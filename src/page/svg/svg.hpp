@@ -36,7 +36,7 @@ struct PictureStyle {
 
 /// The picture of a trace as one SVG document: what the lesson's picture names, or where the run has nothing
 /// of it each table of attention weights, each mask and each curve. Panels with the same axes stand in a
-/// grid, share a scale and a legend. The note `in-the-picture` says what is to be seen in it, and its marks
+/// grid, share a scale and a legend. The note of Trace::picture says what is to be seen in it, and its marks
 /// point at that. It is safe in a page: every rule is scoped, text is text, nothing is fetched or run.
 class SvgRenderer : public Sink {
  public:
@@ -70,7 +70,7 @@ class SvgRenderer : public Sink {
 
   Header header_;
   PictureStyle style_;
-  std::string subtitle_, sentence_, marks_;
+  std::string subtitle_, title_, sentence_, marks_;
   std::vector<svg::Figure> figures_;
   std::vector<std::string> titles_, drawable_;  ///< of the tensors drawn; ids of those that could be
   std::vector<std::string> remarks_;

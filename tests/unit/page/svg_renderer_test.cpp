@@ -78,8 +78,8 @@ TEST_CASE("weights are drawn with their tokens, their values, what they are and 
   });
   CHECK(is_well_formed(document));
   for (const auto* words :
-       {">Who looks at whom</text>", ">attnlab self-attention</text>", ">the<", ">cat<", ">le<", ">chat<",
-        ">0.25<", ">0.75<", ">1.00<", ">query</text>", ">key</text>", ">1</text>", ">Each row sums to 1.<"})
+       {">Who looks at whom</text>", "<desc>attnlab self-attention.", ">the<", ">cat<", ">le<", ">chat<",
+        ">0.25<", ">0.75<", ">1.00<", ">query</text>", ">key →</text>", "Each row sums to 1."})
     CHECK_THAT(document, Contains(words));
   CHECK(cells(document) == 4);
   CHECK_THAT(document, !Contains(">0.00<"));
@@ -105,8 +105,8 @@ TEST_CASE("a scale ends at the largest share where all are small, or where that 
     return Contains("The scale ends at " + fmt::format("{:g}", at) + ", not at 1.");
   };
   CHECK_THAT(drawn(lesson(0.08)), ends(0.08) && Contains(cell(1.0)));
-  CHECK_THAT(drawn(lesson(0.5)), !Contains("not at 1"));
-  CHECK_THAT(drawn(lesson(0.5), false, {.is_scale_largest = true}), ends(0.5));
+  CHECK_THAT(drawn(lesson(0.6)), !Contains("not at 1"));
+  CHECK_THAT(drawn(lesson(0.6), false, {.is_scale_largest = true}), ends(0.6));
   CHECK_THAT(drawn(lesson(0.08), false, {.is_scale_largest = false}),
              !Contains("not at 1") && Contains(cell(0.08)));
 }
@@ -118,9 +118,8 @@ TEST_CASE("a matrix has blue cells above 0 and orange ones below, with numbers o
       },
       false, {.takes_all = true});
   CHECK(is_well_formed(document));
-  for (const auto& part :
-       {cell(-1.0), cell(0.0), cell(12.345 / 20.0), std::string(">12.3<"), std::string(">−20.0<"),
-        std::string(">0<"), std::string(">−20</text>"), std::string("Blue is above 0")})
+  for (const auto& part : {cell(-1.0), cell(0.0), cell(12.345 / 20.0), std::string(">12.3<"),
+                           std::string(">−20.0<"), std::string(">0<"), std::string("Blue is above 0")})
     CHECK_THAT(document, Contains(part));
   CHECK_THAT(document, !Contains(">0.0<"));
 }
@@ -337,10 +336,33 @@ TEST_CASE("the lesson's picture is what it names, in that order") {
   CHECK(cells(drawn(lesson, false, {.picture = {"none of these", {{"d/weights", ""}}}})) == 12);
 }
 
+TEST_CASE("the note on the picture has its title") {
+  const auto lesson = [](attn::Trace& trace) {
+    show_weights(trace, {{0.5, 0.5}, {1.0, 0.0}});
+    trace.picture("seen", "Row 1 looks back: 1.00", "", "");
+  };
+  const attn::Picture picture = {"one", {{"weights", ""}}};
+  CHECK_THAT(drawn(lesson, false, {.picture = picture}), Contains("<title>Row 1 looks back: 1.00</title>"));
+  CHECK_THAT(drawn(lesson, false, {.picture = picture, .title = "mine"}), Contains("<title>mine</title>"));
+  CHECK_THAT(drawn(lesson, false, {.picture = {"none", {{"Q", ""}}}}), !Contains("looks back"));
+}
+
+TEST_CASE("a few rows of much larger numbers do not make the others pale") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        trace.step({.id = "X", .axes = {"token", "d_model"}},
+                   Tensor<2>{{1.0}, {2.0}, {2.0}, {2.0}, {2.0}, {2.0}, {2.0}, {2.0}, {50.0}, {50.0}});
+      },
+      false, {.takes_all = true, .numbers = false});
+  CHECK(count(document, cell(0.5)) == 1);
+  CHECK(count(document, cell(1.0)) == 9);
+  CHECK_THAT(document, Contains(">2 and more</text>"));
+}
+
 TEST_CASE("the lesson's own picture says what is to be seen in it, and another one does not") {
   const auto lesson = [](attn::Trace& trace) {
     show_weights(trace, {{0.5, 0.5}, {1.0, 0.0}});
-    trace.note("in-the-picture", "In the picture", "Row 1 looks\nback.");
+    trace.picture("seen", "In the picture", "Row 1 looks\nback.", "");
   };
   const attn::Picture picture = {"one", {{"weights", ""}}};
   CHECK(count(drawn(lesson, false, {.picture = picture}), "Row 1 looks back.") == 2);
@@ -361,7 +383,7 @@ TEST_CASE(
     trace.step({.id = "shares", .axes = {"class"}, .distribution = true}, Tensor<1>{0.9, 0.1});
     trace.step({.id = "losses", .axes = {"training", "step"}, .curve = true},
                Tensor<2>{{2.0, 1.0}, {3.0, 0.5}});
-    trace.note("in-the-picture", "In the picture", "Seen.", marks);
+    trace.picture("seen", "In the picture", "Seen.", marks);
     auto document = renderer.finish();
     CHECK(is_well_formed(document));
     return std::pair(std::move(document), renderer.remarks());
@@ -373,9 +395,11 @@ TEST_CASE(
     return std::pair(count(document, frame), count(document, mark));
   };
   CHECK(framed("") == std::pair<std::size_t, std::size_t>(0, 0));
-  CHECK(framed("weights[*, 1]: new") == std::pair<std::size_t, std::size_t>(2, 2));
+  CHECK(framed("weights[*, 1]: new") == std::pair<std::size_t, std::size_t>(2, 4));
   CHECK(framed("weights[*, 0, -1]:\n\nweights[1, *, 0]: here") == std::pair<std::size_t, std::size_t>(3, 1));
   CHECK(framed("weights[0, 1]:\nweights[1, *, 0]:") == std::pair<std::size_t, std::size_t>(2, 0));
+  CHECK(framed("weights[1, 0..1]: all") == std::pair<std::size_t, std::size_t>(1, 1));
+  CHECK(framed("losses[1]: n²", "losses") == std::pair<std::size_t, std::size_t>(0, 0));
   CHECK(framed("shares[-1]: rare", "shares") == std::pair<std::size_t, std::size_t>(0, 1));
   const auto [curves, none] =
       pointing("losses[0, 1]: low\nlosses[*, 0]: start\nlosses = 2.5: guess", {{"losses", ""}});
@@ -384,11 +408,11 @@ TEST_CASE(
   CHECK(count(curves, mark) == 3);
   CHECK(none.empty());
   CHECK_THAT(pointing("shares: of each class", {{"shares", ""}}).first, Contains(">of each class</text>"));
-  for (const std::string wrong : {"shares[2]: third", "Shares[0]: none", "shares[0, 0]: deep"})
+  for (const std::string wrong :
+       {"shares[2]: third", "Shares[0]: none", "shares[0, 0]: deep", "shares[0..2]: many"})
     CHECK(pointing(wrong, {{"shares", ""}}).second ==
           std::vector{"the picture has no place for \"" + wrong + "\""});
-  CHECK_THROWS_WITH(pointing("shares[rare]: word", {{"shares", ""}}),
-                    Contains("\"rare") && Contains("0, 2"));
+  CHECK_THROWS_WITH(pointing("shares[rare]: word", {{"shares", ""}}), Contains("\"rare") && Contains("0, 2"));
 }
 
 TEST_CASE("three tables of one size, whose numbers are not, have a scale each, and words stand for an id") {
@@ -396,13 +420,13 @@ TEST_CASE("three tables of one size, whose numbers are not, have a scale each, a
     trace.step({.id = "x", .axes = {"query", "key"}}, Tensor<2>{{1000.0, 500.0}});
     trace.step({.id = "p/x", .axes = {"query", "key"}}, Tensor<2>{{4.0, 1.0}});
     trace.step({.id = "q/x", .axes = {"query", "key"}}, Tensor<2>{{0.02, INFINITY}});
-    trace.note("in-the-picture", "In the picture", "Seen.", "p/x: the middle\n");
+    trace.picture("seen", "In the picture", "Seen.", "p/x: the middle\n");
   };
   const auto document =
       drawn(lesson, false,
             {.picture = {"one", {{"x", "", "heatmap"}, {"p/x", "", "heatmap"}, {"q/x", "", "heatmap"}}}});
   CHECK(is_well_formed(document));
-  CHECK_THAT(document, Contains("a scale of its own") && Contains(">the middle</text>") &&
+  CHECK_THAT(document, Contains("Each table has a scale of its own.") && Contains(">the middle</text>") &&
                            !Contains(">p/x</text>") && Contains(">∞</text>"));
   CHECK(count(document, cell(1.0)) == 3);
 }
@@ -430,6 +454,49 @@ TEST_CASE("rows of red, green and blue are patches of that colour") {
       false, {.picture = {"one", {{"values", "", "colours"}}}});
   CHECK(is_well_formed(document));
   CHECK_THAT(document, Contains("\"#ff0000\"") && Contains("\"#0033ff\"") && Contains(">0.00, 0.20, 1.00<"));
+}
+
+TEST_CASE("a palette gives bars their colours and is no panel, and | begins a column") {
+  const auto lesson = [](attn::Trace& trace) {
+    trace.label("key", {{{"red", "blue"}}});
+    trace.step({.id = "values", .axes = {"key", "d_v"}}, Tensor<2>{{1.0, 0.0, 0.0}, {0.0, 0.0, 1.0}});
+    for (const auto* id : {"hot/shares", "cold/shares"})
+      trace.step({.id = id, .axes = {"key"}, .distribution = true}, Tensor<1>{0.75, 0.25});
+  };
+  const std::vector<attn::Picture::Part> parts = {
+      {"values", "", "palette"}, {"hot/shares", "hot"}, {"cold/shares", "cold", "", {}, true}};
+  const auto document = drawn(lesson, false, {.picture = {"two", parts}});
+  CHECK(is_well_formed(document));
+  for (const auto* colour : {"\"#ff0000\"", "\"#0000ff\""}) CHECK(count(document, colour) == 2);
+  CHECK_THAT(document, !Contains(">values<"));
+  CHECK(count(document, ">red</text>") == 2);  // each column has names of its own
+  auto in_one = parts;
+  in_one[2].begins_column = false;
+  CHECK(count(drawn(lesson, false, {.picture = {"two", in_one}}), ">red</text>") == 1);
+}
+
+TEST_CASE("stacks are one panel with a bar for each step, whose shares stand side by side") {
+  const auto document = drawn(
+      [](attn::Trace& trace) {
+        trace.label("key", {{{"the", "cat"}}});
+        for (const auto* id : {"dot/weights", "general/weights"})
+          trace.step({.id = id, .axes = {"query", "key"}, .distribution = true},
+                     id[0] == 'd' ? Tensor<2>{{0.25, 0.75}} : Tensor<2>{{0.6, 0.4}});
+        trace.picture("seen", "", "", "dot/weights: q · k\ndot/weights[0, 1]:");
+      },
+      false, {.picture = {"two", {{"dot/weights", "", "stacks"}, {"general/weights", "", "stacks"}}}});
+  CHECK(is_well_formed(document));
+  for (const auto* words : {">dot</text>", ">general</text>", ">q · k</text>"})
+    CHECK_THAT(document, Contains(words));
+  CHECK(count(document, ">cat</text>") == 1);
+  CHECK(count(document, "fill=\"" + attn::svg::hex(attn::svg::shade(Theme::light, 0.85)) + "\"") == 1);
+  const std::regex width("width=\"([0-9.]+)\" height=\"[0-9.]+\" fill=\"#[0-9a-f]+\"/>");
+  std::vector<double> widths;
+  for (std::sregex_iterator match(document.begin(), document.end(), width), end; match != end; ++match)
+    widths.push_back(std::stod((*match)[1]));
+  REQUIRE(widths.size() == 4);
+  CHECK(widths[1] == Approx(3 * widths[0]).margin(0.2));
+  CHECK(widths[0] + widths[1] == Approx(widths[2] + widths[3]).margin(0.2));
 }
 
 TEST_CASE("arcs are as thick as the share, and of nothing but attention") {
@@ -512,8 +579,7 @@ TEST_CASE("a bare picture has its labels and nothing else to read") {
         show_weights(trace, {{1.0, 0.0}, {0.5, 0.5}});
       },
       false, {.is_bare = true});
-  CHECK_THAT(document,
-             Contains(">key</text>") && !Contains("attnlab self-attention</text>") && !Contains(">A row:"));
+  CHECK_THAT(document, Contains(">key →</text>") && !Contains(">a title</text>") && !Contains(">A row:"));
 }
 
 TEST_CASE("a trace without weights and curves is refused, with what could be drawn") {
