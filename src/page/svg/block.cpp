@@ -189,9 +189,12 @@ Drawing drawn(const Block& block, const Room& room, const Drawing& words) {
       put_below(legend, 4, words);
     return legend;
   };
-  auto last = below_panels(false);
+  const bool has_colours = std::any_of(block.figures.begin(), block.figures.end(), [](const auto* figure) {
+    return matrix_in(figure) != nullptr && !can_have_numbers(*matrix_in(figure));
+  });
+  auto last = below_panels(has_colours);
   auto all = in_height(room.height - last.height - below);
-  if (all.lacks_numbers) {
+  if (all.lacks_numbers && !has_colours) {
     last = below_panels(true);
     all = in_height(room.height - last.height - below);
   }

@@ -72,8 +72,8 @@ class Labels {
   double widest_ = 0.0, needed_ = font_size;  ///< of the labels; of a cell that has one
 };
 
-std::string path(const std::string& lines) {
-  return lines.empty() ? "" : fmt::format("<path d=\"{}\" class=\"attn-rule\"/>\n", lines);
+std::string path(const std::string& lines, std::string_view style = "rule") {
+  return lines.empty() ? "" : fmt::format("<path d=\"{}\" class=\"attn-{}\"/>\n", lines, style);
 }
 
 /// Lines from the lower left to the upper right across a cell.
@@ -291,7 +291,7 @@ class HeatmapDrawing {
   }
 
   std::string cells() const {
-    std::string elements, crossed, written;
+    std::string elements, hatched, crossed, written;
     const double gap = std::min(width_, height_) >= font_size ? 1.0 : 0.0;
     for (std::size_t i = 0, row = 0; row < matrix_.rows.size(); ++row)
       for (std::size_t column = 0; column < matrix_.columns.size(); ++column, ++i) {
@@ -301,7 +301,7 @@ class HeatmapDrawing {
         const bool has_colour = !matrix_.hidden[i] && std::isfinite(matrix_.values[i]);
         const auto fill = has_colour ? colour(i) : palette(look_.theme).mark;
         if (has_colour) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
-        if (matrix_.hidden[i]) crossed += hatching(x, y, width, height);
+        if (matrix_.hidden[i]) hatched += hatching(x, y, width, height);
         const bool is_infinite = !matrix_.hidden[i] && !has_colour;
         if (is_infinite) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
         if (is_infinite && numbers_.empty()) crossed += cross(x, y, width, height);
@@ -310,7 +310,7 @@ class HeatmapDrawing {
         written += text(x + width / 2, y + height / 2 + baseline * number_size_, numbers_[i], Anchor::middle,
                         is_dark ? "on-dark" : "on-light", 0.0, number_size_);
       }
-    return elements + path(crossed) + written;
+    return elements + path(hatched, "hatching") + path(crossed) + written;
   }
 
   /// The same for many cells: each some pixels wide, so that a hatching shows.
