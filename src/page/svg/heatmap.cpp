@@ -30,7 +30,7 @@ namespace {
 constexpr double widest_cell = 130.0, highest_cell = 80.0, usual_cell = 46.0, largest_letters = 18.0,
                  fewest_pixels = 1000.0, longest_side = 600.0;
 constexpr double widest_overhang = 20.0;  // which a gap or a margin has room for
-constexpr std::size_t most_rectangles = 1600, longest_label = 32;
+constexpr std::size_t most_rectangles = 1600, most_readable_numbers = 300, longest_label = 32;
 
 /// The names of the entries along an axis, and where they stand.
 class Labels {
@@ -163,7 +163,9 @@ class HeatmapDrawing {
       width_ = std::max(width_, widest + 6);
       height_ = std::max(height_, font_size + 7);
     }
-    if (look_.numbers.value_or(widest <= width_ && font_size + 4 <= height_)) numbers_ = std::move(numbers);
+    const bool are_readable = widest <= width_ && font_size + 4 <= height_;
+    if (look_.numbers.value_or(are_readable && numbers.size() <= most_readable_numbers))
+      numbers_ = std::move(numbers);
     const double filling = std::min(baseline * height_, font_size * (width_ - 8) / std::max(widest, 1.0));
     number_size_ = std::clamp(filling, font_size, largest_letters);
   }
@@ -444,7 +446,7 @@ Drawing legend(const Kind& kind, const Matrix& one, const Look& look, const Need
   if (needs.hidden)
     add_entry(drawing, paper, hatching,
               one.kind == Matrix::Kind::numbers ? "no number here" : "hidden by a mask");
-  if (needs.nan && needs.colours) add_entry(drawing, palette(look.theme).mark, cross, "nan: not a number");
+  if (needs.nan) add_entry(drawing, palette(look.theme).mark, cross, "nan: not a number");
   return drawing;
 }
 
