@@ -351,11 +351,12 @@ TEST_CASE("a few rows of much larger numbers do not make the others pale") {
   const auto document = drawn(
       [](attn::Trace& trace) {
         trace.step({.id = "X", .axes = {"token", "d_model"}},
-                   Tensor<2>{{1.0}, {2.0}, {2.0}, {2.0}, {2.0}, {2.0}, {2.0}, {2.0}, {50.0}, {50.0}});
+                   Tensor<2>{{-1.0}, {2.0}, {-2.0}, {2.0}, {2.0}, {-2.0}, {2.0}, {2.0}, {50.0}, {50.0}});
       },
       false, {.takes_all = true, .numbers = false});
-  CHECK(count(document, cell(0.5)) == 1);
-  CHECK(count(document, cell(1.0)) == 9);
+  CHECK(count(document, cell(-0.5)) == 1);
+  CHECK(count(document, cell(1.0)) == 7);
+  CHECK(count(document, cell(-1.0)) == 2);
   CHECK_THAT(document, Contains(">2 and more</text>"));
 }
 
