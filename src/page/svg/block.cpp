@@ -12,11 +12,10 @@ namespace attn::svg {
 
 namespace {
 
-constexpr double smallest_of_usual_scale =
-    0.5;                                      // where few rows have a larger share, the scale ends before 1
-constexpr double larger_than_usual = 4.0;     // so many times, a number is not on the scale
-constexpr double rows_on_scale = 0.7;         // of all
-constexpr double smallest_of_colours = 0.03;  // of the scale, that is told from 0
+constexpr double smallest_of_usual_scale = 0.5;  // where few rows have larger shares, the scale ends there
+constexpr double larger_than_usual = 4.0;        // so many times, a number is not on the scale
+constexpr double rows_on_scale = 0.7;            // of all
+constexpr double smallest_of_colours = 0.03;     // of the scale, that is told from 0
 
 const Matrix* matrix_in(const Figure* figure) {
   return std::get_if<Matrix>(&figure->panel.content);
@@ -31,18 +30,18 @@ bool are_of_one_size(const Matrix& one, const Matrix& other) {
 /// Shares are compared with each other, numbers with those that have the same columns, queries with keys.
 bool belong_together(const Figure& one, const Figure& other) {
   const auto *a = matrix_in(&one), *b = matrix_in(&other);
-  if (one.kind != other.kind || (a == nullptr) != (b == nullptr)) return false;
-  if (other.begins_column) return false;
+  if (one.kind != other.kind || (a == nullptr) != (b == nullptr) || other.begins_column) return false;
   if (a == nullptr) return true;
   return a->kind == b->kind &&
          (a->kind == Matrix::Kind::shares || (a->columns.name == b->columns.name && are_of_one_size(*a, *b)));
 }
 
-/// Of each row the largest share.
+/// Of each row the largest number, in size.
 void add_largest_of_rows(const Matrix& matrix, std::vector<double>& largest) {
   for (std::size_t i = 0; i < matrix.values.size(); ++i) {
     if (i % matrix.columns.size() == 0) largest.push_back(0.0);
-    if (std::isfinite(matrix.values[i])) largest.back() = std::max(largest.back(), matrix.values[i]);
+    if (std::isfinite(matrix.values[i]))
+      largest.back() = std::max(largest.back(), std::abs(matrix.values[i]));
   }
 }
 
@@ -64,7 +63,7 @@ void settle_scale(Block& block, std::optional<bool> is_scale_largest) {
     const auto rank =
         static_cast<std::size_t>(std::ceil(rows_on_scale * static_cast<double>(largest.size())));
     const double usual = largest[std::min(largest.size() - 1, rank)];
-    if (are_shares || look.largest > larger_than_usual * usual) end = usual;
+    if (are_shares || (usual > 0.0 && look.largest > larger_than_usual * usual)) end = usual;
   }
   const bool ends_at_1 = are_shares && end >= smallest_of_usual_scale && is_scale_largest != true;
   look.scale = (are_shares && is_scale_largest == false) || ends_at_1 || end == 0.0 ? 1.0 : round_up(end);
@@ -189,9 +188,12 @@ Drawing drawn(const Block& block, const Room& room, const Drawing& words) {
       put_below(legend, 4, words);
     return legend;
   };
-  auto last = below_panels(false);
+  const bool has_colours = std::any_of(block.figures.begin(), block.figures.end(), [](const auto* figure) {
+    return matrix_in(figure) != nullptr && !can_have_numbers(*matrix_in(figure));
+  });
+  auto last = below_panels(has_colours);
   auto all = in_height(room.height - last.height - below);
-  if (all.lacks_numbers) {
+  if (all.lacks_numbers && !has_colours) {
     last = below_panels(true);
     all = in_height(room.height - last.height - below);
   }

@@ -25,6 +25,7 @@ std::string rules_of(Theme theme) {
       ".{0} .attn-rule{{fill:none;stroke:{4}}}.{0} .attn-grid{{fill:none;stroke:{4};stroke-opacity:.3}}"
       ".{0} .attn-mark{{fill:{5};stroke:{1};stroke-width:4;paint-order:stroke;stroke-linejoin:round}}"
       ".{0} .attn-point{{fill:{5};stroke:{1};stroke-width:1.5}}"
+      ".{0} .attn-hatching{{fill:none;stroke:{4};stroke-opacity:.6}}"
       ".{0} .attn-halo{{fill:none;stroke:{1};stroke-width:5.5}}.{0} "
       ".attn-frame{{fill:none;stroke:{5};stroke-width:3}}"
       ".{0} .attn-guide{{fill:none;stroke:{5};stroke-width:1.6;stroke-dasharray:3 3}}"

@@ -30,7 +30,7 @@ namespace {
 constexpr double widest_cell = 130.0, highest_cell = 80.0, usual_cell = 46.0, largest_letters = 18.0,
                  fewest_pixels = 1000.0, longest_side = 600.0;
 constexpr double widest_overhang = 20.0;  // which a gap or a margin has room for
-constexpr std::size_t most_rectangles = 1600, longest_label = 32;
+constexpr std::size_t most_rectangles = 1600, most_readable_numbers = 300, longest_label = 32;
 
 /// The names of the entries along an axis, and where they stand.
 class Labels {
@@ -72,8 +72,8 @@ class Labels {
   double widest_ = 0.0, needed_ = font_size;  ///< of the labels; of a cell that has one
 };
 
-std::string path(const std::string& lines) {
-  return lines.empty() ? "" : fmt::format("<path d=\"{}\" class=\"attn-rule\"/>\n", lines);
+std::string path(const std::string& lines, std::string_view style = "rule") {
+  return lines.empty() ? "" : fmt::format("<path d=\"{}\" class=\"attn-{}\"/>\n", lines, style);
 }
 
 /// Lines from the lower left to the upper right across a cell.
@@ -163,7 +163,9 @@ class HeatmapDrawing {
       width_ = std::max(width_, widest + 6);
       height_ = std::max(height_, font_size + 7);
     }
-    if (look_.numbers.value_or(widest <= width_ && font_size + 4 <= height_)) numbers_ = std::move(numbers);
+    const bool are_readable = widest <= width_ && font_size + 4 <= height_;
+    if (look_.numbers.value_or(are_readable && numbers.size() <= most_readable_numbers))
+      numbers_ = std::move(numbers);
     const double filling = std::min(baseline * height_, font_size * (width_ - 8) / std::max(widest, 1.0));
     number_size_ = std::clamp(filling, font_size, largest_letters);
   }
@@ -291,7 +293,7 @@ class HeatmapDrawing {
   }
 
   std::string cells() const {
-    std::string elements, crossed, written;
+    std::string elements, hatched, crossed, written;
     const double gap = std::min(width_, height_) >= font_size ? 1.0 : 0.0;
     for (std::size_t i = 0, row = 0; row < matrix_.rows.size(); ++row)
       for (std::size_t column = 0; column < matrix_.columns.size(); ++column, ++i) {
@@ -301,7 +303,7 @@ class HeatmapDrawing {
         const bool has_colour = !matrix_.hidden[i] && std::isfinite(matrix_.values[i]);
         const auto fill = has_colour ? colour(i) : palette(look_.theme).mark;
         if (has_colour) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
-        if (matrix_.hidden[i]) crossed += hatching(x, y, width, height);
+        if (matrix_.hidden[i]) hatched += hatching(x, y, width, height);
         const bool is_infinite = !matrix_.hidden[i] && !has_colour;
         if (is_infinite) elements += rectangle(x, y, width, height, fill, tooltip(i, row, column));
         if (is_infinite && numbers_.empty()) crossed += cross(x, y, width, height);
@@ -310,7 +312,7 @@ class HeatmapDrawing {
         written += text(x + width / 2, y + height / 2 + baseline * number_size_, numbers_[i], Anchor::middle,
                         is_dark ? "on-dark" : "on-light", 0.0, number_size_);
       }
-    return elements + path(crossed) + written;
+    return elements + path(hatched, "hatching") + path(crossed) + written;
   }
 
   /// The same for many cells: each some pixels wide, so that a hatching shows.
@@ -444,7 +446,7 @@ Drawing legend(const Kind& kind, const Matrix& one, const Look& look, const Need
   if (needs.hidden)
     add_entry(drawing, paper, hatching,
               one.kind == Matrix::Kind::numbers ? "no number here" : "hidden by a mask");
-  if (needs.nan && needs.colours) add_entry(drawing, palette(look.theme).mark, cross, "nan: not a number");
+  if (needs.nan) add_entry(drawing, palette(look.theme).mark, cross, "nan: not a number");
   return drawing;
 }
 
