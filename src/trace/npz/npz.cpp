@@ -314,6 +314,7 @@ Layout layout_in(std::string_view literal, std::string_view place) {
     header = parse_json<json>(as_json(literal), place);
   } catch (const Error&) {  // which is told below
   }
+  if (!header.is_object()) header = json::object();
   const auto type = header.value("descr", json()), order = header.value("fortran_order", json()),
              shape = header.value("shape", json());
   if (type.is_array()) refuse(place, "it holds records (a structured dtype)", valid_types);
