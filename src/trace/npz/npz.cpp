@@ -319,10 +319,11 @@ Layout layout_in(std::string_view literal, std::string_view place) {
              shape = header.value("shape", json());
   if (type.is_array()) refuse(place, "it holds records (a structured dtype)", valid_types);
   const auto tuple = literal.substr(std::min(literal.find('('), literal.size()));
-  const bool is_number = shape.size() == 1 && tuple.substr(0, tuple.find(')')).find(',') == tuple.npos;
+  const bool is_number =  // as (3) is
+      tuple.empty() || (shape.size() == 1 && tuple.substr(0, tuple.find(')')).find(',') == tuple.npos);
   const bool is_shape = shape.is_array() && !is_number &&
                         std::all_of(shape.begin(), shape.end(), std::mem_fn(&json::is_number_unsigned));
-  if (header.size() != 3 || !type.is_string() || !order.is_boolean() || !is_shape)  // (3) is a number
+  if (header.size() != 3 || !type.is_string() || !order.is_boolean() || !is_shape)
     refuse(place, fmt::format("its header is {}", in_message(literal)), valid_header);
   Layout layout;
   layout.shape = shape.get<Shape>();
