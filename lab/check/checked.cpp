@@ -22,6 +22,7 @@
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/fitting.hpp"
 #include "trace/diagnosis/names.hpp"
+
 namespace lab {
 
 namespace {

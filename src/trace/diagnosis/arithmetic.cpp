@@ -11,7 +11,9 @@
 
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/number.hpp"
+
 namespace attn {
+
 namespace {
 
 constexpr std::array by_width = {Dtype::bfloat16, Dtype::float16, Dtype::float32, Dtype::float64};

@@ -7,7 +7,9 @@
 
 #include "trace/any_tensor.hpp"
 #include "trace/diagnosis/replay.hpp"
+
 namespace attn {
+
 /// The floating-point type that computed tensors were rounded to: the narrowest of theirs. Somebody's float64
 /// or float32 may hold narrower numbers, because npz has no bfloat16 and lists of numbers have no type:
 /// tensors of one stored type are of the narrowest that has all of their entries, as long as at least 4 of

@@ -52,23 +52,85 @@ bool is_any_of(std::string_view text, const std::array<std::string_view, 3>& tex
 class StateDict {
  public:
   /// Heads of `fusion` count where the file's config has none.
-  StateDict(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion);
+  StateDict(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion)
+      : heads_(count_in(file.header(), "heads")),
+        kv_heads_(count_in(file.header(), "kv_heads")),
+        layout_(fusion.layout) {
+    if (!heads_) heads_ = fusion.heads;
+    if (!kv_heads_) kv_heads_ = fusion.kv_heads;
+    for (const auto& tensor : file.tensors())
+      if (folded(tensor.id).ends_with("cattn.weight"))
+        c_attn_is_transposed_ = has_outputs_first(tensor.shape);
+    for (const auto& tensor : file.tensors()) {
+      const bool is_ours = std::find(known_ids.begin(), known_ids.end(), tensor.id) != known_ids.end();
+      const auto meaning = is_ours ? Meaning{.ids = {tensor.id}} : meaning_of(tensor.id, known_ids);
+      const auto transposed = is_transposed(meaning.storage, tensor.shape);
+      if (meaning.ids.size() == 1 && last_of_path(meaning.ids[0]) == "W_O" && transposed)
+        outputs_of_queries_ = tensor.shape[*transposed ? 1 : 0];
+    }
+  }
 
   /// Whether a tensor of that shape is [out×in]. None where its shape cannot be that of a matrix of its kind.
-  std::optional<bool> is_transposed(Storage storage, const Shape& shape) const;
+  std::optional<bool> is_transposed(Storage storage, const Shape& shape) const {
+    const bool is_matrix = shape.size() == 2;
+    switch (storage) {
+      case Storage::transposed:
+        return is_matrix ? std::optional(true) : std::nullopt;
+      case Storage::interleaved:
+        return is_matrix || shape.size() == 1 ? std::optional(is_matrix) : std::nullopt;
+      case Storage::as_in_gpt2:
+        return is_matrix ? std::optional(c_attn_is_transposed_.value_or(false)) : std::nullopt;
+      case Storage::by_its_shape:
+        return has_outputs_first(shape);
+      case Storage::as_it_is:
+        return shape.empty() ? std::nullopt : std::optional(false);
+    }
+    return std::nullopt;
+  }
 
   /// Whether the outputs of a fused tensor stand head by head.
-  bool is_per_head(const Meaning& meaning) const;
+  bool is_per_head(const Meaning& meaning) const {
+    if (meaning.ids.size() != 3 || meaning.is_third_each) return false;
+    return layout_.value_or(meaning.storage == Storage::interleaved
+                                ? FusedLayout::per_head
+                                : FusedLayout::parts) == FusedLayout::per_head;
+  }
 
   /// Queries, keys and values of a fused tensor [in×out] or [out] whose outputs stand head by head. None
   /// where nobody says how many heads there are, and where keys have fewer than queries.
-  std::optional<std::vector<AnyTensor>> parts_per_head(const AnyTensor& fused) const;
+  std::optional<std::vector<AnyTensor>> parts_per_head(const AnyTensor& fused) const {
+    const auto outputs = fused.shape().back();
+    if (!heads_ || kv_heads_.value_or(*heads_) != *heads_ || outputs % (3 * *heads_) != 0)
+      return std::nullopt;
+    const auto d_k = outputs / 3 / *heads_;
+    const auto inputs = element_count(fused.shape()) / outputs;
+    auto shape = fused.shape();
+    shape.back() = outputs / 3;
+    std::vector<AnyTensor> parts;
+    for (std::size_t part = 0; part < 3; ++part)
+      parts.push_back(
+          reshaped(strided(fused, {inputs, *heads_, d_k}, {outputs, 3 * d_k, 1}, part * d_k), shape));
+    return parts;
+  }
 
   /// The lengths of the parts of a fused tensor, whose outputs are as many as the parts have together: equal
   /// ones, or fewer keys and values than queries where the output projection or the config says how many
   /// queries there are. `inputs` is none of a bias. None where it could be several ways.
   std::optional<std::vector<std::size_t>> lengths_of_parts(const Meaning& meaning, std::size_t outputs,
-                                                           std::optional<std::size_t> inputs) const;
+                                                           std::optional<std::size_t> inputs) const {
+    const auto parts = meaning.ids.size();
+    auto queries = outputs_of_queries_;
+    if (!queries && heads_ && kv_heads_) queries = outputs * *heads_ / (*heads_ + 2 * *kv_heads_);
+    const bool has_equal_parts =
+        parts != 3 || meaning.is_third_each || (!queries && outputs == 3 * inputs.value_or(0));
+    if (has_equal_parts)
+      return outputs % parts == 0 ? std::optional(std::vector(parts, outputs / parts)) : std::nullopt;
+    if (!queries || *queries == 0 || outputs <= *queries || (outputs - *queries) % 2 != 0)
+      return std::nullopt;
+    const auto keys = (outputs - *queries) / 2;
+    if (*queries % keys != 0) return std::nullopt;
+    return std::vector{*queries, keys, keys};
+  }
 
  private:
   std::optional<bool> c_attn_is_transposed_;
@@ -76,77 +138,6 @@ class StateDict {
   std::optional<std::size_t> heads_, kv_heads_;
   std::optional<FusedLayout> layout_;
 };
-
-StateDict::StateDict(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion)
-    : heads_(count_in(file.header(), "heads")),
-      kv_heads_(count_in(file.header(), "kv_heads")),
-      layout_(fusion.layout) {
-  if (!heads_) heads_ = fusion.heads;
-  if (!kv_heads_) kv_heads_ = fusion.kv_heads;
-  for (const auto& tensor : file.tensors())
-    if (folded(tensor.id).ends_with("cattn.weight")) c_attn_is_transposed_ = has_outputs_first(tensor.shape);
-  for (const auto& tensor : file.tensors()) {
-    const bool is_ours = std::find(known_ids.begin(), known_ids.end(), tensor.id) != known_ids.end();
-    const auto meaning = is_ours ? Meaning{.ids = {tensor.id}} : meaning_of(tensor.id, known_ids);
-    const auto transposed = is_transposed(meaning.storage, tensor.shape);
-    if (meaning.ids.size() == 1 && last_of_path(meaning.ids[0]) == "W_O" && transposed)
-      outputs_of_queries_ = tensor.shape[*transposed ? 1 : 0];
-  }
-}
-
-std::optional<bool> StateDict::is_transposed(Storage storage, const Shape& shape) const {
-  const bool is_matrix = shape.size() == 2;
-  switch (storage) {
-    case Storage::transposed:
-      return is_matrix ? std::optional(true) : std::nullopt;
-    case Storage::interleaved:
-      return is_matrix || shape.size() == 1 ? std::optional(is_matrix) : std::nullopt;
-    case Storage::as_in_gpt2:
-      return is_matrix ? std::optional(c_attn_is_transposed_.value_or(false)) : std::nullopt;
-    case Storage::by_its_shape:
-      return has_outputs_first(shape);
-    case Storage::as_it_is:
-      return shape.empty() ? std::nullopt : std::optional(false);
-  }
-  return std::nullopt;
-}
-
-bool StateDict::is_per_head(const Meaning& meaning) const {
-  if (meaning.ids.size() != 3 || meaning.is_third_each) return false;
-  return layout_.value_or(meaning.storage == Storage::interleaved
-                              ? FusedLayout::per_head
-                              : FusedLayout::parts) == FusedLayout::per_head;
-}
-
-std::optional<std::vector<AnyTensor>> StateDict::parts_per_head(const AnyTensor& fused) const {
-  const auto outputs = fused.shape().back();
-  if (!heads_ || kv_heads_.value_or(*heads_) != *heads_ || outputs % (3 * *heads_) != 0) return std::nullopt;
-  const auto d_k = outputs / 3 / *heads_;
-  const auto inputs = element_count(fused.shape()) / outputs;
-  auto shape = fused.shape();
-  shape.back() = outputs / 3;
-  std::vector<AnyTensor> parts;
-  for (std::size_t part = 0; part < 3; ++part)
-    parts.push_back(
-        reshaped(strided(fused, {inputs, *heads_, d_k}, {outputs, 3 * d_k, 1}, part * d_k), shape));
-  return parts;
-}
-
-std::optional<std::vector<std::size_t>> StateDict::lengths_of_parts(const Meaning& meaning,
-                                                                    std::size_t outputs,
-                                                                    std::optional<std::size_t> inputs) const {
-  const auto parts = meaning.ids.size();
-  auto queries = outputs_of_queries_;
-  if (!queries && heads_ && kv_heads_) queries = outputs * *heads_ / (*heads_ + 2 * *kv_heads_);
-  const bool has_equal_parts =
-      parts != 3 || meaning.is_third_each || (!queries && outputs == 3 * inputs.value_or(0));
-  if (has_equal_parts)
-    return outputs % parts == 0 ? std::optional(std::vector(parts, outputs / parts)) : std::nullopt;
-  if (!queries || *queries == 0 || outputs <= *queries || (outputs - *queries) % 2 != 0) return std::nullopt;
-  const auto keys = (outputs - *queries) / 2;
-  if (*queries % keys != 0) return std::nullopt;
-  return std::vector{*queries, keys, keys};
-}
 
 /// A parameter with the axis of its heads split as [d_model×head×d_k], [head×d_v×d_model] or [head×d_k], as
 /// in Flax, or [head×d_model×d_k], brought to the two axes, or the one, that the lessons have. As it is where

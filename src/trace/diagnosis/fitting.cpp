@@ -19,7 +19,9 @@
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/masks.hpp"
 #include "trace/event.hpp"
+
 namespace attn {
+
 namespace {
 
 using Ids = std::vector<std::string>;

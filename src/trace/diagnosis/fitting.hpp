@@ -6,7 +6,9 @@
 
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/replay.hpp"
+
 namespace attn {
+
 /// Brings each tensor to the expected shape where there is one way to do so (layout.hpp, masks.hpp), and
 /// finds for undecided ones the only id whose shape they have; what could be several steps remains undecided.
 /// Nothing is broadcast but masks. Several masks of one id hide what any of them hides. `arithmetic` and

@@ -44,18 +44,18 @@ bool is_number(std::string_view text) {
 
 /// What data/names/ says.
 struct CommonNames {
-  std::map<std::string, Synonym> synonyms;
+  std::map<std::string, Meaning> synonyms;
   std::map<std::string, std::string> groups;  ///< by part of a path
   std::set<std::string> wrappers;             ///< parts of a path that say nothing
 };
 
 /// Of a head "W_Q W_K W_V (fused transposed)".
-Synonym synonym_in(std::istringstream head, const std::string& line) {
+Meaning synonym_in(std::istringstream head, const std::string& line) {
   const std::map<std::string, Storage> storages = {{"transposed", Storage::transposed},
                                                    {"as-in-gpt2", Storage::as_in_gpt2},
                                                    {"interleaved", Storage::interleaved},
                                                    {"by-its-shape", Storage::by_its_shape}};
-  Synonym synonym;
+  Meaning synonym;
   bool is_in_parentheses = false;
   for (std::string word; head >> word;) {
     is_in_parentheses = is_in_parentheses || word.starts_with('(');
@@ -199,9 +199,9 @@ bool says_what_it_is(const std::string& folded_path) {
          std::find(says_little.begin(), says_little.end(), folded_path) == says_little.end();
 }
 
-Meaning in_lesson(const Synonym& synonym, const Place& place, const Strings& known_ids) {
-  Meaning meaning{
-      .storage = synonym.storage, .is_fused = synonym.is_fused, .is_third_each = synonym.is_third_each};
+Meaning in_lesson(const Meaning& synonym, const Place& place, const Strings& known_ids) {
+  auto meaning = synonym;
+  meaning.ids.clear();
   for (const auto& wanted : synonym.ids) {
     const auto ids = best_ids(folded(wanted), place, known_ids);
     if (synonym.is_fused) {
@@ -248,7 +248,7 @@ std::string folded(std::string_view name) {
   return text;
 }
 
-const Synonym* synonym_of(const std::string& folded_name) {
+const Meaning* synonym_of(const std::string& folded_name) {
   const auto& synonyms = common_names().synonyms;
   const auto found = synonyms.find(folded_name);
   return found == synonyms.end() ? nullptr : &found->second;

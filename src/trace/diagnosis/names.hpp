@@ -17,9 +17,10 @@ enum class Storage {
   by_its_shape,  ///< fused: the axis that is three times as long as the other is that of the outputs
 };
 
-/// What a common name stands for, as data/names/ has it.
-struct Synonym {
-  std::vector<std::string> ids;  ///< in lessons: one of them, or the parts of a fused tensor in their order
+/// What a name stands for.
+struct Meaning {
+  std::vector<std::string> ids{};  ///< of the lesson: none, one, several where the name leaves it open, or
+                                   ///< the parts of a fused tensor, "" for one that the lesson lacks
   Storage storage = Storage::as_it_is;
   bool is_fused = false;
   bool is_third_each = false;  ///< fused of three equal parts, whatever the heads
@@ -29,17 +30,9 @@ struct Synonym {
 /// "q_proj/weight" is "qproj.weight".
 std::string folded(std::string_view name);
 
-/// What a folded name stands for. Null where it is no common name. Throws Error for data that cannot be read.
-const Synonym* synonym_of(const std::string& folded_name);
-
-/// What somebody's name may mean in a lesson.
-struct Meaning {
-  std::vector<std::string> ids{};  ///< of the lesson: none, one, several where the name leaves it open, or
-                                   ///< the parts of a fused tensor, "" for one that the lesson lacks
-  Storage storage = Storage::as_it_is;
-  bool is_fused = false;
-  bool is_third_each = false;
-};
+/// What a folded name stands for in lessons, as data/names/ has it. Null where it is no common name. Throws
+/// Error for data that cannot be read.
+const Meaning* synonym_of(const std::string& folded_name);
 
 /// What `name` means in a lesson that has tensors of these ids. A common name is as good as the id, whatever
 /// its case and separators. The path before it says which of several:

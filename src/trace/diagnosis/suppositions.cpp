@@ -9,7 +9,9 @@
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/comparison.hpp"
 #include "trace/diagnosis/layout.hpp"
+
 namespace attn {
+
 namespace {
 
 /// Of float64: no mistake is as small as a few hundred units, but the rounding of another right way may be

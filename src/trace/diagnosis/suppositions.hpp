@@ -7,7 +7,9 @@
 
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/replay.hpp"
+
 namespace attn {
+
 /// How far each number of a step may be from the one that is expected, by the step's id.
 using Tolerances = std::map<std::string, std::vector<double>>;
 

@@ -18,7 +18,9 @@
 #include "page/text/table.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
+
 namespace attn {
+
 namespace {
 
 constexpr std::size_t page_width = 80;

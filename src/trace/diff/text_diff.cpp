@@ -13,7 +13,9 @@
 #include "attn/text/printable.hpp"
 #include "trace/filter.hpp"
 #include "trace/number.hpp"
+
 namespace attn {
+
 namespace {
 
 constexpr std::size_t page_indent = 2;

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "trace/diff/trace_diff.hpp"
+
 namespace attn {
+
 /// What stands beside what in two lists: a position in each, or in one alone.
 struct Pair {
   std::optional<std::size_t> a{};

@@ -20,7 +20,9 @@
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
 #include "trace/number.hpp"
+
 namespace attn {
+
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();

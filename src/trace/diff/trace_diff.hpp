@@ -11,7 +11,9 @@
 #include "attn/tensor.hpp"
 #include "trace/event.hpp"
 #include "trace/stored_trace.hpp"
+
 namespace attn {
+
 /// How far two numbers a and b may be apart and still count as equal, as numpy.isclose has it:
 /// |a − b| ≤ absolute + relative · |b|. Equal infinities, and NaN beside NaN, count as equal.
 struct Tolerance {

@@ -12,9 +12,11 @@
 #include "trace/event.hpp"
 #include "trace/file.hpp"
 #include "trace/stored_trace.hpp"
+
 /// The JSON of values: texts appended to one that is growing, and what is read back from them.
 /// Tensors as JSON has them: nested row-major lists. All throw Error, with `place`, for anything else.
 namespace attn {
+
 /// A trace as one JSON document of the schema attnlab.trace/1 (data/trace.schema.json): numbers in shortest
 /// round-trip form for their dtype, the non-finite ones as the strings "-Infinity", "Infinity", "NaN".
 /// Every event has a line of its own.

@@ -22,6 +22,12 @@ namespace attn {
 
 namespace {
 
+constexpr std::size_t longest_word = sizeof("-Infinity") - 1;
+
+bool is_letter(int byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
 /// The bytes of a JSON file. JSON has no numbers that are not finite, yet many programs, Python's json.dump
 /// among them, write NaN, Infinity and -Infinity as if it had: outside of texts these get the quotes that
 /// they have where this program writes them.
@@ -31,14 +37,41 @@ class QuotedBytes {
   explicit QuotedBytes(std::FILE* file) : file_(file) {}
 
   /// The next byte, none at the end.
-  std::optional<char> next();
+  std::optional<char> next() {
+    if (in_word_ < word_.size()) {
+      const char byte = word_[in_word_++];
+      if (byte == '"') ++added_;
+      return byte;
+    }
+    const int read = std::fgetc(file_);
+    if (read == EOF) return std::nullopt;
+    const auto byte = static_cast<char>(read);
+    if (is_in_text_) {
+      is_in_text_ = byte != '"' || is_escaped_;
+      is_escaped_ = byte == '\\' && !is_escaped_;
+      return byte;
+    }
+    is_in_text_ = byte == '"';
+    if (byte != 'N' && byte != 'I' && byte != '-') return byte;
+    word_ = word_from(byte);
+    in_word_ = 0;
+    return next();
+  }
 
   /// How many of the bytes so far are quotes that the file does not have.
   std::size_t added() const { return added_; }
 
  private:
   /// The byte in the file and the letters that follow it, in quotes where they are such a number.
-  std::string word_from(char first);
+  std::string word_from(char first) {
+    std::string word(1, first);
+    int after = std::fgetc(file_);
+    for (; is_letter(after) && word.size() <= longest_word; after = std::fgetc(file_))
+      word += static_cast<char>(after);
+    if (after != EOF) std::ungetc(after, file_);
+    const bool is_number = word == "NaN" || word == "Infinity" || word == "-Infinity";
+    return is_number ? '"' + word + '"' : word;
+  }
 
   std::FILE* file_;
   std::string word_;         ///< that was read already
@@ -46,43 +79,6 @@ class QuotedBytes {
   std::size_t added_ = 0;
   bool is_in_text_ = false, is_escaped_ = false;
 };
-
-constexpr std::size_t longest_word = sizeof("-Infinity") - 1;
-
-bool is_letter(int byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-}
-
-std::optional<char> QuotedBytes::next() {
-  if (in_word_ < word_.size()) {
-    const char byte = word_[in_word_++];
-    if (byte == '"') ++added_;
-    return byte;
-  }
-  const int read = std::fgetc(file_);
-  if (read == EOF) return std::nullopt;
-  const auto byte = static_cast<char>(read);
-  if (is_in_text_) {
-    is_in_text_ = byte != '"' || is_escaped_;
-    is_escaped_ = byte == '\\' && !is_escaped_;
-    return byte;
-  }
-  is_in_text_ = byte == '"';
-  if (byte != 'N' && byte != 'I' && byte != '-') return byte;
-  word_ = word_from(byte);
-  in_word_ = 0;
-  return next();
-}
-
-std::string QuotedBytes::word_from(char first) {
-  std::string word(1, first);
-  int after = std::fgetc(file_);
-  for (; is_letter(after) && word.size() <= longest_word; after = std::fgetc(file_))
-    word += static_cast<char>(after);
-  if (after != EOF) std::ungetc(after, file_);
-  const bool is_number = word == "NaN" || word == "Infinity" || word == "-Infinity";
-  return is_number ? '"' + word + '"' : word;
-}
 
 /// What a parser reads them through.
 class QuotedByteIterator {

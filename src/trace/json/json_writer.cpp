@@ -15,7 +15,9 @@
 #include "trace/json/json.hpp"
 #include "trace/json/strict.hpp"
 #include "trace/number.hpp"
+
 namespace attn {
+
 namespace {
 
 template <class T>

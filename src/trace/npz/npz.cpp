@@ -42,7 +42,10 @@ void* library() {
 /// A function of libzip, of whatever type. Finding one throws Error where it is not there.
 class LibZipFunction {
  public:
-  explicit LibZipFunction(const char* name);
+  explicit LibZipFunction(const char* name) : address_(dlsym(library(), name)) {
+    if (address_ == nullptr)
+      throw Error(fmt::format("{} has no function {}; valid: libzip 1.7 or later", ATTN_LIBZIP, name));
+  }
 
   template <class Function>
   operator Function*() const {
@@ -82,11 +85,6 @@ struct LibZip {
   decltype(&zip_stat_init) stat_init = LibZipFunction("zip_stat_init");
   decltype(&zip_strerror) strerror = LibZipFunction("zip_strerror");
 };
-
-LibZipFunction::LibZipFunction(const char* name) : address_(dlsym(library(), name)) {
-  if (address_ == nullptr)
-    throw Error(fmt::format("{} has no function {}; valid: libzip 1.7 or later", ATTN_LIBZIP, name));
-}
 
 /// libzip, which the first call loads. It brings a library of cryptography with it, and a program that loads
 /// both at its start takes 4 ms longer, as long as a small lesson itself; few runs read or write an archive.
@@ -149,22 +147,6 @@ zip_stat_t directory_entry(const File& file, zip_t* archive, std::uint64_t index
   return entry;
 }
 
-/// Where a member is read from.
-class ByteStream {
- public:
-  virtual ~ByteStream() = default;
-
-  /// Throws Error where there are no `count` bytes left.
-  virtual void read(void* to, std::size_t count) = 0;
-};
-
-/// The .npy format, versions 1.0 to 3.0
-/// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
-struct Npy {
-  Layout layout;
-  std::uint64_t header_size = 0;  ///< bytes before the elements
-};
-
 struct ZipMember {
   std::string name;
   std::uint64_t size = 0;  ///< unpacked, by the directory; no more than the file can hold
@@ -175,25 +157,58 @@ struct ZipMember {
 /// All functions throw Error.
 class ZipArchive {
  public:
-  explicit ZipArchive(File file);
+  explicit ZipArchive(File file) : file_(std::move(file)), archive_(open_archive(file_)) {
+    std::uint64_t packed = 0;
+    for (std::uint64_t i = 0; i < member_count(); ++i)
+      packed += directory_entry(file_, archive_.get(), i).comp_size;
+    if (packed > file_.size())
+      refuse(path(), fmt::format("its members claim {} packed bytes, but it has {}", packed, file_.size()),
+             "members that do not overlap");
+  }
 
   const std::string& path() const { return file_.path(); }
   std::uint64_t file_size() const { return file_.size(); }
-  std::uint64_t member_count() const;
-  ZipMember member(std::uint64_t index) const;
+  std::uint64_t member_count() const {
+    return static_cast<std::uint64_t>(libzip().get_num_entries(archive_.get(), 0));
+  }
+  ZipMember member(std::uint64_t index) const {
+    const auto entry = directory_entry(file_, archive_.get(), index);
+    return {entry.name, entry.size, entry.comp_method != ZIP_CM_STORE};
+  }
 
   /// The unpacked bytes of one member.
-  class Stream : public ByteStream {
+  class Stream {
    public:
-    Stream(const ZipArchive& archive, std::uint64_t index, std::string place);
-    void read(void* to, std::size_t count) override;
+    Stream(const ZipArchive& archive, std::uint64_t index, std::string place)
+        : place_(std::move(place)), file_(libzip().fopen_index(archive.archive_.get(), index, 0)) {
+      if (!file_)
+        refuse(place_, fmt::format("it cannot be read: {}", libzip().strerror(archive.archive_.get())),
+               valid_archive);
+    }
+
+    /// Throws Error where there are no `count` bytes left.
+    void read(void* to, std::size_t count) {
+      for (std::size_t done = 0; done < count;) {
+        const auto got = libzip().fread(file_.get(), static_cast<char*>(to) + done, count - done);
+        if (got < 0)
+          refuse(place_, fmt::format("it is broken: {}", libzip().file_strerror(file_.get())), valid_archive);
+        if (got == 0) refuse(place_, "it ends before its size", valid_archive);
+        done += static_cast<std::size_t>(got);
+      }
+    }
 
     /// Refuses a member that goes on, or whose checksum is wrong.
-    void finish();
+    void finish() {
+      char beyond = 0;
+      const auto got = libzip().fread(file_.get(), &beyond, 1);
+      if (got < 0)
+        refuse(place_, fmt::format("it is broken: {}", libzip().file_strerror(file_.get())), valid_archive);
+      if (got > 0) refuse(place_, "it goes on after its size", valid_archive);
+    }
 
    private:
     struct Close {
-      void operator()(zip_file* file) const;
+      void operator()(zip_file* file) const { libzip().fclose(file); }
     };
     std::string place_;
     std::unique_ptr<zip_file, Close> file_;
@@ -201,63 +216,19 @@ class ZipArchive {
 
  private:
   struct Discard {
-    void operator()(zip* archive) const;
+    void operator()(zip* archive) const { libzip().discard(archive); }
   };
 
   File file_;
   std::unique_ptr<zip, Discard> archive_;
 };
 
-void ZipArchive::Discard::operator()(zip* archive) const {
-  libzip().discard(archive);
-}
-
-void ZipArchive::Stream::Close::operator()(zip_file* file) const {
-  libzip().fclose(file);
-}
-
-ZipArchive::ZipArchive(File file) : file_(std::move(file)), archive_(open_archive(file_)) {
-  std::uint64_t packed = 0;
-  for (std::uint64_t i = 0; i < member_count(); ++i)
-    packed += directory_entry(file_, archive_.get(), i).comp_size;
-  if (packed > file_.size())
-    refuse(path(), fmt::format("its members claim {} packed bytes, but it has {}", packed, file_.size()),
-           "members that do not overlap");
-}
-
-std::uint64_t ZipArchive::member_count() const {
-  return static_cast<std::uint64_t>(libzip().get_num_entries(archive_.get(), 0));
-}
-
-ZipMember ZipArchive::member(std::uint64_t index) const {
-  const auto entry = directory_entry(file_, archive_.get(), index);
-  return {entry.name, entry.size, entry.comp_method != ZIP_CM_STORE};
-}
-
-ZipArchive::Stream::Stream(const ZipArchive& archive, std::uint64_t index, std::string place)
-    : place_(std::move(place)), file_(libzip().fopen_index(archive.archive_.get(), index, 0)) {
-  if (!file_)
-    refuse(place_, fmt::format("it cannot be read: {}", libzip().strerror(archive.archive_.get())),
-           valid_archive);
-}
-
-void ZipArchive::Stream::read(void* to, std::size_t count) {
-  for (std::size_t done = 0; done < count;) {
-    const auto got = libzip().fread(file_.get(), static_cast<char*>(to) + done, count - done);
-    if (got < 0)
-      refuse(place_, fmt::format("it is broken: {}", libzip().file_strerror(file_.get())), valid_archive);
-    if (got == 0) refuse(place_, "it ends before its size", valid_archive);
-    done += static_cast<std::size_t>(got);
-  }
-}
-
-void ZipArchive::Stream::finish() {
-  char beyond = 0;
-  const auto got = libzip().fread(file_.get(), &beyond, 1);
-  if (got < 0)
-    refuse(place_, fmt::format("it is broken: {}", libzip().file_strerror(file_.get())), valid_archive);
-  if (got > 0) refuse(place_, "it goes on after its size", valid_archive);
-}
+/// The .npy format, versions 1.0 to 3.0
+/// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+struct Npy {
+  Layout layout;
+  std::uint64_t header_size = 0;  ///< bytes before the elements
+};
 
 constexpr std::string_view valid_header =
     "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } with the type, order and shape";
@@ -343,14 +314,16 @@ Layout layout_in(std::string_view literal, std::string_view place) {
     header = parse_json<json>(as_json(literal), place);
   } catch (const Error&) {  // which is told below
   }
+  if (!header.is_object()) header = json::object();
   const auto type = header.value("descr", json()), order = header.value("fortran_order", json()),
              shape = header.value("shape", json());
   if (type.is_array()) refuse(place, "it holds records (a structured dtype)", valid_types);
   const auto tuple = literal.substr(std::min(literal.find('('), literal.size()));
-  const bool is_number = shape.size() == 1 && tuple.substr(0, tuple.find(')')).find(',') == tuple.npos;
+  const bool is_number =  // as (3) is
+      tuple.empty() || (shape.size() == 1 && tuple.substr(0, tuple.find(')')).find(',') == tuple.npos);
   const bool is_shape = shape.is_array() && !is_number &&
                         std::all_of(shape.begin(), shape.end(), std::mem_fn(&json::is_number_unsigned));
-  if (header.size() != 3 || !type.is_string() || !order.is_boolean() || !is_shape)  // (3) is a number
+  if (header.size() != 3 || !type.is_string() || !order.is_boolean() || !is_shape)
     refuse(place, fmt::format("its header is {}", in_message(literal)), valid_header);
   Layout layout;
   layout.shape = shape.get<Shape>();
@@ -364,7 +337,7 @@ constexpr std::string_view valid_array = "an array of the .npy format";
 constexpr std::uint64_t longest_header = std::uint64_t{1} << 20;
 
 /// Reads `count` bytes as a little-endian number.
-std::uint64_t read_number(ByteStream& stream, std::size_t count) {
+std::uint64_t read_number(ZipArchive::Stream& stream, std::size_t count) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < count; ++i) {
     unsigned char byte = 0;
@@ -375,7 +348,7 @@ std::uint64_t read_number(ByteStream& stream, std::size_t count) {
 }
 
 /// Bytes that the field of the header's length takes, by the version.
-std::size_t read_preamble(ByteStream& stream, std::uint64_t size, std::string_view place) {
+std::size_t read_preamble(ZipArchive::Stream& stream, std::uint64_t size, std::string_view place) {
   if (size < magic.size() + 4) refuse(place, fmt::format("it has {} bytes", size), valid_array);
   std::string found(magic.size(), '\0');
   stream.read(found.data(), found.size());
@@ -412,7 +385,7 @@ std::string npy_preamble(ElementType type, const Shape& shape) {
 /// Reads the header of an array and leaves the stream at its elements. `size` is the number of bytes of
 /// header and elements together. Throws Error, with `place`, for a header that is none or does not fit that
 /// size, and for elements of a type that no tensor has: objects, complex numbers, texts, records.
-Npy read_npy_header(ByteStream& stream, std::uint64_t size, std::string_view place) {
+Npy read_npy_header(ZipArchive::Stream& stream, std::uint64_t size, std::string_view place) {
   const auto length_size = read_preamble(stream, size, place);
   const auto length = read_number(stream, length_size);
   const auto header_size = magic.size() + 2 + length_size + length;
