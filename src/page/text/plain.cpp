@@ -55,7 +55,7 @@ const std::map<std::string_view, Sign>& signs() {
       {"≈", {"~"}},
       {"±", {"+-"}},
       {"°", {" deg"}},
-      {"∘", {"o"}},
+      {"∘", {"*"}},
       {"‖", {"||"}},
       {"⌊", {"floor("}},
       {"⌋", {")"}},
@@ -178,6 +178,12 @@ bool is_picture(std::string_view line) {
   return line.find("■") != line.npos || line.find("█") != line.npos;
 }
 
+/// "sum x", "sum_key x": the line has a blank, or a name below the sign, where the sign "sum " brings its
+/// own.
+bool brings_its_blank(std::string_view sign, std::string_view rest) {
+  return sign.ends_with(' ') && (rest.starts_with(' ') || rest.starts_with('_') || rest.starts_with('('));
+}
+
 /// "sum_j x": the blank of the sign "sum " stands behind what is below it, where the line has none there.
 void append_raised(std::string& text, const std::string& raised, std::string_view next) {
   const bool moves_blank = raised.starts_with('_') && text.ends_with(' ');
@@ -200,8 +206,11 @@ std::string cell_in_ascii(std::string_view line) {
       raised.add(sign->second);
     else if (has_places && character == "·")
       text += '.';
+    else if (sign == signs().end())
+      text += character;
     else
-      text += sign == signs().end() ? character : sign->second.ascii;
+      text += sign->second.ascii.substr(
+          0, sign->second.ascii.size() - brings_its_blank(sign->second.ascii, line));
   }
   append_raised(text, raised.take(), " ");
   return text;

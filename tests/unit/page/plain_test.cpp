@@ -146,6 +146,8 @@ TEST_CASE("The reader's own tokens stay as they are") {
 TEST_CASE("Signs of mathematics in ASCII") {
   CHECK(attn::in_ascii("Σⱼ w, Σⱼexp") == "sum_j w, sum_j exp");
   CHECK(attn::in_ascii("Q Kᵀ / √d_k") == "Q K^T / sqrt d_k");
+  CHECK(attn::in_ascii("Σ_key exp, Σ output, √(x)") == "sum_key exp, sum output, sqrt(x)");
+  CHECK(attn::in_ascii("f ∘ c") == "f * c");
   CHECK(attn::in_ascii("[head·d_v 2×3]") == "[head*d_v 2x3]");
   CHECK(attn::in_ascii("hₜ₋₁ → hₜ") == "h_(t-1) -> h_t");
   CHECK(attn::in_ascii("x² − 10⁻¹²") == "x^2 - 10^(-12)");
