@@ -84,18 +84,19 @@ std::size_t words_beyond_the_source(const Workbench& bench) {
 
 }  // namespace
 
-Written write_greedily(DocumentRun& run, const std::vector<std::string>& vocabulary) {
+void write_greedily(DocumentRun& run, Texts& texts) {
   const auto& bench = run.bench();
   const auto& sources = bench.plan.source;
+  const auto& vocabulary = texts.vocabulary;
   const auto end = vocabulary.size() - 1;
   const auto vectors = vectors_to_read(run, vocabulary);
-  Written written{.numbers = WordsToWrite(sources.size()), .words = nothing_read(sources.size())};
+  std::vector<std::vector<std::size_t>> numbers(sources.size());
+  texts.writes.tokens.resize(sources.size());
   const auto is_finished = [&](std::size_t b) {
-    const auto& numbers = written.numbers[b];
-    return numbers.size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
-           (!numbers.empty() && numbers.back() == end);
+    return numbers[b].size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
+           (!numbers[b].empty() && numbers[b].back() == end);
   };
-  auto y = vectors_at(vectors, WordsToWrite(sources.size(), {end}));
+  auto y = vectors_at(vectors, Tensor<2>({sources.size(), 1}, static_cast<double>(end)));
   Decoder decoder(run);
   for (bool is_writing = true; is_writing;) {
     decoder.read(y);
@@ -103,21 +104,23 @@ Written write_greedily(DocumentRun& run, const std::vector<std::string>& vocabul
     is_writing = false;
     for (std::size_t b = 0; b < sources.size(); ++b) {
       if (is_finished(b)) continue;
-      const auto word = attn::argmax(decoder.row_of("decoder/probabilities", b), vocabulary.size());
-      written.numbers[b].push_back(word);
-      written.words.tokens[b].push_back(
-          bench.options.model ? carried_over(vocabulary[word], sources.tokens[b],
-                                             decoder.row_of("decoder/weights", b), bench.options)
-                              : vocabulary[word]);
+      const auto number = attn::argmax(decoder.row_of("decoder/probabilities", b), vocabulary.size());
+      const auto word = bench.options.model
+                            ? carried_over(vocabulary[number], sources.tokens[b],
+                                           decoder.row_of("decoder/weights", b), bench.options)
+                            : vocabulary[number];
+      numbers[b].push_back(number);
+      texts.writes.tokens[b].push_back(word);
       if (is_finished(b)) continue;
-      std::copy_n(&vectors(word, 0), y.shape(2), &y(b, 0, 0));
+      texts.reads.tokens[b].push_back(word);
+      std::copy_n(&vectors(number, 0), y.shape(2), &y(b, 0, 0));
       is_writing = true;
     }
   }
-  return written;
+  texts.words = in_rows(numbers);
 }
 
-Tensor<2> vectors_to_read(DocumentRun& run, const std::vector<std::string>& vocabulary) {
+Tensor<2> vectors_to_read(const DocumentRun& run, const std::vector<std::string>& vocabulary) {
   auto& bench = run.bench();
   if (reads_its_own_words(bench.options)) return run.copy_of<double, 2>(target_embedding);
   auto words = vocabulary;
@@ -128,13 +131,12 @@ Tensor<2> vectors_to_read(DocumentRun& run, const std::vector<std::string>& voca
   return attn::round_to(bench.trace.dtype(), vectors);  // as they are where they are given
 }
 
-Tensor<3> vectors_at(const Tensor<2>& vectors, const WordsToWrite& words) {
-  std::size_t steps = 0;
-  for (const auto& row : words) steps = std::max(steps, row.size());
-  Tensor<3> all = xt::zeros<double>({words.size(), steps, vectors.shape(1)});
-  for (std::size_t b = 0; b < words.size(); ++b)
-    for (std::size_t t = 0; t < words[b].size(); ++t)
-      std::copy_n(&vectors(words[b][t], 0), vectors.shape(1), &all(b, t, 0));
+Tensor<3> vectors_at(const Tensor<2>& vectors, const Tensor<2>& words) {
+  Tensor<3> all = xt::zeros<double>({words.shape(0), words.shape(1), vectors.shape(1)});
+  for (std::size_t b = 0; b < words.shape(0); ++b)
+    for (std::size_t t = 0; t < words.shape(1); ++t)
+      if (words(b, t) >= 0.0)
+        std::copy_n(&vectors(static_cast<std::size_t>(words(b, t)), 0), vectors.shape(1), &all(b, t, 0));
   return all;
 }
 

@@ -68,7 +68,7 @@ std::vector<Input> seq2seq_input_list(const Options& options) {
   lists.push_back({{"output/b", {"vocabulary="}, is_bahdanau ? Draw::zeros : Draw::given}});
   lists.push_back(
       {{.id = "words", .axes = {"target=1+target"}, .draw = Draw::given, .is_multiplied = false}});
-  if (options.model) lists.push_back(by_length_input_list());
+  if (options.model) lists.push_back({{"exact_by_length", {"model=", "length="}, Draw::page}});
   if (reads_its_own_words(options)) lists.push_back({{target_embedding, {"word=", "d_model"}, Draw::page}});
   lists.push_back({{"X_target", {"target=1+target", "d_model"}, Draw::embedding},
                    {"mask", {"target=1+target", "source"}, Draw::page}});
