@@ -127,7 +127,6 @@ std::vector<std::size_t> given_places(Workbench& bench, std::size_t count) {
 /// The words, and the prompt by their places. A given `embedding` or `W_vocabulary` may have a whole
 /// vocabulary.
 WrittenText choose_words(Workbench& bench) {
-  constexpr std::string_view end_of_text = "</s>";
   WrittenText text{.words = words_of_decoder(bench), .typed = bench.plan.sentence.tokens.front()};
   auto& words = text.words;
   const bool by_number = bench.has_given("tokens"), is_trained = !bench.options.vocabulary.empty();
@@ -142,7 +141,7 @@ WrittenText choose_words(Workbench& bench) {
       text.prompt.push_back(static_cast<std::size_t>(
           std::find(words.begin(), words.end(), bench.options.as_read(text.typed[i])) - words.begin()));
   }
-  const auto end = std::find(words.begin(), words.end(), end_of_text);
+  const auto end = std::find(words.begin(), words.end(), attn::end_token);
   if (is_trained && end != words.end()) text.end = static_cast<std::size_t>(end - words.begin());
   bench.label({"vocabulary"}, {{words}});
   return text;

@@ -150,19 +150,8 @@ formula::View word_vectors(DocumentRun& run, std::vector<std::string> words) {
   return owned_view(Tensor<2>(xt::zeros<double>({words.size(), run.bench().d_model()})));
 }
 
-/// By number: <s>, in place of </s>, and the words written but for the last.
-Tensor<2> words_read(const Texts& texts) {
-  auto read = texts.words;
-  for (std::size_t b = 0; b < read.shape(0); ++b)
-    for (std::size_t t = 0; t < read.shape(1); ++t)
-      if (read(b, t) >= 0.0)
-        read(b, t) = t > 0 ? texts.words(b, t - 1) : static_cast<double>(texts.vocabulary.size() - 1);
-  return read;
-}
-
-/// The same as an array of NumPy.
-std::string words_read_code(const Texts& texts) {
-  const auto read = words_read(texts);
+/// The words read as an array of NumPy.
+std::string words_read_code(const Tensor<2>& read) {
   std::vector<std::string> rows;
   for (std::size_t b = 0; b < read.shape(0); ++b)
     rows.push_back(fmt::format("[{:g}]", fmt::join(&read(b, 0), &read(b, 0) + read.shape(1), ", ")));
@@ -177,10 +166,10 @@ void add_writing(Functions& functions, Texts& texts) {
     return owned_view(texts.words);
   };
   functions.tensors["vectors_read"] = [&](DocumentRun& run) {
-    return owned_view(vectors_at(vectors_to_read(run, texts.vocabulary), words_read(texts)));
+    return owned_view(vectors_at(vectors_to_read(run, texts.vocabulary), texts.words_read));
   };
   functions.tensors["word_vectors"] = [&](DocumentRun& run) { return word_vectors(run, texts.vocabulary); };
-  functions.texts = {{"words_read", [&](const DocumentRun&) { return words_read_code(texts); }},
+  functions.texts = {{"words_read", [&](const DocumentRun&) { return words_read_code(texts.words_read); }},
                      {"vectors",
                       [&](const DocumentRun& run) {
                         return fmt::format("[{}]", fmt::join(vectors_to_read(run, texts.vocabulary), ", "));

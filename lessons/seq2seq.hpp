@@ -17,8 +17,9 @@ namespace lessons {
 struct Texts {
   attn::TokenBatch reads{}, writes{};  ///< <s> and the target; the target and </s>
   std::vector<std::string> vocabulary{};
-  std::size_t known = 0;  ///< words of the run or the model; further ones are numbered
-  Tensor<2> words{};      ///< [batch×target]: `writes` by number, −1 where a shorter sentence has none
+  std::size_t known = 0;   ///< words of the run or the model; further ones are numbered
+  Tensor<2> words{};       ///< [batch×target]: `writes` by number, −1 where a shorter sentence has none
+  Tensor<2> words_read{};  ///< the same of `reads`, </s> for <s>, of a decoder that writes by itself
 };
 
 /// Those of the plan, whose vectors are drawn. The vocabulary is the distinct words of the target and then

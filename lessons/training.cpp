@@ -248,24 +248,16 @@ double share_right(const formula::Sheet& sheet, const Training& training) {
   return hits / static_cast<double>(fresh.size());
 }
 
-/// The trainings of a run, once one of their numbers is asked for: with warm-up and clipping, without the
-/// one, without the other, and with dropout where there is some.
-class Trainings {
- public:
-  const std::vector<Training>& of(DocumentRun& run) {
-    const auto& options = run.bench().options;
-    const double warmup = static_cast<double>(*options.warmup), max_norm = *options.max_norm;
-    if (all_.empty()) {
-      all_ = {train(run, {warmup, max_norm, 0.0}), train(run, {1.0, max_norm, 0.0}),
-              train(run, {warmup, std::numeric_limits<double>::infinity(), 0.0})};
-      if (options.dropout > 0.0) all_.push_back(train(run, {warmup, max_norm, options.dropout}));
-    }
-    return all_;
-  }
-
- private:
-  std::vector<Training> all_;
-};
+/// With warm-up and clipping, without the one, without the other, and with dropout where there is some.
+std::vector<Training> trainings_of(DocumentRun& run) {
+  const auto& options = run.bench().options;
+  const double warmup = static_cast<double>(*options.warmup), max_norm = *options.max_norm;
+  constexpr double no_limit = std::numeric_limits<double>::infinity();
+  std::vector<Training> all = {train(run, {warmup, max_norm, 0.0}), train(run, {1.0, max_norm, 0.0}),
+                               train(run, {warmup, no_limit, 0.0})};
+  if (options.dropout > 0.0) all.push_back(train(run, {warmup, max_norm, options.dropout}));
+  return all;
+}
 
 /// One row [step] of each.
 formula::View curves_of(const std::vector<Training>& trainings, std::vector<double> Training::*curve) {
@@ -282,25 +274,28 @@ formula::View losses_without_adam(DocumentRun& run) {
   return curves_of(trainings, &Training::loss);
 }
 
+/// The model learns once the first of these numbers is asked for.
 void add_trainings(Functions& functions) {
-  const auto trainings = std::make_shared<Trainings>();
-  const auto curves = [trainings](std::vector<double> Training::*curve) {
-    return [=](DocumentRun& run) { return curves_of(trainings->of(run), curve); };
+  const auto known = std::make_shared<std::vector<Training>>();
+  const auto trainings = [known](DocumentRun& run) -> const std::vector<Training>& {
+    if (known->empty()) *known = trainings_of(run);
+    return *known;
   };
-  const auto parameter = [trainings](std::size_t i, std::vector<Numbers> Training::*when) {
-    return [=](DocumentRun& run) { return owned_view((trainings->of(run).front().*when)[i]); };
-  };
-  functions.tensors["losses"] = curves(&Training::loss);
-  functions.tensors["norms"] = curves(&Training::norm);
+  functions.tensors["losses"] = [=](DocumentRun& run) { return curves_of(trainings(run), &Training::loss); };
+  functions.tensors["norms"] = [=](DocumentRun& run) { return curves_of(trainings(run), &Training::norm); };
   functions.tensors["losses_without_adam"] = losses_without_adam;
-  functions.tensors["share_right"] = [trainings](DocumentRun& run) {
+  functions.tensors["share_right"] = [=](DocumentRun& run) {
     std::vector<double> right;
-    for (const auto& training : trainings->of(run)) right.push_back(share_right(run.sheet(), training));
+    for (const auto& training : trainings(run)) right.push_back(share_right(run.sheet(), training));
     return owned_view(right);
   };
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    functions.tensors[parameters[i].name + "_midway"] = parameter(i, &Training::midway);
-    functions.tensors[parameters[i].name + "_after"] = parameter(i, &Training::after);
+    functions.tensors[parameters[i].name + "_midway"] = [=](DocumentRun& run) {
+      return owned_view(trainings(run).front().midway[i]);
+    };
+    functions.tensors[parameters[i].name + "_after"] = [=](DocumentRun& run) {
+      return owned_view(trainings(run).front().after[i]);
+    };
   }
 }
 

@@ -11,71 +11,31 @@ namespace lessons {
 
 namespace {
 
-/// The part decoder.md with the inputs of a run, one step at a time.
-class Decoder {
- public:
-  explicit Decoder(const DocumentRun& run)
-      : h_(run.sheet().tensor("decoder/s_0")), c_(run.sheet().tensor("decoder/c_0")), part_(run.bench()) {
-    const auto& bench = run.bench();
-    const auto& lesson = *bench.plan.lesson;
-    part_.set("heads_here", static_cast<double>(bench.heads()));
-    for (const auto& input : lesson.inputs(bench.options)) {
-      const auto* found = run.sheet().find(input.id);
-      found != nullptr ? part_.set(input.id, *found) : part_.set(input.id, 0.0);
-    }
-    part_.read_front(*lesson.document);
-    part_.set("page/states", run.sheet().tensor("page/states"));
-  }
-
-  /// Reads y [batch×1×d_model], the word that was written before.
-  void read(Tensor<3> y) {
-    const auto given = {
-        std::pair("X_target", owned_view(std::move(y), {"batch", "decoder/target", "d_model"})),
-        std::pair("decoder/s_0", h_), std::pair("decoder/c_0", c_)};
-    if (sheet_.definitions().empty()) {
-      for (const auto& [name, view] : given) part_.set(name, view);
-      part_.tell_part("parts/decoder.md",
-                      {"under decoder/", "query = decoder/target", "key = source", "states = page/states",
-                       "output = context", "seen = source < lengths"});
-      sheet_ = part_.sheet();
-    } else {
-      for (const auto& [name, view] : given) sheet_.set(name, view);
-      compute_again();
-    }
-    h_ = only_row("decoder/h");
-    c_ = only_row("decoder/c");
-  }
-
-  /// The one row of the step `name` that sample b has.
-  const double* row_of(const char* name, std::size_t b) const {
-    const auto& step = sheet_.tensor(name);
-    return static_cast<const double*>(step.data) + static_cast<std::ptrdiff_t>(b) * step.strides.front();
-  }
-
- private:
-  void compute_again() {
-    for (const auto& step : sheet_.definitions()) {
-      const auto* const recurrence = sheet_.recurrence_of(step.name);
-      if (recurrence == nullptr)
-        sheet_.set(step.name, sheet_.rounded_value(step));
-      else if (recurrence->steps.back().name == step.name)
-        sheet_.compute_rows(*recurrence);
-    }
-  }
-
-  /// [batch×hidden]
-  formula::View only_row(const char* name) const {
-    auto view = formula::owned_alone(sheet_.tensor(name));
-    view.axes.erase(view.axes.begin() + 1);
-    view.shape.erase(view.shape.begin() + 1);
-    view.strides.erase(view.strides.begin() + 1);
-    return view;
-  }
-
-  formula::View h_, c_;  ///< the state before the next step
-  PartRun part_;
-  formula::Sheet sheet_;  ///< once the part was told
+/// What a decoder makes of the words that it has read so far.
+struct Decoded {
+  Tensor<3> probabilities;  ///< [batch×target×vocabulary]
+  Tensor<3> weights{};      ///< [batch×target×source] of a model
 };
+
+/// The part decoder.md with the inputs of a run on these words, X_target [batch×target×d_model].
+Decoded decode(const DocumentRun& run, Tensor<3> X_target) {
+  const auto& bench = run.bench();
+  const auto& lesson = *bench.plan.lesson;
+  PartRun part(bench);
+  part.set("heads_here", static_cast<double>(bench.heads()));
+  for (const auto& input : lesson.inputs(bench.options)) {
+    const auto* found = run.sheet().find(input.id);
+    found != nullptr ? part.set(input.id, *found) : part.set(input.id, 0.0);
+  }
+  part.read_front(*lesson.document);
+  for (const auto* id : {"page/states", "decoder/s_0", "decoder/c_0"}) part.set(id, run.sheet().tensor(id));
+  part.set("X_target", owned_view(std::move(X_target), {"batch", "decoder/target", "d_model"}));
+  part.tell_part("parts/decoder.md", {"under decoder/", "query = decoder/target", "key = source",
+                                      "states = page/states", "output = context", "seen = source < lengths"});
+  Decoded decoded = {.probabilities = part.copy_of<double, 3>("decoder/probabilities")};
+  if (bench.options.model) decoded.weights = part.copy_of<double, 3>("decoder/weights");
+  return decoded;
+}
 
 /// How many words more than the source has a decoder may write.
 std::size_t words_beyond_the_source(const Workbench& bench) {
@@ -90,34 +50,32 @@ void write_greedily(DocumentRun& run, Texts& texts) {
   const auto& vocabulary = texts.vocabulary;
   const auto end = vocabulary.size() - 1;
   const auto vectors = vectors_to_read(run, vocabulary);
-  std::vector<std::vector<std::size_t>> numbers(sources.size());
   texts.writes.tokens.resize(sources.size());
+  std::vector<std::vector<std::size_t>> read(sources.size(), {end}), written(sources.size());
   const auto is_finished = [&](std::size_t b) {
-    return numbers[b].size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
-           (!numbers[b].empty() && numbers[b].back() == end);
+    return written[b].size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
+           (!written[b].empty() && written[b].back() == end);
   };
-  auto y = vectors_at(vectors, Tensor<2>({sources.size(), 1}, static_cast<double>(end)));
-  Decoder decoder(run);
   for (bool is_writing = true; is_writing;) {
-    decoder.read(y);
-    y.fill(0.0);
+    const auto [probabilities, weights] = decode(run, vectors_at(vectors, in_rows(read)));
+    const auto last = probabilities.shape(1) - 1;
     is_writing = false;
     for (std::size_t b = 0; b < sources.size(); ++b) {
       if (is_finished(b)) continue;
-      const auto number = attn::argmax(decoder.row_of("decoder/probabilities", b), vocabulary.size());
-      const auto word = bench.options.model
-                            ? carried_over(vocabulary[number], sources.tokens[b],
-                                           decoder.row_of("decoder/weights", b), bench.options)
-                            : vocabulary[number];
-      numbers[b].push_back(number);
+      const auto number = attn::argmax(&probabilities(b, last, 0), vocabulary.size());
+      const auto word = bench.options.model ? carried_over(vocabulary[number], sources.tokens[b],
+                                                           &weights(b, last, 0), bench.options)
+                                            : vocabulary[number];
+      written[b].push_back(number);
       texts.writes.tokens[b].push_back(word);
       if (is_finished(b)) continue;
+      read[b].push_back(number);
       texts.reads.tokens[b].push_back(word);
-      std::copy_n(&vectors(number, 0), y.shape(2), &y(b, 0, 0));
       is_writing = true;
     }
   }
-  texts.words = in_rows(numbers);
+  texts.words = in_rows(written);
+  texts.words_read = in_rows(read);
 }
 
 Tensor<2> vectors_to_read(const DocumentRun& run, const std::vector<std::string>& vocabulary) {
