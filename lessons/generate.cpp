@@ -4,54 +4,68 @@
 /// Understanding by Generative Pre-Training" (a decoder alone); Shazeer 2019, "Fast Transformer Decoding"
 /// (the cache, multi-query attention); Ainslie et al. 2023, "GQA" (groups of heads).
 
-#include "lessons/generate.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "attn/attention.hpp"
 #include "attn/error.hpp"
-#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/positional.hpp"
 #include "attn/ops/precision.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/generate/trained.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/multihead.hpp"
+#include "lessons/trained/about.hpp"
 #include "lessons/workbench/draws.hpp"
 #include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 
-std::vector<std::string> WrittenText::so_far(const DocumentRun& run) const {
-  auto text = typed;
-  for (std::size_t step = 0;; ++step) {
-    const auto* token = run.sheet().find(fmt::format("step={}/token", step));
-    if (token == nullptr) return text;
-    text.push_back(words.at(static_cast<std::size_t>(token->at({}))));
-  }
-}
-
-std::string layer_group(const Options& options, std::size_t layer) {
-  return options.layers.value_or(1) == 1 ? "" : fmt::format("layer={}", layer);
-}
-
-std::string weights_id(const Options& options, std::size_t step, std::size_t layer) {
-  const auto group = layer_group(options, layer);
-  return fmt::format("step={}/{}{}weights", step, group, group.empty() ? "" : "/");
-}
-
 namespace {
+
+/// What decoding without formulas has written behind the prompt.
+struct WrittenText {
+  std::vector<std::string> words{};    ///< the vocabulary
+  std::vector<std::string> typed{};    ///< the prompt
+  std::vector<std::size_t> prompt{};   ///< its words, by their place in the vocabulary
+  std::optional<std::size_t> end{};    ///< the word that ends a text, where there is one
+  std::vector<std::size_t> written{};  ///< one word a step
+  std::vector<Tensor<2>> logits{};     ///< of each step [1×vocabulary]
+};
+
+/// What the ids of a layer's tensors begin with, counted from 1: "layer=1/"; nothing where there is one
+/// layer.
+std::string layer_group(const Options& options, std::size_t layer) {
+  return options.layers.value_or(1) == 1 ? "" : fmt::format("layer={}/", layer);
+}
+
+void give_language(ModelInputs& inputs) {
+  auto& options = inputs.options();
+  const auto layers = inputs.number("layers");
+  options.heads = inputs.number("heads");
+  options.layers = layers;
+  if (options.typed.count("layer") == 0) options.layer = layers;
+  options.vocabulary = inputs.vocabulary("classes");
+  inputs.give("embedding", inputs.matrix("embedding"));
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
+      inputs.give(layer_group(options, layer + 1) + id,
+                  inputs.matrix(fmt::format("layer={}/attention/{}", layer + 1, id)));
+  inputs.give("W_vocabulary", inputs.matrix("output/W"));
+}
 
 /// Refuses weights whose scores, layer upon layer, would leave the range of the dtype. A layer makes its
 /// tokens larger by about the standard deviations of W_V and W_O times the roots of how many numbers each
@@ -103,28 +117,22 @@ std::vector<std::string> words_of_decoder(Workbench& bench) {
 
 /// The input `tokens`: the words of the prompt by their place in a vocabulary of `count` words.
 std::vector<std::size_t> given_places(Workbench& bench, std::size_t count) {
-  bench.label({"token"}, bench.plan.sentence);
-  const auto given = bench.trace.input(
-      {.id = "tokens", .title = "The place of each word of the prompt in the vocabulary", .axes = {"token"}},
-      Integers<1>({bench.plan.sentence.length()}, 0));
+  const auto given = bench.trace.given_or({.id = "tokens", .axes = {"token"}},
+                                          Integers<1>({bench.plan.sentence.length()}, 0));
   std::vector<std::size_t> places;
   for (const auto place : given) places.push_back(bench.checked_index("tokens", place, count));
   return places;
 }
 
-/// Written last in a text of the model.
-constexpr std::string_view end_of_text = "</s>";
-
 /// The words, and the prompt by their places. A given `embedding` or `W_vocabulary` may have a whole
 /// vocabulary.
 WrittenText choose_words(Workbench& bench) {
-  WrittenText text{.typed = bench.plan.sentence.tokens.front()};
-  auto& words = text.words = words_of_decoder(bench);
-  const auto known = words.size();
-  const bool by_number = bench.has_given("tokens");
-  const auto count = bench.vocabulary_size({"embedding", "W_vocabulary"}, known, by_number);
+  WrittenText text{.words = words_of_decoder(bench), .typed = bench.plan.sentence.tokens.front()};
+  auto& words = text.words;
+  const bool by_number = bench.has_given("tokens"), is_trained = !bench.options.vocabulary.empty();
+  const auto count = bench.vocabulary_size({"embedding", "W_vocabulary"}, words.size(), by_number);
   if (by_number) text.prompt = given_places(bench, count);
-  if (by_number && bench.options.vocabulary.empty()) words.clear();
+  if (by_number && !is_trained) words.clear();
   words = numbered_up_to(count, std::move(words));
   for (std::size_t i = 0; i < text.typed.size(); ++i) {
     if (by_number)
@@ -133,22 +141,14 @@ WrittenText choose_words(Workbench& bench) {
       text.prompt.push_back(static_cast<std::size_t>(
           std::find(words.begin(), words.end(), bench.options.as_read(text.typed[i])) - words.begin()));
   }
-  const auto end = std::find(words.begin(), words.end(), end_of_text);
-  if (!bench.options.vocabulary.empty() && end != words.end())
-    text.end = static_cast<std::size_t>(end - words.begin());
-  text.about_words = "The model can write no other words. ";
-  if (by_number)
-    text.about_words += fmt::format("The input tokens says which of the {} words the prompt has.", count);
-  else if (count > known)
-    text.about_words += fmt::format("Of the {} words the first {} are those of the prompt.", count, known);
-  else
-    text.about_words = "The words are the distinct tokens of the prompt. The model can write no others.";
+  const auto end = std::find(words.begin(), words.end(), attn::end_token);
+  if (is_trained && end != words.end()) text.end = static_cast<std::size_t>(end - words.begin());
+  bench.label({"vocabulary"}, {{words}});
   return text;
 }
 
 /// The vectors of the words; under --draws stream those of the prompt are drawn first.
 Tensor<2> vectors_of(Workbench& bench, const WrittenText& text) {
-  bench.label({"vocabulary"}, {{text.words}});
   const bool needs_none = bench.has_given("embedding") && draws_by_name(bench.options) && !bench.plan.vectors;
   if (needs_none) return Tensor<2>({text.words.size(), bench.d_model()}, 0.0);
   bench.draw_vectors(bench.plan.sentence);
@@ -161,14 +161,15 @@ Tensor<2> sinusoids(const Workbench& bench) {
   return attn::sinusoidal_encoding(bench.length_of_given("positions", "position", read), bench.d_model());
 }
 
-attn::MultiHeadWeights draw_layer(Workbench& bench) {
+/// Of the layer whose ids begin so.
+attn::MultiHeadWeights draw_layer(Workbench& bench, const std::string& group) {
   attn::MultiHeadWeights drawn = {.heads = bench.heads()};
   for (const auto& [id, weight] : {std::pair("W_Q", &drawn.W_Q), std::pair("W_K", &drawn.W_K),
                                    std::pair("W_V", &drawn.W_V), std::pair("W_O", &drawn.W_O)})
-    *weight = bench.input<2>({.id = id});
+    *weight = bench.input<2>({.id = group + id});
   for (const auto& [id, bias] : {std::pair("b_Q", &drawn.b_Q), std::pair("b_K", &drawn.b_K),
                                  std::pair("b_V", &drawn.b_V), std::pair("b_O", &drawn.b_O)})
-    if (bench.has_given(id)) *bias = bench.input<1>({.id = id});
+    if (bench.has_given(group + id)) *bias = bench.input<1>({.id = group + id});
   return drawn;
 }
 
@@ -180,12 +181,8 @@ class PlainDecoder {
                                      vectors_of(bench, text))),
         positions_(
             bench.trace.input({.id = "positions", .axes = {"position", "d_model"}}, sinusoids(bench))) {
-    const auto& options = bench.options;
-    for (std::size_t layer = 1; layer <= *options.layers; ++layer) {
-      const auto draw = [&] { return draw_layer(bench); };
-      const auto group = layer_group(options, layer);
-      layers_.push_back(group.empty() ? draw() : bench.trace.within(group, draw));
-    }
+    for (std::size_t layer = 1; layer <= *bench.options.layers; ++layer)
+      layers_.push_back(draw_layer(bench, layer_group(bench.options, layer)));
     W_vocabulary_ = bench.input<2>({.id = "W_vocabulary"}, {bench.d_model(), text.words.size()});
     read_.resize(layers_.size());
   }
@@ -246,43 +243,6 @@ std::vector<std::size_t> sharings(std::size_t heads) {
   return numbers;
 }
 
-/// Who may look at whom in the prefill, which reads the whole prompt at once.
-void tell_mask(DocumentRun& run, const WrittenText& text) {
-  const auto n = text.typed.size();
-  const auto mask = attn::causal_mask(n, n);
-  run.set("step=0/mask", owned_view(mask, {"at0/query", "at0/key"}));
-  run.bench().label({"query", "key"}, {{text.typed}});
-  run.bench().trace.settled_input(
-      {.id = "step=0/mask",
-       .title = "Who may look at whom",
-       .formula = "j ≤ i",
-       .axes = {"query", "key"},
-       .note = "Query i may look at key j where 1 stands. The later steps have no mask: the newest token may "
-               "look at all there are."},
-      attn::repeat_mask(mask, 1));
-}
-
-/// Names the entries along the axes of the step that is to come after the text so far.
-void tell_labels(DocumentRun& run, const WrittenText& text) {
-  const auto words = text.so_far(run);
-  const auto step = words.size() - text.typed.size();
-  const auto known = step == 0 ? 0 : words.size() - 1;
-  auto& bench = run.bench();
-  for (const auto* axis : {"token", "query", "new/key"})
-    bench.label({fmt::format("at{}/{}", step, axis)},
-                {{{words.begin() + static_cast<std::ptrdiff_t>(known), words.end()}}});
-  bench.label({fmt::format("at{}/key", step)}, {{words}});
-}
-
-/// What became of the prompt.
-std::string about_text(const DocumentRun& run, const WrittenText& text) {
-  const std::string numbers = "The numbers are places in the vocabulary, counted from 0.";
-  if (!run.bench().options.model) return numbers + " Nothing is trained, so the text means nothing.";
-  return fmt::format(
-      "The text so far: \"{}\". {}{}", fmt::join(text.so_far(run), " "), numbers,
-      text.end == text.written.back() ? " </s> ends a text: nothing is written behind it." : "");
-}
-
 /// A window of as many keys as there are now moves on, though its last place was still empty.
 attn::Mistakes mistakes_of_cache(DocumentRun& run, const std::string& id) {
   const auto& view = run.sheet().tensor(id);
@@ -299,12 +259,80 @@ attn::Mistakes mistakes_of_cache(DocumentRun& run, const std::string& id) {
            }}};
 }
 
-void add_functions(Functions& functions, WrittenText& text) {
+/// The likeliest words of each step, [step×5], the first ones of equals.
+formula::View likeliest_words(const WrittenText& text) {
+  constexpr std::size_t most = 5;
+  const auto count = std::min(most, text.words.size());
+  formula::Numbers likeliest(attn::Shape{text.logits.size(), count});
+  std::vector<std::size_t> order(text.words.size());
+  for (std::size_t step = 0; step < text.logits.size(); ++step) {
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(count);
+    std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(-text.logits[step](0, a), a) < std::pair(-text.logits[step](0, b), b);
+    });
+    std::copy(order.begin(), end, &likeliest(step, 0));
+  }
+  return owned_view(std::move(likeliest));
+}
+
+/// [step×vocabulary]
+formula::View logits_of(const WrittenText& text) {
+  formula::Numbers logits(attn::Shape{text.logits.size(), text.words.size()});
+  for (std::size_t step = 0; step < text.logits.size(); ++step)
+    std::copy(text.logits[step].begin(), text.logits[step].end(), &logits(step, 0));
+  return owned_view(std::move(logits));
+}
+
+/// The place of the form for the other number, "do" for "does", or nothing where there is none. "its" is no
+/// form of "it".
+std::optional<std::size_t> other_form(const std::vector<std::string>& vocabulary, std::size_t word) {
+  const auto& text = vocabulary[word];
+  std::vector<std::string> forms;
+  for (const std::string ending : {"s", "es"}) {
+    const std::size_t shortest = ending == "s" ? 3 : 2;
+    if (text.size() >= shortest) forms.push_back(text + ending);
+    if (text.size() >= shortest + ending.size() && text.ends_with(ending))
+      forms.push_back(text.substr(0, text.size() - ending.size()));
+  }
+  for (const auto& [one, many] : {std::pair("is", "are"), std::pair("was", "were")}) {
+    if (text == one) forms = {many};
+    if (text == many) forms = {one};
+  }
+  for (const auto& form : forms) {
+    const auto found = std::find(vocabulary.begin(), vocabulary.end(), form);
+    if (found != vocabulary.end()) return static_cast<std::size_t>(found - vocabulary.begin());
+  }
+  return std::nullopt;
+}
+
+/// What softmax gives the first word that is written, and its other form.
+std::string about_other_form(const WrittenText& text) {
+  const auto first = text.written.front();
+  const auto other = other_form(text.words, first);
+  if (!other) return "";
+  const auto shares = attn::softmax(text.logits[0]);
+  return fmt::format(" Softmax of the logits gives it {:.4f}, and the other form, \"{}\", only {:.4f}.",
+                     double{shares(0, first)}, text.words[*other], double{shares(0, *other)});
+}
+
+/// Of each word of the prompt 1 where it is no noun, verb, adjective or adverb.
+formula::View function_words(const WrittenText& text) {
+  std::vector<double> is_function;
+  for (const auto& word : text.typed)
+    is_function.push_back(lexicon().guessed_readings(word).front().is_function());
+  return owned_view(is_function);
+}
+
+void add_functions(Functions& functions, const WrittenText& text) {
   functions.tensors = {
       {"word_vectors", [&](DocumentRun& run) { return owned_view(vectors_of(run.bench(), text)); }},
       {"sinusoids", [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); }},
       {"prompt", [&](DocumentRun&) { return owned_view(text.prompt); }},
       {"chosen", [&](DocumentRun&) { return owned_view(text.written); }},
+      {"chosen_logits", [&](DocumentRun&) { return logits_of(text); }},
+      {"function_words", [&](DocumentRun&) { return function_words(text); }},
+      {"likeliest_words", [&](DocumentRun&) { return likeliest_words(text); }},
       {"sharings", [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); }}};
   functions.texts = {{"text",
                       [&](const DocumentRun&) {
@@ -317,23 +345,7 @@ void add_functions(Functions& functions, WrittenText& text) {
                                list_code("chosen = np.array(", text.written, ")") + "\n" +
                                list_code("sharings = np.array(", sharings(run.bench().heads()), ")");
                       }},
-                     {"about_words", [&](const DocumentRun&) { return text.about_words; }},
-                     {"about_text", [&](const DocumentRun& run) { return about_text(run, text); }}};
-  functions.actions = {
-      {"tokens",
-       [&](DocumentRun& run) {
-         if (run.bench().has_given("tokens")) given_places(run.bench(), text.words.size());
-       }},
-      {"labels", [&](DocumentRun& run) { tell_labels(run, text); }},
-      {"mask", [&](DocumentRun& run) { tell_mask(run, text); }},
-      {"words",
-       [&](DocumentRun& run) {
-         const auto words = text.so_far(run);
-         run.bench().label({"written/token"},
-                           {{{words.begin() + static_cast<std::ptrdiff_t>(text.typed.size()), words.end()}}});
-       }},
-      {"guesses", [&](DocumentRun& run) { show_guesses(run.bench(), text); }},
-      {"looks", [&](DocumentRun& run) { show_looks(run, layer_on_page(run.bench().options)); }}};
+                     {"about_other_form", [&](const DocumentRun&) { return about_other_form(text); }}};
   functions.mistakes = {{"cache/K", mistakes_of_cache}, {"cache/V", mistakes_of_cache}};
 }
 
@@ -354,30 +366,32 @@ void run_generate(Workbench& bench) {
   run.axis("kv_head", bench.kv_heads());
   run.axis("position", sinusoids(bench).shape(0));
   run.axis("sharing/kv_head", sharings(bench.heads()).size());
-  run.set("layers", static_cast<double>(*options.layers));
+  bench.label({"vocabulary"}, {{text.words}});
+  bench.label({"prompt/token"}, {{text.typed}});
+  const auto distinct = std::set<std::string>(text.typed.begin(), text.typed.end()).size();
   run.set("page_layer", static_cast<double>(page_layer));
   run.set("steps", static_cast<double>(text.written.size()));
+  run.set("ended", text.end == text.written.back());
+  run.set("distinct", static_cast<double>(distinct));
   run.set("biased", std::any_of(bench.plan.given.begin(), bench.plan.given.end(), [](const auto& given) {
             return given.first.substr(given.first.rfind('/') + 1).starts_with("b_");
           }));
-  run.set("twins", std::set<std::string>(text.typed.begin(), text.typed.end()).size() < text.typed.size());
+  run.set("twins", distinct < text.typed.size());
   run.tell();
 }
 
+/// A layer's weights are called otherwise where it is the only one.
 std::vector<Input> generate_inputs(const Options& options) {
-  std::vector<std::vector<Input>> lists = {{{"embedding", {"vocabulary=", "d_model"}, Draw::embedding},
-                                            {"positions", {"position=", "d_model"}, Draw::page}}};
-  std::vector<Input> of_layer;
-  for (const auto& [name, axes] : multihead_weights())
-    of_layer.push_back({name, axes, name.starts_with('W') ? Draw::weight : Draw::given});
-  for (std::size_t layer = 1; layer <= options.layers.value_or(1); ++layer) {
-    const auto group = layer_group(options, layer);
-    lists.push_back(group.empty() ? of_layer : in_group(group, of_layer));
-  }
-  lists.push_back({{"W_vocabulary", {"d_model", "vocabulary="}, Draw::weight},
-                   {.id = "tokens", .axes = {"token"}, .draw = Draw::given, .is_multiplied = false},
-                   {"step=0/mask", {"query", "key"}, Draw::page}});
-  return joined(lists);
+  std::vector<Input> inputs = {{"embedding", {"vocabulary=", "d_model"}, Draw::embedding},
+                               {"positions", {"position=", "d_model"}, Draw::page}};
+  for (std::size_t layer = 1; layer <= options.layers.value_or(1); ++layer)
+    for (const auto& [name, axes] : multihead_weights())
+      inputs.push_back(
+          {layer_group(options, layer) + name, axes, name.starts_with('W') ? Draw::weight : Draw::given});
+  inputs.push_back({"W_vocabulary", {"d_model", "vocabulary="}, Draw::weight});
+  inputs.push_back({.id = "tokens", .axes = {"token"}, .draw = Draw::given, .is_multiplied = false});
+  inputs.push_back({"step=0/mask", {"query", "key"}, Draw::page});
+  return inputs;
 }
 
 }  // namespace

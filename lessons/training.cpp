@@ -5,26 +5,21 @@
 /// Sources: Vaswani et al. 2017, section 5.3 (Adam with warm-up), Kingma and Ba 2015 (Adam), Pascanu et al.
 /// 2013 (clipping), Srivastava et al. 2014 (dropout), Glorot and Bengio 2010 (Xavier), He et al. 2015.
 
-#include "lessons/training.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xsort.hpp>
-#include <xtensor/xview.hpp>
 
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
-#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
-#include "attn/ops/softmax.hpp"
 #include "corpora/reverse.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"
@@ -38,11 +33,17 @@ namespace {
 
 using formula::Numbers;
 
-/// How many vectors are sent through freshly drawn layers, and how many of them attend to each other.
-constexpr std::size_t vectors = 256, attending = 16;
+/// What the model learns, in the order in which it is drawn, and its axes.
+struct Parameter {
+  std::string name, rows, columns;
+};
 
-/// What the model learns, in the order in which it is drawn.
-const std::array<std::string, 6> parameters = {"E", "P", "W_Q", "W_K", "W_V", "W_out"};
+const std::array<Parameter, 6> parameters = {{{"E", "symbol", "d_model"},
+                                              {"P", "position", "d_model"},
+                                              {"W_Q", "d_model", "d_k"},
+                                              {"W_K", "d_model", "d_k"},
+                                              {"W_V", "d_model", "d_v"},
+                                              {"W_out", "d_v", "symbol"}}};
 
 /// A copy of the elements, in order.
 Numbers numbers_of(const formula::View& view) {
@@ -112,7 +113,7 @@ class FirstStep {
   }
 
   void set_parameters(const std::vector<Numbers>& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) set(parameters[i], values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) set(parameters[i].name, values[i]);
   }
 
   /// The rows of `sequences` from `first` on; behind the last comes the first again.
@@ -137,8 +138,8 @@ class FirstStep {
 
   std::vector<Numbers> gradient() const {
     std::vector<Numbers> gradient;
-    for (const auto& name : parameters)
-      gradient.push_back(numbers_of(sheet_.tensor("first_step/" + formula::gradient_name(name))));
+    for (const auto& parameter : parameters)
+      gradient.push_back(numbers_of(sheet_.tensor("first_step/d_" + parameter.name)));
     return gradient;
   }
 
@@ -199,7 +200,7 @@ Training train(DocumentRun& run, const Settings& settings) {
   auto mute = run.bench().mute_training(settings.dropout);
   FirstStep first_step(sheet);
   Training training;
-  for (const auto& name : parameters) training.after.push_back(numbers_of(sheet.tensor(name)));
+  for (const auto& parameter : parameters) training.after.push_back(numbers_of(sheet.tensor(parameter.name)));
   Adam adam(training.after);
   for (std::size_t step = 1; step <= steps; ++step) {
     first_step.set_parameters(training.after);
@@ -247,83 +248,54 @@ double share_right(const formula::Sheet& sheet, const Training& training) {
   return hits / static_cast<double>(fresh.size());
 }
 
-/// The trainings of a run, once one of their numbers is asked for: with warm-up and clipping, without the
-/// one, without the other, and with dropout where there is some.
-class Trainings {
- public:
-  const std::vector<Training>& of(DocumentRun& run) {
-    const auto& options = run.bench().options;
-    const double warmup = static_cast<double>(*options.warmup), max_norm = *options.max_norm;
-    if (all_.empty()) {
-      all_ = {train(run, {warmup, max_norm, 0.0}), train(run, {1.0, max_norm, 0.0}),
-              train(run, {warmup, std::numeric_limits<double>::infinity(), 0.0})};
-      if (options.dropout > 0.0) all_.push_back(train(run, {warmup, max_norm, options.dropout}));
-    }
-    return all_;
-  }
+/// With warm-up and clipping, without the one, without the other, and with dropout where there is some.
+std::vector<Training> trainings_of(DocumentRun& run) {
+  const auto& options = run.bench().options;
+  const double warmup = static_cast<double>(*options.warmup), max_norm = *options.max_norm;
+  constexpr double no_limit = std::numeric_limits<double>::infinity();
+  std::vector<Training> all = {train(run, {warmup, max_norm, 0.0}), train(run, {1.0, max_norm, 0.0}),
+                               train(run, {warmup, no_limit, 0.0})};
+  if (options.dropout > 0.0) all.push_back(train(run, {warmup, max_norm, options.dropout}));
+  return all;
+}
 
- private:
-  std::vector<Training> all_;
-};
-
-/// One row [step] for each.
-formula::View as_rows(const std::vector<std::vector<double>>& curves) {
-  Numbers rows(attn::Shape{curves.size(), curves.front().size()});
-  for (std::size_t i = 0; i < curves.size(); ++i) std::copy(curves[i].begin(), curves[i].end(), &rows(i, 0));
+/// One row [step] of each.
+formula::View curves_of(const std::vector<Training>& trainings, std::vector<double> Training::*curve) {
+  Numbers rows(attn::Shape{trainings.size(), (trainings.front().*curve).size()});
+  for (std::size_t i = 0; i < trainings.size(); ++i)
+    std::copy((trainings[i].*curve).begin(), (trainings[i].*curve).end(), &rows(i, 0));
   return owned_view(std::move(rows));
 }
 
-/// How long a gradient is once it is clipped.
-std::vector<double> clipped(std::vector<double> norms, double max_norm) {
-  for (double& norm : norms) norm *= factor_of(norm, max_norm);
-  return norms;
+formula::View losses_without_adam(DocumentRun& run) {
+  std::vector<Training> trainings;
+  for (const double rate : numbers_of(run.sheet().tensor("descent/rates")))
+    trainings.push_back(train(run, {.rate = rate}));
+  return curves_of(trainings, &Training::loss);
 }
 
+/// The model learns once the first of these numbers is asked for.
 void add_trainings(Functions& functions) {
-  const auto trainings = std::make_shared<Trainings>();
-  using Curve = std::vector<double> Training::*;
-  const auto curves_of = [trainings](DocumentRun& run, Curve curve) {
-    std::vector<std::vector<double>> curves;
-    for (const auto& training : trainings->of(run)) curves.push_back(training.*curve);
-    return curves;
+  const auto known = std::make_shared<std::vector<Training>>();
+  const auto trainings = [known](DocumentRun& run) -> const std::vector<Training>& {
+    if (known->empty()) *known = trainings_of(run);
+    return *known;
   };
-  functions.tensors["losses"] = [=](DocumentRun& run) { return as_rows(curves_of(run, &Training::loss)); };
-  functions.tensors["norms"] = [=](DocumentRun& run) { return as_rows(curves_of(run, &Training::norm)); };
-  functions.tensors["loss_of_main"] = [trainings](DocumentRun& run) {
-    return owned_view(trainings->of(run).front().loss);
-  };
-  functions.tensors["losses_but_without_clipping"] = [=](DocumentRun& run) {
-    auto curves = curves_of(run, &Training::loss);
-    curves.erase(curves.begin() + 2);
-    return as_rows(curves);
-  };
-  functions.tensors["losses_without_adam"] = [](DocumentRun& run) {
-    std::vector<std::vector<double>> curves;
-    for (const double rate : numbers_of(run.sheet().tensor("descent/rates")))
-      curves.push_back(train(run, {.rate = rate}).loss);
-    return as_rows(curves);
-  };
-  functions.tensors["gradient_norms"] = [trainings](DocumentRun& run) {
-    const auto& norm = trainings->of(run).front().norm;
-    return as_rows({norm, clipped(norm, *run.bench().options.max_norm)});
-  };
-  functions.tensors["share_right"] = [trainings](DocumentRun& run) {
-    const auto& all = trainings->of(run);
+  functions.tensors["losses"] = [=](DocumentRun& run) { return curves_of(trainings(run), &Training::loss); };
+  functions.tensors["norms"] = [=](DocumentRun& run) { return curves_of(trainings(run), &Training::norm); };
+  functions.tensors["losses_without_adam"] = losses_without_adam;
+  functions.tensors["share_right"] = [=](DocumentRun& run) {
     std::vector<double> right;
-    for (const auto& training : all) right.push_back(share_right(run.sheet(), training));
+    for (const auto& training : trainings(run)) right.push_back(share_right(run.sheet(), training));
     return owned_view(right);
   };
-  functions.tensors["halfway"] = [trainings](DocumentRun& run) {
-    return owned_view(Numbers(static_cast<double>(trainings->of(run).front().halfway)));
-  };
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto of_main = [trainings, i](std::vector<Numbers> Training::*when) {
-      return [trainings, i, when](DocumentRun& run) {
-        return owned_view((trainings->of(run).front().*when)[i]);
-      };
+    functions.tensors[parameters[i].name + "_midway"] = [=](DocumentRun& run) {
+      return owned_view(trainings(run).front().midway[i]);
     };
-    functions.tensors[parameters[i] + "_midway"] = of_main(&Training::midway);
-    functions.tensors[parameters[i] + "_after"] = of_main(&Training::after);
+    functions.tensors[parameters[i].name + "_after"] = [=](DocumentRun& run) {
+      return owned_view(trainings(run).front().after[i]);
+    };
   }
 }
 
@@ -333,15 +305,15 @@ bool starts_from_drawn(const DocumentRun& run) {
   if (bench.plan.given.empty()) return true;
   auto trace = bench.trace.mute();
   Workbench again(bench.plan, trace);
-  const auto is_drawn = [&](const std::string& id) {
-    const auto& tensor = run.sheet().tensor(id);
-    const bool is_parameter = std::find(parameters.begin(), parameters.end(), id) != parameters.end();
-    return numbers_of(tensor) ==
-           (is_parameter ? Numbers(again.input<2>({.id = id}, {tensor.shape[0], tensor.shape[1]}))
-                         : drawn_sequences(again, run.sheet(), id));
+  const auto is = [&](const std::string& id, const Numbers& drawn) {
+    return numbers_of(run.sheet().tensor(id)) == drawn;
   };
-  return is_drawn("examples") && is_drawn("fresh") &&
-         std::all_of(parameters.begin(), parameters.end(), is_drawn);
+  return is("examples", drawn_sequences(again, run.sheet(), "examples")) &&
+         is("fresh", drawn_sequences(again, run.sheet(), "fresh")) &&
+         std::all_of(parameters.begin(), parameters.end(), [&](const auto& one) {
+           const auto rows = run.sheet().size_of(one.rows), columns = run.sheet().size_of(one.columns);
+           return is(one.name, Numbers(again.input<2>({.id = one.name}, {rows, columns})));
+         });
 }
 
 /// Whether every seed that was tried learns so, with such settings, from numbers that are drawn: 1 or 0.
@@ -361,9 +333,9 @@ void claim_first_gradient(DocumentRun& run, const ToClaim& claim) {
   };
   Gradients gradients;
   std::vector<Numbers> found;
-  for (const auto& name : parameters) {
-    found.push_back(numbers_of(run.sheet().tensor("first_step/" + formula::gradient_name(name))));
-    gradients.push_back({name, {found.back().begin(), found.back().end()}});
+  for (const auto& parameter : parameters) {
+    found.push_back(numbers_of(run.sheet().tensor("first_step/d_" + parameter.name)));
+    gradients.push_back({parameter.name, {found.back().begin(), found.back().end()}});
   }
   const double norm = norm_of(found);
   if (norm == 0.0)
@@ -431,108 +403,51 @@ formula::View some_steps(DocumentRun& run) {
   return owned_view(steps);
 }
 
-/// Vectors and layers that are drawn, with which the initialisations are compared.
-class Layers {
- public:
-  VarianceThroughLayers through(DocumentRun& run, const std::string& initialisation, Between between) {
-    draw(run);
-    return variance_through_layers(x_, Z_, scale(initialisation), between);
-  }
-
-  /// The first vectors attend to each other: softmax of x W_Q (x W_K)ᵀ / √d, before softmax.
-  Tensor<2> scaled(DocumentRun& run, const std::string& initialisation) {
-    draw(run);
-    const auto d = x_.shape(1);
-    if (Z_Q_.size() == 0) {
-      Z_Q_ = run.bench().normal<2>("initialisation/Z_Q", {d, d});
-      Z_K_ = run.bench().normal<2>("initialisation/Z_K", {d, d});
-    }
-    const Tensor<2> x = xt::view(x_, xt::range(0, attending));
-    const double s = scale(initialisation);
-    const Tensor<2> Q = s * attn::matmul_in_order(x, Z_Q_), K = s * attn::matmul_in_order(x, Z_K_);
-    return attn::matmul_in_order(Q, attn::transpose(K)) / std::sqrt(static_cast<double>(d));
-  }
-
- private:
-  double scale(const std::string& initialisation) const {
-    return standard_deviation(initialisation, x_.shape(1), x_.shape(1));
-  }
-
-  void draw(DocumentRun& run) {
-    if (x_.size() > 0) return;
-    const auto d = run.sheet().size_of("d_model");
-    x_ = run.bench().normal<2>("initialisation/x", {vectors, d});
-    Z_ = run.bench().normal<3>("initialisation/Z", {*run.bench().options.layers, d, d});
-  }
-
-  Tensor<2> x_{}, Z_Q_{}, Z_K_{};
-  Tensor<3> Z_{};
-};
-
-void add_initialisations(Functions& functions) {
-  const auto layers = std::make_shared<Layers>();
-  const auto variance = [layers](const std::string& initialisation, Between between) {
-    return
-        [=](DocumentRun& run) { return owned_view(layers->through(run, initialisation, between).variance); };
+/// Numbers of that name, normal(0, 1), as long along these axes as the run says.
+auto drawn(const std::string& name, const formula::Axes& axes) {
+  return [=](DocumentRun& run) {
+    attn::Shape shape;
+    for (const auto& axis : axes) shape.push_back(run.sheet().size_of(axis));
+    Numbers numbers(shape);
+    const auto normal = run.bench().normal<1>(name, {numbers.size()});
+    std::copy(normal.begin(), normal.end(), numbers.begin());
+    return owned_view(std::move(numbers));
   };
-  functions.tensors["xavier_variance"] = variance("xavier", Between::nothing);
-  functions.tensors["he_variance"] = variance("he", Between::nothing);
-  functions.tensors["fixed_variance"] = variance("0.02", Between::nothing);
-  functions.tensors["xavier_relu_variance"] = variance("xavier", Between::relu);
-  functions.tensors["he_relu_variance"] = variance("he", Between::relu);
-  functions.tensors["xavier_standard_error"] = [layers](DocumentRun& run) {
-    return owned_view(layers->through(run, "xavier", Between::nothing).standard_error);
-  };
-  const auto of_scores = [layers](double (*measure)(const Tensor<2>& scaled)) {
-    return [layers, measure](DocumentRun& run) {
-      std::vector<double> measured;
-      for (const std::string initialisation : {"xavier", "he", "0.02"})
-        measured.push_back(measure(layers->scaled(run, initialisation)));
-      return owned_view(measured);
-    };
-  };
-  functions.tensors["score_std"] =
-      of_scores([](const Tensor<2>& scaled) { return std::sqrt(xt::mean(scaled * scaled)()); });
-  functions.tensors["entropy_before_training"] =
-      of_scores([](const Tensor<2>& scaled) { return attn::mean_entropy(attn::softmax(scaled)); });
 }
 
 /// The code that draws what is drawn here.
 std::string recipe(const DocumentRun& run) {
   const auto& options = run.bench().options;
-  const auto& sheet = run.sheet();
+  const auto size = [&](const std::string& axis) { return run.sheet().size_of(axis); };
   const DrawCode code{options};
-  const auto quoted = [](const std::string& name) { return '"' + name + '"'; };
-  const auto normal = [&](const std::string& name, const std::string& shape) {
-    return code.normal(quoted(name), shape);
+  const auto shape = [&](const std::vector<std::string>& axes) {
+    std::vector<std::size_t> lengths;
+    for (const auto& axis : axes) lengths.push_back(size(axis));
+    return lengths.size() == 1 ? fmt::format("{}", lengths[0])
+                               : fmt::format("({})", fmt::join(lengths, ", "));
   };
-  const auto symbols = sheet.size_of("symbol"), positions = sheet.size_of("position");
-  std::vector<std::string> lines = {code.begin()};
-  for (const std::string id : {"examples", "fresh"}) {
-    const auto sequences = sheet.size_of(id == "fresh" ? "fresh/sequence" : "sequence");
-    lines.push_back(fmt::format(
-        "{} = {}", id, code.integers(quoted(id), symbols, fmt::format("({}, {})", sequences, positions))));
+  std::string lines = code.begin();
+  const auto add = [&](const std::string& name, const std::string& draw) {
+    lines += fmt::format("\n{} = {}", name.substr(name.find('/') + 1), draw);
+  };
+  const auto add_normal = [&](const std::string& name, const std::vector<std::string>& axes) {
+    add(name, code.normal('"' + name + '"', shape(axes)));
+  };
+  add("examples", code.integers("\"examples\"", size("symbol"), shape({"sequence", "position"})));
+  add("fresh", code.integers("\"fresh\"", size("symbol"), shape({"fresh/sequence", "position"})));
+  for (const auto& [name, rows, columns] : parameters) {
+    add_normal(name, {rows, columns});
+    lines += fmt::format(" * (1 / {} ** 0.5)", size(rows));
   }
-  const auto d = *options.d_model, d_k = sheet.size_of("d_k"), d_v = sheet.size_of("d_v");
-  const std::size_t shapes[][2] = {{symbols, d}, {positions, d}, {d, d_k},
-                                   {d, d_k},     {d, d_v},       {d_v, symbols}};
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    lines.push_back(fmt::format("{} = {} * (1 / {} ** 0.5)", parameters[i],
-                                normal(parameters[i], fmt::format("({}, {})", shapes[i][0], shapes[i][1])),
-                                shapes[i][0]));
-  const auto square = fmt::format("({0}, {0})", d);
-  const auto keys = sheet.size_of("dropout/key");
-  lines.insert(
-      lines.end(),
-      {"scores = " + normal("dropout/scores", fmt::format("{}", keys)),
-       "masks = " + code.binomial(quoted("dropout/mask"), fmt::format("1 - {:g}", options.dropout),
-                                  fmt::format("({}, {})", *options.samples, keys)),
-       "x = " + normal("initialisation/x", fmt::format("({}, {})", vectors, d)),
-       "Z = " + normal("initialisation/Z", fmt::format("({}, {}, {})", *options.layers, d, d)),
-       "Z_Q = " + normal("initialisation/Z_Q", square), "Z_K = " + normal("initialisation/Z_K", square),
-       "gradients = " +
-           normal("clipping/gradients", fmt::format("({}, {})", *options.layers, sheet.size_of("feature")))});
-  return fmt::format("{}", fmt::join(lines, "\n"));
+  add_normal("dropout/scores", {"dropout/key"});
+  add("masks", code.binomial("\"dropout/mask\"", fmt::format("1 - {:g}", options.dropout),
+                             fmt::format("({}, {})", *options.samples, size("dropout/key"))));
+  add_normal("initialisation/x", {"vector", "d_model"});
+  add_normal("initialisation/Z", {"layer", "d_model", "d_model"});
+  add_normal("initialisation/Z_Q", {"d_model", "d_model"});
+  add_normal("initialisation/Z_K", {"d_model", "d_model"});
+  add_normal("clipping/gradients", {"layer", "feature"});
+  return lines;
 }
 
 void run_training(Workbench& bench) {
@@ -553,10 +468,13 @@ void run_training(Workbench& bench) {
                   {"drawn_fresh", draw("fresh")},
                   {"usual_sequence", usual_sequence},
                   {"some_steps", some_steps},
-                  {"learns", learns}}};
+                  {"learns", learns},
+                  {"drawn_x", drawn("initialisation/x", {"vector", "d_model"})},
+                  {"drawn_Z", drawn("initialisation/Z", {"layer", "d_model", "before"})},
+                  {"drawn_Z_Q", drawn("initialisation/Z_Q", {"d_model", "before"})},
+                  {"drawn_Z_K", drawn("initialisation/Z_K", {"d_model", "before"})}}};
   add_trainings(functions);
   add_masks(functions);
-  add_initialisations(functions);
   DocumentRun run(bench, functions);
   run.tell();
 }

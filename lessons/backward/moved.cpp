@@ -37,7 +37,6 @@ struct Outcome {
 /// How far the numbers of a tensor are moved, and what follows.
 struct Difference {
   double slope = 0.0;    ///< (L(x + h) − L(x − h)) / 2h
-  double reach = 0.0;    ///< how far a curved step moves where x moves by 1
   double allowed = 0.0;  ///< how far the slope may be from the derivative
   bool is_at_corner = false;
 };
@@ -216,37 +215,49 @@ class Mover {
 
   double cost() const { return formulas_.cost(); }
 
-  /// Runs the pass for each number of the tensor, moved by the h that fitted last, many at once.
-  void run_for_each(const std::string& id, std::size_t size) {
-    known_ = {id, h_, {}};
+  /// What one run says.
+  struct Try {
+    double loss = 0.0, move = 0.0;
+    bool turns_a_corner = false;
+  };
+
+  struct UpAndDown {
+    Try up, down;
+  };
+
+  /// How far each number of a tensor moves where h is 1.
+  using Direction = std::function<double(std::size_t place)>;
+
+  /// Moves each number of the tensor alone, by an h that fits it.
+  std::vector<Difference> one_by_one(const std::string& id, std::size_t size, attn::Dtype dtype) {
+    const auto alone = [](std::size_t one) {
+      return [one](std::size_t place) { return place == one ? 1.0 : 0.0; };
+    };
+    std::vector<Difference> differences = {along(id, alone(0), dtype)};
+    const double h = h_;
     const auto at_once = formulas_.moves_at_once(id);
-    for (std::size_t begin = 0; begin < size; begin += at_once) {
+    for (std::size_t begin = 1; begin < size; begin += at_once) {
       const auto outcomes =
           formulas_.moved(id, 2 * std::min(at_once, size - begin), [&](std::size_t move, std::size_t place) {
-            return place != begin + move / 2 ? 0.0 : move % 2 == 0 ? h_ : -h_;
+            return place != begin + move / 2 ? 0.0 : move % 2 == 0 ? h : -h;
           });
-      for (std::size_t i = 0; i < outcomes.size(); i += 2)
-        known_.tries.push_back({tried(outcomes[i]), tried(outcomes[i + 1])});
+      for (std::size_t i = 0; i < outcomes.size(); i += 2) {
+        h_ = h;
+        differences.push_back(
+            along(id, alone(begin + i / 2), dtype, UpAndDown{tried(outcomes[i]), tried(outcomes[i + 1])}));
+      }
     }
+    return differences;
   }
 
-  /// Moves the number at that place by h, with an h that fits.
-  Difference along(const std::string& id, std::size_t place, std::vector<double>& zeros, attn::Dtype dtype) {
-    if (known_.id == id) h_ = known_.h;
-    place_ = place;
-    zeros[place] = 1.0;
-    const auto difference = along(id, zeros, dtype);
-    zeros[place] = 0.0;
-    place_.reset();
-    return difference;
-  }
-
-  /// Moves tensor `id` by h times `direction`, with an h that fits.
-  Difference along(const std::string& id, const std::vector<double>& direction, attn::Dtype dtype) {
+  /// Moves tensor `id` by h times `direction`, with an h that fits. `known` is what the h that fitted last
+  /// came to, where somebody has tried.
+  Difference along(const std::string& id, const Direction& direction, attn::Dtype dtype,
+                   std::optional<UpAndDown> known = {}) {
     double longest = longest_move;
     h_ = std::min(h_, longest);
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
-      const auto [up, down] = tried(id, direction);
+    for (int attempt = 0; attempt < most_attempts; ++attempt, known.reset()) {
+      const auto [up, down] = known ? *known : tried(id, direction);
       const double move = std::max(up.move, down.move);
       if (up.turns_a_corner || down.turns_a_corner) {
         longest = h_ /= 16.0;
@@ -265,31 +276,13 @@ class Mover {
   }
 
  private:
-  /// What one run says.
-  struct Try {
-    double loss = 0.0, move = 0.0;
-    bool turns_a_corner = false;
-  };
-
-  struct UpAndDown {
-    Try up, down;
-  };
-
-  /// What moving each number of a tensor by h says.
-  struct Known {
-    std::string id{};
-    double h = 0.0;
-    std::vector<UpAndDown> tries{};
-  };
-
   Try tried(const Outcome& outcome) const {
     return {outcome.loss, largest_move(outcome), turns_a_corner(outcome)};
   }
 
-  UpAndDown tried(const std::string& id, const std::vector<double>& direction) {
-    if (place_ && known_.id == id && known_.h == h_) return known_.tries[*place_];
+  UpAndDown tried(const std::string& id, const Direction& direction) {
     const auto outcomes = formulas_.moved(id, 2, [&](std::size_t move, std::size_t place) {
-      return direction[place] * (move == 0 ? h_ : -h_);
+      return direction(place) * (move == 0 ? h_ : -h_);
     });
     return {tried(outcomes[0]), tried(outcomes[1])};
   }
@@ -333,7 +326,6 @@ class Mover {
     const double relative = move * move + attn::largest_rounding_error(dtype, 1.0) * (1.0 + largest_);
     const double magnitude = attn::maximum({forward_.magnitude, std::abs(up.loss), std::abs(down.loss)});
     return {.slope = (up.loss - down.loss) / (2.0 * h_),
-            .reach = reach,
             .allowed = safety * (magnitude * (relative * reach + noise * (1.0 + largest_)) +
                                  attn::smallest_normal(dtype) * (relative * std::max(1.0, reach) + noise))};
   }
@@ -344,24 +336,14 @@ class Mover {
   std::map<std::string, double> unit_;  ///< that the moves of a step are measured in
   double largest_ = 0.0;                ///< of the numbers of curved steps
   double h_ = wanted_move;              ///< that fitted last
-  Known known_;
-  std::optional<std::size_t> place_;  ///< of the one number that is moved
 };
 
-/// How large a gradient is where it is checked number by number, and where all of them are at once.
-double size_of(const std::vector<double>& gradient, bool entry_by_entry) {
-  double size = 0.0;
-  for (const double number : gradient)
-    size = entry_by_entry ? attn::maximum({size, std::abs(number)}) : std::hypot(size, number);
-  return size;
-}
-
 MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, attn::Dtype dtype) {
-  MovedDeviation result{.of = gradient.of, .size = size_of(gradient.elements, true)};
-  std::vector<double> direction(gradient.elements.size(), 0.0);
-  for (std::size_t i = 0; i < direction.size(); ++i) {
-    if (i == 1) mover.run_for_each(gradient.of, direction.size());
-    const auto difference = mover.along(gradient.of, i, direction, dtype);
+  MovedDeviation result{.of = gradient.of};
+  for (const double number : gradient.elements) result.size = attn::maximum({result.size, std::abs(number)});
+  const auto differences = mover.one_by_one(gradient.of, gradient.elements.size(), dtype);
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    const auto& difference = differences[i];
     result.at_corner += difference.is_at_corner ? 1 : 0;
     if (difference.is_at_corner) continue;
     result.deviation = attn::maximum({result.deviation, std::abs(difference.slope - gradient.elements[i])});
@@ -373,10 +355,12 @@ MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, 
 
 MovedDeviation deviation_of_all(Mover& mover, const Gradient& gradient, attn::Random& random,
                                 attn::Dtype dtype) {
-  MovedDeviation result{.of = gradient.of, .size = size_of(gradient.elements, false)};
+  MovedDeviation result{.of = gradient.of};
+  for (const double number : gradient.elements) result.size = std::hypot(result.size, number);
   std::vector<double> signs(gradient.elements.size());
   for (double& sign : signs) sign = random.normal() < 0.0 ? -1.0 : 1.0;
-  const auto difference = mover.along(gradient.of, signs, dtype);
+  const auto difference = mover.along(
+      gradient.of, [&](std::size_t place) { return signs[place]; }, dtype);
   const double expected = std::inner_product(signs.begin(), signs.end(), gradient.elements.begin(), 0.0);
   result.at_corner = difference.is_at_corner ? signs.size() : 0;
   if (difference.is_at_corner) return result;

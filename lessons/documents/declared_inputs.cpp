@@ -156,7 +156,20 @@ void DeclaredInputs::tell_computed(attn::About about, const formula::Definition&
   if (about.formula.empty()) add_formula(about, definition, meanings_.sheet());
   auto view = formula::owned_alone(meanings_.sheet().value(definition));
   view.axes = definition.axes;
-  tell_made(std::move(about), view);
+  view.is_truth ? tell_settled_mask(std::move(about), view) : tell_made(std::move(about), view);
+}
+
+void DeclaredInputs::tell_settled_mask(attn::About about, const formula::View& view) {
+  const bool has_batch = formula::has(view.axes, Meanings::batch);
+  if (view.axes.size() != (has_batch ? 3 : 2))
+    throw formula::Error(0, fmt::format("{} has other axes than two; valid: {}[query, key]: as CONDITION",
+                                        about.id, name_on_page(about.id)));
+  auto mask =
+      Mask<3>::from_shape({has_batch ? view.shape[0] : 1, view.shape.end()[-2], view.shape.end()[-1]});
+  std::copy_n(static_cast<const bool*>(view.data), mask.size(), mask.begin());
+  about.axes = {name_on_page(view.axes.end()[-2]), name_on_page(view.axes.end()[-1])};
+  meanings_.bench().trace.settled_input(about, mask);
+  meanings_.sheet().set(about.id, view);
 }
 
 void DeclaredInputs::tell_rows(attn::About about, const std::string& table) {

@@ -42,6 +42,9 @@ class DeclaredInputs {
   void tell_option(attn::About about, const formula::Axes& axes, std::string_view key);
   void tell_mask(const attn::About& about, bool of_padding_alone);
   void tell_computed(attn::About about, const formula::Definition& definition);
+
+  /// A mask that a condition says: one that is given in its place must be equal.
+  void tell_settled_mask(attn::About about, const formula::View& view);
   void tell_rows(attn::About about, const std::string& table);
   std::size_t length_along(const document::Block& block, const std::string& id, const std::string& axis,
                            const Extent& extent) const;

@@ -105,7 +105,9 @@ void DocumentRun::tell_part(const std::string& file, const std::vector<std::stri
 }
 
 void DocumentRun::tell_code(const std::vector<std::string>& results) {
-  tell_code_of(bench(), sheet(), results, steps_.hidden());
+  auto left_out = steps_.hidden();
+  left_out.insert(steps_.without_code().begin(), steps_.without_code().end());
+  tell_code_of(bench(), sheet(), results, left_out);
 }
 
 void DocumentRun::settle_page(const std::vector<Section>& sections) {

@@ -294,8 +294,6 @@ void Steps::tell_made(const Section& section, const document::Block& block, cons
     auto about = about_input(section, block);
     about.axes = shown_axes(numbers.axes);
     about.from = function.arguments;
-    about.curve = outline_.has(section, section.heading, "curve");
-    about.linear = outline_.has(section, section.heading, "linear");
     auto* const elements = static_cast<double*>(const_cast<void*>(numbers.data));
     return meanings_.bench().trace.step(about, numbers.shape, elements, attn::Mistakes{});
   }
@@ -326,7 +324,9 @@ attn::About Steps::about_input(const Section& section, const document::Block& bl
           .title = wording_.text_of(outline_.title_of(section), section.scope),
           .formula = written_in(section),
           .note = wording_.paragraphs(section),
-          .distribution = section.heading->marks.words.count("shares") > 0};
+          .distribution = section.heading->marks.words.count("shares") > 0,
+          .curve = outline_.has(section, section.heading, "curve"),
+          .linear = outline_.has(section, section.heading, "linear")};
 }
 
 formula::Definition Steps::definition_of(const document::Block& formula, const Scope& scope) {
@@ -397,6 +397,7 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
       mistakes_of_hidden_.emplace(id, mistakes_of(name, definition, scope));
     return;
   }
+  if (outline_.has(section, section.heading, "no code")) without_code_.insert(id);
   value = formula::owned_alone(std::move(value));
   value.is_whole = is_whole;
   const auto shape = value.shape;

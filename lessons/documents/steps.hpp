@@ -51,6 +51,9 @@ class Steps {
   /// The steps that no page shows.
   const std::set<std::string>& hidden() const { return hidden_; }
 
+  /// Those that a heading keeps out of the code of the other steps.
+  const std::set<std::string>& without_code() const { return without_code_; }
+
   /// Throws attn::Error where --define speaks of no step.
   void require_all_defined() const;
 
@@ -171,7 +174,7 @@ class Steps {
   const Wording& wording_;
   const Functions& functions_;
   DocumentRun& run_;
-  std::set<std::string> hidden_;
+  std::set<std::string> hidden_, without_code_;
   std::map<std::string, std::vector<std::string>> made_;  ///< by functions, from these tensors
   std::map<std::string, attn::Mistakes> mistakes_of_hidden_;
   std::map<std::string, std::pair<Member, std::shared_ptr<attn::Recurrence>>> computed_;  ///< place by place

@@ -8,12 +8,14 @@
 #include "lessons/documents/at_place.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/workbench/notice.hpp"
+#include "trace/entry.hpp"
 
 namespace lessons {
 
 namespace {
 
-constexpr std::size_t most_places = 12;  ///< of an axis in a table or a list
+constexpr std::size_t most_places = 12;   ///< of an axis in a list, or below each other in a table
+constexpr std::size_t most_columns = 16;  ///< of a table, where they have room
 
 }  // namespace
 
@@ -78,7 +80,7 @@ std::string Wording::table_of(const std::vector<document::Row>& rows, const Scop
   });
   std::string table;
   for (const std::size_t widest : {40, 24})
-    for (auto most = most_places; most >= fewest; --most) {
+    for (auto most = most_columns; most >= fewest; --most) {
       std::vector<Line> lines;
       for (const auto& row : rows)
         for_each(row.each, scope, most_places, [&](bool is_shown) {
@@ -91,13 +93,13 @@ std::string Wording::table_of(const std::vector<document::Row>& rows, const Scop
   return table;
 }
 
-Wording::Line Wording::line_of(const document::Row& row, const Scope& scope, std::size_t most_columns,
+Wording::Line Wording::line_of(const document::Row& row, const Scope& scope, std::size_t most,
                                std::size_t widest) const {
   constexpr std::size_t widest_of_many = 16;
   Line line;
   for (const auto& cell : row.cells) {
     const auto width = cell.each.text().empty() ? widest : std::min(widest, widest_of_many);
-    for_each(cell.each, scope, most_columns, [&](bool is_shown) {
+    for_each(cell.each, scope, most, [&](bool is_shown) {
       line.push_back(is_shown ? attn::shorten(text_of(cell.prose, scope), width) : "…");
     });
   }
@@ -145,18 +147,31 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
   if (call.name == "shape") return shape(argument(0), scope);
   if (call.name == "option") return option_in_words(meanings_.bench().options, first);
   const auto axis = meanings_.name_in(first, scope);
+  if (call.name == "tokens") return tokens_along(axis);
   if (call.name == "token" && call.arguments.size() == 1)
     return meanings_.label(axis, meanings_.place_on_page(axis));
-  if (call.name == "token") {
+  if (call.name == "token" || call.name == "place") {
     const auto place_of_token = argument(1);
     const bool is_of_other_axis = place_of_token->name == "argmax" && place_of_token->axis != first;
     if (is_of_other_axis)
       throw document::Error(place, fmt::format("argmax({}) is no place along {}; valid: argmax({})",
                                                place_of_token->axis, first, first));
-    return meanings_.label(axis, static_cast<std::size_t>(meanings_.number(place_of_token, scope)));
+    const auto at = static_cast<std::size_t>(meanings_.number(place_of_token, scope));
+    const auto label = meanings_.label(axis, at);
+    const auto& trace = meanings_.bench().trace;
+    if (call.name == "token" || !trace.has_labels(axis)) return label;
+    const auto& labels = trace.labels(axis).of(0);
+    return at < labels.size() ? attn::numbered_token(labels, at) : label;
   }
-  throw document::Error(place,
-                        fmt::format("{} is no function; valid: token, list, shape, option, call", call.name));
+  throw document::Error(
+      place,
+      fmt::format("{} is no function; valid: token, place, tokens, list, shape, option, call", call.name));
+}
+
+std::string Wording::tokens_along(const std::string& axis) const {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < meanings_.sheet().size_of(axis); ++i) words.push_back(meanings_.label(axis, i));
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
 std::string Wording::list_of(const document::Piece& piece, const Scope& scope) const {

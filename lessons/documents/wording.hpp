@@ -41,6 +41,8 @@ class Wording {
   void for_each(const document::Source& axis, const Scope& scope, std::size_t most, const Tell& tell) const;
 
   std::string number_of(const document::Piece& piece, const Scope& scope) const;
+  /// "the cat sat": the labels along an axis.
+  std::string tokens_along(const std::string& axis) const;
   std::string list_of(const document::Piece& piece, const Scope& scope) const;
   std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
                       const attn::Event* event) const;

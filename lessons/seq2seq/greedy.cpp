@@ -11,71 +11,31 @@ namespace lessons {
 
 namespace {
 
-/// The part decoder.md with the inputs of a run, one step at a time.
-class Decoder {
- public:
-  explicit Decoder(const DocumentRun& run)
-      : h_(run.sheet().tensor("decoder/s_0")), c_(run.sheet().tensor("decoder/c_0")), part_(run.bench()) {
-    const auto& bench = run.bench();
-    const auto& lesson = *bench.plan.lesson;
-    part_.set("heads_here", static_cast<double>(bench.heads()));
-    for (const auto& input : lesson.inputs(bench.options)) {
-      const auto* found = run.sheet().find(input.id);
-      found != nullptr ? part_.set(input.id, *found) : part_.set(input.id, 0.0);
-    }
-    part_.read_front(*lesson.document);
-    part_.set("page/states", run.sheet().tensor("page/states"));
-  }
-
-  /// Reads y [batch×1×d_model], the word that was written before.
-  void read(Tensor<3> y) {
-    const auto given = {
-        std::pair("X_target", owned_view(std::move(y), {"batch", "decoder/target", "d_model"})),
-        std::pair("decoder/s_0", h_), std::pair("decoder/c_0", c_)};
-    if (sheet_.definitions().empty()) {
-      for (const auto& [name, view] : given) part_.set(name, view);
-      part_.tell_part("parts/decoder.md",
-                      {"under decoder/", "query = decoder/target", "key = source", "states = page/states",
-                       "output = context", "seen = source < lengths"});
-      sheet_ = part_.sheet();
-    } else {
-      for (const auto& [name, view] : given) sheet_.set(name, view);
-      compute_again();
-    }
-    h_ = only_row("decoder/h");
-    c_ = only_row("decoder/c");
-  }
-
-  /// The one row of the step `name` that sample b has.
-  const double* row_of(const char* name, std::size_t b) const {
-    const auto& step = sheet_.tensor(name);
-    return static_cast<const double*>(step.data) + static_cast<std::ptrdiff_t>(b) * step.strides.front();
-  }
-
- private:
-  void compute_again() {
-    for (const auto& step : sheet_.definitions()) {
-      const auto* const recurrence = sheet_.recurrence_of(step.name);
-      if (recurrence == nullptr)
-        sheet_.set(step.name, sheet_.rounded_value(step));
-      else if (recurrence->steps.back().name == step.name)
-        sheet_.compute_rows(*recurrence);
-    }
-  }
-
-  /// [batch×hidden]
-  formula::View only_row(const char* name) const {
-    auto view = formula::owned_alone(sheet_.tensor(name));
-    view.axes.erase(view.axes.begin() + 1);
-    view.shape.erase(view.shape.begin() + 1);
-    view.strides.erase(view.strides.begin() + 1);
-    return view;
-  }
-
-  formula::View h_, c_;  ///< the state before the next step
-  PartRun part_;
-  formula::Sheet sheet_;  ///< once the part was told
+/// What a decoder makes of the words that it has read so far.
+struct Decoded {
+  Tensor<3> probabilities;  ///< [batch×target×vocabulary]
+  Tensor<3> weights{};      ///< [batch×target×source] of a model
 };
+
+/// The part decoder.md with the inputs of a run on these words, X_target [batch×target×d_model].
+Decoded decode(const DocumentRun& run, Tensor<3> X_target) {
+  const auto& bench = run.bench();
+  const auto& lesson = *bench.plan.lesson;
+  PartRun part(bench);
+  part.set("heads_here", static_cast<double>(bench.heads()));
+  for (const auto& input : lesson.inputs(bench.options)) {
+    const auto* found = run.sheet().find(input.id);
+    found != nullptr ? part.set(input.id, *found) : part.set(input.id, 0.0);
+  }
+  part.read_front(*lesson.document);
+  for (const auto* id : {"page/states", "decoder/s_0", "decoder/c_0"}) part.set(id, run.sheet().tensor(id));
+  part.set("X_target", owned_view(std::move(X_target), {"batch", "decoder/target", "d_model"}));
+  part.tell_part("parts/decoder.md", {"under decoder/", "query = decoder/target", "key = source",
+                                      "states = page/states", "output = context", "seen = source < lengths"});
+  Decoded decoded = {.probabilities = part.copy_of<double, 3>("decoder/probabilities")};
+  if (bench.options.model) decoded.weights = part.copy_of<double, 3>("decoder/weights");
+  return decoded;
+}
 
 /// How many words more than the source has a decoder may write.
 std::size_t words_beyond_the_source(const Workbench& bench) {
@@ -84,40 +44,41 @@ std::size_t words_beyond_the_source(const Workbench& bench) {
 
 }  // namespace
 
-Written write_greedily(DocumentRun& run, const std::vector<std::string>& vocabulary) {
+void write_greedily(DocumentRun& run, Texts& texts) {
   const auto& bench = run.bench();
   const auto& sources = bench.plan.source;
+  const auto& vocabulary = texts.vocabulary;
   const auto end = vocabulary.size() - 1;
   const auto vectors = vectors_to_read(run, vocabulary);
-  Written written{.numbers = WordsToWrite(sources.size()), .words = nothing_read(sources.size())};
+  texts.writes.tokens.resize(sources.size());
+  std::vector<std::vector<std::size_t>> read(sources.size(), {end}), written(sources.size());
   const auto is_finished = [&](std::size_t b) {
-    const auto& numbers = written.numbers[b];
-    return numbers.size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
-           (!numbers.empty() && numbers.back() == end);
+    return written[b].size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
+           (!written[b].empty() && written[b].back() == end);
   };
-  auto y = vectors_at(vectors, WordsToWrite(sources.size(), {end}));
-  Decoder decoder(run);
   for (bool is_writing = true; is_writing;) {
-    decoder.read(y);
-    y.fill(0.0);
+    const auto [probabilities, weights] = decode(run, vectors_at(vectors, in_rows(read)));
+    const auto last = probabilities.shape(1) - 1;
     is_writing = false;
     for (std::size_t b = 0; b < sources.size(); ++b) {
       if (is_finished(b)) continue;
-      const auto word = attn::argmax(decoder.row_of("decoder/probabilities", b), vocabulary.size());
-      written.numbers[b].push_back(word);
-      written.words.tokens[b].push_back(
-          bench.options.model ? carried_over(vocabulary[word], sources.tokens[b],
-                                             decoder.row_of("decoder/weights", b), bench.options)
-                              : vocabulary[word]);
+      const auto number = attn::argmax(&probabilities(b, last, 0), vocabulary.size());
+      const auto word = bench.options.model ? carried_over(vocabulary[number], sources.tokens[b],
+                                                           &weights(b, last, 0), bench.options)
+                                            : vocabulary[number];
+      written[b].push_back(number);
+      texts.writes.tokens[b].push_back(word);
       if (is_finished(b)) continue;
-      std::copy_n(&vectors(word, 0), y.shape(2), &y(b, 0, 0));
+      read[b].push_back(number);
+      texts.reads.tokens[b].push_back(word);
       is_writing = true;
     }
   }
-  return written;
+  texts.words = in_rows(written);
+  texts.words_read = in_rows(read);
 }
 
-Tensor<2> vectors_to_read(DocumentRun& run, const std::vector<std::string>& vocabulary) {
+Tensor<2> vectors_to_read(const DocumentRun& run, const std::vector<std::string>& vocabulary) {
   auto& bench = run.bench();
   if (reads_its_own_words(bench.options)) return run.copy_of<double, 2>(target_embedding);
   auto words = vocabulary;
@@ -128,13 +89,12 @@ Tensor<2> vectors_to_read(DocumentRun& run, const std::vector<std::string>& voca
   return attn::round_to(bench.trace.dtype(), vectors);  // as they are where they are given
 }
 
-Tensor<3> vectors_at(const Tensor<2>& vectors, const WordsToWrite& words) {
-  std::size_t steps = 0;
-  for (const auto& row : words) steps = std::max(steps, row.size());
-  Tensor<3> all = xt::zeros<double>({words.size(), steps, vectors.shape(1)});
-  for (std::size_t b = 0; b < words.size(); ++b)
-    for (std::size_t t = 0; t < words[b].size(); ++t)
-      std::copy_n(&vectors(words[b][t], 0), vectors.shape(1), &all(b, t, 0));
+Tensor<3> vectors_at(const Tensor<2>& vectors, const Tensor<2>& words) {
+  Tensor<3> all = xt::zeros<double>({words.shape(0), words.shape(1), vectors.shape(1)});
+  for (std::size_t b = 0; b < words.shape(0); ++b)
+    for (std::size_t t = 0; t < words.shape(1); ++t)
+      if (words(b, t) >= 0.0)
+        std::copy_n(&vectors(static_cast<std::size_t>(words(b, t)), 0), vectors.shape(1), &all(b, t, 0));
   return all;
 }
 

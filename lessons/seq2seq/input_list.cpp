@@ -24,55 +24,49 @@ std::vector<Input> attention_weight_list(const std::string& attention) {
             {"v_a", {"d_a"}, Draw::weight},
             {"b_q", {"d_a"}, Draw::given},
             {"b_k", {"d_a"}, Draw::given}};
-  const Input b_c = {"b_c", {state}, Draw::given};
+  std::vector<Input> weights;
   if (attention == "multihead")
-    return {{"W_Q", {state, "head·d_k="}, Draw::weight},
-            {"W_K", {state, "head·d_k="}, Draw::weight},
-            {"W_V", {state, "head·d_v="}, Draw::weight},
-            {"W_O", {"head·d_v=", state}, Draw::weight},
-            {"b_Q", {"head·d_k=direction·hidden"}, Draw::given},
-            {"b_K", {"head·d_k=direction·hidden"}, Draw::given},
-            {"b_V", {"head·d_v=direction·hidden"}, Draw::given},
-            {"b_O", {state}, Draw::given},
-            {"W_c", {two_states, state}, Draw::weight},
-            b_c};
+    weights = {{"W_Q", {state, "head·d_k="}, Draw::weight},
+               {"W_K", {state, "head·d_k="}, Draw::weight},
+               {"W_V", {state, "head·d_v="}, Draw::weight},
+               {"W_O", {"head·d_v=", state}, Draw::weight},
+               {"b_Q", {"head·d_k=direction·hidden"}, Draw::given},
+               {"b_K", {"head·d_k=direction·hidden"}, Draw::given},
+               {"b_V", {"head·d_v=direction·hidden"}, Draw::given},
+               {"b_O", {state}, Draw::given}};
   if (attention == "luong-general")
-    return {{"W_a", {state, "feature="}, Draw::weight},
-            {"b_a", {"feature=direction·hidden"}, Draw::given},
-            {"W_c", {two_states, state}, Draw::weight},
-            b_c};
+    weights = {{"W_a", {state, "feature="}, Draw::weight},
+               {"b_a", {"feature=direction·hidden"}, Draw::given}};
   if (attention == "luong-concat")
-    return {{"W_a", {two_states, "d_a"}, Draw::weight},
-            {"v_a", {"d_a"}, Draw::weight},
-            {"b_a", {"d_a"}, Draw::given},
-            {"W_c", {two_states, state}, Draw::weight},
-            b_c};
-  return {{"W_c", {two_states, state}, Draw::weight}, b_c};
+    weights = {{"W_a", {two_states, "d_a"}, Draw::weight},
+               {"v_a", {"d_a"}, Draw::weight},
+               {"b_a", {"d_a"}, Draw::given}};
+  weights.push_back({"W_c", {two_states, state}, Draw::weight});
+  weights.push_back({"b_c", {state}, Draw::given});
+  return weights;
 }
 
 }  // namespace
 
 std::vector<Input> seq2seq_input_list(const Options& options) {
   const bool is_bahdanau = attends_before_the_cell(options);
-  std::vector<std::vector<Input>> lists = {
-      {{"X_source", {"source", "d_model"}, Draw::embedding}},
-      in_group("encoder", lstm_input_list("gate=4·hidden", "d_model", "hidden"))};
-  if (options.bidirectional)
-    lists.push_back(in_group("encoder/reverse", lstm_input_list("gate=4·hidden", "d_model", "hidden")));
-  lists.push_back(
-      in_group("decoder", lstm_input_list("gate=4·direction·hidden", is_bahdanau ? "feature=" : "d_model",
-                                          "hidden=direction·hidden")));
-  lists.push_back(in_group("attention", attention_weight_list(options.attention)));
-  lists.push_back(
-      {{"output/W", {is_bahdanau ? "feature=" : "hidden=direction·hidden", "vocabulary="}, Draw::weight}});
-  lists.push_back({{"output/b", {"vocabulary="}, is_bahdanau ? Draw::zeros : Draw::given}});
-  lists.push_back(
-      {{.id = "words", .axes = {"target=1+target"}, .draw = Draw::given, .is_multiplied = false}});
-  if (options.model) lists.push_back(by_length_input_list());
-  if (reads_its_own_words(options)) lists.push_back({{target_embedding, {"word=", "d_model"}, Draw::page}});
-  lists.push_back({{"X_target", {"target=1+target", "d_model"}, Draw::embedding},
-                   {"mask", {"target=1+target", "source"}, Draw::page}});
-  return joined(lists);
+  std::vector<Input> inputs = {{"X_source", {"source", "d_model"}, Draw::embedding}};
+  const auto add = [&](const std::string& group, const std::vector<Input>& of_group) {
+    for (const auto& input : in_group(group, of_group)) inputs.push_back(input);
+  };
+  add("encoder", lstm_input_list("gate=4·hidden", "d_model", "hidden"));
+  if (options.bidirectional) add("encoder/reverse", lstm_input_list("gate=4·hidden", "d_model", "hidden"));
+  add("decoder", lstm_input_list("gate=4·direction·hidden", is_bahdanau ? "feature=" : "d_model",
+                                 "hidden=direction·hidden"));
+  add("attention", attention_weight_list(options.attention));
+  add("output", {{"W", {is_bahdanau ? "feature=" : "hidden=direction·hidden", "vocabulary="}, Draw::weight},
+                 {"b", {"vocabulary="}, is_bahdanau ? Draw::zeros : Draw::given}});
+  inputs.push_back({.id = "words", .axes = {"target=1+target"}, .draw = Draw::given, .is_multiplied = false});
+  if (options.model) inputs.push_back({"exact_by_length", {"model=", "length="}, Draw::page});
+  if (reads_its_own_words(options)) inputs.push_back({target_embedding, {"word=", "d_model"}, Draw::page});
+  inputs.push_back({"X_target", {"target=1+target", "d_model"}, Draw::embedding});
+  inputs.push_back({"mask", {"target=1+target", "source"}, Draw::page});
+  return inputs;
 }
 
 }  // namespace lessons

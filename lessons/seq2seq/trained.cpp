@@ -1,14 +1,24 @@
+/// What a model that was trained to translate gives the lesson seq2seq, and what is shown of it beside its
+/// steps: whether it looks where the lab's grammar has links, and how well translators do as sentences grow.
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "attn/error.hpp"
 #include "attn/ops/slice.hpp"
 #include "corpora/alignment_errors.hpp"
+#include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/translation.hpp"
+#include "lessons/workbench/notice.hpp"
+#include "trace/data_folder.hpp"
+#include "trace/entry.hpp"
+#include "trace/model.hpp"
 
 namespace lessons {
 
@@ -93,19 +103,50 @@ std::string look_at_an_untranslated_word(const corpora::SentencePair& pair, cons
   return "";
 }
 
+/// The step `decoder/weights` of a run of the lesson, of one sentence.
+Tensor<2> weights_of_run(const Plan& plan) {
+  struct Found {
+    Tensor<2> weights;
+  };
+  try {
+    run_watched(*plan.lesson, plan, [](const attn::Tapped& tapped) {
+      const auto& [shape, row] = std::tie(tapped.shape, tapped.row);
+      if (tapped.id != "decoder/weights" || (row && row->index + 1 < shape.at(row->axis))) return;
+      Tensor<2> weights({shape.at(1), shape.at(2)});
+      std::copy_n(static_cast<const double*>(tapped.elements), weights.size(), weights.begin());
+      throw Found{std::move(weights)};
+    });
+  } catch (const Found& found) {  // what comes later would ask another model in its turn
+    return found.weights;
+  }
+  return {};
+}
+
+/// What a decoder asks with: "old h", Bahdanau's, which is the state before the step; "old h, y" with the
+/// word that it reads; or "new h".
+std::string query_in_words(const std::string& attention) {
+  if (attention == "bahdanau") return "old h";
+  return attention == "bahdanau-input" ? "old h, y" : "new h";
+}
+
 /// What another model's query looks at in the same sentences: the step `other_query/weights` and the note
 /// `gold`.
 void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const corpora::Alignment& looks) {
-  const auto other = ask_otherwise(bench, corpora::target_text(pair));
-  const auto asks = query_in_words(other.attention);
-  const bool is_papers = other.attention == "bahdanau";
+  Options options;
+  options.source = bench.options.source;
+  options.target = {corpora::target_text(pair)};
+  options.model = bench.options.attention == "bahdanau" ? "translation" : "translation-bahdanau";
+  const auto other = make_plan(*bench.plan.lesson, options);
+  const auto& attention = other.options.attention;
+  const auto asks = query_in_words(attention);
+  const bool is_papers = attention == "bahdanau";
   const auto weights =
       bench.trace.step({.id = "other_query/weights",
                         .title = "Where another model's query looks",
                         .axes = {"target", "source"},
-                        .note = fmt::format("Of the model {} ({}).", other.model, other.attention),
+                        .note = fmt::format("Of the model {} ({}).", *other.options.model, attention),
                         .distribution = true},
-                       other.weights);
+                       weights_of_run(other));
   const auto other_looks = strongest_looks(weights, pair);
   bench.trace.note(
       "gold", "Which word does each query look at most?",
@@ -113,7 +154,7 @@ void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const
           "The sentences come from a grammar that knows which word comes from which; ≠ marks another word. "
           "\"{}\" is {} (model {}).{}{}",
           asks, is_papers ? "the paper's query, without y" : "a query with y, the word that it reads",
-          other.model,
+          *other.options.model,
           is_papers ? what_the_state_has_not_read(pair, other_looks, looks)
                     : what_the_state_has_not_read(pair, looks, other_looks),
           look_at_an_untranslated_word(pair, looks)),
@@ -139,6 +180,62 @@ void show_gold(Workbench& bench, const Tensor<3>& weights, const std::vector<std
                    fmt::format("( ) is a sure link, ? ? a possible one. * is where the decoder looks most.{}",
                                where_they_part(*pair, looks)),
                    fmt::format("{}", fmt::join(corpora::drawn_links(*pair, looks), "\n")));
+}
+
+formula::View exact_by_length(Workbench& bench) {
+  const std::pair<std::string, std::string> measured[] = {{"attention", "translation"},
+                                                          {"no attention", "translation-without-attention"},
+                                                          {"transformer", "translation-transformer"},
+                                                          {"rotary", "translation-rotary"}};
+  std::vector<std::string> names, longest;
+  std::vector<double> shares;
+  for (const auto& [name, file] : measured) {
+    const auto path = fmt::format("{}/{}.safetensors", attn::data_folder("models"), file);
+    std::vector<std::string> lengths;
+    for (const auto& score : attn::read_scores_by_length(path)) {
+      lengths.push_back(std::to_string(score.most));
+      shares.push_back(score.value);
+    }
+    if (names.empty()) longest = lengths;
+    if (lengths.empty() || lengths != longest)
+      throw attn::Error(fmt::format(
+          "{} has scores of other lengths than the first model; valid: what attnlab train translation wrote",
+          path));
+    names.push_back(name);
+  }
+  bench.trace.label("model", {{names}});
+  bench.trace.label("length", {{longest}});
+  formula::Numbers table(attn::Shape{names.size(), longest.size()});
+  std::copy(shares.begin(), shares.end(), table.begin());
+  return owned_view(std::move(table));
+}
+
+std::string about_learned_alignment(const attn::Event& weights) {
+  const auto& shape = weights.tensor->shape;
+  const std::size_t rows = shape[shape.size() - 2];
+  std::size_t words = 0;
+  while (words < rows && name_along(weights, shape.size() - 2, words) != attn::end_token) ++words;
+  const auto crossing = words_that_cross(weights, words);
+  return "A row shows where the decoder looks before it writes its word. " +
+         (crossing.empty() ? "Here the words have one order in both languages." : crossing) +
+         (words < rows ? " </s> has no source word; softmax still makes its row sum to 1." : "");
+}
+
+/// "the the cat …" for each sentence, with a capital where its source has one.
+std::string quoted(const attn::TokenBatch& batch, const attn::TokenBatch& sources) {
+  constexpr std::size_t most_words = 16;
+  std::vector<std::string> sentences;
+  for (std::size_t b = 0; b < batch.size(); ++b) {
+    auto words = batch.tokens[b];
+    const bool is_long = words.size() > most_words;
+    if (is_long) words.resize(most_words);
+    auto text = corpora::in_writing(words);
+    const char first = sources.tokens[b].front().front();
+    if (first >= 'A' && first <= 'Z' && text.front() >= 'a' && text.front() <= 'z')
+      text.front() = static_cast<char>(text.front() - 'a' + 'A');
+    sentences.push_back(fmt::format("\"{}{}\"", text, is_long ? " …" : ""));
+  }
+  return fmt::format("{}", fmt::join(sentences, " and "));
 }
 
 }  // namespace lessons

@@ -16,6 +16,11 @@
 
 namespace lessons {
 
+const english::Lexicon& lexicon() {
+  static const english::Lexicon shipped(attn::data_folder("lexicon") + "/english.txt");
+  return shipped;
+}
+
 namespace {
 
 /// The rows of features times the matrix `embedding`.
@@ -39,15 +44,6 @@ Tensor<3> embedded(const attn::Model& model, const std::vector<std::string>& tok
   }
   return attn::linear(features, embedding);
 }
-
-}  // namespace
-
-const english::Lexicon& lexicon() {
-  static const english::Lexicon shipped(attn::data_folder("lexicon") + "/english.txt");
-  return shipped;
-}
-
-namespace {
 
 bool is_word(const std::string& token) {
   return (token.front() >= 'A' && token.front() <= 'Z') || (token.front() >= 'a' && token.front() <= 'z') ||
@@ -138,17 +134,16 @@ void give_about(ModelInputs& inputs) {
 
 std::string who_is_about_whom(const attn::Event& weights) {
   constexpr std::size_t most = 3;
-  const auto axis = weights.tensor->shape.size() - 2;
-  const auto queries = weights.tensor->shape[axis], keys = weights.tensor->shape.back();
   struct Look {
-    std::size_t query, key;
-    double share;
     bool is_of_pronoun;
-    std::string asks, answers;
+    std::size_t distance;
+    std::string words;
   };
+  const auto& shape = weights.tensor->shape;
+  const auto axis = shape.size() - 2, queries = shape[axis], keys = shape.back();
+  const auto samples = weights.axes.front() == "batch" ? shape.front() : 1;
+  const auto rows_of_sample = attn::element_count(shape) / keys / samples;
   std::vector<Look> looks;
-  const auto samples = weights.axes.front() == "batch" ? weights.tensor->shape.front() : 1;
-  const auto rows_of_sample = attn::element_count(weights.tensor->shape) / keys / samples;
   for (std::size_t sample = 0; sample < samples; ++sample) {
     const auto& words = weights.labels[axis].of(sample);
     for (std::size_t query = 0; query < queries; ++query) {
@@ -156,23 +151,19 @@ std::string who_is_about_whom(const attn::Event& weights) {
       const auto key = strongest_in_row(weights, row);
       const auto share = weights.tensor->at(row * keys + key);
       if (key == query || !(share > 0.5) || words[query] == "<pad>") continue;
-      const auto readings = lexicon().guessed_readings(words[query]);
-      looks.push_back({query, key, share, readings.front().part == "pronoun", words[query], words[key]});
+      looks.push_back({lexicon().guessed_readings(words[query]).front().part == "pronoun",
+                       std::max(query, key) - std::min(query, key),
+                       fmt::format("\"{}\" at \"{}\" ({:.2f})", words[query], words[key], share)});
     }
   }
-  std::stable_sort(looks.begin(), looks.end(), [](const Look& a, const Look& b) {
-    const auto far = [](const Look& look) {
-      return std::max(look.query, look.key) - std::min(look.query, look.key);
-    };
-    return std::tuple(!a.is_of_pronoun, far(b)) < std::tuple(!b.is_of_pronoun, far(a));
-  });
   if (looks.empty())
     return "The model says which word each one belongs to. Here no word gives more than half to another "
            "one.";
-  if (looks.size() > most) looks.resize(most);
+  std::stable_sort(looks.begin(), looks.end(), [](const Look& a, const Look& b) {
+    return std::tuple(b.is_of_pronoun, b.distance) < std::tuple(a.is_of_pronoun, a.distance);
+  });
   std::vector<std::string> said;
-  for (const auto& look : looks)
-    said.push_back(fmt::format("\"{}\" at \"{}\" ({:.2f})", look.asks, look.answers, look.share));
+  for (std::size_t i = 0; i < std::min(most, looks.size()); ++i) said.push_back(looks[i].words);
   return fmt::format("Each word looks most at the word it belongs to, according to the model: {}.",
                      fmt::join(said, ", "));
 }

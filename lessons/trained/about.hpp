@@ -40,11 +40,6 @@ Tensor<3> input_of_second_layer(const ModelInputs& inputs);
 /// The angles of the first layer's rotary attention for that many positions, [position×pair].
 Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions);
 
-/// The note on X in every lesson that reads it.
-inline constexpr const char* where_X_comes_from =
-    "One row per token. The model has two layers, and this is what the first one made of each word and its "
-    "neighbours.";
-
 /// `Each word looks most at the word it belongs to, according to the model: "it" at "animal" (0.78), …`: of a
 /// table [query×key] the words that give more than half to another one, pronouns first, then the farthest;
 /// three at most.

@@ -175,7 +175,7 @@ std::vector<std::string> cut_at_commas(std::string_view text) {
 }
 
 bool is_call(std::string_view name) {
-  constexpr std::array names = {"token", "list", "shape", "call", "option"};
+  constexpr std::array names = {"token", "place", "tokens", "list", "shape", "call", "option"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 

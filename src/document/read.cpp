@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t most_bytes = std::size_t{1} << 20;
 constexpr std::size_t most_levels = 32;
 constexpr std::array words_of_marks = {
-    "with --all", "one line",      "no table",        "hidden", "shares",  "spare",  "curve",
-    "linear",     "whole numbers", "for all samples", "given",  "no plot", "picture"};
+    "with --all", "one line",      "no table",        "hidden", "shares",  "spare",   "curve",
+    "linear",     "whole numbers", "for all samples", "given",  "no plot", "no code", "picture"};
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;

@@ -178,6 +178,36 @@ TEST_CASE("a fence of lines that begin with | is a table, with a line for each e
   CHECK_THAT(long_one, !Contains("row of g"));
 }
 
+TEST_CASE("prose has the tokens along an axis, and one of them as --explain takes it") {
+  const Documents documents;
+  documents.change("sdpa.md", "", R"(
+# Words  {#words}
+
+Of "{tokens(key)}" the last is {place(key, size(key) - 1)}.
+)");
+  CHECK_THAT(with_data(documents.data(), "sdpa --model none --sentence 'a b a'").out,
+             Contains("Of \"a b a\" the last is a#2."));
+  CHECK_THAT(with_data(documents.data(), "sdpa --model none --sentence 'a b'").out,
+             Contains("Of \"a b\" the last is b."));
+}
+
+TEST_CASE("a mask may be a condition, and one that is given in its place must be equal") {
+  const Documents documents;
+  documents.change("sdpa.md", "## What each entry has to give",
+                   "## Who may look back\n\n    back[query, key]: as key <= query\n\n"
+                   "## What each entry has to give");
+  const auto run_it = [&](const std::string& arguments) {
+    return with_data(documents.data(), "sdpa --sentence 'a b' --model none --format json" + arguments);
+  };
+  const auto trace = nlohmann::json::parse(run_it(" --steps back").out);
+  const auto& back = trace["events"][0];
+  CHECK(back["kind"] == "input");
+  CHECK(back["dtype"] == "bool");
+  CHECK(back["data"].dump() == "[[true,false],[true,true]]");
+  CHECK(run_it(" --set back=[[1,0],[1,1]]").status == 0);
+  CHECK_THAT(run_it(" --set back=[[1,1],[1,1]]").err, Contains("back"));
+}
+
 TEST_CASE("a cell of a table stands there once for each entry of an axis, as far as the page has room") {
   const Documents documents;
   documents.change("sdpa.md", "", R"(

@@ -1,5 +1,3 @@
-#include "lessons/generate.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "tests/unit/lessons/page.hpp"

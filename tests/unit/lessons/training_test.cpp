@@ -1,28 +1,14 @@
-#include "lessons/training.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "tests/unit/lessons/page.hpp"
-#include "tests/unit/random_tensor.hpp"
 
-using attn::Tensor;
 using Catch::Contains;
-using lessons::Between;
 
 namespace {
-
-/// [layer×d×d] of unit matrices.
-Tensor<3> unit_layers(std::size_t layers, std::size_t d) {
-  Tensor<3> Z = xt::zeros<double>({layers, d, d});
-  for (std::size_t l = 0; l < layers; ++l)
-    for (std::size_t i = 0; i < d; ++i) Z(l, i, i) = 1.0;
-  return Z;
-}
 
 lessons::Options usual() {
   return lesson_called("training").defaults;
@@ -40,58 +26,37 @@ bool has_nan(const Listener& told, const std::string& id) {
 
 }  // namespace
 
-TEST_CASE("the variance is followed from layer to layer", "[training]") {
-  const Tensor<2> x = {{1, -1}, {3, 1}};
-  const auto followed = lessons::variance_through_layers(x, unit_layers(2, 2), 2.0, Between::nothing);
-  CHECK((followed.variance == Tensor<1>{3, 12, 48}));
-}
-
-TEST_CASE("ReLU acts between the layers, not before the first", "[training]") {
-  const Tensor<2> x = {{1, -1}, {3, 1}};
-  const auto followed = lessons::variance_through_layers(x, unit_layers(2, 2), 1.0, Between::relu);
-  CHECK((followed.variance == Tensor<1>{3, 3, 2.75}));
-}
-
 TEST_CASE("Xavier keeps the variance, He doubles it and keeps it with ReLU", "[training]") {
-  const std::size_t d = 200, layers = 4;
-  const auto x = random_tensor<2>({100, d}, 1);
-  const auto Z = random_tensor<3>({layers, d, d}, 2);
-  const double xavier = 1.0 / std::sqrt(static_cast<double>(d)), he = std::sqrt(2.0) * xavier;
-  const auto last = [&](double s, Between between) {
-    const auto variance = lessons::variance_through_layers(x, Z, s, between).variance;
-    return variance(layers) / variance(1);
+  auto options = usual();
+  options.d_model = 200;
+  options.layers = 5;
+  const auto told = told_by("training", options);
+  const auto growth = [&](const std::string& which) {
+    const auto variance = told.elements("initialisation/" + which + "/variance");
+    REQUIRE(variance.size() == 6);
+    CHECK(variance[0] == Approx(1.0).margin(0.05));
+    return variance[5] / variance[1];
   };
-  CHECK(last(xavier, Between::nothing) == Approx(1.0).margin(0.2));
-  CHECK(last(he, Between::nothing) == Approx(8.0).margin(1.6));
-  CHECK(last(he, Between::relu) == Approx(1.0).margin(0.3));
-  CHECK(last(xavier, Between::relu) == Approx(0.125).margin(0.04));
+  CHECK(growth("xavier") == Approx(1.0).margin(0.2));
+  CHECK(growth("he") == Approx(16.0).margin(3.2));
+  CHECK(growth("0.02") == Approx(std::pow(200 * 0.02 * 0.02, 4)).epsilon(0.2));
+  CHECK(growth("relu/he") == Approx(1.0).margin(0.3));
+  CHECK(growth("relu/xavier") == Approx(0.0625).margin(0.02));
+  const auto relu = told.elements("initialisation/relu/he/variance");
+  CHECK(relu[1] == Approx(told.elements("initialisation/he/variance")[1]));  // ReLU acts between the layers
 }
 
-TEST_CASE("the standard error is how far the ratio strays when weights are drawn again and again",
-          "[training]") {
-  const std::size_t d = 12, draws = 4000;
-  const double s = 1.0 / std::sqrt(static_cast<double>(d));
-  const auto x = random_tensor<2>({5, d}, 1);
-  double sum = 0.0, sum_of_squares = 0.0, standard_error = 0.0;
-  for (unsigned draw = 0; draw < draws; ++draw) {
-    const auto followed =
-        lessons::variance_through_layers(x, random_tensor<3>({1, d, d}, 100 + draw), s, Between::nothing);
-    const double ratio = followed.variance(1) / followed.variance(0);
-    sum += ratio;
-    sum_of_squares += ratio * ratio;
-    standard_error = followed.standard_error(1);
-  }
-  const double mean = sum / draws, deviation = std::sqrt(sum_of_squares / draws - mean * mean);
-  CHECK(mean == Approx(1.0).margin(0.02));
-  CHECK(deviation == Approx(standard_error).epsilon(0.06));
-}
-
-TEST_CASE("layers of another width are refused with both shapes", "[training]") {
-  const auto x = random_tensor<2>({2, 3}, 1);
-  CHECK_THROWS_AS(lessons::variance_through_layers(x, unit_layers(1, 4), 1.0, Between::nothing),
-                  std::invalid_argument);
-  CHECK_THROWS_WITH(lessons::variance_through_layers(x, unit_layers(1, 4), 1.0, Between::nothing),
-                    Contains("2×3") && Contains("1×4×4"));
+TEST_CASE("the standard error is how far the ratio of two layers strays from 1", "[training]") {
+  auto options = usual();
+  options.d_model = 24;
+  options.layers = 400;
+  const auto told = told_by("training", options);
+  const auto variance = told.elements("initialisation/xavier/variance");
+  const auto standard_error = told.elements("initialisation/xavier/standard_error");
+  double sum_of_squares = 0.0;
+  for (std::size_t layer = 1; layer <= 400; ++layer)
+    sum_of_squares += std::pow((variance[layer] / variance[layer - 1] - 1.0) / standard_error[layer], 2);
+  CHECK(std::sqrt(sum_of_squares / 400.0) == Approx(1.0).margin(0.15));
 }
 
 TEST_CASE("one huge score leaves the other weights 0, and the claims hold", "[training]") {
