@@ -132,7 +132,7 @@ class Review {
     for (const auto& [key, value] : document_.front_matter)
       if (key == "example") try_example(lesson, value);
     std::vector<document::Source> commands;
-    add_commands(document_.blocks, commands);
+    add_commands(document_.blocks(), commands);
     for (const auto& command : commands) try_command(lesson, command, program);
     if (faults.empty()) measure_page();
     std::stable_sort(faults.begin(), faults.end(),
@@ -177,13 +177,13 @@ class Review {
       }
       if (const auto& undefined = findings.undefined; undefined && document_.front("nan").empty())
         return add(document::Error(
-                       place_of_step(document_.blocks, undefined->first).value_or(document::Place{file_}),
+                       place_of_step(document_.blocks(), undefined->first).value_or(document::Place{file_}),
                        fmt::format("{} is nan {}; valid: a formula without 0/0 and ∞ − ∞, as in rows of "
                                    "padding, which are 0",
                                    undefined->second, when))
                        .what());
       for (const auto& broken : findings.broken)
-        add(document::Error(place_of_claim(document_.blocks, broken.id).value_or(document::Place{file_}),
+        add(document::Error(place_of_claim(document_.blocks(), broken.id).value_or(document::Place{file_}),
                             fmt::format("the claim {{#{}}} does not hold {}: {}: {}", broken.id, when,
                                         broken.measurement->claim, attn::measured(*broken.measurement, 4)))
                 .what());

@@ -73,7 +73,7 @@ void DocumentRun::tell(const document::Document& document) {
   for (const auto& name : document::cut_at_commas(document.front("code")))
     results_.push_back(meanings_.step_named(meanings_.with_values(name, {})));
   steps_.tell_definitions();
-  const auto sections = outline_.sections_of(document.blocks, {});
+  const auto sections = outline_.sections_of(document.blocks(), {});
   constexpr auto code = "code";
   if (std::any_of(sections.begin(), sections.end(), [&](const Section& section) {
         return !section.is_left_out && section.heading != nullptr && section.heading->marks.id == code;
@@ -100,7 +100,7 @@ void DocumentRun::tell_part(const std::string& file, const std::vector<std::stri
   const auto& part = document_named(file);
   const auto scope = outline_.scope_of(use, {});
   meanings_.read_front(part, scope);
-  const auto sections = outline_.sections_of(part.blocks, scope);
+  const auto sections = outline_.sections_of(part.blocks(), scope);
   for (std::size_t i = 0; i < sections.size(); ++i) tell(sections[i], std::span(sections).subspan(i + 1));
 }
 

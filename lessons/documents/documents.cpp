@@ -83,11 +83,11 @@ class Declarations {
     const auto repetition = options_ == nullptr ? std::nullopt : repetition_of(block);
     std::optional<double> from, to;
     if (repetition) from = number(repetition->from, around), to = number(repetition->to, around);
-    if (!from || !to) return add(part_used_by(block).blocks, within(block, around));
+    if (!from || !to) return add(part_used_by(block).blocks(), within(block, around));
     auto here = around;
     for (const double value : values_of_counter(*repetition, *from, *to, block.place)) {
       here.counters[repetition->counter] = value;
-      add(part_used_by(block).blocks, within(block, here));
+      add(part_used_by(block).blocks(), within(block, here));
     }
   }
 
@@ -341,13 +341,13 @@ document::Call function_of(const document::Block& block) {
 
 std::vector<Declared> declared_in(const document::Document& document) {
   Declarations declarations(document, nullptr);
-  declarations.add(document.blocks, {});
+  declarations.add(document.blocks(), {});
   return declarations.all;
 }
 
 std::vector<Declared> declared_in(const document::Document& document, const Options& options) {
   Declarations declarations(document, &options);
-  declarations.add(document.blocks, {});
+  declarations.add(document.blocks(), {});
   return declarations.all;
 }
 
@@ -357,7 +357,7 @@ bool repeat_parts(const std::vector<document::Block>& blocks, std::size_t depth)
   using Kind = document::Block::Kind;
   return depth <= deepest && std::any_of(blocks.begin(), blocks.end(), [depth](const document::Block& block) {
            if (block.kind == Kind::use)
-             return repetition_of(block).has_value() || repeat_parts(part_used_by(block).blocks, depth + 1);
+             return repetition_of(block).has_value() || repeat_parts(part_used_by(block).blocks(), depth + 1);
            return block.kind == Kind::choice &&
                   std::any_of(block.choice->branches.begin(), block.choice->branches.end(),
                               [depth](const auto& branch) { return repeat_parts(branch.content, depth); });
@@ -367,7 +367,7 @@ bool repeat_parts(const std::vector<document::Block>& blocks, std::size_t depth)
 }  // namespace
 
 bool repeats_parts(const document::Document& document) {
-  return repeat_parts(document.blocks, 0);
+  return repeat_parts(document.blocks(), 0);
 }
 
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,
@@ -375,7 +375,7 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
   const Choices choices{keys, options};
   std::vector<Input> inputs;
   Declarations declarations(document, &options);
-  declarations.add(document.blocks, {});
+  declarations.add(document.blocks(), {});
   for (const auto& declared : declarations.all) {
     const auto& [block, id, axes, conditions, is_given] = declared;
     if (!block->is_input || choices.leave_out(declared) || !may_be_given(*block)) continue;
@@ -407,7 +407,7 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
 const document::Document& document_at(const std::string& path) {
   static std::map<std::string, document::Document> known;
   if (const auto found = known.find(path); found != known.end()) return found->second;
-  return known.emplace(path, document::read(path, text_in(path))).first->second;
+  return known.emplace(path, document::open(path, text_in(path))).first->second;
 }
 
 std::string text_of_document(const std::string& name) {

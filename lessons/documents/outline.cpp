@@ -105,7 +105,7 @@ void Outline::add_part_once(std::vector<Section>& sections, const document::Bloc
   const auto& part = part_used_by(use);
   sections.push_back({inner});
   meanings_.read_front(part, inner);
-  add_all(sections, part.blocks, inner);
+  add_all(sections, part.blocks(), inner);
   sections.push_back({scope});
 }
 

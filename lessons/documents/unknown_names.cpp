@@ -27,7 +27,7 @@ class KnownNames {
  public:
   explicit KnownNames(const document::Document& document) {
     add_front(document);
-    add_parts(document.blocks);
+    add_parts(document.blocks());
     for (auto option : document::cut_at_commas(document.front("options"))) {
       std::replace(option.begin(), option.end(), '-', '_');
       if (option_in_formulas({}, option)) names_.insert(option);
@@ -66,7 +66,7 @@ class KnownNames {
       const auto& part = part_used_by(block);
       if (const auto repetition = repetition_of(block)) names_.insert(repetition->counter);
       add_front(part);
-      add_parts(part.blocks);
+      add_parts(part.blocks());
       for (const auto& argument : block.call.arguments)
         if (const auto equals = argument.find(" = "); equals != argument.npos) {
           names_.insert(argument.substr(0, equals));
@@ -112,7 +112,7 @@ class Search {
       look_into(condition);
       look_into(document::read_prose(words));
     }
-    look_into(document.blocks);
+    look_into(document.blocks());
     if (!uses_parts_) look_for_options_without_use(document);
   }
 

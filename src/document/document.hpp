@@ -112,9 +112,11 @@ struct Block {
 };
 
 struct Document {
-  std::string file;
-  std::vector<std::pair<std::string, Source>> front_matter;  ///< in order; a key may come twice
-  std::vector<Block> blocks;
+  std::string file, text;
+  std::vector<std::pair<std::string, Source>> front_matter{};  ///< in order; a key may come twice
+
+  /// What stands behind the front matter, read when it is first asked for. Throws Error as `read` does.
+  const std::vector<Block>& blocks() const;
 
   /// The first value of a key, valid as long as the document; empty where there is none.
   std::string_view front(std::string_view key) const;
@@ -122,9 +124,16 @@ struct Document {
 
   /// The first value of a key with its place; that of the first line where there is none.
   Source front_source(std::string_view key) const;
+
+ private:
+  mutable std::optional<std::vector<Block>> blocks_{};
 };
 
-/// Reads a document. Throws Error with file, line and column for what cannot be read.
+/// Reads the front matter of a document, and the rest when it is asked for. Throws Error with file, line and
+/// column for what cannot be read.
+Document open(const std::string& file, std::string_view text);
+
+/// Reads all of a document. Throws Error as `open` does.
 Document read(const std::string& file, std::string_view text);
 
 }  // namespace document

@@ -69,16 +69,36 @@ std::size_t opening_brace(std::string_view text) {
 
 class DocumentReader {
  public:
-  DocumentReader(const std::string& file, std::string_view text) : lines_(lines_of(text)) {
-    document_.file = file;
+  explicit DocumentReader(const Document& document) : document_(document), lines_(lines_of(document.text)) {
+    blank_comments();
   }
 
-  Document operator()() {
-    blank_comments();
-    read_front_matter();
-    document_.blocks = blocks();
+  std::vector<std::pair<std::string, Source>> front_matter() {
+    std::vector<std::pair<std::string, Source>> entries;
+    if (lines_.empty() || without_blanks(lines_[0]) != "---") return entries;
+    for (at_ = 1; at_ < lines_.size() && without_blanks(lines_[at_]) != "---"; ++at_) {
+      const auto line = lines_[at_];
+      if (is_blank(line)) continue;
+      const bool goes_on = line.starts_with(' ') && !entries.empty();
+      if (goes_on) {
+        add_line(entries.back().second);
+        continue;
+      }
+      const auto colon = line.find(':');
+      if (colon == std::string_view::npos)
+        throw Error(place(), fmt::format("\"{}\" is no line \"key: value\"", line));
+      entries.emplace_back(without_blanks(line.substr(0, colon)), source().part(colon + 1).without_blanks());
+    }
+    if (at_ == lines_.size()) throw Error(place(), "the front matter does not end; valid: a line ---");
+    ++at_;
+    return entries;
+  }
+
+  std::vector<Block> body() {
+    front_matter();
+    auto all = blocks();
     if (at_ < lines_.size()) throw Error(place(), "{else} or {end} without {if …}");
-    return std::move(document_);
+    return all;
   }
 
  private:
@@ -107,26 +127,6 @@ class DocumentReader {
     }
     if (in_comment) throw Error(begin, "<!-- without the --> that ends it");
     at_ = 0;
-  }
-
-  void read_front_matter() {
-    if (lines_.empty() || without_blanks(lines_[0]) != "---") return;
-    for (at_ = 1; at_ < lines_.size() && without_blanks(lines_[at_]) != "---"; ++at_) {
-      const auto line = lines_[at_];
-      if (is_blank(line)) continue;
-      const bool goes_on = line.starts_with(' ') && !document_.front_matter.empty();
-      if (goes_on) {
-        add_line(document_.front_matter.back().second);
-        continue;
-      }
-      const auto colon = line.find(':');
-      if (colon == std::string_view::npos)
-        throw Error(place(), fmt::format("\"{}\" is no line \"key: value\"", line));
-      document_.front_matter.emplace_back(without_blanks(line.substr(0, colon)),
-                                          source().part(colon + 1).without_blanks());
-    }
-    if (at_ == lines_.size()) throw Error(place(), "the front matter does not end; valid: a line ---");
-    ++at_;
   }
 
   /// Up to the end of the text, or to an `{else …}` or `{end}` of a line of its own.
@@ -460,9 +460,9 @@ class DocumentReader {
     return block;
   }
 
+  const Document& document_;
   std::vector<std::string_view> lines_;
   std::size_t at_ = 0, levels_ = 0;
-  Document document_;
 };
 
 }  // namespace
@@ -485,10 +485,25 @@ Source Document::front_source(std::string_view key) const {
   return Source({file}, "");
 }
 
-Document read(const std::string& file, std::string_view text) {
+const std::vector<Block>& Document::blocks() const {
+  if (!blocks_) blocks_ = DocumentReader(*this).body();
+  return *blocks_;
+}
+
+Document open(const std::string& file, std::string_view text) {
   if (text.size() > most_bytes)
     throw Error({file}, fmt::format("{} bytes; valid: at most {}", text.size(), most_bytes));
-  return DocumentReader(file, text)();
+  Document document;
+  document.file = file;
+  document.text = text;
+  document.front_matter = DocumentReader(document).front_matter();
+  return document;
+}
+
+Document read(const std::string& file, std::string_view text) {
+  auto document = open(file, text);
+  document.blocks();
+  return document;
 }
 
 }  // namespace document

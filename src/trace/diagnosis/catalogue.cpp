@@ -60,7 +60,8 @@ class Catalogue {
     std::ostringstream text;
     text << file.rdbuf();
     is_family_ = true;
-    for (const auto& block : document::read(path, text.str()).blocks) read(block);
+    const auto document = document::read(path, text.str());
+    for (const auto& block : document.blocks()) read(block);
   }
 
   void read(const Block& block) {

@@ -49,21 +49,21 @@ TEST_CASE("A document is front matter, headings, formulas, prose and items", "[d
                                    "- a claim: `scores = 0` {#zero}\n");
   CHECK(page.front("title") == "a title goes on");
   CHECK(page.all_front("example").size() == 2);
-  REQUIRE(page.blocks.size() == 6);
-  CHECK(page.blocks[0].kind == Kind::heading);
-  CHECK(page.blocks[0].marks.id == "scores");
-  CHECK(page.blocks[0].marks.words.at("one line").has_value());
-  CHECK(page.blocks[0].marks.drawn_as == "Q Kᵀ");
-  CHECK(page.blocks[1].definition->name == "scores");
-  CHECK(page.blocks[2].prose[0].text == "One sentence.\nAnother one goes on with ");
-  CHECK(page.blocks[2].prose[1].format == ".2f");
-  CHECK(page.blocks[3].call.arguments == std::vector<std::string>{"mask = causal", "under causal/"});
-  CHECK(page.blocks[3].marks.words.count("with --all") == 1);
-  CHECK(page.blocks[4].kind == Kind::flow);
-  CHECK(page.blocks[4].call.arguments == std::vector<std::string>{"output", "from scaled", "V"});
-  CHECK(page.blocks[5].code.text() == "scores = 0");
-  CHECK(page.blocks[5].prose[0].text == "a claim");
-  CHECK(page.blocks[5].marks.id == "zero");
+  REQUIRE(page.blocks().size() == 6);
+  CHECK(page.blocks()[0].kind == Kind::heading);
+  CHECK(page.blocks()[0].marks.id == "scores");
+  CHECK(page.blocks()[0].marks.words.at("one line").has_value());
+  CHECK(page.blocks()[0].marks.drawn_as == "Q Kᵀ");
+  CHECK(page.blocks()[1].definition->name == "scores");
+  CHECK(page.blocks()[2].prose[0].text == "One sentence.\nAnother one goes on with ");
+  CHECK(page.blocks()[2].prose[1].format == ".2f");
+  CHECK(page.blocks()[3].call.arguments == std::vector<std::string>{"mask = causal", "under causal/"});
+  CHECK(page.blocks()[3].marks.words.count("with --all") == 1);
+  CHECK(page.blocks()[4].kind == Kind::flow);
+  CHECK(page.blocks()[4].call.arguments == std::vector<std::string>{"output", "from scaled", "V"});
+  CHECK(page.blocks()[5].code.text() == "scores = 0");
+  CHECK(page.blocks()[5].prose[0].text == "a claim");
+  CHECK(page.blocks()[5].marks.id == "zero");
 }
 
 TEST_CASE("Names in braces may have braces of their own", "[document]") {
@@ -73,22 +73,22 @@ TEST_CASE("Names in braces may have braces of their own", "[document]") {
       "    l[query] = hop={hop - 1}/l + 1\n\n"
       "{use hop.md, under hop={hop}/,\n    m = hop={hop - 1}/m,\n  for hop from 0 to 3} {with --all}\n"
       "```\n| {hop={last}/m} | b |\n```\n");
-  REQUIRE(page.blocks.size() == 4);
-  CHECK(page.blocks[0].marks.id == "note");
-  CHECK(page.blocks[0].marks.condition->operator->()->parts[0]->name == "hop={last}/m");
-  CHECK(page.blocks[0].prose[1].format == ".2f");
-  CHECK(page.blocks[1].definition->expr->parts[0]->name == "hop={hop - 1}/l");
-  CHECK(page.blocks[2].call.arguments ==
+  REQUIRE(page.blocks().size() == 4);
+  CHECK(page.blocks()[0].marks.id == "note");
+  CHECK(page.blocks()[0].marks.condition->operator->()->parts[0]->name == "hop={last}/m");
+  CHECK(page.blocks()[0].prose[1].format == ".2f");
+  CHECK(page.blocks()[1].definition->expr->parts[0]->name == "hop={hop - 1}/l");
+  CHECK(page.blocks()[2].call.arguments ==
         std::vector<std::string>{"under hop={hop}/", "m = hop={hop - 1}/m", "for hop from 0 to 3"});
-  CHECK(page.blocks[2].marks.words.count("with --all") == 1);
-  CHECK(page.blocks[3].rows[0].cells.size() == 2);
+  CHECK(page.blocks()[2].marks.words.count("with --all") == 1);
+  CHECK(page.blocks()[3].rows[0].cells.size() == 2);
 }
 
 TEST_CASE("A fence whose lines begin with | is a table", "[document]") {
   const auto page =
       document::read("page.md", "```\n| | T = 1 |\n| {each key} of {token(key)} | {x:.2f} | |\n```\n");
-  REQUIRE(page.blocks.size() == 1);
-  const auto& rows = page.blocks[0].rows;
+  REQUIRE(page.blocks().size() == 1);
+  const auto& rows = page.blocks()[0].rows;
   REQUIRE(rows.size() == 2);
   CHECK(rows[0].each.text().empty());
   CHECK(rows[0].cells.size() == 2);
@@ -98,7 +98,8 @@ TEST_CASE("A fence whose lines begin with | is a table", "[document]") {
   CHECK(rows[1].cells[0].prose[0].text == "of ");
   CHECK(rows[1].cells[0].prose[1].call->name == "token");
   CHECK(rows[1].cells[1].prose[0].format == ".2f");
-  const auto columns = document::read("page.md", "```\n| a | {each key} {x} | b |\n```\n").blocks[0].rows[0];
+  const auto columns =
+      document::read("page.md", "```\n| a | {each key} {x} | b |\n```\n").blocks()[0].rows[0];
   CHECK(columns.each.text().empty());
   REQUIRE(columns.cells.size() == 3);
   CHECK(columns.cells[1].each.text() == "key");
@@ -110,36 +111,36 @@ TEST_CASE("A comment is no part of the page, and what stands behind it keeps its
   const auto page = document::read("page.md",
                                    "<!-- Vaswani et al. 2017 -->\nOne sentence\n<!-- section 3.2,\n"
                                    "second line -->\nAnother one.\n\n```\n<!-- shown -->\n```\n");
-  REQUIRE(page.blocks.size() == 3);
-  CHECK(page.blocks[0].prose[0].text == "One sentence");
-  CHECK(page.blocks[1].prose[0].text == "Another one.");
-  CHECK(page.blocks[1].place.line == 5);
-  CHECK(page.blocks[2].prose[0].text == "<!-- shown -->");
+  REQUIRE(page.blocks().size() == 3);
+  CHECK(page.blocks()[0].prose[0].text == "One sentence");
+  CHECK(page.blocks()[1].prose[0].text == "Another one.");
+  CHECK(page.blocks()[1].place.line == 5);
+  CHECK(page.blocks()[2].prose[0].text == "<!-- shown -->");
 }
 
 TEST_CASE("A label has the axis and the words for each entry along it") {
   const auto page = document::read("page.md", "{label head as no. {head + 1}{if head = 0} first{end}}\n");
-  REQUIRE(page.blocks.size() == 1);
-  CHECK(page.blocks[0].kind == document::Block::Kind::label);
-  CHECK(page.blocks[0].call.arguments == std::vector<std::string>{"head"});
-  REQUIRE(page.blocks[0].prose.size() == 3);
-  CHECK(page.blocks[0].prose[0].text == "no. ");
+  REQUIRE(page.blocks().size() == 1);
+  CHECK(page.blocks()[0].kind == document::Block::Kind::label);
+  CHECK(page.blocks()[0].call.arguments == std::vector<std::string>{"head"});
+  REQUIRE(page.blocks()[0].prose.size() == 3);
+  CHECK(page.blocks()[0].prose[0].text == "no. ");
   CHECK_THAT(refusal("{label head}\n"), Catch::Matchers::StartsWith("page.md, line 1, column 1: a label"));
 }
 
 TEST_CASE("A paragraph that is on the long page alone may have a condition", "[document]") {
   const auto page =
       document::read("page.md", "{with --all if 1 < size(query)} It is long.\n\n{with --all} So.\n");
-  REQUIRE(page.blocks.size() == 2);
-  CHECK(page.blocks[0].marks.words.at("with --all").has_value());
-  CHECK(page.blocks[0].prose[0].text == "It is long.");
-  CHECK_FALSE(page.blocks[1].marks.words.at("with --all").has_value());
+  REQUIRE(page.blocks().size() == 2);
+  CHECK(page.blocks()[0].marks.words.at("with --all").has_value());
+  CHECK(page.blocks()[0].prose[0].text == "It is long.");
+  CHECK_FALSE(page.blocks()[1].marks.words.at("with --all").has_value());
 }
 
 TEST_CASE("A list may say how its numbers are printed", "[document]") {
   const auto page = document::read("page.md", "Theory: {list(d_k) sqrt(d_k):.4g}.\n");
-  REQUIRE(page.blocks.at(0).prose.size() == 3);
-  const auto& list = page.blocks[0].prose[1];
+  REQUIRE(page.blocks().at(0).prose.size() == 3);
+  const auto& list = page.blocks()[0].prose[1];
   CHECK(list.format == ".4g");
   CHECK(list.call->arguments == std::vector<std::string>{"d_k", "sqrt(d_k)"});
   CHECK_THAT(refusal("{list(d_k) d_k:.4q}\n"), Catch::Matchers::StartsWith("page.md, line 1, column 16"));
@@ -147,7 +148,7 @@ TEST_CASE("A list may say how its numbers are printed", "[document]") {
 
 TEST_CASE("A remark may be on several steps, and marks stand behind them", "[document]") {
   const auto page = document::read("page.md", "{at Q, K, with --all, one line if trained}\nWords.\n");
-  const auto& remark = page.blocks.at(0);
+  const auto& remark = page.blocks().at(0);
   CHECK(remark.kind == Kind::remark);
   CHECK(remark.call.arguments == std::vector<std::string>{"Q", "K"});
   CHECK(remark.marks.words.count("with --all") == 1);
@@ -158,10 +159,10 @@ TEST_CASE("A remark may be on several steps, and marks stand behind them", "[doc
 TEST_CASE("An input may have the numbers of a formula, which may compare", "[document]") {
   const auto page =
       document::read("page.md", "## T\n\n    p[token, d_model]: as where(token = 0, 1, sin(token))\n");
-  const auto& input = page.blocks.at(1);
+  const auto& input = page.blocks().at(1);
   CHECK(input.is_input);
   CHECK(lessons::formula_of(input).text() == "where(token = 0, 1, sin(token))");
-  CHECK(lessons::formula_of(document::read("page.md", "## T\n\n    Q[query, d_k]: normal\n").blocks.at(1))
+  CHECK(lessons::formula_of(document::read("page.md", "## T\n\n    Q[query, d_k]: normal\n").blocks().at(1))
             .text()
             .empty());
 }

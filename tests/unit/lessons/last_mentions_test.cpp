@@ -29,7 +29,7 @@ The largest is {max(key) weights:.2f}, {if trained}of {token(key, argmax(key) ma
 - nothing else: `again(output, X = X + 1) = 0` {#nothing}
 )");
   std::vector<lessons::Section> sections;
-  for (const auto& block : document.blocks) {
+  for (const auto& block : document.blocks()) {
     if (block.kind == document::Block::Kind::heading) sections.emplace_back().heading = &block;
     sections.back().blocks.push_back(&block);
   }
