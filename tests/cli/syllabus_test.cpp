@@ -30,10 +30,10 @@ std::string lesson_of(const fs::path& golden) {
   return is_command ? match[1].str() : "";
 }
 
-/// The names of the lessons that a source file defines.
+/// The names of the lessons that a source file makes of a part.
 std::vector<std::string> lessons_defined_in(const fs::path& source) {
   const auto text = read_file(source);
-  const std::regex definition("const Lesson [a-z_0-9]+ = \\{\\s*\\.name = \"([a-z0-9-]+)\"");
+  const std::regex definition("lesson_of\\(document_named\\(\"[a-z/]+\\.md\"\\), \"([a-z0-9-]+)\"");
   std::vector<std::string> names;
   for (std::sregex_iterator match(text.begin(), text.end(), definition), end; match != end; ++match)
     names.push_back((*match)[1]);
