@@ -768,7 +768,7 @@ TEST_CASE("a convention whose halves are both in hidden steps is none of the ste
     const auto diagnosis = probed.diagnose(only(dump, {step}));
     CAPTURE(step, said_of(diagnosis));
     CHECK_FALSE(diagnosis.is_right());
-    CHECK(said_of_step(diagnosis, step) == Said{"no-scale"});
+    CHECK(attn::contains(said_of_step(diagnosis, step), "no-scale"));
   }
 }
 
