@@ -174,10 +174,4 @@ std::vector<Input> in_group(const std::string& group, std::vector<Input> inputs)
   return inputs;
 }
 
-std::vector<Input> joined(const std::vector<std::vector<Input>>& lists) {
-  std::vector<Input> all;
-  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
-  return all;
-}
-
 }  // namespace lessons

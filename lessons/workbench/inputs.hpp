@@ -95,7 +95,4 @@ void require_inputs_fit(const Lesson& lesson, const Plan& plan, double bytes);
 /// `inputs` in the group `group`: "W_Q" becomes "attention/W_Q".
 std::vector<Input> in_group(const std::string& group, std::vector<Input> inputs);
 
-/// One list after the other.
-std::vector<Input> joined(const std::vector<std::vector<Input>>& lists);
-
 }  // namespace lessons

@@ -83,14 +83,6 @@ Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 4> 
   return product;
 }
 
-Tensor<2> matmul_in_order(const Tensor<2>& a, const Tensor<2>& b) {
-  if (a.shape(1) != b.shape(0))
-    throw shape_mismatch("matmul_in_order", "a", a, "b", b, "the inner axes must match");
-  Tensor<2> product({a.shape(0), b.shape(1)});
-  multiply_in_order(a.data(), b.data(), product.data(), {a.shape(0), a.shape(1), b.shape(1)});
-  return product;
-}
-
 template <std::size_t N>
 Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) requires Rank<N, 2, 4> {
   const Size size = {x.shape(N - 2), weight.shape(0), weight.shape(1)};

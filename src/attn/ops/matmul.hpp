@@ -18,10 +18,6 @@ Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 4>;
 /// The same of one matrix, row by row in memory: [m×k] · [k×n] → [m×n].
 void multiply(const double* a, const double* b, double* product, std::size_t m, std::size_t k, std::size_t n);
 
-/// a b, [m×k] · [k×n] → [m×n], summed in order whatever the size: slower for large ones, and the same to the
-/// last digit on every machine. Throws std::invalid_argument as `matmul` does.
-Tensor<2> matmul_in_order(const Tensor<2>& a, const Tensor<2>& b);
-
 /// x W: the last axis of x [batch…×n×d_in] times weight [d_in×d_out]; ranks 2 to 4.
 /// Throws std::invalid_argument, with both shapes, where they do not match.
 template <std::size_t N>
