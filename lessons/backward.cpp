@@ -24,7 +24,6 @@
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/seq2seq.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/transformer_block.hpp"
@@ -196,7 +195,6 @@ void claim_kernel(DocumentRun& run, const ToClaim& claim) {
 Functions functions_with(const ForwardPass& forward) {
   Functions functions;
   functions.actions["differences"] = [forward](DocumentRun& run) { claim_differences(run, forward); };
-  add_fused_layouts(functions);
   return functions;
 }
 
