@@ -27,7 +27,7 @@ using lessons::Options;
 
 const char* const computed = what_is_computed;
 const char* const shown = "How it is shown";
-const char* const drawn = "How a picture is drawn: --format svg, png, pdf";
+const char* const drawn_as = "How a picture is drawn: --format svg, png, pdf";
 const char* const compared = "Compared with a stored trace";
 
 /// What an option is where it is not given and has no value of its own.
@@ -214,7 +214,7 @@ void add_picture_options(CLI::App& app, Presentation& presentation) {
                       presentation.of_pictures.push_back(flag);
                       assign_text(text);
                     })
-        ->group(drawn);
+        ->group(drawn_as);
   };
   add("picture", "heatmap|arcs|lines|bars|flow",
       "cells, lines between the words that are as thick as the weight, curves, bars, or what leads to what; "
@@ -239,7 +239,7 @@ void add_picture_options(CLI::App& app, Presentation& presentation) {
            picture.is_bare = true;
          },
          help_of_option("the picture alone, without title and caption"))
-      ->group(drawn);
+      ->group(drawn_as);
   add("theme", "light|dark|auto", "the paper; auto follows the reader's; default light",
       [&](const std::string& text) {
         using attn::PictureTheme;

@@ -136,7 +136,7 @@ std::vector<OptionHelp> options_of(const Words& words) try {
 }
 
 /// What "strided|fixed|random|FILE" lets follow the option.
-Words values_of(const OptionHelp& option, const Words& words) {
+Words words_of_values(const OptionHelp& option, const Words& words) {
   Words values;
   for (const auto& part : split(option.value, '|')) {
     const bool is_placeholder = part.empty() || (part.front() >= 'A' && part.front() <= 'Z');
@@ -164,7 +164,7 @@ Words choices_after(const Words& words) {
   for (const auto& option : options)
     if (!option.value.empty() &&
         std::find(option.names.begin(), option.names.end(), before) != option.names.end())
-      return values_of(option, words);
+      return words_of_values(option, words);
   if (!words.back().starts_with('-'))
     if (auto arguments = arguments_at(words.size(), words); !arguments.empty()) return arguments;
   Words lines;

@@ -16,13 +16,13 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Queries or keys begin, …, end − 1.
-struct Block {
+struct BlockOfRows {
   std::size_t begin, end;
   std::size_t size() const { return end - begin; }
 };
 
-std::vector<Block> blocks_of(std::size_t n, std::size_t size) {
-  std::vector<Block> blocks;
+std::vector<BlockOfRows> blocks_of(std::size_t n, std::size_t size) {
+  std::vector<BlockOfRows> blocks;
   for (std::size_t begin = 0; begin < n; begin = blocks.back().end)
     blocks.push_back({begin, begin + std::min(size, n - begin)});
   return blocks;
@@ -34,13 +34,15 @@ struct Visible {
   bool causal;
 
   /// The keys of a block that query i sees: its first ones, all of them or none.
-  Block keys(std::size_t i, const Block& block) const {
+  BlockOfRows keys(std::size_t i, const BlockOfRows& block) const {
     if (!causal) return block;
     const std::size_t first_hidden = i + n_k + 1 > n_q ? i + n_k + 1 - n_q : 0;
     return {block.begin, std::clamp(first_hidden, block.begin, block.end)};
   }
 
-  bool any(const Block& queries, const Block& block) const { return keys(queries.end - 1, block).size() > 0; }
+  bool any(const BlockOfRows& queries, const BlockOfRows& block) const {
+    return keys(queries.end - 1, block).size() > 0;
+  }
 };
 
 /// The softmax of one query's scores times the values, block by block: only m, l and o are kept.
@@ -49,7 +51,7 @@ class RunningSoftmax {
   RunningSoftmax(std::size_t d_v, CostCounter& counter) : output_(d_v, 0.0), counter_(counter) {}
 
   /// Goes on with the scores of some keys in a row, and the matrix of all values [key×d_v].
-  void add(const double* scores, const Tensor<2>& V, const Block& keys) {
+  void add(const double* scores, const Tensor<2>& V, const BlockOfRows& keys) {
     const double maximum = std::max(maximum_, *std::max_element(scores, scores + keys.size()));
     if (maximum_ != -infinity) rescale(std::exp(maximum_ - maximum));
     maximum_ = maximum;
@@ -80,7 +82,7 @@ class RunningSoftmax {
 };
 
 /// Records an operation that reads the keys of a block and what the query's operation before it left.
-CostCounter::Node record_operation(const Block& keys, std::optional<CostCounter::Node> before,
+CostCounter::Node record_operation(const BlockOfRows& keys, std::optional<CostCounter::Node> before,
                                    CostCounter& counter) {
   if (!counter.records()) return 0;
   std::vector<CostCounter::Node> inputs(keys.size());
