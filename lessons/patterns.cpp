@@ -138,6 +138,17 @@ formula::View weights_of_models(const DocumentRun& run) {
   return owned_view(heads.weights);
 }
 
+/// What the document says of the heads, side by side: [head_of_model×measure].
+formula::View measures_of_models(const DocumentRun& run) {
+  const std::vector<std::string> names = {"itself", "before", "after", "prev",    "next",   "mirror",
+                                          "repeat", "linked", "one",   "entropy", "largest"};
+  formula::Numbers table(attn::Shape{run.sheet().size_of("head_of_model"), names.size()});
+  for (std::size_t head = 0; head < table.shape(0); ++head)
+    for (std::size_t i = 0; i < names.size(); ++i)
+      table(head, i) = run.sheet().tensor("models/" + names[i]).at({head});
+  return owned_view(std::move(table));
+}
+
 /// What each model, and each part of the translator, reads.
 std::string texts_of_models(const DocumentRun&) {
   std::string lines, part;
@@ -160,6 +171,7 @@ void run_patterns(Workbench& bench) {
                   {"links_of_models", [](DocumentRun&) { return owned_view(heads_of_models().links); }},
                   {"keys_seen_in_models", [](DocumentRun&) { return owned_view(heads_of_models().seen); }},
                   {"same_words_of_models", [](DocumentRun&) { return owned_view(heads_of_models().same); }},
+                  {"measures_of_models", measures_of_models},
                   {"beginnings", [](DocumentRun&) { return owned_view(heads_of_models().begins); }}}};
   DocumentRun run(bench, functions);
   if (bench.options.model) run.set("words_of_models", static_cast<double>(heads_of_models().words.size()));
