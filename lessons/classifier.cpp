@@ -4,7 +4,6 @@
 /// Network", section 3.2, for the mean in place of a larger network.
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -12,15 +11,11 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
 namespace {
-
-/// The classes that `attnlab train sentiment` tells apart, in its order.
-constexpr std::array<const char*, 2> sentiments = {"negative", "positive"};
 
 /// "very" in place of "not", the place of which is all that changes.
 constexpr const char *negation = "not", *in_its_place = "very";
@@ -51,10 +46,7 @@ formula::View not_negated(DocumentRun& run) {
 }
 
 void run_classifier(Workbench& bench) {
-  if (bench.options.model && *bench.options.classes == sentiments.size())
-    bench.trace.label("class", {{{sentiments.begin(), sentiments.end()}}});
   Functions functions;
-  add_fused_layouts(functions);
   functions.remarks["heads_look_at"] = heads_look_at;
   functions.tensors["not_negated"] = not_negated;
   DocumentRun run(bench, functions);

@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
@@ -14,7 +16,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/blocks.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/translation.hpp"
@@ -113,72 +114,49 @@ Tensor<2> given_error_rates(Workbench& bench) {
                               Tensor<2>(std::array<std::size_t, 2>{shape.at(0), shape.at(1)}, 0.0));
 }
 
+/// What the lab's grammar makes of the source, where that is the target.
+std::optional<corpora::SentencePair> gold_of(const Workbench& bench) {
+  if (bench.plan.source.size() != 1) return std::nullopt;
+  auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
+  return pair && are_the_same(pair->target, bench.plan.target.tokens.front()) ? pair : std::nullopt;
+}
+
+corpora::Alignment looks_of(const DocumentRun& run, const std::string& weights, std::size_t words) {
+  return strongest_of_rows(attn::sample(run.copy_of<double, 3>(weights), 0), words);
+}
+
+std::string gold_table(const DocumentRun& run, const corpora::SentencePair& pair,
+                       const AligningHeads& heads) {
+  const auto words = pair.target.size();
+  return looks_beside_gold(pair,
+                           {{fmt::format("head {}", heads.aligning), looks_of(run, "weights", words)},
+                            {fmt::format("head {}", heads.other), looks_of(run, "other/weights", words)}});
+}
+
 /// Why a head may look elsewhere: at a word with which the gold word agrees.
-std::string what_it_is_good_for(const corpora::SentencePair& pair, const corpora::Alignment& looks,
-                                std::size_t head) {
+std::string reason(const DocumentRun& run, const corpora::SentencePair& pair, const AligningHeads& heads) {
   const auto gold = gold_links(pair);
+  const auto looks = looks_of(run, "other/weights", gold.size());
   for (std::size_t t = 0; t < looks.size(); ++t)
     for (const auto source : gold[t])
       if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
         return fmt::format(" For \"{}\" head {} looks at \"{}\", the word that decides its form.",
-                           pair.target[t], head, pair.source[looks[t]].text);
+                           pair.target[t], heads.other, pair.source[looks[t]].text);
   return "";
 }
 
-void show_gold_links(Workbench& bench, const AligningHeads& heads, const Tensor<3>& weights,
-                     const Tensor<3>& other_weights) {
-  if (bench.plan.source.size() != 1) return;
-  const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
-  if (!pair || !are_the_same(pair->target, bench.plan.target.tokens.front())) return;
-  const auto words = pair->target.size();
-  const auto looks = strongest_of_rows(attn::sample(weights, 0), words),
-             other_looks = strongest_of_rows(attn::sample(other_weights, 0), words);
-  bench.trace.note(
-      "gold", "Which word does each head look at most?",
-      fmt::format(
-          "The training sentences come from a grammar that knows which word comes from which. The model saw "
-          "only pairs of sentences, no links between words. A ≠ marks another word, which need not be a "
-          "mistake.{}",
-          what_it_is_good_for(*pair, other_looks, heads.other)),
-      looks_beside_gold(*pair, {{fmt::format("head {}", heads.aligning), looks},
-                                {fmt::format("head {}", heads.other), other_looks}}));
-}
-
-/// Marks of the picture: at how many words each head looks where the grammar has the link, and these links.
-std::string gold_marks(const Workbench& bench, const AligningHeads& heads, const DocumentRun& run) {
-  const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
-  if (!pair || !are_the_same(pair->target, bench.plan.target.tokens.front())) return "";
-  const auto gold = gold_links(*pair);
+/// Marks of the picture: the links, and at how many words each head looks there.
+std::string gold_marks(const DocumentRun& run, const corpora::SentencePair& pair,
+                       const AligningHeads& heads) {
+  const auto gold = gold_links(pair);
   std::string marks;
   for (const auto& [id, head] : {std::pair("weights", heads.aligning), {"other/weights", heads.other}}) {
-    const auto looks = strongest_of_rows(attn::sample(run.copy_of<double, 3>(id), 0), gold.size());
-    std::size_t right = 0;
-    for (std::size_t t = 0; t < gold.size(); ++t) {
-      right += gold[t].count(looks[t]);
+    for (std::size_t t = 0; t < gold.size(); ++t)
       for (const auto source : gold[t]) marks += fmt::format("{}[{}, {}]:\n", id, t, source);
-    }
-    marks += fmt::format("{}: head {}: {} of {} words\n", id, head, right, gold.size());
+    marks += fmt::format("{}: head {}: {} of {} words\n", id, head,
+                         links_found(pair, looks_of(run, id, gold.size())), gold.size());
   }
   return marks;
-}
-
-/// The source word that all target words together look at most; nothing of several heads, or where two are
-/// the same but for rounding.
-std::string most_looked_at(const attn::Event& weights) {
-  const auto& shape = weights.tensor->shape;
-  const std::size_t rank = shape.size(), n_q = shape[rank - 2], n_k = shape.back();
-  const auto strongest = strongest_pair(weights);
-  if (weights.axes.front() == "head" || n_k < 2) return strongest;
-  std::vector<double> totals(n_k, 0.0);
-  for (std::size_t i = 0; i < n_q * n_k; ++i) totals[i % n_k] += weights.tensor->at(i);
-  auto sorted = totals;
-  std::sort(sorted.rbegin(), sorted.rend());
-  if (!(sorted[0] - sorted[1] > 1e-3)) return strongest;
-  const auto most = attn::argmax(totals.data(), totals.size());
-  return fmt::format(
-      "{} Each row sums to 1. The column of \"{}\" sums to {:.2f}: all target words together look at it "
-      "most.",
-      strongest, name_along(weights, rank - 1, most), totals[most]);
 }
 
 std::string crossing_words(const attn::Event& weights) {
@@ -188,26 +166,22 @@ std::string crossing_words(const attn::Event& weights) {
 
 void run_cross_attention(Workbench& bench) {
   Functions functions;
-  add_fused_layouts(functions);
-  if (bench.options.heads) {
-    add_fused_kernel<4>(functions);
-    add_cross_attends_itself(functions, "X_target", "");
-  } else {
-    add_fused_kernel<3>(functions);
-  }
+  add_fused_kernel(functions);
+  if (bench.options.heads) add_cross_attends_itself(functions, "X_target", "");
+  std::optional<corpora::SentencePair> gold;
+  AligningHeads heads{};
   if (bench.options.model && !bench.options.heads) {
-    const auto heads = heads_of(given_error_rates(bench));
-    functions.actions["gold"] = [heads](DocumentRun& run) {
-      show_gold_links(run.bench(), heads, run.copy_of<double, 3>("weights"),
-                      run.copy_of<double, 3>("other/weights"));
-    };
-    functions.texts["gold_marks"] = [&bench, heads](const DocumentRun& run) {
-      return gold_marks(bench, heads, run);
-    };
+    heads = heads_of(given_error_rates(bench));
+    gold = gold_of(bench);
   }
-  functions.remarks["most_looked_at"] = most_looked_at;
+  functions.texts = {{"gold_table", [&](const auto& run) { return gold_table(run, *gold, heads); }},
+                     {"reason", [&](const auto& run) { return reason(run, *gold, heads); }},
+                     {"gold_marks", [&](const auto& run) { return gold_marks(run, *gold, heads); }}};
+  functions.remarks["strongest_pair"] = strongest_pair;
   functions.remarks["words_that_cross"] = crossing_words;
-  DocumentRun(bench, functions).tell();
+  DocumentRun run(bench, functions);
+  run.set("has_gold", gold.has_value());
+  run.tell();
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 
 #include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/efficient/claims.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/sharpen.hpp"
 

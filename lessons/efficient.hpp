@@ -3,22 +3,17 @@
 #include "attn/ops/cost_counter.hpp"
 #include "attn/ops/sparse_pattern.hpp"
 #include "attn/tensor.hpp"
-#include "lessons/lesson.hpp"
+#include "lessons/documents/document_run.hpp"
 
 /// The variants of attention that the lesson `efficient` shows, as code that computes what it has to and
 /// counts it: the lesson holds its formulas against it, and the lesson `complexity` what they take. Axes are
-/// Q [query×d_k], K [key×d_k], V [key×d_v], output [query×d_v]. All throw std::invalid_argument, with both
-/// shapes, where tensors do not fit. A query that sees no key gets zeros.
+/// Q [query×d_k], K [key×d_k], V [key×d_v], output [query×d_v]. The lessons give what fits. A query that sees
+/// no key gets zeros.
 namespace lessons {
 
 using attn::CostCounter;
 using attn::KeyLists;
 using attn::Tensor;
-
-/// Throws std::invalid_argument, with both shapes, unless Q [batch…×n_q×d_k], K [batch…×n_k×d_k] and
-/// V [batch…×n_k×d_v] fit. Q may have other heads than K and V: what these may be, the caller says.
-template <std::size_t N>
-void require_fitting(const std::string& op, const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V);
 
 /// softmax(q kᵀ / √d_k) V over the listed pairs and no others (Child et al. 2019): the scores of all other
 /// pairs are neither computed nor held. With all pairs listed it is full attention.
@@ -32,15 +27,13 @@ Tensor<3> grouped_attention(const Tensor<4>& Q, const Tensor<4>& K, const Tensor
                             CostCounter& counter);
 
 /// The output of `sparse_attention`, computed for `chunk` queries at a time (Rabe & Staats 2021): the scores
-/// of one chunk are held at a time. Exact, whatever the size of the chunks. Throws std::invalid_argument for
-/// a chunk of 0.
+/// of one chunk are held at a time. Exact, whatever the size of the chunks.
 Tensor<2> chunked_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const KeyLists& keys,
                             std::size_t chunk, CostCounter& counter);
 
 /// softmax(Q Kᵀ / √d_k) V in tiles of at most `block` queries × `block` keys, of which one is held at a time
 /// (Dao et al. 2022, algorithm 1). If causal, query i sees the keys up to i + n_k − n_q; tiles in which
-/// nothing may be seen are not computed. Exact, whatever the size of the blocks. Throws
-/// std::invalid_argument for a block of 0.
+/// nothing may be seen are not computed. Exact, whatever the size of the blocks.
 Tensor<2> flash_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, std::size_t block,
                           bool causal, CostCounter& counter);
 
@@ -55,18 +48,14 @@ Tensor<2> linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const
 Tensor<2> causal_linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const Tensor<2>& V,
                                   CostCounter& counter);
 
-/// What features amount to: every weight φ(qᵢ)ᵀφ(kⱼ) / Σⱼ φ(qᵢ)ᵀφ(kⱼ) where the mask [query×key] is true, 0
-/// elsewhere: [query×key]. A query whose weights are all 0 has a row of zeros.
-Tensor<2> implied_weights(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const attn::Mask<2>& mask);
-
 /// softmax(Q (E K)ᵀ / √d_k) (F V): attention to r mixtures of the keys (Wang et al. 2020, equation 7). E and
 /// F are [r×key].
 Tensor<2> linformer_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const Tensor<2>& E,
                               const Tensor<2>& F, CostCounter& counter);
 
-/// The mean of each group of heads, as a model with all its heads is turned into one with fewer (Ainslie et
-/// al. 2023, section 2.1): [batch×head×n×d] → [batch×kv_head×n×d]. Throws std::invalid_argument where
-/// `kv_heads` does not divide the heads.
-Tensor<4> group_means(const Tensor<4>& heads, std::size_t kv_heads);
+/// The claims that hold the formulas of the lesson `efficient` against code that computes the listed pairs,
+/// tiles, chunks and sums alone, and against the fast kernels; `{do magnitude}`: below which number an error
+/// is rounding.
+void add_claims_of_variants(Functions& functions);
 
 }  // namespace lessons

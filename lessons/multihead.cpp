@@ -11,15 +11,12 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xview.hpp>
 
 #include "attn/ops/mask.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa/fused_layouts.hpp"
+#include "lessons/shipped_weights.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/entry.hpp"
@@ -47,23 +44,6 @@ std::string what_heads_disagree_on(const attn::Event& weights) {
   return strongest_pair(weights);
 }
 
-/// What the words of a sentence get in each head of the model of sentiment, on average: a line of words, then
-/// one of shares for each head.
-std::string heads_of_sentiment() {
-  constexpr double least_shown = 0.05;
-  const auto layer = layers_of_model("sentiment").front();
-  const Tensor<3> received = xt::mean(layer.weights, {2});
-  std::vector<std::vector<std::string>> rows = {{""}};
-  for (std::size_t head = 0; head < received.shape(1); ++head) rows.push_back({fmt::format("head {}", head)});
-  for (std::size_t key = 0; key < layer.keys.size(); ++key) {
-    if (xt::amax(xt::view(received, 0, xt::all(), key))() < least_shown) continue;
-    rows.front().push_back(layer.keys[key]);
-    for (std::size_t head = 0; head < received.shape(1); ++head)
-      rows[head + 1].push_back(fmt::format("{:.2f}", received(0, head, key)));
-  }
-  return in_columns(rows);
-}
-
 }  // namespace
 
 const std::vector<std::pair<std::string, formula::Axes>>& multihead_weights() {
@@ -80,6 +60,14 @@ const std::vector<std::pair<std::string, formula::Axes>>& multihead_weights() {
 }
 
 namespace {
+
+/// The weights of multi-head attention that stand in a run.
+Views multihead_weights_of(const DocumentRun& run, const std::string& prefix) {
+  Views weights;
+  for (const auto& [name, axes] : multihead_weights())
+    if (const auto* found = run.sheet().find(prefix + name)) weights.emplace(name, *found);
+  return weights;
+}
 
 /// The queries' tokens as keys and values, too: the tables between have another shape, the output has not.
 Tensor<3> output_of_itself(const Workbench& bench, const Named& X, const Views& weights) {
@@ -121,20 +109,12 @@ void tell_multihead(DocumentRun& run, const Named& X_query, const Named& X_key, 
   run.tell_part("parts/attention_in_heads.md", {"X_query = " + X_query.id, "X_key = " + X_key.id});
 }
 
-Views multihead_weights_of(const DocumentRun& run, const std::string& prefix) {
-  Views weights;
-  for (const auto& [name, axes] : multihead_weights())
-    if (const auto* found = run.sheet().find(prefix + name)) weights.emplace(name, *found);
-  return weights;
-}
-
 namespace {
 
 void run_multihead(Workbench& bench) {
   Functions functions;
-  add_fused_layouts(functions);
-  add_fused_kernel<4>(functions);
-  functions.texts["heads_of_sentiment"] = [](const DocumentRun&) { return heads_of_sentiment(); };
+  add_fused_kernel(functions);
+  add_weights_of(functions, "sentiment", "sentiment");
   functions.remarks["what_heads_disagree_on"] = what_heads_disagree_on;
   DocumentRun run(bench, functions);
   run.set("has_sentiment", attn::missing_model_file("sentiment").empty());

@@ -37,9 +37,6 @@ void tell_multihead(DocumentRun& run, const Named& X_query, const Named& X_key, 
 /// The mistake `cross-attends-itself` in the step `output` of the group `prefix`, which reads these queries.
 void add_cross_attends_itself(Functions& functions, const std::string& X_query, const std::string& prefix);
 
-/// The weights of multi-head attention that stand in a run.
-Views multihead_weights_of(const DocumentRun& run, const std::string& prefix = "");
-
 /// Gives X and the weights of all heads of the second layer of the model about.
 void give_about_heads(ModelInputs& inputs);
 

@@ -1,10 +1,9 @@
 /// What attention looks like, in numbers, and the two ways in which it goes wrong. The lesson is the document
-/// patterns.md; here is what no formula says: which heads are of which kind, and the heads of other models.
+/// patterns.md; here is what no formula says: the heads of the lab's models, and which words are the same.
 /// Sources: Dong et al. 2021 (tokens that become alike), Zhai et al. 2023 (entropy collapse to a single key).
 
-#include "lessons/patterns.hpp"
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,40 +15,14 @@
 #include "attn/ops/measure.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/patterns/heads_of_models.hpp"
 #include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "trace/diagnosis/arithmetic.hpp"
-#include "trace/entry.hpp"
 
 namespace lessons {
 
 namespace {
-
-/// The weights of a run, with an axis of one head where there is none: [batch×head×query×key].
-Tensor<4> shares_of(const DocumentRun& run) {
-  const auto& view = run.sheet().tensor("weights");
-  std::array<std::size_t, 4> shape{view.shape[0], run.bench().heads()};
-  std::copy(view.shape.end() - 2, view.shape.end(), shape.begin() + 2);
-  auto weights = Tensor<4>::from_shape(shape);
-  std::copy_n(static_cast<const double*>(view.data), weights.size(), weights.begin());
-  return weights;
-}
-
-/// What a step says of each head of each sample, one after the other. A step that all heads or all samples
-/// share says the same of each.
-std::vector<double> of_heads(const DocumentRun& run, const std::string& step) {
-  const auto& view = run.sheet().tensor(step);
-  const auto heads = run.bench().heads(), all = run.sheet().size_of(Meanings::batch) * heads;
-  std::vector<double> values;
-  for (std::size_t i = 0; i < all; ++i) {
-    attn::Index at;
-    for (const auto& axis : view.axes) at.push_back(axis == "head" ? i % heads : i / heads);
-    values.push_back(view.at(at));
-  }
-  return values;
-}
 
 /// Throws attn::Error, with `name`, unless every row sums to 1, or is 0 where nothing may be seen.
 void require_shares(const Tensor<4>& weights, attn::Dtype dtype, const std::string& name) {
@@ -69,7 +42,8 @@ void require_shares(const Tensor<4>& weights, attn::Dtype dtype, const std::stri
 
 void require_shares(DocumentRun& run) {
   const auto& trace = run.bench().trace;
-  if (trace.is_given("weights")) require_shares(shares_of(run), trace.dtype(), trace.given_name("weights"));
+  if (trace.is_given("weights"))
+    require_shares(run.in_heads("weights"), trace.dtype(), trace.given_name("weights"));
 }
 
 /// What rounding explains in the sums of the rows: weights that are given may have been rounded before.
@@ -85,99 +59,122 @@ void claim_rows_sum_to_1(DocumentRun& run, const ToClaim& claim) {
   run.bench().trace.claim({.id = claim.id,
                            .claim = claim.words,
                            .formula = "max |Σⱼ weights − 1|",
-                           .value = attn::row_sum_deviation(shares_of(run)),
+                           .value = attn::row_sum_deviation(run.in_heads("weights")),
                            .limit = rounding_of_rows(run.bench())});
 }
 
-/// Which word looks most at an earlier or later one of the same name: the rows do not tell.
-std::string look_at_twin(const attn::Event& weights) {
-  const auto& labels = weights.labels.back();
-  if (labels.empty()) return "";
-  const auto& tokens = labels.of(0);
-  const auto n = weights.tensor->shape.back(), rows = attn::element_count(weights.tensor->shape) / n;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const auto query = row % n, key = strongest_in_row(weights, row);
-    if (key != query && tokens[key] == tokens[query])
-      return fmt::format(" #2 marks the second of two equal words: {}{} looks at {}.",
-                         rows > n ? fmt::format("in head {} ", row / n) : "",
-                         attn::numbered_token(tokens, query), attn::numbered_token(tokens, key));
+/// For each word the place where it stands first.
+std::vector<std::size_t> first_places(const std::vector<std::string>& words) {
+  std::vector<std::size_t> places;
+  for (const auto& word : words)
+    places.push_back(static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin()));
+  return places;
+}
+
+/// The same of the words of a run, [batch×key]; padding is like no word.
+formula::View same_words(const DocumentRun& run) {
+  const auto& sentence = run.bench().plan.sentence;
+  formula::Numbers places(attn::Shape{sentence.size(), sentence.length()}, -1.0);
+  for (std::size_t b = 0; b < sentence.size(); ++b) {
+    const auto first = first_places(sentence.tokens[b]);
+    std::copy(first.begin(), first.end(), &places(b, 0));
   }
-  return "";
+  return owned_view(std::move(places));
 }
 
-/// As many heads are compared with the two ends, and named there.
-constexpr std::size_t most_compared = 6;
+/// All heads of the shipped models one below the other. A text that is shorter than the longest has zeros
+/// behind it.
+struct HeadsOfModels {
+  std::vector<std::string> names;   ///< "language 2.3"
+  std::vector<std::string> words;   ///< of all texts, as keys have them
+  formula::Numbers weights, links;  ///< [head×query×key]; links: 1 where a word comes from that one
+  formula::Numbers seen;            ///< [head×query] how many keys the query may see
+  formula::Numbers same, begins;    ///< [head×key] first place of the word; [head] its first one in `words`
+};
 
-/// "sample 1  head 0", "weights".
-std::string name_of_head(const Workbench& bench, std::size_t i) {
-  const auto sample = bench.plan.is_batched() ? fmt::format("sample {}  ", i / bench.heads()) : "";
-  return sample + (bench.options.heads ? fmt::format("head {}", i % bench.heads()) : std::string("weights"));
+const HeadsOfModels& heads_of_models() {
+  static const auto heads = [] {
+    const auto layers = layers_of_models();
+    std::size_t count = 0, longest = 0;
+    for (const auto& layer : layers) {
+      count += layer.weights.shape(1);
+      longest = std::max({longest, layer.queries.size(), layer.keys.size()});
+    }
+    const attn::Shape pairs = {count, longest, longest}, rows = {count, longest};
+    HeadsOfModels all = {.names = {},
+                         .words = {},
+                         .weights = formula::Numbers(pairs, 0.0),
+                         .links = formula::Numbers(pairs, 0.0),
+                         .seen = formula::Numbers(rows, 0.0),
+                         .same = formula::Numbers(rows, -1.0),
+                         .begins = formula::Numbers(attn::Shape{count}, 0.0)};
+    for (const auto& layer : layers) {
+      const auto same = first_places(layer.keys);
+      for (std::size_t head = 0; head < layer.weights.shape(1); ++head) {
+        const auto at = all.names.size();
+        all.names.push_back(layer.weights.shape(1) > 1 ? fmt::format("{}.{}", layer.name, head) : layer.name);
+        all.begins(at) = static_cast<double>(all.words.size());
+        std::copy(same.begin(), same.end(), &all.same(at, 0));
+        for (std::size_t query = 0; query < layer.queries.size(); ++query)
+          for (std::size_t key = 0; key < layer.keys.size(); ++key) {
+            all.weights(at, query, key) = layer.weights(0, head, query, key);
+            all.seen(at, query) += layer.visible(0, query, key);
+          }
+        for (std::size_t query = 0; query < layer.links.size(); ++query)
+          for (const auto key : layer.links[query]) all.links(at, query, key) = 1.0;
+      }
+      all.words.insert(all.words.end(), layer.keys.begin(), layer.keys.end());
+    }
+    return all;
+  }();
+  return heads;
 }
 
-/// The note `comparison`: the measures of every head beside those of the two ends, as far as there is room.
-void compare_with_ends(DocumentRun& run) {
-  const auto& bench = run.bench();
-  const auto heads = bench.heads();
-  const auto largest = of_heads(run, "largest");
-  const auto all_heads = largest.size(), shown = std::min(all_heads, most_compared);
-  auto table = fmt::format("{:<19}{:>9}{:>9}{:>9}{:>13}", "", "diagonal", "local", "entropy", "keys in use");
-  const auto add = [&](const std::string& name, const std::string& group, std::size_t place, double most) {
-    const double spread = of_heads(run, group + "entropy")[place];
-    table += fmt::format("\n{:<19}{:>9.4f}{:>9.4f}{:>9.4f}{:>13.2f}   {}", name,
-                         of_heads(run, group + "diagonal")[place], of_heads(run, group + "local")[place],
-                         spread, std::exp(spread), word_for(spread_of(spread, most)));
-  };
-  for (std::size_t i = 0; i < shown; ++i) {
-    add(name_of_head(bench, i), "", i, largest[i]);
-    const bool ends_sample = (i + 1) % heads == 0 || i + 1 == shown;
-    if (!ends_sample) continue;
-    add("equal shares", "equal/", i, largest[i]);
-    add("one key each", "one_hot/", i, largest[i]);
+/// The weights, and the names of heads and words for the steps to come.
+formula::View weights_of_models(const DocumentRun& run) {
+  const auto& heads = heads_of_models();
+  run.bench().trace.label("head_of_model", {{heads.names}});
+  run.bench().trace.label("models/word", {{heads.words}});
+  return owned_view(heads.weights);
+}
+
+/// What the document says of the heads, side by side: [head_of_model×measure].
+formula::View measures_of_models(const DocumentRun& run) {
+  const std::vector<std::string> names = {"itself", "before", "after", "prev",    "next",   "mirror",
+                                          "repeat", "linked", "one",   "entropy", "largest"};
+  formula::Numbers table(attn::Shape{run.sheet().size_of("head_of_model"), names.size()});
+  for (std::size_t head = 0; head < table.shape(0); ++head)
+    for (std::size_t i = 0; i < names.size(); ++i)
+      table(head, i) = run.sheet().tensor("models/" + names[i]).at({head});
+  return owned_view(std::move(table));
+}
+
+/// What each model, and each part of the translator, reads.
+std::string texts_of_models(const DocumentRun&) {
+  std::string lines, part;
+  for (const auto& layer : layers_of_models()) {
+    if (layer.part != part)
+      lines +=
+          fmt::format("{}{:<10} {}", lines.empty() ? "" : "\n", layer.part, fmt::join(layer.queries, " "));
+    part = layer.part;
   }
-  if (all_heads > shown) table += fmt::format("\n… and {} more heads", all_heads - shown);
-  const auto equal = run.sheet().tensor("equal");
-  const auto* first = static_cast<const double*>(equal.data);
-  const bool hides = std::find(first, first + attn::element_count(equal.shape), 0.0) !=
-                     first + attn::element_count(equal.shape);
-  bench.trace.note("comparison", "Between two ends",
-                   fmt::format("All attention lies between two ends: equal shares of all keys{}, or a single "
-                               "key for each query. The single key here is the strongest one{}.",
-                               hides ? " that the mask lets a query see" : "",
-                               bench.options.heads ? fmt::format(" of head {}", (shown - 1) % heads) : ""),
-                   table);
-}
-
-/// A line for each head of each sample, where the comparison has no room for them.
-std::string verdicts(const DocumentRun& run) {
-  constexpr std::size_t most_lines = 16;
-  const auto entropy = of_heads(run, "entropy"), largest = of_heads(run, "largest");
-  if (entropy.size() <= most_compared) return "";
-  auto lines = fmt::format("\n\n{:<19}{:>7}{:>11}{:>14}", "", "entropy", "at most", "keys in use");
-  for (std::size_t i = 0; i < std::min(entropy.size(), most_lines); ++i)
-    lines += fmt::format("\n{:<19}{:>7.4f}{:>11.4f}{:>14.2f}   {}", name_of_head(run.bench(), i), entropy[i],
-                         largest[i], std::exp(entropy[i]), word_for(spread_of(entropy[i], largest[i])));
-  return entropy.size() > most_lines ? lines + fmt::format("\n… and {} more", entropy.size() - most_lines)
-                                     : lines;
+  return lines;
 }
 
 void run_patterns(Workbench& bench) {
-  const auto twin = [&](const attn::Event& weights) {
-    return bench.plan.is_batched() ? "" : look_at_twin(weights);
-  };
   const Functions functions = {
-      .actions = {{"shares", [](DocumentRun& run) { require_shares(run); }},
-                  {"comparison", compare_with_ends},
-                  {"kinds",
-                   [](DocumentRun& run) {
-                     show_kinds(run.bench(), shares_of(run), of_heads(run, "largest"));
-                   }},
-                  {"models", [](DocumentRun& run) { show_heads_of_models(run.bench()); }}},
+      .actions = {{"shares", [](DocumentRun& run) { require_shares(run); }}},
       .claims = {{"rows-sum-to-1", claim_rows_sum_to_1}},
-      .remarks = {{"twin", twin}},
-      .texts = {{"verdicts", verdicts}}};
+      .texts = {{"texts_of_models", texts_of_models}},
+      .tensors = {{"same_words", same_words},
+                  {"weights_of_models", weights_of_models},
+                  {"links_of_models", [](DocumentRun&) { return owned_view(heads_of_models().links); }},
+                  {"keys_seen_in_models", [](DocumentRun&) { return owned_view(heads_of_models().seen); }},
+                  {"same_words_of_models", [](DocumentRun&) { return owned_view(heads_of_models().same); }},
+                  {"measures_of_models", measures_of_models},
+                  {"beginnings", [](DocumentRun&) { return owned_view(heads_of_models().begins); }}}};
   DocumentRun run(bench, functions);
-  run.set("uniform_within", collapsed_within);
-  run.set("sharp_below", over_sparse_below);
+  if (bench.options.model) run.set("words_of_models", static_cast<double>(heads_of_models().words.size()));
   run.tell();
 }
 

@@ -27,6 +27,7 @@
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/shipped_weights.hpp"
 #include "lessons/trained/blocks.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/model.hpp"
@@ -37,19 +38,14 @@ namespace {
 
 constexpr std::size_t letters_in_training = 10, more_letters = 14;
 
-/// What a model makes of the first letters of the alphabet.
-struct Reversed {
-  Tensor<2> weights;    ///< [query×key]
-  std::string letters;  ///< "j i h"
-};
-
 /// The letters with their positions, [1×token×d_model].
 Tensor<3> encoded_letters(const attn::Model& model, std::size_t count) {
   const auto letters = attn::as_batch(attn::rows(model.matrix("embedding"), 0, count));
   return model.find("positions") ? attn::add_positions(letters, model.matrix("positions")) : letters;
 }
 
-Reversed reverse_alphabet(const attn::Model& model, std::size_t count) {
+/// What a model makes of the first letters of the alphabet: "j i h".
+std::string reverse_alphabet(const attn::Model& model, std::size_t count) {
   const auto X = encoded_letters(model, count);
   const auto attention = attend(X, weights_of(model, "layer=1/attention/"), 1);
   const auto logits =
@@ -60,26 +56,14 @@ Reversed reverse_alphabet(const attn::Model& model, std::size_t count) {
     const auto best = attn::argmax(row, logits.shape(2));
     letters.push_back(model.vocabularies.at("classes").at(best));
   }
-  return {attn::sample(attn::head(attention.weights, 0), 0), fmt::format("{}", fmt::join(letters, " "))};
+  return fmt::format("{}", fmt::join(letters, " "));
 }
 
 std::string line_of(const std::string& name, const attn::Model& model, const std::string& score,
-                    const Reversed& reversed) {
+                    const std::string& letters) {
   const auto found = model.scores.find(score);
   const auto right = found == model.scores.end() ? "–" : fmt::format("{:.0f} %", 100.0 * found->second);
-  return fmt::format("{:<22}{:>6}   {}", name, right, reversed.letters);
-}
-
-/// Where each place looks, and with which share.
-std::string mirror_table(const Tensor<2>& weights) {
-  std::string place = "place     ", looks_at = "looks at  ", share = "share     ";
-  for (std::size_t p = 0; p < weights.shape(0); ++p) {
-    const auto strongest = attn::argmax(&weights(p, 0), weights.shape(1));
-    place += fmt::format("{:>6}", p);
-    looks_at += fmt::format("{:>6}", strongest);
-    share += fmt::format("{:>6.2f}", weights(p, strongest));
-  }
-  return fmt::format("{}\n{}\n{}", place, looks_at, share);
+  return fmt::format("{:<22}{:>6}   {}", name, right, letters);
 }
 
 /// Whether the shipped models with learned positions and without any are there.
@@ -102,9 +86,7 @@ void add_trained_positions(Functions& functions) {
                 reverse_alphabet(*learned, more_letters)),
         line_of("no positions", *without, "symbols right", reverse_alphabet(*without, letters_in_training)));
   };
-  functions.texts["where_it_looks"] = [](const DocumentRun&) {
-    return mirror_table(reverse_alphabet(*attn::shipped_model("reverse"), letters_in_training).weights);
-  };
+  add_weights_of(functions, "reverse", "reverse");
 }
 
 /// Keys of a cache that is rotated again, as a whole, whenever a token is added to a prompt of any length:

@@ -27,18 +27,8 @@ attn::fast::Order order_of(const Options& options) {
   return attn::fast::Order::contiguous;
 }
 
-/// A tensor of the run as [batch×head×…].
-Tensor<4> with_heads(const DocumentRun& run, const std::string& name) {
-  const auto& view = run.sheet().tensor(name);
-  auto shape = view.shape;
-  if (shape.size() == 3) shape.insert(shape.begin() + 1, 1);
-  Tensor<4> tensor({shape.at(0), shape.at(1), shape.at(2), shape.at(3)});
-  std::copy_n(static_cast<const double*>(view.data), tensor.size(), tensor.begin());
-  return tensor;
-}
-
 RingInputs inputs_of_ranks(const DocumentRun& run) {
-  return {with_heads(run, "Q"), with_heads(run, "K"), with_heads(run, "V"), run.mask()};
+  return {run.in_heads("Q"), run.in_heads("K"), run.in_heads("V"), run.mask()};
 }
 
 /// The ranks of a run, of which mpirun plays each in a process of its own, and what they came to.

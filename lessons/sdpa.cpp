@@ -26,25 +26,19 @@ double divisor_of(std::size_t d_k, double temperature) {
 
 namespace {
 
-/// Several heads have an axis more, and names of their own.
-template <std::size_t N>
-constexpr bool has_heads = N == 4;
-
-template <std::size_t N>
 void claim_equals_fused_kernel(const DocumentRun& run, const ToClaim& claim) {
   const auto& bench = run.bench();
   if (const auto given = given_numbers_of_formulas(bench.options); !given.empty())
     return bench.trace.note(claim.id, "Not compared: code that stores no scores (lesson efficient)",
                             fmt::format("It does not know {}.", given));
+  const bool has_heads = run.sheet().find("Q_heads") != nullptr;
   const auto of_all_heads = [&](const std::string& name) {
-    auto tensor = run.copy_of<double, N>(has_heads<N> ? name + "_heads" : name);
-    if constexpr (has_heads<N>) return attn::repeat_heads(tensor, bench.heads());
-    return tensor;
+    return attn::repeat_heads(run.in_heads(has_heads ? name + "_heads" : name), bench.heads());
   };
   const auto Q = of_all_heads("Q"), K = of_all_heads("K"), V = of_all_heads("V");
   const bool has_dropout = run.sheet().definition_of("dropped") != nullptr;
-  const auto output = has_dropout ? attn::matmul(run.copy_of<double, N>("weights"), V)
-                                  : run.copy_of<double, N>(has_heads<N> ? "heads" : "output");
+  const auto output =
+      has_dropout ? attn::matmul(run.in_heads("weights"), V) : run.in_heads(has_heads ? "heads" : "output");
   const double divisor = divisor_of(Q.shape().back(), bench.options.temperature);
   claim_equals_kernel(
       bench.trace,
@@ -61,9 +55,8 @@ void claim_equals_fused_kernel(const DocumentRun& run, const ToClaim& claim) {
 
 }  // namespace
 
-template <std::size_t N>
 void add_fused_kernel(Functions& functions) {
-  functions.claims["equals-fused-kernel"] = claim_equals_fused_kernel<N>;
+  functions.claims["equals-fused-kernel"] = claim_equals_fused_kernel;
 }
 
 void set_views(DocumentRun& run, const std::string& prefix, const Views& views,
@@ -88,20 +81,6 @@ void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key) {
   run.axis("key", X_key.tensor.shape(1));
 }
 
-template void add_fused_kernel<3>(Functions&);
-template void add_fused_kernel<4>(Functions&);
-
-void tell_attention(DocumentRun& run, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
-                    const std::optional<Mask<3>>& mask) {
-  run.set("many_heads", 0.0);
-  set_view(run, "Q", {"batch", "query", "d_k"}, Q);
-  set_view(run, "K", {"batch", "key", "d_k"}, K);
-  set_view(run, "V", {"batch", "key", "d_v"}, V);
-  run.set_mask(mask);
-  run.tell_part("parts/scores.md");
-  run.tell_part("parts/mixture.md");
-}
-
 namespace {
 
 /// The queries, keys and values of one head of the model, for each word of the sentence.
@@ -113,7 +92,7 @@ void give_head_of_about(ModelInputs& inputs) {
 
 void run_sdpa(Workbench& bench) {
   Functions functions;
-  add_fused_kernel<3>(functions);
+  add_fused_kernel(functions);
   functions.remarks["who_is_about_whom"] = who_is_about_whom;
   DocumentRun(bench, functions).tell();
 }

@@ -9,18 +9,11 @@
 
 namespace lessons {
 
-/// Scaled dot-product attention (Vaswani et al. 2017, equation 1), the parts scores.md and mixture.md: from Q
-/// [batch×query×d_k], K [batch×key×d_k] and V [batch×key×d_v] to the step `output`. mask [batch×query×key],
-/// true = may be seen. All of them live as long as the run.
-void tell_attention(DocumentRun& run, const Tensor<3>& Q, const Tensor<3>& K, const Tensor<3>& V,
-                    const std::optional<Mask<3>>& mask);
-
 /// √d_k · temperature, by which scores are divided.
 double divisor_of(std::size_t d_k, double temperature);
 
 /// The claim `equals-fused-kernel`: that the fastest kernel that fits gives the same heads, or the
 /// same output; about attention without dropout.
-template <std::size_t N>
 void add_fused_kernel(Functions& functions);
 
 /// Tensors of the caller's that formulas of parts may speak of; he keeps them alive.

@@ -12,7 +12,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
-#include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
@@ -56,8 +55,7 @@ std::string one_word_decides(const DocumentRun&) {
 
 void run_self_attention(Workbench& bench) {
   Functions functions;
-  add_fused_layouts(functions);
-  add_fused_kernel<3>(functions);
+  add_fused_kernel(functions);
   functions.remarks["who_is_about_whom"] = who_is_about_whom;
   functions.remarks["strongest_pair"] = strongest_pair;
   functions.remarks["equal_words"] = equal_words;

@@ -5,79 +5,19 @@
 
 #include "lessons/transformer_block.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "attn/error.hpp"
-#include "attn/ops/measure.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa/fused_layouts.hpp"
+#include "lessons/shipped_weights.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {
-
-namespace {
-
-/// A letter that comes again: where it stood before, and where it stands now.
-struct Repeat {
-  std::size_t before, now;
-};
-
-Repeat first_repeat(const std::vector<std::string>& letters) {
-  for (std::size_t now = 0; now < letters.size(); ++now) {
-    const auto before =
-        std::find(letters.begin(), letters.begin() + static_cast<std::ptrdiff_t>(now), letters[now]);
-    const auto place = static_cast<std::size_t>(before - letters.begin());
-    if (place < now) return {place, now};
-  }
-  throw attn::Error("no letter of the text comes again");
-}
-
-/// `x → q 0.99`: the letter at that place and the one that it gives most to.
-std::string look(const LayerOfModel& layer, std::size_t place) {
-  const double* row = &layer.weights(0, 0, place, 0);
-  const auto at = attn::argmax(row, layer.keys.size());
-  return fmt::format("{} → {} {:.2f}", layer.queries[place], layer.keys[at], row[at]);
-}
-
-double share_right(std::string_view model) {
-  return attn::shipped_model(std::string(model))->scores.at("next tokens right");
-}
-
-/// The note `stack`: why blocks are stacked, on two trained models, one of one layer and one of two.
-void explain_stack(Workbench& bench) {
-  const auto two = layers_of_model("induction"), one = layers_of_model("induction-one-layer");
-  const auto& letters = two.front().queries;
-  const auto [before, now] = first_repeat(letters);
-  const auto &letter = letters[now], &next = letters[before + 1];
-  bench.trace.note(
-      "stack", "What two blocks find that one cannot",
-      fmt::format(
-          "Two models read \"{}\" and say what comes next (attnlab train induction; no ffn, no layer norm). "
-          "It should be \"{}\", as after the first \"{}\". Block 1: \"{}\" looks one place back, and its row "
-          "now says \"after {}\". Block 2: the last \"{}\" looks for that row. One block alone cannot: the "
-          "key "
-          "of \"{}\" does not know what stands before it. An arrow means \"looks at\".",
-          fmt::join(letters.begin(), letters.begin() + static_cast<std::ptrdiff_t>(now) + 1, " "), next,
-          letter, next, letter, letter, next),
-      fmt::format("            block 1     block 2     right on new letters\n"
-                  "two blocks  {:<10}  {:<10}  {:3.0f} %\n"
-                  "one block   {:<10}              {:3.0f} %",
-                  look(two[0], before + 1), look(two[1], now), 100.0 * share_right("induction"),
-                  look(one[0], now), 100.0 * share_right("induction-one-layer")));
-}
-
-}  // namespace
 
 void tell_block(DocumentRun& run, const Tensor<3>& X, const Views& weights, const Heads& heads,
                 const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
@@ -132,11 +72,20 @@ void give_both_layers(ModelInputs& inputs) {
 
 void run_transformer_block(Workbench& bench) {
   Functions functions;
-  add_fused_layouts(functions);
   add_cross_attends_itself(functions, "cross/x", "cross/");
   functions.remarks["who_is_about_whom"] = who_is_about_whom;
-  functions.actions["stack"] = [](DocumentRun& run) { explain_stack(run.bench()); };
-  DocumentRun(bench, functions).tell();
+  add_weights_of(functions, "block_1", "induction", 1);
+  add_weights_of(functions, "block_2", "induction", 2);
+  add_weights_of(functions, "alone", "induction-one-layer");
+  DocumentRun run(bench, functions);
+  if (bench.options.model) {
+    const auto right = [](const char* model) {
+      return attn::shipped_model(model)->scores.at("next tokens right");
+    };
+    run.set("right_of_two", right("induction"));
+    run.set("right_of_one", right("induction-one-layer"));
+  }
+  run.tell();
 }
 
 }  // namespace

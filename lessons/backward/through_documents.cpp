@@ -20,7 +20,6 @@
 #include "lessons/backward/recomputation.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/sdpa/fused_layouts.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/transformer_block.hpp"
 #include "lessons/workbench/claims.hpp"
@@ -139,7 +138,6 @@ Functions functions_with(const ForwardPass& forward) {
                                      {"example_of_scaled", notice_of_scaled},
                                      {"step_of_training", notice_of_weight}}};
   functions.actions["differences"] = [forward](DocumentRun& run) { claim_differences(run, forward); };
-  add_fused_layouts(functions);
   return functions;
 }
 

@@ -14,7 +14,7 @@
 namespace lessons {
 
 /// The two layers that attention is compared with in "Attention Is All You Need" (Vaswani et al. 2017,
-/// table 1), each as plain as it can be. Both throw std::invalid_argument where shapes do not match.
+/// table 1), each as plain as it can be.
 
 /// A recurrent layer (Elman 1990): h_t = tanh(x_t W_x + h_{t−1} W_h), h_0 = 0. X [n×d_in], W_x [d_in×d],
 /// W_h [d×d] → the states h_1, …, h_n [n×d].

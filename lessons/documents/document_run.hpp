@@ -139,6 +139,16 @@ class DocumentRun {
     return tensor;
   }
 
+  /// The same of queries, keys, values or weights, [batch×head×…]; what has no axis of heads gets one.
+  Tensor<4> in_heads(const std::string& name) const {
+    const auto& view = sheet().tensor(name);
+    auto shape = view.shape;
+    if (shape.size() == 3) shape.insert(shape.begin() + 1, 1);
+    auto tensor = Tensor<4>::from_shape({shape.at(0), shape.at(1), shape.at(2), shape.at(3)});
+    std::copy_n(static_cast<const double*>(view.data), tensor.size(), tensor.begin());
+    return tensor;
+  }
+
   /// Whether the step shows nothing.
   bool is_hidden(const std::string& step) const { return steps_.hidden().count(step) > 0; }
 

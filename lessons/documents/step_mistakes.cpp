@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -73,10 +74,10 @@ class StepMistakes {
     if (lesson.uses("target") && has_batch && lengths.size() == sheet.size_of("batch")) {
       auto numbers = formula::Numbers::from_shape({lengths.size()});
       std::copy(lengths.begin(), lengths.end(), numbers.begin());
-      known_["target_lengths"] =
-          formula::view_of({"batch"}, std::make_shared<const formula::Numbers>(std::move(numbers)));
+      known_["target_lengths"] = view_of({"batch"}, std::move(numbers));
     }
     find_unmasked();
+    if (step.name == "Q" || step.name == "K" || step.name == "V") find_fused();
     if (step.name != "masked") return;
     if (const auto* mask = sheet.find(settled(formula::name("mask"))->name))
       MaskRules(bench, *mask, sheet).add_to(known_);
@@ -155,6 +156,58 @@ class StepMistakes {
     if (is_alone || x->parts.empty()) return;
     const auto& operand = x->parts[masked != nullptr && x->parts.size() > 1 ? 1 : 0];
     if (operand->op == formula::Op::entry) unmasked_ = operand->name;
+  }
+
+  static formula::View view_of(formula::Axes axes, formula::Numbers numbers) {
+    return formula::view_of(std::move(axes), std::make_shared<const formula::Numbers>(std::move(numbers)));
+  }
+
+  /// The weights of Q, K and V side by side, as a fused weight has them.
+  void find_fused() {
+    const auto& sheet = *step_.sheet;
+    const auto found = [&](const char* name) { return sheet.find(settled(formula::name(name))->name); };
+    struct Part {
+      const formula::View *weight, *bias;
+    };
+    const Part parts[] = {
+        {found("W_Q"), found("b_Q")}, {found("W_K"), found("b_K")}, {found("W_V"), found("b_V")}};
+    for (const auto& part : parts)
+      if (part.weight == nullptr || part.weight->shape.size() != 2) return;
+    const auto& of_keys = parts[1].weight->axes[1];
+    const auto kv_head = of_keys.substr(0, of_keys.find("·"));
+    const auto groups = kv_head != of_keys && sheet.has_axis(kv_head) ? sheet.size_of(kv_head) : 1;
+    std::size_t columns = 0, begin = 0;
+    for (const auto& part : parts) {
+      if (part.weight->shape[1] % groups != 0) return;
+      columns += part.weight->shape[1];
+    }
+    const auto d_model = parts[0].weight->shape[0], by_each = columns / groups;
+    formula::Numbers W(attn::Shape{d_model, columns}), b(attn::Shape{columns}, 0.0),
+        by_group(attn::Shape{columns}), in_thirds(attn::Shape{columns});
+    std::size_t before = 0;
+    for (const auto& [weight, bias] : parts) {
+      const auto width = weight->shape[1], each = width / groups;
+      for (std::size_t j = 0; j < width; ++j) {
+        for (std::size_t i = 0; i < d_model; ++i) W(i, begin + j) = weight->at({i, j});
+        if (bias != nullptr && bias->shape.size() == 1) b(begin + j) = bias->at({j});
+        const auto place = j / each * by_each + before + j % each;
+        by_group(place) = static_cast<double>(begin + j);
+        in_thirds(begin + j) = static_cast<double>(place);
+      }
+      begin += width;
+      before += each;
+    }
+    const auto& column = step_.definition.axes.back();
+    formula::Numbers places(attn::Shape{sheet.size_of(column)});
+    std::iota(places.begin(), places.end(), 0.0);
+    known_["column"] = view_of({column}, std::move(places));
+    known_["fused_W"] = view_of({parts[0].weight->axes[0], "fused"}, std::move(W));
+    known_["fused_b"] = view_of({"fused"}, std::move(b));
+    known_["by_group"] = view_of({"fused"}, std::move(by_group));
+    known_["in_thirds"] = view_of({"fused"}, std::move(in_thirds));
+    known_["groups"] = number_alone(static_cast<double>(groups));
+    for (const auto& [name, i] : {std::pair("width_Q", 0), {"width_K", 1}, {"width_V", 2}})
+      known_[name] = number_alone(static_cast<double>(parts[i].weight->shape[1]));
   }
 
   formula::Expr with_unmasked(const formula::Expr& x) const {

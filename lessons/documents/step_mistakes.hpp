@@ -34,8 +34,11 @@ struct StepOnSheet {
 /// samples), `target_lengths[batch]`, `unmasked` (the tensor that the mask hides entries of, or that softmax
 /// takes where nothing is hidden), and what a mask in a step `masked` is made of: `hides_future`,
 /// `hides_padding`, `reach` (the window; inf without one), `offset` (query i sits at position i + offset),
-/// `allowed[query, key]` by the rule on positions, `real[batch, key]`, which is no padding. The mistakes may
-/// be asked as long as `settled` and the tensors live.
+/// `allowed[query, key]` by the rule on positions, `real[batch, key]`, which is no padding. Of Q, K
+/// and V, where their weights lie side by side: `fused_W[d_model, fused]`, `fused_b[fused]`, `width_Q`,
+/// `width_K` and `width_V`, `column` of the step, `groups` of heads, `by_group[fused]`, the column of these
+/// that a weight packed group by group has there, and `in_thirds[fused]`, the inverse. The mistakes may be
+/// asked as long as `settled` and the tensors live.
 attn::Mistakes mistakes_of_step(const Workbench& bench, const StepOnSheet& step);
 
 }  // namespace lessons

@@ -186,12 +186,12 @@ class Search {
   }
 
   void look_into(const document::Row& row) {
-    const auto require_axis = [&](const document::Source& each) {
-      if (!each.text().empty()) require(each.text(), each.place_of(0));
+    const auto require_axes = [&](const document::Each& each) {
+      for (const auto& axis : each.axes) require(axis.text(), axis.place_of(0));
     };
-    require_axis(row.each);
+    require_axes(row.each);
     for (const auto& cell : row.cells) {
-      require_axis(cell.each);
+      require_axes(cell.each);
       look_into(cell.prose);
     }
   }

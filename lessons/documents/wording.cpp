@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "attn/text/width.hpp"
 #include "document/prose.hpp"
@@ -29,13 +30,27 @@ std::string Wording::paragraphs(const Section& section, bool short_page) const {
 }
 
 template <class Tell>
-void Wording::for_each(const document::Source& axis, const Scope& scope, std::size_t most,
+void Wording::for_each(const document::Each& each, const Scope& scope, std::size_t most,
                        const Tell& tell) const {
-  if (axis.text().empty()) return tell(true);
-  const auto name = at_place(axis, [&] { return meanings_.name_in(axis.text(), scope); });
-  const auto length = at_place(axis, [&] { return meanings_.sheet().size_of(name); });
-  for (const auto& place : places_shown(length, most))
-    place ? meanings_.at(name, *place, [&] { tell(true); }) : tell(false);
+  struct Axis {
+    std::string name;
+    std::size_t length;
+  };
+  std::vector<Axis> axes;
+  std::size_t entries = 1;
+  for (const auto& axis : each.axes) {
+    const auto name = at_place(axis, [&] { return meanings_.name_in(axis.text(), scope); });
+    if (meanings_.with_heads_there({name}).empty()) continue;
+    axes.push_back({name, at_place(axis, [&] { return meanings_.sheet().size_of(name); })});
+    entries *= axes.back().length;
+  }
+  const std::function<void(std::size_t, std::size_t)> tell_entry = [&](std::size_t axis, std::size_t entry) {
+    if (axis == 0) return tell(true);
+    const auto& [name, length] = axes[axis - 1];
+    meanings_.at(name, entry % length, [&] { tell_entry(axis - 1, entry / length); });
+  };
+  for (const auto& entry : places_shown(entries, each.is_every ? entries : most))
+    entry ? tell_entry(axes.size(), *entry) : tell(false);
 }
 
 std::string Wording::drawn(const document::Block& fence, const Scope& scope) const {
@@ -46,15 +61,15 @@ namespace {
 
 /// Without the columns that say nothing in any line.
 std::vector<std::vector<std::string>> without_empty_columns(std::vector<std::vector<std::string>> lines) {
-  std::vector<bool> says_something;
+  std::vector<bool> is_needed;
   for (const auto& line : lines) {
-    says_something.resize(std::max(says_something.size(), line.size()));
+    is_needed.resize(std::max(is_needed.size(), line.size()));
     for (std::size_t i = 0; i < line.size(); ++i)
-      if (!line[i].empty()) says_something[i] = true;
+      if (!line[i].empty()) is_needed[i] = true;
   }
   for (auto& line : lines)
     for (std::size_t i = line.size(); i-- > 0;)
-      if (!says_something[i]) line.erase(line.begin() + static_cast<std::ptrdiff_t>(i));
+      if (!is_needed[i]) line.erase(line.begin() + static_cast<std::ptrdiff_t>(i));
   return lines;
 }
 
@@ -74,7 +89,7 @@ std::string Wording::table_of(const std::vector<document::Row>& rows, const Scop
   constexpr std::size_t fewest = 2;
   const bool has_columns = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
     return std::any_of(row.cells.begin(), row.cells.end(),
-                       [](const auto& cell) { return !cell.each.text().empty(); });
+                       [](const auto& cell) { return !cell.each.axes.empty(); });
   });
   std::string table;
   for (const std::size_t widest : {40, 24})
@@ -82,7 +97,9 @@ std::string Wording::table_of(const std::vector<document::Row>& rows, const Scop
       std::vector<Line> lines;
       for (const auto& row : rows)
         for_each(row.each, scope, most_places, [&](bool is_shown) {
-          lines.push_back(is_shown ? line_of(row, scope, most, widest) : Line{"…"});
+          auto line = is_shown ? line_of(row, scope, most, widest) : Line{"…"};
+          if (row.each.axes.empty() || line.empty() || !line.front().empty())
+            lines.push_back(std::move(line));
         });
       table = in_columns(without_empty_columns(std::move(lines)));
       if (fits_page(table)) return table;
@@ -96,10 +113,14 @@ Wording::Line Wording::line_of(const document::Row& row, const Scope& scope, std
   constexpr std::size_t widest_of_many = 16;
   Line line;
   for (const auto& cell : row.cells) {
-    const auto width = cell.each.text().empty() ? widest : std::min(widest, widest_of_many);
+    const auto width = cell.each.axes.empty() ? widest : std::min(widest, widest_of_many);
+    Line cells;
     for_each(cell.each, scope, most_columns, [&](bool is_shown) {
-      line.push_back(is_shown ? attn::shorten(text_of(cell.prose, scope), width) : "…");
+      cells.push_back(is_shown ? attn::shorten(text_of(cell.prose, scope), width) : "…");
     });
+    if (cell.each.is_close) std::erase(cells, "");
+    if (cell.each.is_close) cells = {fmt::format("{}", fmt::join(cells, " "))};
+    line.insert(line.end(), cells.begin(), cells.end());
   }
   return line;
 }

@@ -35,10 +35,10 @@ class Wording {
   Line line_of(const document::Row& row, const Scope& scope, std::size_t most_columns,
                std::size_t widest) const;
 
-  /// Calls `tell(true)` at each entry of an axis that is shown, and `tell(false)` in the place of those that
-  /// are not; once where there is no axis.
+  /// Calls `tell(true)` at each entry that is shown, and `tell(false)` in the place of those that are not;
+  /// once where there is no axis.
   template <class Tell>
-  void for_each(const document::Source& axis, const Scope& scope, std::size_t most, const Tell& tell) const;
+  void for_each(const document::Each& each, const Scope& scope, std::size_t most, const Tell& tell) const;
 
   std::string number_of(const document::Piece& piece, const Scope& scope) const;
   std::string list_of(const document::Piece& piece, const Scope& scope) const;

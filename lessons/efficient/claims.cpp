@@ -1,4 +1,4 @@
-#include "lessons/efficient/claims.hpp"
+#include "lessons/workbench/claims.hpp"
 
 #include <fmt/format.h>
 
@@ -8,16 +8,13 @@
 #include <memory>
 #include <utility>
 
-#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
 #include "attn/ops/slice.hpp"
 #include "fast/attention.hpp"
-#include "lessons/documents/part_run.hpp"
+#include "lessons/documents/document_run.hpp"
 #include "lessons/efficient.hpp"
-#include "lessons/sdpa.hpp"
-#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 
@@ -29,10 +26,6 @@ struct Full {
   Tensor<2> Q, K, V;  ///< [query×d_k], [key×d_k], [key×d_v]
   KeyLists visible;   ///< the pairs of full attention: all, or none that look ahead
   double magnitude;   ///< of what rounding is relative to
-
-  /// Once somebody asked for them: what flash attention gave and took, and the output of full attention.
-  std::optional<std::pair<Tensor<2>, attn::Cost>> tiles{};
-  std::optional<Tensor<2>> output{};
 
   std::size_t n() const { return Q.shape(0); }
   std::size_t block() const { return std::min(*bench.options.block, n()); }
@@ -61,56 +54,50 @@ Tensor<2> output_of(const DocumentRun& run, const std::string& variant) {
   return run.copy_of<double, 2>(variant + "/output");
 }
 
-/// The output of scaled dot-product attention under a mask [query×key].
-Tensor<2> output_under(const Full& full, const Mask<2>& mask) {
-  const auto Q = attn::as_batch(full.Q), K = attn::as_batch(full.K), V = attn::as_batch(full.V);
-  const std::optional<Mask<3>> visible = attn::repeat_mask(mask, 1);
-  PartRun run(full.bench);
-  tell_attention(run, Q, K, V, visible);
-  return attn::sample(run.take<3>("output"), 0);
-}
-
-/// Claims that the lesson's output and `counted`, that of code which computes no more than it has to, are
-/// `masked`.
-void claim_output(const Full& full, const ToClaim& claim, const std::vector<Tensor<2>>& outputs,
-                  const Tensor<2>& masked) {
-  double difference = 0.0;
-  for (const auto& output : outputs)
-    difference = attn::maximum({difference, attn::max_abs_difference(output, masked)});
-  full.bench.trace.claim({.id = claim.id,
-                          .claim = claim.words,
-                          .formula = "max |output − softmax(masked Q Kᵀ / √d_k) V|",
-                          .value = difference,
-                          .limit = full.rounding()});
-}
-
-const Tensor<2>& full_output(Full& full) {
-  if (!full.output) full.output = output_under(full, attn::mask_of(full.visible, full.n()));
-  return *full.output;
-}
-
-/// `do equals-mask local`: full attention under the variant's mask.
-void claim_equals_mask(DocumentRun& run, Full& full, const ToClaim& claim) {
-  const auto mask = run.copy_of<bool, 2>(claim.of + "/mask");
+/// What code that computes no more than it has to makes of the same inputs.
+formula::View by_listed_pairs(const DocumentRun& run, const Full& full, const std::string& variant) {
   auto counter = full.counter();
-  const auto listed = sparse_attention(full.Q, full.K, full.V, attn::keys_of(mask), counter);
-  claim_output(full, claim, {output_of(run, claim.of), listed}, output_under(full, mask));
+  const auto keys = attn::keys_of(run.copy_of<bool, 2>(variant + "/mask"));
+  return owned_view(sparse_attention(full.Q, full.K, full.V, keys, counter));
 }
 
-const std::pair<Tensor<2>, attn::Cost>& tiles_of(Full& full) {
-  if (full.tiles) return *full.tiles;
+formula::View in_chunks(const DocumentRun&, const Full& full) {
   auto counter = full.counter();
-  auto output = flash_attention(full.Q, full.K, full.V, full.block(), full.causal(), counter);
-  return full.tiles.emplace(std::move(output), counter.cost());
+  return owned_view(chunked_attention(full.Q, full.K, full.V, full.visible, full.block(), counter));
 }
 
-/// `do is-exact flash`
-void claim_is_exact(DocumentRun& run, Full& full, const ToClaim& claim) {
+formula::View in_tiles(const DocumentRun&, const Full& full) {
   auto counter = full.counter();
-  const auto counted = claim.of == "flash"
-                           ? tiles_of(full).first
-                           : chunked_attention(full.Q, full.K, full.V, full.visible, full.block(), counter);
-  claim_output(full, claim, {output_of(run, claim.of), counted}, full_output(full));
+  return owned_view(flash_attention(full.Q, full.K, full.V, full.block(), full.causal(), counter));
+}
+
+/// Linformer with as many mixtures as keys, each of which is one key.
+formula::View without_mixing(const DocumentRun&, const Full& full) {
+  Tensor<2> identity({full.n(), full.n()}, 0.0);
+  for (std::size_t i = 0; i < full.n(); ++i) identity(i, i) = 1.0;
+  auto counter = full.counter();
+  return owned_view(linformer_attention(full.Q, full.K, full.V, identity, identity, counter));
+}
+
+/// Q cut into heads, and the keys and values that groups share, [1×head×n×d].
+struct Grouped {
+  Tensor<4> Q, K, V;
+};
+
+Grouped grouped(const DocumentRun& run) {
+  const auto heads_of = [&](const char* name) {
+    const auto heads = run.copy_of<double, 3>(name);
+    Tensor<4> sample({1, heads.shape(0), heads.shape(1), heads.shape(2)});
+    std::copy(heads.begin(), heads.end(), sample.begin());
+    return sample;
+  };
+  return {heads_of("gqa/queries"), heads_of("gqa/K_grouped"), heads_of("gqa/V_grouped")};
+}
+
+formula::View in_groups(const DocumentRun& run, const Full& full) {
+  const auto [Q, K, V] = grouped(run);
+  auto counter = full.counter();
+  return owned_view(attn::sample(grouped_attention(Q, K, V, full.visible, counter), 0));
 }
 
 void claim_flash_memory(DocumentRun&, Full& full, const ToClaim& claim) {
@@ -120,62 +107,18 @@ void claim_flash_memory(DocumentRun&, Full& full, const ToClaim& claim) {
   const auto other = [&](const Tensor<2>& x) {
     return is_half ? attn::rows(x, 0, n / 2) : attn::stack_rows(x, x);
   };
-  auto changed = full.counter();
-  flash_attention(other(full.Q), other(full.K), other(full.V), full.block(), full.causal(), changed);
-  const auto growth = static_cast<double>(changed.cost().score_bytes - tiles_of(full).second.score_bytes);
+  const auto held = [&](const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V) {
+    auto counter = full.counter();
+    flash_attention(Q, K, V, full.block(), full.causal(), counter);
+    return static_cast<double>(counter.cost().score_bytes);
+  };
+  const double growth = held(other(full.Q), other(full.K), other(full.V)) - held(full.Q, full.K, full.V);
   full.bench.trace.claim({.id = claim.id,
                           .claim = claim.words,
                           .formula = is_half ? "score_bytes − score_bytes for half the sequence"
                                              : "score_bytes for the sequence twice over − score_bytes",
                           .value = is_half ? -growth : growth,
                           .limit = attn::exactly(0.0)});
-}
-
-void claim_linformer(DocumentRun&, Full& full, const ToClaim& claim) {
-  Tensor<2> identity({full.n(), full.n()}, 0.0);
-  for (std::size_t i = 0; i < full.n(); ++i) identity(i, i) = 1.0;
-  auto counter = full.counter();
-  claim_output(full, claim, {linformer_attention(full.Q, full.K, full.V, identity, identity, counter)},
-               full_output(full));
-}
-
-/// Q cut into heads, and the keys and values that groups share.
-struct Grouped {
-  Tensor<4> Q, K, V;
-};
-
-Grouped grouped(const Full& full) {
-  const auto heads = full.bench.heads(), kv_heads = full.bench.kv_heads();
-  const auto split = [&](const Tensor<2>& x) { return attn::split_heads(attn::as_batch(x), heads); };
-  return {split(full.Q), group_means(split(full.K), kv_heads), group_means(split(full.V), kv_heads)};
-}
-
-void claim_repeated_heads(DocumentRun& run, Full& full, const ToClaim& claim) {
-  const auto [Q, K, V] = grouped(full);
-  const auto each_alone = [](const Tensor<4>& x) {  // a head as a sample
-    Tensor<3> samples({x.shape(1), x.shape(2), x.shape(3)});
-    std::copy(x.begin(), x.end(), samples.begin());
-    return samples;
-  };
-  const auto heads = full.bench.heads();
-  const auto q = each_alone(Q), k = each_alone(attn::repeat_heads(K, heads)),
-             v = each_alone(attn::repeat_heads(V, heads));
-  const std::optional<Mask<3>> mask = attn::repeat_mask(attn::mask_of(full.visible, full.n()), 1);
-  PartRun run_alone(full.bench);
-  tell_attention(run_alone, q, k, v, mask);
-  const auto alone = run_alone.take<3>("output");
-  Tensor<4> together({1, alone.shape(0), alone.shape(1), alone.shape(2)});
-  std::copy(alone.begin(), alone.end(), together.begin());
-  const auto repeated = attn::merge_heads(together);
-  auto counter = full.counter();
-  const auto in_place = grouped_attention(Q, K, V, full.visible, counter);
-  full.bench.trace.claim(
-      {.id = claim.id,
-       .claim = claim.words,
-       .formula = "max |heads − multihead(K and V repeated)|",
-       .value = attn::maximum({attn::max_abs_difference(attn::as_batch(output_of(run, "gqa")), repeated),
-                               attn::max_abs_difference(in_place, repeated)}),
-       .limit = full.rounding()});
 }
 
 /// φ(Q) and φ(K) of a variant.
@@ -265,10 +208,9 @@ void claim_equals_all_weights(DocumentRun& run, Full& full, const ToClaim& claim
 
 void claim_equals_recurrence(DocumentRun& run, Full& full, const ToClaim& claim) {
   const auto features = features_of(run, "linear");
-  const auto weights = implied_weights(features.phi_Q, features.phi_K, attn::causal_mask(full.n(), full.n()));
-  claim_of_sums(full, claim, features, "max |recurrence − (weights under the causal mask) V|",
-                output_of(run, "linear/causal"), recurrence_of(full, features),
-                attn::matmul(weights, full.V));
+  const auto output = output_of(run, "linear/causal");
+  claim_of_sums(full, claim, features, "max |recurrence − (weights under the causal mask) V|", output,
+                recurrence_of(full, features), output);
 }
 
 /// `do equals-kernel local`: the fastest kernel that fits gives the variant's output, too.
@@ -299,7 +241,7 @@ void claim_equals_kernel_of_variant(DocumentRun& run, Full& full, const ToClaim&
         full.rounding(), difference);
   }
   if (claim.of == "gqa") {
-    const auto [Q, K, V] = grouped(full);
+    const auto [Q, K, V] = grouped(run);
     const double root = std::sqrt(static_cast<double>(Q.shape(3)));
     return compare(attn::fast::attention(Q, K, V, root, {.causal = full.causal()}), full.rounding(),
                    [&](const auto& fast) {
@@ -325,13 +267,22 @@ void add_claims_of_variants(Functions& functions) {
   functions.actions["magnitude"] = [full_once](DocumentRun& run) {
     run.set("negligible", full_once(run).rounding().bound);
   };
+  for (const std::string variant : {"local", "sliding", "sparse"})
+    functions.tensors["pairs_of_" + variant] = [=](const DocumentRun& run) {
+      return by_listed_pairs(run, full_once(run), variant);
+    };
+  const std::pair<const char*, formula::View (*)(const DocumentRun&, const Full&)> counted[] = {
+      {"in_chunks", in_chunks},
+      {"in_tiles", in_tiles},
+      {"without_mixing", without_mixing},
+      {"in_groups", in_groups}};
+  for (const auto& [name, compute] : counted)
+    functions.tensors[name] = [full_once, compute = compute](const DocumentRun& run) {
+      return compute(run, full_once(run));
+    };
   const std::pair<const char*, void (*)(DocumentRun&, Full&, const ToClaim&)> claims[] = {
-      {"equals-mask", claim_equals_mask},
       {"equals-kernel", claim_equals_kernel_of_variant},
-      {"is-exact", claim_is_exact},
       {"flash-memory", claim_flash_memory},
-      {"linformer-without-mixing", claim_linformer},
-      {"equals-repeated-heads", claim_repeated_heads},
       {"equals-all-weights", claim_equals_all_weights},
       {"equals-recurrence", claim_equals_recurrence}};
   for (const auto& [name, make] : claims)

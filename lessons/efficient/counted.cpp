@@ -5,36 +5,18 @@
 /// head for all); Ainslie et al. 2023 (one for each group, and how a finished model is converted). A few
 /// mixtures of the keys: Wang et al. 2020.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <span>
-#include <stdexcept>
 #include <vector>
 
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 #include "lessons/efficient.hpp"
 
 namespace lessons {
-
-template <std::size_t N>
-void require_fitting(const std::string& op, const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V) {
-  if (Q.shape(N - 1) != K.shape(N - 1))
-    throw attn::shape_mismatch(op, "Q", Q, "K", K, "the last axes must match");
-  if (K.shape(N - 2) != V.shape(N - 2))
-    throw attn::shape_mismatch(op, "K", K, "V", V, "the numbers of keys and values must match");
-  if (N > 2 && Q.shape(0) != K.shape(0))
-    throw attn::shape_mismatch(op, "Q", Q, "K", K, "the batch axes must match");
-  if (!std::equal(K.shape().begin(), K.shape().end() - 2, V.shape().begin()))
-    throw attn::shape_mismatch(op, "K", K, "V", V, "the batch axes must match");
-}
-
-template void require_fitting(const std::string&, const Tensor<2>&, const Tensor<2>&, const Tensor<2>&);
 
 namespace {
 
@@ -65,19 +47,11 @@ void attend_to_listed(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V
 
 Tensor<2> sparse_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const KeyLists& keys,
                            CostCounter& counter) {
-  require_fitting("sparse_attention", Q, K, V);
-  attn::require_listed("sparse_attention", keys, Q.shape(0), K.shape(0));
-  const auto held = counter.hold(attn::pair_count(keys));
-  Tensor<2> output({Q.shape(0), V.shape(1)});
-  attend_to_listed(Q, K, V, keys, 0, counter, output.data());
-  return output;
+  return chunked_attention(Q, K, V, keys, keys.size(), counter);
 }
 
 Tensor<2> chunked_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const KeyLists& keys,
                             std::size_t chunk, CostCounter& counter) {
-  if (chunk == 0) throw std::invalid_argument("[chunked_attention] a chunk has 0 queries; valid: 1 or more");
-  require_fitting("chunked_attention", Q, K, V);
-  attn::require_listed("chunked_attention", keys, Q.shape(0), K.shape(0));
   Tensor<2> output({Q.shape(0), V.shape(1)});
   for (std::size_t begin = 0, end = 0; begin < Q.shape(0); begin = end) {
     end = begin + std::min(chunk, Q.shape(0) - begin);
@@ -101,13 +75,7 @@ Tensor<2> matrix(const Tensor<4>& heads, std::size_t sample, std::size_t head) {
 
 Tensor<3> grouped_attention(const Tensor<4>& Q, const Tensor<4>& K, const Tensor<4>& V, const KeyLists& keys,
                             CostCounter& counter) {
-  require_fitting("grouped_attention", Q, K, V);
-  const auto batch = Q.shape(0), h = Q.shape(1), h_kv = K.shape(1), n_q = Q.shape(2), n_k = K.shape(2);
-  if (h_kv == 0 || h % h_kv != 0)
-    throw attn::shape_mismatch("grouped_attention", "Q", Q, "K", K,
-                               "the key and value heads must divide the heads");
-  attn::require_listed("grouped_attention", keys, n_q, n_k);
-
+  const auto batch = Q.shape(0), h = Q.shape(1), h_kv = K.shape(1), n_q = Q.shape(2);
   const auto held = counter.hold(batch * h * attn::pair_count(keys));
   Tensor<4> output({batch, h, n_q, V.shape(3)});
   for (std::size_t b = 0; b < batch; ++b)
@@ -119,26 +87,8 @@ Tensor<3> grouped_attention(const Tensor<4>& Q, const Tensor<4>& K, const Tensor
   return attn::merge_heads(output);
 }
 
-Tensor<4> group_means(const Tensor<4>& heads, std::size_t kv_heads) {
-  const auto [batch, count, n, d] = heads.shape();
-  if (kv_heads == 0 || count % kv_heads != 0)
-    throw std::invalid_argument(
-        fmt::format("[group_means] {} heads cannot be cut into {} groups of one size", count, kv_heads));
-  const std::size_t size = count / kv_heads;
-  Tensor<4> means({batch, kv_heads, n, d}, 0.0);
-  for (std::size_t b = 0; b < batch; ++b)
-    for (std::size_t h = 0; h < count; ++h)
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t c = 0; c < d; ++c) means(b, h / size, i, c) += heads(b, h, i, c);
-  means /= static_cast<double>(size);
-  return means;
-}
-
 Tensor<2> linformer_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const Tensor<2>& E,
                               const Tensor<2>& F, CostCounter& counter) {
-  require_fitting("linformer_attention", Q, K, V);
-  if (E.shape(0) != F.shape(0))
-    throw attn::shape_mismatch("linformer_attention", "E", E, "F", F, "the numbers of rows must match");
   const auto projected_K = counter.matmul(E, K), projected_V = counter.matmul(F, V);
   const Tensor<2> scores =
       counter.matmul(Q, attn::transpose(projected_K)) / std::sqrt(static_cast<double>(Q.shape(1)));

@@ -7,21 +7,12 @@
 #include <utility>
 
 #include "attn/ops/matmul.hpp"
-#include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/efficient.hpp"
 
 namespace lessons {
 
 namespace {
-
-void require_fitting_features(const std::string& op, const Tensor<2>& phi_Q, const Tensor<2>& phi_K,
-                              const Tensor<2>& V) {
-  if (phi_Q.shape(1) != phi_K.shape(1))
-    throw attn::shape_mismatch(op, "phi_Q", phi_Q, "phi_K", phi_K, "the last axes must match");
-  if (phi_K.shape(0) != V.shape(0))
-    throw attn::shape_mismatch(op, "phi_K", phi_K, "V", V, "the numbers of keys and values must match");
-}
 
 /// Each row divided by its own number; zeros where that is 0.
 Tensor<2> divide_rows(Tensor<2> rows, const Tensor<1>& divisors) {
@@ -42,7 +33,6 @@ Tensor<1> sum_of_rows(const Tensor<2>& x) {
 
 Tensor<2> linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const Tensor<2>& V,
                            CostCounter& counter) {
-  require_fitting_features("linear_attention", phi_Q, phi_K, V);
   const auto S = counter.matmul(attn::transpose(phi_K), V);
   const auto z = sum_of_rows(phi_K);
   const auto held = counter.hold(S.size() + z.size());
@@ -57,10 +47,6 @@ Tensor<2> linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const
 
 Tensor<2> causal_linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const Tensor<2>& V,
                                   CostCounter& counter) {
-  require_fitting_features("causal_linear_attention", phi_Q, phi_K, V);
-  if (phi_Q.shape(0) != phi_K.shape(0))
-    throw attn::shape_mismatch("causal_linear_attention", "phi_Q", phi_Q, "phi_K", phi_K,
-                               "there must be as many queries as keys");
   const std::size_t features = phi_K.shape(1), d_v = V.shape(1);
   Tensor<2> S({features, d_v}, 0.0);
   Tensor<1> z({features}, 0.0);
@@ -81,22 +67,6 @@ Tensor<2> causal_linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K
     before = {adding};
   }
   return output;
-}
-
-Tensor<2> implied_weights(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const Mask<2>& mask) {
-  auto weights = attn::matmul(phi_Q, attn::transpose(phi_K));
-  if (mask.shape() != weights.shape())
-    throw attn::shape_mismatch("implied_weights", "weights", weights, "mask", mask,
-                               "query and key must match");
-  auto sums = Tensor<1>::from_shape({weights.shape(0)});
-  for (std::size_t i = 0; i < weights.shape(0); ++i) {
-    sums(i) = 0.0;
-    for (std::size_t j = 0; j < weights.shape(1); ++j) {
-      if (!mask(i, j)) weights(i, j) = 0.0;
-      sums(i) += weights(i, j);
-    }
-  }
-  return divide_rows(std::move(weights), sums);
 }
 
 }  // namespace lessons

@@ -70,15 +70,20 @@ struct Marks {
   std::string solved{}, step{};  ///< `{solve fill}`, `{in masked}`: of a mistake's formula
 };
 
-/// A cell of a table. With `each` it stands there once for each entry along that axis.
+/// The entries for which a cell or a line of a table stands there: `{each key}`, `{each batch, head}` for all
+/// pairs, `{every head}` also where there are many, `{close key}` with a single blank between them.
+struct Each {
+  std::vector<Source> axes{};  ///< none where it stands there once
+  bool is_every = false, is_close = false;
+};
+
 struct Cell {
-  Source each{};
+  Each each{};
   Prose prose{};
 };
 
-/// A line of a table. With `each` it stands there once for each entry along that axis.
 struct Row {
-  Source each{};
+  Each each{};
   std::vector<Cell> cells{};
 };
 

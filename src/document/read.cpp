@@ -259,16 +259,21 @@ class DocumentReader {
     return block;
   }
 
-  /// Takes `{each key}` from the beginning of a cell. Returns the axis, or nothing.
-  static Source with_axis_taken(Source& cell) {
-    constexpr std::string_view each = "{each ";
-    if (!cell.text().starts_with(each)) return {};
-    const auto brace = formula::closing_brace(cell.text(), 0);
-    const auto axis = cell.part(each.size(), brace).without_blanks();
-    if (brace == std::string::npos || axis.text().empty())
-      throw Error(cell.place_of(0), "{each …} without an axis; valid: | {each key} …");
-    cell = cell.part(brace + 1).without_blanks();
-    return axis;
+  /// Takes `{each key}` from the beginning of a cell.
+  static Each each_taken_from(Source& cell) {
+    for (const std::string word : {"each", "every", "close"}) {
+      if (!cell.text().starts_with("{" + word + " ")) continue;
+      Each each{.is_every = word == "every", .is_close = word == "close"};
+      const auto brace = formula::closing_brace(cell.text(), 0);
+      const auto axes = cell.part(word.size() + 2, brace).without_blanks();
+      for (const auto& axis : cut_at_commas(axes.text()))
+        each.axes.push_back(axes.part(axes.text().find(axis), axes.text().find(axis) + axis.size()));
+      if (brace == std::string::npos || axes.text().empty())
+        throw Error(cell.place_of(0), fmt::format("{{{0} …}} without an axis; valid: | {{{0} key}} …", word));
+      cell = cell.part(brace + 1).without_blanks();
+      return each;
+    }
+    return {};
   }
 
   /// `| {each key} share of {token(key)} | {scores:.4f} |`
@@ -282,7 +287,7 @@ class DocumentReader {
       auto cell = line.part(begin, end).without_blanks();
       const bool is_first = row.cells.empty();
       auto& each = is_first ? row.each : row.cells.emplace_back().each;
-      each = with_axis_taken(cell);
+      each = each_taken_from(cell);
       if (is_first) row.cells.emplace_back();
       row.cells.back().prose = read_prose(cell);
       begin = std::min(end + 1, text.size());

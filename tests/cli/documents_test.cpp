@@ -198,6 +198,25 @@ TEST_CASE("a cell of a table stands there once for each entry of an axis, as far
   CHECK_THAT(cut, Contains(fmt::format("{0}1  {0}2  …  {0}6\n", wide)));
 }
 
+TEST_CASE(
+    "lines of a table stand there for pairs of entries, for every entry, and not where they say nothing") {
+  const Documents documents;
+  documents.change("sdpa.md", "", R"(
+# A table  {#a-table}
+
+```
+| {each query, key} {if key < query}{token(query)} to {token(key)}{end} | {weights:.2f} |
+| {every key} all {token(key)} | {close query} {if weights < 0.4}□{else}■{end} |
+```
+)");
+  const auto page = [&](const std::string& options) {
+    return with_data(documents.data(), "sdpa" + options).out;
+  };
+  CHECK_THAT(page(" --sentence 'a b' --set Q=[[0],[1]] --set K=[[0],[1]] --set V=[[0],[1]]"),
+             Contains("A table\n  b to a  0.27\n  all a    ■ □\n  all b    ■ ■\n"));
+  CHECK_THAT(page(" --sentence 'a b c d e f g h i j k l m' --model none"), Contains("all g"));
+}
+
 TEST_CASE("a remark on a step of a part says which entry the page works out, and padding is none") {
   const Documents documents;
   documents.change("sdpa.md", "# Try next", "{at scores, follow key = 0}\n\n# Try next");

@@ -455,7 +455,7 @@ TEST_CASE("remarks on where the model's words look are of words, not of padding,
   CHECK_THAT(in_one_line(output_of("multihead --sentence Sleep --width 200")),
              Contains("Here it has come to look most at the same words"));
   CHECK_THAT(output_of("patterns --all --sentence 'the cat saw the small dogs' --width 300"),
-             Contains("In heads 0 and 1 only \"saw\" looks back."));
+             Contains("head 0    0.39    0.19   0.41  ahead      saw\n"));
 }
 
 TEST_CASE("a first layer whose weights contradict its configuration is refused") {

@@ -90,20 +90,20 @@ TEST_CASE("A fence whose lines begin with | is a table", "[document]") {
   REQUIRE(page.blocks.size() == 1);
   const auto& rows = page.blocks[0].rows;
   REQUIRE(rows.size() == 2);
-  CHECK(rows[0].each.text().empty());
+  CHECK(rows[0].each.axes.empty());
   CHECK(rows[0].cells.size() == 2);
   CHECK(rows[0].cells[0].prose.empty());
-  CHECK(rows[1].each.text() == "key");
+  CHECK(rows[1].each.axes.at(0).text() == "key");
   REQUIRE(rows[1].cells.size() == 3);
   CHECK(rows[1].cells[0].prose[0].text == "of ");
   CHECK(rows[1].cells[0].prose[1].call->name == "token");
   CHECK(rows[1].cells[1].prose[0].format == ".2f");
   const auto columns = document::read("page.md", "```\n| a | {each key} {x} | b |\n```\n").blocks[0].rows[0];
-  CHECK(columns.each.text().empty());
+  CHECK(columns.each.axes.empty());
   REQUIRE(columns.cells.size() == 3);
-  CHECK(columns.cells[1].each.text() == "key");
+  CHECK(columns.cells[1].each.axes.at(0).text() == "key");
   CHECK(columns.cells[1].prose.size() == 1);
-  CHECK(columns.cells[2].each.text().empty());
+  CHECK(columns.cells[2].each.axes.empty());
 }
 
 TEST_CASE("A comment is no part of the page, and what stands behind it keeps its place", "[document]") {

@@ -10,7 +10,7 @@
 #include "attn/ops/matmul.hpp"
 #include "fast/linear/kernels.hpp"
 #include "fast/linear/segment.hpp"
-#include "lessons/efficient.hpp"
+#include "tests/unit/lessons/efficient/attention.hpp"
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/exact_result.hpp"
@@ -142,12 +142,12 @@ TEST_CASE("kernel 1 of linear attention is what the lessons compute", "[linear_k
                      .key = numbers_of(K),
                      .value = numbers_of(V)};
   attn::CostCounter counter;
-  const auto all = attn::matmul(lessons::implied_weights(phi_Q, phi_K, attn::Mask<2>({n, n}, true)), V);
+  const auto all = attn::matmul(implied_weights(phi_Q, phi_K, attn::Mask<2>({n, n}, true)), V);
   CHECK(error(run<double>(plain(), problem), numbers_of(all)) <= 1e-13);
   problem.causal = true;
   const auto causal = lessons::causal_linear_attention(phi_Q, phi_K, V, counter);
   CHECK(error(run<double>(plain(), problem), numbers_of(causal)) <= 1e-13);
-  const auto weighted = attn::matmul(lessons::implied_weights(phi_Q, phi_K, attn::causal_mask(n, n)), V);
+  const auto weighted = attn::matmul(implied_weights(phi_Q, phi_K, attn::causal_mask(n, n)), V);
   CHECK(error(run<double>(plain(), problem), numbers_of(weighted)) <= 1e-13);
 }
 

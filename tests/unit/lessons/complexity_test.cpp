@@ -71,13 +71,3 @@ TEST_CASE("a convolution takes as many layers as its window is narrow", "[comple
   CHECK(graph.sequential_steps() == 1);
   CHECK(graph.path_length(0, 6) == 3);
 }
-
-TEST_CASE("the recurrent layer and the convolution refuse what does not fit", "[complexity]") {
-  const auto X = random_tensor<2>({4, 3}, 1), square = random_tensor<2>({2, 2}, 1),
-             W_x = random_tensor<2>({3, 2}, 1);
-  CostCounter counter;
-  CHECK_THROWS_AS(lessons::recurrence(X, square, square, counter), std::invalid_argument);
-  CHECK_THROWS_AS(lessons::recurrence(X, W_x, W_x, counter), std::invalid_argument);
-  CHECK_THROWS_AS(lessons::convolution(X, random_tensor<3>({3, 2, 2}, 1), counter), std::invalid_argument);
-  CHECK_THROWS_AS(lessons::convolution(X, random_tensor<3>({2, 3, 2}, 1), counter), std::invalid_argument);
-}

@@ -23,7 +23,12 @@ Attention<N> attend(const Page& page, const attn::Tensor<N>& Q, const attn::Tens
                     const attn::Tensor<N>& V, const std::optional<attn::Mask<3>>& mask = std::nullopt) {
   lessons::PartRun run(page.bench);
   if constexpr (N == 3) {
-    lessons::tell_attention(run, Q, K, V, mask);
+    run.set("many_heads", 0.0);
+    lessons::set_view(run, "Q", {"batch", "query", "d_k"}, Q);
+    lessons::set_view(run, "K", {"batch", "key", "d_k"}, K);
+    lessons::set_view(run, "V", {"batch", "key", "d_v"}, V);
+    run.set_mask(mask);
+    for (const auto* part : {"parts/scores.md", "parts/mixture.md"}) run.tell_part(part);
   } else {
     run.set("many_heads", 1.0);
     run.set("Q_heads", lessons::owned_view(Q, {"batch", "head", "query", "d_k"}));

@@ -1,5 +1,3 @@
-#include "lessons/patterns.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -8,14 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "attn/ops/mask.hpp"
-#include "lessons/patterns/heads_of_models.hpp"
+#include "lessons/trained/layers.hpp"
 #include "tests/unit/lessons/page.hpp"
 
-using attn::Mask;
-using attn::Tensor;
 using Catch::Contains;
-using lessons::Spread;
+using Catch::EndsWith;
 
 namespace {
 
@@ -60,11 +55,6 @@ TEST_CASE("of several strongest keys the first is named", "[patterns]") {
   CHECK((told.elements("strongest") == std::vector<double>{1, 2, 1}));
 }
 
-TEST_CASE("under a causal mask the largest entropy is the mean of ln(i + 1)", "[patterns]") {
-  const auto mask = attn::repeat_mask(attn::causal_mask(3, 3), 1);
-  CHECK(lessons::largest_entropy(mask) == Approx(std::log(6.0) / 3.0));
-}
-
 TEST_CASE("the measures are held against equal shares under the same mask", "[patterns]") {
   auto options = lesson_called("patterns").defaults;
   options.sentence = {"the cat sat"};
@@ -84,19 +74,6 @@ TEST_CASE("1e-9 inside the logarithm takes up to 1e-9 off for each key and makes
   CHECK(equal.elements("entropy_bias")[0] == Approx(-4e-9).epsilon(1e-6));
   const auto one_hot = of_weights("x y", {1, 0, 1, 0});
   CHECK(one_hot.elements("entropy_bias")[0] == Approx(-1e-9).epsilon(1e-6));
-}
-
-TEST_CASE("spread is judged by its distance from both ends", "[patterns]") {
-  const double largest = std::log(6.0);
-  CHECK(lessons::spread_of(largest, largest) == Spread::uniform);
-  CHECK(lessons::spread_of(largest - 0.04, largest) == Spread::uniform);
-  CHECK(lessons::spread_of(largest - 0.06, largest) == Spread::selective);
-  CHECK(lessons::spread_of(0.21, largest) == Spread::selective);
-  CHECK(lessons::spread_of(0.19, largest) == Spread::over_sparse);
-  CHECK(lessons::spread_of(0.0, 0.0) == Spread::undecided);
-  CHECK(lessons::spread_of(0.0, 0.04) == Spread::undecided);
-  CHECK(lessons::word_for(Spread::over_sparse) == "sharp");
-  CHECK(lessons::word_for(Spread::undecided) == "undecided");
 }
 
 namespace {
@@ -144,103 +121,120 @@ TEST_CASE("a step of the two ends that is off by 1 % is noticed", "[patterns]") 
 
 namespace {
 
-using lessons::HeadKind;
-using lessons::Measure;
-
-/// The measures of a head in which each query gives `share` to the key that it looks at, and the rest in
-/// equal parts to the others.
-lessons::HeadMeasures measures_of(const std::vector<std::string>& tokens,
-                                  const std::function<std::size_t(std::size_t)>& looks_at, double share) {
-  const auto n = tokens.size();
-  Tensor<4> weights({1, 1, n, n}, (1.0 - share) / static_cast<double>(n - 1));
-  for (std::size_t i = 0; i < n; ++i) weights(0, 0, i, looks_at(i)) = share;
-  return lessons::measure_head(weights, 0, 0, {tokens, tokens}, std::log(static_cast<double>(n)));
+/// The kinds of the heads of which each query gives `share` to the key that it looks at, and the rest in
+/// equal parts to the others, as the page has them.
+std::string kinds_of(const std::function<std::size_t(std::size_t)>& looks_at, double share) {
+  constexpr std::size_t n = 8;
+  std::vector<double> weights(n * n, (1.0 - share) / (n - 1));
+  for (std::size_t i = 0; i < n; ++i) weights[i * n + looks_at(i)] = share;
+  return of_weights("a b c d a b c d", weights).formulas.at("kinds");
 }
-
-const std::vector<std::string> twice = {"a", "b", "c", "d", "a", "b", "c", "d"};
 
 }  // namespace
 
 TEST_CASE("heads that are made for one thing are named after it", "[patterns]") {
   const auto kind = [](const std::function<std::size_t(std::size_t)>& looks_at) {
-    return kind_of(measures_of(twice, looks_at, 0.9));
+    return kinds_of(looks_at, 0.9);
   };
-  CHECK(kind([](std::size_t i) { return i; }) == HeadKind::itself);
-  CHECK(kind([](std::size_t i) { return i == 0 ? 0 : i - 1; }) == HeadKind::just_before);
-  CHECK(kind([](std::size_t i) { return std::min<std::size_t>(i + 1, 7); }) == HeadKind::just_after);
-  CHECK(kind([](std::size_t i) { return 7 - i; }) == HeadKind::mirror);
-  CHECK(kind([](std::size_t i) { return i < 4 ? i : i - 3; }) == HeadKind::repeat);
-  CHECK(kind([](std::size_t) { return 2; }) == HeadKind::one_word);
-  CHECK(kind([](std::size_t i) { return std::min<std::size_t>(i + 2, 7); }) == HeadKind::ahead);
+  CHECK_THAT(kind([](std::size_t i) { return i; }), EndsWith("  itself"));
+  CHECK_THAT(kind([](std::size_t i) { return i == 0 ? 0 : i - 1; }), EndsWith("  word before"));
+  CHECK_THAT(kind([](std::size_t i) { return std::min<std::size_t>(i + 1, 7); }), EndsWith("  word after"));
+  CHECK_THAT(kind([](std::size_t i) { return 7 - i; }), EndsWith("  mirror image"));
+  CHECK_THAT(kind([](std::size_t i) { return i < 4 ? i : i - 3; }), EndsWith("  what came next"));
+  CHECK_THAT(kind([](std::size_t) { return 2; }), EndsWith("  one word: c"));
+  CHECK_THAT(kind([](std::size_t i) { return std::min<std::size_t>(i + 2, 7); }), Contains("  ahead"));
 }
 
 TEST_CASE("a head that looks nowhere, and one that looks at one key, are told apart from the others",
           "[patterns]") {
-  const auto alike = measures_of(
-      twice, [](std::size_t i) { return i; }, 1.0 / 8.0);
-  CHECK(kind_of(alike) == HeadKind::alike);
-  CHECK(alike[Measure::one_key] == Approx(1.0 / 8.0));
-  const auto one = measures_of(
-      twice, [](std::size_t) { return 2; }, 1.0);
-  CHECK(kind_of(one) == HeadKind::one_word);
-  CHECK(one.key == 2);
-  CHECK(one[Measure::one_key] == 1.0);
-  CHECK(one[Measure::entropy] == 0.0);
+  CHECK_THAT(kinds_of([](std::size_t i) { return i; }, 1.0 / 8.0), EndsWith("  all alike"));
+  CHECK_THAT(kinds_of([](std::size_t) { return 2; }, 1.0), EndsWith("  one word: c"));
 }
 
 TEST_CASE("the shares of a small table are what they are by hand", "[patterns]") {
-  const std::vector<std::string> tokens = {"x", "y", "x"};
-  const Tensor<4> weights = {{{{0.5, 0.5, 0}, {0.25, 0.5, 0.25}, {0.125, 0.125, 0.75}}}};
-  const auto measures = lessons::measure_head(weights, 0, 0, {tokens, tokens}, std::log(3.0));
-  CHECK(measures[Measure::itself] == Approx((0.5 + 0.5 + 0.75) / 3.0));
-  CHECK(measures[Measure::before] == Approx((0.0 + 0.25 + 0.25) / 3.0));
-  CHECK(measures[Measure::after] == Approx((0.5 + 0.25 + 0.0) / 3.0));
-  CHECK(measures[Measure::just_before] == Approx((0.25 + 0.125) / 2.0));
-  CHECK(measures[Measure::just_after] == Approx((0.5 + 0.25) / 2.0));
-  CHECK(measures[Measure::mirror] == Approx((0.0 + 0.5 + 0.125) / 3.0));
-  CHECK(measures[Measure::repeat] == 0.0);  // a single token comes again: no habit shows in one
-  CHECK(measures[Measure::linked] == 0.0);
-  CHECK(measures[Measure::one_key] == Approx((0.5 + 0.125) / 2.0));
-  CHECK(measures.key == 1);
-}
-
-TEST_CASE("of a translation the words that each word comes from count, and no places", "[patterns]") {
-  const std::vector<std::string> target = {"le", "chat"}, source = {"the", "black", "cat"};
-  const Tensor<4> weights = {{{{0.75, 0.25, 0}, {0, 0.5, 0.5}}}};
-  const auto measures = lessons::measure_head(weights, 0, 0, {target, source, {{0}, {1, 2}}}, std::log(3.0));
-  CHECK(measures[Measure::linked] == Approx((0.75 + 1.0) / 2.0));
-  CHECK(measures[Measure::itself] == 0.0);
-  CHECK(measures[Measure::one_key] == Approx((0.75 + 0.0) / 2.0));
-  CHECK(kind_of(measures) == HeadKind::translation);
+  const auto kinds =
+      of_weights("x y x", {0.5, 0.5, 0, 0.25, 0.5, 0.25, 0.125, 0.125, 0.75}).formulas.at("kinds");
+  CHECK_THAT(kinds, Contains("  0.58    0.17   0.25 "));
 }
 
 TEST_CASE("the heads of the shipped models are of the kinds that their tasks ask for", "[patterns]") {
-  std::map<std::string, lessons::HeadOfModel> heads;
-  for (const auto& head : lessons::heads_of_layers(lessons::layers_of_models())) heads[head.label] = head;
-  CHECK(heads.size() == 46);
-  const std::map<std::string, HeadKind> expected = {
-      {"language 1.0", HeadKind::back},       {"language 2.1", HeadKind::itself},
-      {"sentiment.0", HeadKind::one_word},    {"sentiment.1", HeadKind::one_word},
-      {"block.0", HeadKind::ahead},           {"block.1", HeadKind::one_word},
-      {"reverse", HeadKind::mirror},          {"one layer", HeadKind::back},
-      {"induction 1", HeadKind::just_before}, {"induction 2", HeadKind::repeat},
-      {"decoder 1.3", HeadKind::back},        {"decoder 2.0", HeadKind::itself},
-      {"encoder 1.2", HeadKind::ahead},       {"encoder 2.1", HeadKind::other},
-      {"encoder 2.0", HeadKind::alike},       {"decoder 1.0", HeadKind::just_before},
-      {"cross 1.0", HeadKind::one_word},      {"cross 2.3", HeadKind::translation}};
-  for (const auto& [label, kind] : expected) {
-    CAPTURE(label);
-    CHECK(heads.at(label).kind == kind);
+  const auto told = told_by("patterns", lesson_called("patterns").defaults);
+  const auto& heads = told.formulas.at("models/kinds");
+  const std::map<std::string, std::string> expected = {{"language 1.0", "back"},
+                                                       {"language 2.1", "itself"},
+                                                       {"sentiment.0", "one word: boring"},
+                                                       {"block.0", "ahead"},
+                                                       {"block.1", "one word: never"},
+                                                       {"sentiment.1", "one word: never"},
+                                                       {"one layer  ", "back"},
+                                                       {"induction 1  ", "word before"},
+                                                       {"induction 2  ", "what came next"},
+                                                       {"decoder 1.3", "back"},
+                                                       {"decoder 2.0", "itself"},
+                                                       {"encoder 1.2", "ahead"},
+                                                       {"encoder 2.1", "each its own"},
+                                                       {"encoder 2.0", "all alike"},
+                                                       {"decoder 1.0", "word before"},
+                                                       {"cross 1.0", "one word: red"},
+                                                       {"cross 2.3", "its translation"}};
+  for (const auto& [name, kind] : expected) {
+    const auto begin = heads.rfind("\n" + name);
+    CAPTURE(name);
+    REQUIRE(begin != heads.npos);
+    CHECK_THAT(heads.substr(begin + 1, heads.find('\n', begin + 1) - begin - 1), EndsWith("  " + kind));
   }
-  CHECK(heads.at("sentiment.1").looks == "one word: never");
+}
+
+TEST_CASE("the measures of a head of a model are what they are by hand", "[patterns]") {
+  const auto told = told_by("patterns", lesson_called("patterns").defaults);
+  const auto measures = told.elements("models/measures");
+  REQUIRE(measures.size() == 46 * 11);
+  const auto layers = lessons::layers_of_models();
+  const auto induction = std::find_if(layers.begin(), layers.end(),
+                                      [](const auto& layer) { return layer.name == "induction 2"; });
+  const auto& weights = induction->weights;
+  const auto& letters = induction->keys;
+  const auto n = letters.size();
+  double itself = 0.0, just_before = 0.0, repeat = 0.0, count = 0.0, most = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    itself += weights(0, 0, i, i) / static_cast<double>(n);
+    if (i > 0) just_before += weights(0, 0, i, i - 1) / static_cast<double>(n - 1);
+    most += std::log(static_cast<double>(i + 1)) / static_cast<double>(n);
+    std::size_t last = n;
+    for (std::size_t j = 0; j < i; ++j)
+      if (letters[j] == letters[i]) last = j;
+    if (last == n || last + 1 == i) continue;
+    repeat += weights(0, 0, i, last + 1);
+    ++count;
+  }
+  constexpr std::size_t head = 21;
+  CHECK(measures[head * 11 + 0] == Approx(itself));
+  CHECK(measures[head * 11 + 3] == Approx(just_before));
+  CHECK(measures[head * 11 + 4] == Approx(0.0).margin(1e-300));
+  CHECK(measures[head * 11 + 6] == Approx(repeat / count));
+  CHECK(measures[head * 11 + 7] == 0.0);
+  CHECK(measures[head * 11 + 10] == Approx(most));
+}
+
+TEST_CASE("of a translation the words that each word comes from count, and no places", "[patterns]") {
+  const auto measures = told_by("patterns", lesson_called("patterns").defaults).elements("models/measures");
+  const auto layers = lessons::layers_of_models();
+  const auto& cross = layers.back();
+  double linked = 0.0, words = 0.0;
+  for (std::size_t i = 0; i < cross.links.size(); ++i) {
+    for (const auto key : cross.links[i]) linked += cross.weights(0, 3, i, key);
+    words += cross.links[i].empty() ? 0.0 : 1.0;
+  }
+  for (std::size_t place = 0; place < 7; ++place) CHECK(measures[45 * 11 + place] == 0.0);
+  CHECK(measures[45 * 11 + 7] == Approx(linked / words));
 }
 
 TEST_CASE("the page has the heads of the models, as data too, where its own are trained", "[patterns]") {
   auto options = lesson_called("patterns").defaults;
   const auto told = told_by("patterns", options);
   CHECK(claims_of_patterns_hold(told));
-  CHECK(told.elements("models/measures").size() == 46 * lessons::measure_count);
   CHECK_THAT(told.formulas.at("models"), Contains("what came next") && Contains("mirror image"));
+  CHECK_THAT(told.formulas.at("kinds/pictures"), Contains("a  □ □ □ □ □ □ □ □ □ █  "));
   for (const auto* claim : {"models/word-before", "models/what-came-next"})
     CHECK_FALSE(
         told_by("patterns", options, {}, attn::replacing([](const auto& id, const auto& shape, double* x) {

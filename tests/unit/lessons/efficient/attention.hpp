@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/efficient.hpp"
@@ -18,6 +19,20 @@ struct Matrices {
 
 inline Matrices random_matrices(std::size_t n, std::size_t d_k, std::size_t d_v) {
   return {random_tensor<2>({n, d_k}, 1), random_tensor<2>({n, d_k}, 2), random_tensor<2>({n, d_v}, 3)};
+}
+
+/// What features amount to: every weight φ(qᵢ)ᵀφ(kⱼ) / Σⱼ φ(qᵢ)ᵀφ(kⱼ) where the mask [query×key] is true, 0
+/// elsewhere.
+inline attn::Tensor<2> implied_weights(const attn::Tensor<2>& phi_Q, const attn::Tensor<2>& phi_K,
+                                       const attn::Mask<2>& mask) {
+  auto weights = attn::matmul(phi_Q, attn::transpose(phi_K));
+  for (std::size_t i = 0; i < weights.shape(0); ++i) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < weights.shape(1); ++j) sum += mask(i, j) ? weights(i, j) : 0.0;
+    for (std::size_t j = 0; j < weights.shape(1); ++j)
+      weights(i, j) = mask(i, j) && sum != 0.0 ? weights(i, j) / sum : 0.0;
+  }
+  return weights;
 }
 
 template <std::size_t N>
