@@ -487,7 +487,7 @@ std::vector<std::string> short_numbers(const Matrix& matrix) {
     auto number = with_minus_sign(fmt::format("{:.{}f}", value, is_whole ? 0 : digits_of(std::abs(value))));
     const bool is_nothing = number.find_first_not_of("−0.") == number.npos;
     if (!std::isfinite(value)) number = std::isnan(value) ? "nan" : value < 0.0 ? "−∞" : "∞";
-    if (is_nothing && (value == 0.0 || !has_nought)) number = value == 0.0 ? "0" : "";
+    if (is_nothing) number = value == 0.0 ? "0" : has_nought ? "≈ 0" : "";
     if (!matrix.parts.empty()) number = matrix.part_names[matrix.parts[i]];
     numbers.push_back(matrix.hidden[i] ? "" : number);
   }
