@@ -13,7 +13,8 @@ namespace {
 constexpr double bar_letters = 16.0;  // of names and numbers
 constexpr std::size_t shown_of_many = 12, longest_name = 24;
 constexpr double above_bars = font_size + 10, below_bars = font_size + 8;
-constexpr double usual_bar = 40.0, highest_bar = 90.0, longest_bar = 640.0, gap_beside_bar = 8.0;
+constexpr double usual_column = 40.0, widest_column = 90.0, usual_bar_height = 150.0;
+constexpr double longest_bar = 640.0, gap_beside_bar = 8.0;  // of stacks
 
 struct Bar {
   std::string name, number;
@@ -65,50 +66,46 @@ double widest(const std::vector<Bar>& bars, std::string Bar::*text) {
 
 Room wish_of_bars(const Panel& panel) {
   const auto bars = bars_of(panel);
-  return {96 + widest(bars, &Bar::number),
-          above_bars + below_bars + static_cast<double>(bars.size()) * usual_bar};
+  const double column = std::clamp(widest(bars, &Bar::name) + 8, usual_column, widest_column);
+  return {static_cast<double>(bars.size()) * column, above_bars + usual_bar_height + below_bars};
 }
 
-Room beside_bars(const Panel& panel, const Room&) {
-  return {widest(bars_of(panel), &Bar::name) + gap_beside_bar, 0.0};
+Colour colour_of(const Bar& bar, const Matrix& matrix, const Look& look) {
+  return bar.colour      ? *bar.colour
+         : bar.is_marked ? palette(look.theme).mark
+         : matrix.line   ? line_colour(look.theme, *matrix.line)
+                         : shade(look.theme, bar.value < 0.0 ? -0.7 : 0.7);
 }
 
-Drawing draw_bars(const Panel& panel, const Look& look, const Room& room, const Shown& shown) {
+/// Names that are wider than their columns are turned; a number that is, is left out.
+Drawing draw_bars(const Panel& panel, const Look& look, const Room& room, const Shown&) {
   const auto& matrix = std::get<Matrix>(panel.content);
   const auto bars = bars_of(panel);
-  const double top = above_bars, left = shown.rows ? widest(bars, &Bar::name) + gap_beside_bar : 0.0;
-  const double beside = widest(bars, &Bar::number) + gap_beside_bar;
-  const double row = std::clamp((room.height - top - below_bars) / static_cast<double>(bars.size()),
-                                bar_letters + 3, highest_bar);
-  const double length = std::clamp(room.width - beside, 60.0, longest_bar);
-  const double zero = look.has_negative ? left + beside + (length - beside) / 2 : left;
-  const double unit = (look.has_negative ? (length - beside) / 2 : length) / look.scale;
-
-  std::string elements;
-  if (shown.rows) elements += text(left - gap_beside_bar, top - 8, matrix.columns.name, Anchor::end, "muted");
-  if (const auto remark = remark_of(matrix); !remark.empty())
-    elements += text(left + length, top - 8, remark, Anchor::end, "muted");
+  const auto count = static_cast<double>(bars.size());
+  const double column = std::clamp(room.width / count, bar_letters, widest_column), width = count * column;
+  const double usual_name = widest(bars, &Bar::name) + 4;
+  const double name_letters = usual_name <= column ? bar_letters : font_size;
+  const double widest_name = usual_name * name_letters / bar_letters;
+  const bool are_turned = widest_name > column;
+  const double below = are_turned ? 0.71 * widest_name + bar_letters : below_bars;
+  const double top = above_bars, height = std::max(room.height - top - below, 60.0);
+  const double zero = top + (look.has_negative ? height / 2 : height), unit = (zero - top) / look.scale;
+  auto elements = text(width, font_size, remark_of(matrix), Anchor::end, "muted");
   for (std::size_t i = 0; i < bars.size(); ++i) {
-    const auto& [name, number, value, own_colour, is_marked] = bars[i];
-    const auto colour = own_colour  ? *own_colour
-                        : is_marked ? palette(look.theme).mark
-                                    : shade(look.theme, value < 0.0 ? -0.7 : 0.7);
-    const double y = top + static_cast<double>(i) * row, size = std::min(std::abs(value), look.scale) * unit;
-    const double start = value < 0.0 ? zero - size : zero, middle = y + row / 2 + baseline * bar_letters - 1;
-    if (shown.rows)
-      elements += text(left - gap_beside_bar, middle, name, Anchor::end, is_marked ? "mark" : "label", 0.0,
-                       bar_letters);
-    elements += rectangle(start, y + 2, size, row - 5, colour);
-    elements +=
-        text(value < 0.0 ? start - gap_beside_bar : start + size + gap_beside_bar, middle, number,
-             value < 0.0 ? Anchor::end : Anchor::start, is_marked ? "mark" : "label", 0.0, bar_letters);
+    const auto& bar = bars[i];
+    const auto* const style = bar.is_marked ? "mark" : "label";
+    const double size = std::min(std::abs(bar.value), look.scale) * unit;
+    const double x = (static_cast<double>(i) + 0.5) * column, y = bar.value < 0.0 ? zero : zero - size;
+    elements += rectangle(x - 0.36 * column, y, 0.72 * column, size, colour_of(bar, matrix, look));
+    const double letters = text_width(bar.number, bar_letters) <= column ? bar_letters : font_size;
+    if (text_width(bar.number, letters) <= column)
+      elements += text(x, bar.value < 0.0 ? y + size + letters : y - 5, bar.number, Anchor::middle, style,
+                       0.0, letters);
+    elements += text(x, top + height + bar_letters + 2, bar.name, are_turned ? Anchor::end : Anchor::middle,
+                     style, are_turned ? -45.0 : 0.0, name_letters);
   }
-  const double height = static_cast<double>(bars.size()) * row, one = zero + unit * look.scale;
-  elements += fmt::format("<path d=\"M{0} {1}v{2}M{3} {4}v5\" class=\"attn-rule\"/>\n", px(zero), px(top),
-                          px(height), px(one), px(top + height - 5));
-  for (const auto& [x, end] : {std::pair(zero, 0.0), {one, look.scale}})
-    elements += text(x, top + height + font_size + 3, fmt::format("{:.4g}", end), Anchor::middle, "muted");
-  return {elements, left + length + beside, top + height + below_bars, left};
+  elements += fmt::format("<path d=\"M0 {}h{}\" class=\"attn-rule\"/>\n", px(zero), px(width));
+  return {elements, width, top + height + below, 0.0};
 }
 
 constexpr double usual_stack = 54.0, thickness_of_stack = 0.66;
@@ -149,7 +146,7 @@ Drawing draw_stacks(const Panel& panel, const Look& look, const Room& room, cons
       const bool is_marked = std::any_of(panel.marks.begin(), panel.marks.end(),
                                          [&](const Mark& mark) { return mark.row == i && mark.column == j; });
       const auto colour = shade(
-          look.theme, is_marked ? 0.85 : 0.16 + 0.3 * static_cast<double>(j) / static_cast<double>(columns));
+          look.theme, is_marked ? 0.85 : 0.1 + 0.55 * static_cast<double>(j) / static_cast<double>(columns));
       const double width = std::isfinite(matrix.values[cell]) ? matrix.values[cell] * length : 0.0;
       const auto* const ink = ink_on(colour).red > 0.0 ? "on-dark" : "on-light";
       elements += rectangle(x, y, width, height, colour);
@@ -172,6 +169,6 @@ Drawing draw_stacks(const Panel& panel, const Look& look, const Room& room, cons
 }  // namespace
 
 const Kind stacks{"stacks", wish_of_stacks, nothing_beside, draw_stacks};
-const Kind bars{"bars", wish_of_bars, beside_bars, draw_bars};
+const Kind bars{"bars", wish_of_bars, nothing_beside, draw_bars};
 
 }  // namespace attn::svg

@@ -15,6 +15,7 @@ namespace {
 constexpr double smallest_of_usual_scale = 0.5;  // where few rows have larger shares, the scale ends there
 constexpr double larger_than_usual = 4.0;        // so many times, a number is not on the scale
 constexpr double rows_on_scale = 0.7;            // of all
+constexpr std::size_t many_times = 8;            // as many columns as rows: a strip
 constexpr double smallest_of_colours = 0.03;     // of the scale, that is told from 0
 
 const Matrix* matrix_in(const Figure* figure) {
@@ -133,7 +134,10 @@ std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<b
     const auto of_first =
         static_cast<std::size_t>(std::count_if(block.figures.begin(), block.figures.end(), is_of_first));
     const bool are_heads_of_layers = of_first > 1 && block.figures.size() % of_first == 0;
-    block.columns = are_heads_of_layers ? of_first : 0;
+    const auto* const table = matrix_in(block.figures[0]);
+    const bool is_strip = table != nullptr && &block.kind() == &heatmap &&
+                          table->columns.size() >= many_times * table->rows.size();
+    block.columns = are_heads_of_layers ? of_first : is_strip ? 1 : 0;
   }
   return blocks;
 }

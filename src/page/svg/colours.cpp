@@ -24,10 +24,12 @@ constexpr Ramp orange_on_dark = {
 constexpr Palette light = {{255, 255, 255}, {27, 27, 27}, {85, 85, 85}, {150, 150, 150}, {194, 24, 91}};
 constexpr Palette dark = {{20, 22, 26}, {238, 238, 238}, {170, 176, 186}, {125, 130, 140}, {255, 128, 171}};
 
-constexpr std::array lines_on_light = {"#1f5fa8", "#b84a00", "#00755a", "#9c3587",
-                                       "#7a5a1f", "#b3261e", "#0b6f80", "#5f6368"};
-constexpr std::array lines_on_dark = {"#7ab8f0", "#ff9a52", "#4fd0a5", "#e08ad0",
-                                      "#d1ab62", "#ff8a80", "#5fd0dc", "#b5bac2"};
+constexpr std::array lines_on_light = {Colour{31, 95, 168},  Colour{184, 74, 0},  Colour{0, 117, 90},
+                                       Colour{156, 53, 135}, Colour{122, 90, 31}, Colour{179, 38, 30},
+                                       Colour{11, 111, 128}, Colour{95, 99, 104}};
+constexpr std::array lines_on_dark = {Colour{122, 184, 240}, Colour{255, 154, 82}, Colour{79, 208, 165},
+                                      Colour{224, 138, 208}, Colour{209, 171, 98}, Colour{255, 138, 128},
+                                      Colour{95, 208, 220},  Colour{181, 186, 194}};
 constexpr std::array line_dashes = {"none", "none", "none", "9 4"};
 
 /// The relative luminance of WCAG 2.
@@ -76,13 +78,13 @@ const Palette& palette(Theme theme) {
   return theme == Theme::light ? light : dark;
 }
 
-std::string line_colour(Theme theme, std::size_t line) {
+Colour line_colour(Theme theme, std::size_t line) {
   const auto& colours = theme == Theme::light ? lines_on_light : lines_on_dark;
   return colours[line % colours.size()];
 }
 
 std::string line_style(Theme theme, std::size_t line) {
-  return fmt::format("stroke=\"{}\" stroke-dasharray=\"{}\"", line_colour(theme, line),
+  return fmt::format("stroke=\"{}\" stroke-dasharray=\"{}\"", hex(line_colour(theme, line)),
                      line_dashes[line % line_dashes.size()]);
 }
 

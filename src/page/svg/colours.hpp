@@ -37,7 +37,7 @@ struct Palette {
 const Palette& palette(Theme theme);
 
 /// The colour of the line of that number, of eight; its name can be read in it.
-std::string line_colour(Theme theme, std::size_t line);
+Colour line_colour(Theme theme, std::size_t line);
 
 /// `stroke="…"` of that line: the colour, and from the third on dashes; each line has its name at its end.
 std::string line_style(Theme theme, std::size_t line);

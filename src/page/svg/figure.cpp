@@ -252,11 +252,12 @@ std::vector<Figure> figures_of(const Event& event, const Figure& figure, std::op
       continue;
     }
     for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
+      const auto &axis = matrix.rows.name, &label = matrix.rows.labels[row];
       auto of_row = at;
       if (shape.size() > 1) of_row.push_back(row);
       push(row_of(matrix, row),
            matrix.rows.size() == 1 ? place
-                                   : with_place(place, matrix.rows.name + " " + matrix.rows.labels[row]),
+                                   : with_place(place, label.starts_with(axis) ? label : axis + " " + label),
            of_row);
     }
   }
@@ -385,6 +386,10 @@ void join_curves(std::vector<Figure>& figures) {
     for (const auto& line : last->lines) all.insert(all.end(), line.values.begin(), line.values.end());
     last->vertical = scale_of(all);
   }
+  for (auto& figure : joined)
+    for (std::size_t i = 0; figure.kind == &bars && i < names.size(); ++i)
+      if (!names[i].empty() && figure.panel.caption.starts_with(names[i]))
+        std::get<Matrix>(figure.panel.content).line = i;
   figures = std::move(joined);
 }
 

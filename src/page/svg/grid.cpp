@@ -17,12 +17,9 @@ Room larger(const Room& a, const Room& b) {
   return {std::max(a.width, b.width), std::max(a.height, b.height)};
 }
 
-/// Bars of one axis have their names beside them, in one order unless there are very many.
-bool have_same(const Panel& one, const Panel& other, Axis Matrix::*axis, const Kind& kind) {
-  if (&kind == &bars) axis = &Matrix::columns;
+bool have_same(const Panel& one, const Panel& other, Axis Matrix::*axis) {
   const auto *a = std::get_if<Matrix>(&one.content), *b = std::get_if<Matrix>(&other.content);
-  const bool are_sorted = &kind == &bars && a != nullptr && a->columns.size() > most_bars;
-  return a != nullptr && b != nullptr && !are_sorted && a->*axis == b->*axis;
+  return a != nullptr && b != nullptr && a->*axis == b->*axis;
 }
 
 /// Of the caption and the lines below it.
@@ -64,9 +61,9 @@ class Grid {
     result.columns[0] = result.rows[0] = true;
     for (std::size_t i = 1; i < panels_.size(); ++i) {
       const auto column = i % columns, row = i / columns;
-      if (column > 0 && !have_same(*panels_[i], *panels_[i - 1], &Matrix::rows, kind_))
+      if (column > 0 && !have_same(*panels_[i], *panels_[i - 1], &Matrix::rows))
         result.columns[column] = true;
-      if (row > 0 && !have_same(*panels_[i], *panels_[i - columns], &Matrix::columns, kind_))
+      if (row > 0 && !have_same(*panels_[i], *panels_[i - columns], &Matrix::columns))
         result.rows[row] = true;
     }
     return result;
@@ -112,7 +109,7 @@ class Grid {
           gain > (unfilled(columns) > unfilled(best) ? 1.4 : 1.02) ||
           (gain > 0.55 && unfilled(columns) < unfilled(best)))
         best = columns;
-    return wanted > 0 && fit(room, wanted) > 0.45 * fit(room, best) ? wanted : best;
+    return wanted == 1 || (wanted > 0 && fit(room, wanted) > 0.45 * fit(room, best)) ? wanted : best;
   }
 
   Drawing draw(const Look& look, const Room& room, std::size_t wanted_columns) const {

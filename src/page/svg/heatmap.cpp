@@ -435,10 +435,10 @@ Drawing legend(const Kind& kind, const Matrix& one, const Look& look, const Need
   const auto& paper = palette(look.theme).paper;
   if (one.kind == Matrix::Kind::mask)
     add_entry(drawing, shade(look.theme, 1.0), nullptr, "may be seen");
-  else if (!one.parts.empty())
+  else if (needs.colours && !one.parts.empty())
     for (std::size_t part = 0; part < one.part_names.size(); ++part)
       add_entry(drawing, shade_of_part(look.theme, part), nullptr, one.part_names[part]);
-  else if (look.has_own_scales && needs.colours)
+  else if (look.has_own_scales)
     drawing = lines_of_text("Each table has a scale of its own: its largest number is darkest.", 600,
                             font_size, "muted");
   else if (needs.colours)
@@ -472,6 +472,9 @@ std::vector<std::string> short_numbers(const Matrix& matrix) {
   const bool is_whole = std::all_of(matrix.values.begin(), matrix.values.end(),
                                     [](double v) { return !std::isfinite(v) || v == std::round(v); });
   const bool are_shares = matrix.kind == Matrix::Kind::shares;
+  bool has_nought = false;  // beside which an empty cell would look as if its number lacked
+  for (std::size_t i = 0; i < matrix.values.size() && are_shares; ++i)
+    has_nought = has_nought || (matrix.values[i] == 0.0 && !matrix.hidden[i]);
   const double largest = matrix.largest();
   const auto digits_of = [&](double value) {
     if (are_shares || (largest >= 0.1 && largest < 10.0)) return 2;
@@ -484,7 +487,8 @@ std::vector<std::string> short_numbers(const Matrix& matrix) {
     auto number = with_minus_sign(fmt::format("{:.{}f}", value, is_whole ? 0 : digits_of(std::abs(value))));
     const bool is_nothing = number.find_first_not_of("−0.") == number.npos;
     if (!std::isfinite(value)) number = std::isnan(value) ? "nan" : value < 0.0 ? "−∞" : "∞";
-    if (is_nothing) number = value == 0.0 && !are_shares ? "0" : "";
+    if (is_nothing) number = value == 0.0 ? "0" : has_nought ? "≈ 0" : "";
+    if (!matrix.parts.empty()) number = matrix.part_names[matrix.parts[i]];
     numbers.push_back(matrix.hidden[i] ? "" : number);
   }
   return numbers;

@@ -30,6 +30,7 @@ struct Matrix {
   std::vector<std::size_t> parts{};       ///< which table each comes from, where it is made of several
   std::vector<std::string> part_names{};  ///< of these tables, or words below the names of rows
   std::vector<Colour> colours{};          ///< of the columns, where they have one
+  std::optional<std::size_t> line{};      ///< whose colour bars have, those of the same caption
 
   double largest() const;  ///< of the finite values that are not hidden, in size; 0 where there is none
   bool has_negative() const;

@@ -38,11 +38,17 @@ class LinePlot {
   }
 
   Drawing draw() const {
-    auto elements =
-        text(left_, top_ - 10, axis_name(panel_.caption.empty() ? curves_.value_name : "", curves_.vertical),
-             Anchor::start, "muted");
-    elements += text(left_ + width_ / 2, top_ + height_ + 40, axis_name(curves_.axis, curves_.horizontal),
-                     Anchor::middle, "muted");
+    const bool are_both = curves_.vertical.is_logarithmic && curves_.horizontal.is_logarithmic;
+    auto elements = text(left_, top_ - 10,
+                         axis_name(panel_.caption.empty() ? curves_.value_name : "",
+                                   are_both                          ? "both axes logarithmic"
+                                   : curves_.vertical.is_logarithmic ? "logarithmic"
+                                                                     : ""),
+                         Anchor::start, "muted");
+    elements +=
+        text(left_ + width_ / 2, top_ + height_ + 40,
+             axis_name(curves_.axis, curves_.horizontal.is_logarithmic && !are_both ? "logarithmic" : ""),
+             Anchor::middle, "muted");
     elements += frame_and_ticks();
     for (std::size_t i = 0; i < curves_.lines.size(); ++i) elements += path_of(i);
     for (const auto& mark : panel_.marks) elements += drawn(mark);
@@ -53,8 +59,8 @@ class LinePlot {
   static constexpr double below = 46.0;
 
   /// A panel's caption says what its values are.
-  static std::string axis_name(const std::string& name, const Scale& scale) {
-    return name + (!scale.is_logarithmic ? "" : name.empty() ? "logarithmic" : ", logarithmic");
+  static std::string axis_name(const std::string& name, const std::string& scale) {
+    return name + (name.empty() || scale.empty() ? "" : ", ") + scale;
   }
 
   double x_of(double position) const { return left_ + curves_.horizontal.place(position) * width_; }
@@ -136,7 +142,7 @@ class LinePlot {
     const bool is_of_all = curves_.lines.size() > 1 && !row;
     if (is_of_all)
       return guide(fmt::format("M{} {}v{}", px(x), px(top_), px(height_))) +
-             text(beside, top_ + font_size, words, anchor, "mark");
+             text(beside, top_ + height_ - 8, words, anchor, "mark");
     const double y = y_of(curves_.lines[row.value_or(0)].values[*column]);
     return fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"6\" class=\"attn-point\"/>\n", px(x), px(y)) +
            text(beside, y - 9, words, anchor, "mark");
@@ -160,7 +166,7 @@ class LinePlot {
     std::string elements;
     for (const auto& [y, i] : ends) {
       elements +=
-          fmt::format("<g fill=\"{}\">{}</g>\n", line_colour(theme_, curves_.lines[i].style.value_or(i)),
+          fmt::format("<g fill=\"{}\">{}</g>\n", hex(line_colour(theme_, curves_.lines[i].style.value_or(i))),
                       text(left_ + width_ + gap_beside_name, y + baseline * name_size, curves_.lines[i].name,
                            Anchor::start, "name", 0.0, name_size));
     }
