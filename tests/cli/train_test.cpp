@@ -452,7 +452,7 @@ TEST_CASE("remarks on where the model's words look are of words, not of padding,
   }
   CHECK_THAT(output_of("sdpa --sentence Sleep --width 200"),
              Contains("Here no word gives more than half to another one."));
-  CHECK_THAT(in_one_line(output_of("multihead --sentence Sleep --width 200")),
+  CHECK_THAT(in_one_line(output_of("multihead --all --sentence Sleep --width 200")),
              Contains("Here both look most at the same words"));
   CHECK_THAT(output_of("patterns --all --sentence 'the cat saw the small dogs' --width 300"),
              Contains("head 0    0.39    0.19   0.41  ahead      saw\n"));
