@@ -41,7 +41,10 @@ constexpr std::string_view rules =
     ".attn-picture .attn-title{font-size:26px;font-weight:700}.attn-picture .attn-mark{font-weight:700}"
     ".attn-picture .attn-caption{font-size:16px;"
     "font-weight:700}.attn-picture .attn-words{font-size:16px}"
-    ".attn-picture .attn-name{font-weight:700}\n"
+    ".attn-picture .attn-name{font-weight:700}"
+    ".attn-picture .attn-14{font-size:14px}.attn-picture .attn-15{font-size:15px}"
+    ".attn-picture .attn-16{font-size:16px}.attn-picture .attn-17{font-size:17px}"
+    ".attn-picture .attn-18{font-size:18px}\n"
     ".attn-picture .attn-flow text{font-family:\"DejaVu Sans Mono\",Menlo,Consolas,monospace;font-size:14px}"
     ".attn-picture .attn-line{fill:none;stroke-width:3}.attn-picture .attn-arc{fill:none}"
     ".attn-picture .attn-marks{fill:none;stroke-width:9;stroke-linecap:round;stroke-dasharray:none}"
@@ -70,9 +73,9 @@ std::string text(double x, double y, std::string_view words, Anchor anchor, std:
   const auto turned = rotation == 0.0
                           ? std::string()
                           : fmt::format(" transform=\"rotate({:g} {} {})\"", rotation, px(x), px(y));
-  const auto larger = size == font_size ? "" : fmt::format(" style=\"font-size:{}px\"", px(size));
-  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"attn-{}\"{}{}>{}</text>\n", px(x),
-                     px(y), anchors[static_cast<int>(anchor)], style, turned, larger, escaped(words));
+  const auto larger = size < font_size + 1 ? "" : fmt::format(" attn-{:.0f}", std::floor(size));
+  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"attn-{}{}\"{}>{}</text>\n", px(x),
+                     px(y), anchors[static_cast<int>(anchor)], style, larger, turned, escaped(words));
 }
 
 double text_width(std::string_view words, double size) {

@@ -33,7 +33,7 @@ enum class Anchor { start, middle, end };
 inline constexpr double font_size = 13.0;
 
 /// A line of text; `style` is a class of the style sheet without its prefix, `rotation` in degrees around
-/// (x, y), `size` that of letters which are larger than usual.
+/// (x, y), `size` that of letters which are larger than usual, in whole pixels up to 18.
 std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
                  double rotation = 0.0, double size = font_size);
 
