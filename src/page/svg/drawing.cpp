@@ -73,9 +73,9 @@ std::string text(double x, double y, std::string_view words, Anchor anchor, std:
   const auto turned = rotation == 0.0
                           ? std::string()
                           : fmt::format(" transform=\"rotate({:g} {} {})\"", rotation, px(x), px(y));
-  const auto larger = size < font_size + 1 ? "" : fmt::format(" attn-{:.0f}", std::floor(size));
-  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"attn-{}{}\"{}>{}</text>\n", px(x),
-                     px(y), anchors[static_cast<int>(anchor)], style, larger, turned, escaped(words));
+  const auto larger = size < font_size + 1 ? "" : fmt::format("attn-{:.0f} ", std::floor(size));
+  return fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"{}\" class=\"{}attn-{}\"{}>{}</text>\n", px(x),
+                     px(y), anchors[static_cast<int>(anchor)], larger, style, turned, escaped(words));
 }
 
 double text_width(std::string_view words, double size) {

@@ -126,7 +126,8 @@ TEST_CASE("lines differ in colour and dashes, and no two names stand on each oth
         attn::svg::line_style(attn::svg::Theme::light, 1));
   CHECK(drawing.find(attn::svg::line_style(attn::svg::Theme::light, 3)) != drawing.npos);
   std::vector<double> heights;
-  const std::regex name("y=\"([0-9.]+)\" text-anchor=\"start\" class=\"attn-name\"[^>]*>[a-i]<");
+  const std::regex name(
+      "y=\"([0-9.]+)\" text-anchor=\"start\" class=\"(?:attn-[0-9]+ )?attn-name\"[^>]*>[a-i]<");
   for (std::sregex_iterator match(drawing.begin(), drawing.end(), name), end; match != end; ++match)
     heights.push_back(std::stod((*match)[1]));
   REQUIRE(heights.size() == 9);

@@ -389,7 +389,7 @@ TEST_CASE(
     CHECK(is_well_formed(document));
     return std::pair(std::move(document), renderer.remarks());
   };
-  const std::string frame = "class=\"attn-frame\"", mark = "class=\"attn-mark\"";
+  const std::string frame = "class=\"attn-frame\"", mark = "attn-mark\"";
   const auto framed = [&](const std::string& marks, const std::string& id = "weights") {
     const auto [document, remarks] = pointing(marks, {{id, ""}});
     CHECK(remarks.empty());
