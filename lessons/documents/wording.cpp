@@ -48,8 +48,8 @@ void Wording::for_each(const document::Each& each, const Scope& scope, std::size
   }
   const std::function<void(std::size_t, std::size_t)> tell_entry = [&](std::size_t axis, std::size_t entry) {
     if (axis == 0) return tell(true);
-    const auto& [name, length] = axes[axis - 1];
-    meanings_.at(name, entry % length, [&] { tell_entry(axis - 1, entry / length); });
+    const auto& inner = axes[axis - 1];
+    meanings_.at(inner.name, entry % inner.length, [&] { tell_entry(axis - 1, entry / inner.length); });
   };
   for (const auto& entry : places_shown(entries, each.is_every ? entries : most))
     entry ? tell_entry(axes.size(), *entry) : tell(false);
