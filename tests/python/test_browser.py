@@ -18,7 +18,7 @@ addEventListener("load", () => {
   const pages = [...document.querySelectorAll("iframe")].map((frame) => frame.contentDocument);
   const looks = () => [document.body.className, ...pages.map((page) => page.documentElement.outerHTML)];
   const before = looks();
-  const cell = pages[0].querySelector("td[tabindex], td[data-at], table td");
+  const cell = pages[0].querySelector("table[data-tensor] td");
   cell.dispatchEvent(new pages[0].defaultView.PointerEvent("pointerover", {bubbles: true}));
   const after = looks();
   document.querySelector("#said").textContent = JSON.stringify({
