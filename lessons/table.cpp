@@ -71,6 +71,7 @@ void add_documents(std::vector<const Lesson*>& table) {
       if (find_in(table, name) != table.end()) continue;
       try {
         const auto& document = document_named(file.filename().string());
+        document.blocks();  // throws for what else cannot be read
         lessons.push_back(lesson_of(document, names.emplace_back(name), table));
         add_to(table, lessons.back(), document.front("after"));
       } catch (const attn::Error&) {
@@ -100,8 +101,11 @@ const Lesson* lesson_named(std::string_view name) {
     const auto& document = document_at(path);
     return &of_files.emplace(path, lesson_of(document, document.file, all_lessons())).first->second;
   }
-  if (is_document(path))  // it says why it is none of the lessons
-    lesson_of(document_named(path + ".md"), path, all_lessons());
+  if (is_document(path)) {  // it says why it is none of the lessons
+    const auto& document = document_named(path + ".md");
+    document.blocks();
+    lesson_of(document, path, all_lessons());
+  }
   return nullptr;
 }
 

@@ -150,6 +150,7 @@ TEST_CASE("a document in a folder of lessons is a lesson by its name") {
   const auto own = read_file(fs::path(ATTN_DATA).parent_path() / "tests/readme/own/distance.md");
   std::ofstream(lessons / "distance.md") << "---\nafter: masking" << own.substr(3);
   std::ofstream(lessons / "broken.md") << "---\ntitle: a lesson without its end\n";
+  std::ofstream(lessons / "broken-below.md") << own << "\n{if causal}\nwithout its end\n";
   const Surroundings surroundings{.environment = {{"ATTNLAB_DATA", data.file("data")}}};
   const auto list = run("list", surroundings).out;
   CHECK_THAT(list, Contains("distance           the nearer a key lies") && !Contains("broken"));
@@ -159,6 +160,9 @@ TEST_CASE("a document in a folder of lessons is a lesson by its name") {
   const auto broken = run("broken", surroundings);
   CHECK(broken.status == 2);
   CHECK_THAT(broken.err, Contains("broken.md, line 3, column 1: the front matter does not end"));
+  const auto broken_below = run("broken-below", surroundings);
+  CHECK(broken_below.status == 2);
+  CHECK_THAT(broken_below.err, Contains("broken-below.md, line ") && Contains("{if …} without its {end}"));
 }
 
 TEST_CASE("a formula is computed for each number that an option lists, and a claim may be a bound") {
