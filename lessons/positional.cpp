@@ -27,8 +27,8 @@
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shipped_weights.hpp"
 #include "lessons/trained/blocks.hpp"
+#include "lessons/trained/shipped_weights.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/model.hpp"
 

@@ -11,8 +11,8 @@
 
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/shipped_weights.hpp"
 #include "lessons/trained/about.hpp"
+#include "lessons/trained/shipped_weights.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/model.hpp"

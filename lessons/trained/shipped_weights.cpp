@@ -1,4 +1,4 @@
-#include "lessons/shipped_weights.hpp"
+#include "lessons/trained/shipped_weights.hpp"
 
 #include <map>
 #include <vector>
