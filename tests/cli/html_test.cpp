@@ -130,7 +130,6 @@ TEST_CASE("the cells of every step that the lesson is about can be worked out, w
       {"backward", {"d_Q", "d_weights"}},
       {"transformer-block",
        {"attention/weights", "ffn/hidden", "ffn/output", "norm_1", "output", "residual_1"}},
-      {"seq2seq", {"one-step/context", "one-step/probabilities"}},
       {"classifier", {"attention/weights", "pooled"}},
       {"generate", {"step=1/layer=2/weights", "step=1/x"}},
       {"training", {"before/losses", "before/weights"}}};
