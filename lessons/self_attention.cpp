@@ -3,6 +3,7 @@
 /// Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
@@ -37,18 +38,14 @@ std::string equal_words(const attn::Event& weights) {
 
 /// The row "it" of the shipped model about in two sentences that differ in their last word.
 std::string one_word_decides(const DocumentRun&) {
-  auto table = fmt::format("{:42}animal  street", "");
+  std::string table;
   for (const std::string last : {"tired", "wide"}) {
-    const auto sentence = "the animal left the street: it was " + last;
-    const auto words = attn::tokenize(sentence);
+    const auto words = attn::tokenize("the animal left the street: it was " + last);
     const auto weights = layers_of_about(*attn::shipped_model("about"), words).second_weights;
-    const auto share = [&](const char* key) {
-      const auto place_of = [&](const char* word) {
-        return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
-      };
-      return weights(0, 0, place_of("it"), place_of(key));
-    };
-    table += fmt::format("\n{:42}{:6.4f}  {:6.4f}", sentence, share("animal"), share("street"));
+    const auto it = static_cast<std::size_t>(std::find(words.begin(), words.end(), "it") - words.begin());
+    const auto* const row = &weights(0, 0, it, 0);
+    table += fmt::format("{}        {:>6}\n\"it\"    {:6.2f}", table.empty() ? "" : "\n",
+                         fmt::join(words, "  "), fmt::join(row, row + words.size(), "  "));
   }
   return table;
 }
