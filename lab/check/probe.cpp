@@ -239,10 +239,7 @@ Written written_probe(const MakeProbe& probe, const lessons::Options& options, c
 
 /// The lines of a roster, each the name of a file.
 std::vector<std::string> names_in(const std::string& path) {
-  const attn::File file(path, "a file with a name a line");
-  std::string text(file.size(), '\0');
-  file.read_exactly(0, text.data(), text.size());
-  std::istringstream lines(text);
+  std::istringstream lines(attn::File(path, "a file with a name a line").bytes());
   std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) {
     std::string name(attn::trimmed(line, " \t\r"));

@@ -28,17 +28,23 @@ TensorView view_of(const ModelTensor& tensor) {
   return {Dtype::float64, tensor.shape, tensor.values.data()};
 }
 
+constexpr std::string_view of_training = "a model that attnlab train wrote";
+
+std::string text_of(const StoredTrace& file, const std::string& path, const std::string& name) {
+  const auto found = file.metadata().find(name);
+  if (found == file.metadata().end())
+    refuse(path, fmt::format("its metadata has no \"{}\"", name), of_training);
+  return found->second;
+}
+
 /// A member of the file's metadata, as JSON.
 template <class T>
 T described(const StoredTrace& file, const std::string& path, const std::string& name) {
-  const auto found = file.metadata().find(name);
-  if (found == file.metadata().end())
-    refuse(path, fmt::format("its metadata has no \"{}\"", name), "a model that attnlab train wrote");
+  const auto text = text_of(file, path, name);
   try {
-    return parse_json<json>(found->second, fmt::format("{}, its {}", path, name)).get<T>();
+    return parse_json<json>(text, fmt::format("{}, its {}", path, name)).get<T>();
   } catch (const json::exception&) {
-    refuse(path, fmt::format("its \"{}\" is {}", name, in_message(found->second)),
-           "a model that attnlab train wrote");
+    refuse(path, fmt::format("its \"{}\" is {}", name, in_message(text)), of_training);
   }
 }
 
@@ -54,8 +60,7 @@ std::vector<ScoreOfLengths> scores_by_length(const StoredTrace& file, const std:
           {words[0], words[1], entry.at("examples").get<std::size_t>(), entry.at("value").get<double>()});
     }
   } catch (const json::exception&) {
-    refuse(path, fmt::format("its \"{}\" is no list of lengths and scores", name),
-           "a model that attnlab train wrote");
+    refuse(path, fmt::format("its \"{}\" is no list of lengths and scores", name), of_training);
   }
   return scores;
 }
@@ -68,18 +73,10 @@ json json_of(const std::vector<ScoreOfLengths>& scores) {
   return list;
 }
 
-std::string text_of(const StoredTrace& file, const std::string& path, const std::string& name) {
-  const auto found = file.metadata().find(name);
-  if (found == file.metadata().end())
-    refuse(path, fmt::format("its metadata has no \"{}\"", name), "a model that attnlab train wrote");
-  return found->second;
-}
-
 std::vector<double> values_of(const AnyTensor& tensor, const std::string& path, const std::string& id) {
   const auto view = tensor.view();
   if (view.dtype == Dtype::int64 || view.dtype == Dtype::boolean)
-    refuse(path, fmt::format("its {} holds no floating-point numbers", id),
-           "a model that attnlab train wrote");
+    refuse(path, fmt::format("its {} holds no floating-point numbers", id), of_training);
   std::vector<double> values(element_count(view.shape));
   std::memcpy(values.data(), view.data, values.size() * sizeof(double));
   if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); }))
@@ -206,11 +203,8 @@ std::shared_ptr<const Model> shipped_model(const std::string& name) {
 
 Model rounded(Model model, ElementType type) {
   for (auto& tensor : model.tensors) {
-    const auto bytes = encode(view_of(tensor), type);
-    const Layout layout = {.type = type, .shape = tensor.shape};
-    std::vector<std::byte> stored(bytes.size());
-    std::memcpy(stored.data(), bytes.data(), bytes.size());
-    const auto decoded = decode(layout, std::move(stored), tensor.id);
+    const auto decoded =
+        decode({.type = type, .shape = tensor.shape}, encode(view_of(tensor), type), tensor.id);
     std::memcpy(tensor.values.data(), decoded.view().data, tensor.values.size() * sizeof(double));
   }
   return model;

@@ -21,12 +21,10 @@ class SafetensorsFile {
   /// Its elements are rounded to `type`, as `encode` does.
   void add(std::string_view id, const TensorView& tensor, ElementType type);
 
-  /// Leaves the object empty.
   std::string finish();
 
  private:
-  std::string metadata_;  ///< members of the header's __metadata__ so far
-  std::string entries_;   ///< members of the header so far
+  std::string metadata_, entries_;  ///< members of the header's __metadata__ and of the header so far
   std::string elements_;
 };
 
@@ -38,7 +36,7 @@ class SafetensorsWriter : public Sink {
   explicit SafetensorsWriter(const Header& header);
   void receive(const Event& event) override;
 
-  /// The file's bytes. Leaves the writer empty.
+  /// The file's bytes.
   std::string finish() { return file_.finish(); }
 
  private:
@@ -46,7 +44,7 @@ class SafetensorsWriter : public Sink {
 };
 
 /// Opens a .safetensors file (https://github.com/huggingface/safetensors): the length of a JSON header, the
-/// header, then the elements of all tensors without a gap. Only the header is read. Throws Error as
+/// header, then the elements of all tensors without a gap. Throws Error as
 /// `open_trace` does.
 std::unique_ptr<StoredTrace> open_safetensors(File file);
 

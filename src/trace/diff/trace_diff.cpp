@@ -316,9 +316,7 @@ bool OptionDiff::is_decisive(bool has_tolerance) const {
 }
 
 std::string to_string(const ConfigValue& value) {
-  std::string text;
-  std::visit([&](const auto& set) { append_value(text, set); }, value);
-  return text;
+  return option_as_json(value);
 }
 
 std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {

@@ -24,7 +24,7 @@ class NpzWriter : public Sink {
   std::string finish();
 
  private:
-  std::string config_, description_;  ///< JSON so far
+  std::string config_, description_, tensors_;  ///< members of JSON objects so far
   std::vector<std::pair<std::string, std::string>> members_;
 };
 
