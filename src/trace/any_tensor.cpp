@@ -27,6 +27,17 @@ std::size_t size_of(Dtype dtype) {
   return dtype == Dtype::int64 ? sizeof(std::int64_t) : sizeof(double);
 }
 
+void store(Dtype dtype, void* elements, std::size_t i, double number) {
+  if (is_floating(dtype)) static_cast<double*>(elements)[i] = number;
+  if (dtype == Dtype::int64) static_cast<std::int64_t*>(elements)[i] = static_cast<std::int64_t>(number);
+  if (dtype == Dtype::boolean) static_cast<bool*>(elements)[i] = number != 0.0;
+}
+
+bool is_whole_number(double x) {
+  constexpr double largest_exact = 9007199254740992.0;  // 2^53
+  return std::trunc(x) == x && std::abs(x) <= largest_exact;
+}
+
 AnyTensor::AnyTensor(Dtype dtype, Shape shape)
     : dtype_(dtype), shape_(std::move(shape)), bytes_(room_for(dtype_, shape_)) {}
 

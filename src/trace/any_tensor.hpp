@@ -13,6 +13,12 @@ bool has_elements(const TensorView& tensor);
 /// Bytes that an element takes in memory: floating-point numbers are doubles there.
 std::size_t size_of(Dtype dtype);
 
+/// Puts a number in the place of an element of that type, of which it is one.
+void store(Dtype dtype, void* elements, std::size_t i, double number);
+
+/// Whether int64 and double both have that whole number.
+bool is_whole_number(double x);
+
 /// A tensor of any rank and any of the trace's element types that owns its elements, in row-major order.
 class AnyTensor {
  public:

@@ -33,13 +33,22 @@ constexpr std::array<StoredType, 13> stored_types = {{{"bool", "b1", "BOOL", 1, 
                                                       {"float32", "f4", "F32", 4, Dtype::float32},
                                                       {"float64", "f8", "F64", 8, Dtype::float64}}};
 
+/// std::bit_cast, which the compiler for browsers has not.
+template <class To, class From>
+To with_bits_of(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
 /// A bfloat16 is the upper half of a float32.
 double bfloat16_value(std::uint16_t bits) {
-  return static_cast<double>(std::bit_cast<float>(std::uint32_t{bits} << 16));
+  return static_cast<double>(with_bits_of<float>(std::uint32_t{bits} << 16));
 }
 
 std::uint16_t bfloat16_bits(double number) {
-  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(number)) >> 16);
+  return static_cast<std::uint16_t>(with_bits_of<std::uint32_t>(static_cast<float>(number)) >> 16);
 }
 
 void read_elements(ElementType type, std::string_view stored, bool is_reversed, std::string_view place,
@@ -49,7 +58,7 @@ void read_elements(ElementType type, std::string_view stored, bool is_reversed, 
     for (auto from = stored.begin(); from != stored.end(); from += sizeof(Stored)) {
       std::copy_n(from, sizeof(Stored), bytes.begin());
       if (is_reversed) std::reverse(bytes.begin(), bytes.end());
-      *to++ = static_cast<T>(convert(std::bit_cast<Stored>(bytes)));
+      *to++ = static_cast<T>(convert(with_bits_of<Stored>(bytes)));
     }
   };
   auto* const numbers = tensor.elements<double>();

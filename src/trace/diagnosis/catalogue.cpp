@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,7 +21,7 @@ using document::Block;
 /// The names that a formula asks its run for.
 void add_names(const formula::Expr& x, std::vector<std::string>& names) {
   const auto add = [&](const std::string& name) {
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (!name.empty() && !contains(names, name)) names.push_back(name);
   };
   if (x->op == formula::Op::over) add(x->axis);
   if (x->op != formula::Op::call && x->op != formula::Op::over && x->op != formula::Op::number) add(x->name);
@@ -97,16 +96,13 @@ class Catalogue {
 
   void add_words(const std::string& words) {
     auto& mistake = mistakes.back();
-    const std::array<std::pair<std::string, std::string*>, 6> all = {{{"unchanged: ", &mistake.unchanged},
-                                                                      {"training: ", &mistake.training},
-                                                                      {"source: ", &mistake.seen_in},
-                                                                      {"conversion: ", &mistake.conversion},
-                                                                      {"same as: ", &mistake.same_as},
-                                                                      {"stated: ", &mistake.stated}}};
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](const auto& one) { return words.starts_with(one.first); });
-    auto& said = found == all.end() ? mistake.teacher : *found->second;
-    said += (said.empty() ? "" : " ") + words.substr(found == all.end() ? 0 : found->first.size());
+    const std::map<std::string, std::string*> all = {
+        {"unchanged", &mistake.unchanged},   {"training", &mistake.training}, {"source", &mistake.seen_in},
+        {"conversion", &mistake.conversion}, {"same as", &mistake.same_as},   {"stated", &mistake.stated}};
+    const auto colon = words.find(": ");
+    const auto found = all.find(words.substr(0, colon));
+    auto& said = colon == words.npos || found == all.end() ? mistake.teacher : *found->second;
+    said += (said.empty() ? "" : " ") + words.substr(&said == &mistake.teacher ? 0 : colon + 2);
   }
 
   /// A formula with no name for its variant is the second, third … of its step.
@@ -152,9 +148,8 @@ class Catalogue {
     formula.needs_theirs = std::erase_if(names, is_of_theirs) > 0;
     auto& of_step = formulas[formula.step];
     const auto first = formula.id;
-    for (std::size_t i = 2;
-         std::any_of(of_step.begin(), of_step.end(), [&](const auto& one) { return one.id == formula.id; });
-         ++i)
+    const auto is_taken = [&](const MistakeFormula& one) { return one.id == formula.id; };
+    for (std::size_t i = 2; std::any_of(of_step.begin(), of_step.end(), is_taken); ++i)
       formula.id = fmt::format("{}:{}", first, i);
     of_step.push_back(std::move(formula));
   }
@@ -206,9 +201,7 @@ std::string id_without_variant(const std::string& id) {
 std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids) {
   std::vector<std::string> short_ids;
   for (const auto& id : ids)
-    if (const auto name = id_without_variant(id);
-        std::find(short_ids.begin(), short_ids.end(), name) == short_ids.end())
-      short_ids.push_back(name);
+    if (const auto name = id_without_variant(id); !contains(short_ids, name)) short_ids.push_back(name);
   return short_ids;
 }
 

@@ -25,7 +25,7 @@ std::string_view name_of(Finding finding);
 
 /// What is said of one step of somebody's dump.
 struct StepVerdict {
-  std::string id;
+  std::string id{};
   Finding finding = Finding::right;
 
   /// Of a wrong step: the mistake, or those that cannot be told apart on these inputs. None where no mistake

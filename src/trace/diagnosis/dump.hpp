@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "trace/diagnosis/layout.hpp"
-#include "trace/diagnosis/masks.hpp"
 #include "trace/diagnosis/replay.hpp"
 #include "trace/stored_trace.hpp"
 

@@ -17,7 +17,6 @@
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
 #include "trace/diagnosis/layout.hpp"
-#include "trace/diagnosis/masks.hpp"
 #include "trace/event.hpp"
 
 namespace attn {
@@ -251,16 +250,11 @@ std::optional<std::string> keys_of(std::string id) {
   return id;
 }
 
-template <class F>
-AnyTensor each(const AnyTensor& given, F f) {
+AnyTensor divided(const AnyTensor& given, double by) {
   AnyTensor result(Dtype::float64, given.shape());
   for (std::size_t i = 0; i < element_count(given.shape()); ++i)
-    result.elements<double>()[i] = f(given.view().at(i));
+    result.elements<double>()[i] = given.view().at(i) / by;
   return result;
-}
-
-AnyTensor divided(const AnyTensor& given, double by) {
-  return each(given, [by](double x) { return x / by; });
 }
 
 AnyTensor with_columns(const AnyTensor& given, const std::vector<std::size_t>& order) {
@@ -326,20 +320,14 @@ class Settling {
   }
 
   std::vector<Reexpressed> others_of(const ExpectedTensor& one) const {
-    auto all = layouts(one);
-    if (is_floating(one.dtype) && !one.shape.empty() && dump_.tensors.at(one.id).shape() == one.shape)
-      for (auto& form : forms(one.id)) all.push_back(std::move(form));
-    return all;
-  }
-
-  std::vector<Reexpressed> layouts(const ExpectedTensor& one) const {
-    auto others = other_orders(dump_.tensors.at(one.id), one);
+    auto layouts = other_orders(dump_.tensors.at(one.id), one);
     if (const auto given = dump_.as_named.find(one.id); given != dump_.as_named.end())
       if (auto folded = with_heads_before_samples(given->second.tensor, one))
-        others.push_back(std::move(*folded));
+        layouts.push_back(std::move(*folded));
     std::vector<Reexpressed> all;
-    for (auto& other : others)
-      all.push_back({{{one.id, std::move(other.tensor)}}, std::move(other.assumption), false});
+    for (auto& [tensor, assumption] : layouts) all.push_back({{{one.id, tensor}}, assumption, false});
+    if (is_floating(one.dtype) && !one.shape.empty() && dump_.tensors.at(one.id).shape() == one.shape)
+      for (auto& form : forms(one.id)) all.push_back(std::move(form));
     return all;
   }
 

@@ -88,12 +88,6 @@ bool can_be_used(const Tapped& tapped, const AnyTensor& theirs) {
   return true;
 }
 
-void store(Dtype dtype, void* elements, std::size_t i, double number) {
-  if (is_floating(dtype)) static_cast<double*>(elements)[i] = number;
-  if (dtype == Dtype::int64) static_cast<std::int64_t*>(elements)[i] = static_cast<std::int64_t>(number);
-  if (dtype == Dtype::boolean) static_cast<bool*>(elements)[i] = number != 0.0;
-}
-
 void store(const Tapped& tapped, std::size_t i, double number) {
   store(tapped.dtype, tapped.elements, i, number);
 }

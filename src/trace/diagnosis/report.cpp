@@ -113,15 +113,12 @@ std::string place_in_words(const StepVerdict& step, const ReportSettings& settin
       continue;
     }
     const auto& name = step.axes[axis - (has_batch ? 1 : 0)];
-    std::string place = fmt::format("{} {}", name, index[axis]);
-    if (labels != settings.labels.end() &&
-        !labels->second[axis + labels->second.size() - index.size()].empty()) {
-      const auto& of_axis = labels->second[axis + labels->second.size() - index.size()];
-      const auto names = of_axis.of(has_batch ? index[0] : 0);
-      if (index[axis] < names.size())
-        place = fmt::format("{} {} ({})", name, index[axis], names[index[axis]]);
-    }
-    places.push_back(place);
+    places.push_back(fmt::format("{} {}", name, index[axis]));
+    if (labels == settings.labels.end()) continue;
+    const auto& of_axis = labels->second[axis + labels->second.size() - index.size()];
+    if (of_axis.empty()) continue;
+    if (const auto& names = of_axis.of(has_batch ? index[0] : 0); index[axis] < names.size())
+      places.back() += fmt::format(" ({})", names[index[axis]]);
   }
   return fmt::format("[{}]", fmt::join(places, ", "));
 }
@@ -221,44 +218,34 @@ bool is_first_of(const Diagnosis& diagnosis, const StepVerdict& step) {
 }
 
 std::string summary(const Diagnosis& diagnosis, bool by_hand) {
-  std::size_t wrong = 0;
-  for (const auto& step : diagnosis.steps)
-    if (step.finding == Finding::wrong || step.finding == Finding::shape) ++wrong;
+  const auto count = [&](auto is_one) {
+    return std::count_if(diagnosis.steps.begin(), diagnosis.steps.end(), is_one);
+  };
+  const auto all = std::ssize(diagnosis.steps),
+             wrong = count([](const StepVerdict&step) {
+               return step.finding == Finding::wrong || step.finding == Finding::shape;
+             });
   if (wrong == 0 && by_hand && !diagnosis.is_complete())
     return fmt::format("What is filled in is right, and {} blank{} empty.", diagnosis.blanks,
                        diagnosis.blanks == 1 ? " is" : "s are");
-  const auto open = static_cast<std::size_t>(
-      std::count_if(diagnosis.steps.begin(), diagnosis.steps.end(),
-                    [](const StepVerdict& step) { return step.finding == Finding::not_judged; }));
+  const auto open = count([](const StepVerdict& step) { return step.finding == Finding::not_judged; });
   if (wrong == 0 && open > 0)
     return fmt::format(
-        "Right: {} of {} steps. The others cannot be judged without the inputs that they need.",
-        diagnosis.steps.size() - open, diagnosis.steps.size());
-  if (wrong == 0)
-    return diagnosis.steps.size() == 1 ? "The step is right."
-                                       : fmt::format("All {} steps are right.", diagnosis.steps.size());
-  const bool follows_from_inputs =
-      std::any_of(diagnosis.steps.begin(), diagnosis.steps.end(),
-                  [](const StepVerdict& step) { return !step.not_from.empty(); });
-  return fmt::format("Wrong: {} of {} step{}{}.", wrong, diagnosis.steps.size(),
-                     diagnosis.steps.size() == 1 ? "" : "s",
+        "Right: {} of {} steps. The others cannot be judged without the inputs that they need.", all - open,
+        all);
+  if (wrong == 0) return all == 1 ? "The step is right." : fmt::format("All {} steps are right.", all);
+  const bool follows_from_inputs = count([](const StepVerdict& step) { return !step.not_from.empty(); }) > 0;
+  return fmt::format("Wrong: {} of {} step{}{}.", wrong, all, all == 1 ? "" : "s",
                      follows_from_inputs ? ""
                      : by_hand           ? ", each computed from your own numbers before it"
                                          : ", each computed from your own tensors before it");
 }
 
-}  // namespace
-
-namespace {
-
-bool is_stored_as(Dtype dtype, const Dump& dump) {
-  return std::any_of(dump.tensors.begin(), dump.tensors.end(),
-                     [&](const auto& tensor) { return tensor.second.dtype() == dtype; });
-}
-
 /// "The numbers have no more digits than", or some of them where others are kept wider than half precision.
 std::string_view words_before_type(const Dump& dump) {
-  if (is_stored_as(dump.arithmetic, dump)) return "The numbers are";
+  if (std::any_of(dump.tensors.begin(), dump.tensors.end(),
+                  [&](const auto& tensor) { return tensor.second.dtype() == dump.arithmetic; }))
+    return "The numbers are";
   const bool is_half = dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16;
   for (const auto& [id, tensor] : dump.tensors)
     for (std::size_t i = 0; is_half && is_floating(tensor.dtype()) && i < element_count(tensor.shape()); ++i)
@@ -291,9 +278,8 @@ std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_ha
                     listed(step.not_from, "and"), by_hand ? "wrote" : "saved",
                     by_hand ? "you went on with" : "your program used"),
         settings);
-  const auto has_nothing_to_tell = {Finding::right, Finding::rounding, Finding::not_judged};
-  if (std::find(has_nothing_to_tell.begin(), has_nothing_to_tell.end(), step.finding) !=
-      has_nothing_to_tell.end())
+  if (step.finding == Finding::right || step.finding == Finding::rounding ||
+      step.finding == Finding::not_judged)
     return "";
   if (!is_first_of(diagnosis, step)) return beneath("The same as above.", settings);
   std::string text;
@@ -308,9 +294,7 @@ std::string families_of(const StepVerdict& step) {
   std::vector<std::string> families;
   for (const auto& id : ids_without_variants(step.mistakes))
     if (const auto* mistake = find_mistake(id))
-      if (const std::string family(mistake->family);
-          std::find(families.begin(), families.end(), family) == families.end())
-        families.push_back(family);
+      if (!contains(families, mistake->family)) families.push_back(mistake->family);
   return fmt::format("{}", fmt::join(families, " or "));
 }
 
@@ -352,14 +336,17 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     if (settings.hint >= Hint::name && !step.formula.empty()) one["formula"] = step.formula;
     if (step.made_together) one["together"] = true;
     if (step.in_part) one["in_part"] = true;
-    if (!step.needs.empty()) one["needs"] = step.needs;
-    if (!step.misshapen.empty()) one["misshapen"] = step.misshapen;
+    const auto add_ids = [&](const char* name, const std::vector<std::string>& ids) {
+      if (!ids.empty()) one[name] = ids;
+    };
+    add_ids("needs", step.needs);
+    add_ids("misshapen", step.misshapen);
     if (step.blanks > 0) one["blanks"] = step.blanks;
     if (!step.form.empty()) one["form"] = step.form;
-    if (!step.not_from.empty()) one["not_from"] = step.not_from;
-    if (!step.given.empty()) one["given"] = step.given;
-    if (!step.same_mistake_in.empty()) one["same_mistake_in"] = step.same_mistake_in;
-    if (!step.lacking.empty()) one["lacking"] = step.lacking;
+    add_ids("not_from", step.not_from);
+    add_ids("given", step.given);
+    add_ids("same_mistake_in", step.same_mistake_in);
+    add_ids("lacking", step.lacking);
     const auto conventions = ids_without_variants(step.conventions);
     one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));
     if (step.first_difference) {

@@ -38,18 +38,14 @@ struct TextPlace {
 
 /// How the lines under one heading of a printed trace differ from those of the other: an input or a step, a
 /// note, the claims.
-struct TextSectionDiff {
+struct TextSectionDiff : NumberDiff {
   std::string name{};      ///< the id of an input or step, the heading of all others
   bool is_step = false;    ///< whether it is an input or step
   bool is_header = false;  ///< the lesson's title and its options
   std::size_t line_a = 0;  ///< of the heading, from 1 on; 0 where A lacks the section
   std::size_t line_b = 0;
-  std::size_t numbers = 0;  ///< pairs of numbers; 0 where both print the same
-  std::size_t unequal = 0;  ///< those of them that are not printed the same
-  std::size_t beyond = 0;   ///< those of them that the tolerance does not accept
-  std::size_t words = 0;    ///< words that differ, or that only one has
-  double max_absolute = 0.0;
-  double max_relative = 0.0;
+  std::size_t numbers = 0;              ///< pairs of numbers; 0 where both print the same
+  std::size_t words = 0;                ///< words that differ, or that only one has
   std::optional<TextPlace> first{};     ///< of the words and the numbers beyond the tolerance
   std::optional<TextPlace> farthest{};  ///< the first number with the largest absolute error
 

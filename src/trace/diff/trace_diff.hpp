@@ -42,16 +42,23 @@ using Number = std::variant<bool, std::int64_t, double>;
 /// "0.1", "-inf", "nan", "true".
 std::string to_string(const Number& number);
 
-/// How the elements of two tensors differ. Errors are |a − b| and |a − b| / |b|; they are infinite where one
-/// of the two is no finite number. Where b is 0, as in padding, there is no relative one.
-struct ElementDiff {
-  std::size_t unequal = 0;  ///< elements that are not the same number
+/// How pairs of numbers differ. Errors are |a − b| and |a − b| / |b|; they are infinite where one of the two
+/// is no finite number. Where b is 0, as in padding, there is no relative one.
+struct NumberDiff {
+  std::size_t unequal = 0;  ///< that are not the same number
   std::size_t beyond = 0;   ///< those of them that the tolerance does not accept
   double max_absolute = 0.0;
-  double max_relative = 0.0;  ///< 0 where no unequal element has one
-  std::size_t farthest = 0;   ///< offset of the first element with the largest absolute error
-  std::size_t first = 0;      ///< offset of the first element beyond the tolerance
-  Number first_a{};           ///< and what both have there, in float64 where the element types differ
+  double max_relative = 0.0;  ///< 0 where no unequal number has one
+
+  /// Counts a pair that is `distance` apart. Returns whether no other one is as far.
+  bool add_unequal(double distance, double b);
+};
+
+/// How the elements of two tensors differ.
+struct ElementDiff : NumberDiff {
+  std::size_t farthest = 0;  ///< offset of the first element with the largest absolute error
+  std::size_t first = 0;     ///< offset of the first element beyond the tolerance
+  Number first_a{};          ///< and what both have there, in float64 where the element types differ
   Number first_b{};
 };
 
