@@ -22,7 +22,6 @@
 #include "page/html/base64.hpp"
 #include "page/html/escape.hpp"
 #include "page/svg/png.hpp"
-#include "trace/data_folder.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"
 

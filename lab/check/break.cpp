@@ -1,5 +1,3 @@
-#include "lab/check/break.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,13 +11,14 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
+#include "lab/check/check.hpp"
 #include "lab/check/checked.hpp"
 #include "lab/manual/help_of.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "page/html/escape.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diff/report.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/number.hpp"
 
 namespace lab {

@@ -16,7 +16,6 @@
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/checked.hpp"
-#include "lab/check/probes.hpp"
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
 #include "lab/worksheet/answers.hpp"

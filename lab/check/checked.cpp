@@ -10,18 +10,16 @@
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
-#include "lab/check/audit.hpp"
-#include "lab/check/probes.hpp"
 #include "lab/progress_bar.hpp"
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/csv.hpp"
-#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/fitting.hpp"
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/names.hpp"
+#include "trace/diagnosis/replay.hpp"
 
 namespace lab {
 
@@ -154,23 +152,6 @@ attn::Renames misspelt(const Dump& dump, const attn::StoredTrace& file,
   }
   return meant;
 }
-
-}  // namespace
-
-Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
-  if (!check.probe) return inputs_in(file, check, path);
-  const auto& lesson = file.header().lesson;
-  if (!lesson.empty() && lesson != check.lesson->name)
-    throw Error(fmt::format("--probe {} is of the lesson {}; valid: a probe of {}", *check.probe, lesson,
-                            check.lesson->name));
-  if (!lesson.empty()) refuse_other_mask(check, file);
-  auto options = check.options;
-  options.input = {*check.probe};
-  options.mask_true = attn::MaskTrue::by_name;  // that of a probe is the lab's, whatever theirs is
-  return {lessons::make_plan(*check.lesson, options)};
-}
-
-namespace {
 
 /// Those of --rename, where the weight of a layer remains one: nn.Linear has it as [out×in].
 attn::Renames renames_of(const CheckDump& check) {
@@ -590,6 +571,19 @@ std::string names_of_given(const CheckDump& check) {
 }
 
 }  // namespace
+
+Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
+  if (!check.probe) return inputs_in(file, check, path);
+  const auto& lesson = file.header().lesson;
+  if (!lesson.empty() && lesson != check.lesson->name)
+    throw Error(fmt::format("--probe {} is of the lesson {}; valid: a probe of {}", *check.probe, lesson,
+                            check.lesson->name));
+  if (!lesson.empty()) refuse_other_mask(check, file);
+  auto options = check.options;
+  options.input = {*check.probe};
+  options.mask_true = attn::MaskTrue::by_name;  // that of a probe is the lab's, whatever theirs is
+  return {lessons::make_plan(*check.lesson, options)};
+}
 
 bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {
   if (!attn::has_csv_files(folder.string())) return false;

@@ -1,4 +1,4 @@
-#include "lab/check/probe.hpp"
+#include "lessons/workbench/probe.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,14 +14,13 @@
 #include "attn/error.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
-#include "lab/check/audit.hpp"
-#include "lab/check/probes.hpp"
+#include "lab/check/check.hpp"
+#include "lab/check/checked.hpp"
 #include "lab/output.hpp"
 #include "lab/seeds.hpp"
-#include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/names.hpp"
-#include "trace/diff/report.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"
 

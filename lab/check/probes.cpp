@@ -1,5 +1,3 @@
-#include "lab/check/probes.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "attn/random/generator.hpp"
+#include "lab/check/checked.hpp"
 #include "trace/csv.hpp"
 
 namespace lab {

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "lab/check/probes.hpp"
+#include "lab/check/checked.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
 #include "page/text/table.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
-#include "trace/diff/report.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace lab {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/element_type.hpp"
+#include "trace/any_tensor.hpp"
 
 namespace lessons {
 

@@ -14,7 +14,7 @@
 
 #include "attn/text/number.hpp"
 #include "attn/text/trim.hpp"
-#include "trace/id.hpp"
+#include "trace/file.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -92,6 +92,20 @@ std::vector<fs::path> csv_files_in(const std::string& folder) {
   return files;
 }
 
+std::string cell_of(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "";
+  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
+  if (value.is_number()) return value.dump();
+  const auto text = value.is_array()
+                        ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " "))
+                        : value.get<std::string>();
+  if (text.find_first_of(",\"\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
 }  // namespace
 
 AnyTensor read_csv(const std::string& path) {
@@ -116,24 +130,6 @@ std::unique_ptr<StoredTrace> open_csv_folder(const std::string& folder) {
                File(path.string(), rows_of_numbers));
   return trace;
 }
-
-namespace {
-
-std::string cell_of(const nlohmann::ordered_json& value) {
-  if (value.is_null()) return "";
-  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
-  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
-  if (value.is_number()) return value.dump();
-  const auto text = value.is_array()
-                        ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " "))
-                        : value.get<std::string>();
-  if (text.find_first_of(",\"\n") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
-
-}  // namespace
 
 std::string csv_of(const nlohmann::ordered_json& objects) {
   std::string text;

@@ -1,17 +1,24 @@
 #include "trace/file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
@@ -60,6 +67,66 @@ File::File(std::string path, std::string_view valid) : path_(std::move(path)) {
   while (const auto count = std::fread(chunk.data(), 1, chunk.size(), file.get()))
     bytes_.append(chunk.data(), count);
   if (std::ferror(file.get()) != 0) fail("read");
+}
+
+bool is_valid_name(std::string_view name) {
+  try {
+    require_valid_utf8(name, "");
+  } catch (const Error&) {
+    return false;
+  }
+  const auto is_control = [](char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); };
+  const auto points = code_points(name);
+  return !name.empty() && std::none_of(points.begin(), points.end(), is_control);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Throws where the folder that somebody names has none of the lab's data.
+void require_data(const fs::path& folder) {
+  constexpr std::array known = {"corpora", "lessons", "lexicon", "mistakes", "models", "names", "tutorial"};
+  std::error_code error;
+  const bool has_some = std::any_of(known.begin(), known.end(),
+                                    [&](const char* name) { return fs::is_directory(folder / name, error); });
+  if (!has_some)
+    throw Error(
+        fmt::format("ATTNLAB_DATA={} has no data of the lab; valid: a folder in which one of these is: {}",
+                    folder.string(), fmt::join(known, ", ")));
+}
+
+std::vector<fs::path> places_of_data() {
+  std::vector<fs::path> folders;
+  if (const char* named = std::getenv("ATTNLAB_DATA")) {
+    require_data(named);
+    folders.emplace_back(named);
+  }
+  std::error_code error;
+  const auto program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "attnlab");
+  folders.emplace_back(ATTNLAB_SOURCE_DATA);
+  folders.push_back(folders.back().parent_path());  // of the documents, lessons/
+  return folders;
+}
+
+}  // namespace
+
+std::vector<std::string> data_folders(const std::string& name) {
+  std::vector<std::string> tried, found;
+  for (const auto& folder : places_of_data()) {
+    std::error_code error;
+    tried.push_back((folder / name).string());
+    if (fs::is_directory(tried.back(), error)) found.push_back(tried.back());
+  }
+  if (!found.empty()) return found;
+  throw Error(
+      fmt::format("the lab's data are not there; looked for: {}; valid: a folder with {} in ATTNLAB_DATA",
+                  fmt::join(tried, ", "), name));
+}
+
+std::string data_folder(const std::string& name) {
+  return data_folders(name).front();
 }
 
 }  // namespace attn

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attn {
 
@@ -27,5 +29,29 @@ class File {
  private:
   std::string path_, bytes_;
 };
+
+/// Whether a text can be the id of an event: letters and digits of ASCII, and _ . / = -
+inline bool is_valid_id(std::string_view id) {
+  const auto allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./=-").find(c) != std::string_view::npos;
+  };
+  return !id.empty() && std::all_of(id.begin(), id.end(), allowed);
+}
+
+/// What a name in somebody's file has to be, as messages say it.
+inline constexpr std::string_view valid_name = "a name of UTF-8 without control characters";
+
+/// Whether a text can be the name of a tensor in somebody's file, which any line of output may have in it:
+/// UTF-8 that is not empty, without control characters.
+bool is_valid_name(std::string_view name);
+
+/// A folder of the lab's data by its name: "corpora", "models". It is looked for in the folder that the
+/// variable ATTNLAB_DATA names, beside the installed program (share/attnlab) and in the folder that the
+/// program was built from. Throws Error, with all of them, where none has it.
+std::string data_folder(const std::string& name);
+
+/// All folders of that name, in the order in which they are looked for. Throws the same.
+std::vector<std::string> data_folders(const std::string& name);
 
 }  // namespace attn

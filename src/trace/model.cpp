@@ -12,10 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/error.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/archives.hpp"
 #include "trace/file.hpp"
 #include "trace/json/json.hpp"
-#include "trace/safetensors.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace attn {
@@ -84,6 +83,27 @@ std::vector<double> values_of(const AnyTensor& tensor, const std::string& path, 
   return values;
 }
 
+template <std::size_t N>
+Tensor<N> with_axes(const ModelTensor& stored) {
+  if (stored.shape.size() != N)
+    throw Error(fmt::format("{} of the model is ({}); valid: {}", stored.id, to_string(stored.shape),
+                            N == 1 ? "one axis" : "two axes"));
+  std::array<std::size_t, N> shape;
+  std::copy(stored.shape.begin(), stored.shape.end(), shape.begin());
+  Tensor<N> tensor(shape);
+  std::copy(stored.values.begin(), stored.values.end(), tensor.data());
+  return tensor;
+}
+
+std::unique_ptr<StoredTrace> open_model(const std::string& path) {
+  auto file = open_trace(File(path, "a .safetensors file that attnlab train wrote"));
+  const auto schema = file->metadata().find("schema");
+  if (schema == file->metadata().end() || schema->second != model_schema)
+    refuse(path, "it is no model of this lab",
+           fmt::format("a .safetensors file of the schema {}", model_schema));
+  return file;
+}
+
 }  // namespace
 
 std::string Model::said(const std::string& name) const {
@@ -115,22 +135,6 @@ const ModelTensor& Model::at(std::string_view id) const {
   throw Error(fmt::format("the model of the task {} has no {}; it has {}", task, id, fmt::join(ids, ", ")));
 }
 
-namespace {
-
-template <std::size_t N>
-Tensor<N> with_axes(const ModelTensor& stored) {
-  if (stored.shape.size() != N)
-    throw Error(fmt::format("{} of the model is ({}); valid: {}", stored.id, to_string(stored.shape),
-                            N == 1 ? "one axis" : "two axes"));
-  std::array<std::size_t, N> shape;
-  std::copy(stored.shape.begin(), stored.shape.end(), shape.begin());
-  Tensor<N> tensor(shape);
-  std::copy(stored.values.begin(), stored.values.end(), tensor.data());
-  return tensor;
-}
-
-}  // namespace
-
 Tensor<2> Model::matrix(std::string_view id) const {
   return with_axes<2>(at(id));
 }
@@ -154,19 +158,6 @@ std::string model_file(const Model& model, ElementType type) {
   for (const auto& tensor : model.tensors) file.add(tensor.id, view_of(tensor), type);
   return file.finish();
 }
-
-namespace {
-
-std::unique_ptr<StoredTrace> open_model(const std::string& path) {
-  auto file = open_trace(File(path, "a .safetensors file that attnlab train wrote"));
-  const auto schema = file->metadata().find("schema");
-  if (schema == file->metadata().end() || schema->second != model_schema)
-    refuse(path, "it is no model of this lab",
-           fmt::format("a .safetensors file of the schema {}", model_schema));
-  return file;
-}
-
-}  // namespace
 
 std::vector<ScoreOfLengths> read_scores_by_length(const std::string& path) {
   return scores_by_length(*open_model(path), path);

@@ -1,5 +1,3 @@
-#include "trace/safetensors.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "trace/element_type.hpp"
-#include "trace/id.hpp"
+#include "trace/any_tensor.hpp"
+#include "trace/archives.hpp"
+#include "trace/file.hpp"
 #include "trace/json/json.hpp"
 
 namespace attn {

@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "trace/archives.hpp"
 #include "trace/csv.hpp"
 #include "trace/json/json.hpp"
-#include "trace/npz/npz.hpp"
-#include "trace/safetensors.hpp"
 
 namespace attn {
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "trace/any_tensor.hpp"
-#include "trace/element_type.hpp"
 #include "trace/event.hpp"
 #include "trace/file.hpp"
 

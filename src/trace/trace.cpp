@@ -11,7 +11,7 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/precision.hpp"
-#include "trace/id.hpp"
+#include "trace/file.hpp"
 #include "trace/recurrence.hpp"
 
 namespace attn {

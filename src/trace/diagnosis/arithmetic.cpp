@@ -1,5 +1,3 @@
-#include "trace/diagnosis/arithmetic.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -76,6 +75,35 @@ Dtype half_of_some(const std::vector<std::vector<double>>& tensors) {
   return Dtype::float64;
 }
 
+constexpr int fewest_decimals = 2, most_decimals = 9;
+constexpr std::ptrdiff_t fewest_numbers = 8;  // that are no fractions of a power of 2
+constexpr int replays_of_rounded = 4;         // with numbers moved at random
+constexpr double moves_of_decimals = 4.0;
+
+double unit_of_decimals(int decimals) {
+  return std::pow(10.0, -decimals);
+}
+
+/// Decimals of the shortest text that is read as the number.
+int decimals_of_number(double number, Dtype dtype) {
+  for (int decimals = 0; decimals <= most_decimals; ++decimals) {
+    const double rounded = rounded_to_decimals(number, decimals);
+    if (rounded == number || round_to(dtype, rounded) == number) return decimals;
+  }
+  return most_decimals + 1;
+}
+
+/// Such as 0.375, which arithmetic in whole numbers gives as well.
+bool is_fraction_of_power_of_two(double number) {
+  constexpr double denominator = 1024.0;
+  return std::trunc(number * denominator) == number * denominator;
+}
+
+/// Whether what is lost after so many decimals is more than rounding to the type loses.
+bool is_coarser_than(Dtype dtype, double largest, int decimals) {
+  return unit_of_decimals(decimals) > 4.0 * unit_of(dtype) * largest;
+}
+
 }  // namespace
 
 Dtype arithmetic_of(const std::vector<const AnyTensor*>& computed) {
@@ -114,39 +142,6 @@ std::optional<Dtype> half_precision_of(const AnyTensor& tensor, const std::vecto
       return dtype;
   return std::nullopt;
 }
-
-namespace {
-
-constexpr int fewest_decimals = 2, most_decimals = 9;
-constexpr std::ptrdiff_t fewest_numbers = 8;  // that are no fractions of a power of 2
-constexpr int replays_of_rounded = 4;         // with numbers moved at random
-constexpr double moves_of_decimals = 4.0;
-
-double unit_of_decimals(int decimals) {
-  return std::pow(10.0, -decimals);
-}
-
-/// Decimals of the shortest text that is read as the number.
-int decimals_of_number(double number, Dtype dtype) {
-  for (int decimals = 0; decimals <= most_decimals; ++decimals) {
-    const double rounded = rounded_to_decimals(number, decimals);
-    if (rounded == number || round_to(dtype, rounded) == number) return decimals;
-  }
-  return most_decimals + 1;
-}
-
-/// Such as 0.375, which arithmetic in whole numbers gives as well.
-bool is_fraction_of_power_of_two(double number) {
-  constexpr double denominator = 1024.0;
-  return std::trunc(number * denominator) == number * denominator;
-}
-
-/// Whether what is lost after so many decimals is more than rounding to the type loses.
-bool is_coarser_than(Dtype dtype, double largest, int decimals) {
-  return unit_of_decimals(decimals) > 4.0 * unit_of(dtype) * largest;
-}
-
-}  // namespace
 
 double rounded_to_decimals(double number, int decimals) {
   if (!std::isfinite(number)) return number;

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "formula/parse.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 
 namespace attn {
 
@@ -164,6 +164,23 @@ const Catalogue& whole_catalogue() {
   return catalogue;
 }
 
+struct Remark {
+  std::string tensor;  ///< "a", "a for Q"
+  std::string said;    ///< " is transposed."
+  bool is_name = false;
+};
+
+Remark parts_of(const std::string& sentence) {
+  constexpr std::string_view taken = " is taken for ";
+  const auto blank = std::min(sentence.find(' '), sentence.size());
+  const auto tensor = sentence.substr(0, blank), said = sentence.substr(blank);
+  if (!said.starts_with(taken)) return {tensor, said};
+  const auto end = std::min(said.find(',', taken.size()), said.size() - 1);
+  if (said.find(' ', taken.size()) < end) return {tensor, said};
+  return {fmt::format("{} for {}", tensor, said.substr(taken.size(), end - taken.size())),
+          " is taken for that of the lesson" + said.substr(end), true};
+}
+
 }  // namespace
 
 const std::vector<CataloguedMistake>& catalogue() {
@@ -219,27 +236,6 @@ std::string listed(const std::vector<std::string>& words, std::string_view conju
   if (words.size() < 2) return words.empty() ? "" : words.front();
   return fmt::format("{} {} {}", fmt::join(words.begin(), words.end() - 1, ", "), conjunction, words.back());
 }
-
-namespace {
-
-struct Remark {
-  std::string tensor;  ///< "a", "a for Q"
-  std::string said;    ///< " is transposed."
-  bool is_name = false;
-};
-
-Remark parts_of(const std::string& sentence) {
-  constexpr std::string_view taken = " is taken for ";
-  const auto blank = std::min(sentence.find(' '), sentence.size());
-  const auto tensor = sentence.substr(0, blank), said = sentence.substr(blank);
-  if (!said.starts_with(taken)) return {tensor, said};
-  const auto end = std::min(said.find(',', taken.size()), said.size() - 1);
-  if (said.find(' ', taken.size()) < end) return {tensor, said};
-  return {fmt::format("{} for {}", tensor, said.substr(taken.size(), end - taken.size())),
-          " is taken for that of the lesson" + said.substr(end), true};
-}
-
-}  // namespace
 
 std::vector<std::string> in_few_lines(const std::vector<std::string>& remarks) {
   constexpr std::size_t most_lines = 3, most_named = 3;

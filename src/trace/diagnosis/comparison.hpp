@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/diagnosis/suppositions.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"

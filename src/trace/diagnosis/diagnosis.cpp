@@ -611,6 +611,26 @@ class Search {
   std::map<std::string, std::vector<std::string>> same_mistake_in_;  ///< steps that the dump lacks, by id
 };
 
+/// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
+/// before it. Any formula gives NaN from NaN.
+void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
+  std::map<std::string, StepVerdict*> unnamed;
+  for (auto& step : diagnosis.steps)
+    if (step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0) unnamed[step.id] = &step;
+  if (unnamed.empty()) return;
+  rerun([&](const Tapped& tapped) {
+    const auto theirs = dump.tensors.find(tapped.id);
+    if (theirs == dump.tensors.end() || theirs->second.shape() != tapped.shape || !is_floating(tapped.dtype))
+      return;
+    const auto step = unnamed.find(tapped.id);
+    if (step != unnamed.end() && tapped.explain != nullptr && is_evidence(theirs->second))
+      step->second->formula = (*tapped.explain)(theirs->second);
+    const auto view = theirs->second.view();
+    for (std::size_t i = 0; i < element_count(tapped.shape); ++i)
+      static_cast<double*>(tapped.elements)[i] = view.at(i);
+  });
+}
+
 }  // namespace
 
 std::string_view name_of(Finding finding) {
@@ -640,30 +660,6 @@ std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
                                       const std::set<std::string>& among) {
   return Search(dump, rerun, conventions).differing(among);
 }
-
-namespace {
-
-/// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
-/// before it. Any formula gives NaN from NaN.
-void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
-  std::map<std::string, StepVerdict*> unnamed;
-  for (auto& step : diagnosis.steps)
-    if (step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0) unnamed[step.id] = &step;
-  if (unnamed.empty()) return;
-  rerun([&](const Tapped& tapped) {
-    const auto theirs = dump.tensors.find(tapped.id);
-    if (theirs == dump.tensors.end() || theirs->second.shape() != tapped.shape || !is_floating(tapped.dtype))
-      return;
-    const auto step = unnamed.find(tapped.id);
-    if (step != unnamed.end() && tapped.explain != nullptr && is_evidence(theirs->second))
-      step->second->formula = (*tapped.explain)(theirs->second);
-    const auto view = theirs->second.view();
-    for (std::size_t i = 0; i < element_count(tapped.shape); ++i)
-      static_cast<double*>(tapped.elements)[i] = view.at(i);
-  });
-}
-
-}  // namespace
 
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
   auto diagnosis = Search(dump, rerun, conventions).run();

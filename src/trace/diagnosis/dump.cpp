@@ -10,10 +10,10 @@
 #include <variant>
 #include <vector>
 
-#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/event.hpp"
 
 namespace attn {

@@ -1,5 +1,3 @@
-#include "trace/diagnosis/fitting.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,10 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/layout.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/event.hpp"
 
 namespace attn {
@@ -191,49 +190,6 @@ std::vector<Trial> trials_of(const NamedTensor& tensor, const Dump& dump,
     }
   return trials;
 }
-
-}  // namespace
-
-void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true) {
-  Fitting(dump, expected, mask_true).fit_all();
-}
-
-void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
-                  const std::set<std::string>& conventions, bool by_mistakes) {
-  const auto is_right = [&](const Trial& trial) {
-    return differing_steps(trial.dump, rerun, conventions, {trial.id}).empty();
-  };
-  const auto has_one_mistake = [&](const Trial& trial) {
-    const auto steps = diagnose(trial.dump, rerun, conventions).steps;
-    const auto step =
-        std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == trial.id; });
-    return !step->mistakes.empty() && !step->made_together;
-  };
-  for (const auto& tensor : std::exchange(dump.undecided, {})) {
-    auto trials = trials_of(tensor, dump, expected);
-    if (trials.empty()) {
-      dump.leave_out(tensor.name);
-      continue;
-    }
-    auto best = std::find_if(trials.begin(), trials.end(), is_right);
-    if (best == trials.end() && by_mistakes)
-      best = std::find_if(trials.begin(), trials.end(), has_one_mistake);
-    if (best == trials.end()) best = trials.begin();
-    dump = std::move(best->dump);
-  }
-}
-
-void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
-  if (dump.decimals || dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16) return;
-  for (const auto& step : Replay(rerun, dump.tensors).predict(everywhere(conventions)))
-    if (const auto theirs = dump.tensors.find(step.id); theirs != dump.tensors.end())
-      if (const auto half = half_precision_of(theirs->second, step.reference)) {
-        dump.arithmetic = *half;
-        return;
-      }
-}
-
-namespace {
 
 /// Tensors as the lesson may have them, by id, and what was done.
 struct Reexpressed {
@@ -470,6 +426,45 @@ class Settling {
 };
 
 }  // namespace
+
+void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true) {
+  Fitting(dump, expected, mask_true).fit_all();
+}
+
+void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
+                  const std::set<std::string>& conventions, bool by_mistakes) {
+  const auto is_right = [&](const Trial& trial) {
+    return differing_steps(trial.dump, rerun, conventions, {trial.id}).empty();
+  };
+  const auto has_one_mistake = [&](const Trial& trial) {
+    const auto steps = diagnose(trial.dump, rerun, conventions).steps;
+    const auto step =
+        std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == trial.id; });
+    return !step->mistakes.empty() && !step->made_together;
+  };
+  for (const auto& tensor : std::exchange(dump.undecided, {})) {
+    auto trials = trials_of(tensor, dump, expected);
+    if (trials.empty()) {
+      dump.leave_out(tensor.name);
+      continue;
+    }
+    auto best = std::find_if(trials.begin(), trials.end(), is_right);
+    if (best == trials.end() && by_mistakes)
+      best = std::find_if(trials.begin(), trials.end(), has_one_mistake);
+    if (best == trials.end()) best = trials.begin();
+    dump = std::move(best->dump);
+  }
+}
+
+void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
+  if (dump.decimals || dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16) return;
+  for (const auto& step : Replay(rerun, dump.tensors).predict(everywhere(conventions)))
+    if (const auto theirs = dump.tensors.find(step.id); theirs != dump.tensors.end())
+      if (const auto half = half_precision_of(theirs->second, step.reference)) {
+        dump.arithmetic = *half;
+        return;
+      }
+}
 
 void settle_forms(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
                   const std::set<std::string>& conventions) {

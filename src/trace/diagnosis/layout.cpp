@@ -235,56 +235,6 @@ std::optional<Fitted> without_repeats(const AnyTensor& given, const std::vector<
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
-                               const ExpectedTensor& expected) {
-  if (auto fitted = with_all_axes(given, axes, expected)) return fitted;
-  if (auto fitted = in_rows(given, expected)) return fitted;
-  return without_repeats(given, axes, expected);
-}
-
-std::optional<Fitted> with_batch_axis(const AnyTensor& given, const ExpectedTensor& expected) {
-  const bool is_batch_of_one =
-      !expected.axes.empty() && expected.axes[0] == "batch" && expected.shape[0] == 1;
-  if (!is_batch_of_one || given.shape().size() + 1 != expected.shape.size()) return std::nullopt;
-  auto shape = given.shape();
-  shape.insert(shape.begin(), 1);
-  return Fitted{reshaped(given, shape), sentence_on_batch(expected)};
-}
-
-std::optional<Fitted> with_heads_before_samples(const AnyTensor& given, const ExpectedTensor& expected) {
-  return with_folded_heads(given, expected, true);
-}
-
-std::vector<Fitted> other_orders(const AnyTensor& given, const ExpectedTensor& expected) {
-  std::vector<std::size_t> places(given.shape().size());
-  std::iota(places.begin(), places.end(), std::size_t{0});
-  constexpr std::size_t most_axes = 5;
-  std::vector<Fitted> others;
-  if (places.size() != expected.shape.size() || places.size() > most_axes) return others;
-  while (std::next_permutation(places.begin(), places.end())) {
-    const AxisOrder order(places.begin(), places.end());
-    if (has_expected_lengths(given.shape(), expected.shape, order) &&
-        keeps_queries_before_keys(order, expected.axes))
-      others.push_back({ordered(given, expected.shape, order), sentence_of(given.shape(), expected, order)});
-  }
-  return others;
-}
-
-AnyTensor in_kind_of(AnyTensor given, Dtype expected) {
-  const bool has_counts = given.dtype() == Dtype::int64 && is_floating(expected);
-  if (given.dtype() == expected || (expected != Dtype::int64 && !has_counts)) return given;
-  AnyTensor converted(expected, given.shape());
-  for (std::size_t i = 0; i < element_count(given.shape()); ++i) {
-    if (!has_counts && !is_whole_number(given.view().at(i))) return given;
-    store(expected, converted.elements<std::byte>(), i, given.view().at(i));
-  }
-  return converted;
-}
-
-namespace {
-
 using AxisNames = std::vector<std::string>;
 
 /// The mask with true = may be seen, in the shape that it has.
@@ -415,6 +365,52 @@ const Reading* only_reading(const std::vector<Reading>& readings, const std::str
 }
 
 }  // namespace
+
+std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
+                               const ExpectedTensor& expected) {
+  if (auto fitted = with_all_axes(given, axes, expected)) return fitted;
+  if (auto fitted = in_rows(given, expected)) return fitted;
+  return without_repeats(given, axes, expected);
+}
+
+std::optional<Fitted> with_batch_axis(const AnyTensor& given, const ExpectedTensor& expected) {
+  const bool is_batch_of_one =
+      !expected.axes.empty() && expected.axes[0] == "batch" && expected.shape[0] == 1;
+  if (!is_batch_of_one || given.shape().size() + 1 != expected.shape.size()) return std::nullopt;
+  auto shape = given.shape();
+  shape.insert(shape.begin(), 1);
+  return Fitted{reshaped(given, shape), sentence_on_batch(expected)};
+}
+
+std::optional<Fitted> with_heads_before_samples(const AnyTensor& given, const ExpectedTensor& expected) {
+  return with_folded_heads(given, expected, true);
+}
+
+std::vector<Fitted> other_orders(const AnyTensor& given, const ExpectedTensor& expected) {
+  std::vector<std::size_t> places(given.shape().size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  constexpr std::size_t most_axes = 5;
+  std::vector<Fitted> others;
+  if (places.size() != expected.shape.size() || places.size() > most_axes) return others;
+  while (std::next_permutation(places.begin(), places.end())) {
+    const AxisOrder order(places.begin(), places.end());
+    if (has_expected_lengths(given.shape(), expected.shape, order) &&
+        keeps_queries_before_keys(order, expected.axes))
+      others.push_back({ordered(given, expected.shape, order), sentence_of(given.shape(), expected, order)});
+  }
+  return others;
+}
+
+AnyTensor in_kind_of(AnyTensor given, Dtype expected) {
+  const bool has_counts = given.dtype() == Dtype::int64 && is_floating(expected);
+  if (given.dtype() == expected || (expected != Dtype::int64 && !has_counts)) return given;
+  AnyTensor converted(expected, given.shape());
+  for (std::size_t i = 0; i < element_count(given.shape()); ++i) {
+    if (!has_counts && !is_whole_number(given.view().at(i))) return given;
+    store(expected, converted.elements<std::byte>(), i, given.view().at(i));
+  }
+  return converted;
+}
 
 bool is_named_as_in_torch(const std::string& name, bool has_module) {
   const auto folded_name = folded(name);

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "trace/data_folder.hpp"
 #include "trace/event.hpp"
+#include "trace/file.hpp"
 #include "trace/wording.hpp"
 
 namespace attn {

@@ -1,5 +1,3 @@
-#include "trace/diagnosis/report.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,12 +8,15 @@
 
 #include "attn/text/width.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/diagnosis.hpp"
 #include "trace/json/json.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
 
 namespace {
+
+constexpr std::size_t report_width = 80;
 
 /// The mistakes, those of the same numbers as one: "scale-d-k (scale-twice is the same)".
 std::vector<std::string> names_of_mistakes(const StepVerdict& step) {
@@ -158,8 +159,8 @@ std::string number_in_words(double number, int precision) {
 }
 
 /// A paragraph beneath the step that it is about.
-std::string beneath(const std::string& words, const ReportSettings& settings) {
-  return paragraph(words, settings.width, 4);
+std::string beneath(const std::string& words) {
+  return paragraph(words, report_width, 4);
 }
 
 /// How well the mistake explains the numbers.
@@ -177,36 +178,33 @@ std::string evidence_in_words(const StepVerdict& step, bool by_hand) {
 
 void add_evidence(std::string& text, const StepVerdict& step, bool by_hand, const ReportSettings& settings) {
   if (!step.first_difference) return;
-  const auto precision = settings.precision;
-  text +=
-      beneath(fmt::format("{} at {}: yours is {}{}. The {}difference is {}.", extent_in_words(step),
-                          place_in_words(step, settings), number_in_words(step.theirs, precision),
-                          settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
-                          step.different == 1 ? "" : "largest ", number_in_words(step.largest_difference, 2)),
-              settings);
+  constexpr int precision = 4;
+  text += beneath(fmt::format("{} at {}: yours is {}{}. The {}difference is {}.", extent_in_words(step),
+                              place_in_words(step, settings), number_in_words(step.theirs, precision),
+                              settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
+                              step.different == 1 ? "" : "largest ",
+                              number_in_words(step.largest_difference, 2)));
   if (step.nans > 0 && step.finding == Finding::wrong)
     text += beneath(fmt::format("{} of your entries {} nan, and should be none.", step.nans,
-                                step.nans == 1 ? "is" : "are"),
-                    settings);
+                                step.nans == 1 ? "is" : "are"));
   if (step.mistakes.empty() && step.conventions.empty()) {
     if (!step.lacking.empty() && !by_hand)
       text += beneath(fmt::format("Save {} too: each step is checked by itself, from yours before it.",
-                                  listed(step.lacking, "and")),
-                      settings);
+                                  listed(step.lacking, "and")));
     return;
   }
-  text += beneath(evidence_in_words(step, by_hand), settings);
+  text += beneath(evidence_in_words(step, by_hand));
   if (const auto apart = settings.told_apart.find(step.id); apart != settings.told_apart.end())
-    text += beneath(apart->second, settings);
+    text += beneath(apart->second);
 }
 
-void add_teaching(std::string& text, const StepVerdict& step, const ReportSettings& settings) {
+void add_teaching(std::string& text, const StepVerdict& step) {
   for (const auto& id : ids_without_variants(step.mistakes))
     if (const auto* mistake = find_mistake(id))
-      text += beneath(fmt::format("{}: {}. {}", id, mistake->name, mistake->teacher), settings);
+      text += beneath(fmt::format("{}: {}. {}", id, mistake->name, mistake->teacher));
   for (const auto& id : ids_without_variants(step.conventions))
     if (const auto* convention = find_mistake(id))
-      text += beneath(fmt::format("{}: {}. {}", id, convention->name, convention->conversion), settings);
+      text += beneath(fmt::format("{}: {}. {}", id, convention->name, convention->conversion));
 }
 
 bool is_first_of(const Diagnosis& diagnosis, const StepVerdict& step) {
@@ -262,29 +260,28 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
     text += fmt::format("  The numbers are rounded to {} decimals.\n", *dump.decimals);
   else if (dump.arithmetic != Dtype::float64)
     text += fmt::format("  {} {}.\n", words_before_type(dump), name_of(dump.arithmetic));
-  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark, settings.width, 2);
+  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark, report_width, 2);
   if (!dump.unknown.empty())
     text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
-                      settings.width, 2);
+                      report_width, 2);
   return text;
 }
 
 std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_hand,
                  const ReportSettings& settings) {
-  if (step.finding == Finding::form) return beneath(step.form, settings);
+  if (step.finding == Finding::form) return beneath(step.form);
   if (!step.not_from.empty())
     return beneath(
         fmt::format("It follows from the inputs, not from your {0}. What you {1} as {0} is not what {2}.",
                     listed(step.not_from, "and"), by_hand ? "wrote" : "saved",
-                    by_hand ? "you went on with" : "your program used"),
-        settings);
+                    by_hand ? "you went on with" : "your program used"));
   if (step.finding == Finding::right || step.finding == Finding::rounding ||
       step.finding == Finding::not_judged)
     return "";
-  if (!is_first_of(diagnosis, step)) return beneath("The same as above.", settings);
+  if (!is_first_of(diagnosis, step)) return beneath("The same as above.");
   std::string text;
   add_evidence(text, step, by_hand, settings);
-  add_teaching(text, step, settings);
+  add_teaching(text, step);
   return text;
 }
 
@@ -311,7 +308,7 @@ std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const R
   if (!diagnosis.missing.empty() && settings.hint == Hint::all)
     text += '\n' + paragraph(fmt::format("{}: {}.", by_hand ? "Left empty" : "Not in your file",
                                          fmt::join(diagnosis.missing, ", ")),
-                             settings.width, 2);
+                             report_width, 2);
   text += '\n' + summary(diagnosis, by_hand);
   if (diagnosis.is_right() && !dump.unknown.empty())
     text += dump.unknown.size() == 1

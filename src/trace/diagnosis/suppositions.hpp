@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/replay.hpp"

@@ -1,5 +1,3 @@
-#include "trace/diff/report.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,6 +13,7 @@
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "page/text/table.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
 #include "trace/wording.hpp"
@@ -309,99 +308,6 @@ std::string with_summary(std::vector<std::string> parts, const Diff& diff, const
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 
-}  // namespace
-
-std::string format_paragraph(const std::string& text) {
-  std::string paragraph;
-  for (const auto& line : wrap(text, page_width - indent))
-    paragraph += std::string(paragraph.empty() ? 0 : indent, ' ') + printable(line) + '\n';
-  return paragraph;
-}
-
-std::string format_columns(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i)
-      if (i + 1 < row.size() || row.size() == widths.size())
-        widths[i] = std::max(widths[i], display_width(row[i]));
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line(indent, ' ');
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool is_remark = i + 1 == row.size() && row.size() < widths.size();
-      const bool is_left = i < left_columns || is_remark;
-      line += (i > 0 ? "  " : "") + (is_left ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]));
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + '\n';
-  }
-  return text;
-}
-
-std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
-  const auto& tensor = diff.a->axes.empty() ? *diff.b : *diff.a;
-  const auto index = index_at(offset, tensor.shape);
-  if (tensor.axes.empty()) return fmt::format("[{}]", fmt::join(index, ", "));
-  const std::size_t sample = tensor.axes.front() == "batch" ? index[0] : 0;
-  std::vector<std::string> axes;
-  for (std::size_t axis = 0; axis < index.size(); ++axis) {
-    axes.push_back(fmt::format("{} {}", tensor.axes[axis], index[axis]));
-    if (const auto& labels = tensor.labels[axis]; !labels.empty())
-      axes.back() += fmt::format(" `{}`", labels.of(sample)[index[axis]]);
-  }
-  return fmt::format("[{}]", fmt::join(axes, " × "));
-}
-
-std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all) {
-  std::vector<std::string> parts;
-  if (!diff.only_common && !diff.has_same_lesson())
-    parts.push_back(format_paragraph("Lessons differ: " + in_both(diff.lesson_a, diff.lesson_b, names)));
-  parts.push_back(format_options(diff.options, names));
-  parts.push_back(format_labels(diff, names));
-  if (diff.first() != nullptr) parts.push_back(format_paragraph(first_sentence(diff, names)));
-  if (diff.first() != nullptr && diff.first()->is_in_both() && farthest_of(diff) != nullptr &&
-      farthest_of(diff) != diff.first())
-    parts.push_back(format_paragraph("The" + largest_in_words(diff).substr(3)));
-  if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
-  parts.push_back(format_table(diff, names, all));
-  parts.push_back(format_words(diff, names, all));
-  if (all) parts.push_back(format_types(diff, names));
-  return with_summary(std::move(parts), diff, names, all);
-}
-
-std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names) {
-  std::vector<const StoredTensor*> only_in_a, only_in_b;
-  for (const auto& tensor : diff.tensors)
-    if (!tensor.is_in_both())
-      (tensor.a != nullptr ? only_in_a : only_in_b).push_back(tensor.a != nullptr ? tensor.a : tensor.b);
-  if (only_in_a.empty() && only_in_b.empty()) return "";
-  const auto text = fmt::format("{} only in {}, {} only in {}: --only-common compares what both have.\n",
-                                only_in_a.size(), names.a, only_in_b.size(), names.b);
-  const bool a_is_of_program = diff.lesson_a.empty() && !diff.lesson_b.empty();
-  const auto& [theirs, ours] =
-      a_is_of_program ? std::pair(only_in_a, only_in_b) : std::pair(only_in_b, only_in_a);
-  for (const auto* a : theirs)
-    for (auto b = ours.rbegin(); b != ours.rend(); ++b)  // a result before what it came from
-      if (a->shape == (*b)->shape && a->kind.value_or(Kind::step) == (*b)->kind.value_or(Kind::step))
-        return text + format_paragraph(fmt::format("If {0} in {1} is {2}: --rename {0}={2}.", a->id,
-                                                   a_is_of_program ? names.a : names.b, (*b)->id));
-  return text + "--rename FROM=TO compares an id with one of another name.\n";
-}
-
-std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all) {
-  std::vector<std::string> parts;
-  const auto is_told = [&](const TextSectionDiff& section) {
-    return &section == diff.first() || (section.is_header && section.first);
-  };
-  for (const auto& section : diff.sections)
-    if (is_told(section)) parts.push_back(first_sentence(section, names));
-  if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
-  parts.push_back(format_table(diff, names, all));
-  return with_summary(std::move(parts), diff, names, all);
-}
-
-namespace {
-
 using Json = nlohmann::ordered_json;
 
 Json sides(Json a, Json b) {
@@ -527,6 +433,95 @@ std::string dump(const Json& document) {
 }
 
 }  // namespace
+
+std::string format_paragraph(const std::string& text) {
+  std::string paragraph;
+  for (const auto& line : wrap(text, page_width - indent))
+    paragraph += std::string(paragraph.empty() ? 0 : indent, ' ') + printable(line) + '\n';
+  return paragraph;
+}
+
+std::string format_columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (i + 1 < row.size() || row.size() == widths.size())
+        widths[i] = std::max(widths[i], display_width(row[i]));
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line(indent, ' ');
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool is_remark = i + 1 == row.size() && row.size() < widths.size();
+      const bool is_left = i < left_columns || is_remark;
+      line += (i > 0 ? "  " : "") + (is_left ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]));
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string name_of_place(const TensorDiff& diff, std::size_t offset) {
+  const auto& tensor = diff.a->axes.empty() ? *diff.b : *diff.a;
+  const auto index = index_at(offset, tensor.shape);
+  if (tensor.axes.empty()) return fmt::format("[{}]", fmt::join(index, ", "));
+  const std::size_t sample = tensor.axes.front() == "batch" ? index[0] : 0;
+  std::vector<std::string> axes;
+  for (std::size_t axis = 0; axis < index.size(); ++axis) {
+    axes.push_back(fmt::format("{} {}", tensor.axes[axis], index[axis]));
+    if (const auto& labels = tensor.labels[axis]; !labels.empty())
+      axes.back() += fmt::format(" `{}`", labels.of(sample)[index[axis]]);
+  }
+  return fmt::format("[{}]", fmt::join(axes, " × "));
+}
+
+std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all) {
+  std::vector<std::string> parts;
+  if (!diff.only_common && !diff.has_same_lesson())
+    parts.push_back(format_paragraph("Lessons differ: " + in_both(diff.lesson_a, diff.lesson_b, names)));
+  parts.push_back(format_options(diff.options, names));
+  parts.push_back(format_labels(diff, names));
+  if (diff.first() != nullptr) parts.push_back(format_paragraph(first_sentence(diff, names)));
+  if (diff.first() != nullptr && diff.first()->is_in_both() && farthest_of(diff) != nullptr &&
+      farthest_of(diff) != diff.first())
+    parts.push_back(format_paragraph("The" + largest_in_words(diff).substr(3)));
+  if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
+  parts.push_back(format_table(diff, names, all));
+  parts.push_back(format_words(diff, names, all));
+  if (all) parts.push_back(format_types(diff, names));
+  return with_summary(std::move(parts), diff, names, all);
+}
+
+std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names) {
+  std::vector<const StoredTensor*> only_in_a, only_in_b;
+  for (const auto& tensor : diff.tensors)
+    if (!tensor.is_in_both())
+      (tensor.a != nullptr ? only_in_a : only_in_b).push_back(tensor.a != nullptr ? tensor.a : tensor.b);
+  if (only_in_a.empty() && only_in_b.empty()) return "";
+  const auto text = fmt::format("{} only in {}, {} only in {}: --only-common compares what both have.\n",
+                                only_in_a.size(), names.a, only_in_b.size(), names.b);
+  const bool a_is_of_program = diff.lesson_a.empty() && !diff.lesson_b.empty();
+  const auto& [theirs, ours] =
+      a_is_of_program ? std::pair(only_in_a, only_in_b) : std::pair(only_in_b, only_in_a);
+  for (const auto* a : theirs)
+    for (auto b = ours.rbegin(); b != ours.rend(); ++b)  // a result before what it came from
+      if (a->shape == (*b)->shape && a->kind.value_or(Kind::step) == (*b)->kind.value_or(Kind::step))
+        return text + format_paragraph(fmt::format("If {0} in {1} is {2}: --rename {0}={2}.", a->id,
+                                                   a_is_of_program ? names.a : names.b, (*b)->id));
+  return text + "--rename FROM=TO compares an id with one of another name.\n";
+}
+
+std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all) {
+  std::vector<std::string> parts;
+  const auto is_told = [&](const TextSectionDiff& section) {
+    return &section == diff.first() || (section.is_header && section.first);
+  };
+  for (const auto& section : diff.sections)
+    if (is_told(section)) parts.push_back(first_sentence(section, names));
+  if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
+  parts.push_back(format_table(diff, names, all));
+  return with_summary(std::move(parts), diff, names, all);
+}
 
 std::string diff_as_json(const TraceDiff& diff, bool all) {
   Json document = {{"schema", "attnlab.diff/1"}, {"of", "data"}, {"status", name_of(diff.verdict())}};

@@ -1,5 +1,3 @@
-#include "trace/diff/text_diff.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/printable.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/filter.hpp"
 #include "trace/number.hpp"
 
@@ -242,6 +241,38 @@ Words keys_of(const std::vector<Section>& sections) {
   return keys;
 }
 
+struct Match {
+  std::size_t a, b;
+  std::optional<std::size_t> before{};  ///< a match in the longest sequence that ends here
+};
+
+/// As many items that are in both lists as stand in the same order there.
+std::vector<Match> matches_in_order(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  std::unordered_map<std::string_view, std::vector<std::size_t>> places;  // in b, the first one last
+  for (std::size_t i = b.size(); i-- > 0;) places[b[i]].push_back(i);
+  std::vector<Match> matches;
+  std::vector<std::size_t> ends;  // of the best sequence of each length
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto found = places.find(a[i]);
+    if (found == places.end() || found->second.empty()) continue;
+    Match match{i, found->second.back()};
+    found->second.pop_back();
+    const auto end = std::lower_bound(ends.begin(), ends.end(), match.b,
+                                      [&](std::size_t k, std::size_t place) { return matches[k].b < place; });
+    if (end != ends.begin()) match.before = *std::prev(end);
+    if (end == ends.end())
+      ends.push_back(matches.size());
+    else
+      *end = matches.size();
+    matches.push_back(match);
+  }
+  std::vector<Match> sequence;
+  for (auto i = ends.empty() ? std::nullopt : std::optional(ends.back()); i; i = matches[*i].before)
+    sequence.push_back(matches[*i]);
+  std::reverse(sequence.begin(), sequence.end());
+  return sequence;
+}
+
 }  // namespace
 
 Verdict TextSectionDiff::verdict() const {
@@ -295,42 +326,6 @@ bool is_of_some_steps(std::string_view text) {
            });
   });
 }
-
-namespace {
-
-struct Match {
-  std::size_t a, b;
-  std::optional<std::size_t> before{};  ///< a match in the longest sequence that ends here
-};
-
-/// As many items that are in both lists as stand in the same order there.
-std::vector<Match> matches_in_order(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  std::unordered_map<std::string_view, std::vector<std::size_t>> places;  // in b, the first one last
-  for (std::size_t i = b.size(); i-- > 0;) places[b[i]].push_back(i);
-  std::vector<Match> matches;
-  std::vector<std::size_t> ends;  // of the best sequence of each length
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const auto found = places.find(a[i]);
-    if (found == places.end() || found->second.empty()) continue;
-    Match match{i, found->second.back()};
-    found->second.pop_back();
-    const auto end = std::lower_bound(ends.begin(), ends.end(), match.b,
-                                      [&](std::size_t k, std::size_t place) { return matches[k].b < place; });
-    if (end != ends.begin()) match.before = *std::prev(end);
-    if (end == ends.end())
-      ends.push_back(matches.size());
-    else
-      *end = matches.size();
-    matches.push_back(match);
-  }
-  std::vector<Match> sequence;
-  for (auto i = ends.empty() ? std::nullopt : std::optional(ends.back()); i; i = matches[*i].before)
-    sequence.push_back(matches[*i]);
-  std::reverse(sequence.begin(), sequence.end());
-  return sequence;
-}
-
-}  // namespace
 
 std::vector<Pair> align(const std::vector<std::string>& a, const std::vector<std::string>& b,
                         Unequal unequal) {

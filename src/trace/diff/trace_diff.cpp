@@ -1,5 +1,3 @@
-#include "trace/diff/trace_diff.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,6 +13,7 @@
 #include <unordered_map>
 
 #include "attn/error.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
 #include "trace/number.hpp"
@@ -51,68 +50,6 @@ Number number_at(const TensorView& tensor, std::size_t offset, bool in_own_type)
   if (in_own_type && tensor.dtype == Dtype::int64) return whole_number_at(tensor, offset);
   return in_own_type ? with_fewest_digits(tensor.at(offset), tensor.dtype) : tensor.at(offset);
 }
-
-}  // namespace
-
-bool Tolerance::accepts(double a, double b) const {
-  return is_near(a, b, 0.0) || allows(difference(a, b), b);
-}
-
-bool Tolerance::allows(double distance, double b) const {
-  return std::isfinite(distance) && distance <= absolute + relative * std::abs(b);
-}
-
-Tolerance default_tolerance(std::string_view dtype) {
-  if (dtype == "float64") return {1e-12, 1e-10, true};
-  if (dtype == "float32") return {1e-6, 1e-5, true};
-  if (dtype == "float16") return {1e-3, 1e-3, true};
-  if (dtype == "bfloat16") return {1e-2, 1e-2, true};
-  return {};
-}
-
-Tolerance default_tolerance(std::string_view dtype_a, std::string_view dtype_b) {
-  const auto a = default_tolerance(dtype_a), b = default_tolerance(dtype_b);
-  return {std::max(a.absolute, b.absolute), std::max(a.relative, b.relative), a.is_of_row || b.is_of_row};
-}
-
-bool NumberDiff::add_unequal(double distance, double b) {
-  const bool is_farthest = ++unequal == 1 || distance > max_absolute;
-  max_absolute = std::max(max_absolute, distance);
-  const double relative = std::isinf(distance) ? distance : b == 0.0 ? 0.0 : distance / std::abs(b);
-  max_relative = std::max(max_relative, relative);
-  return is_farthest;
-}
-
-std::string to_string(const Number& number) {
-  return std::visit([](auto value) { return fmt::format("{}", value); }, number);
-}
-
-ElementDiff compare_elements(const TensorView& a, const TensorView& b, const Tolerance& tolerance) {
-  if (a.shape != b.shape)
-    throw std::invalid_argument(
-        fmt::format("[compare_elements] {} beside {}", to_string(a.shape), to_string(b.shape)));
-  ElementDiff diff;
-  const auto count = element_count(a.shape);
-  if (count == 0 || (a.dtype == b.dtype && std::memcmp(a.data, b.data, count * size_of(a.dtype)) == 0))
-    return diff;
-  const auto row_length = a.shape.empty() ? 1 : a.shape.back();
-  std::optional<double> of_row;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i % row_length == 0) of_row.reset();
-    const double distance = distance_at(i, a, b);
-    if (distance == 0.0) continue;
-    if (tolerance.is_of_row && !of_row) of_row = largest_magnitude(b, i - i % row_length, row_length);
-    if (diff.add_unequal(distance, b.at(i))) diff.farthest = i;
-    if (!tolerance.allows(distance, of_row.value_or(b.at(i))) && diff.beyond++ == 0) diff.first = i;
-  }
-  if (diff.beyond > 0) {
-    diff.first_a = number_at(a, diff.first, a.dtype == b.dtype);
-    diff.first_b = number_at(b, diff.first, a.dtype == b.dtype);
-  }
-  return diff;
-}
-
-namespace {
 
 const std::set<std::string_view> of_reading = {"input", "set",    "embeddings", "dtype",
                                                "steps", "shapes", "precision",  "full"};
@@ -240,6 +177,64 @@ void require_used(const DiffSettings& settings, const StoredTrace& a, const Stor
 }
 
 }  // namespace
+
+bool Tolerance::accepts(double a, double b) const {
+  return is_near(a, b, 0.0) || allows(difference(a, b), b);
+}
+
+bool Tolerance::allows(double distance, double b) const {
+  return std::isfinite(distance) && distance <= absolute + relative * std::abs(b);
+}
+
+Tolerance default_tolerance(std::string_view dtype) {
+  if (dtype == "float64") return {1e-12, 1e-10, true};
+  if (dtype == "float32") return {1e-6, 1e-5, true};
+  if (dtype == "float16") return {1e-3, 1e-3, true};
+  if (dtype == "bfloat16") return {1e-2, 1e-2, true};
+  return {};
+}
+
+Tolerance default_tolerance(std::string_view dtype_a, std::string_view dtype_b) {
+  const auto a = default_tolerance(dtype_a), b = default_tolerance(dtype_b);
+  return {std::max(a.absolute, b.absolute), std::max(a.relative, b.relative), a.is_of_row || b.is_of_row};
+}
+
+bool NumberDiff::add_unequal(double distance, double b) {
+  const bool is_farthest = ++unequal == 1 || distance > max_absolute;
+  max_absolute = std::max(max_absolute, distance);
+  const double relative = std::isinf(distance) ? distance : b == 0.0 ? 0.0 : distance / std::abs(b);
+  max_relative = std::max(max_relative, relative);
+  return is_farthest;
+}
+
+std::string to_string(const Number& number) {
+  return std::visit([](auto value) { return fmt::format("{}", value); }, number);
+}
+
+ElementDiff compare_elements(const TensorView& a, const TensorView& b, const Tolerance& tolerance) {
+  if (a.shape != b.shape)
+    throw std::invalid_argument(
+        fmt::format("[compare_elements] {} beside {}", to_string(a.shape), to_string(b.shape)));
+  ElementDiff diff;
+  const auto count = element_count(a.shape);
+  if (count == 0 || (a.dtype == b.dtype && std::memcmp(a.data, b.data, count * size_of(a.dtype)) == 0))
+    return diff;
+  const auto row_length = a.shape.empty() ? 1 : a.shape.back();
+  std::optional<double> of_row;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % row_length == 0) of_row.reset();
+    const double distance = distance_at(i, a, b);
+    if (distance == 0.0) continue;
+    if (tolerance.is_of_row && !of_row) of_row = largest_magnitude(b, i - i % row_length, row_length);
+    if (diff.add_unequal(distance, b.at(i))) diff.farthest = i;
+    if (!tolerance.allows(distance, of_row.value_or(b.at(i))) && diff.beyond++ == 0) diff.first = i;
+  }
+  if (diff.beyond > 0) {
+    diff.first_a = number_at(a, diff.first, a.dtype == b.dtype);
+    diff.first_b = number_at(b, diff.first, a.dtype == b.dtype);
+  }
+  return diff;
+}
 
 bool OptionDiff::is_decisive(bool has_tolerance) const {
   return !of_reading.contains(name) && !(has_tolerance && of_drawing.contains(name));

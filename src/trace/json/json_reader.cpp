@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "trace/element_type.hpp"
-#include "trace/id.hpp"
+#include "trace/any_tensor.hpp"
+#include "trace/file.hpp"
 #include "trace/json/json.hpp"
 #include "trace/json/strict.hpp"
 

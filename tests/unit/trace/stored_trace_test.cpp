@@ -11,8 +11,7 @@
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/stored_files.hpp"
 #include "trace/json/json.hpp"
-#include "trace/npz/npz.hpp"
-#include "trace/safetensors.hpp"
+#include "trace/archives.hpp"
 #include "trace/stored_trace.hpp"
 
 using Catch::Matchers::StartsWith;

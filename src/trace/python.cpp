@@ -1,3 +1,5 @@
+#include "trace/python.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,7 +9,6 @@
 #include <utility>
 
 #include "formula/numpy.hpp"
-#include "trace/python/python.hpp"
 #include "trace/wording.hpp"
 
 namespace attn {

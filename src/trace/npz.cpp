@@ -1,5 +1,3 @@
-#include "trace/npz/npz.hpp"
-
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,8 +16,9 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "trace/element_type.hpp"
-#include "trace/id.hpp"
+#include "trace/any_tensor.hpp"
+#include "trace/archives.hpp"
+#include "trace/file.hpp"
 #include "trace/json/json.hpp"
 
 namespace attn {
