@@ -239,9 +239,8 @@ class Substitute : public attn::Sink {
   Substitute(attn::Sink& next, const Steps& steps) : next_(next), steps_(steps) {}
 
   void receive(const attn::Event& event) override {
-    const auto step =
-        std::find_if(steps_.begin(), steps_.end(), [&](const auto& one) { return one.id == event.id; });
-    if (step == steps_.end()) return next_.receive(event);
+    const auto* const step = attn::find_by_id(steps_, event.id);
+    if (step == nullptr) return next_.receive(event);
     const auto tensor = step->tensor();
     auto changed = event;
     auto shape = tensor.shape();

@@ -123,9 +123,7 @@ std::size_t Model::number(const std::string& name) const {
 }
 
 const ModelTensor* Model::find(std::string_view id) const {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [&](const ModelTensor& tensor) { return tensor.id == id; });
-  return found == tensors.end() ? nullptr : &*found;
+  return find_by_id(tensors, id);
 }
 
 const ModelTensor& Model::at(std::string_view id) const {

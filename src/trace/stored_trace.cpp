@@ -57,9 +57,7 @@ StoredTensor stored_as(std::string id, const Layout& layout) {
 }
 
 const StoredTensor* StoredTrace::find(std::string_view id) const {
-  const auto found =
-      std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& tensor) { return tensor.id == id; });
-  return found == tensors_.end() ? nullptr : &*found;
+  return find_by_id(tensors_, id);
 }
 
 void StoredTrace::add(StoredTensor tensor, std::function<AnyTensor()> read) {

@@ -88,7 +88,7 @@ class Catalogue {
     const auto& id = block.marks.id;
     if (id.empty())
       throw document::Error(block.place, "a mistake without its id; valid: ## WHAT IS DONE {#id}");
-    if (std::any_of(mistakes.begin(), mistakes.end(), [&](const auto& one) { return one.id == id; }))
+    if (find_by_id(mistakes, id) != nullptr)
       throw document::Error(block.place, fmt::format("there are two mistakes of the id {}", id));
     mistakes.push_back({.id = id, .family = family_, .name = words_of(block.prose)});
     is_family_ = false;
@@ -148,8 +148,7 @@ class Catalogue {
     formula.needs_theirs = std::erase_if(names, is_of_theirs) > 0;
     auto& of_step = formulas[formula.step];
     const auto first = formula.id;
-    const auto is_taken = [&](const MistakeFormula& one) { return one.id == formula.id; };
-    for (std::size_t i = 2; std::any_of(of_step.begin(), of_step.end(), is_taken); ++i)
+    for (std::size_t i = 2; find_by_id(of_step, formula.id) != nullptr; ++i)
       formula.id = fmt::format("{}:{}", first, i);
     of_step.push_back(std::move(formula));
   }
@@ -192,11 +191,7 @@ const std::map<std::string, std::vector<MistakeFormula>>& formulas_of_mistakes()
 }
 
 const CataloguedMistake* find_mistake(std::string_view id) {
-  const auto name = id.substr(0, id.find(':'));
-  const auto& all = catalogue();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const CataloguedMistake& one) { return one.id == name; });
-  return found == all.end() ? nullptr : &*found;
+  return find_by_id(catalogue(), id.substr(0, id.find(':')));
 }
 
 bool is_convention(std::string_view id) {

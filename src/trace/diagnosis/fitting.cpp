@@ -59,11 +59,7 @@ class Fitting {
     return has_one ? MaskTrue::hidden : MaskTrue::seen;
   }
 
-  const ExpectedTensor* find(const std::string& id) const {
-    const auto found = std::find_if(expected_.begin(), expected_.end(),
-                                    [&](const auto& tensor_expected) { return tensor_expected.id == id; });
-    return found == expected_.end() ? nullptr : &*found;
-  }
+  const ExpectedTensor* find(const std::string& id) const { return find_by_id(expected_, id); }
 
   void replace(AnyTensor& tensor, const ExpectedTensor& tensor_expected) {
     const auto source = dump_.as_named.find(tensor_expected.id);
@@ -180,14 +176,14 @@ struct Trial {
 std::vector<Trial> trials_of(const NamedTensor& tensor, const Dump& dump,
                              const std::vector<ExpectedTensor>& expected) {
   std::vector<Trial> trials;
-  for (const auto& id : tensor.ids)
-    for (const auto& one : expected) {
-      if (one.id != id || dump.tensors.contains(id)) continue;
-      trials.push_back({id, dump});
-      const auto could_be = listed(tensor.ids, "or");
-      Fitting(trials.back().dump, expected, MaskTrue::by_name)
-          .take(tensor, one, fmt::format("{} could be {} and is taken for {}.", tensor.name, could_be, id));
-    }
+  for (const auto& id : tensor.ids) {
+    const auto* const one = find_by_id(expected, id);
+    if (one == nullptr || dump.tensors.contains(id)) continue;
+    trials.push_back({id, dump});
+    Fitting(trials.back().dump, expected, MaskTrue::by_name)
+        .take(tensor, *one,
+              fmt::format("{} could be {} and is taken for {}.", tensor.name, listed(tensor.ids, "or"), id));
+  }
   return trials;
 }
 
@@ -330,7 +326,7 @@ class Settling {
         hidden->second.shape != unmasked.shape())
       return std::nullopt;
     const auto steps = Replay(rerun_, dump_.tensors).predict(everywhere(conventions_));
-    const auto step = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == id; });
+    const auto* const step = find_by_id(steps, id);
     bool has_fill = false;
     for (std::size_t i = 0; i < step->reference.size(); ++i) {
       if (hidden->second.expected[i] != -std::numeric_limits<double>::infinity() ||
@@ -438,8 +434,7 @@ void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const
   };
   const auto has_one_mistake = [&](const Trial& trial) {
     const auto steps = diagnose(trial.dump, rerun, conventions).steps;
-    const auto step =
-        std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == trial.id; });
+    const auto* const step = find_by_id(steps, trial.id);
     return !step->mistakes.empty() && !step->made_together;
   };
   for (const auto& tensor : std::exchange(dump.undecided, {})) {

@@ -329,8 +329,8 @@ std::map<std::string, std::vector<double>> Replay::tolerance_by_hand(
   }
   auto raised = theirs_;
   const auto is_exact = [&](const std::string& id, std::size_t i, double written) {
-    const auto step = std::find_if(still.begin(), still.end(), [&](const auto& one) { return one.id == id; });
-    return step != still.end() && i < step->expected.size() &&
+    const auto* const step = find_by_id(still, id);
+    return step != nullptr && i < step->expected.size() &&
            std::abs(written - step->expected[i]) <= rounding_by_hand * (1.0 + std::abs(written));
   };
   for (const auto& [id, slacks] : slacks_)
