@@ -75,20 +75,16 @@ Strings axes_from(const json& value, const Shape& shape, std::string_view place)
   return value.get<Strings>();
 }
 
-AxisLabels labels_of_axis(const json& value) {
-  if (value.is_null()) return {};
-  if (is_list_of_texts(value)) return {{value.get<Strings>()}};
-  return {value.get<std::vector<Strings>>()};
-}
-
-/// As many labels as the axis is long, in one list or in one for each sample.
-bool fits(const json& value, const StoredTensor& tensor, std::size_t axis) {
+/// As many labels as the axis is long, in one list or in one for each sample; none of anything else.
+std::optional<AxisLabels> labels_of_axis(const json& value, const StoredTensor& tensor, std::size_t axis) {
   const auto is_as_long = [&](const json& list) { return list.size() == tensor.shape[axis]; };
-  if (value.is_null()) return true;
-  if (is_list_of_texts(value)) return is_as_long(value);
+  if (value.is_null()) return AxisLabels{};
+  if (is_list_of_texts(value) && is_as_long(value)) return AxisLabels{{value.get<Strings>()}};
   const bool has_batch = !tensor.axes.empty() && tensor.axes[0] == "batch";
-  return is_list_of<json>(value, is_list_of_texts) && has_batch && value.size() == tensor.shape[0] &&
-         std::all_of(value.begin(), value.end(), is_as_long);
+  if (is_list_of_texts(value) || !is_list_of<json>(value, is_list_of_texts) || !has_batch ||
+      value.size() != tensor.shape[0] || !std::all_of(value.begin(), value.end(), is_as_long))
+    return std::nullopt;
+  return AxisLabels{value.get<std::vector<Strings>>()};
 }
 
 std::vector<AxisLabels> labels_from(const json& value, const StoredTensor& tensor, std::string_view place) {
@@ -97,12 +93,13 @@ std::vector<AxisLabels> labels_from(const json& value, const StoredTensor& tenso
     refuse(place, fmt::format("its labels are not for its {} axes", tensor.axes.size()), valid);
   std::vector<AxisLabels> labels;
   for (std::size_t axis = 0; axis < value.size(); ++axis) {
-    if (!fits(value[axis], tensor, axis))
+    auto of_axis = labels_of_axis(value[axis], tensor, axis);
+    if (!of_axis)
       refuse(place,
              fmt::format("the labels of axis {} ({}) do not fit its shape {}", axis,
                          in_message(tensor.axes[axis]), to_string(tensor.shape)),
              valid);
-    labels.push_back(labels_of_axis(value[axis]));
+    labels.push_back(std::move(*of_axis));
   }
   return labels;
 }
