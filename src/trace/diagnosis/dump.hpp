@@ -90,7 +90,7 @@ bool has_module_of_torch(const StoredTrace& file);
 /// Error, as `StoredTrace::read` does.
 Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion = {});
 
-/// Brings each tensor to the expected shape where there is one way to do so (layout.hpp, masks.hpp), and
+/// Brings each tensor to the expected shape where there is one way to do so (layout.hpp), and
 /// finds for undecided ones the only id whose shape they have; what could be several steps remains undecided.
 /// Nothing is broadcast but masks. Several masks of one id hide what any of them hides. `arithmetic` and
 /// `decimals` become those of the steps.
