@@ -7,7 +7,7 @@
 #include "attn/text/utf8.hpp"
 #include "lab/check/arguments.hpp"
 #include "lab/command_line.hpp"
-#include "lab/diff/arguments.hpp"
+#include "lab/diff/diff.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "lessons/numbers/page.hpp"

@@ -13,7 +13,7 @@
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
-#include "lab/diff/arguments.hpp"
+#include "lab/diff/diff.hpp"
 #include "lab/option_values.hpp"
 
 namespace lab {

@@ -11,7 +11,7 @@
 #include "attn/error.hpp"
 #include "attn/text/number.hpp"
 #include "attn/text/trim.hpp"
-#include "trace/id.hpp"
+#include "trace/file.hpp"
 
 namespace lab {
 

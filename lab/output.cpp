@@ -13,8 +13,7 @@
 #include "attn/error.hpp"
 #include "lab/ranks.hpp"
 #include "trace/json/json.hpp"
-#include "trace/npz/npz.hpp"
-#include "trace/safetensors.hpp"
+#include "trace/archives.hpp"
 
 namespace lab {
 

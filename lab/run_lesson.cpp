@@ -24,9 +24,8 @@
 #include "page/text/text.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
-#include "trace/npz/npz.hpp"
-#include "trace/python/python.hpp"
-#include "trace/safetensors.hpp"
+#include "trace/archives.hpp"
+#include "trace/python.hpp"
 
 namespace lab {
 

@@ -31,11 +31,8 @@ bool is_data(std::string_view start) {
 TraceFile open_trace_file(const std::string& path) {
   constexpr const char* valid = "a trace as text, JSON, npz or safetensors";
   attn::File file(path, valid);
-  std::string text(std::min<std::uint64_t>(64, file.size()), '\0');
-  text.resize(file.read(0, text.data(), text.size()));
-  if (is_data(text)) return attn::open_trace(std::move(file));
-  text.resize(file.size());
-  file.read_exactly(0, text.data(), text.size());
+  const auto& text = file.bytes();
+  if (is_data(std::string_view(text).substr(0, 64))) return attn::open_trace(std::move(file));
   if (text.find_first_not_of(blanks) == std::string::npos) attn::refuse(path, "it is empty", valid);
   attn::require_valid_utf8(text, path);
   return text;

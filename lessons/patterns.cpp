@@ -18,7 +18,7 @@
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "trace/diagnosis/arithmetic.hpp"
+#include "trace/diagnosis/replay.hpp"
 
 namespace lessons {
 

@@ -12,7 +12,7 @@
 #include "lessons/backward/lesson.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 
 namespace lessons {

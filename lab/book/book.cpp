@@ -22,7 +22,6 @@
 #include "page/html/base64.hpp"
 #include "page/html/escape.hpp"
 #include "page/svg/png.hpp"
-#include "trace/data_folder.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"
 
@@ -42,10 +41,7 @@ struct BrowserProgram {
 };
 
 std::string read_whole(const fs::path& path) {
-  const attn::File file(path.string(), "--program with the folder that lab/browser/build has made");
-  std::string bytes(file.size(), '\0');
-  file.read_exactly(0, bytes.data(), bytes.size());
-  return bytes;
+  return attn::File(path.string(), "--program with the folder that lab/browser/build has made").bytes();
 }
 
 BrowserProgram read_program(const fs::path& folder) {

@@ -87,7 +87,26 @@ bool asks_for_help(int argc, char** argv) {
 /// Reads what follows the lesson, or, where none is named, the wish for help.
 std::optional<Command> read_after_lesson(CLI::App& app, const std::string& command, int argc, char** argv) {
   const int lessons = asks_for_help(argc, argv) ? 0 : 1;
-  return read_arguments(app, command, argc - lessons, argv + lessons);
+  app.set_help_flag("--help,-h", "this page")->group(of_command);
+  if (auto help = read_arguments(app, command, argc - lessons, argv + lessons)) return help;
+  refuse_extras(app, command);
+  return std::nullopt;
+}
+
+void add_own(CLI::App& app, std::string_view flag, std::string_view value, std::string_view help,
+             std::function<void(const std::string&)> assign, Values values = Values::one) {
+  add_text_option(app, flag, value, values, help_of_option(help), std::move(assign))->group(of_command);
+}
+
+void add_own_flag(CLI::App& app, const std::string& flag, std::string_view help, bool& is_given) {
+  app.add_flag_callback(
+         flag, [&is_given] { is_given = true; }, help_of_option(help))
+      ->group(of_command);
+}
+
+/// Takes the text as it is.
+std::function<void(const std::string&)> into(std::optional<std::string>& field) {
+  return [&field](const std::string& text) { field = text; };
 }
 
 /// Without the window of a probe that hides the future, too.
@@ -140,45 +159,32 @@ std::string lessons_in_help(std::string_view command, bool is_on_any) {
 }
 
 void add_hint(CLI::App& app, CheckDump& check) {
-  add_text_option(app, "hint", "1|2|3", Values::one,
-                  help_of_option("tell no more than 1: which step is wrong, 2: the family of its mistake, "
-                                 "3: its name; default all, with what to do"),
-                  [&](const std::string& text) {
-                    check.hint = static_cast<attn::Hint>(parse_whole("hint", text, 1, 3) - 1);
-                  })
-      ->group(of_command);
-  app.add_flag_callback(
-         "--reveal", [&] { check.reveals = true; }, help_of_option("print the numbers that would be right"))
-      ->group(of_command);
+  add_own(app, "hint", "1|2|3",
+          "tell no more than 1: which step is wrong, 2: the family of its mistake, 3: its name; default all, "
+          "with what to do",
+          [&](const std::string& text) {
+            check.hint = static_cast<attn::Hint>(parse_whole("hint", text, 1, 3) - 1);
+          });
+  add_own_flag(app, "--reveal", "print the numbers that would be right", check.reveals);
 }
 
 void add_formats(CLI::App& app, CheckDump& check) {
-  add_text_option(
-      app, "format", "text|json|csv", Values::one,
-      help_of_option("default text, or what the ending of --output says; csv of a folder alone"),
-      [&](const std::string& text) {
-        check.format = parse_choice<CheckFormat>(
-            "format", text,
-            {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
-      })
-      ->group(of_command);
-}
-
-void add_renames(CLI::App& app, CheckDump& check) {
-  add_text_option(app, "rename", "NAME=ID", Values::list,
-                  help_of_option("your NAME is ID in the lesson; repeatable, groups end in /"),
-                  [&](const std::string& text) { check.renames.push_back(parse_rename(text)); })
-      ->group(of_command);
+  add_own(app, "format", "text|json|csv",
+          "default text, or what the ending of --output says; csv of a folder alone",
+          [&](const std::string& text) {
+            check.format = parse_choice<CheckFormat>(
+                "format", text,
+                {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
+          });
 }
 
 void add_framework(CLI::App& app, CheckDump& check) {
   std::vector<std::string_view> names;
   for (const auto& framework : attn::frameworks()) names.push_back(framework.name);
-  add_text_option(
-      app, "like", fmt::format("{}", fmt::join(names, "|")), Values::one,
-      help_of_option("the conventions of a framework: what true means in a mask, the corner of "
-                     "a causal one, rows that see nothing, the pairs of RoPE, sines beside cosines, the "
-                     "order of gates, how Q, K and V are fused"),
+  add_own(
+      app, "like", fmt::format("{}", fmt::join(names, "|")),
+      "the conventions of a framework: what true means in a mask, the corner of a causal one, rows that see "
+      "nothing, the pairs of RoPE, sines beside cosines, the order of gates, how Q, K and V are fused",
       [&check, names](const std::string& text) {
         const auto* framework = attn::find_framework(text);
         if (framework == nullptr)
@@ -186,8 +192,7 @@ void add_framework(CLI::App& app, CheckDump& check) {
         check.conventions = framework->conventions;
         check.options.mask_true = framework->mask_true;
         check.fused = framework->fused;
-      })
-      ->group(of_command);
+      });
 }
 
 }  // namespace
@@ -205,39 +210,33 @@ Command parse_check(int argc, char** argv) {
                    lessons_in_help("check", is_on_any));
   std::string dump;
   app.add_option("DUMP", dump, "tensors of your program")->type_name("FILE");
-  const auto add_path = [&](const char* name, const char* value, const char* help,
-                            std::optional<std::string>& field) {
-    add_text_option(app, name, value, Values::one, help_of_option(help), [&field](const std::string& text) {
-      field = text;
-    })->group(of_command);
-  };
-  add_path(
-      "probe", "FILE|DIR",
+  add_own(
+      app, "probe", "FILE|DIR",
       "the inputs, as attnlab probe wrote them; of a folder of probes the one of the dump's file name, of "
       "the id that it names or with the inputs that it has; default those in DUMP",
-      check.probe);
+      into(check.probe));
   app.add_option("-o,--output", check.output,
                  help_of_option("write the report to a file, whole or not at all; default standard output"))
       ->type_name("FILE")
       ->group(of_command);
-  add_path("junit", "FILE",
-           "also write the report as a test suite in JUnit's XML: a case for each step, or for each file "
-           "of a folder. Where GitHub Actions runs it, each problem is an annotation, too",
-           check.junit);
-  add_path(
-      "folder", "DIR",
+  add_own(app, "junit", "FILE",
+          "also write the report as a test suite in JUnit's XML: a case for each step, or for each file of a "
+          "folder. Where GitHub Actions runs it, each problem is an annotation, too",
+          into(check.junit));
+  add_own(
+      app, "folder", "DIR",
       "check every file in it and in folders inside it, a line each; with --output DIR/ a report for each "
       "besides",
-      check.folder);
+      into(check.folder));
   add_hint(app, check);
-  add_renames(app, check);
+  add_own(
+      app, "rename", "NAME=ID", "your NAME is ID in the lesson; repeatable, groups end in /",
+      [&](const std::string& text) { check.renames.push_back(parse_rename(text)); }, Values::list);
   add_framework(app, check);
   add_formats(app, check);
   add_paging_option(app, check.paging)->group(of_command);
   add_lesson_options(app, *check.lesson, check.options);
-  app.set_help_flag("--help,-h", "this page")->group(of_command);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
-  refuse_extras(app, command);
   if (dump.empty() == !check.folder)
     throw Error(fmt::format("{}: {}; valid: attnlab {} DUMP, or --folder DIR", command,
                             dump.empty() ? "no file is given" : "a file is given beside --folder", command));
@@ -267,10 +266,7 @@ Command parse_probe(int argc, char** argv) {
                  "the file, .npz, .safetensors or .json; of several seeds a folder will do")
       ->type_name("FILE")
       ->group(of_command);
-  app.add_flag_callback(
-         "--audit", [&] { probe.is_audit = true; },
-         help_of_option("tell which mistakes these dimensions hide"))
-      ->group(of_command);
+  add_own_flag(app, "--audit", "tell which mistakes these dimensions hide", probe.is_audit);
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
   add_no_window(app, *probe.lesson, probe.options);
@@ -278,15 +274,11 @@ Command parse_probe(int argc, char** argv) {
                    "other numbers, or a probe for each of these seeds, in a file each with its task beside "
                    "it; default 42",
                    probe.options, probe.last_seed);
-  add_text_option(
-      app, "names", "FILE", Values::one,
-      help_of_option("a probe and its task for each line of FILE, named after it, of seeds from --seed "
-                     "on; --output is their folder"),
-      [&](const std::string& text) { probe.names = text; })
-      ->group(of_command);
-  app.set_help_flag("--help,-h", "this page")->group(of_command);
+  add_own(app, "names", "FILE",
+          "a probe and its task for each line of FILE, named after it, of seeds from --seed on; --output is "
+          "their folder",
+          into(probe.names));
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
-  refuse_extras(app, command);
   refuse_model(command, probe.options);
   const bool are_several = probe.last_seed || probe.names;
   if (probe.last_seed && probe.names)
@@ -330,9 +322,7 @@ Command parse_break(int argc, char** argv) {
   add_paging_option(app, broken.paging)->group(of_command);
   add_lesson_options(app, *broken.lesson, broken.options);
   add_no_window(app, *broken.lesson, broken.options);
-  app.set_help_flag("--help,-h", "this page")->group(of_command);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
-  refuse_extras(app, command);
   refuse_model(command, broken.options);
   if (broken.mistake.empty())
     throw Error(fmt::format("{}: no mistake is given; valid: one of attnlab break --list {}", command,

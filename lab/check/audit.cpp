@@ -1,5 +1,3 @@
-#include "lab/check/audit.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,11 +14,12 @@
 #include "attn/text/width.hpp"
 #include "formula/functions.hpp"
 #include "formula/text.hpp"
+#include "lab/check/checked.hpp"
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/layout.hpp"
-#include "trace/diff/report.hpp"
+#include "trace/diff/diff.hpp"
 
 namespace lab {
 

@@ -1,5 +1,3 @@
-#include "lab/check/break.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,14 +11,15 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
+#include "lab/check/check.hpp"
 #include "lab/check/checked.hpp"
 #include "lab/manual/help_of.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "page/html/escape.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/comparison.hpp"
-#include "trace/diff/report.hpp"
+#include "trace/diff/diff.hpp"
+#include "trace/number.hpp"
 
 namespace lab {
 
@@ -55,25 +54,23 @@ class Claims : public attn::Sink {
   std::string text_;
 };
 
-/// The first place where two tensors of one shape differ.
-std::optional<std::size_t> first_difference(const attn::Prediction& a, const attn::Prediction& b) {
-  for (std::size_t i = 0; i < a.expected.size(); ++i)
-    if (attn::difference(a.expected[i], b.expected[i]) > 0.0) return i;
-  return std::nullopt;
-}
-
-/// Whether `a` has a number that is not finite and that `b` does not have there.
-bool loses_finite_numbers(const attn::Prediction& a, const attn::Prediction& b) {
-  for (std::size_t i = 0; i < a.expected.size(); ++i)
-    if (!std::isfinite(a.expected[i]) && attn::difference(a.expected[i], b.expected[i]) > 0.0) return true;
-  return false;
-}
-
-double largest_difference(const attn::Prediction& a, const attn::Prediction& b) {
+/// How two tensors of one shape differ.
+struct Differences {
+  std::optional<std::size_t> first{};  ///< place
   double largest = 0.0;
-  for (std::size_t i = 0; i < a.expected.size(); ++i)
-    largest = std::max(largest, attn::difference(a.expected[i], b.expected[i]));
-  return largest;
+  bool has_lost_finite_numbers = false;  ///< one of `wrong` is not finite, and another than the right one
+};
+
+Differences differences_of(const attn::Prediction& wrong, const attn::Prediction& right) {
+  Differences all;
+  for (std::size_t i = 0; i < wrong.expected.size(); ++i) {
+    const double difference = attn::difference(wrong.expected[i], right.expected[i]);
+    if (difference == 0.0) continue;
+    if (!all.first) all.first = i;
+    all.largest = std::max(all.largest, difference);
+    all.has_lost_finite_numbers = all.has_lost_finite_numbers || !std::isfinite(wrong.expected[i]);
+  }
+  return all;
 }
 
 bool has_other_shape(const attn::Prediction& wrong, const attn::Prediction& right) {
@@ -84,12 +81,12 @@ std::string change_in_words(const attn::Prediction& wrong, const attn::Predictio
   if (has_other_shape(wrong, right))
     return fmt::format("has the shape ({}) and not ({})", attn::to_string(wrong.expected_shape),
                        attn::to_string(right.expected_shape));
-  const double difference = largest_difference(wrong, right);
-  if (difference == 0.0) return "stays";
-  if (std::isinf(difference))
-    return loses_finite_numbers(wrong, right) ? "changes to numbers that are not finite"
-                                              : "changes to finite numbers from others that are not";
-  return fmt::format("changes by up to {:.2g}", difference);
+  const auto differences = differences_of(wrong, right);
+  if (!differences.first) return "stays";
+  if (std::isinf(differences.largest))
+    return differences.has_lost_finite_numbers ? "changes to numbers that are not finite"
+                                               : "changes to finite numbers from others that are not";
+  return fmt::format("changes by up to {:.2g}", differences.largest);
 }
 
 /// What a run has to have for the mistake's formulas; one of them may be misspelt.
@@ -199,7 +196,7 @@ std::string printed(const attn::Prediction& step, std::size_t offset, const char
 /// The step, right and with the mistake.
 std::string beside_each_other(const attn::Prediction& wrong, const attn::Prediction& right,
                               const Labels& labels) {
-  const auto offset = has_other_shape(wrong, right) ? 0 : first_difference(wrong, right).value_or(0);
+  const auto offset = has_other_shape(wrong, right) ? 0 : differences_of(wrong, right).first.value_or(0);
   return printed(right, offset, "right", labels) + printed(wrong, offset, "with the mistake", labels);
 }
 
@@ -207,7 +204,7 @@ std::string beside_each_other(const attn::Prediction& wrong, const attn::Predict
 std::size_t first_change(const Steps& wrong, const Steps& right) {
   std::size_t first = 0;
   while (first < right.size() && !has_other_shape(wrong[first], right[first]) &&
-         !first_difference(wrong[first], right[first]))
+         !differences_of(wrong[first], right[first]).first)
     ++first;
   return first;
 }
@@ -242,9 +239,8 @@ class Substitute : public attn::Sink {
   Substitute(attn::Sink& next, const Steps& steps) : next_(next), steps_(steps) {}
 
   void receive(const attn::Event& event) override {
-    const auto step =
-        std::find_if(steps_.begin(), steps_.end(), [&](const auto& one) { return one.id == event.id; });
-    if (step == steps_.end()) return next_.receive(event);
+    const auto* const step = attn::find_by_id(steps_, event.id);
+    if (step == nullptr) return next_.receive(event);
     const auto tensor = step->tensor();
     auto changed = event;
     auto shape = tensor.shape();

@@ -11,11 +11,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/checked.hpp"
-#include "lab/check/probes.hpp"
 #include "lab/option_values.hpp"
 #include "lab/output.hpp"
 #include "lab/worksheet/answers.hpp"
@@ -38,11 +38,8 @@ using lessons::Plan;
 /// Lines of text in an element of XML: each is escaped, and the breaks between them stay.
 std::string escaped_lines(const std::string& text) {
   std::string lines;
-  for (std::size_t start = 0; start < text.size();) {
-    const auto end = std::min(text.find('\n', start), text.size());
-    lines += escaped(text.substr(start, end - start)) + '\n';
-    start = end + 1;
-  }
+  std::istringstream parts(text);
+  for (std::string line; std::getline(parts, line);) lines += escaped(line) + '\n';
   return lines;
 }
 

@@ -10,18 +10,16 @@
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
-#include "lab/check/audit.hpp"
-#include "lab/check/probes.hpp"
 #include "lab/progress_bar.hpp"
 #include "lab/worksheet/answers.hpp"
 #include "lab/worksheet/arguments.hpp"
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/csv.hpp"
-#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/fitting.hpp"
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/names.hpp"
+#include "trace/diagnosis/replay.hpp"
 
 namespace lab {
 
@@ -39,19 +37,11 @@ std::vector<std::string> ids_of(const std::vector<ExpectedTensor>& expected) {
   return ids;
 }
 
-/// Whether the file is a trace of ours with trained weights.
-bool names_a_model(const attn::StoredTrace& file) {
-  const auto& config = file.header().config;
-  return std::any_of(config.begin(), config.end(), [](const auto& option) {
-    return option.first == "model" && std::holds_alternative<std::string>(option.second);
-  });
-}
-
 /// The lesson on the inputs that the file itself has.
 Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const std::string& path) {
   auto options = check.options;
   options.input.clear();
-  if (!options.model && !names_a_model(file)) {
+  if (!options.model && file.header().text("model").empty()) {  // no trace of ours with trained weights
     options.model = "none";
     options.typed.insert("model");
   }
@@ -163,23 +153,6 @@ attn::Renames misspelt(const Dump& dump, const attn::StoredTrace& file,
   return meant;
 }
 
-}  // namespace
-
-Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
-  if (!check.probe) return inputs_in(file, check, path);
-  const auto& lesson = file.header().lesson;
-  if (!lesson.empty() && lesson != check.lesson->name)
-    throw Error(fmt::format("--probe {} is of the lesson {}; valid: a probe of {}", *check.probe, lesson,
-                            check.lesson->name));
-  if (!lesson.empty()) refuse_other_mask(check, file);
-  auto options = check.options;
-  options.input = {*check.probe};
-  options.mask_true = attn::MaskTrue::by_name;  // that of a probe is the lab's, whatever theirs is
-  return {lessons::make_plan(*check.lesson, options)};
-}
-
-namespace {
-
 /// Those of --rename, where the weight of a layer remains one: nn.Linear has it as [out×in].
 attn::Renames renames_of(const CheckDump& check) {
   auto renames = check.renames;
@@ -201,10 +174,11 @@ struct Read {
   }
 };
 
-/// The dump in `file` as its names, options and shapes have it. `source` is the file that has the inputs.
-/// Throws attn::Error, OtherProbe where an input is another than the probe's.
+/// The dump in `file` as its names, options and shapes have it; with `by_mistakes` an undecided tensor may be
+/// a step that is wrong. `source` is the file that has the inputs. Throws attn::Error, OtherProbe where an
+/// input is another than the probe's.
 Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
-                  const std::string& path) {
+                  const std::string& path, bool by_mistakes = true) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
@@ -233,7 +207,10 @@ Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const a
   else if (plan.target.size() == 0)
     dump.lengths = lengths_by_mask(plan);
   dump.settled = settled_by(plan, check.probe.has_value());
-  return {std::move(plan), std::move(expected), std::move(dump), has_input_of_probe};
+  Read read{std::move(plan), std::move(expected), std::move(dump), has_input_of_probe};
+  attn::settle_names(read.dump, read.expected, read.rerun(), check.conventions, by_mistakes);
+  attn::settle_arithmetic(read.dump, read.rerun(), check.conventions);
+  return read;
 }
 
 /// The steps that somebody's tensor has the shape of, the one whose name is most like its name first; the one
@@ -395,8 +372,6 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
   auto read = read_as_said(check, file, source, path);
   auto& [plan, expected, dump, has_input_of_probe] = read;
   const auto rerun = read.rerun();
-  attn::settle_names(dump, expected, rerun, check.conventions);
-  attn::settle_arithmetic(dump, rerun, check.conventions);
   attn::settle_forms(dump, expected, rerun, check.conventions);
   auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
   if (diagnosis.steps.empty())
@@ -457,9 +432,7 @@ std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::S
 /// shape, then how many differ.
 std::pair<std::size_t, std::size_t> misfit_of(const CheckDump& check, const attn::StoredTrace& file,
                                               const attn::StoredTrace& source, const std::string& path) {
-  auto read = read_as_said(check, file, source, path);
-  attn::settle_names(read.dump, read.expected, read.rerun(), check.conventions, false);
-  attn::settle_arithmetic(read.dump, read.rerun(), check.conventions);
+  const auto read = read_as_said(check, file, source, path, false);
   const auto has_other_shape = [&](const ExpectedTensor& one) {
     const auto theirs = read.dump.tensors.find(one.id);
     return theirs != read.dump.tensors.end() && theirs->second.shape() != one.shape;
@@ -472,16 +445,12 @@ std::pair<std::size_t, std::size_t> misfit_of(const CheckDump& check, const attn
 /// first, the usual one before others.
 std::vector<CheckDump> with_fitting_heads(const CheckDump& check, const attn::StoredTrace& file,
                                           const attn::StoredTrace& source, const std::string& path) {
-  std::vector<std::pair<std::pair<std::size_t, std::size_t>, CheckDump>> ranked;
-  for (auto& one : with_possible_heads(check, source, path)) {
-    const auto misfit = misfit_of(one, file, source, path);
-    ranked.emplace_back(misfit, std::move(one));
-  }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::multimap<std::pair<std::size_t, std::size_t>, CheckDump> ranked;
+  for (const auto& one : with_possible_heads(check, source, path))
+    ranked.emplace(misfit_of(one, file, source, path), one);
   std::vector<CheckDump> fitting;
   for (auto& [misfit, one] : ranked)
-    if (misfit.first == ranked.front().first.first) fitting.push_back(std::move(one));
+    if (misfit.first == ranked.begin()->first.first) fitting.push_back(std::move(one));
   return fitting;
 }
 
@@ -577,24 +546,6 @@ Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::st
   return checked;
 }
 
-/// Keeps the names along the axes of every tensor of a run, the batch axis included, by id.
-class LabelKeeper : public attn::Sink {
- public:
-  explicit LabelKeeper(bool is_batched) : is_batched_(is_batched) {}
-
-  void receive(const attn::Event& event) override {
-    if (!event.tensor) return;
-    auto labels = event.labels;
-    if (!is_batched_) labels.insert(labels.begin(), attn::AxisLabels{});
-    by_id[event.id] = std::move(labels);
-  }
-
-  std::map<std::string, std::vector<attn::AxisLabels>> by_id;
-
- private:
-  bool is_batched_;
-};
-
 /// The groups of the lesson's ids: "encoder" of encoder/h.
 std::set<std::string> groups_of(const Lesson& lesson) {
   std::set<std::string> groups;
@@ -621,6 +572,19 @@ std::string names_of_given(const CheckDump& check) {
 
 }  // namespace
 
+Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const std::string& path) {
+  if (!check.probe) return inputs_in(file, check, path);
+  const auto& lesson = file.header().lesson;
+  if (!lesson.empty() && lesson != check.lesson->name)
+    throw Error(fmt::format("--probe {} is of the lesson {}; valid: a probe of {}", *check.probe, lesson,
+                            check.lesson->name));
+  if (!lesson.empty()) refuse_other_mask(check, file);
+  auto options = check.options;
+  options.input = {*check.probe};
+  options.mask_true = attn::MaskTrue::by_name;  // that of a probe is the lab's, whatever theirs is
+  return {lessons::make_plan(*check.lesson, options)};
+}
+
 bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {
   if (!attn::has_csv_files(folder.string())) return false;
   std::vector<std::string> inside;
@@ -645,9 +609,14 @@ Checked check_file(const CheckDump& check, const std::string& path) {
 }
 
 std::map<std::string, std::vector<attn::AxisLabels>> labels_of(const lessons::Plan& plan) {
-  LabelKeeper labels(plan.is_batched());
-  lessons::run(*plan.lesson, plan, labels);
-  return std::move(labels.by_id);
+  attn::Recorder run(plan.header());
+  lessons::run(*plan.lesson, plan, run);
+  std::map<std::string, std::vector<attn::AxisLabels>> by_id;
+  for (const auto& tensor : run.tensors()) {
+    auto& labels = by_id[tensor.id] = tensor.labels;
+    if (!plan.is_batched()) labels.insert(labels.begin(), attn::AxisLabels{});
+  }
+  return by_id;
 }
 
 std::string report(const CheckDump& check, const Checked& checked, const std::filesystem::path& path,

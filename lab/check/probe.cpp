@@ -1,4 +1,4 @@
-#include "lab/check/probe.hpp"
+#include "lessons/workbench/probe.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,14 +14,13 @@
 #include "attn/error.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
-#include "lab/check/audit.hpp"
-#include "lab/check/probes.hpp"
+#include "lab/check/check.hpp"
+#include "lab/check/checked.hpp"
 #include "lab/output.hpp"
 #include "lab/seeds.hpp"
-#include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/names.hpp"
-#include "trace/diff/report.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"
 
@@ -239,10 +238,7 @@ Written written_probe(const MakeProbe& probe, const lessons::Options& options, c
 
 /// The lines of a roster, each the name of a file.
 std::vector<std::string> names_in(const std::string& path) {
-  const attn::File file(path, "a file with a name a line");
-  std::string text(file.size(), '\0');
-  file.read_exactly(0, text.data(), text.size());
-  std::istringstream lines(text);
+  std::istringstream lines(attn::File(path, "a file with a name a line").bytes());
   std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) {
     std::string name(attn::trimmed(line, " \t\r"));

@@ -1,5 +1,3 @@
-#include "lab/check/probes.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "attn/random/generator.hpp"
+#include "lab/check/checked.hpp"
 #include "trace/csv.hpp"
 
 namespace lab {
@@ -28,12 +27,11 @@ bool has_rows_of(const attn::Shape& shape, const attn::Shape& other) {
 /// many probes share, do not tell.
 bool has_inputs_of(const attn::StoredTrace& dump, const attn::StoredTrace& probe) {
   bool has_one = false;
-  for (std::size_t place = 0; place < probe.tensors().size(); ++place) {
-    const auto& input = probe.tensors()[place];
+  for (const auto& input : probe.tensors()) {
     const auto* theirs = dump.find(input.id);
     if (theirs == nullptr || !attn::is_floating(input.dtype) || !has_rows_of(theirs->shape, input.shape))
       continue;
-    const auto a = dump.read(static_cast<std::size_t>(theirs - dump.tensors().data())), b = probe.read(place);
+    const auto a = dump.read(input.id), b = probe.read(input.id);
     if (distance({a.dtype(), input.shape, a.view().data}, b.view()) > distance_of_other_probe) return false;
     has_one = true;
   }

@@ -1,13 +1,12 @@
-#include "lab/diff/arguments.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
+#include "lab/diff/diff.hpp"
 #include "lab/option_values.hpp"
-#include "trace/id.hpp"
+#include "trace/file.hpp"
 
 namespace lab {
 

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "lab/check/probes.hpp"
+#include "lab/check/checked.hpp"
 #include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
 #include "page/text/table.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
-#include "trace/diff/report.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace lab {
@@ -55,10 +55,6 @@ DiffReport compare_with_text(RunLesson run, const std::string& expected, const D
   return report_of(diff, names, run.comparison);
 }
 
-attn::AnyTensor read(const attn::StoredTrace& trace, const std::string& id) {
-  return trace.read(static_cast<std::size_t>(trace.find(id) - trace.tensors().data()));
-}
-
 /// A program's tensors as the run has them: without axes of length 1 before those of any tensor of the run.
 attn::TensorsAsTrace without_axes_of_one(const attn::StoredTrace& file, const attn::StoredTrace& of_run) {
   attn::Tensors tensors;
@@ -69,7 +65,7 @@ attn::TensorsAsTrace without_axes_of_one(const attn::StoredTrace& file, const at
                          [&](const auto& tensor) { return tensor.shape == shape; });
     };
     while (!is_in_run() && shape.size() > 1 && shape.front() == 1) shape.erase(shape.begin());
-    auto tensor = read(file, stored.id);
+    auto tensor = file.read(stored.id);
     tensors.emplace(stored.id, is_in_run() ? attn::reshaped(tensor, shape) : std::move(tensor));
   }
   return {file.header(), std::move(tensors)};
@@ -96,8 +92,8 @@ std::string add_common_names(DiffSettings& settings, const attn::StoredTrace& fi
     });
     if (meant.empty() && !of_any_shape.empty()) meant = {of_any_shape};  // which is told
     if (meant.empty()) continue;
-    const auto theirs = read(file, tensor.id);
-    const auto apart = [&](const auto& id) { return distance(theirs.view(), read(of_run, id).view()); };
+    const auto theirs = file.read(tensor.id);
+    const auto apart = [&](const auto& id) { return distance(theirs.view(), of_run.read(id).view()); };
     const auto nearest = *std::min_element(meant.begin(), meant.end(),
                                            [&](const auto& a, const auto& b) { return apart(a) < apart(b); });
     settings.renames.emplace_back(tensor.id, nearest);

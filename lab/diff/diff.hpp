@@ -4,6 +4,10 @@
 
 #include "lab/arguments.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace lab {
 
 /// What a comparison found.
@@ -20,5 +24,11 @@ DiffReport compare_files(const DiffTraces& diff);
 /// run would have been shown, and with data tensor by tensor. --steps restricts both. Claims that do not hold
 /// are a difference. Throws attn::Error as a run and as `compare_files` do.
 DiffReport compare_with_expected(const RunLesson& run);
+
+/// --atol and --rtol.
+void add_tolerance_options(CLI::App& app, Comparison& comparison, const std::string& group);
+
+/// What follows `diff`, which `argv[0]` is.
+Command parse_diff(int argc, char** argv);
 
 }  // namespace lab

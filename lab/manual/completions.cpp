@@ -7,7 +7,7 @@
 #include <map>
 
 #include "attn/error.hpp"
-#include "lab/check/break.hpp"
+#include "lab/check/check.hpp"
 #include "lab/command_line.hpp"
 #include "lab/manual/help_of.hpp"
 #include "lab/manual/manual.hpp"

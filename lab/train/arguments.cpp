@@ -11,7 +11,7 @@
 #include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
 #include "lab/option_values.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 #include "trace/model.hpp"
 
 namespace lab {

@@ -19,7 +19,7 @@
 #include "formula/functions.hpp"
 #include "formula/parse.hpp"
 #include "lessons/documents/repetition.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 
 namespace lessons {
 

@@ -1,9 +1,8 @@
 #include "lessons/ring/ranks.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "trace/element_type.hpp"
+#include "trace/any_tensor.hpp"
 
 namespace lessons {
 
@@ -19,10 +18,8 @@ std::string bytes_of_numbers(const std::vector<double>& numbers, attn::Dtype dty
 std::vector<double> numbers_of_bytes(const std::string& bytes, attn::Dtype dtype) {
   const std::size_t count = bytes.size() / attn::item_size(dtype);
   if (count == 0) return {};
-  std::vector<std::byte> stored(bytes.size());
-  std::memcpy(stored.data(), bytes.data(), bytes.size());
-  auto tensor = attn::decode({.type = attn::element_type_of(dtype), .shape = {count}}, std::move(stored),
-                             "what a rank received");
+  auto tensor =
+      attn::decode({.type = attn::element_type_of(dtype), .shape = {count}}, bytes, "what a rank received");
   return {tensor.elements<double>(), tensor.elements<double>() + count};
 }
 

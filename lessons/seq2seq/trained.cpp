@@ -16,7 +16,7 @@
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/translation.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 #include "trace/entry.hpp"
 #include "trace/model.hpp"
 

@@ -12,7 +12,7 @@
 #include "english/word_features.hpp"
 #include "lessons/trained/blocks.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 
 namespace lessons {
 

@@ -14,7 +14,7 @@
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/gold_alignment.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 #include "trace/wording.hpp"
 
 namespace lessons {

@@ -17,7 +17,6 @@
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/translation.hpp"
-#include "trace/data_folder.hpp"
 #include "trace/file.hpp"
 
 namespace lessons {

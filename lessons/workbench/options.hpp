@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/diagnosis/masks.hpp"
+#include "trace/diagnosis/layout.hpp"
 #include "trace/event.hpp"
 
 namespace lessons {

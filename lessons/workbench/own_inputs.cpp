@@ -13,7 +13,7 @@
 #include "lessons/workbench/given_inputs.hpp"
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/fitting.hpp"
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/event.hpp"

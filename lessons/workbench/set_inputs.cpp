@@ -11,7 +11,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/inputs.hpp"
 #include "trace/csv.hpp"
-#include "trace/id.hpp"
+#include "trace/file.hpp"
 #include "trace/json/json.hpp"
 
 namespace lessons {

@@ -1,11 +1,21 @@
 #include "trace/any_tensor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
+#include <vector>
+
+#include "attn/ops/precision.hpp"
+#include "trace/file.hpp"
 
 namespace attn {
 
@@ -14,6 +24,91 @@ namespace {
 /// At least one byte, so that there is somewhere to point to.
 std::vector<std::byte> room_for(Dtype dtype, const Shape& shape) {
   return std::vector<std::byte>(std::max<std::size_t>(1, element_count(shape) * size_of(dtype)));
+}
+
+/// In the order of ElementType.
+constexpr std::array<StoredType, 13> stored_types = {{{"bool", "b1", "BOOL", 1, Dtype::boolean},
+                                                      {"int8", "i1", "I8", 1, Dtype::int64},
+                                                      {"int16", "i2", "I16", 2, Dtype::int64},
+                                                      {"int32", "i4", "I32", 4, Dtype::int64},
+                                                      {"int64", "i8", "I64", 8, Dtype::int64},
+                                                      {"uint8", "u1", "U8", 1, Dtype::int64},
+                                                      {"uint16", "u2", "U16", 2, Dtype::int64},
+                                                      {"uint32", "u4", "U32", 4, Dtype::int64},
+                                                      {"uint64", "u8", "U64", 8, Dtype::int64},
+                                                      {"float16", "f2", "F16", 2, Dtype::float16},
+                                                      {"bfloat16", "", "BF16", 2, Dtype::bfloat16},
+                                                      {"float32", "f4", "F32", 4, Dtype::float32},
+                                                      {"float64", "f8", "F64", 8, Dtype::float64}}};
+
+/// std::bit_cast, which the compiler for browsers has not.
+template <class To, class From>
+To with_bits_of(const From& from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+
+/// A bfloat16 is the upper half of a float32.
+double bfloat16_value(std::uint16_t bits) {
+  return static_cast<double>(with_bits_of<float>(std::uint32_t{bits} << 16));
+}
+
+std::uint16_t bfloat16_bits(double number) {
+  return static_cast<std::uint16_t>(with_bits_of<std::uint32_t>(static_cast<float>(number)) >> 16);
+}
+
+void read_elements(ElementType type, std::string_view stored, bool is_reversed, std::string_view place,
+                   AnyTensor& tensor) {
+  const auto read = [&]<class Stored, class T>(Stored, T* to, auto convert) {
+    std::array<char, sizeof(Stored)> bytes;
+    for (auto from = stored.begin(); from != stored.end(); from += sizeof(Stored)) {
+      std::copy_n(from, sizeof(Stored), bytes.begin());
+      if (is_reversed) std::reverse(bytes.begin(), bytes.end());
+      *to++ = static_cast<T>(convert(with_bits_of<Stored>(bytes)));
+    }
+  };
+  auto* const numbers = tensor.elements<double>();
+  auto* const whole = tensor.elements<std::int64_t>();
+  constexpr std::identity as_it_is;
+  switch (type) {
+    case ElementType::boolean:
+      return read(std::uint8_t{}, tensor.elements<bool>(), [&](int value) {
+        if (value > 1) refuse(place, fmt::format("it has the element {} among its bools", value), "0 or 1");
+        return value;
+      });
+    case ElementType::int8:
+      return read(std::int8_t{}, whole, as_it_is);
+    case ElementType::int16:
+      return read(std::int16_t{}, whole, as_it_is);
+    case ElementType::int32:
+      return read(std::int32_t{}, whole, as_it_is);
+    case ElementType::int64:
+      return read(std::int64_t{}, whole, as_it_is);
+    case ElementType::uint8:
+      return read(std::uint8_t{}, whole, as_it_is);
+    case ElementType::uint16:
+      return read(std::uint16_t{}, whole, as_it_is);
+    case ElementType::uint32:
+      return read(std::uint32_t{}, whole, as_it_is);
+    case ElementType::uint64:
+      return read(std::uint64_t{}, whole, [&](std::uint64_t value) {
+        constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+        if (value > static_cast<std::uint64_t>(largest))
+          refuse(place, fmt::format("it has the element {}", value),
+                 fmt::format("whole numbers up to {}", largest));
+        return value;
+      });
+    case ElementType::float16:
+      return read(std::uint16_t{}, numbers, half_value);
+    case ElementType::bfloat16:
+      return read(std::uint16_t{}, numbers, bfloat16_value);
+    case ElementType::float32:
+      return read(float{}, numbers, as_it_is);
+    case ElementType::float64:
+      return read(double{}, numbers, as_it_is);
+  }
 }
 
 }  // namespace
@@ -25,6 +120,17 @@ bool has_elements(const TensorView& tensor) {
 std::size_t size_of(Dtype dtype) {
   if (dtype == Dtype::boolean) return sizeof(bool);
   return dtype == Dtype::int64 ? sizeof(std::int64_t) : sizeof(double);
+}
+
+void store(Dtype dtype, void* elements, std::size_t i, double number) {
+  if (is_floating(dtype)) static_cast<double*>(elements)[i] = number;
+  if (dtype == Dtype::int64) static_cast<std::int64_t*>(elements)[i] = static_cast<std::int64_t>(number);
+  if (dtype == Dtype::boolean) static_cast<bool*>(elements)[i] = number != 0.0;
+}
+
+bool is_whole_number(double x) {
+  constexpr double largest_exact = 9007199254740992.0;  // 2^53
+  return std::trunc(x) == x && std::abs(x) <= largest_exact;
 }
 
 AnyTensor::AnyTensor(Dtype dtype, Shape shape)
@@ -51,6 +157,140 @@ AnyTensor with_one_nan(const TensorView& tensor) {
       elements, elements + element_count(tensor.shape), [](double element) { return std::isnan(element); },
       std::numeric_limits<double>::quiet_NaN());
   return copy;
+}
+
+std::vector<std::size_t> strides_of(const Shape& shape) {
+  std::vector<std::size_t> strides(shape.size(), 1);
+  for (std::size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
+  return strides;
+}
+
+AnyTensor strided(const AnyTensor& given, Shape shape, const std::vector<std::size_t>& strides,
+                  std::size_t start) {
+  const auto size = size_of(given.dtype());
+  std::vector<std::byte> elements(element_count(shape) * size);
+  const auto* const from = static_cast<const std::byte*>(given.view().data);
+  Shape index(shape.size());
+  for (std::size_t to = 0, offset = start; to < elements.size(); to += size) {
+    std::memcpy(elements.data() + to, from + offset * size, size);
+    for (std::size_t axis = shape.size(); axis-- > 0;) {
+      offset += strides[axis];
+      if (++index[axis] < shape[axis]) break;
+      offset -= strides[axis] * std::exchange(index[axis], 0);
+    }
+  }
+  return {given.dtype(), std::move(shape), std::move(elements)};
+}
+
+AnyTensor permuted(const AnyTensor& given, const std::vector<std::size_t>& order) {
+  const auto given_strides = strides_of(given.shape());
+  Shape shape;
+  std::vector<std::size_t> strides;
+  for (const auto axis : order) {
+    shape.push_back(given.shape()[axis]);
+    strides.push_back(given_strides[axis]);
+  }
+  return strided(given, std::move(shape), strides);
+}
+
+AnyTensor reshaped(const AnyTensor& given, Shape shape) {
+  const auto strides = strides_of(shape);
+  return strided(given, std::move(shape), strides);
+}
+
+AnyTensor part_of_last_axis(const AnyTensor& given, std::size_t begin, std::size_t count) {
+  auto shape = given.shape();
+  shape.back() = count;
+  return strided(given, std::move(shape), strides_of(given.shape()), begin);
+}
+
+bool are_identical(const AnyTensor& a, const AnyTensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  return std::memcmp(a.view().data, b.view().data, element_count(a.shape()) * size_of(a.dtype())) == 0;
+}
+
+const StoredType& properties_of(ElementType type) {
+  return stored_types[static_cast<std::size_t>(type)];
+}
+
+std::optional<ElementType> element_type_called(std::string_view name, std::string_view StoredType::*of) {
+  const auto found = std::find_if(stored_types.begin(), stored_types.end(),
+                                  [&](const StoredType& type) { return type.*of == name; });
+  if (name.empty() || found == stored_types.end()) return std::nullopt;
+  return static_cast<ElementType>(found - stored_types.begin());
+}
+
+ElementType element_type_of(Dtype dtype) {
+  return *element_type_called(name_of(dtype));
+}
+
+std::uint64_t little_endian(std::string_view bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes[i]);
+  return number;
+}
+
+std::string little_endian(std::uint64_t number, std::size_t size) {
+  std::string bytes(size, '\0');
+  for (auto& byte : bytes) {
+    byte = static_cast<char>(number & 0xFF);
+    number >>= 8;
+  }
+  return bytes;
+}
+
+std::size_t stored_size(const Layout& layout, std::string_view place) {
+  constexpr std::size_t most_axes = 32, largest = std::numeric_limits<std::ptrdiff_t>::max();
+  const auto& shape = layout.shape;
+  if (shape.size() > most_axes)
+    refuse(place, fmt::format("it has {} axes", shape.size()), fmt::format("up to {}", most_axes));
+  const auto& type = properties_of(layout.type);
+  std::size_t room = largest / std::max(type.size, size_of(type.dtype));
+  for (const auto length : shape) {
+    if (length > room)
+      refuse(place, fmt::format("its shape {} is beyond any memory", to_string(shape)),
+             "a shape that agrees with the file");
+    if (length > 0) room /= length;
+  }
+  return element_count(shape) * type.size;
+}
+
+AnyTensor decode(const Layout& layout, std::string_view stored, std::string_view place) {
+  const bool is_reversed = layout.big_endian != (std::endian::native == std::endian::big);
+  const bool is_turned = layout.fortran_order && layout.shape.size() > 1;
+  const auto shape = is_turned ? Shape(layout.shape.rbegin(), layout.shape.rend()) : layout.shape;
+  AnyTensor tensor(properties_of(layout.type).dtype, shape);
+  read_elements(layout.type, stored, is_reversed, place, tensor);
+  if (!is_turned) return tensor;
+  std::vector<std::size_t> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  return permuted(tensor, order);
+}
+
+std::string encode(const TensorView& tensor, ElementType type) {
+  const auto count = element_count(tensor.shape);
+  std::string bytes(count * properties_of(type).size, '\0');
+  const auto write = [&](auto convert) {
+    const auto* const elements = static_cast<const double*>(tensor.data);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto element = convert(elements[i]);
+      std::memcpy(bytes.data() + i * sizeof element, &element, sizeof element);
+    }
+  };
+  switch (type) {
+    case ElementType::float32:
+      write([](double value) { return static_cast<float>(value); });
+      break;
+    case ElementType::float16:
+      write(half_bits);
+      break;
+    case ElementType::bfloat16:
+      write(bfloat16_bits);
+      break;
+    default:
+      if (count > 0) std::memcpy(bytes.data(), tensor.data, bytes.size());
+  }
+  return bytes;
 }
 
 }  // namespace attn

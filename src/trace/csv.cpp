@@ -14,7 +14,7 @@
 
 #include "attn/text/number.hpp"
 #include "attn/text/trim.hpp"
-#include "trace/id.hpp"
+#include "trace/file.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -30,12 +30,6 @@ std::string_view take_up_to(char separator, std::string_view& left) {
   const auto part = left.substr(0, left.find(separator));
   left.remove_prefix(std::min(part.size() + 1, left.size()));
   return part;
-}
-
-std::string content_of(const File& file) {
-  std::string text(file.size(), '\0');
-  file.read_exactly(0, text.data(), text.size());
-  return text;
 }
 
 /// A number of a cell, which may be infinite or NaN.
@@ -60,8 +54,7 @@ std::size_t append_row(std::vector<double>& numbers, std::string_view line, cons
 }
 
 AnyTensor matrix_in(const File& file) {
-  const auto text = content_of(file);
-  auto left = trimmed(text);
+  auto left = trimmed(file.bytes());
   std::vector<double> numbers;
   std::size_t rows = 0, columns = 0;
   while (!left.empty()) {
@@ -78,21 +71,10 @@ AnyTensor matrix_in(const File& file) {
   return matrix;
 }
 
-/// Tensors that each have a file.
-class CsvTrace : public StoredTrace {
- public:
-  void add(std::string name, const File& file) {
-    if (!is_valid_name(name))
-      refuse(file.path(), fmt::format("it is called {}", in_message(name)), valid_name);
-    matrices_.push_back(matrix_in(file));
-    tensors_.push_back({.id = std::move(name), .stored_dtype = "float64", .shape = matrices_.back().shape()});
-  }
-
-  AnyTensor read(std::size_t index) const override { return matrices_.at(index); }
-
- private:
-  std::vector<AnyTensor> matrices_;
-};
+void add_matrix(StoredTrace& trace, std::string name, const File& file) {
+  if (!is_valid_name(name)) refuse(file.path(), fmt::format("it is called {}", in_message(name)), valid_name);
+  trace.add({.id = std::move(name)}, matrix_in(file));
+}
 
 bool is_csv(const fs::path& path) {
   return path.extension() == ".csv";
@@ -110,32 +92,6 @@ std::vector<fs::path> csv_files_in(const std::string& folder) {
   return files;
 }
 
-}  // namespace
-
-AnyTensor read_csv(const std::string& path) {
-  return matrix_in(File(path, rows_of_numbers));
-}
-
-std::unique_ptr<StoredTrace> open_csv(const File& file) {
-  auto trace = std::make_unique<CsvTrace>();
-  trace->add(fs::path(file.path()).stem().string(), file);
-  return trace;
-}
-
-bool has_csv_files(const std::string& folder) {
-  std::error_code error;
-  return fs::is_directory(folder, error) && !csv_files_in(folder).empty();
-}
-
-std::unique_ptr<StoredTrace> open_csv_folder(const std::string& folder) {
-  auto trace = std::make_unique<CsvTrace>();
-  for (const auto& path : csv_files_in(folder))
-    trace->add(fs::relative(path, folder).replace_extension().string(), File(path.string(), rows_of_numbers));
-  return trace;
-}
-
-namespace {
-
 std::string cell_of(const nlohmann::ordered_json& value) {
   if (value.is_null()) return "";
   if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
@@ -151,6 +107,29 @@ std::string cell_of(const nlohmann::ordered_json& value) {
 }
 
 }  // namespace
+
+AnyTensor read_csv(const std::string& path) {
+  return matrix_in(File(path, rows_of_numbers));
+}
+
+std::unique_ptr<StoredTrace> open_csv(const File& file) {
+  auto trace = std::make_unique<StoredTrace>();
+  add_matrix(*trace, fs::path(file.path()).stem().string(), file);
+  return trace;
+}
+
+bool has_csv_files(const std::string& folder) {
+  std::error_code error;
+  return fs::is_directory(folder, error) && !csv_files_in(folder).empty();
+}
+
+std::unique_ptr<StoredTrace> open_csv_folder(const std::string& folder) {
+  auto trace = std::make_unique<StoredTrace>();
+  for (const auto& path : csv_files_in(folder))
+    add_matrix(*trace, fs::relative(path, folder).replace_extension().string(),
+               File(path.string(), rows_of_numbers));
+  return trace;
+}
 
 std::string csv_of(const nlohmann::ordered_json& objects) {
   std::string text;

@@ -62,6 +62,27 @@ std::string listed(std::vector<std::string> names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// The third token, of the next axis of tokens the second one, then the first.
+constexpr std::size_t third = 2;
+
+/// How many tokens of the first sample are no padding.
+std::size_t words_along(const Event& event, std::size_t axis) {
+  const auto length = event.tensor->shape[axis];
+  if (axis >= event.labels.size() || event.labels[axis].empty()) return length;
+  const auto& tokens = event.labels[axis].of(0);
+  const auto words =
+      std::count_if(tokens.begin(), tokens.end(), [](const auto& one) { return one != "<pad>"; });
+  return words == 0 ? length : std::min(length, static_cast<std::size_t>(words));
+}
+
+/// Whether nothing is rounded in it: sums, differences and products of whole numbers.
+bool is_exact(std::string expression) {
+  for (const std::string_view sign : {"·", "−", "…"})
+    for (auto at = expression.find(sign); at != expression.npos; at = expression.find(sign))
+      expression.erase(at, sign.size());
+  return expression.find_first_not_of("0123456789 +-()") == expression.npos;
+}
+
 }  // namespace
 
 std::string numbered_token(const std::vector<std::string>& tokens, std::size_t i) {
@@ -157,30 +178,9 @@ std::size_t EntryNames::place(const std::string& id, const Axes& axes, const std
                           text, length - 1, choices.empty() ? "" : ", or ", listed(choices)));
 }
 
-namespace {
-
-/// The third token, of the next axis of tokens the second one, then the first.
-constexpr std::size_t third = 2;
-
-}  // namespace
-
 std::size_t token_to_work_out(std::size_t tokens) {
   return std::min(third, tokens - 1);
 }
-
-namespace {
-
-/// How many tokens of the first sample are no padding.
-std::size_t words_along(const Event& event, std::size_t axis) {
-  const auto length = event.tensor->shape[axis];
-  if (axis >= event.labels.size() || event.labels[axis].empty()) return length;
-  const auto& tokens = event.labels[axis].of(0);
-  const auto words =
-      std::count_if(tokens.begin(), tokens.end(), [](const auto& one) { return one != "<pad>"; });
-  return words == 0 ? length : std::min(length, static_cast<std::size_t>(words));
-}
-
-}  // namespace
 
 std::optional<Index> entry_to_work_out(const Event& event) {
   if (!event.worked || !event.tensor || event.tensor->data == nullptr) return std::nullopt;
@@ -240,18 +240,6 @@ std::string worked_number(const Worked& number, int precision) {
 Operand operand_of(const Event& event, const Index& at) {
   return {event.id, at, !is_floating(event.tensor->dtype)};
 }
-
-namespace {
-
-/// Whether nothing is rounded in it: sums, differences and products of whole numbers.
-bool is_exact(std::string expression) {
-  for (const std::string_view sign : {"·", "−", "…"})
-    for (auto at = expression.find(sign); at != expression.npos; at = expression.find(sign))
-      expression.erase(at, sign.size());
-  return expression.find_first_not_of("0123456789 +-()") == expression.npos;
-}
-
-}  // namespace
 
 std::string worked_result(const Event& event, const Index& at, double value, const std::string& expression,
                           int precision) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <string>
@@ -89,6 +90,13 @@ struct Event {
 /// "W_Q" of "attention/W_Q": an id without its groups.
 inline std::string_view last_of_path(std::string_view id) {
   return id.substr(id.rfind('/') + 1);  // npos + 1 is 0
+}
+
+/// What has that id; null where nothing has.
+template <class List>
+auto* find_by_id(List& list, std::string_view id) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.id == id; });
+  return found == list.end() ? nullptr : &*found;
 }
 
 /// The value of one option as it was in effect: unset, flag, number, text or list.

@@ -1,61 +1,27 @@
 #include "trace/file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
-
-namespace {
-
-bool is_pipe(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
-/// A pipe is waited for, all else is not.
-int open_descriptor(const std::string& path) {
-  if (path == "-") return ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | (is_pipe(path) ? 0 : O_NONBLOCK));
-}
-
-/// What is read until the end, in a temporary file; an invalid descriptor where that cannot be.
-Descriptor copied(int descriptor) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> copy(
-      std::tmpfile(), [](std::FILE* file) { return file == nullptr ? 0 : std::fclose(file); });
-  std::vector<char> chunk(std::size_t{1} << 16);
-  while (copy != nullptr) {
-    const auto got = ::read(descriptor, chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;
-    if (got == 0 && std::fflush(copy.get()) == 0)
-      return Descriptor(::fcntl(::fileno(copy.get()), F_DUPFD_CLOEXEC, 0));
-    const auto count = static_cast<std::size_t>(got);
-    if (std::fwrite(chunk.data(), 1, count, copy.get()) != count || got == 0) break;
-  }
-  return Descriptor(-1);
-}
-
-}  // namespace
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(value_, other.value_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (value_ >= 0) ::close(value_);
-}
 
 void refuse(std::string_view place, std::string_view problem, std::string_view valid) {
   throw Error(fmt::format("{}: {}; valid: {}", place, problem, valid));
@@ -81,51 +47,86 @@ std::string in_message(std::string_view text) {
   return shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
 }
 
-File::File(std::string path, std::string valid)
-    : path_(std::move(path)), valid_(std::move(valid)), descriptor_(open_descriptor(path_)) {
-  const auto fail = [&] {
-    refuse(path_, fmt::format("it cannot be opened: {}", std::strerror(errno)), valid_);
+File::File(std::string path, std::string_view valid) : path_(std::move(path)) {
+  const auto fail = [&](std::string_view done) {
+    refuse(path_, fmt::format("it cannot be {}: {}", done, std::strerror(errno)), valid);
   };
-  if (descriptor_ < 0) fail();
+  const bool is_input = path_ == "-";
   struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) fail();
-  if (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || (path_ == "-" && ::isatty(descriptor_) == 1)) {
-    descriptor_ = copied(descriptor_);
-    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) fail();
-  }
-  if (!S_ISREG(status.st_mode))
-    refuse(path_, S_ISDIR(status.st_mode) ? "it is a directory" : "it is neither a file nor a pipe", valid_);
-  size_ = static_cast<std::uint64_t>(status.st_size);
+  if ((is_input ? ::fstat(STDIN_FILENO, &status) : ::stat(path_.c_str(), &status)) != 0) fail("opened");
+  const bool is_stream =
+      S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || (is_input && ::isatty(STDIN_FILENO) == 1);
+  if (!S_ISREG(status.st_mode) && !is_stream)
+    refuse(path_, S_ISDIR(status.st_mode) ? "it is a directory" : "it is neither a file nor a pipe", valid);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+      is_input ? ::fdopen(::dup(STDIN_FILENO), "rb") : std::fopen(path_.c_str(), "rb"), std::fclose);
+  if (file == nullptr) fail("opened");
+  if (!is_stream) std::rewind(file.get());
+  bytes_.reserve(static_cast<std::size_t>(status.st_size));
+  std::vector<char> chunk(std::size_t{1} << 16);
+  while (const auto count = std::fread(chunk.data(), 1, chunk.size(), file.get()))
+    bytes_.append(chunk.data(), count);
+  if (std::ferror(file.get()) != 0) fail("read");
 }
 
-std::size_t File::read(std::uint64_t offset, char* to, std::size_t count) const {
-  std::size_t done = 0;
-  while (done < count) {
-    const auto got = ::pread(descriptor_, to + done, count - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(path_, fmt::format("it cannot be read: {}", std::strerror(errno)), valid_);
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
+bool is_valid_name(std::string_view name) {
+  try {
+    require_valid_utf8(name, "");
+  } catch (const Error&) {
+    return false;
   }
-  return done;
+  const auto is_control = [](char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0); };
+  const auto points = code_points(name);
+  return !name.empty() && std::none_of(points.begin(), points.end(), is_control);
 }
 
-void File::read_exactly(std::uint64_t offset, char* to, std::size_t count) const {
-  const auto got = read(offset, to, count);
-  if (got < count)
-    refuse(path_, fmt::format("it ends at byte {} of {}", offset + got, size_), "a file that is whole");
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Throws where the folder that somebody names has none of the lab's data.
+void require_data(const fs::path& folder) {
+  constexpr std::array known = {"corpora", "lessons", "lexicon", "mistakes", "models", "names", "tutorial"};
+  std::error_code error;
+  const bool has_some = std::any_of(known.begin(), known.end(),
+                                    [&](const char* name) { return fs::is_directory(folder / name, error); });
+  if (!has_some)
+    throw Error(
+        fmt::format("ATTNLAB_DATA={} has no data of the lab; valid: a folder in which one of these is: {}",
+                    folder.string(), fmt::join(known, ", ")));
 }
 
-std::FILE* File::stream() const {
-  const int copy = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
-  std::FILE* stream = copy < 0 ? nullptr : ::fdopen(copy, "rb");
-  if (stream == nullptr) {
-    const int error = errno;
-    if (copy >= 0) ::close(copy);
-    refuse(path_, fmt::format("it cannot be opened: {}", std::strerror(error)), valid_);
+std::vector<fs::path> places_of_data() {
+  std::vector<fs::path> folders;
+  if (const char* named = std::getenv("ATTNLAB_DATA")) {
+    require_data(named);
+    folders.emplace_back(named);
   }
-  std::rewind(stream);
-  return stream;
+  std::error_code error;
+  const auto program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path().parent_path() / "share" / "attnlab");
+  folders.emplace_back(ATTNLAB_SOURCE_DATA);
+  folders.push_back(folders.back().parent_path());  // of the documents, lessons/
+  return folders;
+}
+
+}  // namespace
+
+std::vector<std::string> data_folders(const std::string& name) {
+  std::vector<std::string> tried, found;
+  for (const auto& folder : places_of_data()) {
+    std::error_code error;
+    tried.push_back((folder / name).string());
+    if (fs::is_directory(tried.back(), error)) found.push_back(tried.back());
+  }
+  if (!found.empty()) return found;
+  throw Error(
+      fmt::format("the lab's data are not there; looked for: {}; valid: a folder with {} in ATTNLAB_DATA",
+                  fmt::join(tried, ", "), name));
+}
+
+std::string data_folder(const std::string& name) {
+  return data_folders(name).front();
 }
 
 }  // namespace attn

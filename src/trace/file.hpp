@@ -1,10 +1,9 @@
 #pragma once
 
-#include <cstdint>
-#include <cstdio>
+#include <algorithm>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 namespace attn {
 
@@ -17,45 +16,42 @@ namespace attn {
 /// A text from a file as it can stand in a message: in quotes, escaped and short.
 std::string in_message(std::string_view text);
 
-/// A descriptor of the system, which is closed in the end.
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-
-  operator int() const { return value_; }
-
- private:
-  int value_;
-};
-
-/// A file that is read at any place, or a pipe, which is copied to a temporary file first; "-" is standard
-/// input. Nothing else is opened, so that no device keeps the reader waiting. All functions throw Error.
+/// What a file holds, or a pipe; "-" is standard input. Nothing else is opened, so that no device keeps the
+/// reader waiting. Throws Error.
 class File {
  public:
   /// `valid` says in messages what would be valid.
-  explicit File(std::string path, std::string valid = "an .npz, .safetensors or JSON file with tensors");
+  explicit File(std::string path, std::string_view valid = "an .npz, .safetensors or JSON file with tensors");
 
   const std::string& path() const { return path_; }
-
-  /// In bytes, when it was opened.
-  std::uint64_t size() const { return size_; }
-
-  /// Reads into `to` and returns how many bytes it were: fewer than `count` at the end of the file only.
-  std::size_t read(std::uint64_t offset, char* to, std::size_t count) const;
-
-  /// As above, but refuses a file that has become shorter.
-  void read_exactly(std::uint64_t offset, char* to, std::size_t count) const;
-
-  /// Another handle on the same file, to be closed by the caller.
-  std::FILE* stream() const;
+  const std::string& bytes() const { return bytes_; }
 
  private:
-  std::string path_, valid_;
-  Descriptor descriptor_;
-  std::uint64_t size_ = 0;
+  std::string path_, bytes_;
 };
+
+/// Whether a text can be the id of an event: letters and digits of ASCII, and _ . / = -
+inline bool is_valid_id(std::string_view id) {
+  const auto allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./=-").find(c) != std::string_view::npos;
+  };
+  return !id.empty() && std::all_of(id.begin(), id.end(), allowed);
+}
+
+/// What a name in somebody's file has to be, as messages say it.
+inline constexpr std::string_view valid_name = "a name of UTF-8 without control characters";
+
+/// Whether a text can be the name of a tensor in somebody's file, which any line of output may have in it:
+/// UTF-8 that is not empty, without control characters.
+bool is_valid_name(std::string_view name);
+
+/// A folder of the lab's data by its name: "corpora", "models". It is looked for in the folder that the
+/// variable ATTNLAB_DATA names, beside the installed program (share/attnlab) and in the folder that the
+/// program was built from. Throws Error, with all of them, where none has it.
+std::string data_folder(const std::string& name);
+
+/// All folders of that name, in the order in which they are looked for. Throws the same.
+std::vector<std::string> data_folders(const std::string& name);
 
 }  // namespace attn

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "attn/error.hpp"
+#include "trace/entry.hpp"
 
 namespace attn {
 
@@ -15,37 +16,12 @@ namespace {
 
 /// "(2, 3)": where the element at a row-major offset stands.
 std::string index_of(std::size_t offset, const Shape& shape) {
-  Shape index(shape.size());
-  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis]) index[axis] = offset % shape[axis];
-  return fmt::format("({})", fmt::join(index, ", "));
+  return fmt::format("({})", fmt::join(index_at(offset, shape), ", "));
 }
 
-/// Calls `use(offset, element)` for every element in the type that it is stored in.
-template <class Use>
-void for_each_element(const AnyTensor& tensor, Use use) {
-  const auto view = tensor.view();
-  const auto count = element_count(view.shape);
-  const auto visit = [&](const auto* elements) {
-    for (std::size_t i = 0; i < count; ++i) use(i, elements[i]);
-  };
-  switch (view.dtype) {
-    case Dtype::int64:
-      return visit(static_cast<const std::int64_t*>(view.data));
-    case Dtype::boolean:
-      return visit(static_cast<const bool*>(view.data));
-    default:
-      return visit(static_cast<const double*>(view.data));
-  }
-}
-
-template <class Stored>
-bool holds(Dtype dtype, Stored value) {
-  if (dtype == Dtype::boolean) return value == Stored(0) || value == Stored(1);
-  if (is_floating(dtype)) return std::isfinite(round_to(dtype, static_cast<double>(value)));
-  constexpr double largest_exact = 9007199254740992.0;  // 2^53
-  if constexpr (std::is_floating_point_v<Stored>)
-    return std::trunc(value) == value && std::abs(value) <= static_cast<Stored>(largest_exact);
-  return true;
+bool holds(Dtype dtype, double value) {
+  if (dtype == Dtype::boolean) return value == 0.0 || value == 1.0;
+  return dtype == Dtype::int64 ? is_whole_number(value) : std::isfinite(round_to(dtype, value));
 }
 
 std::string_view valid_elements(Dtype dtype) {
@@ -66,19 +42,6 @@ std::string_view valid_elements(Dtype dtype) {
   return "";
 }
 
-template <class T>
-void copy_as(const std::string& name, const AnyTensor& given, Dtype dtype, T* elements) {
-  for_each_element(given, [&](std::size_t offset, auto value) {
-    if (!holds(dtype, value))
-      throw Error(fmt::format("{} has {} at {}; valid: {}", name, value, index_of(offset, given.shape()),
-                              valid_elements(dtype)));
-    if constexpr (std::is_same_v<T, double>)
-      elements[offset] = round_to(dtype, static_cast<double>(value));
-    else
-      elements[offset] = static_cast<T>(value);
-  });
-}
-
 }  // namespace
 
 AnyTensor identity_matrix(const Shape& shape) {
@@ -89,13 +52,18 @@ AnyTensor identity_matrix(const Shape& shape) {
 }
 
 void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype, void* elements) {
-  switch (dtype) {
-    case Dtype::int64:
-      return copy_as(name, given, dtype, static_cast<std::int64_t*>(elements));
-    case Dtype::boolean:
-      return copy_as(name, given, dtype, static_cast<bool*>(elements));
-    default:
-      return copy_as(name, given, dtype, static_cast<double*>(elements));
+  const auto view = given.view();
+  const auto count = element_count(view.shape);
+  if (view.dtype == Dtype::int64 && dtype == Dtype::int64) {  // of which double has not all
+    std::copy_n(static_cast<const std::int64_t*>(view.data), count, static_cast<std::int64_t*>(elements));
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = view.at(i);
+    if (!holds(dtype, value))
+      throw Error(fmt::format("{} has {} at {}; valid: {}", name, value, index_of(i, view.shape),
+                              valid_elements(dtype)));
+    store(dtype, elements, i, round_to(dtype, value));
   }
 }
 

@@ -12,10 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/error.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/archives.hpp"
 #include "trace/file.hpp"
 #include "trace/json/json.hpp"
-#include "trace/safetensors.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace attn {
@@ -28,17 +27,23 @@ TensorView view_of(const ModelTensor& tensor) {
   return {Dtype::float64, tensor.shape, tensor.values.data()};
 }
 
+constexpr std::string_view of_training = "a model that attnlab train wrote";
+
+std::string text_of(const StoredTrace& file, const std::string& path, const std::string& name) {
+  const auto found = file.metadata().find(name);
+  if (found == file.metadata().end())
+    refuse(path, fmt::format("its metadata has no \"{}\"", name), of_training);
+  return found->second;
+}
+
 /// A member of the file's metadata, as JSON.
 template <class T>
 T described(const StoredTrace& file, const std::string& path, const std::string& name) {
-  const auto found = file.metadata().find(name);
-  if (found == file.metadata().end())
-    refuse(path, fmt::format("its metadata has no \"{}\"", name), "a model that attnlab train wrote");
+  const auto text = text_of(file, path, name);
   try {
-    return parse_json<json>(found->second, fmt::format("{}, its {}", path, name)).get<T>();
+    return parse_json<json>(text, fmt::format("{}, its {}", path, name)).get<T>();
   } catch (const json::exception&) {
-    refuse(path, fmt::format("its \"{}\" is {}", name, in_message(found->second)),
-           "a model that attnlab train wrote");
+    refuse(path, fmt::format("its \"{}\" is {}", name, in_message(text)), of_training);
   }
 }
 
@@ -54,8 +59,7 @@ std::vector<ScoreOfLengths> scores_by_length(const StoredTrace& file, const std:
           {words[0], words[1], entry.at("examples").get<std::size_t>(), entry.at("value").get<double>()});
     }
   } catch (const json::exception&) {
-    refuse(path, fmt::format("its \"{}\" is no list of lengths and scores", name),
-           "a model that attnlab train wrote");
+    refuse(path, fmt::format("its \"{}\" is no list of lengths and scores", name), of_training);
   }
   return scores;
 }
@@ -68,23 +72,36 @@ json json_of(const std::vector<ScoreOfLengths>& scores) {
   return list;
 }
 
-std::string text_of(const StoredTrace& file, const std::string& path, const std::string& name) {
-  const auto found = file.metadata().find(name);
-  if (found == file.metadata().end())
-    refuse(path, fmt::format("its metadata has no \"{}\"", name), "a model that attnlab train wrote");
-  return found->second;
-}
-
 std::vector<double> values_of(const AnyTensor& tensor, const std::string& path, const std::string& id) {
   const auto view = tensor.view();
   if (view.dtype == Dtype::int64 || view.dtype == Dtype::boolean)
-    refuse(path, fmt::format("its {} holds no floating-point numbers", id),
-           "a model that attnlab train wrote");
+    refuse(path, fmt::format("its {} holds no floating-point numbers", id), of_training);
   std::vector<double> values(element_count(view.shape));
   std::memcpy(values.data(), view.data, values.size() * sizeof(double));
   if (!std::all_of(values.begin(), values.end(), [](double value) { return std::isfinite(value); }))
     refuse(path, fmt::format("its {} holds numbers that are not finite", id), "finite weights");
   return values;
+}
+
+template <std::size_t N>
+Tensor<N> with_axes(const ModelTensor& stored) {
+  if (stored.shape.size() != N)
+    throw Error(fmt::format("{} of the model is ({}); valid: {}", stored.id, to_string(stored.shape),
+                            N == 1 ? "one axis" : "two axes"));
+  std::array<std::size_t, N> shape;
+  std::copy(stored.shape.begin(), stored.shape.end(), shape.begin());
+  Tensor<N> tensor(shape);
+  std::copy(stored.values.begin(), stored.values.end(), tensor.data());
+  return tensor;
+}
+
+std::unique_ptr<StoredTrace> open_model(const std::string& path) {
+  auto file = open_trace(File(path, "a .safetensors file that attnlab train wrote"));
+  const auto schema = file->metadata().find("schema");
+  if (schema == file->metadata().end() || schema->second != model_schema)
+    refuse(path, "it is no model of this lab",
+           fmt::format("a .safetensors file of the schema {}", model_schema));
+  return file;
 }
 
 }  // namespace
@@ -106,9 +123,7 @@ std::size_t Model::number(const std::string& name) const {
 }
 
 const ModelTensor* Model::find(std::string_view id) const {
-  const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                  [&](const ModelTensor& tensor) { return tensor.id == id; });
-  return found == tensors.end() ? nullptr : &*found;
+  return find_by_id(tensors, id);
 }
 
 const ModelTensor& Model::at(std::string_view id) const {
@@ -117,22 +132,6 @@ const ModelTensor& Model::at(std::string_view id) const {
   for (const auto& tensor : tensors) ids.push_back(tensor.id);
   throw Error(fmt::format("the model of the task {} has no {}; it has {}", task, id, fmt::join(ids, ", ")));
 }
-
-namespace {
-
-template <std::size_t N>
-Tensor<N> with_axes(const ModelTensor& stored) {
-  if (stored.shape.size() != N)
-    throw Error(fmt::format("{} of the model is ({}); valid: {}", stored.id, to_string(stored.shape),
-                            N == 1 ? "one axis" : "two axes"));
-  std::array<std::size_t, N> shape;
-  std::copy(stored.shape.begin(), stored.shape.end(), shape.begin());
-  Tensor<N> tensor(shape);
-  std::copy(stored.values.begin(), stored.values.end(), tensor.data());
-  return tensor;
-}
-
-}  // namespace
 
 Tensor<2> Model::matrix(std::string_view id) const {
   return with_axes<2>(at(id));
@@ -157,19 +156,6 @@ std::string model_file(const Model& model, ElementType type) {
   for (const auto& tensor : model.tensors) file.add(tensor.id, view_of(tensor), type);
   return file.finish();
 }
-
-namespace {
-
-std::unique_ptr<StoredTrace> open_model(const std::string& path) {
-  auto file = open_trace(File(path, "a .safetensors file that attnlab train wrote"));
-  const auto schema = file->metadata().find("schema");
-  if (schema == file->metadata().end() || schema->second != model_schema)
-    refuse(path, "it is no model of this lab",
-           fmt::format("a .safetensors file of the schema {}", model_schema));
-  return file;
-}
-
-}  // namespace
 
 std::vector<ScoreOfLengths> read_scores_by_length(const std::string& path) {
   return scores_by_length(*open_model(path), path);
@@ -206,11 +192,8 @@ std::shared_ptr<const Model> shipped_model(const std::string& name) {
 
 Model rounded(Model model, ElementType type) {
   for (auto& tensor : model.tensors) {
-    const auto bytes = encode(view_of(tensor), type);
-    const Layout layout = {.type = type, .shape = tensor.shape};
-    std::vector<std::byte> stored(bytes.size());
-    std::memcpy(stored.data(), bytes.data(), bytes.size());
-    const auto decoded = decode(layout, std::move(stored), tensor.id);
+    const auto decoded =
+        decode({.type = type, .shape = tensor.shape}, encode(view_of(tensor), type), tensor.id);
     std::memcpy(tensor.values.data(), decoded.view().data, tensor.values.size() * sizeof(double));
   }
   return model;

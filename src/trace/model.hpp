@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
-#include "trace/element_type.hpp"
+#include "trace/any_tensor.hpp"
 
 namespace attn {
 

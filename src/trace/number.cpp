@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 namespace attn {
 
@@ -35,6 +37,22 @@ std::string shortest_whole(double x, std::string_view text) {
 }
 
 }  // namespace
+
+bool is_near(double a, double b, double tolerance) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b || std::abs(a - b) <= tolerance;
+}
+
+double difference(double a, double b) {
+  if (is_near(a, b, 0.0)) return 0.0;
+  const double size = std::abs(a - b);
+  return std::isnan(size) ? std::numeric_limits<double>::infinity() : size;
+}
+
+bool are_equal(const std::vector<double>& a, const std::vector<double>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](double x, double y) { return is_near(x, y, 0.0); });
+}
 
 double with_fewest_digits(double x, Dtype dtype) {
   if (!std::isfinite(x) || x == 0.0) return x;

@@ -3,10 +3,20 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "attn/tensor.hpp"
 
 namespace attn {
+
+/// NaN is near NaN alone.
+bool is_near(double a, double b, double tolerance);
+
+/// |a − b|: 0 between NaN and NaN, infinite where only one number is finite.
+double difference(double a, double b);
+
+/// Bit for bit, with NaN equal to NaN.
+bool are_equal(const std::vector<double>& a, const std::vector<double>& b);
 
 /// Of the numbers that are x once they are rounded to the floating-point type `dtype`, the one with the
 /// fewest digits: 0.1 for the float32 nearest to it.

@@ -1,9 +1,6 @@
-#include "trace/safetensors.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -11,8 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "trace/element_type.hpp"
-#include "trace/id.hpp"
+#include "trace/any_tensor.hpp"
+#include "trace/archives.hpp"
+#include "trace/file.hpp"
 #include "trace/json/json.hpp"
 
 namespace attn {
@@ -25,47 +23,6 @@ constexpr std::uint64_t length_size = 8, longest_json_header = 100'000'000;
 constexpr std::string_view valid_entry =
     R"({"dtype":"F32","shape":[3,4],"data_offsets":[0,48]} with offsets that fit)";
 
-constexpr std::array<std::pair<std::string_view, ElementType>, 13> safetensors_types = {
-    {{"BOOL", ElementType::boolean},
-     {"I8", ElementType::int8},
-     {"I16", ElementType::int16},
-     {"I32", ElementType::int32},
-     {"I64", ElementType::int64},
-     {"U8", ElementType::uint8},
-     {"U16", ElementType::uint16},
-     {"U32", ElementType::uint32},
-     {"U64", ElementType::uint64},
-     {"F16", ElementType::float16},
-     {"BF16", ElementType::bfloat16},
-     {"F32", ElementType::float32},
-     {"F64", ElementType::float64}}};
-
-std::uint64_t read_header_length(const File& file) {
-  std::array<char, length_size> bytes{};
-  file.read_exactly(0, bytes.data(), bytes.size());
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < length_size; ++i)
-    length |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  const auto most = std::min(longest_json_header, file.size() - length_size);
-  if (length > most)
-    refuse(file.path(), fmt::format("its header claims {} bytes", length),
-           fmt::format("up to {} for this file", most));
-  return length;
-}
-
-std::string read_header(const File& file) {
-  std::string header(read_header_length(file), '\0');
-  file.read_exactly(length_size, header.data(), header.size());
-  return header;
-}
-
-ElementType type_named(const json& code, std::string_view place) {
-  for (const auto& [name, type] : safetensors_types)
-    if (code == name) return type;
-  refuse(place, fmt::format("its dtype is {}", in_message(code.dump())),
-         "F16, BF16, F32, F64, BOOL, I8 to I64 and U8 to U64");
-}
-
 /// A list of whole numbers, none below 0.
 Shape numbers_from(const json& list, std::string_view place) {
   const bool is_valid =
@@ -77,23 +34,24 @@ Shape numbers_from(const json& list, std::string_view place) {
 
 class SafetensorsReader : public StoredTrace {
  public:
-  explicit SafetensorsReader(File file) : file_(std::move(file)) {
-    const auto text = read_header(file_);
-    start_ = length_size + text.size();
+  explicit SafetensorsReader(File file) : file_(std::move(file)), bytes_(file_.bytes()) {
+    const auto length = little_endian(bytes_.substr(0, length_size));
+    const auto most = std::min(longest_json_header, bytes_.size() - length_size);
+    if (length > most)
+      refuse(file_.path(), fmt::format("its header claims {} bytes", length),
+             fmt::format("up to {} for this file", most));
+    const auto text = bytes_.substr(length_size, length);
+    bytes_.remove_prefix(length_size + length);
     if (!text.starts_with('{')) refuse(file_.path(), "its header does not begin with {", "a JSON object");
     const auto header = parse_json<json>(text, file_.path());
     for (const auto& [name, entry] : header.items())
       if (name != "__metadata__") add_entry(name, entry);
     settle_order();
     if (header.contains("__metadata__")) read_metadata(header["__metadata__"]);
-    for (const auto& entry : entries_) tensors_.push_back(entry.tensor);
-  }
-
-  AnyTensor read(std::size_t index) const override {
-    const auto& [tensor, layout, begin, end] = entries_.at(index);
-    std::vector<std::byte> bytes(end - begin);
-    file_.read_exactly(start_ + begin, reinterpret_cast<char*>(bytes.data()), bytes.size());
-    return decode(layout, std::move(bytes), place_of(tensor.id));
+    for (const auto& [tensor, layout, begin, end] : entries_)
+      add(tensor, [place = place_of(tensor.id), layout = layout, stored = bytes_.substr(begin, end - begin)] {
+        return decode(layout, stored, place);
+      });
   }
 
  private:
@@ -113,22 +71,22 @@ class SafetensorsReader : public StoredTrace {
     const bool is_valid = entry.is_object() && entry.size() == 3 && entry.contains("dtype") &&
                           entry.contains("shape") && entry.contains("data_offsets");
     if (!is_valid) refuse(place, fmt::format("its entry is {}", in_message(entry.dump())), valid_entry);
-    const Layout layout{.type = type_named(entry["dtype"], place),
-                        .shape = numbers_from(entry["shape"], place)};
+    const auto& code = entry["dtype"];
+    const auto type =
+        element_type_called(code.is_string() ? code.get<std::string>() : "", &StoredType::safetensors);
+    if (!type)
+      refuse(place, fmt::format("its dtype is {}", in_message(code.dump())),
+             "F16, BF16, F32, F64, BOOL, I8 to I64 and U8 to U64");
+    const Layout layout{.type = *type, .shape = numbers_from(entry["shape"], place)};
     const auto offsets = numbers_from(entry["data_offsets"], place);
     const auto size = stored_size(layout, place);
+    const auto& name = properties_of(*type).name;
     if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] - offsets[0] != size)
       refuse(place,
              fmt::format("its shape {} of {} takes {} bytes, its offsets are {}", to_string(layout.shape),
-                         name_of(layout.type), size, in_message(entry["data_offsets"].dump())),
+                         name, size, in_message(entry["data_offsets"].dump())),
              valid_entry);
-    entries_.push_back({{.id = id,
-                         .dtype = dtype_for(layout.type),
-                         .stored_dtype = std::string(name_of(layout.type)),
-                         .shape = layout.shape},
-                        layout,
-                        offsets[0],
-                        offsets[1]});
+    entries_.push_back({stored_as(id, layout), layout, offsets[0], offsets[1]});
   }
 
   /// The order of the elements in the file, which have to follow each other from its header to its end.
@@ -144,9 +102,8 @@ class SafetensorsReader : public StoredTrace {
                "elements without gap or overlap");
       end = entry.end;
     }
-    const auto there = file_.size() - start_;
-    if (end != there)
-      refuse(file_.path(), fmt::format("its tensors take {} bytes, but {} are there", end, there),
+    if (end != bytes_.size())
+      refuse(file_.path(), fmt::format("its tensors take {} bytes, but {} are there", end, bytes_.size()),
              "as many as the header says");
   }
 
@@ -169,55 +126,40 @@ class SafetensorsReader : public StoredTrace {
   }
 
   File file_;
-  std::uint64_t start_ = 0;  ///< where the elements begin
+  std::string_view bytes_;  ///< in the end the elements alone
   std::vector<Entry> entries_;
 };
 
 static_assert(std::endian::native == std::endian::little, "elements are stored as they are");
 
-std::string safetensors_name(ElementType type) {
-  const auto found = std::find_if(safetensors_types.begin(), safetensors_types.end(),
-                                  [&](const auto& known) { return known.second == type; });
-  return std::string(found->first);
-}
-
-/// Eight bytes, the lowest first.
-std::string little_endian(std::uint64_t number) {
-  std::string bytes;
-  for (int shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(number >> shift & 0xFF);
-  return bytes;
-}
-
 }  // namespace
 
 void SafetensorsFile::describe(std::string_view name, const std::string& text) {
-  if (metadata_.empty()) metadata_ = "{";
-  append_member(metadata_, name, text);
+  append_member(metadata_, name, json_text(text));
 }
 
 void SafetensorsFile::add(std::string_view id, const TensorView& tensor, ElementType type) {
   const auto begin = elements_.size();
   elements_ += encode(tensor, type);
-  std::string entry = "{";
-  append_member(entry, "dtype", safetensors_name(type));
-  append_member(entry, "shape", tensor.shape);
-  append_member(entry, "data_offsets", std::vector<std::size_t>{begin, elements_.size()});
-  entries_ += fmt::format(",\"{}\":{}}}", id, entry);
+  append_member(entries_, id,
+                json_text({{"dtype", properties_of(type).safetensors},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {begin, elements_.size()}}}));
 }
 
 std::string SafetensorsFile::finish() {
   constexpr std::size_t alignment = 8;
   auto header =
-      fmt::format("{{\"__metadata__\":{}}}{}}}", std::exchange(metadata_, {}), std::exchange(entries_, {}));
+      fmt::format("{{\"__metadata__\":{{{}}}{}{}}}", metadata_, entries_.empty() ? "" : ",", entries_);
   header.append((alignment - header.size() % alignment) % alignment, ' ');
-  return little_endian(header.size()) + header + std::exchange(elements_, {});
+  return little_endian(header.size(), length_size) + header + elements_;
 }
 
 SafetensorsWriter::SafetensorsWriter(const Header& header) {
   file_.describe("schema", std::string(trace_schema));
   file_.describe("lesson", header.lesson);
   file_.describe("title", header.title);
-  file_.describe("config", config_as_json(header));
+  file_.describe("config", '{' + config_as_json(header) + '}');
 }
 
 void SafetensorsWriter::receive(const Event& event) {

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "attn/error.hpp"
+#include "trace/archives.hpp"
 #include "trace/csv.hpp"
 #include "trace/json/json.hpp"
-#include "trace/npz/npz.hpp"
-#include "trace/safetensors.hpp"
 
 namespace attn {
 
@@ -50,10 +48,28 @@ FileFormat format_of(std::string_view beginning) {
 
 }  // namespace
 
+StoredTensor stored_as(std::string id, const Layout& layout) {
+  const auto& type = properties_of(layout.type);
+  return {.id = std::move(id),
+          .dtype = type.dtype,
+          .stored_dtype = std::string(type.name),
+          .shape = layout.shape};
+}
+
 const StoredTensor* StoredTrace::find(std::string_view id) const {
-  const auto found =
-      std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& tensor) { return tensor.id == id; });
-  return found == tensors_.end() ? nullptr : &*found;
+  return find_by_id(tensors_, id);
+}
+
+void StoredTrace::add(StoredTensor tensor, std::function<AnyTensor()> read) {
+  tensors_.push_back(std::move(tensor));
+  read_.push_back(std::move(read));
+}
+
+void StoredTrace::add(StoredTensor tensor, AnyTensor elements) {
+  tensor.dtype = elements.dtype();
+  tensor.stored_dtype = name_of(tensor.dtype);
+  tensor.shape = elements.shape();
+  add(std::move(tensor), [elements = std::move(elements)] { return elements; });
 }
 
 Recorder::Recorder(const Header& header) {
@@ -62,55 +78,31 @@ Recorder::Recorder(const Header& header) {
 
 void Recorder::receive(const Event& event) {
   if (!event.tensor || !has_elements(*event.tensor)) return;
-  const auto& tensor = *event.tensor;
-  tensors_.push_back({.id = event.id,
-                      .dtype = tensor.dtype,
-                      .stored_dtype = std::string(name_of(tensor.dtype)),
-                      .shape = tensor.shape,
-                      .kind = event.kind,
-                      .axes = event.axes,
-                      .labels = event.labels});
-  recorded_.emplace_back(tensor);
-}
-
-AnyTensor Recorder::read(std::size_t index) const {
-  return recorded_.at(index);
+  add({.id = event.id, .kind = event.kind, .axes = event.axes, .labels = event.labels},
+      AnyTensor(*event.tensor));
 }
 
 std::unique_ptr<StoredTrace> open_trace(const std::string& path) {
   return open_trace(File(path));
 }
 
-MergedTrace::MergedTrace(std::vector<std::unique_ptr<StoredTrace>> files) : files_(std::move(files)) {
-  for (const auto& file : files_) {
+MergedTrace::MergedTrace(std::vector<std::unique_ptr<StoredTrace>> files) {
+  for (auto& one : files) {
+    const std::shared_ptr<const StoredTrace> file = std::move(one);
     if (header_.lesson.empty()) header_ = file->header();
-    for (const auto& tensor : file->tensors()) {
+    for (std::size_t i = 0; i < file->tensors().size(); ++i) {
+      const auto& tensor = file->tensors()[i];
       if (find(tensor.id) != nullptr)
         throw Error(
             fmt::format("{} is in two files of --input; valid: each tensor in one of them", tensor.id));
-      tensors_.push_back(tensor);
+      add(tensor, [file, i] { return file->read(i); });
     }
   }
 }
 
-AnyTensor MergedTrace::read(std::size_t index) const {
-  auto file = files_.begin();
-  while (index >= (*file)->tensors().size()) index -= (*file++)->tensors().size();
-  return (*file)->read(index);
-}
-
-TensorsAsTrace::TensorsAsTrace(Header header, std::map<std::string, AnyTensor> tensors)
-    : by_id_(std::move(tensors)) {
+TensorsAsTrace::TensorsAsTrace(Header header, std::map<std::string, AnyTensor> tensors) {
   header_ = std::move(header);
-  for (const auto& [id, tensor] : by_id_)
-    tensors_.push_back({.id = id,
-                        .dtype = tensor.dtype(),
-                        .stored_dtype = std::string(name_of(tensor.dtype())),
-                        .shape = tensor.shape()});
-}
-
-AnyTensor TensorsAsTrace::read(std::size_t index) const {
-  return by_id_.at(tensors_[index].id);
+  for (auto& [id, tensor] : tensors) add({.id = id}, std::move(tensor));
 }
 
 std::string renamed(std::string id, const Renames& renames) {
@@ -121,27 +113,22 @@ std::string renamed(std::string id, const Renames& renames) {
   return id;
 }
 
-RenamedTrace::RenamedTrace(const StoredTrace& file, const Renames& renames) : file_(file) {
+RenamedTrace::RenamedTrace(const StoredTrace& file, const Renames& renames) {
   header_ = file.header();
   metadata_ = file.metadata();
   words_ = file.words();
-  for (const auto& tensor : file.tensors()) {
-    auto id = renamed(tensor.id, renames);
-    if (find(id) != nullptr)
+  for (std::size_t i = 0; i < file.tensors().size(); ++i) {
+    auto tensor = file.tensors()[i];
+    const auto id = std::exchange(tensor.id, renamed(tensor.id, renames));
+    if (find(tensor.id) != nullptr)
       throw Error(
-          fmt::format("{} is renamed to {}, which is there already; valid: another --rename", tensor.id, id));
-    tensors_.push_back(tensor);
-    tensors_.back().id = std::move(id);
+          fmt::format("{} is renamed to {}, which is there already; valid: another --rename", id, tensor.id));
+    add(std::move(tensor), [&file, i] { return file.read(i); });
   }
 }
 
-AnyTensor RenamedTrace::read(std::size_t index) const {
-  return file_.read(index);
-}
-
 std::unique_ptr<StoredTrace> open_trace(File file) {
-  std::array<char, 64> buffer{};
-  const std::string_view beginning(buffer.data(), file.read(0, buffer.data(), buffer.size()));
+  const auto beginning = file.bytes().substr(0, 64);
   switch (format_of(beginning)) {
     case FileFormat::npz:
       return open_npz(std::move(file));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +25,9 @@ struct StoredTensor {
   std::vector<std::string> axes{};   ///< as many as the shape has, or none where the file names none
   std::vector<AxisLabels> labels{};  ///< as many as axes
 };
+
+/// What is known of a tensor that lies like that in a file.
+StoredTensor stored_as(std::string id, const Layout& layout);
 
 /// What a trace tells of an event in words: its title, formula and note, and of a claim what was measured.
 struct StoredWords {
@@ -54,13 +58,25 @@ class StoredTrace {
 
   /// The elements of `tensors()[index]`, converted exactly to its dtype, every integer to int64. Throws
   /// Error, with the file and the id, where the file does not hold what it promises.
-  virtual AnyTensor read(std::size_t index) const = 0;
+  virtual AnyTensor read(std::size_t index) const { return read_.at(index)(); }
+
+  /// Those of the tensor of that id, which is there.
+  AnyTensor read(std::string_view id) const {
+    return read(static_cast<std::size_t>(find(id) - tensors_.data()));
+  }
+
+  /// Adds a tensor, and what reads its elements, or these themselves, which say its type and shape.
+  void add(StoredTensor tensor, std::function<AnyTensor()> read);
+  void add(StoredTensor tensor, AnyTensor elements);
 
  protected:
   Header header_;
   std::map<std::string, std::string> metadata_;
   std::vector<StoredTensor> tensors_;
   std::vector<StoredWords> words_;
+
+ private:
+  std::vector<std::function<AnyTensor()>> read_;  ///< the elements of each tensor
 };
 
 /// Keeps the inputs and steps of a run, to be compared with a stored trace. Tensors without their numbers are
@@ -69,10 +85,6 @@ class Recorder : public Sink, public StoredTrace {
  public:
   explicit Recorder(const Header& header);
   void receive(const Event& event) override;
-  AnyTensor read(std::size_t index) const override;
-
- private:
-  std::vector<AnyTensor> recorded_;
 };
 
 /// Several files as one, which is of the lesson of the first that is of one.
@@ -80,20 +92,12 @@ class MergedTrace : public StoredTrace {
  public:
   /// Throws Error where two have a tensor of one id.
   explicit MergedTrace(std::vector<std::unique_ptr<StoredTrace>> files);
-  AnyTensor read(std::size_t index) const override;
-
- private:
-  std::vector<std::unique_ptr<StoredTrace>> files_;
 };
 
 /// Tensors that are there already, as if a file had them.
 class TensorsAsTrace : public StoredTrace {
  public:
   TensorsAsTrace(Header header, std::map<std::string, AnyTensor> tensors);
-  AnyTensor read(std::size_t index) const override;
-
- private:
-  std::map<std::string, AnyTensor> by_id_;
 };
 
 /// Ids, and what each counts as; those of groups end in "/".
@@ -107,10 +111,6 @@ class RenamedTrace : public StoredTrace {
  public:
   /// Throws Error where two tensors have one id then. `file` has to outlive it.
   RenamedTrace(const StoredTrace& file, const Renames& renames);
-  AnyTensor read(std::size_t index) const override;
-
- private:
-  const StoredTrace& file_;
 };
 
 /// Opens an .npz, .safetensors or JSON file; its first bytes decide which, and what is none of these is read

@@ -11,21 +11,14 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/precision.hpp"
-#include "trace/id.hpp"
+#include "trace/file.hpp"
 #include "trace/recurrence.hpp"
 
 namespace attn {
 
 bool Limit::holds(double value) const {
-  switch (comparison) {
-    case Comparison::at_most:
-      return value <= bound;
-    case Comparison::equal:
-      return value == bound;
-    case Comparison::at_least:
-      return value >= bound;
-  }
-  return false;
+  if (comparison == Comparison::equal) return value == bound;
+  return comparison == Comparison::at_most ? value <= bound : value >= bound;
 }
 
 Limit at_most(double bound) {
@@ -54,18 +47,9 @@ std::string_view name_of(Kind kind) {
   return names[static_cast<int>(kind)];
 }
 
-Watch replacing(Replace replace) {
-  return [replace = std::move(replace)](const Tapped& tapped) {
-    if (tapped.kind == Kind::step && is_floating(tapped.dtype))
-      replace(tapped.id, tapped.shape, static_cast<double*>(tapped.elements));
-  };
-}
-
 void Trace::page(std::vector<OnPage> events, std::vector<std::string> claims) {
   const auto add_unless_listed = [&](const std::string& id, auto where) {
-    const bool is_listed =
-        std::any_of(events.begin(), events.end(), [&](const auto& event) { return event.id == id; });
-    if (!is_listed) events.insert(where(), {.id = id});
+    if (find_by_id(events, id) == nullptr) events.insert(where(), {.id = id});
   };
   for (const auto* id : {"code", "flow", "idea", "missing-model", "unknown-word", "without-model", "lexicon",
                          "left-aside", "names", "overflow", "defined"})

@@ -43,21 +43,10 @@ using Notice = std::function<std::string(const Event& event)>;
 struct OnPage {
   std::string id;
   Notice notice{};
-  bool in_one_line = false;
-  bool is_plotted = true;  ///< where it is a curve
-  bool has_table = true;   ///< else its formula and one entry worked out
+  bool in_one_line = false;  ///< the step's formula and shape alone, for what an earlier lesson taught
+  bool is_plotted = true;    ///< where it is a curve
+  bool has_table = true;     ///< else its formula and one entry worked out
 };
-
-/// The step's formula and shape alone, for what an earlier lesson taught.
-inline OnPage in_one_line(std::string id) {
-  return {.id = std::move(id), .in_one_line = true};
-}
-
-/// The step's formula and one entry worked out, without its numbers.
-inline OnPage without_table(
-    std::string id, Notice notice = [](const Event&) { return std::string(); }) {
-  return {.id = std::move(id), .notice = std::move(notice), .has_table = false};
-}
 
 /// A claim that a lesson verifies on the run. `formula` says what was measured.
 struct Claim {
@@ -90,13 +79,6 @@ struct Tapped {
 
 /// Watches the tap: is called with each tensor, and may put other elements in its place.
 using Watch = std::function<void(const Tapped& tapped)>;
-
-/// Changes the numbers of a step: is called with the step's full id, its shape and its elements. In a
-/// recurrence it is called once for each row, with the rows so far.
-using Replace = std::function<void(const std::string& id, const Shape& shape, double* elements)>;
-
-/// A watch that replaces the numbers of steps and sees nothing else.
-Watch replacing(Replace replace);
 
 /// What a trace does beside passing events on.
 struct TraceOptions {

@@ -10,13 +10,19 @@
 
 namespace attn {
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
+std::vector<std::string> parts_between(char separator, std::string_view text) {
+  std::vector<std::string> parts;
   for (std::size_t start = 0; start <= text.size();) {
-    const auto end = std::min(text.find('\n', start), text.size());
-    lines.push_back(printable(text.substr(start, end - start)));
+    const auto end = std::min(text.find(separator, start), text.size());
+    parts.emplace_back(text.substr(start, end - start));
     start = end + 1;
   }
+  return parts;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  auto lines = parts_between('\n', text);
+  for (auto& line : lines) line = printable(line);
   return lines;
 }
 
@@ -67,11 +73,15 @@ std::string note_after_notice(const Event& event) {
   return event.notice.find(event.note) == std::string::npos ? event.note : "";
 }
 
+std::string named_shape(const std::vector<std::string>& axes, const Shape& shape) {
+  if (axes.empty()) return fmt::format("[{}]", to_string(shape));
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < axes.size(); ++i) named.push_back(fmt::format("{} {}", axes[i], shape[i]));
+  return fmt::format("[{}]", fmt::join(named, " × "));
+}
+
 std::string named_shape(const Event& event) {
-  std::vector<std::string> axes;
-  for (std::size_t i = 0; i < event.axes.size(); ++i)
-    axes.push_back(fmt::format("{} {}", event.axes[i], event.tensor->shape[i]));
-  return axes.empty() ? "[scalar]" : fmt::format("[{}]", fmt::join(axes, " × "));
+  return named_shape(event.axes, event.tensor->shape);
 }
 
 std::string measured(const Measurement& measurement, int precision) {

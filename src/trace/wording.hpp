@@ -1,12 +1,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/event.hpp"
 
 /// The words that pages for people share, whatever their format.
 namespace attn {
+
+/// What stands between these separators: one part more than there are.
+std::vector<std::string> parts_between(char separator, std::string_view text);
 
 /// The lines of a text, without characters that would move a cursor or reorder a line.
 std::vector<std::string> lines_of(const std::string& text);
@@ -21,7 +25,8 @@ std::string option_text(const std::string& name, const ConfigValue& value);
 /// What a step says of itself beside its notice about these numbers: nothing that the notice says already.
 std::string note_after_notice(const Event& event);
 
-/// "[query 6 × key 6]", or "[scalar]".
+/// "[query 6 × key 6]", "[6×6]" where the axes have no names, "[scalar]".
+std::string named_shape(const std::vector<std::string>& axes, const Shape& shape);
 std::string named_shape(const Event& event);
 
 /// "off by less than 1e-12", "exactly 0", "2.5, at least 1"; "0.3, which should be <= 1e-12".

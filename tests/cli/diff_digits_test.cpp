@@ -7,8 +7,7 @@
 #include <regex>
 
 #include "tests/cli/stored_runs.hpp"
-#include "trace/npz/npz.hpp"
-#include "trace/safetensors.hpp"
+#include "trace/archives.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace {

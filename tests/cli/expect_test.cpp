@@ -3,7 +3,7 @@
 #include <xtensor/xbuilder.hpp>
 
 #include "tests/cli/stored_runs.hpp"
-#include "trace/npz/npz.hpp"
+#include "trace/archives.hpp"
 
 namespace {
 

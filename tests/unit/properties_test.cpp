@@ -12,9 +12,8 @@
 #include "tests/unit/temporary_file.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/json/json.hpp"
-#include "trace/npz/npz.hpp"
+#include "trace/archives.hpp"
 #include "trace/number.hpp"
-#include "trace/safetensors.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace {

@@ -103,9 +103,8 @@ std::optional<Answers> answers_in_json(const std::string& text, const std::strin
 }  // namespace
 
 std::optional<Answers> read_answers(const File& file) {
-  if (file.size() > largest_sheet) return std::nullopt;
-  std::string text(file.size(), '\0');
-  text.resize(file.read(0, text.data(), text.size()));
+  if (file.bytes().size() > largest_sheet) return std::nullopt;
+  auto text = file.bytes();
   constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
   if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
   const auto start = text.find_first_not_of(white_space);

@@ -1,5 +1,3 @@
-#include "trace/diagnosis/arithmetic.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
@@ -76,6 +75,35 @@ Dtype half_of_some(const std::vector<std::vector<double>>& tensors) {
   return Dtype::float64;
 }
 
+constexpr int fewest_decimals = 2, most_decimals = 9;
+constexpr std::ptrdiff_t fewest_numbers = 8;  // that are no fractions of a power of 2
+constexpr int replays_of_rounded = 4;         // with numbers moved at random
+constexpr double moves_of_decimals = 4.0;
+
+double unit_of_decimals(int decimals) {
+  return std::pow(10.0, -decimals);
+}
+
+/// Decimals of the shortest text that is read as the number.
+int decimals_of_number(double number, Dtype dtype) {
+  for (int decimals = 0; decimals <= most_decimals; ++decimals) {
+    const double rounded = rounded_to_decimals(number, decimals);
+    if (rounded == number || round_to(dtype, rounded) == number) return decimals;
+  }
+  return most_decimals + 1;
+}
+
+/// Such as 0.375, which arithmetic in whole numbers gives as well.
+bool is_fraction_of_power_of_two(double number) {
+  constexpr double denominator = 1024.0;
+  return std::trunc(number * denominator) == number * denominator;
+}
+
+/// Whether what is lost after so many decimals is more than rounding to the type loses.
+bool is_coarser_than(Dtype dtype, double largest, int decimals) {
+  return unit_of_decimals(decimals) > 4.0 * unit_of(dtype) * largest;
+}
+
 }  // namespace
 
 Dtype arithmetic_of(const std::vector<const AnyTensor*>& computed) {
@@ -115,58 +143,6 @@ std::optional<Dtype> half_precision_of(const AnyTensor& tensor, const std::vecto
   return std::nullopt;
 }
 
-namespace {
-
-constexpr int fewest_decimals = 2, most_decimals = 9;
-constexpr std::ptrdiff_t fewest_numbers = 8;  // that are no fractions of a power of 2
-constexpr int replays_of_rounded = 4;         // with numbers moved at random
-constexpr double moves_of_decimals = 4.0;
-
-double unit_of_decimals(int decimals) {
-  return std::pow(10.0, -decimals);
-}
-
-/// Decimals of the shortest text that is read as the number.
-int decimals_of_number(double number, Dtype dtype) {
-  for (int decimals = 0; decimals <= most_decimals; ++decimals) {
-    const double rounded = rounded_to_decimals(number, decimals);
-    if (rounded == number || round_to(dtype, rounded) == number) return decimals;
-  }
-  return most_decimals + 1;
-}
-
-/// Such as 0.375, which arithmetic in whole numbers gives as well.
-bool is_fraction_of_power_of_two(double number) {
-  constexpr double denominator = 1024.0;
-  return std::trunc(number * denominator) == number * denominator;
-}
-
-/// Whether what is lost after so many decimals is more than rounding to the type loses.
-bool is_coarser_than(Dtype dtype, double largest, int decimals) {
-  return unit_of_decimals(decimals) > 4.0 * unit_of(dtype) * largest;
-}
-
-class Moves {
- public:
-  explicit Moves(double largest) : direction_(-largest, largest) {}
-
-  void move(double* numbers, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-      if (numbers[i] != 0.0 && std::isfinite(numbers[i])) numbers[i] += direction_(random_);
-  }
-
- private:
-  std::mt19937_64 random_{1};
-  std::uniform_real_distribution<double> direction_;
-};
-
-double largest_of_row(const std::vector<double>& numbers, std::size_t begin, std::size_t length) {
-  return *std::max_element(numbers.begin() + static_cast<std::ptrdiff_t>(begin),
-                           numbers.begin() + static_cast<std::ptrdiff_t>(begin + length));
-}
-
-}  // namespace
-
 double rounded_to_decimals(double number, int decimals) {
   if (!std::isfinite(number)) return number;
   return std::stod(fmt::format("{:.{}f}", number, decimals));
@@ -202,15 +178,20 @@ std::map<std::string, std::vector<double>> tolerance_of_decimals(const RoundedNu
   const auto still = Replay(rerun, rounded.steps).predict(hypothesis);
   std::map<std::string, std::vector<double>> tolerance;
   for (const auto& step : still) tolerance[step.id].resize(step.expected.size());
-  Moves moves(half);
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> direction(-half, half);
+  const auto move = [&](double* numbers, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (numbers[i] != 0.0 && std::isfinite(numbers[i])) numbers[i] += direction(random);
+  };
   for (int replay = 0; replay < replays_of_rounded; ++replay) {
     auto moved_steps = rounded.steps;
     for (auto& [id, tensor] : moved_steps)
-      if (is_floating(tensor.dtype())) moves.move(tensor.elements<double>(), element_count(tensor.shape()));
+      if (is_floating(tensor.dtype())) move(tensor.elements<double>(), element_count(tensor.shape()));
     const auto with_moved_inputs = [&](const Watch& watch) {
       rerun([&](const Tapped& tapped) {
         if (tapped.kind == Kind::input && is_floating(tapped.dtype) && contains(rounded.inputs, tapped.id))
-          moves.move(static_cast<double*>(tapped.elements), element_count(tapped.shape));
+          move(static_cast<double*>(tapped.elements), element_count(tapped.shape));
         watch(tapped);
       });
     };
@@ -219,10 +200,9 @@ std::map<std::string, std::vector<double>> tolerance_of_decimals(const RoundedNu
   for (const auto& step : still) {
     auto& of_step = tolerance[step.id];
     const auto length =
-        step.expected_shape.empty() ? 1 : std::max<std::size_t>(step.expected_shape.back(), 1);
-    for (std::size_t begin = 0; begin < of_step.size(); begin += length)
-      std::fill_n(of_step.begin() + static_cast<std::ptrdiff_t>(begin), length,
-                  moves_of_decimals * largest_of_row(of_step, begin, length) + half);
+        step.expected_shape.empty() ? 1 : std::max(step.expected_shape.back(), std::size_t{1});
+    for (auto* row = of_step.data(); row != of_step.data() + of_step.size(); row += length)
+      std::fill_n(row, length, moves_of_decimals * *std::max_element(row, row + length) + half);
   }
   return tolerance;
 }

@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 
 #include "formula/parse.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 
 namespace attn {
 
@@ -22,7 +21,7 @@ using document::Block;
 /// The names that a formula asks its run for.
 void add_names(const formula::Expr& x, std::vector<std::string>& names) {
   const auto add = [&](const std::string& name) {
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (!name.empty() && !contains(names, name)) names.push_back(name);
   };
   if (x->op == formula::Op::over) add(x->axis);
   if (x->op != formula::Op::call && x->op != formula::Op::over && x->op != formula::Op::number) add(x->name);
@@ -89,7 +88,7 @@ class Catalogue {
     const auto& id = block.marks.id;
     if (id.empty())
       throw document::Error(block.place, "a mistake without its id; valid: ## WHAT IS DONE {#id}");
-    if (std::any_of(mistakes.begin(), mistakes.end(), [&](const auto& one) { return one.id == id; }))
+    if (find_by_id(mistakes, id) != nullptr)
       throw document::Error(block.place, fmt::format("there are two mistakes of the id {}", id));
     mistakes.push_back({.id = id, .family = family_, .name = words_of(block.prose)});
     is_family_ = false;
@@ -97,16 +96,13 @@ class Catalogue {
 
   void add_words(const std::string& words) {
     auto& mistake = mistakes.back();
-    const std::array<std::pair<std::string, std::string*>, 6> all = {{{"unchanged: ", &mistake.unchanged},
-                                                                      {"training: ", &mistake.training},
-                                                                      {"source: ", &mistake.seen_in},
-                                                                      {"conversion: ", &mistake.conversion},
-                                                                      {"same as: ", &mistake.same_as},
-                                                                      {"stated: ", &mistake.stated}}};
-    const auto found =
-        std::find_if(all.begin(), all.end(), [&](const auto& one) { return words.starts_with(one.first); });
-    auto& said = found == all.end() ? mistake.teacher : *found->second;
-    said += (said.empty() ? "" : " ") + words.substr(found == all.end() ? 0 : found->first.size());
+    const std::map<std::string, std::string*> all = {
+        {"unchanged", &mistake.unchanged},   {"training", &mistake.training}, {"source", &mistake.seen_in},
+        {"conversion", &mistake.conversion}, {"same as", &mistake.same_as},   {"stated", &mistake.stated}};
+    const auto colon = words.find(": ");
+    const auto found = all.find(words.substr(0, colon));
+    auto& said = colon == words.npos || found == all.end() ? mistake.teacher : *found->second;
+    said += (said.empty() ? "" : " ") + words.substr(&said == &mistake.teacher ? 0 : colon + 2);
   }
 
   /// A formula with no name for its variant is the second, third … of its step.
@@ -152,9 +148,7 @@ class Catalogue {
     formula.needs_theirs = std::erase_if(names, is_of_theirs) > 0;
     auto& of_step = formulas[formula.step];
     const auto first = formula.id;
-    for (std::size_t i = 2;
-         std::any_of(of_step.begin(), of_step.end(), [&](const auto& one) { return one.id == formula.id; });
-         ++i)
+    for (std::size_t i = 2; find_by_id(of_step, formula.id) != nullptr; ++i)
       formula.id = fmt::format("{}:{}", first, i);
     of_step.push_back(std::move(formula));
   }
@@ -169,6 +163,23 @@ const Catalogue& whole_catalogue() {
   return catalogue;
 }
 
+struct Remark {
+  std::string tensor;  ///< "a", "a for Q"
+  std::string said;    ///< " is transposed."
+  bool is_name = false;
+};
+
+Remark parts_of(const std::string& sentence) {
+  constexpr std::string_view taken = " is taken for ";
+  const auto blank = std::min(sentence.find(' '), sentence.size());
+  const auto tensor = sentence.substr(0, blank), said = sentence.substr(blank);
+  if (!said.starts_with(taken)) return {tensor, said};
+  const auto end = std::min(said.find(',', taken.size()), said.size() - 1);
+  if (said.find(' ', taken.size()) < end) return {tensor, said};
+  return {fmt::format("{} for {}", tensor, said.substr(taken.size(), end - taken.size())),
+          " is taken for that of the lesson" + said.substr(end), true};
+}
+
 }  // namespace
 
 const std::vector<CataloguedMistake>& catalogue() {
@@ -180,11 +191,7 @@ const std::map<std::string, std::vector<MistakeFormula>>& formulas_of_mistakes()
 }
 
 const CataloguedMistake* find_mistake(std::string_view id) {
-  const auto name = id.substr(0, id.find(':'));
-  const auto& all = catalogue();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const CataloguedMistake& one) { return one.id == name; });
-  return found == all.end() ? nullptr : &*found;
+  return find_by_id(catalogue(), id.substr(0, id.find(':')));
 }
 
 bool is_convention(std::string_view id) {
@@ -206,9 +213,7 @@ std::string id_without_variant(const std::string& id) {
 std::vector<std::string> ids_without_variants(const std::vector<std::string>& ids) {
   std::vector<std::string> short_ids;
   for (const auto& id : ids)
-    if (const auto name = id_without_variant(id);
-        std::find(short_ids.begin(), short_ids.end(), name) == short_ids.end())
-      short_ids.push_back(name);
+    if (const auto name = id_without_variant(id); !contains(short_ids, name)) short_ids.push_back(name);
   return short_ids;
 }
 
@@ -226,27 +231,6 @@ std::string listed(const std::vector<std::string>& words, std::string_view conju
   if (words.size() < 2) return words.empty() ? "" : words.front();
   return fmt::format("{} {} {}", fmt::join(words.begin(), words.end() - 1, ", "), conjunction, words.back());
 }
-
-namespace {
-
-struct Remark {
-  std::string tensor;  ///< "a", "a for Q"
-  std::string said;    ///< " is transposed."
-  bool is_name = false;
-};
-
-Remark parts_of(const std::string& sentence) {
-  constexpr std::string_view taken = " is taken for ";
-  const auto blank = std::min(sentence.find(' '), sentence.size());
-  const auto tensor = sentence.substr(0, blank), said = sentence.substr(blank);
-  if (!said.starts_with(taken)) return {tensor, said};
-  const auto end = std::min(said.find(',', taken.size()), said.size() - 1);
-  if (said.find(' ', taken.size()) < end) return {tensor, said};
-  return {fmt::format("{} for {}", tensor, said.substr(taken.size(), end - taken.size())),
-          " is taken for that of the lesson" + said.substr(end), true};
-}
-
-}  // namespace
 
 std::vector<std::string> in_few_lines(const std::vector<std::string>& remarks) {
   constexpr std::size_t most_lines = 3, most_named = 3;

@@ -179,11 +179,8 @@ class Search {
 
     bool agrees(std::size_t index, const TensorView& other) const {
       const auto& step = steps[index];
-      const auto& may_differ = tolerance.at(step.id);
-      if (other.shape != step.expected_shape) return false;
-      for (std::size_t i = 0; i < step.expected.size(); ++i)
-        if (!is_near(other.at(i), step.expected[i], may_differ[i])) return false;
-      return true;
+      return other.shape == step.expected_shape &&
+             Comparison::are_near(other, step.expected, tolerance.at(step.id));
     }
   };
 
@@ -285,7 +282,7 @@ class Search {
     const auto tolerance = replays_.tolerance(mistakes);
     if (!compare_.matches(step, theirs, step.expected_shape, expected, tolerance.at(step.id)))
       return std::nullopt;
-    Supposition supposition{more, 0, Comparison::differs_in_padding(expected, theirs, tolerance.at(step.id)),
+    Supposition supposition{more, 0, !Comparison::are_near(theirs.view(), expected, tolerance.at(step.id)),
                             !are_equal(expected, step.expected)};
     for (const auto& other : replays_.of(mistakes))
       if (const auto* tensor = supposed_.theirs(other.id))
@@ -388,10 +385,7 @@ class Search {
     const auto& step = steps()[index];
     const auto& theirs = *supposed_.theirs(step.id);
     if (theirs.shape() != step.shape) return;
-    StepVerdict verdict;
-    verdict.finding = Finding::wrong;
-    verdict.in_part = true;
-    verdict.made_in = {step.id};
+    StepVerdict verdict{.id = step.id, .finding = Finding::wrong, .in_part = true, .made_in = {step.id}};
     for (const auto& id : step.mistakes) {
       if (step.fitted.count(id) > 0 || is_convention(id)) continue;
       if (is_right_or_given_by(step, replays_.of(supposed_.adopted_and({id}))[index], theirs))
@@ -441,7 +435,7 @@ class Search {
     std::size_t fewest = 2;
     for (const auto& one : found) fewest = std::min(fewest, mistakes_in(one));
     const auto has_more = [&](const Supposition& one) { return mistakes_in(one) > fewest; };
-    found.erase(std::remove_if(found.begin(), found.end(), has_more), found.end());
+    std::erase_if(found, has_more);
     if (fewest == 0) found.erase(found.begin() + 1, found.end());
   }
 
@@ -452,8 +446,7 @@ class Search {
       const auto& id = one.mistakes.begin()->mistake;
       return steps()[index].fitted.count(id) > 0 || id.ends_with(":filled");
     };
-    if (!std::all_of(found.begin(), found.end(), is_fitted))
-      found.erase(std::remove_if(found.begin(), found.end(), is_fitted), found.end());
+    if (!std::all_of(found.begin(), found.end(), is_fitted)) std::erase_if(found, is_fitted);
   }
 
   /// Keeps what explains the step for its verdict.
@@ -488,7 +481,7 @@ class Search {
   /// Whether the inputs say which way is meant, and nobody said that the dump follows another.
   bool is_settled(const std::string& id) const {
     const auto name = id_without_variant(id);
-    return std::count(dump_.settled.begin(), dump_.settled.end(), name) > 0 && conventions_.count(id) == 0;
+    return contains(dump_.settled, name) && conventions_.count(id) == 0;
   }
 
   std::size_t mistakes_in(const Supposition& supposition) const {
@@ -519,7 +512,7 @@ class Search {
     else if (compare_.is_expected(step, theirs))
       verdict = verdict_of_adopted(step);
     else if (open != not_judged_.end() && !unknown_inputs_of(step.id).empty())
-      verdict = verdict_not_judged(open->second);
+      verdict = {.id = step.id, .finding = Finding::not_judged, .needs = open->second};
     else
       verdict = verdict_of_unexplained(step, theirs);
     verdict.id = step.id;
@@ -530,7 +523,7 @@ class Search {
     if (theirs.shape() != step.shape || verdict.finding == Finding::not_judged) return verdict;
     const bool is_unexplained = explained_.count(step.id) == 0;
     if (is_unexplained && compare_.leaves_padding_zero() && compare_.is_right(step, theirs) &&
-        Comparison::differs_in_padding(step.reference, theirs, compare_.tolerance().at(step.id))) {
+        !Comparison::are_near(theirs.view(), step.reference, compare_.tolerance().at(step.id))) {
       verdict.finding = Finding::convention;
       verdict.conventions = {"padded-rows-zero"};
       return verdict;
@@ -581,27 +574,20 @@ class Search {
     return verdict;
   }
 
-  static StepVerdict verdict_not_judged(const std::vector<std::string>& needs) {
-    StepVerdict verdict;
-    verdict.finding = Finding::not_judged;
-    verdict.needs = needs;
-    return verdict;
-  }
-
   /// A step that shows a mistake which an earlier step has named.
   StepVerdict verdict_of_adopted(const Prediction& step) const {
-    StepVerdict verdict;
-    verdict.made_in = {step.id};
     for (const auto& id : step.mistakes) {
       const auto found = verdict_by_mistake_.find(id);
       if (found == verdict_by_mistake_.end() || !supposes(supposed_.adopted(), id, step.id)) continue;
-      verdict.finding = found->second.finding;
-      verdict.mistakes = found->second.mistakes;
-      verdict.conventions = found->second.conventions;
-      verdict.made_together = found->second.made_together;
-      return verdict;
+      const auto& known = found->second;
+      return {.id = step.id,
+              .finding = known.finding,
+              .mistakes = known.mistakes,
+              .made_together = known.made_together,
+              .conventions = known.conventions,
+              .made_in = {step.id}};
     }
-    verdict.finding = Finding::convention;  // one that the dump is said to follow
+    StepVerdict verdict{.id = step.id, .finding = Finding::convention, .made_in = {step.id}};  // as is said
     for (const auto& id : step.mistakes)
       if (conventions_.count(id) > 0) verdict.conventions.push_back(id);
     return verdict;
@@ -624,6 +610,26 @@ class Search {
   std::map<std::string, std::vector<std::string>> given_;  ///< wrong steps that one follows from, by its id
   std::map<std::string, std::vector<std::string>> same_mistake_in_;  ///< steps that the dump lacks, by id
 };
+
+/// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
+/// before it. Any formula gives NaN from NaN.
+void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
+  std::map<std::string, StepVerdict*> unnamed;
+  for (auto& step : diagnosis.steps)
+    if (step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0) unnamed[step.id] = &step;
+  if (unnamed.empty()) return;
+  rerun([&](const Tapped& tapped) {
+    const auto theirs = dump.tensors.find(tapped.id);
+    if (theirs == dump.tensors.end() || theirs->second.shape() != tapped.shape || !is_floating(tapped.dtype))
+      return;
+    const auto step = unnamed.find(tapped.id);
+    if (step != unnamed.end() && tapped.explain != nullptr && is_evidence(theirs->second))
+      step->second->formula = (*tapped.explain)(theirs->second);
+    const auto view = theirs->second.view();
+    for (std::size_t i = 0; i < element_count(tapped.shape); ++i)
+      static_cast<double*>(tapped.elements)[i] = view.at(i);
+  });
+}
 
 }  // namespace
 
@@ -654,30 +660,6 @@ std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
                                       const std::set<std::string>& among) {
   return Search(dump, rerun, conventions).differing(among);
 }
-
-namespace {
-
-/// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
-/// before it. Any formula gives NaN from NaN.
-void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
-  std::map<std::string, StepVerdict*> unnamed;
-  for (auto& step : diagnosis.steps)
-    if (step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0) unnamed[step.id] = &step;
-  if (unnamed.empty()) return;
-  rerun([&](const Tapped& tapped) {
-    const auto theirs = dump.tensors.find(tapped.id);
-    if (theirs == dump.tensors.end() || theirs->second.shape() != tapped.shape || !is_floating(tapped.dtype))
-      return;
-    const auto step = unnamed.find(tapped.id);
-    if (step != unnamed.end() && tapped.explain != nullptr && is_evidence(theirs->second))
-      step->second->formula = (*tapped.explain)(theirs->second);
-    const auto view = theirs->second.view();
-    for (std::size_t i = 0; i < element_count(tapped.shape); ++i)
-      static_cast<double*>(tapped.elements)[i] = view.at(i);
-  });
-}
-
-}  // namespace
 
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
   auto diagnosis = Search(dump, rerun, conventions).run();

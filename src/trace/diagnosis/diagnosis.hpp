@@ -1,10 +1,12 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "attn/axis_labels.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/replay.hpp"
 
@@ -25,7 +27,7 @@ std::string_view name_of(Finding finding);
 
 /// What is said of one step of somebody's dump.
 struct StepVerdict {
-  std::string id;
+  std::string id{};
   Finding finding = Finding::right;
 
   /// Of a wrong step: the mistake, or those that cannot be told apart on these inputs. None where no mistake
@@ -95,5 +97,33 @@ std::set<std::string> differing_steps(const Dump& dump, const Rerun& rerun,
 /// convention counts as a mistake where the dump's inputs settle it. `conventions` are ids of those that the
 /// dump is said to follow.
 Diagnosis diagnose(const Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions = {});
+
+/// How much a report gives away.
+enum class Hint {
+  where,   ///< the step
+  family,  ///< and the part of attention that the mistake belongs to
+  name,    ///< and its name
+  all      ///< and what to do about it, with the evidence
+};
+
+/// What a report is about.
+struct ReportSettings {
+  std::string lesson{};
+  std::string dump{};   ///< the name of the file
+  std::string probe{};  ///< of the file, or empty
+  Hint hint = Hint::all;
+  bool reveals = false;                                     ///< the numbers that would be right
+  std::map<std::string, std::vector<AxisLabels>> labels{};  ///< by step: of the axes, the batch axis first
+  std::map<std::string, std::string> told_apart{};          ///< by step: why it may be several mistakes
+};
+
+/// "masks" or "softmax or masks": the parts of attention that the mistakes of a wrong step belong to.
+std::string families_of(const StepVerdict& step);
+
+/// The diagnosis as text for people.
+std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings);
+
+/// The diagnosis as a JSON document of the schema "attnlab.check/1".
+std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const ReportSettings& settings);
 
 }  // namespace attn

@@ -10,10 +10,10 @@
 #include <variant>
 #include <vector>
 
-#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/event.hpp"
 
 namespace attn {
@@ -38,9 +38,8 @@ std::optional<bool> has_outputs_first(const Shape& shape) {
 std::optional<std::size_t> count_in(const Header& header, std::string_view option) {
   constexpr std::int64_t most = 1 << 20;
   for (const auto& [name, value] : header.config)
-    if (const auto* const count = std::get_if<std::int64_t>(&value);
-        name == option && count != nullptr && *count > 0 && *count <= most)
-      return static_cast<std::size_t>(*count);
+    if (const auto* count = std::get_if<std::int64_t>(&value); name == option && count != nullptr)
+      if (*count > 0 && *count <= most) return static_cast<std::size_t>(*count);
   return std::nullopt;
 }
 

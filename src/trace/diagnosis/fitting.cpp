@@ -1,5 +1,3 @@
-#include "trace/diagnosis/fitting.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "trace/diagnosis/arithmetic.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/layout.hpp"
-#include "trace/diagnosis/masks.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/event.hpp"
 
 namespace attn {
@@ -61,11 +59,7 @@ class Fitting {
     return has_one ? MaskTrue::hidden : MaskTrue::seen;
   }
 
-  const ExpectedTensor* find(const std::string& id) const {
-    const auto found = std::find_if(expected_.begin(), expected_.end(),
-                                    [&](const auto& tensor_expected) { return tensor_expected.id == id; });
-    return found == expected_.end() ? nullptr : &*found;
-  }
+  const ExpectedTensor* find(const std::string& id) const { return find_by_id(expected_, id); }
 
   void replace(AnyTensor& tensor, const ExpectedTensor& tensor_expected) {
     const auto source = dump_.as_named.find(tensor_expected.id);
@@ -182,59 +176,16 @@ struct Trial {
 std::vector<Trial> trials_of(const NamedTensor& tensor, const Dump& dump,
                              const std::vector<ExpectedTensor>& expected) {
   std::vector<Trial> trials;
-  for (const auto& id : tensor.ids)
-    for (const auto& one : expected) {
-      if (one.id != id || dump.tensors.contains(id)) continue;
-      trials.push_back({id, dump});
-      const auto could_be = listed(tensor.ids, "or");
-      Fitting(trials.back().dump, expected, MaskTrue::by_name)
-          .take(tensor, one, fmt::format("{} could be {} and is taken for {}.", tensor.name, could_be, id));
-    }
+  for (const auto& id : tensor.ids) {
+    const auto* const one = find_by_id(expected, id);
+    if (one == nullptr || dump.tensors.contains(id)) continue;
+    trials.push_back({id, dump});
+    Fitting(trials.back().dump, expected, MaskTrue::by_name)
+        .take(tensor, *one,
+              fmt::format("{} could be {} and is taken for {}.", tensor.name, listed(tensor.ids, "or"), id));
+  }
   return trials;
 }
-
-}  // namespace
-
-void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true) {
-  Fitting(dump, expected, mask_true).fit_all();
-}
-
-void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
-                  const std::set<std::string>& conventions, bool by_mistakes) {
-  const auto is_right = [&](const Trial& trial) {
-    return differing_steps(trial.dump, rerun, conventions, {trial.id}).empty();
-  };
-  const auto has_one_mistake = [&](const Trial& trial) {
-    const auto steps = diagnose(trial.dump, rerun, conventions).steps;
-    const auto step =
-        std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == trial.id; });
-    return !step->mistakes.empty() && !step->made_together;
-  };
-  for (const auto& tensor : std::exchange(dump.undecided, {})) {
-    auto trials = trials_of(tensor, dump, expected);
-    if (trials.empty()) {
-      dump.leave_out(tensor.name);
-      continue;
-    }
-    auto best = std::find_if(trials.begin(), trials.end(), is_right);
-    if (best == trials.end() && by_mistakes)
-      best = std::find_if(trials.begin(), trials.end(), has_one_mistake);
-    if (best == trials.end()) best = trials.begin();
-    dump = std::move(best->dump);
-  }
-}
-
-void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
-  if (dump.decimals || dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16) return;
-  for (const auto& step : Replay(rerun, dump.tensors).predict(everywhere(conventions)))
-    if (const auto theirs = dump.tensors.find(step.id); theirs != dump.tensors.end())
-      if (const auto half = half_precision_of(theirs->second, step.reference)) {
-        dump.arithmetic = *half;
-        return;
-      }
-}
-
-namespace {
 
 /// Tensors as the lesson may have them, by id, and what was done.
 struct Reexpressed {
@@ -251,16 +202,11 @@ std::optional<std::string> keys_of(std::string id) {
   return id;
 }
 
-template <class F>
-AnyTensor each(const AnyTensor& given, F f) {
+AnyTensor divided(const AnyTensor& given, double by) {
   AnyTensor result(Dtype::float64, given.shape());
   for (std::size_t i = 0; i < element_count(given.shape()); ++i)
-    result.elements<double>()[i] = f(given.view().at(i));
+    result.elements<double>()[i] = given.view().at(i) / by;
   return result;
-}
-
-AnyTensor divided(const AnyTensor& given, double by) {
-  return each(given, [by](double x) { return x / by; });
 }
 
 AnyTensor with_columns(const AnyTensor& given, const std::vector<std::size_t>& order) {
@@ -326,20 +272,14 @@ class Settling {
   }
 
   std::vector<Reexpressed> others_of(const ExpectedTensor& one) const {
-    auto all = layouts(one);
-    if (is_floating(one.dtype) && !one.shape.empty() && dump_.tensors.at(one.id).shape() == one.shape)
-      for (auto& form : forms(one.id)) all.push_back(std::move(form));
-    return all;
-  }
-
-  std::vector<Reexpressed> layouts(const ExpectedTensor& one) const {
-    auto others = other_orders(dump_.tensors.at(one.id), one);
+    auto layouts = other_orders(dump_.tensors.at(one.id), one);
     if (const auto given = dump_.as_named.find(one.id); given != dump_.as_named.end())
       if (auto folded = with_heads_before_samples(given->second.tensor, one))
-        others.push_back(std::move(*folded));
+        layouts.push_back(std::move(*folded));
     std::vector<Reexpressed> all;
-    for (auto& other : others)
-      all.push_back({{{one.id, std::move(other.tensor)}}, std::move(other.assumption), false});
+    for (auto& [tensor, assumption] : layouts) all.push_back({{{one.id, tensor}}, assumption, false});
+    if (is_floating(one.dtype) && !one.shape.empty() && dump_.tensors.at(one.id).shape() == one.shape)
+      for (auto& form : forms(one.id)) all.push_back(std::move(form));
     return all;
   }
 
@@ -386,7 +326,7 @@ class Settling {
         hidden->second.shape != unmasked.shape())
       return std::nullopt;
     const auto steps = Replay(rerun_, dump_.tensors).predict(everywhere(conventions_));
-    const auto step = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.id == id; });
+    const auto* const step = find_by_id(steps, id);
     bool has_fill = false;
     for (std::size_t i = 0; i < step->reference.size(); ++i) {
       if (hidden->second.expected[i] != -std::numeric_limits<double>::infinity() ||
@@ -482,6 +422,44 @@ class Settling {
 };
 
 }  // namespace
+
+void fit(Dump& dump, const std::vector<ExpectedTensor>& expected, MaskTrue mask_true) {
+  Fitting(dump, expected, mask_true).fit_all();
+}
+
+void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
+                  const std::set<std::string>& conventions, bool by_mistakes) {
+  const auto is_right = [&](const Trial& trial) {
+    return differing_steps(trial.dump, rerun, conventions, {trial.id}).empty();
+  };
+  const auto has_one_mistake = [&](const Trial& trial) {
+    const auto steps = diagnose(trial.dump, rerun, conventions).steps;
+    const auto* const step = find_by_id(steps, trial.id);
+    return !step->mistakes.empty() && !step->made_together;
+  };
+  for (const auto& tensor : std::exchange(dump.undecided, {})) {
+    auto trials = trials_of(tensor, dump, expected);
+    if (trials.empty()) {
+      dump.leave_out(tensor.name);
+      continue;
+    }
+    auto best = std::find_if(trials.begin(), trials.end(), is_right);
+    if (best == trials.end() && by_mistakes)
+      best = std::find_if(trials.begin(), trials.end(), has_one_mistake);
+    if (best == trials.end()) best = trials.begin();
+    dump = std::move(best->dump);
+  }
+}
+
+void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
+  if (dump.decimals || dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16) return;
+  for (const auto& step : Replay(rerun, dump.tensors).predict(everywhere(conventions)))
+    if (const auto theirs = dump.tensors.find(step.id); theirs != dump.tensors.end())
+      if (const auto half = half_precision_of(theirs->second, step.reference)) {
+        dump.arithmetic = *half;
+        return;
+      }
+}
 
 void settle_forms(Dump& dump, const std::vector<ExpectedTensor>& expected, const Rerun& rerun,
                   const std::set<std::string>& conventions) {

@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <utility>
+
+#include "trace/diagnosis/names.hpp"
 
 namespace attn {
 
@@ -234,18 +235,133 @@ std::optional<Fitted> without_repeats(const AnyTensor& given, const std::vector<
   return std::nullopt;
 }
 
-bool is_whole_number(double x) {
-  constexpr double largest_exact = 9007199254740992.0;  // 2^53
-  return std::trunc(x) == x && std::abs(x) <= largest_exact;
+using AxisNames = std::vector<std::string>;
+
+/// The mask with true = may be seen, in the shape that it has.
+std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::string& name,
+                                         const std::string& id, MaskTrue mask_true) {
+  constexpr double largest_hidden = -1000.0;
+  const auto view = given.view();
+  const auto all = [&](auto is_one) {
+    for (std::size_t i = 0; i < element_count(view.shape); ++i)
+      if (!is_one(view.at(i))) return false;
+    return true;
+  };
+  const auto with_seen = [&](double seen, std::string assumption) {
+    AnyTensor mask(Dtype::boolean, given.shape());
+    for (std::size_t i = 0; i < element_count(view.shape); ++i) mask.elements<bool>()[i] = view.at(i) == seen;
+    return Fitted{std::move(mask), std::move(assumption)};
+  };
+  const bool hides_by_size = !all([](double x) { return x > largest_hidden; });
+  if ((is_floating(given.dtype()) || hides_by_size) &&
+      all([](double x) { return x == 0.0 || x <= largest_hidden; }))
+    return with_seen(0.0, fmt::format("{} is taken for one that is added: 0 for what may be seen.", id));
+  if (!all([](double x) { return x == 0.0 || x == 1.0; })) return std::nullopt;
+  const bool is_of_torch = is_named_as_in_torch(name);
+  if (mask_true == MaskTrue::hidden)
+    return with_seen(
+        0.0, is_of_torch
+                 ? fmt::format("{} is taken to be true for what is hidden, as nn.MultiheadAttention has it "
+                               "(--mask-true seen: for what may be seen).",
+                               name)
+                 : fmt::format("{} has true for what is hidden.", id));
+  if (is_of_torch)
+    return with_seen(
+        1.0, fmt::format("{} is taken to be true for what may be seen; nn.MultiheadAttention has it true "
+                         "for what is hidden.",
+                         name));
+  return with_seen(1.0, given.dtype() == Dtype::boolean
+                            ? ""
+                            : fmt::format("{} is taken for one of 0 and 1: 1 for what may be seen.", id));
 }
 
-template <class To>
-AnyTensor converted(const AnyTensor& given, Dtype dtype) {
-  AnyTensor result(dtype, given.shape());
-  const auto view = given.view();
-  for (std::size_t i = 0; i < element_count(view.shape); ++i)
-    result.elements<To>()[i] = static_cast<To>(view.at(i));
-  return result;
+/// One name for the axes of queries and of keys.
+std::string role_of(const std::string& axis) {
+  if (axis == "target") return "query";
+  return axis == "source" ? "key" : axis;
+}
+
+/// The place in `axes` that has that role, or how many there are.
+std::size_t place_of_role(const AxisNames& axes, const std::string& role) {
+  return static_cast<std::size_t>(
+      std::find_if(axes.begin(), axes.end(), [&](const auto& axis) { return role_of(axis) == role; }) -
+      axes.begin());
+}
+
+/// The mask in the expected shape, where its axes have these roles and their lengths agree with that.
+std::optional<AnyTensor> read_as(const AnyTensor& given, const AxisNames& roles,
+                                 const ExpectedTensor& expected) {
+  const auto given_strides = strides_of(given.shape());
+  std::vector<std::size_t> strides(expected.shape.size(), 0);
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    const auto length = given.shape()[i];
+    const auto place = place_of_role(expected.axes, roles[i]);
+    if (place == expected.axes.size()) {
+      auto shape = given.shape();
+      shape[i] = 1;
+      if (!without_copies(given, shape, i, length, true)) return std::nullopt;
+    } else if (length == expected.shape[place]) {
+      strides[place] = given_strides[i];
+    } else if (length != 1 || roles[i] == "key") {
+      return std::nullopt;
+    }
+  }
+  return strided(given, expected.shape, strides);
+}
+
+/// What the axes of a mask may be, by their number.
+const std::vector<std::vector<AxisNames>> possible_roles = {
+    {},
+    {{"key"}},
+    {{"query", "key"}, {"batch", "key"}},
+    {{"batch", "query", "key"}, {"head", "query", "key"}},
+    {{"batch", "head", "query", "key"}}};
+
+struct Reading {
+  AxisNames roles;
+  AnyTensor mask;
+};
+
+/// [batch·head×query×key] as [batch×head×query×key], with the heads of a sample one after another.
+std::optional<Reading> read_with_merged_heads(const AnyTensor& given, const ExpectedTensor& expected) {
+  const auto place = place_of_role(expected.axes, "batch");
+  if (place == expected.axes.size() || given.shape().size() != 3) return std::nullopt;
+  const auto batch = expected.shape[place], merged = given.shape()[0];
+  if (batch == 0 || merged <= batch || merged % batch != 0) return std::nullopt;
+  const auto split = reshaped(given, {batch, merged / batch, given.shape()[1], given.shape()[2]});
+  auto mask = read_as(split, {"batch", "head", "query", "key"}, expected);
+  if (!mask) return std::nullopt;
+  return Reading{{"batch·head", "query", "key"}, std::move(*mask)};
+}
+
+std::vector<Reading> readings_of(const AnyTensor& given, const ExpectedTensor& expected) {
+  std::vector<Reading> readings;
+  if (element_count(given.shape()) == 0) return readings;
+  if (const auto rank = given.shape().size(); rank < possible_roles.size())
+    for (const auto& roles : possible_roles[rank])
+      if (auto mask = read_as(given, roles, expected)) readings.push_back({roles, std::move(*mask)});
+  if (auto merged = read_with_merged_heads(given, expected)) readings.push_back(std::move(*merged));
+  return readings;
+}
+
+/// Whether a mask of that name has these axes.
+bool is_named_for(const std::string& name, const AxisNames& roles) {
+  const auto folded_name = folded(name);
+  const auto has = [&](std::string_view word) { return folded_name.find(word) != folded_name.npos; };
+  if (has("pad") || has("attentionmask")) return roles == AxisNames{"batch", "key"};
+  if (has("causal") || has("attnmask")) return roles == AxisNames{"query", "key"};
+  return false;
+}
+
+/// The reading that there is, or that all agree on, or that the name asks for.
+const Reading* only_reading(const std::vector<Reading>& readings, const std::string& name) {
+  if (readings.empty()) return nullptr;
+  if (std::all_of(readings.begin(), readings.end(),
+                  [&](const auto& other) { return are_identical(other.mask, readings[0].mask); }))
+    return readings.data();
+  const auto named = std::find_if(readings.begin(), readings.end(),
+                                  [&](const auto& reading) { return is_named_for(name, reading.roles); });
+  return named == readings.end() ? nullptr : &*named;
 }
 
 }  // namespace
@@ -286,64 +402,41 @@ std::vector<Fitted> other_orders(const AnyTensor& given, const ExpectedTensor& e
 }
 
 AnyTensor in_kind_of(AnyTensor given, Dtype expected) {
-  const auto view = given.view();
-  if (given.dtype() == expected) return given;
-  if (expected == Dtype::int64) {
-    for (std::size_t i = 0; i < element_count(view.shape); ++i)
-      if (!is_whole_number(view.at(i))) return given;
-    return converted<std::int64_t>(given, expected);
+  const bool has_counts = given.dtype() == Dtype::int64 && is_floating(expected);
+  if (given.dtype() == expected || (expected != Dtype::int64 && !has_counts)) return given;
+  AnyTensor converted(expected, given.shape());
+  for (std::size_t i = 0; i < element_count(given.shape()); ++i) {
+    if (!has_counts && !is_whole_number(given.view().at(i))) return given;
+    store(expected, converted.elements<std::byte>(), i, given.view().at(i));
   }
-  return is_floating(expected) && given.dtype() == Dtype::int64 ? converted<double>(given, expected) : given;
+  return converted;
 }
 
-std::vector<std::size_t> strides_of(const Shape& shape) {
-  std::vector<std::size_t> strides(shape.size(), 1);
-  for (std::size_t axis = shape.size(); axis-- > 1;) strides[axis - 1] = strides[axis] * shape[axis];
-  return strides;
+bool is_named_as_in_torch(const std::string& name, bool has_module) {
+  const auto folded_name = folded(name);
+  return folded_name.find("keypaddingmask") != folded_name.npos ||
+         (has_module && folded_name.ends_with("attnmask"));
 }
 
-AnyTensor strided(const AnyTensor& given, Shape shape, const std::vector<std::size_t>& strides,
-                  std::size_t start) {
-  const auto size = size_of(given.dtype());
-  std::vector<std::byte> elements(element_count(shape) * size);
-  const auto* const from = static_cast<const std::byte*>(given.view().data);
-  Shape index(shape.size());
-  for (std::size_t to = 0, offset = start; to < elements.size(); to += size) {
-    std::memcpy(elements.data() + to, from + offset * size, size);
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-      offset += strides[axis];
-      if (++index[axis] < shape[axis]) break;
-      offset -= strides[axis] * std::exchange(index[axis], 0);
-    }
-  }
-  return {given.dtype(), std::move(shape), std::move(elements)};
+std::optional<Fitted> as_mask(const AnyTensor& given, const std::string& name, const ExpectedTensor& expected,
+                              MaskTrue mask_true) {
+  auto seen = with_true_for_seen(given, name, expected.id, mask_true);
+  if (!seen || given.shape() == expected.shape) return seen;
+  const auto readings = readings_of(seen->tensor, expected);
+  const auto* const reading = only_reading(readings, name);
+  if (reading == nullptr) return std::nullopt;
+  if (!expected.shows_batch && reading->roles == AxisNames{"query", "key"})
+    return Fitted{reading->mask, seen->assumption};
+  return Fitted{reading->mask, fmt::format("{}{}{} is taken to be [{}].", seen->assumption,
+                                           seen->assumption.empty() ? "" : " ", expected.id,
+                                           fmt::join(reading->roles, "×"))};
 }
 
-AnyTensor permuted(const AnyTensor& given, const std::vector<std::size_t>& order) {
-  const auto given_strides = strides_of(given.shape());
-  Shape shape;
-  std::vector<std::size_t> strides;
-  for (const auto axis : order) {
-    shape.push_back(given.shape()[axis]);
-    strides.push_back(given_strides[axis]);
-  }
-  return strided(given, std::move(shape), strides);
-}
-
-AnyTensor reshaped(const AnyTensor& given, Shape shape) {
-  const auto strides = strides_of(shape);
-  return strided(given, std::move(shape), strides);
-}
-
-AnyTensor part_of_last_axis(const AnyTensor& given, std::size_t begin, std::size_t count) {
-  auto shape = given.shape();
-  shape.back() = count;
-  return strided(given, std::move(shape), strides_of(given.shape()), begin);
-}
-
-bool are_identical(const AnyTensor& a, const AnyTensor& b) {
-  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
-  return std::memcmp(a.view().data, b.view().data, element_count(a.shape()) * size_of(a.dtype())) == 0;
+AnyTensor hidden_by_either(AnyTensor a, const AnyTensor& b) {
+  const auto other = b.view();
+  for (std::size_t i = 0; i < element_count(other.shape); ++i)
+    a.elements<bool>()[i] = a.elements<bool>()[i] && other.at(i) != 0.0;
+  return a;
 }
 
 }  // namespace attn

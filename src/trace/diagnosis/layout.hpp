@@ -7,7 +7,7 @@
 #include "trace/any_tensor.hpp"
 #include "trace/event.hpp"
 
-/// Tensors made of the elements of another one.
+/// Somebody's tensors in the shapes that a lesson has.
 namespace attn {
 
 /// A tensor that a lesson declares or computes.
@@ -50,25 +50,24 @@ std::vector<Fitted> other_orders(const AnyTensor& given, const ExpectedTensor& e
 /// keep their type, and so does everything that would lose something.
 AnyTensor in_kind_of(AnyTensor given, Dtype expected);
 
-/// By how many elements a step along each axis moves on, in row-major order.
-std::vector<std::size_t> strides_of(const Shape& shape);
+/// What true, or 1, means in somebody's masks: one thing in all of them. By name it is seen, unless one of
+/// the masks is called as one of nn.MultiheadAttention, for which it is hidden.
+enum class MaskTrue { seen, hidden, by_name };
 
-/// The tensor of that shape whose element (i, j, …) is the one of `given` at the offset `start` +
-/// i·strides[0]
-/// + j·strides[1] + …; a stride of 0 repeats it along an axis.
-AnyTensor strided(const AnyTensor& given, Shape shape, const std::vector<std::size_t>& strides,
-                  std::size_t start = 0);
+/// Whether the name is that of an argument of nn.MultiheadAttention: key_padding_mask, or attn_mask, which
+/// says so beside the module's weights alone.
+bool is_named_as_in_torch(const std::string& name, bool has_module = true);
 
-/// Axis i of the result is axis order[i] of `given`.
-AnyTensor permuted(const AnyTensor& given, const std::vector<std::size_t>& order);
+/// Somebody's mask as the lesson has it: true = may be seen. It may be of bools, of 0 and 1, or additive, 0
+/// for what is seen and −∞ or at most −1000 for what is hidden, and [key], [query×key], [batch×key],
+/// [batch×query×key], [head×query×key], [batch·head×query×key] or [batch×head×query×key], with 1 for any axis
+/// but that of the keys. Where it has heads and the lesson has none they have to agree. None for anything
+/// else, and where two of these shapes are possible and mean different things; `name`, as the file has it,
+/// may then say which: a padding mask is [batch×key], a causal one [query×key].
+std::optional<Fitted> as_mask(const AnyTensor& given, const std::string& name, const ExpectedTensor& expected,
+                              MaskTrue mask_true);
 
-/// The same elements in a shape that has as many.
-AnyTensor reshaped(const AnyTensor& given, Shape shape);
-
-/// The `count` entries of the last axis from `begin` on.
-AnyTensor part_of_last_axis(const AnyTensor& given, std::size_t begin, std::size_t count);
-
-/// Whether type, shape and elements are the same, bit for bit.
-bool are_identical(const AnyTensor& a, const AnyTensor& b);
+/// The mask that hides what either hides. Both are of bools and of the same shape.
+AnyTensor hidden_by_either(AnyTensor a, const AnyTensor& b);
 
 }  // namespace attn

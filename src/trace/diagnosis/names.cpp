@@ -1,9 +1,9 @@
 #include "trace/diagnosis/names.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <fstream>
 #include <map>
@@ -13,8 +13,9 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "trace/data_folder.hpp"
 #include "trace/event.hpp"
+#include "trace/file.hpp"
+#include "trace/wording.hpp"
 
 namespace attn {
 
@@ -22,24 +23,8 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-Strings parts_of_path(const std::string& path, char separator) {
-  Strings parts;
-  for (std::size_t begin = 0; begin <= path.size();) {
-    const auto end = std::min(path.find(separator, begin), path.size());
-    parts.push_back(path.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-std::string path_from(const Strings& parts, std::size_t begin) {
-  std::string path;
-  for (std::size_t i = begin; i < parts.size(); ++i) path += (i > begin ? "." : "") + parts[i];
-  return path;
-}
-
 bool is_number(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
 /// What data/names/ says.
@@ -59,21 +44,20 @@ Meaning synonym_in(std::istringstream head, const std::string& line) {
   bool is_in_parentheses = false;
   for (std::string word; head >> word;) {
     is_in_parentheses = is_in_parentheses || word.starts_with('(');
-    if (!is_in_parentheses) {
-      synonym.ids.push_back(word);
-      continue;
-    }
     std::erase_if(word, [](char c) { return c == '(' || c == ')'; });
-    synonym.is_third_each = synonym.is_third_each || word == "thirds";
-    synonym.is_fused = synonym.is_fused || word == "fused" || word == "thirds";
-    if (const auto storage = storages.find(word); storage != storages.end())
+    if (!is_in_parentheses)
+      synonym.ids.push_back(word);
+    else if (word == "fused" || word == "thirds")
+      (word == "fused" ? synonym.is_fused : synonym.is_third_each) = true;
+    else if (const auto storage = storages.find(word); storage != storages.end())
       synonym.storage = storage->second;
-    else if (word != "fused" && word != "thirds")
+    else
       throw Error(
           fmt::format("data/names: \"{}\" in \"{}\"; valid: fused, thirds, transposed, as-in-gpt2, "
                       "interleaved, by-its-shape",
                       word, line));
   }
+  synonym.is_fused = synonym.is_fused || synonym.is_third_each;
   return synonym;
 }
 
@@ -163,9 +147,9 @@ bool is_parameter(std::string_view id) {
 }
 
 bool is_of_feed_forward(const std::string& id) {
-  const auto parts = parts_of_path(id, '/');
-  constexpr std::array weights = {"W_1", "b_1", "W_2", "b_2"};
-  return parts.front() == "ffn" || std::find(weights.begin(), weights.end(), parts.back()) != weights.end();
+  const auto parts = parts_between('/', id);
+  static const std::set<std::string> weights = {"W_1", "b_1", "W_2", "b_2"};
+  return parts.front() == "ffn" || weights.contains(parts.back());
 }
 
 bool is_possible(const std::string& id, const Place& place) {
@@ -180,8 +164,8 @@ Strings best_ids(const std::string& folded_path, const Place& place, const Strin
   for (const auto& id : known_ids) {
     const auto folded_id = folded(id);
     if (!ends_with_path(folded_id, folded_path) || !is_possible(id, place)) continue;
-    const auto parts = parts_of_path(folded_id, '.');
-    const auto agrees = agreement(parts, parts.size() - parts_of_path(folded_path, '.').size(), place);
+    const auto parts = parts_between('.', folded_id);
+    const auto agrees = agreement(parts, parts.size() - parts_between('.', folded_path).size(), place);
     if (best.empty() || agrees > best_agreement) {
       best = {id};
       best_agreement = agrees;
@@ -194,9 +178,8 @@ Strings best_ids(const std::string& folded_path, const Place& place, const Strin
 
 /// "bias" and single letters could be anything.
 bool says_what_it_is(const std::string& folded_path) {
-  constexpr std::array says_little = {"bias", "gain", "weight"};
-  return folded_path.size() > 1 &&
-         std::find(says_little.begin(), says_little.end(), folded_path) == says_little.end();
+  static const std::set<std::string> says_little = {"bias", "gain", "weight"};
+  return folded_path.size() > 1 && !says_little.contains(folded_path);
 }
 
 Meaning in_lesson(const Meaning& synonym, const Place& place, const Strings& known_ids) {
@@ -211,12 +194,10 @@ Meaning in_lesson(const Meaning& synonym, const Place& place, const Strings& kno
       continue;
     }
     for (const auto& id : ids)
-      if (std::find(meaning.ids.begin(), meaning.ids.end(), id) == meaning.ids.end())
-        meaning.ids.push_back(id);
+      if (std::count(meaning.ids.begin(), meaning.ids.end(), id) == 0) meaning.ids.push_back(id);
   }
-  const auto is_unknown = [](const std::string& id) { return id.empty(); };
-  if (std::all_of(meaning.ids.begin(), meaning.ids.end(), is_unknown)) return {};
-  return meaning;
+  const auto is_known = [](const std::string& id) { return !id.empty(); };
+  return std::any_of(meaning.ids.begin(), meaning.ids.end(), is_known) ? meaning : Meaning{};
 }
 
 /// The name without what says that it is a gradient: "q_proj.weight" of "q_proj.weight.grad".
@@ -256,9 +237,10 @@ const Meaning* synonym_of(const std::string& folded_name) {
 
 Meaning meaning_of(std::string_view name, const std::vector<std::string>& known_ids) {
   if (const auto of = differentiated(name)) return meaning_of_gradient(*of, known_ids);
-  const auto parts = parts_of_path(folded(name), '.');
+  const auto parts = parts_between('.', folded(name));
   for (std::size_t begin = 0; begin < parts.size(); ++begin) {
-    const auto path = path_from(parts, begin);
+    const auto path =
+        fmt::format("{}", fmt::join(parts.begin() + static_cast<std::ptrdiff_t>(begin), parts.end(), "."));
     const auto place = place_of(parts, begin);
     if (says_what_it_is(path))
       if (auto ids = best_ids(path, place, known_ids); !ids.empty()) return {.ids = std::move(ids)};

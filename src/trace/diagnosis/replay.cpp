@@ -88,12 +88,6 @@ bool can_be_used(const Tapped& tapped, const AnyTensor& theirs) {
   return true;
 }
 
-void store(Dtype dtype, void* elements, std::size_t i, double number) {
-  if (is_floating(dtype)) static_cast<double*>(elements)[i] = number;
-  if (dtype == Dtype::int64) static_cast<std::int64_t*>(elements)[i] = static_cast<std::int64_t>(number);
-  if (dtype == Dtype::boolean) static_cast<bool*>(elements)[i] = number != 0.0;
-}
-
 void store(const Tapped& tapped, std::size_t i, double number) {
   store(tapped.dtype, tapped.elements, i, number);
 }
@@ -335,8 +329,8 @@ std::map<std::string, std::vector<double>> Replay::tolerance_by_hand(
   }
   auto raised = theirs_;
   const auto is_exact = [&](const std::string& id, std::size_t i, double written) {
-    const auto step = std::find_if(still.begin(), still.end(), [&](const auto& one) { return one.id == id; });
-    return step != still.end() && i < step->expected.size() &&
+    const auto* const step = find_by_id(still, id);
+    return step != nullptr && i < step->expected.size() &&
            std::abs(written - step->expected[i]) <= rounding_by_hand * (1.0 + std::abs(written));
   };
   for (const auto& [id, slacks] : slacks_)

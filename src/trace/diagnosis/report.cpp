@@ -1,5 +1,3 @@
-#include "trace/diagnosis/report.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,12 +8,15 @@
 
 #include "attn/text/width.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/diagnosis.hpp"
 #include "trace/json/json.hpp"
 #include "trace/number.hpp"
 
 namespace attn {
 
 namespace {
+
+constexpr std::size_t report_width = 80;
 
 /// The mistakes, those of the same numbers as one: "scale-d-k (scale-twice is the same)".
 std::vector<std::string> names_of_mistakes(const StepVerdict& step) {
@@ -113,15 +114,12 @@ std::string place_in_words(const StepVerdict& step, const ReportSettings& settin
       continue;
     }
     const auto& name = step.axes[axis - (has_batch ? 1 : 0)];
-    std::string place = fmt::format("{} {}", name, index[axis]);
-    if (labels != settings.labels.end() &&
-        !labels->second[axis + labels->second.size() - index.size()].empty()) {
-      const auto& of_axis = labels->second[axis + labels->second.size() - index.size()];
-      const auto names = of_axis.of(has_batch ? index[0] : 0);
-      if (index[axis] < names.size())
-        place = fmt::format("{} {} ({})", name, index[axis], names[index[axis]]);
-    }
-    places.push_back(place);
+    places.push_back(fmt::format("{} {}", name, index[axis]));
+    if (labels == settings.labels.end()) continue;
+    const auto& of_axis = labels->second[axis + labels->second.size() - index.size()];
+    if (of_axis.empty()) continue;
+    if (const auto& names = of_axis.of(has_batch ? index[0] : 0); index[axis] < names.size())
+      places.back() += fmt::format(" ({})", names[index[axis]]);
   }
   return fmt::format("[{}]", fmt::join(places, ", "));
 }
@@ -161,8 +159,8 @@ std::string number_in_words(double number, int precision) {
 }
 
 /// A paragraph beneath the step that it is about.
-std::string beneath(const std::string& words, const ReportSettings& settings) {
-  return paragraph(words, settings.width, 4);
+std::string beneath(const std::string& words) {
+  return paragraph(words, report_width, 4);
 }
 
 /// How well the mistake explains the numbers.
@@ -180,36 +178,33 @@ std::string evidence_in_words(const StepVerdict& step, bool by_hand) {
 
 void add_evidence(std::string& text, const StepVerdict& step, bool by_hand, const ReportSettings& settings) {
   if (!step.first_difference) return;
-  const auto precision = settings.precision;
-  text +=
-      beneath(fmt::format("{} at {}: yours is {}{}. The {}difference is {}.", extent_in_words(step),
-                          place_in_words(step, settings), number_in_words(step.theirs, precision),
-                          settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
-                          step.different == 1 ? "" : "largest ", number_in_words(step.largest_difference, 2)),
-              settings);
+  constexpr int precision = 4;
+  text += beneath(fmt::format("{} at {}: yours is {}{}. The {}difference is {}.", extent_in_words(step),
+                              place_in_words(step, settings), number_in_words(step.theirs, precision),
+                              settings.reveals ? ", right is " + number_in_words(step.right, precision) : "",
+                              step.different == 1 ? "" : "largest ",
+                              number_in_words(step.largest_difference, 2)));
   if (step.nans > 0 && step.finding == Finding::wrong)
     text += beneath(fmt::format("{} of your entries {} nan, and should be none.", step.nans,
-                                step.nans == 1 ? "is" : "are"),
-                    settings);
+                                step.nans == 1 ? "is" : "are"));
   if (step.mistakes.empty() && step.conventions.empty()) {
     if (!step.lacking.empty() && !by_hand)
       text += beneath(fmt::format("Save {} too: each step is checked by itself, from yours before it.",
-                                  listed(step.lacking, "and")),
-                      settings);
+                                  listed(step.lacking, "and")));
     return;
   }
-  text += beneath(evidence_in_words(step, by_hand), settings);
+  text += beneath(evidence_in_words(step, by_hand));
   if (const auto apart = settings.told_apart.find(step.id); apart != settings.told_apart.end())
-    text += beneath(apart->second, settings);
+    text += beneath(apart->second);
 }
 
-void add_teaching(std::string& text, const StepVerdict& step, const ReportSettings& settings) {
+void add_teaching(std::string& text, const StepVerdict& step) {
   for (const auto& id : ids_without_variants(step.mistakes))
     if (const auto* mistake = find_mistake(id))
-      text += beneath(fmt::format("{}: {}. {}", id, mistake->name, mistake->teacher), settings);
+      text += beneath(fmt::format("{}: {}. {}", id, mistake->name, mistake->teacher));
   for (const auto& id : ids_without_variants(step.conventions))
     if (const auto* convention = find_mistake(id))
-      text += beneath(fmt::format("{}: {}. {}", id, convention->name, convention->conversion), settings);
+      text += beneath(fmt::format("{}: {}. {}", id, convention->name, convention->conversion));
 }
 
 bool is_first_of(const Diagnosis& diagnosis, const StepVerdict& step) {
@@ -221,44 +216,34 @@ bool is_first_of(const Diagnosis& diagnosis, const StepVerdict& step) {
 }
 
 std::string summary(const Diagnosis& diagnosis, bool by_hand) {
-  std::size_t wrong = 0;
-  for (const auto& step : diagnosis.steps)
-    if (step.finding == Finding::wrong || step.finding == Finding::shape) ++wrong;
+  const auto count = [&](auto is_one) {
+    return std::count_if(diagnosis.steps.begin(), diagnosis.steps.end(), is_one);
+  };
+  const auto all = std::ssize(diagnosis.steps),
+             wrong = count([](const StepVerdict&step) {
+               return step.finding == Finding::wrong || step.finding == Finding::shape;
+             });
   if (wrong == 0 && by_hand && !diagnosis.is_complete())
     return fmt::format("What is filled in is right, and {} blank{} empty.", diagnosis.blanks,
                        diagnosis.blanks == 1 ? " is" : "s are");
-  const auto open = static_cast<std::size_t>(
-      std::count_if(diagnosis.steps.begin(), diagnosis.steps.end(),
-                    [](const StepVerdict& step) { return step.finding == Finding::not_judged; }));
+  const auto open = count([](const StepVerdict& step) { return step.finding == Finding::not_judged; });
   if (wrong == 0 && open > 0)
     return fmt::format(
-        "Right: {} of {} steps. The others cannot be judged without the inputs that they need.",
-        diagnosis.steps.size() - open, diagnosis.steps.size());
-  if (wrong == 0)
-    return diagnosis.steps.size() == 1 ? "The step is right."
-                                       : fmt::format("All {} steps are right.", diagnosis.steps.size());
-  const bool follows_from_inputs =
-      std::any_of(diagnosis.steps.begin(), diagnosis.steps.end(),
-                  [](const StepVerdict& step) { return !step.not_from.empty(); });
-  return fmt::format("Wrong: {} of {} step{}{}.", wrong, diagnosis.steps.size(),
-                     diagnosis.steps.size() == 1 ? "" : "s",
+        "Right: {} of {} steps. The others cannot be judged without the inputs that they need.", all - open,
+        all);
+  if (wrong == 0) return all == 1 ? "The step is right." : fmt::format("All {} steps are right.", all);
+  const bool follows_from_inputs = count([](const StepVerdict& step) { return !step.not_from.empty(); }) > 0;
+  return fmt::format("Wrong: {} of {} step{}{}.", wrong, all, all == 1 ? "" : "s",
                      follows_from_inputs ? ""
                      : by_hand           ? ", each computed from your own numbers before it"
                                          : ", each computed from your own tensors before it");
 }
 
-}  // namespace
-
-namespace {
-
-bool is_stored_as(Dtype dtype, const Dump& dump) {
-  return std::any_of(dump.tensors.begin(), dump.tensors.end(),
-                     [&](const auto& tensor) { return tensor.second.dtype() == dtype; });
-}
-
 /// "The numbers have no more digits than", or some of them where others are kept wider than half precision.
 std::string_view words_before_type(const Dump& dump) {
-  if (is_stored_as(dump.arithmetic, dump)) return "The numbers are";
+  if (std::any_of(dump.tensors.begin(), dump.tensors.end(),
+                  [&](const auto& tensor) { return tensor.second.dtype() == dump.arithmetic; }))
+    return "The numbers are";
   const bool is_half = dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16;
   for (const auto& [id, tensor] : dump.tensors)
     for (std::size_t i = 0; is_half && is_floating(tensor.dtype()) && i < element_count(tensor.shape()); ++i)
@@ -275,30 +260,28 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
     text += fmt::format("  The numbers are rounded to {} decimals.\n", *dump.decimals);
   else if (dump.arithmetic != Dtype::float64)
     text += fmt::format("  {} {}.\n", words_before_type(dump), name_of(dump.arithmetic));
-  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark, settings.width, 2);
+  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark, report_width, 2);
   if (!dump.unknown.empty())
     text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
-                      settings.width, 2);
+                      report_width, 2);
   return text;
 }
 
 std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_hand,
                  const ReportSettings& settings) {
-  if (step.finding == Finding::form) return beneath(step.form, settings);
+  if (step.finding == Finding::form) return beneath(step.form);
   if (!step.not_from.empty())
     return beneath(
         fmt::format("It follows from the inputs, not from your {0}. What you {1} as {0} is not what {2}.",
                     listed(step.not_from, "and"), by_hand ? "wrote" : "saved",
-                    by_hand ? "you went on with" : "your program used"),
-        settings);
-  const auto has_nothing_to_tell = {Finding::right, Finding::rounding, Finding::not_judged};
-  if (std::find(has_nothing_to_tell.begin(), has_nothing_to_tell.end(), step.finding) !=
-      has_nothing_to_tell.end())
+                    by_hand ? "you went on with" : "your program used"));
+  if (step.finding == Finding::right || step.finding == Finding::rounding ||
+      step.finding == Finding::not_judged)
     return "";
-  if (!is_first_of(diagnosis, step)) return beneath("The same as above.", settings);
+  if (!is_first_of(diagnosis, step)) return beneath("The same as above.");
   std::string text;
   add_evidence(text, step, by_hand, settings);
-  add_teaching(text, step, settings);
+  add_teaching(text, step);
   return text;
 }
 
@@ -308,9 +291,7 @@ std::string families_of(const StepVerdict& step) {
   std::vector<std::string> families;
   for (const auto& id : ids_without_variants(step.mistakes))
     if (const auto* mistake = find_mistake(id))
-      if (const std::string family(mistake->family);
-          std::find(families.begin(), families.end(), family) == families.end())
-        families.push_back(family);
+      if (!contains(families, mistake->family)) families.push_back(mistake->family);
   return fmt::format("{}", fmt::join(families, " or "));
 }
 
@@ -327,7 +308,7 @@ std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const R
   if (!diagnosis.missing.empty() && settings.hint == Hint::all)
     text += '\n' + paragraph(fmt::format("{}: {}.", by_hand ? "Left empty" : "Not in your file",
                                          fmt::join(diagnosis.missing, ", ")),
-                             settings.width, 2);
+                             report_width, 2);
   text += '\n' + summary(diagnosis, by_hand);
   if (diagnosis.is_right() && !dump.unknown.empty())
     text += dump.unknown.size() == 1
@@ -352,14 +333,17 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
     if (settings.hint >= Hint::name && !step.formula.empty()) one["formula"] = step.formula;
     if (step.made_together) one["together"] = true;
     if (step.in_part) one["in_part"] = true;
-    if (!step.needs.empty()) one["needs"] = step.needs;
-    if (!step.misshapen.empty()) one["misshapen"] = step.misshapen;
+    const auto add_ids = [&](const char* name, const std::vector<std::string>& ids) {
+      if (!ids.empty()) one[name] = ids;
+    };
+    add_ids("needs", step.needs);
+    add_ids("misshapen", step.misshapen);
     if (step.blanks > 0) one["blanks"] = step.blanks;
     if (!step.form.empty()) one["form"] = step.form;
-    if (!step.not_from.empty()) one["not_from"] = step.not_from;
-    if (!step.given.empty()) one["given"] = step.given;
-    if (!step.same_mistake_in.empty()) one["same_mistake_in"] = step.same_mistake_in;
-    if (!step.lacking.empty()) one["lacking"] = step.lacking;
+    add_ids("not_from", step.not_from);
+    add_ids("given", step.given);
+    add_ids("same_mistake_in", step.same_mistake_in);
+    add_ids("lacking", step.lacking);
     const auto conventions = ids_without_variants(step.conventions);
     one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));
     if (step.first_difference) {

@@ -1,12 +1,18 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/replay.hpp"
+#include "trace/number.hpp"
 
 namespace attn {
 
@@ -18,36 +24,122 @@ using Tolerances = std::map<std::string, std::vector<double>>;
 class Replays {
  public:
   /// Both must outlive it.
-  Replays(const Dump& dump, const Rerun& rerun);
+  Replays(const Dump& dump, const Rerun& rerun)
+      : dump_(dump),
+        rerun_(rerun),
+        unit_(std::max(unit_of(dump.arithmetic), smallest_unit)),
+        replay_(replay_with(rerun)) {}
 
   /// The steps in order.
-  std::vector<Prediction> of(const Hypothesis& mistakes) const;
+  std::vector<Prediction> of(const Hypothesis& mistakes) const {
+    if (const auto known = kept_.find(mistakes); known != kept_.end()) return known->second;
+    auto steps = replay_.predict(mistakes);
+    for (const auto& one : steps) numbers_kept_ += one.reference.size() + one.expected.size();
+    if (numbers_kept_ <= most_numbers) kept_.emplace(mistakes, steps);
+    return steps;
+  }
 
   /// The step at `index`.
-  Prediction step(std::size_t index, const Hypothesis& mistakes) const;
+  Prediction step(std::size_t index, const Hypothesis& mistakes) const {
+    if (const auto known = kept_.find(mistakes); known != kept_.end()) return known->second[index];
+    return of(mistakes)[index];
+  }
 
   /// The same for a hypothesis that is tried for this step alone. Its run ends there.
-  Prediction step_alone(std::size_t index, const std::string& id, const Hypothesis& mistakes) const;
+  Prediction step_alone(std::size_t index, const std::string& id, const Hypothesis& mistakes) const {
+    const auto until_step = [&](const Watch& watch) {
+      try {
+        rerun_([&](const Tapped& tapped) {
+          watch(tapped);
+          if (tapped.id == id && !tapped.row) throw SeenStep();
+        });
+      } catch (const SeenStep&) {
+      }
+    };
+    return replay_with(until_step).predict(mistakes)[index];
+  }
 
   /// Makes room where much is remembered: what was tried before is seldom tried again.
-  void forget();
+  void forget() {
+    if (numbers_kept_ <= most_numbers / 2) return;
+    kept_.clear();
+    tolerances_.clear();
+    numbers_kept_ = 0;
+  }
 
   /// The steps with other numbers in the place of those of an input.
-  std::vector<Prediction> with_another(const std::string& input, const Hypothesis& mistakes) const;
+  std::vector<Prediction> with_another(const std::string& input, const Hypothesis& mistakes) const {
+    return with_changed(input, change_all, mistakes);
+  }
 
   /// The steps with the numbers of a step in another order: an index that follows from them stays valid.
-  std::vector<Prediction> with_rotated(const std::string& step, const Hypothesis& mistakes) const;
+  std::vector<Prediction> with_rotated(const std::string& step, const Hypothesis& mistakes) const {
+    return with_changed(step, rotate, mistakes);
+  }
 
   /// What rounding to the dump's numbers, and to its decimals, may change.
-  Tolerances tolerance(const Hypothesis& mistakes) const;
+  Tolerances tolerance(const Hypothesis& mistakes) const {
+    if (const auto known = tolerances_.find(mistakes); known != tolerances_.end()) return known->second;
+    auto tolerance = replay_.tolerance(mistakes, unit_, of(mistakes));
+    if (dump_.decimals) {
+      const RoundedNumbers rounded{*dump_.decimals, dump_.tensors, dump_.rounded_inputs};
+      for (const auto& [id, more] : tolerance_of_decimals(rounded, rerun_, mistakes))
+        for (std::size_t i = 0; i < more.size(); ++i) tolerance[id][i] += more[i];
+    }
+    for (const auto& [id, numbers] : tolerance) numbers_kept_ += numbers.size();
+    if (numbers_kept_ <= most_numbers) tolerances_.emplace(mistakes, tolerance);
+    return tolerance;
+  }
 
   /// The relative precision that `tolerance` supposes.
   double unit() const { return unit_; }
 
  private:
-  Replay replay_with(Rerun rerun) const;
+  /// Of float64: no mistake is as small as a few hundred units, but the rounding of another right way may be
+  /// that large.
+  static constexpr double smallest_unit = 0x1p-45;
+
+  static constexpr std::size_t most_numbers = std::size_t{1} << 24;  // to remember
+
+  /// Ends a run whose later steps do not count.
+  struct SeenStep {};
+
+  static void change_all(const Tapped& tapped) {
+    for (std::size_t i = 0; i < element_count(tapped.shape); ++i) {
+      if (is_floating(tapped.dtype)) {
+        auto& number = static_cast<double*>(tapped.elements)[i];
+        number = 1.5 * number + 0.25 * std::cos(static_cast<double>(i));
+      } else if (tapped.dtype == Dtype::boolean) {
+        auto& bit = static_cast<bool*>(tapped.elements)[i];
+        bit = i % 2 == 0 || !bit;
+      }
+    }
+  }
+
+  static void rotate(const Tapped& tapped) {
+    const auto count = element_count(tapped.shape);
+    if (!is_floating(tapped.dtype) || count < 2) return;
+    auto* const numbers = static_cast<double*>(tapped.elements);
+    std::rotate(numbers, numbers + 1, numbers + count);
+  }
+
+  Replay replay_with(Rerun rerun) const { return Replay(std::move(rerun), dump_.tensors, dump_.slacks); }
+
   std::vector<Prediction> with_changed(const std::string& id, void (*change)(const Tapped&),
-                                       const Hypothesis& mistakes) const;
+                                       const Hypothesis& mistakes) const {
+    const auto rerun = [&](const Watch& watch) {
+      rerun_([&](const Tapped& tapped) {
+        if (tapped.id != id) return watch(tapped);
+        const auto now = [&] { return AnyTensor({tapped.dtype, tapped.shape, tapped.elements}); };
+        change(tapped);
+        const auto changed = now();
+        watch(tapped);
+        if (!are_identical(changed, now()))
+          change(tapped);  // theirs, or a mistaken one, which took its place
+      });
+    };
+    return replay_with(rerun).predict(mistakes);
+  }
 
   const Dump& dump_;
   const Rerun& rerun_;
@@ -67,52 +159,213 @@ class Suppositions {
   Suppositions(const Dump& dump, Replays& replays) : dump_(dump), replays_(replays) {}
 
   /// Supposes these for all that follows.
-  void adopt(Hypothesis mistakes);
+  void adopt(Hypothesis mistakes) {
+    adopted_ = std::move(mistakes);
+    replays_.forget();
+    steps_ = replays_.of(adopted_);
+    if (has_coarse_numbers()) drop_what_follows_theirs();
+  }
+
   const Hypothesis& adopted() const { return adopted_; }
-  Hypothesis adopted_and(const Hypothesis& more) const;
+  Hypothesis adopted_and(const Hypothesis& more) const {
+    auto mistakes = adopted_;
+    mistakes.insert(more.begin(), more.end());
+    return mistakes;
+  }
 
   /// In order, under what is supposed.
   const std::vector<Prediction>& steps() const { return steps_; }
 
   /// What the dump has of a step; null where it lacks it.
-  const AnyTensor* theirs(const std::string& id) const;
+  const AnyTensor* theirs(const std::string& id) const {
+    const auto found = dump_.tensors.find(id);
+    return found == dump_.tensors.end() ? nullptr : &found->second;
+  }
 
   /// Whether the step at `index` may follow from another, which stands behind it in a recurrence: it does not
   /// where the numbers of that one in another order leave it as it is.
-  bool depends_on(std::size_t index, std::size_t earlier) const;
+  bool depends_on(std::size_t index, std::size_t earlier) const {
+    auto [found, is_new] = changed_by_.try_emplace(earlier);
+    if (is_new) {
+      const auto changed = replays_.with_rotated(steps_[earlier].id, adopted_);
+      const auto is_changed = [&](std::size_t i) {
+        return i >= changed.size() || changed[i].reference != steps_[i].reference;
+      };
+      const bool is_known = is_changed(earlier);
+      for (std::size_t i = 0; i < steps_.size(); ++i) found->second.push_back(!is_known || is_changed(i));
+    }
+    return found->second[index];
+  }
 
   /// The step at `index`, and those from which it follows and which the dump lacks: where a mistake that it
   /// shows may have been made.
-  std::vector<std::size_t> places_of_mistakes(std::size_t index) const;
+  std::vector<std::size_t> places_of_mistakes(std::size_t index) const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (i == index ||
+          (theirs(steps_[i].id) == nullptr && !steps_[i].mistakes.empty() && depends_on(index, i)))
+        places.push_back(i);
+    return places;
+  }
 
   /// What these steps list and nobody supposes yet.
-  std::vector<std::string> candidates(const std::vector<std::size_t>& places) const;
+  std::vector<std::string> candidates(const std::vector<std::size_t>& places) const {
+    std::vector<std::string> ids;
+    for (const auto place : places)
+      for (const auto& id : steps_[place].mistakes)
+        if (adopted_.count(id) == 0 && !contains(ids, id)) ids.push_back(id);
+    return ids;
+  }
 
   /// The same, made in some of these steps, or followed in some groups of steps, and not in the others.
-  std::vector<Hypothesis> in_some_of(const std::vector<std::size_t>& places) const;
+  std::vector<Hypothesis> in_some_of(const std::vector<std::size_t>& places) const {
+    std::map<std::string, std::vector<Supposed>> by_mistake;
+    std::set<std::string> here;
+    for (const auto place : places) {
+      const auto& step = steps_[place];
+      here.insert({step.id, in_group_of(step.id, "").where});
+      for (const auto& id : step.mistakes)
+        if (adopted_.count(id) > 0)
+          continue;
+        else if (is_made_by_the_step(id, step))
+          by_mistake[id].emplace_back(id, step.id);
+        else if (is_convention(id))
+          by_mistake[id] = groups_that_list(id);
+    }
+    const auto is_here = [&](const Supposed& one) { return here.count(one.where) > 0; };
+    std::vector<Hypothesis> all;
+    for (const auto& [id, everywhere] : by_mistake)
+      for (auto& some : some_of(everywhere))
+        if (some.size() < everywhere.size() && std::any_of(some.begin(), some.end(), is_here))
+          all.push_back(std::move(some));
+    return all;
+  }
 
   /// What else may be supposed of the steps that the one at `index` follows from: a mistake that was found in
   /// one of several may have been made in another, or not.
-  std::vector<Hypothesis> others(std::size_t index) const;
+  std::vector<Hypothesis> others(std::size_t index) const {
+    std::vector<Hypothesis> all;
+    for (const auto& changed : some_of(found_elsewhere(index))) all.push_back(with_others(changed));
+    return all;
+  }
 
   /// Ids of the steps that the dump lacks and without whose mistakes the one at `index` would be another.
-  std::vector<std::string> same_mistake_in(std::size_t index) const;
+  std::vector<std::string> same_mistake_in(std::size_t index) const {
+    std::vector<std::string> places;
+    for (const auto& one : found_elsewhere(index))
+      if (supposes(adopted_, one.mistake, one.where) &&
+          !are_equal(replays_.step(index, with_others({one})).reference, steps_[index].reference))
+        places.push_back(one.where);
+    return places;
+  }
 
   /// Two at once. Those of the same steps exclude each other: each is a whole tensor, and the later one
   /// stays.
-  std::vector<Hypothesis> pairs_of(const std::vector<std::string>& ids) const;
+  std::vector<Hypothesis> pairs_of(const std::vector<std::string>& ids) const {
+    std::vector<std::vector<std::size_t>> places;
+    for (const auto& id : ids) places.push_back(steps_that_list(id));
+    std::vector<Hypothesis> pairs;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (places[i] != places[j]) pairs.push_back({ids[i], ids[j]});
+    return pairs;
+  }
 
   /// Ids of the steps in which these mistakes were made: of the one at `index` and of those before it that
   /// the dump lacks.
-  std::vector<std::string> made_in(const Hypothesis& mistakes, std::size_t index) const;
+  std::vector<std::string> made_in(const Hypothesis& mistakes, std::size_t index) const {
+    std::vector<std::string> steps;
+    for (const auto place : places_of_mistakes(index)) {
+      const auto& step = steps_[place];
+      if (std::any_of(step.mistakes.begin(), step.mistakes.end(),
+                      [&](const auto& mistake) { return supposes(mistakes, mistake, step.id); }))
+        steps.push_back(step.id);
+    }
+    return steps;
+  }
 
  private:
-  bool has_coarse_numbers() const;
-  void drop_what_follows_theirs();
-  std::vector<std::size_t> steps_that_list(const std::string& id) const;
-  std::vector<Supposed> groups_that_list(const std::string& id) const;
-  std::vector<Supposed> found_elsewhere(std::size_t index) const;
-  Hypothesis with_others(const Hypothesis& changed) const;
+  /// Whether the mistake may be made in one step that lists it and not in another.
+  static bool is_made_by_the_step(const std::string& id, const Prediction& step) {
+    return !is_convention(id) && step.fitted.count(id) == 0;
+  }
+
+  /// Every choice of one or more, the smaller ones first; of many those of one or two, and all.
+  static std::vector<Hypothesis> some_of(const std::vector<Supposed>& all) {
+    constexpr std::size_t few = 4, most_in_pairs = 12;
+    std::vector<Hypothesis> choices;
+    if (all.size() > few) {
+      for (const auto& one : all) choices.push_back({one});
+      for (std::size_t i = 0; all.size() <= most_in_pairs && i < all.size(); ++i)
+        for (std::size_t k = 0; k < i; ++k) choices.push_back({all[k], all[i]});
+      choices.emplace_back(all.begin(), all.end());
+      return choices;
+    }
+    for (std::size_t bits = 1; bits < std::size_t{1} << all.size(); ++bits) {
+      Hypothesis choice;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        if ((bits >> i & 1) != 0) choice.insert(all[i]);
+      choices.push_back(std::move(choice));
+    }
+    std::stable_sort(choices.begin(), choices.end(),
+                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    return choices;
+  }
+
+  /// Whether their numbers were written by hand or to few decimals.
+  bool has_coarse_numbers() const {
+    constexpr int few = 4;
+    return !dump_.slacks.empty() || (dump_.decimals && *dump_.decimals <= few);
+  }
+
+  /// What follows somebody's tensor would take a single wrong number for a number of its own. A fill is the
+  /// same in every hidden place.
+  void drop_what_follows_theirs() {
+    for (auto& step : steps_)
+      std::erase_if(step.mistakes, [&](const std::string& id) {
+        return step.fitted.count(id) > 0 && id != "large-negative-fill" && id != "mask-fill-too-small";
+      });
+  }
+
+  std::vector<std::size_t> steps_that_list(const std::string& id) const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (contains(steps_[i].mistakes, id)) places.push_back(i);
+    return places;
+  }
+
+  std::vector<Supposed> groups_that_list(const std::string& id) const {
+    std::vector<Supposed> groups;
+    for (const auto place : steps_that_list(id))
+      if (const auto one = in_group_of(steps_[place].id, id);
+          std::find(groups.begin(), groups.end(), one) == groups.end())
+        groups.push_back(one);
+    return groups;
+  }
+
+  /// The mistakes that were found in other steps, in those that list them, too, and that the step at `index`
+  /// follows from and the dump lacks, made or not.
+  std::vector<Supposed> found_elsewhere(std::size_t index) const {
+    std::set<std::string> found;
+    for (const auto& one : adopted_) found.insert(one.mistake);
+    std::vector<Supposed> all;
+    for (const auto place : places_of_mistakes(index))
+      for (const auto& id : steps_[place].mistakes)
+        if (place != index && found.count(id) > 0 && is_made_by_the_step(id, steps_[place]))
+          all.emplace_back(id, steps_[place].id);
+    return all;
+  }
+
+  /// What is supposed, but of these mistakes in single steps the contrary.
+  Hypothesis with_others(const Hypothesis& changed) const {
+    auto mistakes = adopted_;
+    for (const auto& one : changed) {
+      if (mistakes.erase(one.mistake) > 0)
+        for (const auto place : steps_that_list(one.mistake)) mistakes.emplace(one.mistake, steps_[place].id);
+      if (mistakes.erase(one) == 0) mistakes.insert(one);
+    }
+    return mistakes;
+  }
 
   const Dump& dump_;
   Replays& replays_;

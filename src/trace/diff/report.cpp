@@ -1,5 +1,3 @@
-#include "trace/diff/report.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,15 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <variant>
 
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "page/text/table.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
+#include "trace/wording.hpp"
 
 namespace attn {
 
@@ -35,31 +34,16 @@ std::string format_error(double error) {
   return fmt::format("{:.2g}", error);
 }
 
-/// Or "-" where something is unequal and none of it is beside a number to which it is relative.
-std::string format_relative(double error, std::size_t unequal) {
-  return error == 0.0 && unequal > 0 ? "-" : format_error(error);
-}
-
-std::string format_share(std::size_t part, std::size_t whole) {
-  return fmt::format("{} of {}", part, whole);
+/// How many of so many numbers differ, and by how much: relative by "-" where none of them is beside a number
+/// to which it is relative.
+std::vector<std::string> cells_of(const NumberDiff& diff, std::size_t numbers) {
+  const bool has_relative = diff.max_relative != 0.0 || diff.unequal == 0;
+  return {fmt::format("{} of {}", diff.beyond, numbers), format_error(diff.max_absolute),
+          has_relative ? format_error(diff.max_relative) : "-"};
 }
 
 std::string value_text(const ConfigValue& value) {
   return std::holds_alternative<std::monostate>(value) ? "unset" : to_string(value);
-}
-
-std::string with_blanks_trimmed(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
-
-/// "[query 6 × key 6]", "[6×6]" where the axes have no names, "[scalar]".
-std::string named_shape(const StoredTensor& tensor) {
-  if (tensor.axes.empty()) return fmt::format("[{}]", to_string(tensor.shape));
-  std::vector<std::string> axes;
-  for (std::size_t i = 0; i < tensor.axes.size(); ++i)
-    axes.push_back(fmt::format("{} {}", tensor.axes[i], tensor.shape[i]));
-  return fmt::format("[{}]", fmt::join(axes, " × "));
 }
 
 std::string label_sentence(const LabelDiff& label, const DiffNames& names) {
@@ -71,7 +55,8 @@ std::string label_sentence(const LabelDiff& label, const DiffNames& names) {
 /// their numbers are.
 std::string remark(const TensorDiff& diff, const DiffNames& names) {
   if (!diff.is_in_both()) return "only in " + (diff.a != nullptr ? names.a : names.b);
-  if (!diff.has_same_shape()) return in_both(named_shape(*diff.a), named_shape(*diff.b), names);
+  if (!diff.has_same_shape())
+    return in_both(named_shape(diff.a->axes, diff.a->shape), named_shape(diff.b->axes, diff.b->shape), names);
   if (!diff.has_same_kind_of_elements()) return in_both(diff.a->stored_dtype, diff.b->stored_dtype, names);
   if (diff.elements->unequal == 0 && !diff.labels.empty()) return "labels differ";
   return "";
@@ -186,15 +171,10 @@ std::string format_options(const std::vector<OptionDiff>& options, const DiffNam
 std::vector<std::string> row_of(const TensorDiff& diff, const DiffNames& names) {
   const auto& tensor = diff.a != nullptr ? *diff.a : *diff.b;
   if (!diff.is_in_both() || !diff.elements) return {diff.id, remark(diff, names)};
-  std::vector<std::string> row = {diff.id, to_string(tensor.shape)};
-  if (const auto text = remark(diff, names); !text.empty()) {
-    row.push_back(text);
-    return row;
-  }
-  row.push_back(format_share(diff.elements->beyond, element_count(tensor.shape)));
-  row.push_back(format_error(diff.elements->max_absolute));
-  row.push_back(format_relative(diff.elements->max_relative, diff.elements->unequal));
-  return row;
+  const auto text = remark(diff, names);
+  auto cells = text.empty() ? cells_of(*diff.elements, element_count(tensor.shape)) : std::vector{text};
+  cells.insert(cells.begin(), {diff.id, to_string(tensor.shape)});
+  return cells;
 }
 
 std::string format_table(const TraceDiff& diff, const DiffNames& names, bool all) {
@@ -294,12 +274,8 @@ std::vector<std::string> row_of(const TextSectionDiff& section, const DiffNames&
   if (!section.is_in_both()) return {short_name(section), lines_text(a, b, names)};
   const auto lines = a == b ? fmt::format("{}", a) : fmt::format("{}, {}", a, b);
   if (section.verdict() == Verdict::equal) return {short_name(section), lines, "equal"};
-  return {short_name(section),
-          lines,
-          format_share(section.beyond, section.numbers),
-          fmt::format("{}", section.words),
-          format_error(section.max_absolute),
-          format_relative(section.max_relative, section.unequal)};
+  const auto cells = cells_of(section, section.numbers);
+  return {short_name(section), lines, cells[0], fmt::format("{}", section.words), cells[1], cells[2]};
 }
 
 std::string format_table(const TextDiff& diff, const DiffNames& names, bool all) {
@@ -332,6 +308,130 @@ std::string with_summary(std::vector<std::string> parts, const Diff& diff, const
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 
+using Json = nlohmann::ordered_json;
+
+Json sides(Json a, Json b) {
+  return {{"a", std::move(a)}, {"b", std::move(b)}};
+}
+
+/// As in a trace: what is no finite number is a text.
+Json number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value < 0.0 ? "-Infinity" : "Infinity";
+  return value;
+}
+
+Json number(const Number& value) {
+  if (const auto* floating = std::get_if<double>(&value)) return number(*floating);
+  return std::visit([](auto typed) { return Json(typed); }, value);
+}
+
+/// Null in the place of an empty text, or of the line 0.
+template <class T>
+Json or_null(const T& value) {
+  return value == T() ? Json() : Json(value);
+}
+
+/// The relative error is null where nothing that is unequal is beside a number to which it is relative.
+void add_numbers(Json& entry, const NumberDiff& diff, std::optional<std::size_t> words = std::nullopt) {
+  entry["unequal"] = diff.unequal;
+  entry["differ"] = diff.beyond;
+  if (words) entry["words"] = *words;
+  entry["max_absolute"] = number(diff.max_absolute);
+  entry["max_relative"] = diff.max_relative == 0.0 && diff.unequal > 0 ? Json() : number(diff.max_relative);
+}
+
+std::string_view name_of(Verdict verdict) {
+  const std::string_view names[] = {"equal", "within tolerance", "different"};
+  return names[static_cast<int>(verdict)];
+}
+
+Json options_json(const std::vector<OptionDiff>& options) {
+  auto list = Json::array();
+  for (const auto& option : options) {
+    Json entry = {{"name", option.name}};
+    entry.update(sides(Json::parse(to_string(option.a)), Json::parse(to_string(option.b))));
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+std::string_view difference_of(const TensorDiff& diff) {
+  if (!diff.is_in_both()) return diff.a != nullptr ? "only in a" : "only in b";
+  if (!diff.has_same_shape()) return "shapes";
+  if (!diff.has_same_kind_of_elements()) return "element types";
+  if (diff.elements->beyond > 0) return "numbers";
+  if (!diff.labels.empty()) return "labels";
+  return diff.elements->unequal > 0 ? "within tolerance" : "none";
+}
+
+template <class Member>
+Json of_both(const TensorDiff& diff, Member member) {
+  return sides(diff.a != nullptr ? Json((*diff.a).*member) : Json(),
+               diff.b != nullptr ? Json((*diff.b).*member) : Json());
+}
+
+Json tensor_json(const TensorDiff& diff) {
+  Json entry = {{"id", diff.id}, {"difference", difference_of(diff)}};
+  entry["shape"] = of_both(diff, &StoredTensor::shape);
+  entry["axes"] = of_both(diff, &StoredTensor::axes);
+  entry["dtype"] = of_both(diff, &StoredTensor::stored_dtype);
+  if (!diff.elements) return entry;
+  entry["tolerance"] = {{"absolute", diff.tolerance.absolute}, {"relative", diff.tolerance.relative}};
+  entry["elements"] = element_count(diff.a->shape);
+  add_numbers(entry, *diff.elements);
+  for (const auto& [axis, position, a, b] : diff.labels)
+    entry["labels"].push_back({{"axis", axis}, {"position", position}, {"a", a}, {"b", b}});
+  return entry;
+}
+
+Json first_json(const TraceDiff& diff) {
+  const auto* first = diff.first();
+  if (first == nullptr) return nullptr;
+  Json entry = {{"id", first->id}, {"difference", difference_of(*first)}};
+  if (difference_of(*first) != "numbers") return entry;
+  entry["index"] = index_at(first->elements->first, first->a->shape);
+  entry["place"] = name_of_place(*first, first->elements->first);
+  entry.update(sides(number(first->elements->first_a), number(first->elements->first_b)));
+  return entry;
+}
+
+std::string_view difference_of(const TextSectionDiff& diff) {
+  if (!diff.is_in_both()) return diff.line_a > 0 ? "only in a" : "only in b";
+  if (diff.words > 0) return "words";
+  if (diff.beyond > 0) return "numbers";
+  return diff.unequal > 0 ? "within tolerance" : "none";
+}
+
+Json start_of(const TextSectionDiff& diff) {
+  return {{diff.is_step ? "id" : "heading", diff.name}, {"difference", difference_of(diff)}};
+}
+
+Json section_json(const TextSectionDiff& diff) {
+  auto entry = start_of(diff);
+  entry["line"] = sides(or_null(diff.line_a), or_null(diff.line_b));
+  if (!diff.is_in_both()) return entry;
+  entry["numbers"] = diff.numbers;
+  add_numbers(entry, diff, diff.words);
+  return entry;
+}
+
+Json first_json(const TextDiff& diff) {
+  const auto* first = diff.first();
+  if (first == nullptr) return nullptr;
+  auto entry = start_of(*first);
+  const auto place = first->first.value_or(TextPlace{.line_a = first->line_a, .line_b = first->line_b});
+  entry["line"] = sides(or_null(place.line_a), or_null(place.line_b));
+  if (!first->first) return entry;
+  entry["text"] = sides(or_null(place.text_a), or_null(place.text_b));
+  entry["word"] = sides(or_null(place.word_a), or_null(place.word_b));
+  return entry;
+}
+
+std::string dump(const Json& document) {
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
 }  // namespace
 
 std::string format_paragraph(const std::string& text) {
@@ -355,7 +455,8 @@ std::string format_columns(const std::vector<std::vector<std::string>>& rows) {
       const bool is_left = i < left_columns || is_remark;
       line += (i > 0 ? "  " : "") + (is_left ? pad_right(row[i], widths[i]) : pad_left(row[i], widths[i]));
     }
-    text += with_blanks_trimmed(std::move(line)) + '\n';
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
   }
   return text;
 }
@@ -422,149 +523,9 @@ std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all) 
   return with_summary(std::move(parts), diff, names, all);
 }
 
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json sides(Json a, Json b) {
-  return {{"a", std::move(a)}, {"b", std::move(b)}};
-}
-
-/// As in a trace: what is no finite number is a text.
-Json number(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value < 0.0 ? "-Infinity" : "Infinity";
-  return value;
-}
-
-Json number(const Number& value) {
-  return std::visit(
-      [](auto typed) -> Json {
-        if constexpr (std::is_same_v<decltype(typed), double>) {
-          return number(typed);
-        } else {
-          return typed;
-        }
-      },
-      value);
-}
-
-/// Null where nothing that is unequal is beside a number to which it is relative.
-Json relative(double error, std::size_t unequal) {
-  return error == 0.0 && unequal > 0 ? Json() : number(error);
-}
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-
-Json line_or_null(std::size_t line) {
-  return line == 0 ? Json() : Json(line);
-}
-
-std::string_view name_of(Verdict verdict) {
-  const std::string_view names[] = {"equal", "within tolerance", "different"};
-  return names[static_cast<int>(verdict)];
-}
-
-Json options_json(const std::vector<OptionDiff>& options) {
-  auto list = Json::array();
-  for (const auto& option : options) {
-    Json entry = {{"name", option.name}};
-    entry.update(sides(Json::parse(to_string(option.a)), Json::parse(to_string(option.b))));
-    list.push_back(std::move(entry));
-  }
-  return list;
-}
-
-std::string_view difference_of(const TensorDiff& diff) {
-  if (!diff.is_in_both()) return diff.a != nullptr ? "only in a" : "only in b";
-  if (!diff.has_same_shape()) return "shapes";
-  if (!diff.has_same_kind_of_elements()) return "element types";
-  if (diff.elements->beyond > 0) return "numbers";
-  if (!diff.labels.empty()) return "labels";
-  return diff.elements->unequal > 0 ? "within tolerance" : "none";
-}
-
-template <class Member>
-Json of_both(const TensorDiff& diff, Member member) {
-  return sides(diff.a != nullptr ? Json((*diff.a).*member) : Json(),
-               diff.b != nullptr ? Json((*diff.b).*member) : Json());
-}
-
-Json tensor_json(const TensorDiff& diff) {
-  Json entry = {{"id", diff.id}, {"difference", difference_of(diff)}};
-  entry["shape"] = of_both(diff, &StoredTensor::shape);
-  entry["axes"] = of_both(diff, &StoredTensor::axes);
-  entry["dtype"] = of_both(diff, &StoredTensor::stored_dtype);
-  if (!diff.elements) return entry;
-  entry["tolerance"] = {{"absolute", diff.tolerance.absolute}, {"relative", diff.tolerance.relative}};
-  entry["elements"] = element_count(diff.a->shape);
-  entry["unequal"] = diff.elements->unequal;
-  entry["differ"] = diff.elements->beyond;
-  entry["max_absolute"] = number(diff.elements->max_absolute);
-  entry["max_relative"] = relative(diff.elements->max_relative, diff.elements->unequal);
-  for (const auto& [axis, position, a, b] : diff.labels)
-    entry["labels"].push_back({{"axis", axis}, {"position", position}, {"a", a}, {"b", b}});
-  return entry;
-}
-
-Json first_json(const TraceDiff& diff) {
-  const auto* first = diff.first();
-  if (first == nullptr) return nullptr;
-  Json entry = {{"id", first->id}, {"difference", difference_of(*first)}};
-  if (difference_of(*first) != "numbers") return entry;
-  entry["index"] = index_at(first->elements->first, first->a->shape);
-  entry["place"] = name_of_place(*first, first->elements->first);
-  entry.update(sides(number(first->elements->first_a), number(first->elements->first_b)));
-  return entry;
-}
-
-std::string_view difference_of(const TextSectionDiff& diff) {
-  if (!diff.is_in_both()) return diff.line_a > 0 ? "only in a" : "only in b";
-  if (diff.words > 0) return "words";
-  if (diff.beyond > 0) return "numbers";
-  return diff.unequal > 0 ? "within tolerance" : "none";
-}
-
-Json start_of(const TextSectionDiff& diff) {
-  return {{diff.is_step ? "id" : "heading", diff.name}, {"difference", difference_of(diff)}};
-}
-
-Json section_json(const TextSectionDiff& diff) {
-  auto entry = start_of(diff);
-  entry["line"] = sides(line_or_null(diff.line_a), line_or_null(diff.line_b));
-  if (!diff.is_in_both()) return entry;
-  entry["numbers"] = diff.numbers;
-  entry["unequal"] = diff.unequal;
-  entry["differ"] = diff.beyond;
-  entry["words"] = diff.words;
-  entry["max_absolute"] = number(diff.max_absolute);
-  entry["max_relative"] = relative(diff.max_relative, diff.unequal);
-  return entry;
-}
-
-Json first_json(const TextDiff& diff) {
-  const auto* first = diff.first();
-  if (first == nullptr) return nullptr;
-  auto entry = start_of(*first);
-  const auto place = first->first.value_or(TextPlace{.line_a = first->line_a, .line_b = first->line_b});
-  entry["line"] = sides(line_or_null(place.line_a), line_or_null(place.line_b));
-  if (!first->first) return entry;
-  entry["text"] = sides(text_or_null(place.text_a), text_or_null(place.text_b));
-  entry["word"] = sides(text_or_null(place.word_a), text_or_null(place.word_b));
-  return entry;
-}
-
-std::string dump(const Json& document) {
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-}
-
-}  // namespace
-
 std::string diff_as_json(const TraceDiff& diff, bool all) {
   Json document = {{"schema", "attnlab.diff/1"}, {"of", "data"}, {"status", name_of(diff.verdict())}};
-  document["lesson"] = sides(text_or_null(diff.lesson_a), text_or_null(diff.lesson_b));
+  document["lesson"] = sides(or_null(diff.lesson_a), or_null(diff.lesson_b));
   document["options"] = options_json(diff.options);
   document["claims_of_b_hold"] = diff.claims_of_b_hold;
   document["first"] = first_json(diff);
@@ -573,10 +534,10 @@ std::string diff_as_json(const TraceDiff& diff, bool all) {
     if (all || tensor.verdict() != Verdict::equal) document["tensors"].push_back(tensor_json(tensor));
   document["words"] = Json::array();
   for (const auto& [id, member, a, b, is_within_tolerance] : diff.words)
-    document["words"].push_back({{"id", text_or_null(id)},
-                                 {"member", text_or_null(member)},
-                                 {"a", text_or_null(a)},
-                                 {"b", text_or_null(b)},
+    document["words"].push_back({{"id", or_null(id)},
+                                 {"member", or_null(member)},
+                                 {"a", or_null(a)},
+                                 {"b", or_null(b)},
                                  {"within_tolerance", is_within_tolerance}});
   return dump(document);
 }

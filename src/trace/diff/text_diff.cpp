@@ -1,16 +1,14 @@
-#include "trace/diff/text_diff.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "attn/error.hpp"
 #include "attn/text/printable.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/filter.hpp"
 #include "trace/number.hpp"
 
@@ -155,7 +153,9 @@ class SectionComparison {
  public:
   SectionComparison(const Section* a, const Section* b, const Tolerance& tolerance) : tolerance_(tolerance) {
     const auto& one = a != nullptr ? *a : *b;
-    diff_ = {.name = one.name, .is_step = one.is_step, .is_header = one.is_header};
+    diff_.name = one.name;
+    diff_.is_step = one.is_step;
+    diff_.is_header = one.is_header;
     if (a != nullptr) diff_.line_a = a->lines.front().number;
     if (b != nullptr) diff_.line_b = b->lines.front().number;
     if (!diff_.is_in_both()) return;
@@ -203,14 +203,7 @@ class SectionComparison {
 
   /// Whether the tolerance accepts it.
   bool add_unequal(double a, double b, const TextPlace& place) {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
-    const double difference = std::abs(a - b), size = std::abs(b);
-    const double absolute = std::isnan(difference) ? infinity : difference;
-    const double relative = absolute == infinity ? infinity : size > 0.0 ? absolute / size : 0.0;
-    if (!diff_.farthest || absolute > diff_.max_absolute) diff_.farthest = place;
-    diff_.max_absolute = std::max(diff_.max_absolute, absolute);
-    diff_.max_relative = std::max(diff_.max_relative, relative);
-    ++diff_.unequal;
+    if (diff_.add_unequal(difference(a, b), b)) diff_.farthest = place;
     const bool is_exact = tolerance_.absolute == 0.0 && tolerance_.relative == 0.0;
     const bool is_accepted = !is_exact && tolerance_.accepts(a, b);
     if (!is_accepted) ++diff_.beyond;
@@ -246,6 +239,38 @@ Words keys_of(const std::vector<Section>& sections) {
     keys.push_back(lesson + '\n' + section.name);
   }
   return keys;
+}
+
+struct Match {
+  std::size_t a, b;
+  std::optional<std::size_t> before{};  ///< a match in the longest sequence that ends here
+};
+
+/// As many items that are in both lists as stand in the same order there.
+std::vector<Match> matches_in_order(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  std::unordered_map<std::string_view, std::vector<std::size_t>> places;  // in b, the first one last
+  for (std::size_t i = b.size(); i-- > 0;) places[b[i]].push_back(i);
+  std::vector<Match> matches;
+  std::vector<std::size_t> ends;  // of the best sequence of each length
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const auto found = places.find(a[i]);
+    if (found == places.end() || found->second.empty()) continue;
+    Match match{i, found->second.back()};
+    found->second.pop_back();
+    const auto end = std::lower_bound(ends.begin(), ends.end(), match.b,
+                                      [&](std::size_t k, std::size_t place) { return matches[k].b < place; });
+    if (end != ends.begin()) match.before = *std::prev(end);
+    if (end == ends.end())
+      ends.push_back(matches.size());
+    else
+      *end = matches.size();
+    matches.push_back(match);
+  }
+  std::vector<Match> sequence;
+  for (auto i = ends.empty() ? std::nullopt : std::optional(ends.back()); i; i = matches[*i].before)
+    sequence.push_back(matches[*i]);
+  std::reverse(sequence.begin(), sequence.end());
+  return sequence;
 }
 
 }  // namespace
@@ -302,68 +327,18 @@ bool is_of_some_steps(std::string_view text) {
   });
 }
 
-namespace {
-
-struct Match {
-  std::size_t a, b;
-};
-
-/// The items that are in both lists, in the order of `a`.
-std::vector<Match> matches_of(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  struct Places {
-    std::vector<std::size_t> in_b;
-    std::size_t matched = 0;
-  };
-  std::unordered_map<std::string_view, Places> places;
-  for (std::size_t i = 0; i < b.size(); ++i) places[b[i]].in_b.push_back(i);
-  std::vector<Match> matches;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (const auto found = places.find(a[i]); found != places.end())
-      if (auto& [in_b, matched] = found->second; matched < in_b.size())
-        matches.push_back({i, in_b[matched++]});
-  return matches;
-}
-
-/// As many of the matches as stand in the same order in both lists.
-std::vector<Match> longest_in_order(const std::vector<Match>& matches) {
-  std::vector<std::size_t> ends;                                   // of the best sequence of each length
-  std::vector<std::optional<std::size_t>> before(matches.size());  // a match in its sequence
-  for (std::size_t i = 0; i < matches.size(); ++i) {
-    const auto end = std::lower_bound(ends.begin(), ends.end(), matches[i].b,
-                                      [&](std::size_t k, std::size_t b) { return matches[k].b < b; });
-    if (end != ends.begin()) before[i] = *std::prev(end);
-    if (end == ends.end()) {
-      ends.push_back(i);
-    } else {
-      *end = i;
-    }
-  }
-  std::vector<Match> sequence;
-  for (auto i = ends.empty() ? std::nullopt : std::optional(ends.back()); i; i = before[*i])
-    sequence.push_back(matches[*i]);
-  std::reverse(sequence.begin(), sequence.end());
-  return sequence;
-}
-
-/// Goes on to the given ends of both lists.
-void append_unequal(std::vector<Pair>& pairs, Match& next, Match end, Unequal unequal) {
-  while (unequal == Unequal::paired && next.a < end.a && next.b < end.b)
-    pairs.push_back({next.a++, next.b++});
-  while (next.a < end.a) pairs.push_back({next.a++, std::nullopt});
-  while (next.b < end.b) pairs.push_back({std::nullopt, next.b++});
-}
-
-}  // namespace
-
 std::vector<Pair> align(const std::vector<std::string>& a, const std::vector<std::string>& b,
                         Unequal unequal) {
+  auto matches = matches_in_order(a, b);
+  matches.push_back({a.size(), b.size()});
   std::vector<Pair> pairs;
-  Match next{0, 0};
-  for (const auto& match : longest_in_order(matches_of(a, b))) {
-    append_unequal(pairs, next, match, unequal);
-    pairs.push_back({next.a++, next.b++});
+  std::size_t in_a = 0, in_b = 0;
+  for (const auto& match : matches) {
+    while (unequal == Unequal::paired && in_a < match.a && in_b < match.b) pairs.push_back({in_a++, in_b++});
+    while (in_a < match.a) pairs.push_back({in_a++, std::nullopt});
+    while (in_b < match.b) pairs.push_back({std::nullopt, in_b++});
+    if (in_a < a.size() && in_b < b.size()) pairs.push_back({in_a++, in_b++});
   }
-  append_unequal(pairs, next, {a.size(), b.size()}, unequal);
   return pairs;
 }
 

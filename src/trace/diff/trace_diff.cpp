@@ -1,22 +1,19 @@
-#include "trace/diff/trace_diff.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
+#include <set>
 #include <stdexcept>
 #include <string_view>
-#include <type_traits>
 #include <unordered_map>
 
 #include "attn/error.hpp"
+#include "trace/diff/diff.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
 #include "trace/number.hpp"
@@ -25,177 +22,54 @@ namespace attn {
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-template <class T>
-std::span<const T> elements_of(const TensorView& tensor) {
-  return {static_cast<const T*>(tensor.data), element_count(tensor.shape)};
+std::int64_t whole_number_at(const TensorView& tensor, std::size_t offset) {
+  return tensor.dtype == Dtype::boolean ? static_cast<const bool*>(tensor.data)[offset]
+                                        : static_cast<const std::int64_t*>(tensor.data)[offset];
 }
 
-/// Calls `visit` with the elements in their own type.
-template <class Visitor>
-auto visit_elements(const TensorView& tensor, Visitor visit) {
-  switch (tensor.dtype) {
-    case Dtype::int64:
-      return visit(elements_of<std::int64_t>(tensor));
-    case Dtype::boolean:
-      return visit(elements_of<bool>(tensor));
-    default:
-      return visit(elements_of<double>(tensor));
-  }
+/// |a − b| of the elements at that offset, rounded once; infinite where there is no such number.
+double distance_at(std::size_t offset, const TensorView& a, const TensorView& b) {
+  if (is_floating(a.dtype) || is_floating(b.dtype)) return difference(a.at(offset), b.at(offset));
+  const auto x = whole_number_at(a, offset), y = whole_number_at(b, offset);
+  const auto large = static_cast<std::uint64_t>(std::max(x, y)),
+             small = static_cast<std::uint64_t>(std::min(x, y));
+  return static_cast<double>(large - small);
 }
 
-template <class A, class B>
-constexpr bool are_integers = std::is_integral_v<A>&& std::is_integral_v<B>;
-
-template <class A, class B>
-bool are_same(A a, B b) {
-  if constexpr (are_integers<A, B>) {
-    return std::int64_t{a} == std::int64_t{b};
-  } else {
-    const auto x = static_cast<double>(a), y = static_cast<double>(b);
-    return x == y || (x != x && y != y);
-  }
-}
-
-/// |a − b|, rounded once; infinite where there is no such number.
-template <class A, class B>
-double distance(A a, B b) {
-  if constexpr (are_integers<A, B>) {
-    const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
-    return static_cast<double>(std::int64_t{a} > std::int64_t{b} ? x - y : y - x);
-  } else {
-    const double difference = std::abs(static_cast<double>(a) - static_cast<double>(b));
-    return std::isnan(difference) ? infinite : difference;
-  }
-}
-
-/// The largest finite magnitude in a row, or of a single element.
-template <class T>
-double largest_magnitude(std::span<const T> row) {
+/// The largest finite magnitude of as many elements.
+double largest_magnitude(const TensorView& tensor, std::size_t begin, std::size_t count) {
   double largest = 0.0;
-  for (const auto element : row)
-    if (const double size = std::abs(static_cast<double>(element)); std::isfinite(size))
-      largest = std::max(largest, size);
+  for (auto i = begin; i < begin + count; ++i)
+    if (const double size = std::abs(tensor.at(i)); std::isfinite(size)) largest = std::max(largest, size);
   return largest;
-}
-
-template <class A, class B>
-void add_unequal(ElementDiff& diff, std::size_t offset, A a, B b, const Tolerance& tolerance, double scale) {
-  const double absolute = distance(a, b), size = std::abs(static_cast<double>(b));
-  if (absolute > diff.max_absolute) diff.farthest = offset;
-  diff.max_absolute = std::max(diff.max_absolute, absolute);
-  if (absolute == infinite)
-    diff.max_relative = infinite;
-  else if (size > 0.0)
-    diff.max_relative = std::max(diff.max_relative, absolute / size);
-  ++diff.unequal;
-  if (!tolerance.allows(absolute, scale) && diff.beyond++ == 0) diff.first = offset;
-}
-
-template <class A, class B>
-ElementDiff compare(std::span<const A> a, std::span<const B> b, std::size_t row_length,
-                    const Tolerance& tolerance) {
-  ElementDiff diff;
-  if constexpr (std::is_same_v<A, B>)
-    if (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0) return diff;
-  for (std::size_t begin = 0; begin < a.size(); begin += row_length) {
-    std::optional<double> of_row;
-    for (std::size_t i = begin; i < begin + row_length; ++i) {
-      if (are_same(a[i], b[i])) continue;
-      if (tolerance.is_of_row && !of_row) of_row = largest_magnitude(b.subspan(begin, row_length));
-      add_unequal(diff, i, a[i], b[i], tolerance, of_row.value_or(std::abs(static_cast<double>(b[i]))));
-    }
-  }
-  return diff;
 }
 
 /// In its own type, or in float64 where it is shown beside one of another type.
 Number number_at(const TensorView& tensor, std::size_t offset, bool in_own_type) {
-  if (!in_own_type) return tensor.at(offset);
-  switch (tensor.dtype) {
-    case Dtype::int64:
-      return static_cast<const std::int64_t*>(tensor.data)[offset];
-    case Dtype::boolean:
-      return static_cast<const bool*>(tensor.data)[offset];
-    default:
-      return with_fewest_digits(tensor.at(offset), tensor.dtype);
-  }
+  if (in_own_type && tensor.dtype == Dtype::boolean) return whole_number_at(tensor, offset) != 0;
+  if (in_own_type && tensor.dtype == Dtype::int64) return whole_number_at(tensor, offset);
+  return in_own_type ? with_fewest_digits(tensor.at(offset), tensor.dtype) : tensor.at(offset);
 }
 
-}  // namespace
+const std::set<std::string_view> of_reading = {"input", "set",    "embeddings", "dtype",
+                                               "steps", "shapes", "precision",  "full"};
+const std::set<std::string_view> of_drawing = {"seed", "rng", "draws", "weight_scale"};
 
-bool Tolerance::accepts(double a, double b) const {
-  if (a == b || (std::isnan(a) && std::isnan(b))) return true;
-  const double distance = std::abs(a - b);
-  return allows(std::isnan(distance) ? std::numeric_limits<double>::infinity() : distance, b);
+bool has_option(const Config& config, const std::string& name) {
+  return std::any_of(config.begin(), config.end(), [&](const auto& option) { return option.first == name; });
 }
 
-bool Tolerance::allows(double distance, double b) const {
-  return std::isfinite(distance) && distance <= absolute + relative * std::abs(b);
-}
-
-Tolerance default_tolerance(std::string_view dtype) {
-  if (dtype == "float64") return {1e-12, 1e-10, true};
-  if (dtype == "float32") return {1e-6, 1e-5, true};
-  if (dtype == "float16") return {1e-3, 1e-3, true};
-  if (dtype == "bfloat16") return {1e-2, 1e-2, true};
-  return {};
-}
-
-Tolerance default_tolerance(std::string_view dtype_a, std::string_view dtype_b) {
-  const auto a = default_tolerance(dtype_a), b = default_tolerance(dtype_b);
-  return {std::max(a.absolute, b.absolute), std::max(a.relative, b.relative), a.is_of_row || b.is_of_row};
-}
-
-std::string to_string(const Number& number) {
-  return std::visit([](auto value) { return fmt::format("{}", value); }, number);
-}
-
-ElementDiff compare_elements(const TensorView& a, const TensorView& b, const Tolerance& tolerance) {
-  if (a.shape != b.shape)
-    throw std::invalid_argument(
-        fmt::format("[compare_elements] {} beside {}", to_string(a.shape), to_string(b.shape)));
-  const auto row_length = a.shape.empty() ? 1 : std::max<std::size_t>(1, a.shape.back());
-  auto diff = visit_elements(a, [&](auto from_a) {
-    return visit_elements(b, [&](auto from_b) { return compare(from_a, from_b, row_length, tolerance); });
-  });
-  if (diff.beyond > 0) {
-    diff.first_a = number_at(a, diff.first, a.dtype == b.dtype);
-    diff.first_b = number_at(b, diff.first, a.dtype == b.dtype);
-  }
-  return diff;
-}
-
-namespace {
-
-constexpr std::array<std::string_view, 8> of_reading = {"input", "set",    "embeddings", "dtype",
-                                                        "steps", "shapes", "precision",  "full"};
-constexpr std::array<std::string_view, 4> of_drawing = {"seed", "rng", "draws", "weight_scale"};
-
-bool is_among(std::span<const std::string_view> names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-using Values = std::unordered_map<std::string_view, const ConfigValue*>;
-
-Values values_of(const Config& config) {
-  Values values;
-  for (const auto& [name, value] : config) values.emplace(name, &value);
-  return values;
-}
-
-ConfigValue find(const Values& values, const std::string& name) {
-  const auto found = values.find(name);
-  return found == values.end() ? ConfigValue() : *found->second;
+ConfigValue find(const Config& config, const std::string& name) {
+  const auto found =
+      std::find_if(config.begin(), config.end(), [&](const auto& option) { return option.first == name; });
+  return found == config.end() ? ConfigValue() : found->second;
 }
 
 using Members = std::vector<std::pair<std::string, std::string>>;
-using Events = std::unordered_map<std::string_view, const StoredWords*>;
 
-Events events_of(const StoredTrace& trace) {
-  Events events;
-  for (const auto& words : trace.words()) events.emplace(words.id, &words);
+std::unordered_map<std::string_view, const Members*> events_of(const StoredTrace& trace) {
+  std::unordered_map<std::string_view, const Members*> events;
+  for (const auto& words : trace.words()) events.emplace(words.id, &words.members);
   return events;
 }
 
@@ -203,10 +77,6 @@ std::string member_of(const Members& members, const std::string& name) {
   for (const auto& [member, value] : members)
     if (member == name) return value;
   return "";
-}
-
-bool is_tensor(const StoredTrace& trace, const std::string& id) {
-  return trace.find(id) != nullptr;
 }
 
 bool are_close(const std::string& a, const std::string& b, const Tolerance& tolerance) {
@@ -253,12 +123,10 @@ TensorDiff compare_tensors(const StoredTrace& a, std::size_t in_a, const StoredT
 std::vector<OptionDiff> options_that_count(const Header& a, const Header& b, const DiffSettings& settings) {
   if (a.config.empty() || b.config.empty() || settings.ignores_config) return {};
   auto options = compare_options(a.config, b.config);
-  const auto a_has = [&](const std::string& name) {
-    return std::any_of(a.config.begin(), a.config.end(),
-                       [&](const auto& option) { return option.first == name; });
-  };
   if (settings.a_is_expected)
-    std::erase_if(options, [&](const auto& option) { return !option.is_decisive() || !a_has(option.name); });
+    std::erase_if(options, [&](const auto& option) {
+      return !option.is_decisive() || !has_option(a.config, option.name);
+    });
   if (settings.only_common)
     std::erase_if(options, [](const auto& option) {
       return std::holds_alternative<std::monostate>(option.a) ||
@@ -269,10 +137,9 @@ std::vector<OptionDiff> options_that_count(const Header& a, const Header& b, con
 
 /// What rounding explains in the value of a claim: it was computed in the type of the run.
 Tolerance claim_tolerance(const StoredTrace& a, const StoredTrace& b) {
-  const auto dtype_of = [](const StoredTrace& trace) -> std::string {
-    for (const auto& [name, value] : trace.header().config)
-      if (name == "dtype" && std::holds_alternative<std::string>(value)) return std::get<std::string>(value);
-    return "float64";
+  const auto dtype_of = [](const StoredTrace& trace) {
+    const auto text = trace.header().text("dtype");
+    return text.empty() ? "float64" : text;
   };
   return default_tolerance(dtype_of(a), dtype_of(b));
 }
@@ -311,22 +178,77 @@ void require_used(const DiffSettings& settings, const StoredTrace& a, const Stor
 
 }  // namespace
 
+bool Tolerance::accepts(double a, double b) const {
+  return is_near(a, b, 0.0) || allows(difference(a, b), b);
+}
+
+bool Tolerance::allows(double distance, double b) const {
+  return std::isfinite(distance) && distance <= absolute + relative * std::abs(b);
+}
+
+Tolerance default_tolerance(std::string_view dtype) {
+  if (dtype == "float64") return {1e-12, 1e-10, true};
+  if (dtype == "float32") return {1e-6, 1e-5, true};
+  if (dtype == "float16") return {1e-3, 1e-3, true};
+  if (dtype == "bfloat16") return {1e-2, 1e-2, true};
+  return {};
+}
+
+Tolerance default_tolerance(std::string_view dtype_a, std::string_view dtype_b) {
+  const auto a = default_tolerance(dtype_a), b = default_tolerance(dtype_b);
+  return {std::max(a.absolute, b.absolute), std::max(a.relative, b.relative), a.is_of_row || b.is_of_row};
+}
+
+bool NumberDiff::add_unequal(double distance, double b) {
+  const bool is_farthest = ++unequal == 1 || distance > max_absolute;
+  max_absolute = std::max(max_absolute, distance);
+  const double relative = std::isinf(distance) ? distance : b == 0.0 ? 0.0 : distance / std::abs(b);
+  max_relative = std::max(max_relative, relative);
+  return is_farthest;
+}
+
+std::string to_string(const Number& number) {
+  return std::visit([](auto value) { return fmt::format("{}", value); }, number);
+}
+
+ElementDiff compare_elements(const TensorView& a, const TensorView& b, const Tolerance& tolerance) {
+  if (a.shape != b.shape)
+    throw std::invalid_argument(
+        fmt::format("[compare_elements] {} beside {}", to_string(a.shape), to_string(b.shape)));
+  ElementDiff diff;
+  const auto count = element_count(a.shape);
+  if (count == 0 || (a.dtype == b.dtype && std::memcmp(a.data, b.data, count * size_of(a.dtype)) == 0))
+    return diff;
+  const auto row_length = a.shape.empty() ? 1 : a.shape.back();
+  std::optional<double> of_row;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i % row_length == 0) of_row.reset();
+    const double distance = distance_at(i, a, b);
+    if (distance == 0.0) continue;
+    if (tolerance.is_of_row && !of_row) of_row = largest_magnitude(b, i - i % row_length, row_length);
+    if (diff.add_unequal(distance, b.at(i))) diff.farthest = i;
+    if (!tolerance.allows(distance, of_row.value_or(b.at(i))) && diff.beyond++ == 0) diff.first = i;
+  }
+  if (diff.beyond > 0) {
+    diff.first_a = number_at(a, diff.first, a.dtype == b.dtype);
+    diff.first_b = number_at(b, diff.first, a.dtype == b.dtype);
+  }
+  return diff;
+}
+
 bool OptionDiff::is_decisive(bool has_tolerance) const {
-  return !is_among(of_reading, name) && !(has_tolerance && is_among(of_drawing, name));
+  return !of_reading.contains(name) && !(has_tolerance && of_drawing.contains(name));
 }
 
 std::string to_string(const ConfigValue& value) {
-  std::string text;
-  std::visit([&](const auto& set) { append_value(text, set); }, value);
-  return text;
+  return option_as_json(value);
 }
 
 std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {
-  const auto in_a = values_of(a), in_b = values_of(b);
   std::vector<OptionDiff> options;
-  for (const auto& [name, value] : a) options.push_back({name, value, find(in_b, name)});
+  for (const auto& [name, value] : a) options.push_back({name, value, find(b, name)});
   for (const auto& [name, value] : b)
-    if (in_a.count(name) == 0) options.push_back({name, {}, value});
+    if (!has_option(a, name)) options.push_back({name, {}, value});
   std::erase_if(options, [](const auto& option) { return to_string(option.a) == to_string(option.b); });
   return options;
 }
@@ -343,16 +265,16 @@ std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b,
   const auto in_a = events_of(a), in_b = events_of(b);
   for (const auto& words : a.words()) {
     const auto other = in_b.find(words.id);
-    if (other == in_b.end() && !is_tensor(a, words.id))
+    if (other == in_b.end() && a.find(words.id) == nullptr)
       add(words.id, "", member_of(words.members, "kind"), "");
     if (other == in_b.end()) continue;
-    const auto& members = other->second->members;
+    const auto& members = *other->second;
     for (const auto& [name, value] : words.members) add(words.id, name, value, member_of(members, name));
     for (const auto& [name, value] : members)
       if (member_of(words.members, name).empty()) add(words.id, name, "", value);
   }
   for (const auto& words : b.words())
-    if (in_a.count(words.id) == 0 && !is_tensor(b, words.id))
+    if (in_a.count(words.id) == 0 && b.find(words.id) == nullptr)
       add(words.id, "", "", member_of(words.members, "kind"));
   return diffs;
 }

@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdio>
+#include <cmath>
+#include <cstdlib>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
-#include "trace/element_type.hpp"
-#include "trace/id.hpp"
+#include "trace/any_tensor.hpp"
+#include "trace/file.hpp"
 #include "trace/json/json.hpp"
 #include "trace/json/strict.hpp"
 
@@ -22,106 +22,197 @@ namespace attn {
 
 namespace {
 
-constexpr std::size_t longest_word = sizeof("-Infinity") - 1;
-
-bool is_letter(int byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
-}
-
-/// The bytes of a JSON file. JSON has no numbers that are not finite, yet many programs, Python's json.dump
-/// among them, write NaN, Infinity and -Infinity as if it had: outside of texts these get the quotes that
-/// they have where this program writes them.
-class QuotedBytes {
- public:
-  /// `file` must outlive it.
-  explicit QuotedBytes(std::FILE* file) : file_(file) {}
-
-  /// The next byte, none at the end.
-  std::optional<char> next() {
-    if (in_word_ < word_.size()) {
-      const char byte = word_[in_word_++];
-      if (byte == '"') ++added_;
-      return byte;
-    }
-    const int read = std::fgetc(file_);
-    if (read == EOF) return std::nullopt;
-    const auto byte = static_cast<char>(read);
-    if (is_in_text_) {
-      is_in_text_ = byte != '"' || is_escaped_;
-      is_escaped_ = byte == '\\' && !is_escaped_;
-      return byte;
-    }
-    is_in_text_ = byte == '"';
-    if (byte != 'N' && byte != 'I' && byte != '-') return byte;
-    word_ = word_from(byte);
-    in_word_ = 0;
-    return next();
-  }
-
-  /// How many of the bytes so far are quotes that the file does not have.
-  std::size_t added() const { return added_; }
-
- private:
-  /// The byte in the file and the letters that follow it, in quotes where they are such a number.
-  std::string word_from(char first) {
-    std::string word(1, first);
-    int after = std::fgetc(file_);
-    for (; is_letter(after) && word.size() <= longest_word; after = std::fgetc(file_))
-      word += static_cast<char>(after);
-    if (after != EOF) std::ungetc(after, file_);
-    const bool is_number = word == "NaN" || word == "Infinity" || word == "-Infinity";
-    return is_number ? '"' + word + '"' : word;
-  }
-
-  std::FILE* file_;
-  std::string word_;         ///< that was read already
-  std::size_t in_word_ = 0;  ///< how much of it was passed on
-  std::size_t added_ = 0;
-  bool is_in_text_ = false, is_escaped_ = false;
-};
-
-/// What a parser reads them through.
-class QuotedByteIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  QuotedByteIterator() = default;  ///< the end
-  explicit QuotedByteIterator(QuotedBytes& bytes) : bytes_(&bytes), byte_(bytes.next()) {}
-
-  char operator*() const { return *byte_; }
-  QuotedByteIterator& operator++() {
-    byte_ = bytes_->next();
-    return *this;
-  }
-  QuotedByteIterator operator++(int) {
-    const auto before = *this;
-    ++*this;
-    return before;
-  }
-  bool operator==(const QuotedByteIterator& other) const {
-    return byte_.has_value() == other.byte_.has_value();
-  }
-  bool operator!=(const QuotedByteIterator& other) const { return !(*this == other); }
-
- private:
-  QuotedBytes* bytes_ = nullptr;
-  std::optional<char> byte_;
-};
-
 using nlohmann::json;
 using nlohmann::ordered_json;
+using Strings = std::vector<std::string>;
+
+template <class Json>
+bool is_list_of(const Json& list, bool (*is_item)(const Json&)) {
+  return list.is_array() && std::all_of(list.begin(), list.end(), is_item);
+}
+
+template <class Json>
+bool is_text(const Json& value) {
+  return value.is_string();
+}
+
+template <class Json>
+bool is_list_of_texts(const Json& value) {
+  return is_list_of<Json>(value, is_text<Json>);
+}
+
+ConfigValue option_from(const ordered_json& value, std::string_view place) {
+  if (value.is_null()) return std::monostate{};
+  if (value.is_boolean()) return value.get<bool>();
+  if (is_int64(value)) return value.get<std::int64_t>();
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return value.get<std::string>();
+  if (is_list_of_texts(value)) return value.get<Strings>();
+  if (is_list_of<ordered_json>(value, is_int64<ordered_json>)) return value.get<std::vector<std::int64_t>>();
+  if (is_list_of<ordered_json>(value, is_list_of_texts)) return value.get<std::vector<Strings>>();
+  refuse(place, fmt::format("its config has the value {}", in_message(value.dump())),
+         "null, true, false, a number, a text, or a list");
+}
+
+std::string text_from(const json& object, const char* name, std::string_view place) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_string())
+    refuse(place, fmt::format("it has no text \"{}\"", name), trace_schema);
+  return found->get<std::string>();
+}
+
+Kind kind_from(const json& value, std::string_view place) {
+  if (value == name_of(Kind::input)) return Kind::input;
+  if (value == name_of(Kind::step)) return Kind::step;
+  refuse(place, fmt::format("its kind is {}", in_message(value.dump())), "\"input\" or \"step\"");
+}
+
+Strings axes_from(const json& value, const Shape& shape, std::string_view place) {
+  if (!is_list_of_texts(value) || value.size() != shape.size())
+    refuse(place,
+           fmt::format("its axes {} do not fit its shape {}", in_message(value.dump()), to_string(shape)),
+           "a name for each axis");
+  return value.get<Strings>();
+}
+
+/// As many labels as the axis is long, in one list or in one for each sample; none of anything else.
+std::optional<AxisLabels> labels_of_axis(const json& value, const StoredTensor& tensor, std::size_t axis) {
+  const auto is_as_long = [&](const json& list) { return list.size() == tensor.shape[axis]; };
+  if (value.is_null()) return AxisLabels{};
+  if (is_list_of_texts(value) && is_as_long(value)) return AxisLabels{{value.get<Strings>()}};
+  const bool has_batch = !tensor.axes.empty() && tensor.axes[0] == "batch";
+  if (is_list_of_texts(value) || !is_list_of<json>(value, is_list_of_texts) || !has_batch ||
+      value.size() != tensor.shape[0] || !std::all_of(value.begin(), value.end(), is_as_long))
+    return std::nullopt;
+  return AxisLabels{value.get<std::vector<Strings>>()};
+}
+
+std::vector<AxisLabels> labels_from(const json& value, const StoredTensor& tensor, std::string_view place) {
+  constexpr std::string_view valid = "null, a label for each index, or such a list for each sample";
+  if (!value.is_array() || value.size() != tensor.axes.size())
+    refuse(place, fmt::format("its labels are not for its {} axes", tensor.axes.size()), valid);
+  std::vector<AxisLabels> labels;
+  for (std::size_t axis = 0; axis < value.size(); ++axis) {
+    auto of_axis = labels_of_axis(value[axis], tensor, axis);
+    if (!of_axis)
+      refuse(place,
+             fmt::format("the labels of axis {} ({}) do not fit its shape {}", axis,
+                         in_message(tensor.axes[axis]), to_string(tensor.shape)),
+             valid);
+    labels.push_back(std::move(*of_axis));
+  }
+  return labels;
+}
+
+/// Takes the elements in their order. Returns whether they are nested as the shape says; an empty list may
+/// stand for all axes after it.
+bool take_elements(const ordered_json& data, const Shape& shape, std::size_t axis,
+                   std::vector<const ordered_json*>& elements) {
+  if (axis == shape.size()) elements.push_back(&data);
+  if (axis == shape.size()) return !data.is_array();
+  return data.is_array() && data.size() == shape[axis] &&
+         std::all_of(data.begin(), data.end(),
+                     [&](const auto& item) { return take_elements(item, shape, axis + 1, elements); });
+}
+
+/// A number, of which the reader of a trace keeps some as the text that they are.
+double number_from(const ordered_json& element, Dtype dtype) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (element.is_number()) return round_to(dtype, element.get<double>());
+  if (element == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (element == "Infinity") return infinity;
+  if (element == "-Infinity") return -infinity;
+  const std::string text(element.get_binary().begin(), element.get_binary().end());
+  if (dtype == Dtype::float32) return static_cast<double>(std::strtof(text.c_str(), nullptr));
+  return round_to(dtype, std::strtod(text.c_str(), nullptr));
+}
+
+bool is_element(const ordered_json& element, Dtype dtype) {
+  if (dtype == Dtype::boolean) return element.is_boolean();
+  if (dtype == Dtype::int64) return is_int64(element);
+  if (element.is_number() || element.is_binary()) return std::isfinite(number_from(element, dtype));
+  return element == "NaN" || element == "Infinity" || element == "-Infinity";
+}
+
+/// The first element that is not of that type; null where all are.
+const ordered_json* first_beyond(const std::vector<const ordered_json*>& elements, Dtype dtype) {
+  const auto found = std::find_if(elements.begin(), elements.end(),
+                                  [&](const auto* element) { return !is_element(*element, dtype); });
+  return found == elements.end() ? nullptr : *found;
+}
+
+AnyTensor tensor_of(const std::vector<const ordered_json*>& elements, Dtype dtype, const Shape& shape) {
+  AnyTensor tensor(dtype, shape);
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    if (dtype == Dtype::int64)
+      tensor.elements<std::int64_t>()[i] = elements[i]->get<std::int64_t>();
+    else if (dtype == Dtype::boolean)
+      tensor.elements<bool>()[i] = elements[i]->get<bool>();
+    else
+      tensor.elements<double>()[i] = number_from(*elements[i], dtype);
+  return tensor;
+}
+
+/// The elements of a tensor whose type and shape are known.
+AnyTensor tensor_from(const ordered_json& data, Dtype dtype, const Shape& shape, std::string_view place) {
+  std::vector<const ordered_json*> elements;
+  if (!take_elements(data, shape, 0, elements))
+    refuse(place, fmt::format("its data are not nested as its shape {} says", to_string(shape)),
+           "lists within lists, one level for each axis");
+  if (const auto* beyond = first_beyond(elements, dtype))
+    refuse(place, fmt::format("its data has {}", in_message(beyond->dump())),
+           fmt::format("elements of {}, and nothing beyond it", name_of(dtype)));
+  return tensor_of(elements, dtype, shape);
+}
+
+/// The same where nothing but the lists tells the shape, and the elements tell the type: bool, int64 where
+/// all are whole, or float64.
+AnyTensor tensor_from(const ordered_json& data, std::string_view place) {
+  Shape shape;
+  for (const auto* list = &data; list->is_array(); list = &list->front()) {
+    shape.push_back(list->size());
+    if (list->empty()) break;
+  }
+  std::vector<const ordered_json*> elements;
+  if (!take_elements(data, shape, 0, elements))
+    refuse(place, "its lists differ in length or depth", "rows of the same length, as in [[1, 0], [0, 1]]");
+  for (const auto dtype : {Dtype::boolean, Dtype::int64, Dtype::float64})
+    if (first_beyond(elements, dtype) == nullptr) return tensor_of(elements, dtype, shape);
+  refuse(place, fmt::format("it has {}", in_message(first_beyond(elements, Dtype::float64)->dump())),
+         "lists of numbers, or lists of true and false");
+}
+
+/// JSON has no numbers that are not finite, yet many programs, Python's json.dump among them, write NaN,
+/// Infinity and -Infinity as if it had: outside of texts these get the quotes that they have where this
+/// program writes them. `added` are the places of these.
+std::string with_quotes(const std::string& text, std::vector<std::size_t>& added) {
+  std::string quoted;
+  bool is_in_text = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const char first = text[i];
+    if (is_in_text || (first != 'N' && first != 'I' && first != '-')) {
+      if (first == '"') is_in_text = !is_in_text;
+      if (first == '\\' && is_in_text) quoted += text[i++];
+      if (i < text.size()) quoted += text[i++];
+      continue;
+    }
+    const auto end = std::find_if(text.begin() + static_cast<std::ptrdiff_t>(i) + 1, text.end(),
+                                  [](unsigned char c) { return std::isalpha(c) == 0; });
+    const std::string word(text.begin() + static_cast<std::ptrdiff_t>(i), end);
+    const bool is_number = word == "NaN" || word == "Infinity" || word == "-Infinity";
+    if (is_number) added.insert(added.end(), {quoted.size(), quoted.size() + word.size() + 1});
+    quoted += is_number ? '"' + word + '"' : word;
+    i += word.size();
+  }
+  return quoted;
+}
 
 constexpr std::string_view valid_document =
     R"(a trace as --format json writes it, or tensors by id: {"X": [[1, 0], [0, 1]]})";
 
 ElementType type_from(const json& name, std::string_view place) {
-  for (const auto type : {ElementType::float64, ElementType::float32, ElementType::float16,
-                          ElementType::bfloat16, ElementType::int64, ElementType::boolean})
-    if (name == name_of(type)) return type;
+  const auto type = element_type_called(name.is_string() ? name.get<std::string>() : "");
+  if (type && element_type_of(properties_of(*type).dtype) == *type) return *type;
   refuse(place, fmt::format("its dtype is {}", in_message(name.dump())),
          "float64, float32, float16, bfloat16, int64 or bool");
 }
@@ -148,12 +239,14 @@ class EventReader : public StrictJson<ordered_json> {
  public:
   using TakeEvent = std::function<void(ordered_json& event, const std::string& place)>;
 
-  EventReader(std::string path, const QuotedBytes& bytes, TakeEvent take_event)
-      : StrictJson(path), path_(std::move(path)), bytes_(bytes), take_event_(std::move(take_event)) {}
+  /// `added` are the places of quotes that the file does not have.
+  EventReader(std::string path, const std::vector<std::size_t>& added, TakeEvent take_event)
+      : StrictJson(path), path_(std::move(path)), added_(added), take_event_(std::move(take_event)) {}
 
   bool parse_error(std::size_t byte, const std::string& token,
                    const nlohmann::detail::exception& error) override {
-    return StrictJson::parse_error(byte - bytes_.added(), token, error);
+    const auto before = std::lower_bound(added_.begin(), added_.end(), byte) - added_.begin();
+    return StrictJson::parse_error(byte - static_cast<std::size_t>(before), token, error);
   }
 
   /// A number that would be another float32 if it were rounded to float64 first is kept as its text.
@@ -201,7 +294,7 @@ class EventReader : public StrictJson<ordered_json> {
   bool is_in_data() const { return event_ != nullptr && name_at(depth_of_event) == "data"; }
 
   std::string path_;
-  const QuotedBytes& bytes_;
+  const std::vector<std::size_t>& added_;
   TakeEvent take_event_;
   ordered_json* event_ = nullptr;  ///< that is open
   std::size_t event_count_ = 0;
@@ -210,15 +303,12 @@ class EventReader : public StrictJson<ordered_json> {
 class JsonReader : public StoredTrace {
  public:
   explicit JsonReader(const File& file) {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(file.stream(), std::fclose);
-    QuotedBytes bytes(stream.get());
-    EventReader reader(file.path(), bytes,
+    std::vector<std::size_t> added;
+    EventReader reader(file.path(), added,
                        [this](ordered_json& event, const std::string& place) { add_event(event, place); });
-    ordered_json::sax_parse(QuotedByteIterator(bytes), QuotedByteIterator(), &reader);
+    ordered_json::sax_parse(with_quotes(file.bytes(), added), &reader);
     read_document(reader.take(), file.path());
   }
-
-  AnyTensor read(std::size_t index) const override { return elements_.at(index); }
 
  private:
   void read_document(const ordered_json& document, const std::string& path) {
@@ -246,12 +336,7 @@ class JsonReader : public StoredTrace {
         continue;
       }
       if (!is_valid_name(id)) refuse(path, fmt::format("it has the name {}", in_message(id)), valid_name);
-      elements_.push_back(tensor_from(data, fmt::format("{}: {}", path, id)));
-      const auto& tensor = elements_.back();
-      tensors_.push_back({.id = id,
-                          .dtype = tensor.dtype(),
-                          .stored_dtype = std::string(name_of(tensor.dtype())),
-                          .shape = tensor.shape()});
+      add({.id = id}, tensor_from(data, fmt::format("{}: {}", path, id)));
     }
   }
 
@@ -272,21 +357,50 @@ class JsonReader : public StoredTrace {
     const Layout layout{.type = type_from(event.value("dtype", json()), place),
                         .shape = shape_from(event.value("shape", json()), place)};
     stored_size(layout, place);
-    const auto dtype = dtype_for(layout.type);
-    StoredTensor tensor{
-        .id = id, .dtype = dtype, .stored_dtype = std::string(name_of(dtype)), .shape = layout.shape};
+    auto tensor = stored_as(id, layout);
     read_description(event, tensor, place);
-    elements_.push_back(tensor_from(*data, dtype, layout.shape, place));
-    tensors_.push_back(std::move(tensor));
+    add(std::move(tensor), tensor_from(*data, properties_of(layout.type).dtype, layout.shape, place));
   }
 
-  std::vector<AnyTensor> elements_;  ///< of each tensor
   std::unordered_set<std::string> ids_;
 };
 
 }  // namespace
 
-std::unique_ptr<StoredTrace> open_json(File file) {
+template <class Json>
+Json parse_json(std::string_view text, std::string_view place) {
+  StrictJson<Json> reader(place);
+  Json::sax_parse(text.begin(), text.end(), &reader);
+  return reader.take();
+}
+
+template json parse_json<json>(std::string_view, std::string_view);
+template ordered_json parse_json<ordered_json>(std::string_view, std::string_view);
+
+void read_lesson(const json& description, Header& header, std::string_view place) {
+  header.lesson = text_from(description, "lesson", place);
+  header.title = text_from(description, "title", place);
+}
+
+void read_config(const ordered_json& options, Header& header, std::string_view place) {
+  if (!options.is_object()) refuse(place, "its config is no JSON object", "options by name");
+  for (const auto& [name, value] : options.items())
+    header.config.emplace_back(name, option_from(value, place));
+}
+
+void read_description(const json& description, StoredTensor& tensor, std::string_view place) {
+  if (!description.is_object()) refuse(place, "its description is no JSON object", "kind, axes and labels");
+  if (description.contains("kind")) tensor.kind = kind_from(description["kind"], place);
+  if (description.contains("axes")) tensor.axes = axes_from(description["axes"], tensor.shape, place);
+  if (description.contains("labels")) tensor.labels = labels_from(description["labels"], tensor, place);
+  if (tensor.labels.empty()) tensor.labels.resize(tensor.axes.size());
+}
+
+AnyTensor parse_tensor(std::string_view text, std::string_view place) {
+  return tensor_from(parse_json<ordered_json>(text, place), place);
+}
+
+std::unique_ptr<StoredTrace> open_json(const File& file) {
   return std::make_unique<JsonReader>(file);
 }
 

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/watches.hpp"
 
 using lessons::Options;
 

@@ -5,7 +5,7 @@
 
 #include "lessons/lesson.hpp"
 #include "tests/unit/lessons/page.hpp"
-#include "trace/diagnosis/fitting.hpp"
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/layout.hpp"
 
 namespace {

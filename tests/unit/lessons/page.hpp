@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lessons/lesson.hpp"
+#include "tests/unit/watches.hpp"
 #include "trace/any_tensor.hpp"
 
 inline const lessons::Lesson& lesson_called(std::string_view name) {

@@ -8,6 +8,7 @@
 
 #include "lessons/trained/layers.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/watches.hpp"
 
 using Catch::Contains;
 using Catch::EndsWith;

@@ -9,6 +9,7 @@
 #include "attn/attention.hpp"
 #include "lessons/lesson.hpp"
 #include "tests/unit/lessons/page.hpp"
+#include "tests/unit/watches.hpp"
 
 using attn::Tensor;
 using Catch::Contains;

@@ -10,6 +10,7 @@
 #include "lessons/lesson.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/sample.hpp"
+#include "tests/unit/watches.hpp"
 #include "trace/any_tensor.hpp"
 
 using lessons::Options;

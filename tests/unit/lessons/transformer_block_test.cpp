@@ -13,6 +13,7 @@
 #include "attn/ops/measure.hpp"
 #include "tests/unit/lessons/parts.hpp"
 #include "tests/unit/random_tensor.hpp"
+#include "tests/unit/watches.hpp"
 
 using attn::Mask;
 using attn::Tensor;

@@ -5,6 +5,7 @@
 
 #include "page/table.hpp"
 #include "page/text/text.hpp"
+#include "tests/unit/watches.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;

@@ -6,6 +6,7 @@
 #include "attn/text/width.hpp"
 #include "page/text/text.hpp"
 #include "tests/documents/schema.hpp"
+#include "tests/unit/watches.hpp"
 #include "trace/json/json.hpp"
 #include "trace/trace.hpp"
 

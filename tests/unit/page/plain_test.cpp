@@ -8,6 +8,7 @@
 #include <set>
 
 #include "page/text/text.hpp"
+#include "tests/unit/watches.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;

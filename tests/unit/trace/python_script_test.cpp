@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "tests/unit/numbers.hpp"
-#include "trace/python/python.hpp"
+#include "trace/python.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;

@@ -4,6 +4,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "tests/unit/watches.hpp"
+
 using attn::Recurrence;
 using attn::Tensor;
 using attn::Trace;

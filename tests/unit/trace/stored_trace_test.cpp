@@ -11,8 +11,7 @@
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/stored_files.hpp"
 #include "trace/json/json.hpp"
-#include "trace/npz/npz.hpp"
-#include "trace/safetensors.hpp"
+#include "trace/archives.hpp"
 #include "trace/stored_trace.hpp"
 
 using Catch::Matchers::StartsWith;
@@ -216,7 +215,7 @@ TEST_CASE("a symbolic link is followed to its file") {
   std::filesystem::remove(link);
 }
 
-TEST_CASE("a file that becomes shorter after it was opened is refused") {
+TEST_CASE("a file that becomes shorter after it was opened is read as it was") {
   const auto check = [](auto writer) {
     const auto many = attn::Tensor<1>::from_shape({100'000});
     writer.receive({.kind = attn::Kind::step,
@@ -227,7 +226,7 @@ TEST_CASE("a file that becomes shorter after it was opened is refused") {
     const TemporaryFile file(writer.finish());
     const auto trace = attn::open_trace(file.path());
     std::filesystem::resize_file(file.path(), 100'000);
-    CHECK_THROWS_AS(trace->read(0), attn::Error);
+    CHECK(trace->read(0).shape() == attn::Shape{100'000});
   };
   check(attn::NpzWriter(header));
   check(attn::SafetensorsWriter(header));

@@ -8,7 +8,7 @@
 #include "fast/train/examples.hpp"
 #include "lessons/trained/about.hpp"
 #include "tests/unit/fast/train/lesson_weights.hpp"
-#include "trace/data_folder.hpp"
+#include "trace/file.hpp"
 #include "trace/model.hpp"
 
 using namespace attn::train;

@@ -1,4 +1,4 @@
-#include "trace/diagnosis/arithmetic.hpp"
+#include "trace/diagnosis/replay.hpp"
 
 #include <catch2/catch.hpp>
 #include <limits>

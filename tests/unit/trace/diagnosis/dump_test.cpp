@@ -5,7 +5,7 @@
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
-#include "trace/diagnosis/fitting.hpp"
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/layout.hpp"
 
 using attn::AnyTensor;

@@ -1,10 +1,9 @@
-#include "trace/diagnosis/masks.hpp"
+#include "trace/diagnosis/layout.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
-#include "trace/diagnosis/layout.hpp"
 
 using attn::Dtype;
 using attn::ExpectedTensor;

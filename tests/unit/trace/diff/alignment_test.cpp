@@ -3,7 +3,7 @@
 #include <random>
 
 #include "tests/unit/processor_time.hpp"
-#include "trace/diff/text_diff.hpp"
+#include "trace/diff/diff.hpp"
 
 using attn::align;
 using attn::Unequal;

@@ -2,8 +2,7 @@
 
 #include <string>
 
-#include "trace/diff/report.hpp"
-#include "trace/diff/trace_diff.hpp"
+#include "trace/diff/diff.hpp"
 
 /// What a person reads about two traces.
 inline std::string report(const attn::StoredTrace& a, const attn::StoredTrace& b,

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/memory_trace.hpp"
-#include "trace/diff/report.hpp"
+#include "trace/diff/diff.hpp"
 
 using nlohmann::json;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tests/unit/numbers.hpp"
-#include "trace/diff/trace_diff.hpp"
+#include "trace/diff/diff.hpp"
 
 using attn::compare_elements;
 using attn::ElementDiff;

@@ -1,11 +1,10 @@
-#include "trace/diff/text_diff.hpp"
+#include "trace/diff/diff.hpp"
 
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
 #include "tests/unit/processor_time.hpp"
-#include "trace/diff/report.hpp"
 
 using attn::compare_texts;
 using attn::DiffSettings;

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "tests/unit/numbers.hpp"
-#include "trace/diff/trace_diff.hpp"
+#include "trace/diff/diff.hpp"
 
 using attn::default_tolerance;
 using attn::Tolerance;

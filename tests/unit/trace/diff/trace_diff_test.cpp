@@ -1,4 +1,4 @@
-#include "trace/diff/trace_diff.hpp"
+#include "trace/diff/diff.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,3 +1,5 @@
+#include "trace/python.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,7 +9,7 @@
 #include <utility>
 
 #include "formula/numpy.hpp"
-#include "trace/python/python.hpp"
+#include "trace/wording.hpp"
 
 namespace attn {
 
@@ -59,14 +61,6 @@ bool is_code(std::string_view id) {
   return id == "code" || id.ends_with("/code");
 }
 
-void append_lines(std::vector<std::string>& lines, std::string_view text) {
-  for (std::size_t start = 0; start <= text.size();) {
-    const auto end = std::min(text.find('\n', start), text.size());
-    lines.emplace_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-}
-
 }  // namespace
 
 std::string python_name(std::string_view id) {
@@ -83,7 +77,8 @@ PythonScript::Variable PythonScript::variable_of(const Event& event) {
 }
 
 void PythonScript::receive(const Event& event) {
-  if (is_code(event.id)) append_lines(code_, event.formula);
+  if (is_code(event.id))
+    for (auto& line : parts_between('\n', event.formula)) code_.push_back(std::move(line));
   if (is_code(event.id) && event.formula.find("import torch") != std::string::npos)
     tolerance_ = std::max(tolerance_, tolerance_of(Dtype::float32));  // which every machine draws its own way
   if (!event.tensor) return;

@@ -42,16 +42,23 @@ using Number = std::variant<bool, std::int64_t, double>;
 /// "0.1", "-inf", "nan", "true".
 std::string to_string(const Number& number);
 
-/// How the elements of two tensors differ. Errors are |a − b| and |a − b| / |b|; they are infinite where one
-/// of the two is no finite number. Where b is 0, as in padding, there is no relative one.
-struct ElementDiff {
-  std::size_t unequal = 0;  ///< elements that are not the same number
+/// How pairs of numbers differ. Errors are |a − b| and |a − b| / |b|; they are infinite where one of the two
+/// is no finite number. Where b is 0, as in padding, there is no relative one.
+struct NumberDiff {
+  std::size_t unequal = 0;  ///< that are not the same number
   std::size_t beyond = 0;   ///< those of them that the tolerance does not accept
   double max_absolute = 0.0;
-  double max_relative = 0.0;  ///< 0 where no unequal element has one
-  std::size_t farthest = 0;   ///< offset of the first element with the largest absolute error
-  std::size_t first = 0;      ///< offset of the first element beyond the tolerance
-  Number first_a{};           ///< and what both have there, in float64 where the element types differ
+  double max_relative = 0.0;  ///< 0 where no unequal number has one
+
+  /// Counts a pair that is `distance` apart. Returns whether no other one is as far.
+  bool add_unequal(double distance, double b);
+};
+
+/// How the elements of two tensors differ.
+struct ElementDiff : NumberDiff {
+  std::size_t farthest = 0;  ///< offset of the first element with the largest absolute error
+  std::size_t first = 0;     ///< offset of the first element beyond the tolerance
+  Number first_a{};          ///< and what both have there, in float64 where the element types differ
   Number first_b{};
 };
 
@@ -163,5 +170,107 @@ struct TraceDiff {
 /// their words where both have some and everything is compared. Throws Error where a tensor cannot be read, a
 /// name of `renames` is in neither or its new one is there already, or nothing is common.
 TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffSettings& settings = {});
+
+/// What stands beside what in two lists: a position in each, or in one alone.
+struct Pair {
+  std::optional<std::size_t> a{};
+  std::optional<std::size_t> b{};
+};
+
+/// What becomes of the items between two that are equal: they stand apart, or the first beside the first, the
+/// second beside the second, for as long as both lists have some.
+enum class Unequal { apart, paired };
+
+/// Two lists beside each other such that equal items stand together, as many as possible without changing an
+/// order. Of equal items within a list the n-th belongs to the n-th of the other, which makes this a longest
+/// increasing subsequence: O(n log n) time, O(n) memory (Fredman 1975).
+std::vector<Pair> align(const std::vector<std::string>& a, const std::vector<std::string>& b,
+                        Unequal unequal);
+
+/// Where two printed traces differ: a number, a word, or a whole line that one of them lacks.
+struct TextPlace {
+  std::size_t line_a = 0;  ///< from 1 on; 0 where A lacks the line
+  std::size_t line_b = 0;
+  std::string text_a{};  ///< the lines
+  std::string text_b{};
+  std::string word_a{};  ///< the words in them; empty where only the other one has the word or the line
+  std::string word_b{};
+};
+
+/// How the lines under one heading of a printed trace differ from those of the other: an input or a step, a
+/// note, the claims.
+struct TextSectionDiff : NumberDiff {
+  std::string name{};      ///< the id of an input or step, the heading of all others
+  bool is_step = false;    ///< whether it is an input or step
+  bool is_header = false;  ///< the lesson's title and its options
+  std::size_t line_a = 0;  ///< of the heading, from 1 on; 0 where A lacks the section
+  std::size_t line_b = 0;
+  std::size_t numbers = 0;              ///< pairs of numbers; 0 where both print the same
+  std::size_t words = 0;                ///< words that differ, or that only one has
+  std::optional<TextPlace> first{};     ///< of the words and the numbers beyond the tolerance
+  std::optional<TextPlace> farthest{};  ///< the first number with the largest absolute error
+
+  bool is_in_both() const { return line_a > 0 && line_b > 0; }
+  Verdict verdict() const;
+};
+
+/// How two printed traces differ.
+struct TextDiff {
+  std::vector<TextSectionDiff> sections{};  ///< in the order of reading both side by side
+  bool claims_of_b_hold = true;             ///< where B is a run
+
+  /// The worst of all. Claims that do not hold are a difference.
+  Verdict verdict() const;
+
+  /// The first section that differs, a header only where nothing else does; null where none does.
+  const TextSectionDiff* first() const;
+};
+
+/// Compares two printed traces word for word, and number by number with the tolerance of the settings, which
+/// is none by default: a text is the same on every machine. Blanks, blank lines and colours do not count. A
+/// step that only one has leaves the others, whose numbers it shifts, as they are; apart from that order
+/// counts. With `only` in the settings the inputs and steps of those ids are compared, and the options; with
+/// `only_common` what both have; with `ignores_config` the headers are left out. Throws Error where A has
+/// none of those ids, and for `renames`: formulas name the ids, too.
+TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings = {});
+
+/// Whether the header of a printed trace says that it has some of the steps alone.
+bool is_of_some_steps(std::string_view text);
+
+/// What the two sides of a comparison are called: "0.5 in A, 0.6 in B".
+struct DiffNames {
+  std::string a = "A";
+  std::string b = "B";
+};
+
+/// A text in lines of 80 columns, all but the first indented by two, control characters shown.
+std::string format_paragraph(const std::string& text);
+
+/// The rows of a table, indented by two, the first two columns to the left and the others to the right. Rows
+/// with fewer cells than the first one end with a remark, which takes what room it needs.
+std::string format_columns(const std::vector<std::vector<std::string>>& rows);
+
+/// "[query 2 `sat` × key 0 `The`]": the same with the names and labels that one of the traces has for the
+/// axes.
+std::string name_of_place(const TensorDiff& diff, std::size_t offset);
+
+/// What differs, for people: the lesson and the options, the labels, the first tensor that differs and where,
+/// a table of those that differ (with `all` also of those that do not), how many they are. One line where
+/// everything is equal within the tolerance, and nothing where everything is equal.
+std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all);
+
+/// What may be done about ids that only one trace has, for people; nothing where both have all.
+std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names);
+
+/// What differs between two printed traces, for people: the options, the first number, word or line that
+/// differs, with its step, its line numbers and both lines, a table of the sections that differ (with `all`
+/// also of those that do not), how many they are. One line where everything is equal within the tolerance,
+/// and nothing where everything is equal.
+std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all);
+
+/// A comparison as one JSON object of the form attnlab.diff/1, which data/README.md describes, on one line.
+/// With `all` it lists what agrees too.
+std::string diff_as_json(const TraceDiff& diff, bool all);
+std::string diff_as_json(const TextDiff& diff, bool all);
 
 }  // namespace attn
