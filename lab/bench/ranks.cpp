@@ -13,9 +13,9 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "fast/bench/statistics.hpp"
+#include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
-#include "lab/bench/table.hpp"
+#include "lab/bench/report.hpp"
 #include "lab/output.hpp"
 #include "lab/progress_bar.hpp"
 #include "lab/ranks.hpp"

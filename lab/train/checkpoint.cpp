@@ -1,5 +1,3 @@
-#include "lab/train/checkpoint.hpp"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 
 #include "attn/error.hpp"
 #include "lab/output.hpp"
+#include "lab/train/train.hpp"
 
 namespace lab {
 

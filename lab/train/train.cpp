@@ -16,7 +16,6 @@
 #include "attn/error.hpp"
 #include "lab/output.hpp"
 #include "lab/progress_bar.hpp"
-#include "lab/train/checkpoint.hpp"
 #include "page/text/plot.hpp"
 #include "trace/model.hpp"
 

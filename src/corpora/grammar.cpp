@@ -4,10 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <array>
 #include <iterator>
 #include <set>
 #include <string>
@@ -15,63 +12,46 @@
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/text/text_file.hpp"
 #include "corpora/compiled_grammar.hpp"
-#include "corpora/derivation.hpp"
-#include "corpora/grammar_checks.hpp"
 
 namespace corpora {
 
 namespace {
 
-using Words = std::set<const Word*>;
+using WordSet = std::set<const Word*>;
 
-/// Which words stand first and last in what a state becomes.
-struct Edges {
-  Words first;
-  Words last;
-};
-
+/// Which words stand first (side 0) and last (side 1) in what a state becomes.
 class EdgeFinder {
  public:
-  explicit EdgeFinder(const CompiledGrammar& grammar) : grammar_(grammar), edges_(grammar.states.size()) {
+  explicit EdgeFinder(const CompiledGrammar& grammar) : edges_(grammar.states.size()) {
     for (std::size_t i = 0; i < edges_.size(); ++i)
-      for (const auto& entry : grammar.states[i].entries) {
-        if (entry.target->empty()) continue;
-        edges_[i].first.insert(&entry.target->front());
-        edges_[i].last.insert(&entry.target->back());
-      }
-    while (grow()) {
+      for (const auto& entry : grammar.states[i].entries)
+        if (!entry.target->empty()) {
+          edges_[i][0].insert(&entry.target->front());
+          edges_[i][1].insert(&entry.target->back());
+        }
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (std::size_t i = 0; i < edges_.size(); ++i)
+        for (const auto& alternative : grammar.states[i].alternatives)
+          for (const std::size_t side : {0, 1}) {
+            const auto& target = alternative.rule->target;
+            auto& all = edges_[i][side];
+            const auto before = all.size();
+            all.merge(of(alternative, side == 0 ? target.front() : target.back(), side));
+            grows |= all.size() > before;
+          }
     }
   }
 
-  Words first(const Alternative& alternative, const TargetItem& item) const {
-    return item.item ? edges_[alternative.states[*item.item]].first : Words{&item.words.front()};
-  }
-
-  Words last(const Alternative& alternative, const TargetItem& item) const {
-    return item.item ? edges_[alternative.states[*item.item]].last : Words{&item.words.back()};
+  WordSet of(const Alternative& alternative, const TargetItem& item, std::size_t side) const {
+    if (item.item) return edges_[alternative.states[*item.item]][side];
+    return {side == 0 ? &item.words.front() : &item.words.back()};
   }
 
  private:
-  bool grow() {
-    bool grows = false;
-    for (std::size_t i = 0; i < edges_.size(); ++i)
-      for (const auto& alternative : grammar_.states[i].alternatives) {
-        const auto& target = alternative.rule->target;
-        grows = add(first(alternative, target.front()), edges_[i].first) || grows;
-        grows = add(last(alternative, target.back()), edges_[i].last) || grows;
-      }
-    return grows;
-  }
-
-  static bool add(const Words& words, Words& all) {
-    const auto before = all.size();
-    all.insert(words.begin(), words.end());
-    return all.size() > before;
-  }
-
-  const CompiledGrammar& grammar_;
-  std::vector<Edges> edges_;
+  std::vector<std::array<WordSet, 2>> edges_;
 };
 
 void add_forms(const Word& word, std::set<std::string>& vocabulary) {
@@ -102,8 +82,8 @@ std::set<std::string> target_vocabulary(const GrammarText& text, const CompiledG
       for (std::size_t i = 0; i < target.size(); ++i) {
         for (const auto& word : target[i].words) add_forms(word, vocabulary);
         if (i == 0) continue;
-        const auto following = edges.first(alternative, target[i]);
-        for (const auto* word : edges.last(alternative, target[i - 1]))
+        const auto following = edges.of(alternative, target[i], 0);
+        for (const auto* word : edges.of(alternative, target[i - 1], 1))
           for (const auto* next : following) add_meeting(*word, *next, text.contractions, vocabulary);
       }
     }
@@ -111,23 +91,7 @@ std::set<std::string> target_vocabulary(const GrammarText& text, const CompiledG
   return vocabulary;
 }
 
-std::vector<std::string> sorted(const std::set<std::string>& words) {
-  return {words.begin(), words.end()};
-}
-
-std::string text_of_file(const std::string& path) {
-  constexpr std::string_view valid = "a text file with a grammar";
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw attn::Error(fmt::format("{} is a directory; valid: {}", path, valid));
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw attn::Error(fmt::format("{} cannot be opened: {}; valid: {}", path, std::strerror(errno), valid));
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw attn::Error(fmt::format("{} cannot be read; valid: {}", path, valid));
-  return text;
-}
+constexpr std::string_view valid_grammar = "a text file with a grammar";
 
 bool has_form(const Row& row, const std::string& word) {
   return std::any_of(row.source.begin(), row.source.end(), [&](const Form& form) {
@@ -165,7 +129,7 @@ GrammarText only_of(const std::vector<std::string>& words, const GrammarText& te
 
 }  // namespace
 
-Grammar::Grammar(GrammarText text, CompiledGrammar (*compile)(const GrammarText&))
+Grammar::Grammar(GrammarText text)
     : text_(std::make_unique<GrammarText>(std::move(text))),
       compiled_(std::make_unique<CompiledGrammar>(compile(*text_))) {}
 Grammar::Grammar(Grammar&&) noexcept = default;
@@ -173,11 +137,11 @@ Grammar& Grammar::operator=(Grammar&&) noexcept = default;
 Grammar::~Grammar() = default;
 
 Grammar Grammar::read(std::string_view text, std::string_view file_name) {
-  return {parse_grammar(text, file_name), compile};
+  return Grammar(parse_grammar(text, file_name));
 }
 
 Grammar Grammar::load(const std::string& path) {
-  return read(text_of_file(path), path);
+  return read(attn::text_of_file(path, valid_grammar), path);
 }
 
 std::vector<std::size_t> Grammar::lengths() const {
@@ -188,59 +152,40 @@ std::vector<std::size_t> Grammar::lengths() const {
   return result;
 }
 
-SentencePair Grammar::draw(attn::Random& random) const {
-  const auto& weights = compiled_->states[compiled_->start].weights;
-  const auto possible = lengths();
-  if (possible.empty())
-    throw attn::Error(fmt::format("{} has no sentence of up to {} words; valid: shorter rules",
-                                  text_->file_name, longest_sentence));
-  double left = 0.0;
-  for (const auto length : possible) left += weights[length];
-  left *= random.random_sample();
-  for (const auto length : possible) {
-    left -= weights[length];
-    if (left < 0.0) return draw(random, length);
-  }
-  return draw(random, possible.back());
-}
-
 SentencePair Grammar::draw(attn::Random& random, std::size_t length) const {
   const auto& weights = compiled_->states[compiled_->start].weights;
   if (length > longest_sentence || weights[length] <= 0.0)
     throw attn::Error(fmt::format("{} has no sentence of {} words; valid: {}", text_->file_name, length,
                                   fmt::join(lengths(), ", ")));
-  RandomChoices choices(*compiled_, random);
-  return Derivation(*text_, *compiled_, choices, length).pair();
+  return draw_pair(*text_, *compiled_, random, length);
 }
 
 std::optional<SentencePair> Grammar::translate(const std::vector<std::string>& words) const {
-  if (words.empty() || words.size() > longest_sentence) return std::nullopt;
-  GivenWords choices(*compiled_, words);
-  if (!choices.has_derivation()) return std::nullopt;
-  return Derivation(*text_, *compiled_, choices, words.size()).pair();
+  return derive(*text_, *compiled_, words);
 }
 
 std::vector<std::string> Grammar::source_words() const {
   std::set<std::string> words;
   for (const auto& state : compiled_->states)
-    for (const auto& entry : state.entries) {
-      words.insert(entry.source->text);
-      if (!entry.source->before_vowel.empty()) words.insert(entry.source->before_vowel);
-    }
-  return sorted(words);
+    for (const auto& entry : state.entries) add_forms(*entry.source, words);
+  return {words.begin(), words.end()};
 }
 
 std::vector<std::string> Grammar::target_words() const {
-  return sorted(target_vocabulary(*text_, *compiled_));
+  const auto words = target_vocabulary(*text_, *compiled_);
+  return {words.begin(), words.end()};
 }
 
 GrammarFile::GrammarFile(const std::string& path)
-    : text_(std::make_unique<const GrammarText>(parse_grammar(text_of_file(path), path))) {}
+    : text_(
+          std::make_unique<const GrammarText>(parse_grammar(attn::text_of_file(path, valid_grammar), path))) {
+}
 
 GrammarFile::~GrammarFile() = default;
 
 std::optional<SentencePair> GrammarFile::translate(const std::vector<std::string>& words) const {
-  return Grammar(only_of(words, *text_), compile_without_weights).translate(words);
+  const auto text = only_of(words, *text_);
+  return derive(text, compile_without_weights(text), words);
 }
 
 }  // namespace corpora

@@ -31,9 +31,6 @@ class Grammar {
   Grammar& operator=(Grammar&&) noexcept;
   ~Grammar();
 
-  /// A pair of any length, by the weights of the grammar alone.
-  SentencePair draw(attn::Random& random) const;
-
   /// A pair whose source has exactly `length` words, by the weights of the grammar among those. Throws
   /// attn::Error where the grammar has none.
   SentencePair draw(attn::Random& random, std::size_t length) const;
@@ -53,8 +50,7 @@ class Grammar {
   std::vector<std::string> target_words() const;
 
  private:
-  friend class GrammarFile;
-  Grammar(GrammarText text, CompiledGrammar (*compile)(const GrammarText&));
+  explicit Grammar(GrammarText text);
 
   std::unique_ptr<GrammarText> text_;
   std::unique_ptr<CompiledGrammar> compiled_;

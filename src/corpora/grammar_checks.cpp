@@ -1,9 +1,9 @@
-#include "corpora/grammar_checks.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
+
+#include "corpora/compiled_grammar.hpp"
 
 namespace corpora {
 

@@ -77,10 +77,6 @@ void refuse_pickle(const std::string& path, bool is_of_torch) {
                      is_of_torch ? "tensors, as a state dict is" : "arrays"));
 }
 
-std::string in_message(std::string_view text) {
-  return shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
-}
-
 File::File(std::string path, std::string valid)
     : path_(std::move(path)), valid_(std::move(valid)), descriptor_(open_descriptor(path_)) {
   const auto fail = [&] {

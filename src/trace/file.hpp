@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "attn/text/width.hpp"
+
 namespace attn {
 
 /// Throws Error: "PLACE: PROBLEM; valid: VALID", where the place is a file and what is in it.
@@ -13,9 +15,6 @@ namespace attn {
 
 /// Refuses a pickle of Python, which is a program and no data, with the line of Python that converts it.
 [[noreturn]] void refuse_pickle(const std::string& path, bool is_of_torch);
-
-/// A text from a file as it can stand in a message: in quotes, escaped and short.
-std::string in_message(std::string_view text);
 
 /// A descriptor of the system, which is closed in the end.
 class Descriptor {

@@ -14,10 +14,9 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "fast/bench/allocations.hpp"
-#include "fast/bench/operands.hpp"
-#include "fast/bench/statistics.hpp"
-#include "fast/bench/stopwatch.hpp"
+#include "fast/bench/baselines.hpp"
+#include "fast/bench/benchmark.hpp"
+#include "fast/bench/kernel.hpp"
 #include "fast/exact/kernels.hpp"
 
 namespace attn::bench {

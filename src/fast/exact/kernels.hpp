@@ -26,6 +26,9 @@ struct Forward {
   T* output;       ///< [sample×head×query×d_v]
   T* log_sum_exp;  ///< [sample×head×query] ln Σ exp(scaled scores), −∞ where no key is seen; may be null
   int threads = 1;  ///< changes no digit of the result
+  /// Of the keys that a query sees, those in the blocks listed for it alone: block-sparse attention, whose
+  /// time is proportional to the number of blocks; all where null. For `takes_pattern` kernels, forward.
+  const fast::BlockPattern* pattern = nullptr;
 };
 
 /// The gradients of L = Σ output · d_output. Nothing n² is kept: the weights are computed again from the
@@ -37,7 +40,7 @@ struct Backward {
   T* d_query;            ///< [sample×head×query×d_k]
   T* d_key;              ///< [sample×kv_head×key×d_k]
   T* d_value;            ///< [sample×kv_head×key×d_v]
-  bool is_part = false;  ///< log_sum_exp is over more keys than these; kernels 1 and 2 refuse it
+  bool is_part = false;  ///< log_sum_exp is over more keys than these; kernel 1 refuses it
 };
 
 /// One kernel, forward and backward.
@@ -45,6 +48,7 @@ struct Kernel {
   std::string_view name;  ///< "plain", "blas", "tiled", "simd"
   bool (*fits)(const Sizes& sizes);
   std::string_view limits;  ///< which sizes fit, where not all do: "d_k and d_v up to 256"
+  bool takes_pattern;       ///< throws std::invalid_argument for one that does not fit the lengths
   void (*forward32)(const Forward<float>&);
   void (*forward64)(const Forward<double>&);
   void (*backward32)(const Backward<float>&);
@@ -74,8 +78,7 @@ void blas_forward(const Forward<T>& problem);
 template <class T>
 void blas_backward(const Backward<T>& problem);
 
-/// Kernel 3: tiles of the scores, with a running maximum and sum, so that no scores leave the cache. Fits
-/// every size.
+/// Kernel 3: the same over tiles of the scores, so that none leave the cache. Fits every size.
 template <class T>
 void tiled_forward(const Forward<T>& problem);
 template <class T>

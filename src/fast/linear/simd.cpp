@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "fast/linear/segment.hpp"
+#include "fast/linear/kernels.hpp"
 #include "fast/parallel.hpp"
-#include "fast/simd/scratch.hpp"
+#include "fast/simd/isa.hpp"
 
 namespace attn::linear_time {
 

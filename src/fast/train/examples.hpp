@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fast/train/share.hpp"
 #include "fast/train/trainer.hpp"
 #include "fast/train/transformer.hpp"
 #include "fast/train/translation_model.hpp"

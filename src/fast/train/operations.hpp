@@ -75,4 +75,104 @@ Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::v
 template <class T>
 Variable<T> add_scaled(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor);
 
+// Attention with several heads for transformers. Rows lie by sample: row = sample · positions + position.
+
+struct HeadSizes {
+  std::size_t batch;
+  std::size_t queries;  ///< positions of a sample, with padding
+  std::size_t keys;
+  std::size_t heads;
+  bool is_causal = false;
+};
+
+template <class T>
+struct Attended {
+  Variable<T> output;   ///< [batch·queries × heads·d_v]
+  Variable<T> weights;  ///< [batch·heads·queries × keys]
+};
+
+/// softmax(Q Kᵀ / √d_k) V for each head (Vaswani et al. 2017, section 3.2). Q is [batch·queries × heads·d_k],
+/// K [batch·keys × heads·d_k], V [batch·keys × heads·d_v]. Keys beyond a sample's length are hidden.
+template <class T>
+Attended<T> attend(Tape<T>& tape, const Variable<T>& Q, const Variable<T>& K, const Variable<T>& V,
+                   const HeadSizes& sizes, const Lengths& key_lengths);
+
+/// Rotary position embedding (Su et al. 2021): turns the pairs (2i, 2i + 1) of each head by
+/// position · 10000^(−2i/d_k).
+template <class T>
+Variable<T> rotate(Tape<T>& tape, const Variable<T>& x, std::size_t positions, std::size_t heads);
+
+/// scale · Σ −w ln w over all weights of queries within their sample's length, [1×1].
+template <class T>
+Variable<T> entropy(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes,
+                    const Lengths& query_lengths, T scale);
+
+/// Where a query is to look: `share` of its weights at `key`. `row` is the query's row of Q.
+template <class T>
+struct Look {
+  std::size_t row, key;
+  T share;
+};
+
+/// scale · Σ −share ln w[row, key] of one head, [1×1]: the cross-entropy of its weights against where it is
+/// to look (Strubell et al. 2018, section 2.3, with one key a query).
+template <class T>
+Variable<T> loss_of_looks(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes, std::size_t head,
+                          const std::vector<Look<T>>& looks, T scale);
+
+// Operations of recurrent models with attention. Rows lie by position: row = position · batch + sample.
+
+template <class T>
+struct LstmState {
+  Variable<T> h;  ///< [positions·batch × hidden]
+  Variable<T> c;
+};
+
+enum class Direction { forwards, backwards };
+
+/// In the gate order i, f, g, o.
+template <class T>
+struct LstmWeights {
+  Variable<T> W_ih;        ///< [4·hidden × columns of x]
+  Variable<T> W_hh;        ///< [4·hidden × hidden]
+  Variable<T> b_ih, b_hh;  ///< [1 × 4·hidden]
+  Variable<T> W_ih_transposed, W_hh_transposed;
+};
+
+/// With the transposes, made once for all steps.
+template <class T>
+LstmWeights<T> lstm_weights(Tape<T>& tape, const Variable<T>& W_ih, const Variable<T>& W_hh,
+                            const Variable<T>& b_ih, const Variable<T>& b_hh) {
+  return {W_ih, W_hh, b_ih, b_hh, transpose(tape, W_ih), transpose(tape, W_hh)};
+}
+
+/// An LSTM (Hochreiter & Schmidhuber 1997, Gers et al. 2000) over all positions of x. Where a sample has
+/// ended its state stays as it is.
+template <class T>
+LstmState<T> lstm(Tape<T>& tape, const Variable<T>& x, const LstmState<T>& before,
+                  const LstmWeights<T>& weights, const Lengths& lengths,
+                  Direction direction = Direction::forwards);
+
+/// score[sample, position] = v · tanh(query + key) (Bahdanau et al. 2014, appendix A.1.2): query [batch ×
+/// d_a] and keys [positions·batch × d_a] are projected already, v is [1×d_a]. Scores beyond a length are not
+/// set.
+template <class T>
+Variable<T> additive_scores(Tape<T>& tape, const Variable<T>& query, const Variable<T>& keys,
+                            const Variable<T>& v, const Lengths& lengths);
+
+/// score[sample, position] = query · key (Luong et al. 2015, section 3.1). Scores beyond a length are not
+/// set.
+template <class T>
+Variable<T> dot_scores(Tape<T>& tape, const Variable<T>& query, const Variable<T>& keys,
+                       const Lengths& lengths);
+
+/// softmax over the first `length` scores of each row; 0 behind them.
+template <class T>
+Variable<T> softmax(Tape<T>& tape, const Variable<T>& scores, const Lengths& lengths);
+
+/// context[sample] = Σ weights[sample, position] · state[position, sample]
+template <class T>
+Variable<T> weighted_sum(Tape<T>& tape, const Variable<T>& weights, const Variable<T>& states,
+                         const Lengths& lengths);
+
 }  // namespace attn::train

@@ -9,12 +9,11 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "fast/linear/kernels.hpp"
-#include "fast/linear/segment.hpp"
-#include "tests/unit/lessons/efficient/attention.hpp"
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/exact_result.hpp"
 #include "tests/unit/fast/same_bits.hpp"
+#include "tests/unit/lessons/efficient/attention.hpp"
 
 using attn::linear_time::chunk_size;
 using attn::linear_time::Forward;

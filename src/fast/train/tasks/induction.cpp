@@ -1,7 +1,6 @@
-#include "corpora/induction.hpp"
+#include "corpora/sequences.hpp"
 
 #include "attn/random/generator.hpp"
-#include "corpora/reverse.hpp"
 #include "fast/train/tasks/labelled_task.hpp"
 
 namespace attn::train {

@@ -1,4 +1,4 @@
-#include "corpora/reverse.hpp"
+#include "corpora/sequences.hpp"
 
 #include "attn/random/generator.hpp"
 #include "fast/train/tasks/labelled_task.hpp"
@@ -24,7 +24,7 @@ class Reverse final : public LabelledTask {
     const auto draw = [&](std::size_t count, std::size_t length) {
       std::vector<Labelled> examples;
       for (std::size_t i = 0; i < count; ++i)
-        examples.push_back(labelled(corpora::draw_reverse_of_length(generator, length, symbols)));
+        examples.push_back(labelled(corpora::draw_reverse(generator, length, symbols)));
       return examples;
     };
     auto training = draw(20000, sequence_length), held_out = draw(500, sequence_length);
@@ -61,11 +61,8 @@ class Reverse final : public LabelledTask {
  private:
   static constexpr std::size_t sequence_length = 10, symbols = 26;
 
-  static Labelled labelled(const corpora::ReverseExample& example) {
-    const auto ids = [](const std::vector<std::size_t>& symbols_of) {
-      return std::vector<int>(symbols_of.begin(), symbols_of.end());
-    };
-    return {ids(example.source), ids(example.target)};
+  static Labelled labelled(const std::vector<std::size_t>& symbols) {
+    return {{symbols.begin(), symbols.end()}, {symbols.rbegin(), symbols.rend()}};
   }
 
   std::vector<Labelled> longer_;

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "fast/train/share.hpp"
 #include "fast/train/trainer.hpp"
 
 namespace attn::train {

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "attn/random/generator.hpp"
-#include "corpora/alignment_errors.hpp"
 #include "corpora/grammar_pairs.hpp"
+#include "corpora/sentence_pair.hpp"
 #include "fast/train/tasks/translation_task.hpp"
 
 namespace attn::train {

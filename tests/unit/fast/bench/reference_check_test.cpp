@@ -1,10 +1,9 @@
-#include "fast/bench/reference_check.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
 #include "fast/bench/kernel.hpp"
+#include "fast/bench/selection.hpp"
 #include "tests/unit/numbers.hpp"
 
 using namespace attn::bench;

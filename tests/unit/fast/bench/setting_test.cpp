@@ -1,8 +1,7 @@
-#include "fast/bench/setting.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "attn/ops/mask.hpp"
+#include "fast/bench/kernel.hpp"
 
 using namespace attn::bench;
 

@@ -1,7 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "fast/train/heads.hpp"
-#include "fast/train/recurrent.hpp"
+#include "fast/train/operations.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 

@@ -3,8 +3,8 @@
 #include <numeric>
 #include <utility>
 
-#include "fast/train/encoder_decoder.hpp"
 #include "fast/train/transformer.hpp"
+#include "fast/train/translation_model.hpp"
 #include "formula/gradient.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/train/gradients.hpp"

@@ -148,7 +148,7 @@ TEST_CASE("training: cross-attention of the shipped transformer is what the less
   const auto told = told_of_model("cross-attention", {.source = sources, .target = targets, .model = path});
   const auto shown = told.elements("weights"), other = told.elements("other/weights");
   const auto heads =
-      forced_cross_attention({&table, values.data(), nullptr}, sizes,
+      forced_attention({&table, values.data(), nullptr}, sizes,
                              {ids_of(source_words, sources[0]), ids_of(source_words, sources[1])},
                              {ids_of(target_words, targets[0]), ids_of(target_words, targets[1])});
   const auto is_shown = [&](const std::vector<double>& weights, std::size_t head) {
