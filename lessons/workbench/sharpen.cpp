@@ -7,9 +7,9 @@
 #include <numeric>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/layer_norm.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
 #include "trace/mistake.hpp"
 
 namespace lessons {

@@ -13,6 +13,12 @@ inline std::size_t draw_index(attn::Random& random, std::size_t count) {
   return static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(count)));
 }
 
+/// Uniform on low, …, high, both included. Throws attn::Error where high is less.
+inline std::size_t draw_between(attn::Random& random, std::size_t low, std::size_t high) {
+  return static_cast<std::size_t>(
+      random.integer(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high) + 1));
+}
+
 /// True once in `times` draws on average.
 inline bool draw_once_in(attn::Random& random, std::size_t times) {
   return draw_index(random, times) == 0;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -186,6 +187,84 @@ GrammarFile::~GrammarFile() = default;
 std::optional<SentencePair> GrammarFile::translate(const std::vector<std::string>& words) const {
   const auto text = only_of(words, *text_);
   return derive(text, compile_without_weights(text), words);
+}
+
+namespace {
+
+constexpr std::size_t longer_than_trained = 25, validation_pairs = 500;
+
+/// Gives held-out pairs of a small grammar to the training until they are a tenth of both, at least one.
+void leave_a_tenth(GrammarPairs& pairs) {
+  const std::size_t all = pairs.training.size() + pairs.held_out.size();
+  if (all < 2)
+    throw attn::Error(fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all,
+                                  longest_in_training));
+  const auto kept = std::min(pairs.held_out.size(), std::max<std::size_t>(all / 10, 1));
+  const auto first = pairs.held_out.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::move(first, pairs.held_out.end(), std::back_inserter(pairs.training));
+  pairs.held_out.erase(first, pairs.held_out.end());
+}
+
+}  // namespace
+
+GrammarPairs draw_pairs(const Grammar& grammar, attn::Random& random, std::size_t training,
+                        std::size_t held_out, std::size_t longer) {
+  std::unordered_set<std::string> drawn;
+  const auto draw = [&](std::size_t count, std::size_t fewest_words, std::size_t most_words) {
+    auto some = draw_distinct(grammar, random, count, fewest_words, most_words, drawn);
+    for (const auto& pair : some) drawn.insert(source_text(pair));
+    return some;
+  };
+  GrammarPairs pairs;
+  pairs.held_out = draw(held_out, 1, longest_in_training);
+  pairs.training = draw(training, 1, longest_in_training);
+  leave_a_tenth(pairs);
+  if (longer > 0) pairs.longer = draw(longer, longest_in_training + 1, longer_than_trained);
+  pairs.validation = draw(validation_pairs, 1, longest_in_training);
+  return pairs;
+}
+
+namespace {
+
+/// After so many repetitions in a row a length is taken to have no further sentence.
+constexpr std::size_t most_repetitions = 1000;
+
+constexpr std::size_t most_reserved = 1'000'000;
+
+struct OpenLength {
+  std::size_t words;
+  std::size_t repetitions = 0;  ///< in a row
+};
+
+std::vector<OpenLength> open_lengths(const Grammar& grammar, std::size_t shortest, std::size_t longest) {
+  std::vector<OpenLength> open;
+  for (const auto length : grammar.lengths())
+    if (length >= shortest && length <= longest) open.push_back({length});
+  return open;
+}
+
+}  // namespace
+
+std::vector<SentencePair> draw_distinct(const Grammar& grammar, attn::Random& random, std::size_t count,
+                                        std::size_t shortest, std::size_t longest,
+                                        const std::unordered_set<std::string>& excluded) {
+  auto open = open_lengths(grammar, shortest, longest);
+  std::vector<SentencePair> pairs;
+  std::unordered_set<std::string> drawn;
+  pairs.reserve(std::min(count, most_reserved));
+  drawn.reserve(std::min(count, most_reserved));
+  while (pairs.size() < count && !open.empty()) {
+    const auto index = static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(open.size())));
+    auto pair = grammar.draw(random, open[index].words);
+    auto text = source_text(pair);
+    if (excluded.count(text) == 0 && drawn.insert(std::move(text)).second) {
+      open[index].repetitions = 0;
+      pairs.push_back(std::move(pair));
+    } else if (++open[index].repetitions == most_repetitions) {
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(index));
+    }
+  }
+  return pairs;
 }
 
 }  // namespace corpora

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/text/number.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"

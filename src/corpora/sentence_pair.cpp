@@ -16,12 +16,15 @@ bool is_stand_in(const std::string& word) {
   return word.size() > 2 && word.front() == '[' && word.back() == ']';
 }
 
+std::vector<std::string> texts(const std::vector<SourceWord>& words) {
+  std::vector<std::string> result;
+  for (const auto& word : words) result.push_back(word.text);
+  return result;
+}
+
 std::string source_text(const SentencePair& pair) {
   std::string text;
-  for (const auto& word : pair.source) {
-    if (!text.empty()) text += ' ';
-    text += word.text;
-  }
+  for (const auto& word : pair.source) text += (text.empty() ? "" : " ") + word.text;
   return text;
 }
 

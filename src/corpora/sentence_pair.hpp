@@ -47,7 +47,8 @@ struct SentencePair {
 /// Whether a word stands in for those of its kind that a grammar lacks: "[animal]", "[noun]".
 bool is_stand_in(const std::string& word);
 
-/// The source words with a space between each two.
+/// The source words, and the same with a space between each two.
+std::vector<std::string> texts(const std::vector<SourceWord>& words);
 std::string source_text(const SentencePair& pair);
 
 /// The target words as they are written.

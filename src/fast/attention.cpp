@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "attn/ops/measure.hpp"
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/tensor.hpp"
 #include "fast/exact/kernels.hpp"
 #include "fast/linear/kernels.hpp"
 

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "attn/text/unicode.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace attn {

@@ -15,9 +15,9 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/text/number.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/text_file.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 

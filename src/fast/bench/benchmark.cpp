@@ -15,7 +15,6 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "fast/bench/baselines.hpp"
-#include "fast/bench/selection.hpp"
 #include "fast/gemm.hpp"
 
 namespace attn::bench {

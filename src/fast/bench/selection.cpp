@@ -1,5 +1,3 @@
-#include "fast/bench/selection.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +9,9 @@
 #include <variant>
 
 #include "attn/budget.hpp"
+#include "attn/ops/measure.hpp"
 #include "fast/bench/baselines.hpp"
+#include "fast/bench/benchmark.hpp"
 #include "fast/exact/kernels.hpp"
 #include "fast/linear/kernels.hpp"
 
@@ -52,13 +52,13 @@ class QueryReference {
 
   void attend() {
     if (formula_ == Task::Formula::linear) {
-      linear_time::plain_forward<double>({.sizes = sizes(),
-                                          .query = query_.data(),
-                                          .key = key_.data(),
-                                          .value = value_.data(),
-                                          .output = output.data()});
+      linear_time::kernels().front().forward(linear_time::Forward<double>{.sizes = sizes(),
+                                                                          .query = query_.data(),
+                                                                          .key = key_.data(),
+                                                                          .value = value_.data(),
+                                                                          .output = output.data()});
     } else {
-      exact::plain_forward(forward());
+      exact::kernels().front().forward(forward());
     }
   }
 
@@ -67,11 +67,11 @@ class QueryReference {
     d_query.resize(query_.size());
     d_key.resize(key_.size());
     d_value.resize(value_.size());
-    exact::plain_backward<double>({.forward = forward(),
-                                   .d_output = d_output_.data(),
-                                   .d_query = d_query.data(),
-                                   .d_key = d_key.data(),
-                                   .d_value = d_value.data()});
+    exact::kernels().front().backward(exact::Backward<double>{.forward = forward(),
+                                                              .d_output = d_output_.data(),
+                                                              .d_query = d_query.data(),
+                                                              .d_key = d_key.data(),
+                                                              .d_value = d_value.data()});
   }
 
   const std::vector<std::size_t> keys;
@@ -99,49 +99,12 @@ class QueryReference {
   double log_sum_exp_ = 0.0;
 };
 
-/// The larger one, NaN above all.
-double worse(double a, double b) {
-  return std::isnan(a) || a > b ? a : b;
+/// Raises `largest` to the deviations from what was expected, and to NaN where one is.
+template <class T>
+void compare(const T* found, const double* expected, std::size_t count, double& largest) {
+  for (std::size_t i = 0; i < count; ++i)
+    largest = maximum({largest, std::abs(static_cast<double>(found[i]) - expected[i])});
 }
-
-/// The largest deviation from numbers that were expected.
-class Deviation {
- public:
-  template <class T>
-  void compare(const T* found, const double* expected, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const double deviation = std::abs(static_cast<double>(found[i]) - expected[i]);
-      largest_ = worse(largest_, deviation);
-    }
-  }
-
-  double largest() const { return largest_; }
-
- private:
-  double largest_ = 0.0;
-};
-
-/// Gradients of all keys or values, summed query by query.
-class Gradients {
- public:
-  explicit Gradients(std::size_t count) : sums_(count) {}
-
-  void add(const Numbers& rows, const std::vector<std::size_t>& keys, std::size_t first_row) {
-    const std::size_t width = rows.size() / keys.size();
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      for (std::size_t c = 0; c < width; ++c) sums_[(first_row + keys[i]) * width + c] += rows[i * width + c];
-  }
-
-  template <class T>
-  double error_of(const Array<T, 4>& found) const {
-    Deviation deviation;
-    deviation.compare(found.data(), sums_.data(), sums_.size());
-    return deviation.largest();
-  }
-
- private:
-  Numbers sums_;
-};
 
 template <class T, class Visit>
 void for_each_checked(const Task& task, const Operands<T>& operands, const Visit& visit) {
@@ -153,49 +116,51 @@ void for_each_checked(const Task& task, const Operands<T>& operands, const Visit
     }
 }
 
+/// The largest deviation of the output, and the largest number that was expected there.
+template <class T>
+std::pair<double, double> compare_output(const Task& task, const Operands<T>& operands) {
+  double deviation = 0.0, largest = 0.0;
+  for_each_checked(task, operands, [&](const QueryReference<T>& one, std::size_t head, std::size_t query) {
+    compare(row(operands.output, head, query), one.output.data(), one.output.size(), deviation);
+    for (const double number : one.output) largest = std::max(largest, std::abs(number));
+  });
+  return {deviation, largest};
+}
+
 }  // namespace
 
 template <class T>
 double output_error(const Task& task, const Operands<T>& operands) {
-  Deviation deviation;
-  for_each_checked(task, operands, [&](const QueryReference<T>& one, std::size_t head, std::size_t query) {
-    deviation.compare(row(operands.output, head, query), one.output.data(), one.output.size());
-  });
-  return deviation.largest();
+  return compare_output(task, operands).first;
 }
 
 template <class T>
 std::optional<double> relative_error(const Task& task, const Operands<T>& operands) {
   if (task.is_full()) return std::nullopt;
-  Deviation deviation;
-  double largest = 0.0;
-  const auto full = task.full();
-  for_each_checked(full, operands, [&](const QueryReference<T>& one, std::size_t head, std::size_t query) {
-    deviation.compare(row(operands.output, head, query), one.output.data(), one.output.size());
-    for (const double number : one.output) largest = std::max(largest, std::abs(number));
-  });
-  return deviation.largest() == 0.0 ? 0.0 : deviation.largest() / largest;
+  const auto [deviation, largest] = compare_output(task.full(), operands);
+  return deviation == 0.0 ? 0.0 : deviation / largest;
 }
 
 template <class T>
 double gradient_error(const Task& task, const Operands<T>& operands) {
-  Deviation d_query;
-  Gradients d_key(operands.d_key.size()), d_value(operands.d_value.size());
+  double largest = 0.0;
+  Numbers d_key(operands.d_key.size()), d_value(operands.d_value.size());
+  const auto add = [](const Numbers& rows, const std::vector<std::size_t>& keys, std::size_t first_row,
+                      Numbers& sums) {
+    const std::size_t width = rows.size() / keys.size();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      for (std::size_t c = 0; c < width; ++c) sums[(first_row + keys[i]) * width + c] += rows[i * width + c];
+  };
   for_each_checked(task, operands, [&](QueryReference<T>& one, std::size_t head, std::size_t query) {
     one.attend_backward();
-    d_query.compare(row(operands.d_query, head, query), one.d_query.data(), one.d_query.size());
-    d_key.add(one.d_key, one.keys, one.kv_head * task.setting.n);
-    d_value.add(one.d_value, one.keys, one.kv_head * task.setting.n);
+    compare(row(operands.d_query, head, query), one.d_query.data(), one.d_query.size(), largest);
+    add(one.d_key, one.keys, one.kv_head * task.setting.n, d_key);
+    add(one.d_value, one.keys, one.kv_head * task.setting.n, d_value);
   });
-  return worse(d_query.largest(), worse(d_key.error_of(operands.d_key), d_value.error_of(operands.d_value)));
+  compare(operands.d_key.data(), d_key.data(), d_key.size(), largest);
+  compare(operands.d_value.data(), d_value.data(), d_value.size(), largest);
+  return largest;
 }
-
-template double output_error(const Task&, const Operands<float>&);
-template double output_error(const Task&, const Operands<double>&);
-template std::optional<double> relative_error(const Task&, const Operands<float>&);
-template std::optional<double> relative_error(const Task&, const Operands<double>&);
-template double gradient_error(const Task&, const Operands<float>&);
-template double gradient_error(const Task&, const Operands<double>&);
 
 namespace {
 
@@ -258,13 +223,6 @@ std::optional<Trials> try_out(const Kernel<T>& kernel, Operands<T>& operands, co
   }
 }
 
-#define INSTANTIATE(T)                                                      \
-  template double seconds_per_operation(const Kernel<T>&, Setting, double); \
-  template std::optional<Trials> try_out(const Kernel<T>&, Operands<T>&, const Setting&, double);
-INSTANTIATE(float)
-INSTANTIATE(double)
-#undef INSTANTIATE
-
 namespace {
 
 std::string rounds_of(const Effort& effort) {
@@ -281,33 +239,24 @@ std::string too_slow(const Effort& effort) {
                      longest_run(effort), rounds_of(effort), effort.seconds);
 }
 
-/// The trials of one kernel from the shortest length to the longest.
+/// The trial of a kernel, or why there is none. `rate` are the seconds that an operation took at the length
+/// before, about the same at this one.
 template <class T>
-class KernelTrials {
- public:
-  KernelTrials(const Kernel<T>& kernel, const Effort& effort) : kernel_(kernel), effort_(effort) {}
-
-  /// The trial, or why there is none.
-  std::variant<Trials, std::string> try_at(const Setting& setting, Operands<T>& operands) {
-    if (const auto reason = kernel_.unsupported(setting); !reason.empty()) return reason;
-    const double bytes = kernel_.score_bytes(setting);
-    if (bytes > free_memory())
-      return fmt::format("its scores need {}, and {} are free", in_bytes(bytes), in_bytes(free_memory()));
-    const double operations = operations_of(kernel_.task(setting)), longest = longest_run(effort_);
-    if (rate_ == 0.0) rate_ = seconds_per_operation(kernel_, setting, longest);
-    if (operations * rate_ > longest) return too_slow(effort_);
-    const auto trials = try_out(kernel_, operands, setting, longest);
-    if (!trials) return "it runs out of memory";
-    rate_ = trials->seconds() / operations;
-    if (operations * rate_ > longest) return too_slow(effort_);
-    return *trials;
-  }
-
- private:
-  const Kernel<T>& kernel_;
-  const Effort& effort_;
-  double rate_ = 0.0;  ///< seconds an operation at the last length, about the same at the next
-};
+std::variant<Trials, std::string> try_at(const Kernel<T>& kernel, const Setting& setting,
+                                         Operands<T>& operands, const Effort& effort, double& rate) {
+  if (const auto reason = kernel.unsupported(setting); !reason.empty()) return reason;
+  const double bytes = kernel.score_bytes(setting);
+  if (bytes > free_memory())
+    return fmt::format("its scores need {}, and {} are free", in_bytes(bytes), in_bytes(free_memory()));
+  const double operations = operations_of(kernel.task(setting)), longest = longest_run(effort);
+  if (rate == 0.0) rate = seconds_per_operation(kernel, setting, longest);
+  if (operations * rate > longest) return too_slow(effort);
+  const auto trials = try_out(kernel, operands, setting, longest);
+  if (!trials) return "it runs out of memory";
+  rate = trials->seconds() / operations;
+  if (operations * rate > longest) return too_slow(effort);
+  return *trials;
+}
 
 }  // namespace
 
@@ -324,10 +273,10 @@ Selection<T> select_kernels(const std::vector<Kernel<T>>& kernels, const std::ve
   const auto count = static_cast<double>(kernels.size() * settings.size());
   double done = 0.0;
   for (const auto& kernel : kernels) {
-    KernelTrials<T> trials(kernel, effort);
+    double rate = 0.0;
     for (std::size_t i = 0; i < settings.size(); ++i) {
       progress(done++ / count, fmt::format("{} at n = {}", kernel.name, settings[i].n));
-      const auto outcome = trials.try_at(settings[i], operands[i]);
+      const auto outcome = try_at(kernel, settings[i], operands[i], effort, rate);
       if (const auto* reason = std::get_if<std::string>(&outcome))
         selection.omissions.push_back({kernel.name, settings[i].n, *reason});
       else
@@ -367,6 +316,11 @@ void leave_out_slowest(Selection<T>& selection, const std::vector<Setting>& sett
 }
 
 #define INSTANTIATE(T)                                                                             \
+  template double output_error(const Task&, const Operands<T>&);                                   \
+  template std::optional<double> relative_error(const Task&, const Operands<T>&);                  \
+  template double gradient_error(const Task&, const Operands<T>&);                                 \
+  template double seconds_per_operation(const Kernel<T>&, Setting, double);                        \
+  template std::optional<Trials> try_out(const Kernel<T>&, Operands<T>&, const Setting&, double);  \
   template Selection<T> select_kernels(const std::vector<Kernel<T>>&, const std::vector<Setting>&, \
                                        std::vector<Operands<T>>&, const Effort&, const Progress&); \
   template void leave_out_slowest(Selection<T>&, const std::vector<Setting>&, const Effort&, double);

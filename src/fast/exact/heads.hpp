@@ -24,6 +24,11 @@ T softmax(T* scores, std::size_t count) {
   return maximum + std::log(sum);
 }
 
+/// Each in its file.
+Kernel blas_kernel();
+Kernel tiled_kernel();
+Kernel simd_kernel();
+
 /// One query head of one sample, with the keys and values that it reads.
 template <class T>
 struct Head {

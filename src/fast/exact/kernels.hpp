@@ -46,9 +46,9 @@ struct Backward {
 /// One kernel, forward and backward.
 struct Kernel {
   std::string_view name;  ///< "plain", "blas", "tiled", "simd"
-  bool (*fits)(const Sizes& sizes);
-  std::string_view limits;  ///< which sizes fit, where not all do: "d_k and d_v up to 256"
-  bool takes_pattern;       ///< throws std::invalid_argument for one that does not fit the lengths
+  bool (*fits)(const Sizes& sizes) = [](const Sizes&) { return true; };
+  std::string_view limits{};   ///< which sizes fit, where not all do: "d_k and d_v up to 256"
+  bool takes_pattern = false;  ///< throws std::invalid_argument for one that does not fit the lengths
   void (*forward32)(const Forward<float>&);
   void (*forward64)(const Forward<double>&);
   void (*backward32)(const Backward<float>&);
@@ -60,34 +60,13 @@ struct Kernel {
   void backward(const Backward<double>& problem) const { backward64(problem); }
 };
 
-/// All kernels, from the simplest to the fastest: each adds one technique to the one before.
+/// All kernels, from the simplest to the fastest: each adds one technique to the one before. Plain loops, the
+/// reference of the others; matrix products through BLAS over the whole scores of a head, at most 2^29 of
+/// them; tiles of the scores, with a running maximum and sum, so that no scores leave the cache; tiles in
+/// SIMD registers, for the instruction set in use and d_k and d_v up to 256.
 const std::vector<Kernel>& kernels();
 
 /// The fastest kernel that fits.
 const Kernel& fastest(const Sizes& sizes);
-
-/// Kernel 1: plain loops, the reference of the others. Fits every size.
-template <class T>
-void plain_forward(const Forward<T>& problem);
-template <class T>
-void plain_backward(const Backward<T>& problem);
-
-/// Kernel 2: matrix products through BLAS over the whole scores [query×key] of a head, at most 2^29 of them.
-template <class T>
-void blas_forward(const Forward<T>& problem);
-template <class T>
-void blas_backward(const Backward<T>& problem);
-
-/// Kernel 3: the same over tiles of the scores, so that none leave the cache. Fits every size.
-template <class T>
-void tiled_forward(const Forward<T>& problem);
-template <class T>
-void tiled_backward(const Backward<T>& problem);
-
-/// Kernel 4: tiles in SIMD registers, for the instruction set in use. Fits d_k and d_v up to 256.
-template <class T>
-void simd_forward(const Forward<T>& problem);
-template <class T>
-void simd_backward(const Backward<T>& problem);
 
 }  // namespace attn::exact

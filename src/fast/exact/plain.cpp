@@ -75,8 +75,6 @@ void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, std
   }
 }
 
-}  // namespace
-
 template <class T>
 void plain_forward(const Forward<T>& problem) {
   const Sizes& sizes = problem.sizes;
@@ -101,37 +99,18 @@ void plain_backward(const Backward<T>& problem) {
   });
 }
 
-template void plain_forward(const Forward<float>&);
-template void plain_forward(const Forward<double>&);
-template void plain_backward(const Backward<float>&);
-template void plain_backward(const Backward<double>&);
-
-namespace {
-
-bool always(const Sizes&) {
-  return true;
-}
-
-/// Up to 2^29 scores of a head, which are 4 GiB in float64.
-bool scores_fit_in_memory(const Sizes& sizes) {
-  return sizes.n_k == 0 || sizes.n_q <= (std::size_t{1} << 29) / sizes.n_k;
-}
-
-bool rows_fit_in_cache(const Sizes& sizes) {
-  return std::max(sizes.d_k, sizes.d_v) <= 256;
-}
-
 }  // namespace
 
 const std::vector<Kernel>& kernels() {
-  static const std::vector<Kernel> table = {
-      {"plain", always, "", true, plain_forward, plain_forward, plain_backward, plain_backward},
-      {"blas", scores_fit_in_memory, "up to 2^29 scores of a head", false, blas_forward, blas_forward,
-       blas_backward, blas_backward},
-      {"tiled", always, "", false, tiled_forward, tiled_forward, tiled_backward, tiled_backward},
-      {"simd", rows_fit_in_cache, "d_k and d_v up to 256", true, simd_forward, simd_forward, simd_backward,
-       simd_backward},
-  };
+  static const std::vector<Kernel> table = {{.name = "plain",
+                                             .takes_pattern = true,
+                                             .forward32 = plain_forward,
+                                             .forward64 = plain_forward,
+                                             .backward32 = plain_backward,
+                                             .backward64 = plain_backward},
+                                            blas_kernel(),
+                                            tiled_kernel(),
+                                            simd_kernel()};
   return table;
 }
 

@@ -96,8 +96,6 @@ void attend_backward(const BackwardKernel<T>& kernel, const Backward<T>& backwar
   }
 }
 
-}  // namespace
-
 template <class T>
 void simd_forward(const Forward<T>& problem) {
   const ForwardBlocks<T> blocks(problem);
@@ -114,9 +112,19 @@ void simd_backward(const Backward<T>& problem) {
   });
 }
 
-template void simd_forward(const Forward<float>&);
-template void simd_forward(const Forward<double>&);
-template void simd_backward(const Backward<float>&);
-template void simd_backward(const Backward<double>&);
+}  // namespace
+
+Kernel simd_kernel() {
+  return {
+      .name = "simd",
+      .fits =
+          [](const Sizes& sizes) { return std::max(sizes.d_k, sizes.d_v) <= 256; },  // rows fit in a cache
+      .limits = "d_k and d_v up to 256",
+      .takes_pattern = true,
+      .forward32 = simd_forward,
+      .forward64 = simd_forward,
+      .backward32 = simd_backward,
+      .backward64 = simd_backward};
+}
 
 }  // namespace attn::exact

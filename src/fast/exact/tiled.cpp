@@ -251,8 +251,6 @@ void backward_in_tiles(const Backward<T>& problem, const Tiling& tiling) {
   });
 }
 
-}  // namespace
-
 template <class T>
 void blas_forward(const Forward<T>& problem) {
   forward_in_tiles(problem, one_tile(problem.sizes));
@@ -273,13 +271,27 @@ void tiled_backward(const Backward<T>& problem) {
   backward_in_tiles(problem, small_tiles);
 }
 
-#define INSTANTIATE(T)                             \
-  template void blas_forward(const Forward<T>&);   \
-  template void blas_backward(const Backward<T>&); \
-  template void tiled_forward(const Forward<T>&);  \
-  template void tiled_backward(const Backward<T>&);
-INSTANTIATE(float)
-INSTANTIATE(double)
-#undef INSTANTIATE
+}  // namespace
+
+Kernel blas_kernel() {
+  return {.name = "blas",
+          .fits =
+              [](const Sizes& sizes) {  // 2^29 scores are 4 GiB in float64
+                return sizes.n_k == 0 || sizes.n_q <= (std::size_t{1} << 29) / sizes.n_k;
+              },
+          .limits = "up to 2^29 scores of a head",
+          .forward32 = blas_forward,
+          .forward64 = blas_forward,
+          .backward32 = blas_backward,
+          .backward64 = blas_backward};
+}
+
+Kernel tiled_kernel() {
+  return {.name = "tiled",
+          .forward32 = tiled_forward,
+          .forward64 = tiled_forward,
+          .backward32 = tiled_backward,
+          .backward64 = tiled_backward};
+}
 
 }  // namespace attn::exact

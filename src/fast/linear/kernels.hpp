@@ -81,13 +81,8 @@ const std::vector<Kernel>& kernels();
 /// the chunks of a causal kernel add to that is overhead.
 double operations(const Sizes& sizes);
 
-/// Kernel 1: plain loops, one token after the other.
-template <class T>
-void plain_forward(const Forward<T>& problem);
-
-/// Kernel 2: chunks of tokens as matrix products in SIMD registers, for the instruction set in use.
-template <class T>
-void simd_forward(const Forward<T>& problem);
+/// Kernel 2, in its file.
+Kernel simd_kernel();
 
 /// How the numbers of one call lie in buffers. Each row is aligned to 64 bytes and padded with zeros.
 template <class T>

@@ -169,14 +169,15 @@ class Call {
   Segments query_segments_;
 };
 
-}  // namespace
-
 template <class T>
 void simd_forward(const Forward<T>& problem) {
   Call<T>(problem).run();
 }
 
-template void simd_forward(const Forward<float>&);
-template void simd_forward(const Forward<double>&);
+}  // namespace
+
+Kernel simd_kernel() {
+  return {"simd", simd_forward, simd_forward};
+}
 
 }  // namespace attn::linear_time

@@ -154,29 +154,6 @@ Variable<T> rotate(Tape<T>& tape, const Variable<T>& x, std::size_t positions, s
 }
 
 template <class T>
-Variable<T> entropy(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes,
-                    const Lengths& query_lengths, T scale) {
-  const Variable<T> result = tape.variable(1, 1);
-  const auto for_each_weight = [=](const auto& work) {
-    for (std::size_t row = 0; row < weights.rows; ++row) {
-      const std::size_t sample = row / (sizes.heads * sizes.queries);
-      if (row % sizes.queries >= query_lengths[sample]) continue;
-      for (std::size_t at = row * sizes.keys; at < (row + 1) * sizes.keys; ++at)
-        if (weights.value[at] > 0) work(at);
-    }
-  };
-  T sum = 0;
-  for_each_weight([&](std::size_t at) { sum -= weights.value[at] * std::log(weights.value[at]); });
-  *result.value = scale * sum;
-  tape.on_backward([=] {
-    const T factor = scale * *result.gradient;
-    for_each_weight(
-        [&](std::size_t at) { weights.gradient[at] -= factor * (std::log(weights.value[at]) + 1); });
-  });
-  return result;
-}
-
-template <class T>
 Variable<T> loss_of_looks(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes, std::size_t head,
                           const std::vector<Look<T>>& looks, T scale) {
   constexpr T least_weight = T(1e-9);
@@ -201,7 +178,6 @@ Variable<T> loss_of_looks(Tape<T>& tape, const Variable<T>& weights, const HeadS
   template Attended<T> attend(Tape<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&, \
                               const HeadSizes&, const Lengths&);                                    \
   template Variable<T> rotate(Tape<T>&, const Variable<T>&, std::size_t, std::size_t);              \
-  template Variable<T> entropy(Tape<T>&, const Variable<T>&, const HeadSizes&, const Lengths&, T);  \
   template Variable<T> loss_of_looks(Tape<T>&, const Variable<T>&, const HeadSizes&, std::size_t,   \
                                      const std::vector<Look<T>>&, T);
 

@@ -1,5 +1,3 @@
-#include "fast/train/tape.hpp"
-
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -7,6 +5,8 @@
 #include <new>
 #include <stdexcept>
 #include <utility>
+
+#include "fast/train/operations.hpp"
 
 namespace attn::train {
 

@@ -71,17 +71,13 @@ std::size_t count_predictions(const Examples& examples, const std::vector<std::s
   return count;
 }
 
-bool ends_with(std::string_view name, std::string_view ending) {
-  return name.size() >= ending.size() && name.substr(name.size() - ending.size()) == ending;
-}
-
 /// 1/√fan_in, `of_tables` for tables, and 0 for biases. LSTM weights are read as W x, so their fan_in is the
 /// columns.
 double deviation(const WeightShape& shape, double of_tables) {
-  if (ends_with(shape.name, "embedding") || ends_with(shape.name, "positions")) return of_tables;
+  if (shape.name.ends_with("embedding") || shape.name.ends_with("positions")) return of_tables;
   if (shape.is_vector)
-    return ends_with(shape.name, "/v_a") ? 1 / std::sqrt(static_cast<double>(shape.size())) : 0;
-  const bool is_transposed = ends_with(shape.name, "/W_ih") || ends_with(shape.name, "/W_hh");
+    return shape.name.ends_with("/v_a") ? 1 / std::sqrt(static_cast<double>(shape.size())) : 0;
+  const bool is_transposed = shape.name.ends_with("/W_ih") || shape.name.ends_with("/W_hh");
   return 1 / std::sqrt(static_cast<double>(is_transposed ? shape.columns : shape.rows));
 }
 
@@ -151,9 +147,9 @@ void Trainer::draw_weights() {
   Generator generator(settings_.seed, drawing_weights);
   for (const auto& shape : table_.shapes()) {
     float* weight = values_.data() + shape.offset;
-    if (ends_with(shape.name, "/gain")) {
+    if (shape.name.ends_with("/gain")) {
       std::fill_n(weight, shape.size(), 1.0F);
-    } else if (ends_with(shape.name, "/b_ih")) {
+    } else if (shape.name.ends_with("/b_ih")) {
       std::fill_n(weight + shape.size() / 4, shape.size() / 4, 1.0F);  // i, f, g, o
     } else if (deviation(shape, settings_.table_deviation) > 0) {
       for (std::size_t i = 0; i < shape.size(); ++i)

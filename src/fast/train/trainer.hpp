@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "attn/random/random.hpp"
-#include "fast/train/tape.hpp"
+#include "fast/train/operations.hpp"
 
 namespace attn::train {
 
@@ -59,6 +59,11 @@ struct Share {
 
   /// 0 where nothing was looked at.
   double value() const { return all == 0 ? 0 : static_cast<double>(right) / static_cast<double>(all); }
+
+  void count(bool is_right) {
+    ++all;
+    right += is_right;
+  }
 };
 
 /// How to train. The same settings and threads give the same weights, bit for bit.

@@ -50,25 +50,6 @@ Rows rows_by_position(const std::vector<std::vector<int>>& sentences) {
   return rows_of(sentences, false);
 }
 
-void add_attention(WeightTable& table, const std::string& group, const AttentionSizes& sizes) {
-  table.add(group + "/W_Q", sizes.d_model, sizes.heads * sizes.d_k);
-  table.add(group + "/W_K", sizes.d_model, sizes.heads * sizes.d_k);
-  table.add(group + "/W_V", sizes.d_model, sizes.heads * sizes.d_v);
-  table.add(group + "/W_O", sizes.heads * sizes.d_v, sizes.d_model);
-}
-
-void add_layer_norm(WeightTable& table, const std::string& name, std::size_t d_model) {
-  table.add_vector(name + "/gain", d_model);
-  table.add_vector(name + "/bias", d_model);
-}
-
-void add_feed_forward(WeightTable& table, const std::string& layer, std::size_t d_model, std::size_t d_ff) {
-  table.add(layer + "W_1", d_model, d_ff);
-  table.add_vector(layer + "b_1", d_ff);
-  table.add(layer + "W_2", d_ff, d_model);
-  table.add_vector(layer + "b_2", d_model);
-}
-
 namespace {
 
 /// The position of each word; −1 for padding.
@@ -139,12 +120,30 @@ std::string layer_name(std::size_t layer) {
   return "layer=" + std::to_string(layer + 1) + "/";
 }
 
-void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes) {
-  add_attention(table, layer + "attention", {sizes.d_model, sizes.heads, sizes.d_k, sizes.d_v});
-  if (sizes.has_norm) add_layer_norm(table, layer + "norm_1", sizes.d_model);
+void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes, bool has_memory) {
+  const auto add_attention = [&](const std::string& group) {
+    table.add(layer + group + "/W_Q", sizes.d_model, sizes.heads * sizes.d_k);
+    table.add(layer + group + "/W_K", sizes.d_model, sizes.heads * sizes.d_k);
+    table.add(layer + group + "/W_V", sizes.d_model, sizes.heads * sizes.d_v);
+    table.add(layer + group + "/W_O", sizes.heads * sizes.d_v, sizes.d_model);
+  };
+  const auto add_norm = [&](const std::string& name) {
+    if (!sizes.has_norm) return;
+    table.add_vector(layer + name + "/gain", sizes.d_model);
+    table.add_vector(layer + name + "/bias", sizes.d_model);
+  };
+  add_attention("attention");
+  add_norm("norm_1");
+  if (has_memory) {
+    add_attention("cross");
+    add_norm("norm_cross");
+  }
   if (sizes.d_ff == 0) return;
-  add_feed_forward(table, layer, sizes.d_model, sizes.d_ff);
-  if (sizes.has_norm) add_layer_norm(table, layer + "norm_2", sizes.d_model);
+  table.add(layer + "W_1", sizes.d_model, sizes.d_ff);
+  table.add_vector(layer + "b_1", sizes.d_ff);
+  table.add(layer + "W_2", sizes.d_ff, sizes.d_model);
+  table.add_vector(layer + "b_2", sizes.d_model);
+  add_norm("norm_2");
 }
 
 template <class T>

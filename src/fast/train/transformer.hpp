@@ -1,10 +1,10 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "fast/train/operations.hpp"
-#include "fast/train/tape.hpp"
 
 /// What transformers are made of: sentences by sample, positions, and the sublayers of the lesson
 /// `transformer-block`.
@@ -30,22 +30,14 @@ struct Rows {
 Rows rows_by_sample(const std::vector<std::vector<int>>& sentences);
 Rows rows_by_position(const std::vector<std::vector<int>>& sentences);
 
-/// The widths of multi-head attention.
-struct AttentionSizes {
-  std::size_t d_model;
-  std::size_t heads;
-  std::size_t d_k;  ///< of a head
-  std::size_t d_v;
-};
-
-/// Adds GROUP/W_Q, GROUP/W_K, GROUP/W_V and GROUP/W_O.
-void add_attention(WeightTable& table, const std::string& group, const AttentionSizes& sizes);
-
-/// Adds NAME/gain and NAME/bias.
-void add_layer_norm(WeightTable& table, const std::string& name, std::size_t d_model);
-
-/// Adds LAYER + W_1, b_1, W_2 and b_2.
-void add_feed_forward(WeightTable& table, const std::string& layer, std::size_t d_model, std::size_t d_ff);
+/// What a model with these sizes is: "heads" "2".
+template <class Sizes>
+std::map<std::string, std::string> sizes_as_text(const Sizes& sizes) {
+  return {{"d_model", std::to_string(sizes.d_model)}, {"heads", std::to_string(sizes.heads)},
+          {"d_k", std::to_string(sizes.d_k)},         {"d_v", std::to_string(sizes.d_v)},
+          {"d_ff", std::to_string(sizes.d_ff)},       {"layers", std::to_string(sizes.layers)},
+          {"positions", name_of(sizes.positions)}};
+}
 
 /// The sublayers, with their weights by name. Dropout acts on what each of them gives.
 template <class T>
@@ -117,8 +109,10 @@ WeightTable weights_of(const TransformerSizes& sizes);
 /// "layer=1/", as the names of that layer's weights begin.
 std::string layer_name(std::size_t layer);
 
-/// The weights of one layer.
-void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes);
+/// The weights of one layer: LAYER + attention/W_Q, W_K, W_V and W_O, norm_1/gain and bias, with a memory the
+/// same of cross and norm_cross, then W_1, b_1, W_2, b_2 and norm_2.
+void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes,
+               bool has_memory = false);
 
 /// The block of the lesson `transformer-block` from what its attention found, the norm after each residual.
 template <class T>

@@ -24,19 +24,6 @@ std::string block_name(const char* part, std::size_t layer) {
   return part + ("/layer=" + std::to_string(layer + 1)) + "/";
 }
 
-void add_block(WeightTable& table, const std::string& layer, const TransformerTranslatorSizes& sizes,
-               bool has_memory) {
-  const AttentionSizes attention = {sizes.d_model, sizes.heads, sizes.d_k, sizes.d_v};
-  add_attention(table, layer + "attention", attention);
-  add_layer_norm(table, layer + "norm_1", sizes.d_model);
-  if (has_memory) {
-    add_attention(table, layer + "cross", attention);
-    add_layer_norm(table, layer + "norm_cross", sizes.d_model);
-  }
-  add_feed_forward(table, layer, sizes.d_model, sizes.d_ff);
-  add_layer_norm(table, layer + "norm_2", sizes.d_model);
-}
-
 }  // namespace
 
 std::string name_of(DecoderAttention attention) {
@@ -73,7 +60,7 @@ WeightTable weights_of(const TransformerTranslatorSizes& sizes) {
   table.add("target/embedding", sizes.target_words + 1, sizes.d_model);
   for (const auto* part : {"encoder", "decoder"})
     for (std::size_t layer = 0; layer < sizes.layers; ++layer)
-      add_block(table, block_name(part, layer), sizes, part == std::string("decoder"));
+      add_layer(table, block_name(part, layer), sizes.block(), part == std::string("decoder"));
   table.add("output/W", sizes.d_model, sizes.target_words + 1);
   table.add_vector("output/b", sizes.target_words + 1);
   return table;
@@ -237,7 +224,7 @@ class EncoderAndDecoder {
     memory_ = sublayers_.words("source/embedding", source_, sizes_.positions);
     for (std::size_t layer = 0; layer < sizes_.layers; ++layer) {
       const auto name = block_name("encoder", layer);
-      memory_ = feed_forward(self_attention(memory_, source_, name, false), name);
+      memory_ = block(sublayers_, sizes_.block(), memory_, attended(memory_, source_, name, false), name);
     }
   }
 
@@ -249,11 +236,12 @@ class EncoderAndDecoder {
     decoded_ = sublayers_.words("target/embedding", words, sizes_.positions);
     for (std::size_t layer = 0; layer < sizes_.layers; ++layer) {
       const auto name = block_name("decoder", layer);
-      auto x = self_attention(decoded_, words, name, true);
+      const auto found = sublayers_.mixed(attended(decoded_, words, name, true), name + "attention");
+      auto x = add_and_norm(decoded_, found, name + "norm_1");
       cross_.push_back(
           sublayers_.attention(x, memory_, name + "cross", heads, source_.lengths, Positions::none));
       x = add_and_norm(x, sublayers_.mixed(cross_.back(), name + "cross"), name + "norm_cross");
-      decoded_ = feed_forward(x, name);
+      decoded_ = add_and_norm(x, sublayers_.feed_forward(x, name), name + "norm_2");
     }
   }
 
@@ -283,17 +271,10 @@ class EncoderAndDecoder {
     return sublayers_.norm(sublayers_.residual(x, found), name);
   }
 
-  Variable<T> self_attention(const Variable<T>& x, const Rows& rows, const std::string& layer,
-                             bool is_causal) {
+  Attended<T> attended(const Variable<T>& x, const Rows& rows, const std::string& layer, bool is_causal) {
     const HeadSizes heads = {rows.lengths.size(), rows.positions(), rows.positions(), sizes_.heads,
                              is_causal};
-    const auto attended =
-        sublayers_.attention(x, x, layer + "attention", heads, rows.lengths, sizes_.positions);
-    return add_and_norm(x, sublayers_.mixed(attended, layer + "attention"), layer + "norm_1");
-  }
-
-  Variable<T> feed_forward(const Variable<T>& x, const std::string& layer) {
-    return add_and_norm(x, sublayers_.feed_forward(x, layer), layer + "norm_2");
+    return sublayers_.attention(x, x, layer + "attention", heads, rows.lengths, sizes_.positions);
   }
 
   Tape<T>& tape_;
@@ -387,7 +368,7 @@ Sequences translate(const Weights<float>& weights, const Sizes& sizes, const Seq
   return written;
 }
 
-std::vector<std::pair<std::string, std::string>> configuration_of(const EncoderDecoderSizes& sizes) {
+std::map<std::string, std::string> configuration_of(const EncoderDecoderSizes& sizes) {
   return {{"attention", name_of(sizes.attention)},
           {"d_model", std::to_string(sizes.d_model)},
           {"hidden", std::to_string(sizes.hidden)},
@@ -395,16 +376,11 @@ std::vector<std::pair<std::string, std::string>> configuration_of(const EncoderD
           {"bidirectional", "true"}};
 }
 
-std::vector<std::pair<std::string, std::string>> configuration_of(const TransformerTranslatorSizes& sizes) {
-  return {{"attention", "transformer"},
-          {"d_model", std::to_string(sizes.d_model)},
-          {"heads", std::to_string(sizes.heads)},
-          {"d_k", std::to_string(sizes.d_k)},
-          {"d_v", std::to_string(sizes.d_v)},
-          {"d_ff", std::to_string(sizes.d_ff)},
-          {"layers", std::to_string(sizes.layers)},
-          {"positions", name_of(sizes.positions)},
-          {"norm", "post"}};
+std::map<std::string, std::string> configuration_of(const TransformerTranslatorSizes& sizes) {
+  auto configuration = sizes_as_text(sizes);
+  configuration["attention"] = "transformer";
+  configuration["norm"] = "post";
+  return configuration;
 }
 
 std::string name_of_head(const EncoderDecoderSizes&, std::size_t) {
@@ -422,9 +398,7 @@ class ModelOf final : public TranslationModel {
 
   WeightTable table() const override { return weights_of(sizes_); }
 
-  std::vector<std::pair<std::string, std::string>> configuration() const override {
-    return configuration_of(sizes_);
-  }
+  std::map<std::string, std::string> configuration() const override { return configuration_of(sizes_); }
 
   Variable<float> loss(Tape<float>& tape, const Weights<float>& weights, const Sequences& sources,
                        const Sequences& targets, float scale, double dropout, Random* random) const override {

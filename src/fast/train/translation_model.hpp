@@ -50,6 +50,12 @@ struct TransformerTranslatorSizes {
   Positions positions = Positions::sinusoidal;
 
   int mark() const { return static_cast<int>(target_words); }  ///< as above
+
+  /// A block of the encoder.
+  TransformerSizes block() const {
+    return {
+        .words = 0, .classes = 0, .d_model = d_model, .heads = heads, .d_k = d_k, .d_v = d_v, .d_ff = d_ff};
+  }
 };
 
 /// Ids: source/embedding, target/embedding, encoder/layer=1/attention/W_Q, …, encoder/layer=1/norm_2/bias,
@@ -90,7 +96,7 @@ class TranslationModel {
   virtual WeightTable table() const = 0;
 
   /// What the model is, beside its weights: "heads" "2".
-  virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
+  virtual std::map<std::string, std::string> configuration() const = 0;
 
   /// As `translation_loss`.
   virtual Variable<float> loss(Tape<float>& tape, const Weights<float>& weights, const Sequences& sources,

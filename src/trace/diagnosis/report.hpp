@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/axis_labels.hpp"
+#include "attn/text/tokens.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
 
 namespace attn {

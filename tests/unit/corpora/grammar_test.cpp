@@ -6,7 +6,6 @@
 
 #include "attn/error.hpp"
 #include "attn/random/generator.hpp"
-#include "corpora/grammar_pairs.hpp"
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;

@@ -5,7 +5,7 @@
 #include <limits>
 #include <random>
 
-#include "attn/ops/feature_maps.hpp"
+#include "attn/ops/cost_counter.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "fast/linear/kernels.hpp"

@@ -7,10 +7,10 @@
 #include <utility>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/layer_norm.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/softmax.hpp"
 #include "tests/unit/lessons/parts.hpp"
 #include "tests/unit/random_tensor.hpp"
 

@@ -1,7 +1,7 @@
-#include "attn/index.hpp"
-
 #include <catch2/catch.hpp>
 #include <vector>
+
+#include "attn/worked.hpp"
 
 using attn::Index;
 

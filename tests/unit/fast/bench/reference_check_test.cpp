@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "fast/bench/benchmark.hpp"
 #include "fast/bench/kernel.hpp"
-#include "fast/bench/selection.hpp"
 #include "tests/unit/numbers.hpp"
 
 using namespace attn::bench;

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "fast/bench/baselines.hpp"
-#include "fast/bench/selection.hpp"
+#include "fast/bench/benchmark.hpp"
 
 using namespace attn::bench;
 
