@@ -1,74 +1,20 @@
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
-#include <initializer_list>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
+#include <xtensor/xstorage.hpp>
 
 #include "attn/tensor.hpp"
 
 namespace attn {
 
-/// A place along each axis of a tensor. It owns no memory: a page makes one for each number in each of its
-/// worked entries.
-class Index {
- public:
-  using value_type = std::size_t;
-  using iterator = std::size_t*;
-  using const_iterator = const std::size_t*;
-
-  Index() = default;
-  explicit Index(std::size_t size, std::size_t place = 0) {
-    for (std::size_t axis = 0; axis < size; ++axis) push_back(place);
-  }
-  Index(std::initializer_list<std::size_t> places) {
-    for (const auto place : places) push_back(place);
-  }
-
-  std::size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
-  iterator begin() { return places_.data(); }
-  iterator end() { return begin() + size_; }
-  const_iterator begin() const { return places_.data(); }
-  const_iterator end() const { return begin() + size_; }
-  std::size_t& operator[](std::size_t axis) { return places_[axis]; }
-  std::size_t operator[](std::size_t axis) const { return places_[axis]; }
-  std::size_t& back() { return places_[size_ - 1]; }
-  std::size_t back() const { return places_[size_ - 1]; }
-
-  void push_back(std::size_t place) { insert(end(), place); }
-
-  void insert(iterator before, std::size_t place) {
-    if (size_ == most_axes) throw std::length_error("[index] more axes than an entry is worked out for");
-    std::copy_backward(before, end(), end() + 1);
-    *before = place;
-    ++size_;
-  }
-
-  void erase(iterator at) {
-    std::copy(at + 1, end(), at);
-    --size_;
-  }
-
-  friend bool operator==(const Index& a, const Index& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
-  }
-  friend bool operator<(const Index& a, const Index& b) {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-  }
-
- private:
-  static constexpr std::size_t most_axes = 6;
-
-  std::array<std::size_t, most_axes> places_{};
-  std::size_t size_ = 0;
-};
+/// A place along each axis of a tensor. Up to six need no memory: a page makes one for each number in each of
+/// its worked entries.
+using Index = xt::svector<std::size_t, 6>;
 
 // How one entry of a tensor comes about, as arithmetic on the numbers of the run.
 
@@ -88,7 +34,12 @@ class Worked {
 
   static Worked sum(std::vector<Worked> terms);
   static Worked product(std::vector<Worked> factors);
-  static Worked call(const char* function, std::vector<Worked> arguments);
+
+  /// Of exp, sqrt, tanh, log, erf, sin, cos, floor, float32, float16, bfloat16 of one number, min and max of
+  /// several.
+  static Worked call(std::string_view function, std::vector<Worked> arguments);
+  static bool has_function(std::string_view name);
+
   friend Worked operator-(Worked x);
   friend Worked operator-(Worked x, Worked y);
   friend Worked operator/(Worked x, Worked y);
@@ -131,7 +82,7 @@ class Worked {
 
   Operation operation_ = Operation::number;
   double value_ = 0.0;
-  const char* function_ = nullptr;                ///< of a call
+  std::string_view function_{};                   ///< of a call
   std::shared_ptr<Operand> operand_{};            ///< of a number that is an entry
   std::shared_ptr<std::vector<Worked>> parts_{};  ///< of what is no number; shared with copies of it
 };
@@ -140,21 +91,6 @@ Worked operator-(Worked x);
 Worked operator-(Worked x, Worked y);
 Worked operator/(Worked x, Worked y);
 Worked pow(Worked x, Worked exponent);
-
-/// e^x, √x, max(x, y): the functions that expressions call.
-Worked exp(Worked x);
-Worked sqrt(Worked x);
-Worked tanh(Worked x);
-Worked log(Worked x);
-Worked erf(Worked x);
-Worked sin(Worked x);
-Worked cos(Worked x);
-Worked floor(Worked x);
-Worked max(Worked x, Worked y);
-Worked min(Worked x, Worked y);
-
-/// |x| = max(x, −x).
-Worked absolute(Worked x);
 
 /// The largest of several.
 Worked largest(std::vector<Worked> of);
@@ -171,17 +107,5 @@ Worked equals(const Worked& x, const Worked& y);
 
 /// How each entry of a tensor comes about.
 using WorkedOut = std::function<Worked(const Index& at)>;
-
-/// A tensor by its id in the trace, for as long as the tensor lives.
-template <std::size_t N>
-struct Known {
-  std::string id;
-  const Tensor<N>& tensor;
-
-  Worked operator()(const Index& at) const { return Worked({id, at}, tensor.element(at.begin(), at.end())); }
-};
-
-template <std::size_t N>
-Known(std::string, const Tensor<N>&) -> Known<N>;
 
 }  // namespace attn

@@ -88,7 +88,7 @@ INSTANTIATE(4)
 Worked worked_entropy(const std::vector<Worked>& weights) {
   std::vector<Worked> terms;
   for (const auto& w : weights)
-    if (w.value() != 0.0) terms.push_back(Worked::product({w, log(w)}));
+    if (w.value() != 0.0) terms.push_back(Worked::product({w, Worked::call("log", {w})}));
   return terms.empty() ? Worked(0.0) : -Worked::sum(std::move(terms));
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 #include <xtensor/xadapt.hpp>
@@ -72,7 +71,7 @@ WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
     const bool is_shifted = std::abs(largest.value() / divisor) > largest_without_shift;
     const auto exponential = [&](const Worked& score) {
       const auto shifted = is_shifted ? score - largest : score;
-      return exp(divisor == 1.0 ? shifted : shifted / Worked(divisor));
+      return Worked::call("exp", {divisor == 1.0 ? shifted : shifted / Worked(divisor)});
     };
     std::vector<Worked> exponentials;
     for (const auto& score : row)
@@ -96,7 +95,7 @@ bool may_be_seen(double score) {
 
 /// The score as a term of the sum: as it is, or 0 where it is less.
 Worked term_of_sum(Worked score) {
-  return score.value() < 0.0 ? max(std::move(score), 0.0) : score;
+  return score.value() < 0.0 ? Worked::call("max", {std::move(score), 0.0}) : score;
 }
 
 }  // namespace
@@ -131,25 +130,6 @@ WorkedOut worked_sum_shares(WorkedOut scores, std::size_t length) {
     if (!(sum > 0.0)) return Worked(1.0) / Worked(static_cast<double>(terms.size()));
     return term_of_sum(std::move(share)) / Worked::sum(std::move(terms));
   };
-}
-
-Tensor<3> layer_norm(const Tensor<3>& x, const Tensor<1>& gain, const Tensor<1>& bias) {
-  constexpr double epsilon = 1e-5;
-  const std::size_t d = x.shape(2);
-  if (gain.size() != d) throw shape_mismatch("layer_norm", "x", x, "gain", gain, "the last axes must match");
-  if (bias.size() != d) throw shape_mismatch("layer_norm", "x", x, "bias", bias, "the last axes must match");
-  Tensor<3> normalized(x.shape());
-  for (std::size_t begin = 0; begin < x.size(); begin += d) {
-    const std::span row(x.data() + begin, d);
-    double sum = 0.0, squares = 0.0;
-    for (const double element : row) sum += element;
-    const double mean = sum / static_cast<double>(d);
-    for (const double element : row) squares += (element - mean) * (element - mean);
-    const double standard_deviation = std::sqrt(squares / static_cast<double>(d) + epsilon);
-    for (std::size_t c = 0; c < d; ++c)
-      normalized.data()[begin + c] = (row[c] - mean) / standard_deviation * gain(c) + bias(c);
-  }
-  return normalized;
 }
 
 }  // namespace attn

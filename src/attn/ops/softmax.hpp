@@ -33,9 +33,4 @@ void sum_shares(const double* scores, double* shares, std::size_t count, std::si
 /// The same along the last axis, whose rows have `length` scores, worked out.
 WorkedOut worked_sum_shares(WorkedOut scores, std::size_t length);
 
-/// Layer normalisation along the last axis (Ba et al. 2016): (x − mean) / √(variance + 1e-5) · gain + bias,
-/// with the biased variance. x is [batch×n×d], gain and bias are [d].
-/// Throws std::invalid_argument, with both shapes, where they do not match.
-Tensor<3> layer_norm(const Tensor<3>& x, const Tensor<1>& gain, const Tensor<1>& bias);
-
 }  // namespace attn
