@@ -1,7 +1,6 @@
 #include "fast/train/transformer.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "attn/error.hpp"
@@ -48,69 +47,6 @@ Rows rows_by_sample(const std::vector<std::vector<int>>& sentences) {
 
 Rows rows_by_position(const std::vector<std::vector<int>>& sentences) {
   return rows_of(sentences, false);
-}
-
-namespace {
-
-/// The position of each word; −1 for padding.
-std::vector<int> position_ids(const Rows& rows) {
-  std::vector<int> ids(rows.ids.size(), -1);
-  for (std::size_t row = 0; row < ids.size(); ++row)
-    if (rows.ids[row] >= 0) ids[row] = static_cast<int>(row % rows.positions());
-  return ids;
-}
-
-}  // namespace
-
-template <class T>
-Variable<T> Sublayers<T>::words(const std::string& table, const Rows& rows, Positions positions) {
-  const auto found = embed(tape_, weights_(table), rows.ids);
-  if (positions == Positions::sinusoidal) return drop(add(tape_, found, sinusoids(rows, found.columns)));
-  if (positions == Positions::learned)
-    return drop(add(tape_, found, embed(tape_, weights_("positions"), position_ids(rows))));
-  return drop(found);
-}
-
-template <class T>
-Attended<T> Sublayers<T>::attention(const Variable<T>& x, const Variable<T>& memory, const std::string& group,
-                                    const HeadSizes& sizes, const Lengths& key_lengths, Positions positions) {
-  auto Q = linear(tape_, x, weights_(group + "/W_Q"));
-  auto K = linear(tape_, memory, weights_(group + "/W_K"));
-  const auto V = linear(tape_, memory, weights_(group + "/W_V"));
-  if (positions == Positions::rotary) {
-    Q = rotate(tape_, Q, sizes.queries, sizes.heads);
-    K = rotate(tape_, K, sizes.keys, sizes.heads);
-  }
-  return attend(tape_, Q, K, V, sizes, key_lengths);
-}
-
-template <class T>
-Variable<T> Sublayers<T>::mixed(const Attended<T>& attended, const std::string& group) {
-  return linear(tape_, attended.output, weights_(group + "/W_O"));
-}
-
-template <class T>
-Variable<T> Sublayers<T>::feed_forward(const Variable<T>& x, const std::string& layer) {
-  const auto hidden = relu(tape_, linear(tape_, x, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
-  return linear(tape_, hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")});
-}
-
-template <class T>
-Variable<T> Sublayers<T>::norm(const Variable<T>& x, const std::string& name) {
-  return layer_norm(tape_, x, weights_(name + "/gain"), weights_(name + "/bias"));
-}
-
-template <class T>
-Variable<T> Sublayers<T>::sinusoids(const Rows& rows, std::size_t d_model) {
-  const auto encoding = tape_.constant(rows.ids.size(), d_model);
-  for (std::size_t row = 0; row < encoding.rows; ++row)
-    for (std::size_t column = 0; column < d_model; ++column) {
-      const double exponent = -static_cast<double>(column / 2 * 2) / static_cast<double>(d_model);
-      const double angle = static_cast<double>(row % rows.positions()) * std::pow(10000.0, exponent);
-      encoding.value[row * d_model + column] =
-          static_cast<T>(column % 2 == 0 ? std::sin(angle) : std::cos(angle));
-    }
-  return encoding;
 }
 
 template class Sublayers<float>;
