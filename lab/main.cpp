@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "attn/blas.hpp"
 #include "attn/error.hpp"
+#include "attn/ops/matmul.hpp"
 #include "lab/commands.hpp"
 #include "lab/ranks.hpp"
 

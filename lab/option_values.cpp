@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/text/number.hpp"
 #include "attn/text/trim.hpp"
 #include "trace/file.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
-#include "fast/ranks/mpi.hpp"
+#include "fast/ranks/network.hpp"
 #include "lab/output.hpp"
 
 namespace lab {

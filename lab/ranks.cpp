@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fast/ranks/mpi.hpp"
+#include "fast/ranks/network.hpp"
 
 namespace lab {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "corpora/grammar_pairs.hpp"
+#include "corpora/grammar.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/documents/part_run.hpp"
 #include "lessons/lesson.hpp"

@@ -20,7 +20,7 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
-#include "corpora/reverse.hpp"
+#include "corpora/sequences.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -59,7 +59,7 @@ Numbers drawn_sequences(Workbench& bench, const formula::Sheet& sheet, const std
   Numbers sequences(attn::Shape{sheet.size_of(id == "fresh" ? "fresh/sequence" : "sequence"), positions});
   auto& random = bench.random(id);
   for (auto place = sequences.begin(); place != sequences.end();) {
-    const auto drawn = corpora::draw_reverse_of_length(random, positions, sheet.size_of("symbol")).source;
+    const auto drawn = corpora::draw_reverse(random, positions, sheet.size_of("symbol"));
     place = std::copy(drawn.begin(), drawn.end(), place);
   }
   return sequences;

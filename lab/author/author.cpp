@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/text/shell_words.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/trim.hpp"
 #include "document/prose.hpp"
 #include "lab/arguments.hpp"
 #include "lab/output.hpp"

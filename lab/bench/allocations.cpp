@@ -1,10 +1,10 @@
 // operator new and delete of this program, so that bench can measure what a kernel allocates. The other forms
 // of both call these.
-#include "fast/bench/allocations.hpp"
-
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+
+#include "fast/bench/baselines.hpp"
 
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
+#include "lab/option_group.hpp"
 #include "lab/option_values.hpp"
 
 namespace lab {
@@ -78,46 +79,21 @@ double seconds_of(const std::string& text) {
   return seconds;
 }
 
-/// Adds options of one group.
-class Group {
- public:
-  Group(CLI::App& app, const char* name) : app_(app), name_(name) {}
-
-  void add(std::string_view flag, std::string_view value, std::string_view help,
-           std::function<void(const std::string&)> assign_text) {
-    add_text_option(app_, flag, value, Values::one, help_of_option(help), std::move(assign_text))
-        ->group(name_);
-  }
-
-  void add_count(std::string_view flag, std::string_view help, std::size_t& field) {
-    add(flag, "N", help, [flag, &field](const std::string& text) { field = count_of(flag, text); });
-  }
-
-  void add_flag(std::string_view flag, std::string_view help, bool& field) {
-    app_.add_flag_callback(
-            fmt::format("--{}", flag), [&field] { field = true; }, help_of_option(help))
-        ->group(name_);
-  }
-
- private:
-  CLI::App& app_;
-  const char* name_;
-};
-
 void add_measured(CLI::App& app, RunBench& run) {
   auto& setting = run.setting;
-  Group group(app, what_is_measured);
+  const OptionGroup group(app, what_is_measured);
+  const auto add_count = [&](const char* flag, const char* help, auto& field) {
+    group.add(flag, "N", help, [flag, &field](const std::string& text) { field = count_of(flag, text); });
+  };
   group.add("lengths", "N,N,...", "numbers of tokens n; default 128,256,512,1024,2048",
             [&](const std::string& text) { run.lengths = lengths_of(text); });
-  group.add_count("d-k", "numbers in a query and in a key; default 64", setting.d_k);
-  group.add("d-v", "N", "numbers in a value; default d_k",
-            [&](const std::string& text) { setting.d_v = count_of("d-v", text); });
-  group.add_count("heads", "attention heads; default 8", setting.heads);
-  group.add("kv-heads", "N", "key and value heads, each shared by heads / N query heads; default heads",
-            [&](const std::string& text) { setting.kv_heads = count_of("kv-heads", text); });
+  add_count("d-k", "numbers in a query and in a key; default 64", setting.d_k);
+  add_count("d-v", "numbers in a value; default d_k", setting.d_v);
+  add_count("heads", "attention heads; default 8", setting.heads);
+  add_count("kv-heads", "key and value heads, each shared by heads / N query heads; default heads",
+            setting.kv_heads);
   group.add_flag("causal", "hide every later token", setting.causal);
-  group.add("window", "N", "hide every token more than N positions away",
-            [&](const std::string& text) { setting.window = count_of("window", text); });
+  add_count("window", "hide every token more than N positions away", setting.window);
   group.add("dtype", "float32|float64", "element type; default float32", [&](const std::string& text) {
     run.dtype = parse_choice<std::string>("dtype", text, {{"float32", "float32"}, {"float64", "float64"}});
   });
@@ -137,7 +113,7 @@ void add_measured(CLI::App& app, RunBench& run) {
 }
 
 void add_how(CLI::App& app, RunBench& run) {
-  Group group(app, how_it_is_measured);
+  const OptionGroup group(app, how_it_is_measured);
   group.add_flag("ranks", "on the ranks that mpirun started: mpirun -n 2 attnlab bench --ranks",
                  run.on_ranks);
   group.add("order", "contiguous|striped|zigzag", "of the ranks' blocks; default contiguous",
@@ -159,7 +135,7 @@ void add_how(CLI::App& app, RunBench& run) {
 }
 
 void add_shown(CLI::App& app, RunBench& run) {
-  Group group(app, how_it_is_shown);
+  const OptionGroup group(app, how_it_is_shown);
   group.add("format", "text|json|csv|svg", "default text, or what the ending of --output says",
             [&](const std::string& text) {
               run.format = parse_choice<BenchFormat>("format", text,
@@ -168,8 +144,8 @@ void add_shown(CLI::App& app, RunBench& run) {
                                                       {"csv", BenchFormat::csv},
                                                       {"svg", BenchFormat::svg}});
             });
-  group.add("output", "FILE", "write to a file, whole or not at all; default standard output",
-            [&](const std::string& text) { run.output = text; });
+  group.add_text("output", "FILE", "write to a file, whole or not at all; default standard output",
+                 run.output);
 }
 
 [[noreturn]] void refuse_extra_of_bench(const CLI::App& app, const std::string& argument) {

@@ -78,7 +78,7 @@ Result measure(const RunBench& run) {
              : attn::bench::run_benchmark<double>(settings, run.kernels, run.effort, progress);
 }
 
-std::string shown(const BenchReport& report, BenchFormat format) {
+std::string report_in(BenchFormat format, const BenchReport& report) {
   switch (format) {
     case BenchFormat::json:
       return bench_json(report);
@@ -115,7 +115,7 @@ void run_bench(const RunBench& run) {
                            .isa = std::string(name_of(attn::simd::isa_in_use())),
                            .blas_core = attn::fast::blas_core(),
                            .result = measure(run)};
-  const auto text = shown(report, format);
+  const auto text = report_in(format, report);
   run.output ? write_to_file(*run.output, text) : write_to_stdout(text);
 }
 

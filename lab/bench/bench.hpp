@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fast/bench/benchmark.hpp"
-#include "fast/ranks/blocks.hpp"
+#include "fast/ranks/ring.hpp"
 #include "fast/simd/isa.hpp"
 
 namespace lab {

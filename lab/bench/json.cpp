@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fast/bench/baselines.hpp"
-#include "fast/bench/statistics.hpp"
+#include "fast/bench/benchmark.hpp"
 #include "lab/bench/report.hpp"
 #include "trace/csv.hpp"
 
@@ -11,7 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using attn::bench::LengthResult;
-using attn::bench::Series;
 using attn::bench::Statistics;
 
 template <class T>
@@ -40,10 +39,11 @@ Json config(const BenchReport& report) {
           {"seconds", run.effort.seconds}};
 }
 
-Json kernel(const Statistics& statistics, const Series& series) {
-  return {{"kernel", statistics.kernel},
-          {"pass", name_of(statistics.pass)},
-          {"operations", statistics.operations},
+Json kernel(const Statistics& statistics) {
+  const auto& series = *statistics.series;
+  return {{"kernel", series.kernel},
+          {"pass", name_of(series.pass)},
+          {"operations", series.operations},
           {"median_seconds", statistics.seconds.median},
           {"lower_quartile_seconds", statistics.seconds.lower},
           {"upper_quartile_seconds", statistics.seconds.upper},
@@ -53,18 +53,16 @@ Json kernel(const Statistics& statistics, const Series& series) {
           {"times_xtensor", optional(statistics.speedup)},
           {"of_full", optional(statistics.of_full)},
           {"of_forward", optional(statistics.of_forward)},
-          {"extra_bytes", optional(statistics.extra_bytes)},
-          {"max_error", statistics.error},
-          {"variant", statistics.variant},
-          {"relative_error", optional(statistics.relative_error)},
+          {"extra_bytes", optional(series.extra_bytes)},
+          {"max_error", series.error},
+          {"variant", series.variant},
+          {"relative_error", optional(series.relative_error)},
           {"seconds", series.seconds}};
 }
 
 Json length(const LengthResult& result) {
-  const auto statistics = attn::bench::statistics_of(result);
   Json kernels = Json::array();
-  for (std::size_t i = 0; i < statistics.size(); ++i)
-    kernels.push_back(kernel(statistics[i], result.series[i]));
+  for (const auto& statistics : attn::bench::statistics_of(result)) kernels.push_back(kernel(statistics));
   const auto gemm_size = attn::bench::SquareProduct<float>::size;
   return {{"n", result.setting.n},
           {"gemm_size", gemm_size},
@@ -78,7 +76,7 @@ Json exponents(const BenchReport& report) {
   for (const auto& growth : attn::bench::growth_of(report.result.lengths))
     exponents.push_back({{"kernel", growth.kernel},
                          {"pass", name_of(growth.pass)},
-                         {"exponent", growth.exponent ? Json(*growth.exponent) : Json(nullptr)},
+                         {"exponent", optional(growth.exponent)},
                          {"lengths", growth.lengths}});
   return exponents;
 }
@@ -91,12 +89,11 @@ Json omitted_kernels(const BenchReport& report) {
 }
 
 /// One measurement: the members of JSON that are numbers or words, and what all of them share.
-Json row_of_csv(const Json& of_kernel, const Json& of_run, const Statistics& statistics,
-                const LengthResult& result) {
-  Json row = {{"n", statistics.n}};
+Json row_of_csv(const Json& of_kernel, const Json& of_run, const LengthResult& result) {
+  Json row = {{"n", result.setting.n}};
   for (const auto& [name, value] : of_kernel.items()) {
     if (name != "seconds") row[name] = value;
-    if (name == "pass") row["rounds"] = statistics.rounds;
+    if (name == "pass") row["rounds"] = result.product_rates.size();
     if (name != "gflops") continue;
     row["gemm_gflops"] = attn::bench::median(result.product_rates) / 1e9;
     row["peak_gflops"] = attn::bench::median(result.peak_rates) / 1e9;
@@ -123,11 +120,9 @@ std::string bench_json(const BenchReport& report) {
 std::string bench_csv(const BenchReport& report) {
   Json rows;
   const auto of_run = config(report);
-  for (const auto& result : report.result.lengths) {
-    const auto statistics = attn::bench::statistics_of(result);
-    for (std::size_t i = 0; i < statistics.size(); ++i)
-      rows.push_back(row_of_csv(kernel(statistics[i], result.series[i]), of_run, statistics[i], result));
-  }
+  for (const auto& result : report.result.lengths)
+    for (const auto& statistics : attn::bench::statistics_of(result))
+      rows.push_back(row_of_csv(kernel(statistics), of_run, result));
   return attn::csv_of(rows);
 }
 

@@ -13,9 +13,9 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "fast/bench/statistics.hpp"
+#include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
-#include "lab/bench/table.hpp"
+#include "lab/bench/report.hpp"
 #include "lab/output.hpp"
 #include "lab/progress_bar.hpp"
 #include "lab/ranks.hpp"
@@ -28,13 +28,10 @@ using attn::bench::median;
 using attn::bench::median_ratio;
 using attn::bench::RanksPass;
 using attn::bench::RanksResult;
+using Json = nlohmann::ordered_json;
 
 constexpr std::size_t projected_tokens = std::size_t{1} << 20;
 constexpr std::size_t projected_ranks[] = {8, 64, 1024};
-
-std::size_t size_of_number(const RunBench& run) {
-  return run.dtype == "float32" ? sizeof(float) : sizeof(double);
-}
 
 /// Operations a second of one rank in the ring, over those of the kernel on a rank that is alone.
 double share_of_one_rank(const RanksResult& result, const RanksPass& pass) {
@@ -44,17 +41,8 @@ double share_of_one_rank(const RanksResult& result, const RanksPass& pass) {
   return median_ratio(rates, pass.one_rank_rates);
 }
 
-bool bytes_are_right(const RanksPass& pass) {
-  return pass.bytes == pass.formula;
-}
-
-template <class Number>
-double largest_of(const std::vector<Number>& numbers) {
-  return static_cast<double>(*std::max_element(numbers.begin(), numbers.end()));
-}
-
-std::string exponent_form(double error) {
-  return error == 0.0 ? "0" : fmt::format("{:.0e}", error);
+double largest_of(const auto& numbers) {
+  return static_cast<double>(std::ranges::max(numbers));
 }
 
 std::string settings_line(const RunBench& run, const RanksResult& result) {
@@ -93,13 +81,15 @@ std::string table_of_ranks(const RanksResult& result) {
          pass.one_process.empty() ? "–" : fmt::format("{:.2f}", median_ratio(pass.seconds, pass.one_process)),
          fmt::format("{:.1f} %", 100.0 * median_ratio(pass.waiting, pass.seconds)),
          attn::in_bytes(largest_of(pass.bytes)), attn::in_bytes(largest_of(pass.memory)),
-         pass.one_process.empty() ? "–" : exponent_form(pass.error)});
+         pass.one_process.empty() ? "–"
+         : pass.error == 0.0      ? "0"
+                                  : fmt::format("{:.0e}", pass.error)});
   }
   auto text = fmt::format("\nn = {}\n\n", result.setting.n) + aligned(rows);
   for (const auto& pass : result.passes)
     text += page_paragraph(
         fmt::format("{}: the ranks sent {} bytes, {}", name_of(pass.pass), fmt::join(pass.bytes, ", "),
-                    bytes_are_right(pass)
+                    pass.bytes == pass.formula
                         ? "which the formula gives exactly"
                         : fmt::format("where the formula gives {}", fmt::join(pass.formula, ", "))),
         2);
@@ -113,8 +103,9 @@ std::string projection_table(const RunBench& run, const RanksResult& result) {
   const auto& [latency, bandwidth] = result.link;
   if (result.ranks == 1) return "\n" + page_paragraph("One rank sends nothing: no projection to more.", 2);
   std::vector<Row> rows = {{"ranks", "computing", "transfer", "forward", "waiting", "memory a rank"}};
+  const auto size_of_number = run.dtype == "float32" ? sizeof(float) : sizeof(double);
   for (const auto ranks : projected_ranks) {
-    const auto one = attn::bench::project(result, projected_tokens, ranks, size_of_number(run));
+    const auto one = attn::bench::project(result, projected_tokens, ranks, size_of_number);
     rows.push_back({fmt::format("{}", ranks), in_time(one.computing), in_time(one.transfer),
                     in_time(one.seconds), fmt::format("{:.1f} %", 100.0 * one.waiting),
                     attn::in_bytes(one.memory)});
@@ -157,54 +148,49 @@ std::string ranks_text(const RunBench& run, const std::vector<RanksResult>& resu
   return text + projection_table(run, results.back()) + legend_of_ranks();
 }
 
-nlohmann::ordered_json pass_json(const RanksResult& result, const RanksPass& pass) {
+Json pass_json(const RanksResult& result, const RanksPass& pass) {
+  const bool has_one = !pass.one_process.empty();
   return {{"pass", name_of(pass.pass)},
           {"operations", pass.operations},
           {"seconds", pass.seconds},
           {"waiting", pass.waiting},
           {"one_rank_gflops", median(pass.one_rank_rates) / 1e9},
           {"of_one_rank", share_of_one_rank(result, pass)},
-          {"of_one_process", pass.one_process.empty()
-                                 ? nlohmann::ordered_json()
-                                 : nlohmann::ordered_json(median_ratio(pass.seconds, pass.one_process))},
+          {"of_one_process", has_one ? Json(median_ratio(pass.seconds, pass.one_process)) : Json()},
           {"bytes", pass.bytes},
           {"bytes_by_formula", pass.formula},
           {"memory", pass.memory},
-          {"max_error",
-           pass.one_process.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(pass.error)}};
+          {"max_error", has_one ? Json(pass.error) : Json()}};
 }
 
 std::string ranks_json(const RunBench& run, const std::vector<RanksResult>& results) {
-  nlohmann::ordered_json lengths = nlohmann::ordered_json::array();
+  Json lengths = Json::array();
   for (const auto& result : results) {
-    auto passes = nlohmann::ordered_json::array();
+    auto passes = Json::array();
     for (const auto& pass : result.passes) passes.push_back(pass_json(result, pass));
-    lengths.push_back(
-        {{"n", result.setting.n},
-         {"imbalance", std::isfinite(result.imbalance) ? nlohmann::ordered_json(result.imbalance)
-                                                       : nlohmann::ordered_json()},
-         {"latency_seconds", result.link.latency},
-         {"bytes_per_second", result.link.bandwidth},
-         {"passes", passes}});
+    lengths.push_back({{"n", result.setting.n},
+                       {"imbalance", std::isfinite(result.imbalance) ? Json(result.imbalance) : Json()},
+                       {"latency_seconds", result.link.latency},
+                       {"bytes_per_second", result.link.bandwidth},
+                       {"passes", passes}});
   }
   const auto& result = results.front();
   const auto& setting = result.setting;
-  const nlohmann::ordered_json document = {
-      {"schema", "attnlab.bench-ranks/1"},
-      {"config",
-       {{"ranks", result.ranks},
-        {"hosts", result.hosts},
-        {"order", name_of(result.order)},
-        {"d_k", setting.d_k},
-        {"d_v", setting.d_v},
-        {"heads", setting.heads},
-        {"kv_heads", setting.kv_heads},
-        {"causal", setting.causal},
-        {"window", setting.window ? nlohmann::ordered_json(*setting.window) : nlohmann::ordered_json()},
-        {"dtype", run.dtype},
-        {"threads", setting.threads},
-        {"rounds", run.effort.rounds}}},
-      {"lengths", lengths}};
+  const Json document = {{"schema", "attnlab.bench-ranks/1"},
+                         {"config",
+                          {{"ranks", result.ranks},
+                           {"hosts", result.hosts},
+                           {"order", name_of(result.order)},
+                           {"d_k", setting.d_k},
+                           {"d_v", setting.d_v},
+                           {"heads", setting.heads},
+                           {"kv_heads", setting.kv_heads},
+                           {"causal", setting.causal},
+                           {"window", setting.window ? Json(*setting.window) : Json()},
+                           {"dtype", run.dtype},
+                           {"threads", setting.threads},
+                           {"rounds", run.effort.rounds}}},
+                         {"lengths", lengths}};
   return document.dump(2) + "\n";
 }
 

@@ -1,5 +1,3 @@
-#include "attn/text/unicode.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "attn/text/unicode.hpp"
+#include "attn/text/utf8.hpp"
 
 int main() {
   constexpr char32_t end = 0x110000;

@@ -10,6 +10,7 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
+#include "lab/option_group.hpp"
 #include "lab/option_values.hpp"
 #include "trace/file.hpp"
 #include "trace/model.hpp"
@@ -20,6 +21,8 @@ namespace {
 
 using attn::Error;
 using attn::train::TaskEntry;
+
+constexpr int default_threads = 2;
 
 const char* const how_it_is_trained = "How it is trained";
 const char* const what_is_trained = "The model; each task has its own defaults";
@@ -66,85 +69,78 @@ double probability(std::string_view flag, const std::string& text) {
   return number;
 }
 
-using Assign = std::function<void(const std::string& text)>;
-
-void add(CLI::App& app, const char* group, std::string_view flag, std::string_view value,
-         std::string_view help, Assign assign_text) {
-  add_text_option(app, flag, value, Values::one, help_of_option(help), std::move(assign_text))->group(group);
-}
-
 void add_settings(CLI::App& app, RunTraining& run) {
+  const OptionGroup group(app, how_it_is_trained);
+  const auto add_size = [&](const char* flag, const char* help, std::size_t& field) {
+    group.add(flag, "N", help, [flag, &field](const std::string& text) { field = size_of(flag, text); });
+  };
+  const auto add_number = [&](const char* flag, const char* value, const char* help, double& field,
+                              double (*read)(std::string_view, const std::string&)) {
+    group.add(flag, value, help, [flag, &field, read](const std::string& text) { field = read(flag, text); });
+  };
   auto& settings = run.settings;
-  add(app, how_it_is_trained, "steps", "N", "batches to learn from",
-      [&](const std::string& text) { settings.steps = size_of("steps", text); });
-  add(app, how_it_is_trained, "batch", "N", "examples in a batch; default 64",
-      [&](const std::string& text) { settings.batch = size_of("batch", text); });
-  add(app, how_it_is_trained, "rate", "X", "the highest learning rate, at the end of the warm-up",
-      [&](const std::string& text) { settings.rate = positive_number("rate", text); });
-  add(app, how_it_is_trained, "warm-up", "N", "steps in which the rate rises; default a twentieth",
-      [&](const std::string& text) { settings.warm_up = size_of("warm-up", text); });
-  add(app, how_it_is_trained, "clip", "X", "the longest gradient; longer ones are shortened; default 1",
-      [&](const std::string& text) { settings.largest_norm = positive_number("clip", text); });
-  add(app, how_it_is_trained, "dropout", "P", "share of the numbers that are set to 0 in training",
-      [&](const std::string& text) { settings.dropout = probability("dropout", text); });
-  add(app, how_it_is_trained, "seed", "N",
-      "seed of the examples, of their order and of the first weights; default 42",
-      [&](const std::string& text) {
-        settings.seed = static_cast<std::uint32_t>(parse_whole("seed", text, 0, 2147483647));
-        run.options.seed = settings.seed;
-      });
-  add(app, how_it_is_trained, "threads", "N", "threads that share each batch; default 2",
-      [&](const std::string& text) { settings.threads = parse_whole("threads", text, 1, 64); });
-  add(app, how_it_is_trained, "resume", "FILE",
-      "go on with a training that was interrupted, with its settings",
-      [&](const std::string& text) { run.resume = text; });
+  add_size("steps", "batches to learn from", settings.steps);
+  add_size("batch", "examples in a batch; default 64", settings.batch);
+  add_number("rate", "X", "the highest learning rate, at the end of the warm-up", settings.rate,
+             positive_number);
+  add_size("warm-up", "steps in which the rate rises; default a twentieth", settings.warm_up);
+  add_number("clip", "X", "the longest gradient; longer ones are shortened; default 1", settings.largest_norm,
+             positive_number);
+  add_number("dropout", "P", "share of the numbers that are set to 0 in training", settings.dropout,
+             probability);
+  group.add("seed", "N", "seed of the examples, of their order and of the first weights; default 42",
+            [&](const std::string& text) {
+              settings.seed = static_cast<std::uint32_t>(parse_whole("seed", text, 0, 2147483647));
+              run.options.seed = settings.seed;
+            });
+  group.add("threads", "N", "threads that share each batch; default 2",
+            [&](const std::string& text) { settings.threads = parse_whole("threads", text, 1, 64); });
+  group.add_text("resume", "FILE", "go on with a training that was interrupted, with its settings",
+                 run.resume);
 }
 
 void add_sizes(CLI::App& app, RunTraining& run) {
+  const OptionGroup group(app, what_is_trained);
   auto& options = run.options;
-  const auto add_size = [&](std::string_view flag, std::string_view help, std::optional<std::size_t>& field,
-                            int smallest = 1) {
-    add(app, what_is_trained, flag, "N", help,
-        [flag, smallest, &field](const std::string& text) { field = size_of(flag, text, smallest); });
-  };
-  add(app, what_is_trained, "grammar", "FILE",
+  group.add_text(
+      "grammar", "FILE",
       "of translation and language: another grammar; data/corpora/README.md tells how to write one",
-      [&](const std::string& text) { options.grammar = text; });
-  add(app, what_is_trained, "attention", "bahdanau|bahdanau-input|luong-general|none|transformer",
+      options.grammar);
+  group.add_text(
+      "attention", "bahdanau|bahdanau-input|luong-general|none|transformer",
       "of translation and dates: two LSTMs with bahdanau, bahdanau-input (the query sees the last word, "
       "too), luong-general or none; or a transformer in their place",
-      [&](const std::string& text) { options.attention = text; });
-  add(app, what_is_trained, "positions", "sinusoidal|learned|rotary|none", "of transformers",
-      [&](const std::string& text) { options.positions = text; });
-  add_size("d-model", "numbers in a word's vector", options.d_model);
-  add_size("heads", "attention heads", options.heads);
-  add_size("d-k", "numbers in a query and in a key of a head", options.d_k);
-  add_size("d-v", "numbers in a value of a head", options.d_v);
-  add_size("d-ff", "width of the feed-forward network; 0: none", options.d_ff, 0);
-  add_size("layers", "transformer blocks", options.layers);
-  add_size("hidden", "numbers in the state of each of the encoder's two LSTMs", options.hidden);
-  add_size("d-a", "width of additive attention", options.d_a);
+      options.attention);
+  group.add_text("positions", "sinusoidal|learned|rotary|none", "of transformers", options.positions);
+  for (const auto& [flag, help] : std::initializer_list<std::pair<std::string, const char*>>{
+           {"d-model", "numbers in a word's vector"},
+           {"heads", "attention heads"},
+           {"d-k", "numbers in a query and in a key of a head"},
+           {"d-v", "numbers in a value of a head"},
+           {"d-ff", "width of the feed-forward network; 0: none"},
+           {"layers", "transformer blocks"},
+           {"hidden", "numbers in the state of each of the encoder's two LSTMs"},
+           {"d-a", "width of additive attention"}})
+    group.add(flag, "N", help, [&options, flag = flag](const std::string& text) {
+      options.sizes[flag] = size_of(flag, text, flag == "d-ff" ? 0 : 1);
+    });
 }
 
 void add_outputs(CLI::App& app, RunTraining& run) {
-  add(app, where_it_goes, "output", "FILE", "the weights, as safetensors; default TASK.safetensors",
-      [&](const std::string& text) { run.output = text; });
-  add(app, where_it_goes, "dtype", "float16|float32",
-      "of the weights in the file; default float16 where that changes no score",
-      [&](const std::string& text) {
-        run.dtype =
-            parse_choice<std::string>("dtype", text, {{"float16", "float16"}, {"float32", "float32"}});
-      });
-  app.add_flag_callback(
-         "--without-weights", [&] { run.without_weights = true; },
-         help_of_option("write what was measured, and how, but no weights: a file of figures"))
-      ->group(where_it_goes);
-  app.add_flag_callback(
-         "--pharaoh", [&] { run.pharaoh = true; },
-         help_of_option(
-             "of translation: print i-j for each target word j and the source word i that it looks at "
-             "most, a line for each held-out sentence, and nothing else"))
-      ->group(where_it_goes);
+  const OptionGroup group(app, where_it_goes);
+  group.add_text("output", "FILE", "the weights, as safetensors; default TASK.safetensors", run.output);
+  group.add("dtype", "float16|float32",
+            "of the weights in the file; default float16 where that changes no score",
+            [&](const std::string& text) {
+              run.dtype =
+                  parse_choice<std::string>("dtype", text, {{"float16", "float16"}, {"float32", "float32"}});
+            });
+  group.add_flag("without-weights", "write what was measured, and how, but no weights: a file of figures",
+                 run.without_weights);
+  group.add_flag("pharaoh",
+                 "of translation: print i-j for each target word j and the source word i that it looks at "
+                 "most, a line for each held-out sentence, and nothing else",
+                 run.pharaoh);
 }
 
 /// Options that a task does not read are refused.
@@ -157,24 +153,18 @@ void refuse_foreign(const TaskEntry& task, const RunTraining& run) {
   };
   refuse_where(!has_grammar && options.grammar, "grammar");
   refuse_where(!translates && options.attention, "attention");
-  refuse_where(!translates && options.hidden, "hidden");
-  refuse_where(!translates && options.d_a, "d-a");
+  refuse_where(!translates && options.sizes.count("hidden") > 0, "hidden");
+  refuse_where(!translates && options.sizes.count("d-a") > 0, "d-a");
   refuse_where(task.name != "translation" && run.pharaoh, "pharaoh");
 }
 
 /// The settings of a transformer in place of the task's own model, but for those that were typed.
-void follow_attention(const CLI::App& app, const TaskEntry& task, RunTraining& run) {
+void follow_attention(CLI::App& app, const TaskEntry& task, RunTraining& run) {
   if (run.options.attention != "transformer" || !task.of_transformer) return;
-  const auto typed = run.settings;
   run.settings = *task.of_transformer;
-  run.settings.seed = typed.seed;
-  run.settings.threads = typed.threads;
-  if (app.count("--steps") > 0) run.settings.steps = typed.steps;
-  if (app.count("--batch") > 0) run.settings.batch = typed.batch;
-  if (app.count("--rate") > 0) run.settings.rate = typed.rate;
-  if (app.count("--warm-up") > 0) run.settings.warm_up = typed.warm_up;
-  if (app.count("--clip") > 0) run.settings.largest_norm = typed.largest_norm;
-  if (app.count("--dropout") > 0) run.settings.dropout = typed.dropout;
+  run.settings.threads = default_threads;
+  for (auto* option : app.get_options())
+    if (option->get_group() == how_it_is_trained && option->count() > 0) option->run_callback();
 }
 
 /// The settings of the interrupted training, but for those that were typed: `resume` refuses these where they
@@ -218,7 +208,7 @@ Command parse_train(int argc, char** argv) {
                      .without_weights = false,
                      .pharaoh = false,
                      .command = command_of(argc, argv)};
-  run.settings.threads = 2;
+  run.settings.threads = default_threads;
   CLI::App app(about_training(), "attnlab train TASK");
   prepare(app, help_examples({"train about --seed 7 --output about.safetensors",
                               "train translation --attention transformer --output t.safetensors"}));

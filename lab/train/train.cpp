@@ -10,13 +10,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "lab/output.hpp"
 #include "lab/progress_bar.hpp"
-#include "lab/train/checkpoint.hpp"
 #include "page/text/plot.hpp"
 #include "trace/model.hpp"
 
@@ -24,11 +26,188 @@ namespace lab {
 
 namespace {
 
+using attn::Model;
+using attn::ModelTensor;
 using attn::train::Score;
 using attn::train::StepReport;
 using attn::train::Task;
 using attn::train::Trainer;
 using Clock = std::chrono::steady_clock;
+
+/// The weights that predict the validation examples best so far.
+struct Best {
+  std::vector<float> values;
+  double loss = std::numeric_limits<double>::infinity();
+  std::size_t step = 0;  ///< how far the training has come
+
+  /// Throws attn::Error for a loss that is no number: from there no step leads back.
+  void update(const Trainer& trainer, double validation_loss) {
+    if (!std::isfinite(validation_loss))
+      throw attn::Error(fmt::format(
+          "after {} steps the loss is no number any more; valid: a smaller --rate, a smaller --clip",
+          trainer.steps_done()));
+    step = trainer.steps_done();
+    if (validation_loss > loss) return;
+    loss = validation_loss;
+    values = trainer.values();
+  }
+};
+
+const char* const current_id = "training/weights";
+const char* const first_id = "training/first_moment";
+const char* const second_id = "training/second_moment";
+const char* const best_id = "training/best";  ///< where it is not what the file shows
+
+ModelTensor flat(std::string id, const std::vector<float>& values) {
+  return {std::move(id), {values.size()}, {values.begin(), values.end()}};
+}
+
+std::vector<float> numbers_of(const Model& model, const std::string& id, std::size_t count) {
+  const auto& values = model.at(id).values;
+  if (values.size() != count)
+    throw attn::Error(fmt::format("--resume: {} has {} numbers; valid: {}", id, values.size(), count));
+  return {values.begin(), values.end()};
+}
+
+/// The weights under the lessons' ids, with everything that is known about them.
+Model model_of(const RunTraining& run, const Task& task, const std::vector<float>& values,
+               const std::vector<Score>& scores) {
+  Model model;
+  model.task = run.task->name;
+  model.command = run.command;
+  model.configuration = task.configuration();
+  for (const auto& [name, words] : task.vocabularies()) model.vocabularies[name] = words;
+  for (const auto& score : scores) {
+    model.scores[score.name] = score.value;
+    model.examples_scored[score.name] = score.examples;
+  }
+  for (const auto& shape : task.table().shapes()) {
+    const float* first = values.data() + shape.offset;
+    const attn::Shape axes =
+        shape.is_vector ? attn::Shape{shape.size()} : attn::Shape{shape.rows, shape.columns};
+    model.tensors.push_back({shape.name, axes, {first, first + shape.size()}});
+  }
+  return model;
+}
+
+/// The numbers of a model in the order of the table. Throws attn::Error where it has other weights.
+std::vector<float> values_of(const Model& model, const attn::train::WeightTable& table) {
+  std::vector<float> values;
+  for (const auto& shape : table.shapes()) {
+    const auto& stored = model.at(shape.name);
+    if (stored.values.size() != shape.size())
+      throw attn::Error(fmt::format("{} of the model has {} numbers; valid: {}", shape.name,
+                                    stored.values.size(), shape.size()));
+    values.insert(values.end(), stored.values.begin(), stored.values.end());
+  }
+  return values;
+}
+
+/// What must be the same for a training to go on, beside the model's configuration.
+std::map<std::string, std::string> settings_of(const RunTraining& run) {
+  const auto& settings = run.settings;
+  return {{"steps", std::to_string(settings.steps)},
+          {"batch", std::to_string(settings.batch)},
+          {"rate", fmt::format("{}", settings.rate)},
+          {"warm_up", std::to_string(settings.warm_up)},
+          {"clip", fmt::format("{}", settings.largest_norm)},
+          {"dropout", fmt::format("{}", settings.dropout)},
+          {"seed", std::to_string(settings.seed)},
+          {"threads", std::to_string(settings.threads)}};
+}
+
+void require_same(const RunTraining& run, const std::map<std::string, std::string>& stored,
+                  const std::map<std::string, std::string>& here) {
+  for (const auto& [name, value] : here) {
+    const auto found = stored.find(name);
+    const auto before = found == stored.end() ? std::string("missing") : found->second;
+    if (before == value) continue;
+    auto flag = name;
+    for (char& character : flag)
+      if (character == '_') character = '-';
+    throw attn::Error(fmt::format("--resume {}: its {} is {}, here it is {}; valid: --{} {}", *run.resume,
+                                  flag, before, value, flag, before));
+  }
+}
+
+void require_same_training(const RunTraining& run, const Task& task, const Model& model) {
+  require_same(run, model.training, settings_of(run));
+  require_same(run, model.configuration, task.configuration());
+  for (const auto& [name, words] : task.vocabularies())
+    if (const auto found = model.vocabularies.find(name);
+        found == model.vocabularies.end() || found->second != words)
+      throw attn::Error(
+          fmt::format("--resume {}: it has other {}; valid: the same --grammar", *run.resume, name));
+}
+
+/// A number of what a file says of its training.
+double stored_number(const RunTraining& run, const Model& model, const std::string& name) {
+  const auto found = model.training.find(name);
+  if (found == model.training.end())
+    throw attn::Error(
+        fmt::format("--resume {}: it does not say its {}; valid: the file of a training that "
+                    "was interrupted",
+                    *run.resume, name));
+  return std::strtod(found->second.c_str(), nullptr);
+}
+
+/// The model in training: the weights shown, and what the steps to come depend on.
+Model checkpoint_of(const RunTraining& run, const Task& task, const Trainer& trainer,
+                    const std::vector<float>& shown, double best_loss) {
+  auto model = model_of(run, task, shown, {});
+  const auto state = trainer.state();
+  model.training = settings_of(run);
+  model.training["step"] = std::to_string(state.adam.step);
+  model.training["best_loss"] = fmt::format("{}", best_loss);
+  model.tensors.push_back(flat(current_id, state.values));
+  model.tensors.push_back(flat(first_id, state.adam.first));
+  model.tensors.push_back(flat(second_id, state.adam.second));
+  return model;
+}
+
+void write(const RunTraining& run, const Model& model) {
+  write_to_file(run.output, attn::model_file(model, attn::ElementType::float32));
+}
+
+/// Writes the best weights, and beside them what a later training needs to go on.
+void write_checkpoint(const RunTraining& run, const Task& task, const Trainer& trainer, const Best& best) {
+  write(run, checkpoint_of(run, task, trainer, best.values, best.loss));
+}
+
+/// The same where a training is interrupted between two looks at the held-out examples. Where the weights are
+/// better now they are written; the training that goes on forgets that, and ends as it would have.
+void write_interrupted(const RunTraining& run, const Task& task, Trainer& trainer, const Best& best) {
+  auto shown = best;
+  shown.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
+  auto model = checkpoint_of(run, task, trainer, shown.values, best.loss);
+  if (shown.loss < best.loss && !best.values.empty()) model.tensors.push_back(flat(best_id, best.values));
+  write(run, model);
+}
+
+/// Brings a training to where the file of `--resume` left it. Throws attn::Error where that holds a finished
+/// model, or one of another task or of other settings.
+void resume(const RunTraining& run, const Task& task, Trainer& trainer, Best& best) {
+  const auto model = attn::read_model(*run.resume);
+  if (model.task != run.task->name)
+    throw attn::Error(fmt::format("--resume {}: it is a model of the task {}; valid: attnlab train {}",
+                                  *run.resume, model.task, model.task));
+  if (model.training.empty())
+    throw attn::Error(fmt::format(
+        "--resume {}: its training is finished; valid: the file of one that was interrupted", *run.resume));
+  require_same_training(run, task, model);
+  const std::size_t numbers = task.table().numbers();
+  best.values = model.find(best_id) ? numbers_of(model, best_id, numbers) : values_of(model, task.table());
+  best.loss = stored_number(run, model, "best_loss");
+  const double step = stored_number(run, model, "step");
+  if (!(step >= 0 && step <= static_cast<double>(run.settings.steps)))
+    throw attn::Error(
+        fmt::format("--resume {}: it stands at step {} of {}; valid: the file of a training "
+                    "that was interrupted",
+                    *run.resume, step, run.settings.steps));
+  best.step = static_cast<std::size_t>(step);
+  trainer.restore({numbers_of(model, current_id, numbers),
+                   {best.step, numbers_of(model, first_id, numbers), numbers_of(model, second_id, numbers)}});
+}
 
 std::atomic<bool> is_interrupted = false;
 
@@ -154,7 +333,7 @@ void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& bes
     if (!trainer.is_done()) write_checkpoint(run, task, trainer, best);
   }
   if (is_interrupted) return write_interrupted(run, task, trainer, best);
-  write_without_scores(run, task, best);
+  write(run, model_of(run, task, best.values, {}));  // before anything is measured
 }
 
 /// Throws attn::Error where the weights, a gradient a thread, and the optimizer's two means have no room.

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "attn/error.hpp"
-#include "attn/text/shell_words.hpp"
+#include "attn/text/trim.hpp"
 #include "lab/command_line.hpp"
 #include "lab/lesson_arguments.hpp"
 #include "lab/option_values.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/feature_maps.hpp"
+#include "attn/ops/cost_counter.hpp"
 #include "attn/ops/slice.hpp"
 
 namespace lessons {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <type_traits>
 
-#include "attn/text/shell_words.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/trim.hpp"
 #include "document/prose.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/notice.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fast/ranks/blocks.hpp"
 #include "fast/ranks/network.hpp"
+#include "fast/ranks/ring.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {

@@ -10,7 +10,7 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/slice.hpp"
-#include "corpora/alignment_errors.hpp"
+#include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
 #include "lessons/trained/gold_alignment.hpp"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
-#include "corpora/alignment_errors.hpp"
 #include "corpora/sentence_pair.hpp"
 
 namespace lessons {

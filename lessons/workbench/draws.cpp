@@ -10,7 +10,7 @@
 #include "attn/random/generator.hpp"
 #include "attn/random/random_state.hpp"
 #include "attn/random/torch_random.hpp"
-#include "attn/text/number.hpp"
+#include "attn/text/trim.hpp"
 
 namespace lessons {
 

@@ -7,8 +7,8 @@
 #include <functional>
 #include <optional>
 
-#include "attn/text/shell_words.hpp"
 #include "attn/text/tokens.hpp"
+#include "attn/text/trim.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"

@@ -13,155 +13,12 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/ops/lstm.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
 
 namespace attn {
-
-namespace {
-
-/// Throw Error unless the shapes fit each other.
-void check(const Rows& Q, const Rows& K, const Rows& V, const AttentionOptions& options);
-void check(const Rows& queries, const Rows& states, const AdditiveWeights& weights,
-           const AttentionOptions& options);
-void check(const Rows& x, const Rows& h, const Rows& c, const LstmParameters& weights);
-void check(const Rows& y, const Rows& h);
-void check(const Rows& x);
-
-/// The same. Returns how many heads of keys and values there are.
-std::size_t check(const Tokens& X_query, const Tokens& X_key, const MultiHeadWeights& weights,
-                  const AttentionOptions& options);
-
-/// Of that rank again: the first axes of length 1 go.
-template <std::size_t N>
-AnyRank<double> with_rank(std::size_t rank, Tensor<N>&& x) {
-  Shape shape(x.shape().begin(), x.shape().end());
-  while (shape.size() > rank) shape.erase(std::find(shape.begin(), shape.end() - 2, 1));
-  AnyRank<double> result(std::move(x));
-  result.reshape(shape);
-  return result;
-}
-
-/// Batch and head as one axis: [sample×n×d].
-Tensor<3> in_samples(const Rows& x) {
-  const auto [batch, heads, n, d] = x.elements.shape();
-  return xt::reshape_view(x.elements, {batch * heads, n, d});
-}
-
-/// x W, or x W + b.
-template <std::size_t N>
-Tensor<N> project(const Tensor<N>& x, const Matrix& W, const Vector& b) {
-  return b.is_given ? linear(x, W.elements, b.elements) : linear(x, W.elements);
-}
-
-/// The same of all samples at once, which is how the lesson multihead multiplies.
-Tensor<3> project_batch(const Tensor<3>& x, const Matrix& W, const Vector& b) {
-  const auto [batch, n, d] = x.shape();
-  const auto product = project<2>(xt::reshape_view(x, {batch * n, d}), W, b);
-  return xt::reshape_view(product, {batch, n, product.shape(1)});
-}
-
-/// What may not be seen gets −∞.
-Tensor<4> hide(Tensor<4> scores, const AttentionOptions& options) {
-  const auto [batch, heads, n_q, n_k] = scores.shape();
-  if (options.causal) scores = apply_mask(std::move(scores), causal_mask(n_q, n_k));
-  if (options.window) scores = apply_mask(std::move(scores), window_mask(n_q, n_k, *options.window));
-  if (options.mask.is_given) scores = apply_mask(std::move(scores), options.mask.elements);
-  return scores;
-}
-
-/// What all kinds of attention do with their scores and values.
-std::pair<Tensor<4>, Tensor<4>> mix(const Tensor<4>& scores, const Tensor<4>& V,
-                                    const AttentionOptions& options) {
-  auto weights = softmax(hide(scores, options));
-  return {matmul(weights, V), weights};
-}
-
-std::pair<Tensor<4>, Tensor<4>> attend(const Tensor<4>& Q, const Tensor<4>& K, const Tensor<4>& V,
-                                       const AttentionOptions& options) {
-  const std::size_t heads = Q.shape(1), d_k = Q.shape(3);
-  const auto scores = matmul(Q, attn::transpose(repeat_heads(K, heads)));
-  const double divisor = std::sqrt(static_cast<double>(d_k)) * options.temperature;
-  return mix(scores / divisor, repeat_heads(V, heads), options);
-}
-
-}  // namespace
-
-Attended attention(const Rows& Q, const Rows& K, const Rows& V, const AttentionOptions& options) {
-  check(Q, K, V, options);
-  auto [output, weights] = attend(Q.elements, K.elements, V.elements, options);
-  return {with_rank(Q.shape.size(), std::move(output)), with_rank(Q.shape.size(), std::move(weights))};
-}
-
-Attended multi_head_attention(const Tokens& X_query, const Tokens& X_key, const MultiHeadWeights& multi_head,
-                              const AttentionOptions& options) {
-  const auto& [heads, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O] = multi_head;
-  const auto kv_heads = check(X_query, X_key, multi_head, options), rank = X_query.shape.size();
-  const auto Q = split_heads(project_batch(X_query.elements, W_Q, b_Q), heads);
-  const auto K = split_heads(project_batch(X_key.elements, W_K, b_K), kv_heads);
-  const auto V = split_heads(project_batch(X_key.elements, W_V, b_V), kv_heads);
-  auto [mixed, weights] = attend(Q, K, V, options);
-  auto output = project_batch(merge_heads(mixed), W_O, b_O);
-  return {with_rank(rank, std::move(output)), with_rank(rank + 1, std::move(weights))};
-}
-
-Attended multi_head_attention(const Tokens& X, const MultiHeadWeights& weights,
-                              const AttentionOptions& options) {
-  return multi_head_attention(X, X, weights, options);
-}
-
-Attended additive_attention(const Rows& queries, const Rows& states, const AdditiveWeights& additive,
-                            const AttentionOptions& options) {
-  check(queries, states, additive, options);
-  const auto& [W_q, W_k, v_a, b_q, b_k] = additive;
-  const auto q = project(queries.elements, W_q, b_q), k = project(states.elements, W_k, b_k);
-  const auto sums = xt::view(q, xt::all(), xt::all(), xt::all(), xt::newaxis()) +
-                    xt::view(k, xt::all(), xt::all(), xt::newaxis());
-  Tensor<4> scores({q.shape(0), q.shape(1), q.shape(2), k.shape(2)}, 0.0);
-  if (scores.size() * v_a.elements.size() > 0) scores = xt::sum(v_a.elements * xt::tanh(sums), {4});
-  auto [output, weights] = mix(scores / options.temperature, states.elements, options);
-  const auto rank = queries.shape.size();
-  return {with_rank(rank, std::move(output)), with_rank(rank, std::move(weights))};
-}
-
-LstmState lstm_cell(const Rows& x, const Rows& h, const Rows& c, const LstmParameters& lstm) {
-  check(x, h, c, lstm);
-  const Tensor<1> zeros = xt::zeros<double>({lstm.W_ih.shape[0]});
-  const LstmWeights weights = {lstm.W_ih.elements, lstm.W_hh.elements,
-                               lstm.b_ih.is_given ? lstm.b_ih.elements : zeros,
-                               lstm.b_hh.is_given ? lstm.b_hh.elements : zeros};
-  const auto read = in_samples(x), before = in_samples(h);
-  const auto sums = [&](Gate gate) { return gate_sums(weights, gate, read, before); };
-  const auto i = sigmoid(sums(Gate::input)), f = sigmoid(sums(Gate::forget)), o = sigmoid(sums(Gate::output));
-  const Tensor<3> g = xt::tanh(sums(Gate::candidate));
-  const Tensor<3> memory = f * in_samples(c) + i * g, state = o * xt::tanh(memory);
-  return {xt::reshape_view(state, h.shape), xt::reshape_view(memory, h.shape)};
-}
-
-DecoderStep bahdanau_cell(const Rows& y, const Rows& h, const Rows& c, const Rows& states,
-                          const LstmParameters& lstm, const AdditiveWeights& additive,
-                          const AttentionOptions& options) {
-  check(y, h);
-  auto [context, weights] = additive_attention(h, states, additive, options);
-  Tensor<4> reads = xt::concatenate(xt::xtuple(y.elements, Rows(context).elements), 3);
-  auto [h_after, c_after] = lstm_cell(with_rank(y.shape.size(), std::move(reads)), h, c, lstm);
-  return {std::move(h_after), std::move(c_after), std::move(context), std::move(weights)};
-}
-
-AnyRank<double> rotary_encoding(const Rows& x, Pairing pairing, std::size_t first_position) {
-  check(x);
-  const auto n = x.elements.shape(2), d = x.elements.shape(3);
-  if (first_position + n < n)
-    throw Error(
-        fmt::format("first_position is {}; valid: a position that {} more come after", first_position, n));
-  const auto angles = position_angles(first_position + n, position_frequencies(d));
-  const auto rotated =
-      rotate_pairs(in_samples(x), attn::rows(angles, first_position, first_position + n), pairing);
-  return xt::reshape_view(rotated, x.shape);
-}
 
 namespace {
 
@@ -325,6 +182,165 @@ void check(const Rows& x) {
     throw Error(fmt::format("x is {}; valid: an even d, for pairs are turned", to_string(x.shape)));
 }
 
+/// Of that rank again: the first axes of length 1 go.
+template <std::size_t N>
+AnyRank<double> with_rank(std::size_t rank, Tensor<N>&& x) {
+  Shape shape(x.shape().begin(), x.shape().end());
+  while (shape.size() > rank) shape.erase(std::find(shape.begin(), shape.end() - 2, 1));
+  AnyRank<double> result(std::move(x));
+  result.reshape(shape);
+  return result;
+}
+
+/// Batch and head as one axis: [sample×n×d].
+Tensor<3> in_samples(const Rows& x) {
+  const auto [batch, heads, n, d] = x.elements.shape();
+  return xt::reshape_view(x.elements, {batch * heads, n, d});
+}
+
+/// x W, or x W + b.
+template <std::size_t N>
+Tensor<N> project(const Tensor<N>& x, const Matrix& W, const Vector& b) {
+  return b.is_given ? linear(x, W.elements, b.elements) : linear(x, W.elements);
+}
+
+/// The same of all samples at once, which is how the lesson multihead multiplies.
+Tensor<3> project_batch(const Tensor<3>& x, const Matrix& W, const Vector& b) {
+  const auto [batch, n, d] = x.shape();
+  const auto product = project<2>(xt::reshape_view(x, {batch * n, d}), W, b);
+  return xt::reshape_view(product, {batch, n, product.shape(1)});
+}
+
+/// What may not be seen gets −∞.
+Tensor<4> hide(Tensor<4> scores, const AttentionOptions& options) {
+  constexpr double hidden = -std::numeric_limits<double>::infinity();
+  const auto n_q = scores.shape(2), n_k = scores.shape(3);
+  const auto show = [&](const auto& mask) { scores = Tensor<4>(xt::where(mask, scores, hidden)); };
+  if (options.causal) show(causal_mask(n_q, n_k));
+  if (options.window) show(window_mask(n_q, n_k, *options.window));
+  if (options.mask.is_given) show(options.mask.elements);
+  return scores;
+}
+
+/// What all kinds of attention do with their scores and values.
+std::pair<Tensor<4>, Tensor<4>> mix(const Tensor<4>& scores, const Tensor<4>& V,
+                                    const AttentionOptions& options) {
+  auto weights = softmax(hide(scores, options));
+  return {matmul(weights, V), weights};
+}
+
+std::pair<Tensor<4>, Tensor<4>> attend(const Tensor<4>& Q, const Tensor<4>& K, const Tensor<4>& V,
+                                       const AttentionOptions& options) {
+  const std::size_t heads = Q.shape(1), d_k = Q.shape(3);
+  const auto scores = matmul(Q, attn::transpose(repeat_heads(K, heads)));
+  const double divisor = std::sqrt(static_cast<double>(d_k)) * options.temperature;
+  return mix(scores / divisor, repeat_heads(V, heads), options);
+}
+
 }  // namespace
+
+Attended attention(const Rows& Q, const Rows& K, const Rows& V, const AttentionOptions& options) {
+  check(Q, K, V, options);
+  auto [output, weights] = attend(Q.elements, K.elements, V.elements, options);
+  return {with_rank(Q.shape.size(), std::move(output)), with_rank(Q.shape.size(), std::move(weights))};
+}
+
+Attended multi_head_attention(const Tokens& X_query, const Tokens& X_key, const MultiHeadWeights& multi_head,
+                              const AttentionOptions& options) {
+  const auto& [heads, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O] = multi_head;
+  const auto kv_heads = check(X_query, X_key, multi_head, options), rank = X_query.shape.size();
+  const auto Q = split_heads(project_batch(X_query.elements, W_Q, b_Q), heads);
+  const auto K = split_heads(project_batch(X_key.elements, W_K, b_K), kv_heads);
+  const auto V = split_heads(project_batch(X_key.elements, W_V, b_V), kv_heads);
+  auto [mixed, weights] = attend(Q, K, V, options);
+  auto output = project_batch(merge_heads(mixed), W_O, b_O);
+  return {with_rank(rank, std::move(output)), with_rank(rank + 1, std::move(weights))};
+}
+
+Attended multi_head_attention(const Tokens& X, const MultiHeadWeights& weights,
+                              const AttentionOptions& options) {
+  return multi_head_attention(X, X, weights, options);
+}
+
+Attended additive_attention(const Rows& queries, const Rows& states, const AdditiveWeights& additive,
+                            const AttentionOptions& options) {
+  check(queries, states, additive, options);
+  const auto& [W_q, W_k, v_a, b_q, b_k] = additive;
+  const auto q = project(queries.elements, W_q, b_q), k = project(states.elements, W_k, b_k);
+  const auto sums = xt::view(q, xt::all(), xt::all(), xt::all(), xt::newaxis()) +
+                    xt::view(k, xt::all(), xt::all(), xt::newaxis());
+  Tensor<4> scores({q.shape(0), q.shape(1), q.shape(2), k.shape(2)}, 0.0);
+  if (scores.size() * v_a.elements.size() > 0) scores = xt::sum(v_a.elements * xt::tanh(sums), {4});
+  auto [output, weights] = mix(scores / options.temperature, states.elements, options);
+  const auto rank = queries.shape.size();
+  return {with_rank(rank, std::move(output)), with_rank(rank, std::move(weights))};
+}
+
+namespace {
+
+/// The blocks of rows of the weights, in their order.
+enum class Gate { input, forget, candidate, output };
+
+/// `sum` and the products of a row of W with x, in order.
+double add_products(double sum, const Tensor<2>& W, std::size_t row, const double* x) {
+  const std::size_t width = W.shape(1);
+  const double* const weights = W.data() + row * width;
+  for (std::size_t k = 0; k < width; ++k) sum += weights[k] * x[k];
+  return sum;
+}
+
+/// What goes into one gate before σ or tanh: W_ih x + W_hh h + b_ih + b_hh with the rows of that gate. Every
+/// sum runs in order, so that neither the machine nor the rest of a batch changes a digit.
+Tensor<3> gate_sums(const LstmParameters& lstm, Gate gate, const Tensor<3>& x, const Tensor<3>& h) {
+  const std::size_t hidden = h.shape(2), d_in = x.shape(2);
+  const auto bias = [](const Vector& b, std::size_t row) { return b.is_given ? b.elements(row) : 0.0; };
+  Tensor<3> sums(h.shape());
+  for (std::size_t i = 0; i < x.shape(0) * x.shape(1); ++i)
+    for (std::size_t unit = 0; unit < hidden; ++unit) {
+      const std::size_t row = static_cast<std::size_t>(gate) * hidden + unit;
+      double sum = add_products(0.0, lstm.W_ih.elements, row, x.data() + i * d_in);
+      sum = add_products(sum, lstm.W_hh.elements, row, h.data() + i * hidden);
+      sums.data()[i * hidden + unit] = sum + (bias(lstm.b_ih, row) + bias(lstm.b_hh, row));
+    }
+  return sums;
+}
+
+Tensor<3> sigmoid(const Tensor<3>& x) {
+  return 1.0 / (1.0 + xt::exp(-x));
+}
+
+}  // namespace
+
+LstmState lstm_cell(const Rows& x, const Rows& h, const Rows& c, const LstmParameters& lstm) {
+  check(x, h, c, lstm);
+  const auto read = in_samples(x), before = in_samples(h);
+  const auto sums = [&](Gate gate) { return gate_sums(lstm, gate, read, before); };
+  const auto i = sigmoid(sums(Gate::input)), f = sigmoid(sums(Gate::forget)), o = sigmoid(sums(Gate::output));
+  const Tensor<3> g = xt::tanh(sums(Gate::candidate));
+  const Tensor<3> memory = f * in_samples(c) + i * g, state = o * xt::tanh(memory);
+  return {xt::reshape_view(state, h.shape), xt::reshape_view(memory, h.shape)};
+}
+
+DecoderStep bahdanau_cell(const Rows& y, const Rows& h, const Rows& c, const Rows& states,
+                          const LstmParameters& lstm, const AdditiveWeights& additive,
+                          const AttentionOptions& options) {
+  check(y, h);
+  auto [context, weights] = additive_attention(h, states, additive, options);
+  Tensor<4> reads = xt::concatenate(xt::xtuple(y.elements, Rows(context).elements), 3);
+  auto [h_after, c_after] = lstm_cell(with_rank(y.shape.size(), std::move(reads)), h, c, lstm);
+  return {std::move(h_after), std::move(c_after), std::move(context), std::move(weights)};
+}
+
+AnyRank<double> rotary_encoding(const Rows& x, Pairing pairing, std::size_t first_position) {
+  check(x);
+  const auto n = x.elements.shape(2), d = x.elements.shape(3);
+  if (first_position + n < n)
+    throw Error(
+        fmt::format("first_position is {}; valid: a position that {} more come after", first_position, n));
+  const auto angles = position_angles(first_position + n, position_frequencies(d));
+  const auto rotated =
+      rotate_pairs(in_samples(x), attn::rows(angles, first_position, first_position + n), pairing);
+  return xt::reshape_view(rotated, x.shape);
+}
 
 }  // namespace attn

@@ -26,37 +26,13 @@ double round_to(double x, int digits, int smallest_exponent, double largest) {
 }  // namespace
 
 std::string_view name_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float64:
-      return "float64";
-    case Dtype::float32:
-      return "float32";
-    case Dtype::float16:
-      return "float16";
-    case Dtype::bfloat16:
-      return "bfloat16";
-    case Dtype::int64:
-      return "int64";
-    case Dtype::boolean:
-      return "bool";
-  }
-  return "";
+  constexpr std::string_view names[] = {"float64", "float32", "float16", "bfloat16", "int64", "bool"};
+  return names[static_cast<std::size_t>(dtype)];
 }
 
 std::size_t item_size(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float64:
-    case Dtype::int64:
-      return 8;
-    case Dtype::float32:
-      return 4;
-    case Dtype::float16:
-    case Dtype::bfloat16:
-      return 2;
-    case Dtype::boolean:
-      return 1;
-  }
-  return 0;
+  constexpr std::size_t sizes[] = {8, 4, 2, 2, 8, 1};
+  return sizes[static_cast<std::size_t>(dtype)];
 }
 
 bool is_floating(Dtype dtype) {

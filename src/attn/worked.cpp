@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string_view>
 
 namespace attn {
@@ -15,25 +16,31 @@ double fold(const std::vector<Worked>& parts, Function f) {
   return result;
 }
 
-Worked call(const char* function, Worked x) {
-  return Worked::call(function, {std::move(x)});
+using Functions = std::map<std::string_view, double (*)(const std::vector<Worked>&)>;
+
+template <auto f>
+double of_first(const std::vector<Worked>& arguments) {
+  return f(arguments.at(0).value());
 }
 
-double value_of(std::string_view function, const std::vector<Worked>& arguments) {
-  const double x = arguments.at(0).value();
-  if (function == "exp") return std::exp(x);
-  if (function == "√") return std::sqrt(x);
-  if (function == "tanh") return std::tanh(x);
-  if (function == "log") return std::log(x);
-  if (function == "erf") return std::erf(x);
-  if (function == "sin") return std::sin(x);
-  if (function == "cos") return std::cos(x);
-  if (function == "floor") return std::floor(x);
-  if (function == "float32") return round_to(Dtype::float32, x);
-  if (function == "float16") return round_to(Dtype::float16, x);
-  if (function == "bfloat16") return round_to(Dtype::bfloat16, x);
-  if (function == "min") return fold(arguments, [](double a, double b) { return std::min(a, b); });
-  return fold(arguments, [](double a, double b) { return std::max(a, b); });
+/// By the names that they have in formulas.
+const Functions& functions() {
+  static const Functions all = {
+      {"exp", of_first<[](double x) { return std::exp(x); }>},
+      {"sqrt", of_first<[](double x) { return std::sqrt(x); }>},
+      {"tanh", of_first<[](double x) { return std::tanh(x); }>},
+      {"log", of_first<[](double x) { return std::log(x); }>},
+      {"erf", of_first<[](double x) { return std::erf(x); }>},
+      {"sin", of_first<[](double x) { return std::sin(x); }>},
+      {"cos", of_first<[](double x) { return std::cos(x); }>},
+      {"floor", of_first<[](double x) { return std::floor(x); }>},
+      {"float32", of_first<[](double x) { return round_to(Dtype::float32, x); }>},
+      {"float16", of_first<[](double x) { return round_to(Dtype::float16, x); }>},
+      {"bfloat16", of_first<[](double x) { return round_to(Dtype::bfloat16, x); }>},
+      {"min", [](const auto& of) { return fold(of, [](double a, double b) { return std::min(a, b); }); }},
+      {"max", [](const auto& of) { return fold(of, [](double a, double b) { return std::max(a, b); }); }},
+  };
+  return all;
 }
 
 }  // namespace
@@ -56,10 +63,15 @@ Worked Worked::product(std::vector<Worked> factors) {
   return factors.size() == 1 ? factors[0] : Worked(Operation::product, std::move(factors), value);
 }
 
-Worked Worked::call(const char* function, std::vector<Worked> arguments) {
-  const double value = value_of(function, arguments);
+bool Worked::has_function(std::string_view name) {
+  return functions().contains(name);
+}
+
+Worked Worked::call(std::string_view function, std::vector<Worked> arguments) {
+  const auto& [name, value_of] = *functions().find(function);
+  const double value = value_of(arguments);
   Worked result(Operation::call, std::move(arguments), value);
-  result.function_ = function;
+  result.function_ = name;
   return result;
 }
 
@@ -91,50 +103,6 @@ Worked operator/(Worked x, Worked y) {
 Worked pow(Worked x, Worked exponent) {
   const double value = std::pow(x.value(), exponent.value());
   return Worked(Worked::Operation::power, {std::move(x), std::move(exponent)}, value);
-}
-
-Worked exp(Worked x) {
-  return call("exp", std::move(x));
-}
-
-Worked sqrt(Worked x) {
-  return call("√", std::move(x));
-}
-
-Worked tanh(Worked x) {
-  return call("tanh", std::move(x));
-}
-
-Worked log(Worked x) {
-  return call("log", std::move(x));
-}
-
-Worked erf(Worked x) {
-  return call("erf", std::move(x));
-}
-
-Worked sin(Worked x) {
-  return call("sin", std::move(x));
-}
-
-Worked cos(Worked x) {
-  return call("cos", std::move(x));
-}
-
-Worked floor(Worked x) {
-  return call("floor", std::move(x));
-}
-
-Worked max(Worked x, Worked y) {
-  return Worked::call("max", {std::move(x), std::move(y)});
-}
-
-Worked min(Worked x, Worked y) {
-  return Worked::call("min", {std::move(x), std::move(y)});
-}
-
-Worked absolute(Worked x) {
-  return max(x, -x);
 }
 
 Worked largest(std::vector<Worked> of) {
@@ -235,10 +203,10 @@ void Worked::append_text(std::string& text, const std::function<std::string(cons
     return;
   }
   const bool is_call = operation_ == Operation::call;
-  const bool has_parentheses =
-      is_call && (function_ != std::string_view("√") || parts()[0].operation_ != Operation::number);
+  const bool is_root = is_call && function_ == "sqrt";
+  const bool has_parentheses = is_call && !(is_root && parts()[0].operation_ == Operation::number);
   if (operation_ == Operation::negation) text += "−";
-  if (is_call) text += function_;
+  if (is_call) text += is_root ? "√" : function_;
   if (has_parentheses) text += '(';
   append_parts(text, number, most_terms);
   if (has_parentheses) text += ')';

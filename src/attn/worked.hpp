@@ -4,14 +4,19 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
+#include <xtensor/xstorage.hpp>
 
-#include "attn/index.hpp"
 #include "attn/tensor.hpp"
 
-/// How one entry of a tensor comes about, as arithmetic on the numbers of the run.
 namespace attn {
+
+/// A place along each axis of a tensor. Up to six need no memory: a page makes one for each number in each of
+/// its worked entries.
+using Index = xt::svector<std::size_t, 6>;
+
+// How one entry of a tensor comes about, as arithmetic on the numbers of the run.
 
 /// An entry of the tensor `tensor`, which is its id in the trace.
 struct Operand {
@@ -29,7 +34,12 @@ class Worked {
 
   static Worked sum(std::vector<Worked> terms);
   static Worked product(std::vector<Worked> factors);
-  static Worked call(const char* function, std::vector<Worked> arguments);
+
+  /// Of exp, sqrt, tanh, log, erf, sin, cos, floor, float32, float16, bfloat16 of one number, min and max of
+  /// several.
+  static Worked call(std::string_view function, std::vector<Worked> arguments);
+  static bool has_function(std::string_view name);
+
   friend Worked operator-(Worked x);
   friend Worked operator-(Worked x, Worked y);
   friend Worked operator/(Worked x, Worked y);
@@ -72,7 +82,7 @@ class Worked {
 
   Operation operation_ = Operation::number;
   double value_ = 0.0;
-  const char* function_ = nullptr;                ///< of a call
+  std::string_view function_{};                   ///< of a call
   std::shared_ptr<Operand> operand_{};            ///< of a number that is an entry
   std::shared_ptr<std::vector<Worked>> parts_{};  ///< of what is no number; shared with copies of it
 };
@@ -81,21 +91,6 @@ Worked operator-(Worked x);
 Worked operator-(Worked x, Worked y);
 Worked operator/(Worked x, Worked y);
 Worked pow(Worked x, Worked exponent);
-
-/// e^x, √x, max(x, y): the functions that expressions call.
-Worked exp(Worked x);
-Worked sqrt(Worked x);
-Worked tanh(Worked x);
-Worked log(Worked x);
-Worked erf(Worked x);
-Worked sin(Worked x);
-Worked cos(Worked x);
-Worked floor(Worked x);
-Worked max(Worked x, Worked y);
-Worked min(Worked x, Worked y);
-
-/// |x| = max(x, −x).
-Worked absolute(Worked x);
 
 /// The largest of several.
 Worked largest(std::vector<Worked> of);
@@ -112,17 +107,5 @@ Worked equals(const Worked& x, const Worked& y);
 
 /// How each entry of a tensor comes about.
 using WorkedOut = std::function<Worked(const Index& at)>;
-
-/// A tensor by its id in the trace, for as long as the tensor lives.
-template <std::size_t N>
-struct Known {
-  std::string id;
-  const Tensor<N>& tensor;
-
-  Worked operator()(const Index& at) const { return Worked({id, at}, tensor.element(at.begin(), at.end())); }
-};
-
-template <std::size_t N>
-Known(std::string, const Tensor<N>&) -> Known<N>;
 
 }  // namespace attn

@@ -9,27 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "corpora/grammar_checks.hpp"
-
 namespace corpora {
 
 namespace {
-
-/// The values that the variables of each nonterminal can have with the words that there are, found from the
-/// words up and for each variable by itself. A grammar need not be compiled for others: they lead to no word.
-class PossibleValues {
- public:
-  explicit PossibleValues(const GrammarText& text);
-
-  /// Leaves of the values of a rule's variables those that each of its items can have.
-  void restrict_to_items(const Rule& rule, std::vector<Combinations>& allowed) const;
-
- private:
-  /// The first of the values are those of the symbol's own variables. Returns whether any is new.
-  bool add(std::size_t symbol, const std::vector<Combinations>& values);
-
-  std::vector<std::vector<Combinations>> values_;  ///< by symbol and variable
-};
 
 std::vector<Combinations> values_of(const GrammarText& text, const Table& table, const Row& row) {
   std::vector<Combinations> values;
@@ -48,34 +30,44 @@ std::vector<Combinations> values_of(const Rule& rule) {
   return values;
 }
 
-PossibleValues::PossibleValues(const GrammarText& text) {
-  for (const auto& symbol : text.symbols) values_.emplace_back(symbol.sorts.size());
-  for (const auto& table : text.tables)
-    for (const auto& row : table.rows) add(table.symbol, values_of(text, table, row));
-  const auto ends = symbols_that_end(text);
-  for (bool grows = true; grows;) {
-    grows = false;
-    for (const auto& rule : text.rules) {
-      if (!all_end(rule, ends)) continue;
-      auto values = values_of(rule);
-      restrict_to_items(rule, values);
-      grows |= add(rule.symbol, values);
+/// The values that the variables of each nonterminal can have with the words that there are, found from the
+/// words up and for each variable by itself. A grammar need not be compiled for others: they lead to no word.
+class PossibleValues {
+ public:
+  explicit PossibleValues(const GrammarText& text) {
+    for (const auto& symbol : text.symbols) values_.emplace_back(symbol.sorts.size());
+    for (const auto& table : text.tables)
+      for (const auto& row : table.rows) add(table.symbol, values_of(text, table, row));
+    const auto ends = symbols_that_end(text);
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (const auto& rule : text.rules) {
+        if (!all_end(rule, ends)) continue;
+        auto values = values_of(rule);
+        restrict_to_items(rule, values);
+        grows |= add(rule.symbol, values);
+      }
     }
   }
-}
 
-void PossibleValues::restrict_to_items(const Rule& rule, std::vector<Combinations>& allowed) const {
-  for (const auto& item : rule.source)
-    for (std::size_t i = 0; i < item.variables.size(); ++i)
-      allowed[item.variables[i]] &= values_[item.symbol][i];
-}
+  /// Leaves of the values of a rule's variables those that each of its items can have.
+  void restrict_to_items(const Rule& rule, std::vector<Combinations>& allowed) const {
+    for (const auto& item : rule.source)
+      for (std::size_t i = 0; i < item.variables.size(); ++i)
+        allowed[item.variables[i]] &= values_[item.symbol][i];
+  }
 
-bool PossibleValues::add(std::size_t symbol, const std::vector<Combinations>& values) {
-  if (std::find(values.begin(), values.end(), Combinations{0}) != values.end()) return false;
-  const auto before = values_[symbol];
-  for (std::size_t i = 0; i < before.size(); ++i) values_[symbol][i] |= values[i];
-  return values_[symbol] != before;
-}
+ private:
+  /// The first of the values are those of the symbol's own variables. Returns whether any is new.
+  bool add(std::size_t symbol, const std::vector<Combinations>& values) {
+    if (std::find(values.begin(), values.end(), Combinations{0}) != values.end()) return false;
+    const auto before = values_[symbol];
+    for (std::size_t i = 0; i < before.size(); ++i) values_[symbol][i] |= values[i];
+    return values_[symbol] != before;
+  }
+
+  std::vector<std::vector<Combinations>> values_;  ///< by symbol and variable
+};
 
 /// A value for each parameter of a table.
 using Values = std::vector<std::size_t>;
@@ -161,11 +153,11 @@ class Compiler {
     const auto count = count_values(state.allowed);
     for (const auto& row : table.rows) count_combined(row.line, count);
     std::vector<const Entries*> possible;
-    auto values = first_values(state.allowed);
-    do {
+    Values values;
+    for_each_values(state.allowed, values, [&] {
       const auto& entries = entries_of(table, values, state.decided_variable);
       if (!entries.empty()) possible.push_back(&entries);
-    } while (advance(state.allowed, values));
+    });
     for (std::size_t row = 0; row < table.rows.size(); ++row)
       for (const auto* entries : possible) {
         if (!(*entries)[row]) continue;
@@ -183,25 +175,15 @@ class Compiler {
     return count;
   }
 
-  static std::size_t next_allowed(Combinations allowed, std::size_t first) {
-    const auto rest = first < most_combinations ? allowed >> first : 0;
-    return rest == 0 ? most_combinations : first + static_cast<std::size_t>(std::countr_zero(rest));
-  }
-
-  static Values first_values(const std::vector<Combinations>& allowed) {
-    Values values;
-    for (const auto combinations : allowed) values.push_back(next_allowed(combinations, 0));
-    return values;
-  }
-
-  /// The next values that are allowed; false after the last.
-  static bool advance(const std::vector<Combinations>& allowed, Values& values) {
-    for (auto i = values.size(); i-- > 0;) {
-      values[i] = next_allowed(allowed[i], values[i] + 1);
-      if (values[i] < most_combinations) return true;
-      values[i] = next_allowed(allowed[i], 0);
+  /// Calls `work` once for each choice of allowed values, which it finds in `values`, the last one fastest.
+  template <class Work>
+  static void for_each_values(const std::vector<Combinations>& allowed, Values& values, const Work& work) {
+    if (values.size() == allowed.size()) return work();
+    for (auto rest = allowed[values.size()]; rest != 0; rest &= rest - 1) {
+      values.push_back(static_cast<std::size_t>(std::countr_zero(rest)));
+      for_each_values(allowed, values, work);
+      values.pop_back();
     }
-    return false;
   }
 
   void count_combined(std::size_t line, std::size_t count) {
@@ -287,8 +269,7 @@ class Compiler {
   }
 
   void add_alternatives(std::size_t index, const Rule& rule) {
-    std::vector<Combinations> allowed;
-    for (const auto& variable : rule.variables) allowed.push_back(variable.allowed);
+    auto allowed = values_of(rule);
     for (std::size_t i = 0; i < grammar_.states[index].allowed.size(); ++i)
       allowed[i] &= grammar_.states[index].allowed[i];
     possible_.restrict_to_items(rule, allowed);
@@ -302,8 +283,8 @@ class Compiler {
     if (allowed[variable] == 0) return;
     if (occurrences(rule, variable) < 2) return add_combinations(index, rule, variable + 1, allowed);
     const auto all = allowed[variable];
-    for (auto value = next_allowed(all, 0); value < most_combinations; value = next_allowed(all, value + 1)) {
-      allowed[variable] = Combinations{1} << value;
+    for (auto rest = all; rest != 0; rest &= rest - 1) {
+      allowed[variable] = rest & (~rest + 1);
       add_combinations(index, rule, variable + 1, allowed);
     }
     allowed[variable] = all;
@@ -347,10 +328,7 @@ class Compiler {
       }
     }
     for (auto& state : grammar_.states)
-      state.alternatives.erase(
-          std::remove_if(state.alternatives.begin(), state.alternatives.end(),
-                         [&](const Alternative& alternative) { return !is_alive(alternative); }),
-          state.alternatives.end());
+      std::erase_if(state.alternatives, [&](const Alternative& one) { return !is_alive(one); });
   }
 
   void require_every_rule() const {

@@ -35,9 +35,7 @@ struct DateExample {
 /// date with dots has the day first, one with slashes the year.
 const std::vector<std::string_view>& date_forms();
 
-/// A date in one of date_forms(), or in a form like them. Throws attn::Error for a date that is not in the
-/// calendar or in the years 1900 to 2099, and for a form that has not year, month and day once each or has
-/// other conversions.
+/// A date in one of date_forms(), or in a form like them.
 DateExample date_example(std::chrono::year_month_day date, std::string_view form);
 
 /// The same in lower case.
@@ -49,8 +47,5 @@ DateExample draw_date(attn::Random& random);
 /// The characters of all sources that draw_date draws, and of all targets, sorted.
 std::string date_source_characters();
 std::string date_target_characters();
-
-/// The length of the longest source that draw_date draws; all targets have 10 characters.
-std::size_t longest_date_source();
 
 }  // namespace corpora

@@ -4,74 +4,55 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <array>
 #include <iterator>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
+#include "attn/text/text_file.hpp"
 #include "corpora/compiled_grammar.hpp"
-#include "corpora/derivation.hpp"
-#include "corpora/grammar_checks.hpp"
 
 namespace corpora {
 
 namespace {
 
-using Words = std::set<const Word*>;
+using WordSet = std::set<const Word*>;
 
-/// Which words stand first and last in what a state becomes.
-struct Edges {
-  Words first;
-  Words last;
-};
-
+/// Which words stand first (side 0) and last (side 1) in what a state becomes.
 class EdgeFinder {
  public:
-  explicit EdgeFinder(const CompiledGrammar& grammar) : grammar_(grammar), edges_(grammar.states.size()) {
+  explicit EdgeFinder(const CompiledGrammar& grammar) : edges_(grammar.states.size()) {
     for (std::size_t i = 0; i < edges_.size(); ++i)
-      for (const auto& entry : grammar.states[i].entries) {
-        if (entry.target->empty()) continue;
-        edges_[i].first.insert(&entry.target->front());
-        edges_[i].last.insert(&entry.target->back());
-      }
-    while (grow()) {
+      for (const auto& entry : grammar.states[i].entries)
+        if (!entry.target->empty()) {
+          edges_[i][0].insert(&entry.target->front());
+          edges_[i][1].insert(&entry.target->back());
+        }
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (std::size_t i = 0; i < edges_.size(); ++i)
+        for (const auto& alternative : grammar.states[i].alternatives)
+          for (const std::size_t side : {0, 1}) {
+            const auto& target = alternative.rule->target;
+            auto& all = edges_[i][side];
+            const auto before = all.size();
+            all.merge(of(alternative, side == 0 ? target.front() : target.back(), side));
+            grows |= all.size() > before;
+          }
     }
   }
 
-  Words first(const Alternative& alternative, const TargetItem& item) const {
-    return item.item ? edges_[alternative.states[*item.item]].first : Words{&item.words.front()};
-  }
-
-  Words last(const Alternative& alternative, const TargetItem& item) const {
-    return item.item ? edges_[alternative.states[*item.item]].last : Words{&item.words.back()};
+  WordSet of(const Alternative& alternative, const TargetItem& item, std::size_t side) const {
+    if (item.item) return edges_[alternative.states[*item.item]][side];
+    return {side == 0 ? &item.words.front() : &item.words.back()};
   }
 
  private:
-  bool grow() {
-    bool grows = false;
-    for (std::size_t i = 0; i < edges_.size(); ++i)
-      for (const auto& alternative : grammar_.states[i].alternatives) {
-        const auto& target = alternative.rule->target;
-        grows = add(first(alternative, target.front()), edges_[i].first) || grows;
-        grows = add(last(alternative, target.back()), edges_[i].last) || grows;
-      }
-    return grows;
-  }
-
-  static bool add(const Words& words, Words& all) {
-    const auto before = all.size();
-    all.insert(words.begin(), words.end());
-    return all.size() > before;
-  }
-
-  const CompiledGrammar& grammar_;
-  std::vector<Edges> edges_;
+  std::vector<std::array<WordSet, 2>> edges_;
 };
 
 void add_forms(const Word& word, std::set<std::string>& vocabulary) {
@@ -102,8 +83,8 @@ std::set<std::string> target_vocabulary(const GrammarText& text, const CompiledG
       for (std::size_t i = 0; i < target.size(); ++i) {
         for (const auto& word : target[i].words) add_forms(word, vocabulary);
         if (i == 0) continue;
-        const auto following = edges.first(alternative, target[i]);
-        for (const auto* word : edges.last(alternative, target[i - 1]))
+        const auto following = edges.of(alternative, target[i], 0);
+        for (const auto* word : edges.of(alternative, target[i - 1], 1))
           for (const auto* next : following) add_meeting(*word, *next, text.contractions, vocabulary);
       }
     }
@@ -111,23 +92,7 @@ std::set<std::string> target_vocabulary(const GrammarText& text, const CompiledG
   return vocabulary;
 }
 
-std::vector<std::string> sorted(const std::set<std::string>& words) {
-  return {words.begin(), words.end()};
-}
-
-std::string text_of_file(const std::string& path) {
-  constexpr std::string_view valid = "a text file with a grammar";
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw attn::Error(fmt::format("{} is a directory; valid: {}", path, valid));
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw attn::Error(fmt::format("{} cannot be opened: {}; valid: {}", path, std::strerror(errno), valid));
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) throw attn::Error(fmt::format("{} cannot be read; valid: {}", path, valid));
-  return text;
-}
+constexpr std::string_view valid_grammar = "a text file with a grammar";
 
 bool has_form(const Row& row, const std::string& word) {
   return std::any_of(row.source.begin(), row.source.end(), [&](const Form& form) {
@@ -165,7 +130,7 @@ GrammarText only_of(const std::vector<std::string>& words, const GrammarText& te
 
 }  // namespace
 
-Grammar::Grammar(GrammarText text, CompiledGrammar (*compile)(const GrammarText&))
+Grammar::Grammar(GrammarText text)
     : text_(std::make_unique<GrammarText>(std::move(text))),
       compiled_(std::make_unique<CompiledGrammar>(compile(*text_))) {}
 Grammar::Grammar(Grammar&&) noexcept = default;
@@ -173,11 +138,11 @@ Grammar& Grammar::operator=(Grammar&&) noexcept = default;
 Grammar::~Grammar() = default;
 
 Grammar Grammar::read(std::string_view text, std::string_view file_name) {
-  return {parse_grammar(text, file_name), compile};
+  return Grammar(parse_grammar(text, file_name));
 }
 
 Grammar Grammar::load(const std::string& path) {
-  return read(text_of_file(path), path);
+  return read(attn::text_of_file(path, valid_grammar), path);
 }
 
 std::vector<std::size_t> Grammar::lengths() const {
@@ -188,59 +153,118 @@ std::vector<std::size_t> Grammar::lengths() const {
   return result;
 }
 
-SentencePair Grammar::draw(attn::Random& random) const {
-  const auto& weights = compiled_->states[compiled_->start].weights;
-  const auto possible = lengths();
-  if (possible.empty())
-    throw attn::Error(fmt::format("{} has no sentence of up to {} words; valid: shorter rules",
-                                  text_->file_name, longest_sentence));
-  double left = 0.0;
-  for (const auto length : possible) left += weights[length];
-  left *= random.random_sample();
-  for (const auto length : possible) {
-    left -= weights[length];
-    if (left < 0.0) return draw(random, length);
-  }
-  return draw(random, possible.back());
-}
-
 SentencePair Grammar::draw(attn::Random& random, std::size_t length) const {
   const auto& weights = compiled_->states[compiled_->start].weights;
   if (length > longest_sentence || weights[length] <= 0.0)
     throw attn::Error(fmt::format("{} has no sentence of {} words; valid: {}", text_->file_name, length,
                                   fmt::join(lengths(), ", ")));
-  RandomChoices choices(*compiled_, random);
-  return Derivation(*text_, *compiled_, choices, length).pair();
+  return draw_pair(*text_, *compiled_, random, length);
 }
 
 std::optional<SentencePair> Grammar::translate(const std::vector<std::string>& words) const {
-  if (words.empty() || words.size() > longest_sentence) return std::nullopt;
-  GivenWords choices(*compiled_, words);
-  if (!choices.has_derivation()) return std::nullopt;
-  return Derivation(*text_, *compiled_, choices, words.size()).pair();
+  return derive(*text_, *compiled_, words);
 }
 
 std::vector<std::string> Grammar::source_words() const {
   std::set<std::string> words;
   for (const auto& state : compiled_->states)
-    for (const auto& entry : state.entries) {
-      words.insert(entry.source->text);
-      if (!entry.source->before_vowel.empty()) words.insert(entry.source->before_vowel);
-    }
-  return sorted(words);
+    for (const auto& entry : state.entries) add_forms(*entry.source, words);
+  return {words.begin(), words.end()};
 }
 
 std::vector<std::string> Grammar::target_words() const {
-  return sorted(target_vocabulary(*text_, *compiled_));
+  const auto words = target_vocabulary(*text_, *compiled_);
+  return {words.begin(), words.end()};
 }
 
 GrammarFile::GrammarFile(const std::string& path)
-    : text_(std::make_unique<const GrammarText>(parse_grammar(text_of_file(path), path))) {}
+    : text_(
+          std::make_unique<const GrammarText>(parse_grammar(attn::text_of_file(path, valid_grammar), path))) {
+}
 
 GrammarFile::~GrammarFile() = default;
 
 std::optional<SentencePair> GrammarFile::translate(const std::vector<std::string>& words) const {
-  return Grammar(only_of(words, *text_), compile_without_weights).translate(words);
+  const auto text = only_of(words, *text_);
+  return derive(text, compile_without_weights(text), words);
+}
+
+namespace {
+
+constexpr std::size_t longer_than_trained = 25, validation_pairs = 500;
+
+/// Gives held-out pairs of a small grammar to the training until they are a tenth of both, at least one.
+void leave_a_tenth(GrammarPairs& pairs) {
+  const std::size_t all = pairs.training.size() + pairs.held_out.size();
+  if (all < 2)
+    throw attn::Error(fmt::format("the grammar has {} sentences of up to {} words; valid: two or more", all,
+                                  longest_in_training));
+  const auto kept = std::min(pairs.held_out.size(), std::max<std::size_t>(all / 10, 1));
+  const auto first = pairs.held_out.begin() + static_cast<std::ptrdiff_t>(kept);
+  std::move(first, pairs.held_out.end(), std::back_inserter(pairs.training));
+  pairs.held_out.erase(first, pairs.held_out.end());
+}
+
+}  // namespace
+
+GrammarPairs draw_pairs(const Grammar& grammar, attn::Random& random, std::size_t training,
+                        std::size_t held_out, std::size_t longer) {
+  std::unordered_set<std::string> drawn;
+  const auto draw = [&](std::size_t count, std::size_t fewest_words, std::size_t most_words) {
+    auto some = draw_distinct(grammar, random, count, fewest_words, most_words, drawn);
+    for (const auto& pair : some) drawn.insert(source_text(pair));
+    return some;
+  };
+  GrammarPairs pairs;
+  pairs.held_out = draw(held_out, 1, longest_in_training);
+  pairs.training = draw(training, 1, longest_in_training);
+  leave_a_tenth(pairs);
+  if (longer > 0) pairs.longer = draw(longer, longest_in_training + 1, longer_than_trained);
+  pairs.validation = draw(validation_pairs, 1, longest_in_training);
+  return pairs;
+}
+
+namespace {
+
+/// After so many repetitions in a row a length is taken to have no further sentence.
+constexpr std::size_t most_repetitions = 1000;
+
+constexpr std::size_t most_reserved = 1'000'000;
+
+struct OpenLength {
+  std::size_t words;
+  std::size_t repetitions = 0;  ///< in a row
+};
+
+std::vector<OpenLength> open_lengths(const Grammar& grammar, std::size_t shortest, std::size_t longest) {
+  std::vector<OpenLength> open;
+  for (const auto length : grammar.lengths())
+    if (length >= shortest && length <= longest) open.push_back({length});
+  return open;
+}
+
+}  // namespace
+
+std::vector<SentencePair> draw_distinct(const Grammar& grammar, attn::Random& random, std::size_t count,
+                                        std::size_t shortest, std::size_t longest,
+                                        const std::unordered_set<std::string>& excluded) {
+  auto open = open_lengths(grammar, shortest, longest);
+  std::vector<SentencePair> pairs;
+  std::unordered_set<std::string> drawn;
+  pairs.reserve(std::min(count, most_reserved));
+  drawn.reserve(std::min(count, most_reserved));
+  while (pairs.size() < count && !open.empty()) {
+    const auto index = static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(open.size())));
+    auto pair = grammar.draw(random, open[index].words);
+    auto text = source_text(pair);
+    if (excluded.count(text) == 0 && drawn.insert(std::move(text)).second) {
+      open[index].repetitions = 0;
+      pairs.push_back(std::move(pair));
+    } else if (++open[index].repetitions == most_repetitions) {
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(index));
+    }
+  }
+  return pairs;
 }
 
 }  // namespace corpora

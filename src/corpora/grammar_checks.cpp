@@ -1,9 +1,9 @@
-#include "corpora/grammar_checks.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
+
+#include "corpora/compiled_grammar.hpp"
 
 namespace corpora {
 
@@ -18,11 +18,12 @@ class Checks {
   void require_ends() const {
     const auto ends = symbols_that_end(text_);
     for (const auto& rule : text_.rules)
-      if (!all_end(rule, ends))
-        text_.fail(rule.line,
-                   fmt::format("the rule never ends: {} leads back to itself in each of its rules",
-                               text_.written(first_endless(rule, ends))),
-                   "a rule without it, too");
+      for (const auto& item : rule.source)
+        if (!ends[item.symbol])
+          text_.fail(rule.line,
+                     fmt::format("the rule never ends: {} leads back to itself in each of its rules",
+                                 text_.written(item.symbol)),
+                     "a rule without it, too");
   }
 
   void require_growth() const {
@@ -47,11 +48,8 @@ class Checks {
     for (bool grows = true; grows;) {
       grows = false;
       for (const auto& rule : text_.rules)
-        for (std::size_t i = 0; i < text_.symbols[rule.symbol].sorts.size(); ++i) {
-          if (decided_[rule.symbol][i] || deciders(rule, i) == 0) continue;
-          decided_[rule.symbol][i] = true;
-          grows = true;
-        }
+        for (std::size_t i = 0; i < text_.symbols[rule.symbol].sorts.size(); ++i)
+          if (!decided_[rule.symbol][i] && deciders(rule, i) > 0) decided_[rule.symbol][i] = grows = true;
     }
     for (const auto& table : text_.tables)
       if (!text_.shapes[table.shape].decides && !decided_[table.symbol].empty() && decided_[table.symbol][0])
@@ -64,12 +62,6 @@ class Checks {
 
  private:
   static constexpr std::size_t unseen = 0, open = 1, done = 2;
-
-  static std::size_t first_endless(const Rule& rule, const std::vector<bool>& ends) {
-    return std::find_if(rule.source.begin(), rule.source.end(),
-                        [&](const Item& item) { return !ends[item.symbol]; })
-        ->symbol;
-  }
 
   void follow_single_items(std::size_t symbol, std::vector<std::size_t>& marks) const {
     if (marks[symbol] == done) return;
@@ -106,7 +98,7 @@ class Checks {
     if (!text_.sorts[rule.variables[variable].sort].is_decided) return;
     const auto count = deciders(rule, variable);
     const bool is_parameter = variable < text_.symbols[rule.symbol].sorts.size();
-    const bool wants_one = is_parameter ? decided_[rule.symbol][variable] : true;
+    const bool wants_one = !is_parameter || decided_[rule.symbol][variable];
     if (count == (wants_one ? 1 : 0)) return;
     const auto name = rule.variables[variable].name.empty() ? "a variable" : rule.variables[variable].name;
     text_.fail(
@@ -128,11 +120,8 @@ std::vector<bool> symbols_that_end(const GrammarText& text) {
   for (const auto& table : text.tables) ends[table.symbol] = true;
   for (bool grows = true; grows;) {
     grows = false;
-    for (const auto& rule : text.rules) {
-      if (ends[rule.symbol] || !all_end(rule, ends)) continue;
-      ends[rule.symbol] = true;
-      grows = true;
-    }
+    for (const auto& rule : text.rules)
+      if (!ends[rule.symbol] && all_end(rule, ends)) ends[rule.symbol] = grows = true;
   }
   return ends;
 }

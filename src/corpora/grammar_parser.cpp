@@ -1,5 +1,3 @@
-#include "corpora/grammar_parser.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,16 +5,67 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
+#include "corpora/compiled_grammar.hpp"
 
 namespace corpora {
 
-const std::string_view valid_headers =
-    "a section at the start of a line: features, groups, variables, vowels, contractions, shape NAME, "
-    "<nonterminal …> for rules or SHAPE <nonterminal …> for words";
+std::size_t GrammarText::value(const Sort& sort, std::size_t feature, std::size_t combination) const {
+  for (auto i = sort.features.size(); i-- > 0;) {
+    const auto count = features[sort.features[i]].values.size();
+    if (sort.features[i] == feature) return combination % count;
+    combination /= count;
+  }
+  return 0;
+}
+
+bool GrammarText::satisfies(const Sort& sort, std::size_t combination, const Condition& condition) const {
+  for (const auto feature : sort.features)
+    if ((condition[feature] >> value(sort, feature, combination) & 1) == 0) return false;
+  return true;
+}
+
+bool GrammarText::satisfies(std::size_t symbol, std::size_t variable, std::size_t combination,
+                            Condition condition) const {
+  const auto& variables = symbols[symbol].sorts;
+  for (std::size_t earlier = 0; earlier < variable; ++earlier)
+    for (const auto feature : sorts[variables[earlier]].features) condition[feature] = ~std::uint64_t{0};
+  return satisfies(sorts[variables[variable]], combination, condition);
+}
+
+void GrammarText::fail(std::size_t line, std::string_view problem, std::string_view valid) const {
+  throw attn::Error(fmt::format("{}, line {}: {}; valid: {}", file_name, line, problem, valid));
+}
 
 namespace {
+
+using Texts = std::vector<std::string>;
+
+struct Line {
+  std::size_t number;
+  std::string text;
+  Texts tokens;  ///< words between spaces; what stands in <…> or (…) belongs together with all its spaces
+};
+
+/// A line at the margin and the indented ones below it.
+struct Section {
+  Line header;
+  std::vector<Line> lines;
+};
+
+/// A name in angle brackets with its arguments, and the (…) behind it.
+struct Bracket {
+  std::string name;
+  Texts arguments;
+  Texts sources;
+};
+
+constexpr std::string_view valid_headers =
+    "a section at the start of a line: features, groups, variables, vowels, contractions, shape NAME, "
+    "<nonterminal …> for rules or SHAPE <nonterminal …> for words";
 
 bool is_space(char c) {
   return c == ' ' || c == '\t';
@@ -41,46 +90,33 @@ Texts tokens_of(std::string_view text) {
   return tokens;
 }
 
-std::size_t indent_of(const std::string& line) {
-  return line.find_first_not_of(" \t");
-}
-
-void continue_line(Line& line, const Line& rest) {
-  line.text += rest.text;
-  line.tokens.insert(line.tokens.end(), rest.tokens.begin(), rest.tokens.end());
-}
-
-}  // namespace
-
-std::string in_quotes(std::string_view text) {
-  return attn::shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
-}
-
-std::string list(const Texts& texts) {
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-Texts cut(std::string_view text, char separator) {
-  Texts parts(1);
-  for (const char c : text) {
-    if (c == separator)
-      parts.emplace_back();
+/// The keys of a map, or the names of a list.
+template <class Items>
+Texts names_of(const Items& items) {
+  Texts names;
+  for (const auto& item : items)
+    if constexpr (requires { item.first; })
+      names.push_back(item.first);
     else
-      parts.back() += c;
-  }
-  return parts;
+      names.push_back(item.name);
+  return names;
+}
+
+/// "a, b, c", or what to write in its place where there is none.
+std::string list(const Texts& texts, const char* where_empty = "") {
+  return texts.empty() ? where_empty : fmt::format("{}", fmt::join(texts, ", "));
 }
 
 Texts words_of(std::string_view text) {
-  auto parts = cut(text, ' ');
-  parts.erase(std::remove(parts.begin(), parts.end(), ""), parts.end());
+  auto parts = attn::split(text, ' ');
+  std::erase(parts, "");
   return parts;
 }
 
 std::vector<Section> read_sections(const std::string& text, const GrammarText& grammar) {
   std::vector<Section> sections;
   std::size_t number = 0, indent = 0;
-  for (auto content : cut(text, '\n')) {
+  for (auto content : attn::split(text, '\n')) {
     ++number;
     content = content.substr(0, content.find('#'));
     while (!content.empty() && (is_space(content.back()) || content.back() == '\r')) content.pop_back();
@@ -90,11 +126,14 @@ std::vector<Section> read_sections(const std::string& text, const GrammarText& g
       sections.push_back({std::move(line), {}});
     else if (sections.empty())
       grammar.fail(line.number, "an indented line comes before the first section", valid_headers);
-    else if (!sections.back().lines.empty() && (line.tokens[0] == "=" || indent_of(content) > indent))
-      continue_line(sections.back().lines.back(), line);
-    else {
-      indent = indent_of(content);
-      sections.back().lines.push_back(std::move(line));
+    else if (auto& lines = sections.back().lines;
+             !lines.empty() &&
+             (line.tokens[0] == "=" || content.find_first_not_of(" \t") > indent)) {  // goes on
+      lines.back().text += line.text;
+      lines.back().tokens.insert(lines.back().tokens.end(), line.tokens.begin(), line.tokens.end());
+    } else {
+      indent = content.find_first_not_of(" \t");
+      lines.push_back(std::move(line));
     }
   }
   if (sections.empty())
@@ -102,7 +141,8 @@ std::vector<Section> read_sections(const std::string& text, const GrammarText& g
         fmt::format("{} is empty: it has no rule; valid: {}", grammar.file_name, valid_headers));
   for (const auto& section : sections)
     if (section.lines.empty())
-      grammar.fail(section.header.number, fmt::format("{} has no lines", in_quotes(section.header.text)),
+      grammar.fail(section.header.number,
+                   fmt::format("{} has no lines", attn::in_message(section.header.text)),
                    "indented lines below it");
   return sections;
 }
@@ -119,185 +159,538 @@ bool begins_words(const Section& section) {
   return section.header.tokens.size() == 2 && is_bracket(section.header.tokens[1]);
 }
 
-GrammarParser::GrammarParser(std::string_view text, std::string_view file_name) {
-  grammar_.file_name = file_name;
-  attn::require_valid_utf8(text, file_name);
-  sections_ = read_sections(attn::nfc(text), grammar_);
-}
+constexpr std::string_view valid_rule = "[WEIGHT] <a> <b> … = <b> word(a) …, or without = for the same order";
 
-GrammarText GrammarParser::parse() {
-  for (const auto& section : sections_) read_declarations(section);
-  for (const auto& section : sections_) read_shape(section);
-  for (const auto& section : sections_) read_symbol(section);
-  for (const auto& section : sections_) read_words(section);
-  for (const auto& section : sections_) read_rules(section);
-  find_start();
-  return std::move(grammar_);
-}
-
-void GrammarParser::fail(const Line& line, std::string_view problem, std::string_view valid) const {
-  grammar_.fail(line.number, problem, valid);
-}
-
-void GrammarParser::read_declarations(const Section& section) {
-  const auto& tokens = section.header.tokens;
-  if (begins_rules(section) || begins_words(section)) {
-    if (tokens.size() > 2 || (begins_rules(section) && tokens.size() > 1))
-      fail(section.header, fmt::format("{} follows the nonterminal", in_quotes(tokens[1])), valid_headers);
-    return;
+/// Reads a grammar's file: first what is declared, then the words, then the rules, so that each may stand
+/// anywhere. Every error is an Error that names the file, the line and what would be valid.
+class GrammarParser {
+ public:
+  GrammarParser(std::string_view text, std::string_view file_name) {
+    grammar_.file_name = file_name;
+    attn::require_valid_utf8(text, file_name);
+    sections_ = read_sections(attn::nfc(text), grammar_);
   }
-  if (tokens.size() == 2 && tokens[0] == "shape") return;
-  if (tokens.size() != 1) fail(section.header, "this is no section", valid_headers);
-  for (const auto& line : section.lines) {
-    if (tokens[0] == "features")
-      read_feature(line);
-    else if (tokens[0] == "groups")
-      read_group(line);
-    else if (tokens[0] == "variables")
-      read_variables(line);
-    else if (tokens[0] == "vowels")
-      read_vowels(line);
-    else if (tokens[0] == "contractions")
-      read_contraction(line);
-    else
-      fail(section.header, fmt::format("{} is no section", in_quotes(tokens[0])), valid_headers);
+
+  GrammarText parse() {
+    for (const auto& section : sections_) read_declarations(section);
+    for (const auto& section : sections_) read_shape(section);
+    for (const auto& section : sections_) read_symbol(section);
+    for (const auto& section : sections_) read_words(section);
+    for (const auto& section : sections_) read_rules(section);
+    find_start();
+    return std::move(grammar_);
   }
-}
 
-std::pair<Texts, Texts> GrammarParser::sides(const Line& line, std::string_view valid) const {
-  const auto equals = std::find(line.tokens.begin(), line.tokens.end(), "=");
-  if (equals == line.tokens.end() || std::count(line.tokens.begin(), line.tokens.end(), "=") != 1)
-    fail(line, "the line has not one = between its two sides", valid);
-  std::pair<Texts, Texts> result{{line.tokens.begin(), equals}, {equals + 1, line.tokens.end()}};
-  if (result.first.empty() || result.second.empty()) fail(line, "nothing stands on one side of =", valid);
-  return result;
-}
-
-void GrammarParser::read_feature(const Line& line) {
-  constexpr std::string_view valid = "FEATURE = VALUE VALUE …, all of other names";
-  const auto [left, right] = sides(line, valid);
-  if (left.size() != 1) fail(line, "a feature has one name", valid);
-  if (right.size() > most_combinations)
-    fail(line, fmt::format("{} has {} values", left[0], right.size()),
-         fmt::format("at most {}", most_combinations));
-  for (std::size_t value = 0; value < right.size(); ++value)
-    add_condition(line, right[value], grammar_.features.size(), std::uint64_t{1} << value);
-  grammar_.features.push_back({left[0], right});
-}
-
-void GrammarParser::read_group(const Line& line) {
-  constexpr std::string_view valid = "GROUP = VALUE VALUE …, values of one feature";
-  const auto [left, right] = sides(line, valid);
-  if (left.size() != 1) fail(line, "a group has one name", valid);
-  const auto feature = named_condition(line, right[0]).first;
-  std::uint64_t values = 0;
-  for (const auto& name : right) {
-    const auto condition = named_condition(line, name);
-    if (condition.first != feature)
-      fail(line, fmt::format("{} is of another feature", in_quotes(name)), valid);
-    values |= condition.second;
+ private:
+  [[noreturn]] void fail(const Line& line, std::string_view problem, std::string_view valid) const {
+    grammar_.fail(line.number, problem, valid);
   }
-  add_condition(line, left[0], feature, values);
-}
 
-void GrammarParser::add_condition(const Line& line, const std::string& name, std::size_t feature,
-                                  std::uint64_t values) {
-  if (!named_conditions_.emplace(name, std::pair(feature, values)).second)
-    fail(line, fmt::format("{} is there already", in_quotes(name)), "a name for one value or group only");
-}
-
-std::pair<std::size_t, std::uint64_t> GrammarParser::named_condition(const Line& line,
-                                                                     const std::string& name) const {
-  const auto found = named_conditions_.find(name);
-  if (found != named_conditions_.end()) return found->second;
-  Texts names;
-  for (const auto& condition : named_conditions_) names.push_back(condition.first);
-  fail(line, fmt::format("{} is no value of a feature", in_quotes(name)),
-       names.empty() ? "those of a section features" : list(names));
-}
-
-void GrammarParser::read_variables(const Line& line) {
-  constexpr std::string_view valid = "VARIABLE … = FEATURE …, variables of capital letters";
-  const auto [left, right] = sides(line, valid);
-  Sort sort;
-  for (const auto& name : right) {
-    const auto feature = std::find_if(grammar_.features.begin(), grammar_.features.end(),
-                                      [&](const Feature& candidate) { return candidate.name == name; });
-    if (feature == grammar_.features.end()) {
-      Texts names;
-      for (const auto& candidate : grammar_.features) names.push_back(candidate.name);
-      fail(line, fmt::format("{} is no feature", in_quotes(name)),
-           names.empty() ? "those of a section features" : list(names));
+  void read_declarations(const Section& section) {
+    const auto& tokens = section.header.tokens;
+    if (begins_rules(section) || begins_words(section)) {
+      if (tokens.size() > 2 || (begins_rules(section) && tokens.size() > 1))
+        fail(section.header, fmt::format("{} follows the nonterminal", attn::in_message(tokens[1])),
+             valid_headers);
+      return;
     }
-    sort.features.push_back(static_cast<std::size_t>(feature - grammar_.features.begin()));
-    sort.combinations *= feature->values.size();
-    if (sort.combinations > most_combinations)
-      fail(line, "the features have too many combinations", fmt::format("at most {}", most_combinations));
+    if (tokens.size() == 2 && tokens[0] == "shape") return;
+    if (tokens.size() != 1) fail(section.header, "this is no section", valid_headers);
+    static const std::map<std::string, void (GrammarParser::*)(const Line&)> readers = {
+        {"features", &GrammarParser::read_feature},
+        {"groups", &GrammarParser::read_group},
+        {"variables", &GrammarParser::read_variables},
+        {"vowels", &GrammarParser::read_vowels},
+        {"contractions", &GrammarParser::read_contraction}};
+    const auto reader = readers.find(tokens[0]);
+    if (reader == readers.end())
+      fail(section.header, fmt::format("{} is no section", attn::in_message(tokens[0])), valid_headers);
+    for (const auto& line : section.lines) (this->*reader->second)(line);
   }
-  for (const auto& name : left) {
-    if (!is_variable(name)) fail(line, fmt::format("{} is no variable", in_quotes(name)), valid);
-    if (!variables_.emplace(name, grammar_.sorts.size()).second)
-      fail(line, fmt::format("{} is there already", in_quotes(name)), "another letter");
+
+  /// The words on both sides of the first "=", which is there.
+  std::pair<Texts, Texts> sides(const Line& line, std::string_view valid) const {
+    const auto equals = std::find(line.tokens.begin(), line.tokens.end(), "=");
+    if (equals == line.tokens.end() || std::count(line.tokens.begin(), line.tokens.end(), "=") != 1)
+      fail(line, "the line has not one = between its two sides", valid);
+    std::pair<Texts, Texts> result{{line.tokens.begin(), equals}, {equals + 1, line.tokens.end()}};
+    if (result.first.empty() || result.second.empty()) fail(line, "nothing stands on one side of =", valid);
+    return result;
   }
-  grammar_.sorts.push_back(std::move(sort));
-}
 
-bool GrammarParser::is_variable(const std::string& name) {
-  return std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-}
-
-void GrammarParser::read_vowels(const Line& line) {
-  constexpr std::string_view valid = "source = a e …, or target = a e …";
-  const auto [left, right] = sides(line, valid);
-  if (left.size() != 1 || (left[0] != "source" && left[0] != "target"))
-    fail(line, fmt::format("{} has no vowels", in_quotes(left[0])), valid);
-  auto& vowels = left[0] == "source" ? source_vowels_ : target_vowels_;
-  for (const auto& letter : right) {
-    const auto code_points = attn::code_points(letter);
-    if (code_points.size() != 1) fail(line, fmt::format("{} is not one letter", in_quotes(letter)), valid);
-    vowels += code_points;
+  void read_feature(const Line& line) {
+    constexpr std::string_view valid = "FEATURE = VALUE VALUE …, all of other names";
+    const auto [left, right] = sides(line, valid);
+    if (left.size() != 1) fail(line, "a feature has one name", valid);
+    if (right.size() > most_combinations)
+      fail(line, fmt::format("{} has {} values", left[0], right.size()),
+           fmt::format("at most {}", most_combinations));
+    for (std::size_t value = 0; value < right.size(); ++value)
+      add_condition(line, right[value], grammar_.features.size(), std::uint64_t{1} << value);
+    grammar_.features.push_back({left[0], right});
   }
-}
 
-void GrammarParser::read_contraction(const Line& line) {
-  constexpr std::string_view valid = "WORD WORD = WORD";
-  const auto [left, right] = sides(line, valid);
-  if (left.size() != 2 || right.size() != 1) fail(line, "two words become one", valid);
-  grammar_.contractions[{left[0], left[1]}] = right[0];
-}
-
-Condition GrammarParser::no_condition() const {
-  Condition condition;
-  for (const auto& feature : grammar_.features)
-    condition.push_back(feature.values.size() == 64 ? ~std::uint64_t{0}
-                                                    : (std::uint64_t{1} << feature.values.size()) - 1);
-  return condition;
-}
-
-Condition GrammarParser::parse_condition(const Line& line, const std::string& text) const {
-  auto condition = no_condition();
-  if (text == "any") return condition;
-  for (const auto& name : cut(text, ':')) {
-    const auto [feature, values] = named_condition(line, name);
-    condition[feature] &= values;
+  void read_group(const Line& line) {
+    constexpr std::string_view valid = "GROUP = VALUE VALUE …, values of one feature";
+    const auto [left, right] = sides(line, valid);
+    if (left.size() != 1) fail(line, "a group has one name", valid);
+    const auto feature = named_condition(line, right[0]).first;
+    std::uint64_t values = 0;
+    for (const auto& name : right) {
+      const auto condition = named_condition(line, name);
+      if (condition.first != feature)
+        fail(line, fmt::format("{} is of another feature", attn::in_message(name)), valid);
+      values |= condition.second;
+    }
+    add_condition(line, left[0], feature, values);
   }
-  return condition;
-}
 
-std::vector<Condition> GrammarParser::parse_conditions(const Line& line, const Texts& texts) const {
-  std::vector<Condition> conditions;
-  for (const auto& text : texts) conditions.push_back(parse_condition(line, text));
-  return conditions;
-}
+  void add_condition(const Line& line, const std::string& name, std::size_t feature, std::uint64_t values) {
+    if (!named_conditions_.emplace(name, std::pair(feature, values)).second)
+      fail(line, fmt::format("{} is there already", attn::in_message(name)),
+           "a name for one value or group only");
+  }
 
-void GrammarParser::find_start() {
-  const auto start = symbols_.find("sentence");
-  if (start == symbols_.end() || !has_rules_[start->second])
-    throw attn::Error(
-        fmt::format("{} has no section <sentence>; valid: rules that begin there", grammar_.file_name));
-  grammar_.start = start->second;
-  const auto& symbol = grammar_.symbols[grammar_.start];
-  if (!symbol.sorts.empty()) grammar_.fail(symbol.line, "<sentence> has variables", "<sentence>");
+  /// The feature of a value or group, and its values.
+  std::pair<std::size_t, std::uint64_t> named_condition(const Line& line, const std::string& name) const {
+    const auto found = named_conditions_.find(name);
+    if (found != named_conditions_.end()) return found->second;
+    fail(line, fmt::format("{} is no value of a feature", attn::in_message(name)),
+         list(names_of(named_conditions_), "those of a section features"));
+  }
+
+  void read_variables(const Line& line) {
+    constexpr std::string_view valid = "VARIABLE … = FEATURE …, variables of capital letters";
+    const auto [left, right] = sides(line, valid);
+    Sort sort;
+    for (const auto& name : right) {
+      const auto feature = place_of(line, grammar_.features, name, "feature", "those of a section features");
+      sort.features.push_back(feature);
+      sort.combinations *= grammar_.features[feature].values.size();
+      if (sort.combinations > most_combinations)
+        fail(line, "the features have too many combinations", fmt::format("at most {}", most_combinations));
+    }
+    for (const auto& name : left) {
+      if (!is_variable(name)) fail(line, fmt::format("{} is no variable", attn::in_message(name)), valid);
+      if (!variables_.emplace(name, grammar_.sorts.size()).second)
+        fail(line, fmt::format("{} is there already", attn::in_message(name)), "another letter");
+    }
+    grammar_.sorts.push_back(std::move(sort));
+  }
+
+  /// The place of the item of that name.
+  template <class Items>
+  std::size_t place_of(const Line& line, const Items& items, const std::string& name, const char* kind,
+                       const char* where_empty) const {
+    const auto names = names_of(items);
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end())
+      fail(line, fmt::format("{} is no {}", attn::in_message(name), kind), list(names, where_empty));
+    return static_cast<std::size_t>(found - names.begin());
+  }
+
+  static bool is_variable(const std::string& name) {
+    return std::all_of(name.begin(), name.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  }
+
+  void read_vowels(const Line& line) {
+    constexpr std::string_view valid = "source = a e …, or target = a e …";
+    const auto [left, right] = sides(line, valid);
+    if (left.size() != 1 || (left[0] != "source" && left[0] != "target"))
+      fail(line, fmt::format("{} has no vowels", attn::in_message(left[0])), valid);
+    auto& vowels = left[0] == "source" ? source_vowels_ : target_vowels_;
+    for (const auto& letter : right) {
+      const auto code_points = attn::code_points(letter);
+      if (code_points.size() != 1)
+        fail(line, fmt::format("{} is not one letter", attn::in_message(letter)), valid);
+      vowels += code_points;
+    }
+  }
+
+  void read_contraction(const Line& line) {
+    constexpr std::string_view valid = "WORD WORD = WORD";
+    const auto [left, right] = sides(line, valid);
+    if (left.size() != 2 || right.size() != 1) fail(line, "two words become one", valid);
+    grammar_.contractions[{left[0], left[1]}] = right[0];
+  }
+
+  static std::uint64_t lowest_bits(std::size_t count) {
+    return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+  }
+
+  Condition no_condition() const {
+    Condition condition;
+    for (const auto& feature : grammar_.features) condition.push_back(lowest_bits(feature.values.size()));
+    return condition;
+  }
+
+  /// Of "plural:masculine"; "any" is no condition.
+  Condition parse_condition(const Line& line, const std::string& text) const {
+    auto condition = no_condition();
+    if (text == "any") return condition;
+    for (const auto& name : attn::split(text, ':')) {
+      const auto [feature, values] = named_condition(line, name);
+      condition[feature] &= values;
+    }
+    return condition;
+  }
+
+  std::vector<Condition> parse_conditions(const Line& line, const Texts& texts) const {
+    std::vector<Condition> conditions;
+    for (const auto& text : texts) conditions.push_back(parse_condition(line, text));
+    return conditions;
+  }
+
+  void find_start() {
+    const auto start = symbols_.find("sentence");
+    if (start == symbols_.end() || !has_rules_[start->second])
+      throw attn::Error(
+          fmt::format("{} has no section <sentence>; valid: rules that begin there", grammar_.file_name));
+    grammar_.start = start->second;
+    const auto& symbol = grammar_.symbols[grammar_.start];
+    if (!symbol.sorts.empty()) grammar_.fail(symbol.line, "<sentence> has variables", "<sentence>");
+  }
+
+  void read_shape(const Section& section) {
+    if (begins_rules(section) || begins_words(section) || section.header.tokens.size() != 2) return;
+    constexpr std::string_view valid =
+        "category NAME, category CONDITION … = NAME …, source CONDITION …, target CONDITION … and decides, "
+        "each on its line";
+    Shape shape{section.header.tokens[1], section.header.number, false, {}, {}, {}};
+    for (const auto& line : section.lines) {
+      const Texts rest(line.tokens.begin() + 1, line.tokens.end());
+      if (line.tokens[0] == "decides" && rest.empty())
+        shape.decides = true;
+      else if (line.tokens[0] == "category" && !rest.empty())
+        shape.categories = parse_categories(line, rest);
+      else if ((line.tokens[0] == "source" || line.tokens[0] == "target") && !rest.empty())
+        (line.tokens[0] == "source" ? shape.source : shape.target).push_back(parse_conditions(line, rest));
+      else
+        fail(line, fmt::format("{} tells nothing about a shape", attn::in_message(line.text)), valid);
+    }
+    if (shape.categories.empty())
+      fail(section.header, fmt::format("the shape {} has no category", shape.name), valid);
+    grammar_.shapes.push_back(std::move(shape));
+  }
+
+  std::vector<std::pair<Condition, std::string>> parse_categories(const Line& line,
+                                                                  const Texts& texts) const {
+    if (texts.size() == 1) return {{no_condition(), texts[0]}};
+    const auto equals = std::find(texts.begin(), texts.end(), "=");
+    const auto conditions = parse_conditions(line, {texts.begin(), equals});
+    if (texts.size() != 2 * conditions.size() + 1)
+      fail(line, "there is not one name for each condition",
+           "category CONDITION … = NAME …, as many of each");
+    std::vector<std::pair<Condition, std::string>> categories;
+    for (std::size_t i = 0; i < conditions.size(); ++i)
+      categories.emplace_back(conditions[i], texts[conditions.size() + 1 + i]);
+    return categories;
+  }
+
+  void read_words(const Section& section) {
+    if (!begins_words(section)) return;
+    const auto& header = section.header;
+    const auto bracket = parse_bracket(header, header.tokens[1]);
+    const auto place =
+        place_of(header, grammar_.shapes, header.tokens[0], "shape", "those of sections shape NAME");
+    const auto& shape = grammar_.shapes[place];
+    Table table{header.number, symbols_.at(bracket.name), place, {}, {}};
+    for (const auto& argument : bracket.arguments)
+      table.allowed.push_back(parse_variable(header, argument).allowed);
+    if (shape.decides) {
+      const auto& sorts = grammar_.symbols[table.symbol].sorts;
+      if (sorts.size() != 1)
+        fail(header, fmt::format("the words of <{}> decide {} variables", bracket.name, sorts.size()),
+             "one variable");
+      grammar_.sorts[sorts[0]].is_decided = true;
+    }
+    for (const auto& line : section.lines) table.rows.push_back(parse_row(line, shape));
+    grammar_.tables.push_back(std::move(table));
+  }
+
+  Row parse_row(const Line& line, const Shape& shape) const {
+    constexpr std::string_view valid =
+        "SOURCE FORM … = TARGET FORM …, then : VALUE … where the word has some";
+    auto [source, target] = sides(line, valid);
+    Row row{line.number, {}, {}, no_condition()};
+    const auto colon = std::find(target.begin(), target.end(), ":");
+    for (auto name = colon; name != target.end(); ++name) {
+      if (name == colon) continue;
+      const auto condition = parse_condition(line, *name);
+      for (std::size_t i = 0; i < condition.size(); ++i) row.condition[i] &= condition[i];
+    }
+    target.erase(colon, target.end());
+    for (const auto& text : source) row.source.push_back(parse_form(line, text, source_vowels_));
+    for (const auto& text : target) row.target.push_back(parse_form(line, text, target_vowels_));
+    require_number_of_forms(line, "source", source.size(), shape.source);
+    require_number_of_forms(line, "target", target.size(), shape.target);
+    for (const auto& form : row.source)
+      if (form && (form->size() != 1 || is_joined((*form)[0].text)))
+        fail(line, "a source form is not one word", "one word, as a sentence has it between spaces");
+    return row;
+  }
+
+  void require_number_of_forms(const Line& line, std::string_view side, std::size_t count,
+                               const std::vector<std::vector<Condition>>& possible) const {
+    Texts counts{"1"};
+    for (const auto& conditions : possible) counts.push_back(std::to_string(conditions.size()));
+    const auto written = std::to_string(count);
+    if (std::find(counts.begin(), counts.end(), written) == counts.end())
+      fail(line, fmt::format("the {} side has {} forms", side, count),
+           fmt::format("{} by its shape", fmt::join(counts, " or ")));
+  }
+
+  Form parse_form(const Line& line, const std::string& text, const std::u32string& vowels) const {
+    if (text == "-") return std::nullopt;
+    if (text == "()") return std::vector<Word>{};
+    return parse_target_words(line, text, vowels);
+  }
+
+  /// The words of "près_de/d'".
+  std::vector<Word> parse_target_words(const Line& line, const std::string& text,
+                                       const std::u32string& vowels) const {
+    std::vector<Word> words;
+    for (auto part : attn::split(text, '_')) {
+      const bool is_barred = part.starts_with('*');
+      if (is_barred) part.erase(0, 1);
+      const auto forms = attn::split(part, '/');
+      if (forms.size() > 2 || std::find(forms.begin(), forms.end(), "") != forms.end() ||
+          part.find_first_of("<>()*:=") != part.npos)
+        fail(line, fmt::format("{} is no word", attn::in_message(text)),
+             "word, two_words, before/before' a vowel, or *word where it begins with none by its sound");
+      const auto first = attn::code_points(forms[0]).front();
+      words.push_back(
+          {forms[0], forms.size() == 2 ? forms[1] : "", !is_barred && vowels.find(first) != vowels.npos});
+    }
+    return words;
+  }
+
+  void read_symbol(const Section& section) {
+    if (!begins_rules(section) && !begins_words(section)) return;
+    const auto& line = section.header;
+    const auto bracket = parse_bracket(line, line.tokens.back());
+    Symbol symbol{bracket.name, line.number, {}};
+    for (const auto& argument : bracket.arguments)
+      symbol.sorts.push_back(parse_variable(line, argument).sort);
+    const auto known = symbols_.find(symbol.name);
+    if (known == symbols_.end()) {
+      symbols_.emplace(symbol.name, grammar_.symbols.size());
+      has_rules_.push_back(begins_rules(section));
+      grammar_.symbols.push_back(std::move(symbol));
+      return;
+    }
+    const auto& first = grammar_.symbols[known->second];
+    if (has_rules_[known->second] || begins_rules(section))
+      fail(line, fmt::format("<{}> begins on line {} already", symbol.name, first.line),
+           "one section for the rules of a nonterminal, or several tables of words");
+    if (first.sorts != symbol.sorts)
+      fail(line, fmt::format("<{}> has other variables than on line {}", symbol.name, first.line),
+           "the same in each table");
+  }
+
+  void read_rules(const Section& section) {
+    if (!begins_rules(section)) return;
+    const auto bracket = parse_bracket(section.header, section.header.tokens[0]);
+    std::vector<Variable> parameters;
+    for (const auto& argument : bracket.arguments) {
+      const auto variable = parse_variable(section.header, argument);
+      if (std::any_of(parameters.begin(), parameters.end(),
+                      [&](const Variable& other) { return other.name == variable.name; }))
+        fail(section.header, fmt::format("{} stands there twice", variable.name), "another variable");
+      parameters.push_back(variable);
+    }
+    for (const auto& line : section.lines)
+      grammar_.rules.push_back(parse_rule(line, symbols_.at(bracket.name), parameters));
+  }
+
+  Rule parse_rule(const Line& line, std::size_t symbol, const std::vector<Variable>& parameters) {
+    Rule rule{line.number, 1.0, symbol, parameters, {}, {}};
+    auto tokens = line.tokens;
+    if (const auto weight = attn::parse_number(tokens[0])) {
+      if (!(*weight > 0)) fail(line, fmt::format("the weight is {}", tokens[0]), "a weight above 0");
+      rule.weight = *weight;
+      tokens.erase(tokens.begin());
+    }
+    const auto equals = std::find(tokens.begin(), tokens.end(), "=");
+    const Texts source(tokens.begin(), equals);
+    if (source.empty()) fail(line, "the source side is empty", valid_rule);
+    Texts names;
+    for (const auto& token : source) names.push_back(add_item(line, token, rule));
+    if (equals == tokens.end())
+      for (std::size_t i = 0; i < source.size(); ++i) rule.target.push_back({i, {}, {}});
+    else
+      for (auto token = equals + 1; token != tokens.end(); ++token)
+        rule.target.push_back(parse_target_item(line, *token, source, names));
+    require_balance(line, source, rule);
+    return rule;
+  }
+
+  /// Returns its name.
+  std::string add_item(const Line& line, const std::string& token, Rule& rule) const {
+    if (!is_bracket(token))
+      fail(line, fmt::format("the source side has the bare word {}", attn::in_message(token)),
+           "<nonterminals>, whose words stand in tables");
+    const auto bracket = parse_bracket(line, token);
+    if (!bracket.sources.empty())
+      fail(line, fmt::format("{} has links on the source side", attn::in_message(token)), valid_rule);
+    const auto known = symbols_.find(bracket.name);
+    if (known == symbols_.end())
+      fail(line, fmt::format("<{}> is no nonterminal of this file", bracket.name),
+           fmt::format("<{}>, or a section that begins with it",
+                       attn::likely_meant(bracket.name, names_of(symbols_))));
+    Item item{known->second, {}};
+    const auto& symbol = grammar_.symbols[item.symbol];
+    if (bracket.arguments.size() != symbol.sorts.size())
+      fail(line, fmt::format("{} has {} variables", attn::in_message(token), bracket.arguments.size()),
+           fmt::format("{}, as on line {}", symbol.sorts.size(), symbol.line));
+    for (std::size_t i = 0; i < symbol.sorts.size(); ++i)
+      item.variables.push_back(add_variable(line, bracket.arguments[i], symbol.sorts[i], rule));
+    rule.source.push_back(std::move(item));
+    return bracket.name;
+  }
+
+  /// Returns its place among the variables of the rule.
+  std::size_t add_variable(const Line& line, const std::string& text, std::size_t sort, Rule& rule) const {
+    if (const auto names = attn::split(text, ':'); !is_variable(names[0])) {
+      rule.variables.push_back({"", sort, combinations(line, names, sort)});
+      return rule.variables.size() - 1;
+    }
+    const auto variable = parse_variable(line, text);
+    if (variable.sort != sort)
+      fail(line,
+           fmt::format("the variable {} has other features than the nonterminal asks for", variable.name),
+           "a variable as in the section of the nonterminal");
+    for (std::size_t i = 0; i < rule.variables.size(); ++i) {
+      if (rule.variables[i].name != variable.name) continue;
+      rule.variables[i].allowed &= variable.allowed;
+      return i;
+    }
+    rule.variables.push_back(variable);
+    return rule.variables.size() - 1;
+  }
+
+  TargetItem parse_target_item(const Line& line, const std::string& token, const Texts& source,
+                               const Texts& names) const {
+    TargetItem result;
+    Texts links;
+    if (is_bracket(token)) {
+      const auto bracket = parse_bracket(line, token);
+      links = bracket.sources;
+      result.item = source_item(line, token.substr(0, token.find('>') + 1), bracket.name, source, names);
+    } else {
+      const auto parenthesis = std::min(token.find('('), token.size());
+      links = parse_sources(line, token.substr(parenthesis));
+      if (links.empty())
+        fail(line, fmt::format("nothing tells where {} comes from", attn::in_message(token)),
+             fmt::format("{}({})", token, names[0]));
+      result.words = parse_target_words(line, token.substr(0, parenthesis), target_vowels_);
+    }
+    for (auto name : links) {
+      const bool is_sure = !name.ends_with('?');
+      if (!is_sure) name.pop_back();
+      result.links.push_back({source_item(line, '<' + name + '>', name, source, names), is_sure});
+    }
+    return result;
+  }
+
+  /// The item that is written like `token`, or the only one of that name.
+  std::size_t source_item(const Line& line, const std::string& token, const std::string& name,
+                          const Texts& source, const Texts& names) const {
+    const auto same = std::find(source.begin(), source.end(), token);
+    if (same != source.end()) return static_cast<std::size_t>(same - source.begin());
+    const auto count = std::count(names.begin(), names.end(), name);
+    if (count != 1)
+      fail(line,
+           count == 0 ? fmt::format("<{}> is on the target side only", name)
+                      : fmt::format("<{}> is {} times on the source side", name, count),
+           count == 0 ? "what stands on the source side" : "the same variables as there");
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+  }
+
+  /// Every source item becomes one target item, or is linked to another where it has no word of its own.
+  void require_balance(const Line& line, const Texts& source, const Rule& rule) const {
+    std::vector<std::size_t> uses(source.size(), 0);
+    std::vector<bool> is_linked(source.size(), false);
+    for (const auto& target : rule.target) {
+      if (target.item) ++uses[*target.item];
+      for (const auto& link : target.links) is_linked[link.item] = true;
+    }
+    for (std::size_t i = 0; i < source.size(); ++i) {
+      if (uses[i] > 1)
+        fail(line, fmt::format("{} is {} times on the target side", source[i], uses[i]), "once");
+      if (uses[i] == 0 && !is_linked[i])
+        fail(line, fmt::format("{} has nothing on the target side", source[i]),
+             fmt::format("{}, or a word that comes from it: word({})", source[i],
+                         grammar_.symbols[rule.source[i].symbol].name));
+      if (uses[i] == 0 && has_rules_[rule.source[i].symbol])
+        fail(line, fmt::format("{} has rules and is only linked on the target side", source[i]), source[i]);
+    }
+  }
+
+  Bracket parse_bracket(const Line& line, const std::string& token) const {
+    constexpr std::string_view valid = "<name>, <name X> or <name X:value value>";
+    const auto end = token.find('>');
+    if (end == token.npos) fail(line, fmt::format("{} is not closed", attn::in_message(token)), valid);
+    auto words = words_of(token.substr(1, end - 1));
+    if (words.empty()) fail(line, fmt::format("{} has no name", attn::in_message(token)), valid);
+    Bracket bracket{words[0], {words.begin() + 1, words.end()}, {}};
+    bracket.sources = parse_sources(line, token.substr(end + 1));
+    return bracket;
+  }
+
+  /// Of "(a b?)", or of nothing.
+  Texts parse_sources(const Line& line, const std::string& text) const {
+    if (text.empty()) return {};
+    if (text.size() < 3 || text.front() != '(' || text.back() != ')')
+      fail(line, fmt::format("{} does not tell where a word comes from", attn::in_message(text)),
+           "(a) or (a b?), names of the source side, with ? where the link is possible only");
+    return words_of(text.substr(1, text.size() - 2));
+  }
+
+  /// The variable and its sort, and its allowed combinations, of "S:plural:animate".
+  Variable parse_variable(const Line& line, const std::string& text) const {
+    auto parts = attn::split(text, ':');
+    const auto name = parts[0];
+    place_of(line, variables_, name, "variable", "those of a section variables");
+    parts.erase(parts.begin());
+    const auto sort = variables_.at(name);
+    return {name, sort, combinations(line, parts, sort)};
+  }
+
+  /// Those of a sort that have a value, or one of a group, for each of the names.
+  Combinations combinations(const Line& line, const Texts& names, std::size_t sort_index) const {
+    const auto& sort = grammar_.sorts[sort_index];
+    auto result = lowest_bits(sort.combinations);
+    for (const auto& name : names) {
+      const auto [feature, values] = named_condition(line, name);
+      if (std::find(sort.features.begin(), sort.features.end(), feature) == sort.features.end()) {
+        std::vector<Feature> own;
+        for (const auto index : sort.features) own.push_back(grammar_.features[index]);
+        fail(line,
+             fmt::format("{} is a {}, which the variable does not have", attn::in_message(name),
+                         grammar_.features[feature].name),
+             fmt::format("a value of {}", list(names_of(own))));
+      }
+      for (std::size_t i = 0; i < sort.combinations; ++i)
+        if ((values >> grammar_.value(sort, feature, i) & 1) == 0) result &= ~(Combinations{1} << i);
+    }
+    return result;
+  }
+
+  GrammarText grammar_;
+  std::vector<Section> sections_;
+  std::map<std::string, std::pair<std::size_t, std::uint64_t>> named_conditions_;
+  std::map<std::string, std::size_t> variables_;  ///< their sorts
+  std::map<std::string, std::size_t> symbols_;
+  std::vector<bool> has_rules_;
+  std::u32string source_vowels_;
+  std::u32string target_vowels_;
+};
+
+}  // namespace
+
+GrammarText parse_grammar(std::string_view text, std::string_view file_name) {
+  return GrammarParser(text, file_name).parse();
 }
 
 }  // namespace corpora

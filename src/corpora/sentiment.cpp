@@ -1,22 +1,17 @@
 #include "corpora/sentiment.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "attn/error.hpp"
+#include "attn/text/text_file.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "corpora/draw.hpp"
@@ -25,140 +20,94 @@ namespace corpora {
 
 namespace {
 
-/// The words that every sentence is built with: "the", "was", ….
-const std::vector<std::string>& sentiment_frame_words() {
-  static const std::vector<std::string> words{"the", "was", "it", "a", "an", "would", "but"};
-  return words;
-}
+using Words = std::vector<std::string>;
 
-/// The parts of a text between single separators, without spaces around them.
-std::vector<std::string> split_at(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const auto end = std::min(text.find(separator, begin), text.size());
-    parts.emplace_back(attn::trimmed(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return parts;
-}
+/// The words that every sentence is built with.
+const Words frame_words = {"the", "was", "it", "a", "an", "would", "but"};
 
-using WordList = std::vector<std::string> SentimentLexicon::*;
-
-struct LexiconSection {
-  std::string_view name;
-  WordList list;
-};
-
-constexpr std::array<LexiconSection, 9> lexicon_sections{{
-    {"nouns", &SentimentLexicon::nouns},
-    {"viewers", &SentimentLexicon::viewers},
-    {"positive adjectives", &SentimentLexicon::positive_adjectives},
-    {"negative adjectives", &SentimentLexicon::negative_adjectives},
-    {"positive verbs", &SentimentLexicon::positive_verbs},
-    {"negative verbs", &SentimentLexicon::negative_verbs},
-    {"intensifiers", &SentimentLexicon::intensifiers},
-    {"negators", &SentimentLexicon::negators},
-    {"asides", &SentimentLexicon::asides},
-}};
+const Words names_of_lists = {
+    "nouns",          "viewers",        "positive adjectives", "negative adjectives",
+    "positive verbs", "negative verbs", "intensifiers",        "negators",
+    "asides"};
 
 constexpr std::string_view valid_lexicon_line = "a line NAME: WORD, WORD, … in the letters a to z";
-
-/// A text from a lexicon as it can stand in a message: escaped, and short.
-std::string in_lexicon_message(std::string_view text) {
-  return attn::shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
-}
 
 bool is_lexicon_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-std::string names_of_sections() {
-  std::string names;
-  for (const auto& section : lexicon_sections)
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", section.name);
-  return names;
-}
+}  // namespace
 
-/// The text of a file that is no directory, no device and not too long.
-std::string read_lexicon_file(const std::string& path) {
-  constexpr std::size_t longest_file = std::size_t{1} << 20;
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored))
-    throw attn::Error(fmt::format("{} is a directory; valid: a file of the form of sentiment.txt", path));
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream)
-    throw attn::Error(fmt::format("{} cannot be opened: {}; valid: a file of the form of sentiment.txt", path,
-                                  std::strerror(errno)));
-  std::string text(longest_file + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > longest_file)
-    throw attn::Error(fmt::format("{} is too long; valid: up to {} bytes", path, longest_file));
-  return text;
-}
-
-class LexiconReader {
+/// Reads the lists of words and what is wrong with them.
+class SentimentReader {
  public:
-  explicit LexiconReader(const std::string& path) : path_(path) {
-    for (const auto& word : sentiment_frame_words()) roles_[word] = "words that sentences are built with";
+  explicit SentimentReader(const std::string& path) : path_(path) {
+    for (const auto& word : frame_words) roles_[word] = "words that sentences are built with";
   }
 
-  SentimentLexicon read() {
-    std::istringstream text(read_lexicon_file(path_));
-    std::string line;
-    while (std::getline(text, line)) {
+  SentimentCorpus read() {
+    constexpr std::size_t longest_file = std::size_t{1} << 20;
+    std::istringstream text(attn::text_of_file(path_, "a file of the form of sentiment.txt", longest_file));
+    for (std::string line; std::getline(text, line);) {
       ++line_number_;
       const auto content = attn::trimmed(line);
       if (!content.empty() && content.front() != '#') read_line(content);
     }
     require_complete();
-    return lexicon_;
+    SentimentCorpus corpus;
+    corpus.nouns_ = lists_["nouns"];
+    corpus.viewers_ = lists_["viewers"];
+    corpus.intensifiers_ = lists_["intensifiers"];
+    corpus.negators_ = lists_["negators"];
+    corpus.asides_ = lists_["asides"];
+    for (const auto* kind : {"adjectives", "verbs"})
+      for (const bool is_positive : {false, true}) {
+        const auto& texts = lists_[(is_positive ? "positive " : "negative ") + std::string(kind)];
+        for (std::size_t i = 0; i < texts.size(); ++i)
+          corpus.words_[is_positive].push_back(
+              {texts[i], is_positive, kind == std::string_view("verbs"), i % corpus.negators_.size()});
+      }
+    return corpus;
   }
 
  private:
   void read_line(std::string_view line) {
     const auto colon = line.find(':');
-    if (colon == line.npos)
-      fail(fmt::format("{} has no colon", in_lexicon_message(line)), valid_lexicon_line);
-    const auto& section = find_section(attn::trimmed(line.substr(0, colon)));
-    for (const auto& entry : split_at(line.substr(colon + 1), ',')) add(section, entry);
+    if (colon == line.npos) fail(fmt::format("{} has no colon", attn::in_message(line)), valid_lexicon_line);
+    const std::string name(attn::trimmed(line.substr(0, colon)));
+    if (std::find(names_of_lists.begin(), names_of_lists.end(), name) == names_of_lists.end())
+      fail(fmt::format("{} is not the name of a list", attn::in_message(name)),
+           fmt::format("{}", fmt::join(names_of_lists, ", ")));
+    for (const auto& entry : attn::split(line.substr(colon + 1), ','))
+      add(name, std::string(attn::trimmed(entry)));
   }
 
-  const LexiconSection& find_section(std::string_view name) const {
-    const auto found = std::find_if(lexicon_sections.begin(), lexicon_sections.end(),
-                                    [&](const LexiconSection& section) { return section.name == name; });
-    if (found == lexicon_sections.end())
-      fail(fmt::format("{} is not the name of a list", in_lexicon_message(name)), names_of_sections());
-    return *found;
-  }
-
-  void add(const LexiconSection& section, const std::string& entry) {
-    const bool is_phrase = section.list == &SentimentLexicon::asides;
-    for (const auto& word : is_phrase ? split_at(entry, ' ') : std::vector<std::string>{entry})
-      give_role(word, section.name, is_phrase);
-    auto& list = lexicon_.*section.list;
+  void add(const std::string& name, const std::string& entry) {
+    const bool is_phrase = name == "asides";
+    for (const auto& word : is_phrase ? attn::split(entry, ' ') : Words{entry})
+      give_role(word, name, is_phrase);
+    auto& list = lists_[name];
     if (std::find(list.begin(), list.end(), entry) != list.end())
-      fail(fmt::format("{} is there twice", in_lexicon_message(entry)), "each word once");
+      fail(fmt::format("{} is there twice", attn::in_message(entry)), "each word once");
     list.push_back(entry);
   }
 
   /// Asides may share words with each other.
-  void give_role(const std::string& word, std::string_view role, bool may_share) {
+  void give_role(const std::string& word, const std::string& role, bool may_share) {
     if (!is_lexicon_word(word))
-      fail(fmt::format("{} is no word", in_lexicon_message(word)), valid_lexicon_line);
+      fail(fmt::format("{} is no word", attn::in_message(word)), valid_lexicon_line);
     const auto [known, is_new] = roles_.emplace(word, role);
     if (!is_new && !(may_share && known->second == role))
-      fail(fmt::format("{} is already among the {}", in_lexicon_message(word), known->second),
+      fail(fmt::format("{} is already among the {}", attn::in_message(word), known->second),
            "each word in one role");
   }
 
   void require_complete() const {
-    for (const auto& section : lexicon_sections)
-      if ((lexicon_.*section.list).empty())
+    for (const auto& name : names_of_lists)
+      if (lists_.count(name) == 0)
         throw attn::Error(
-            fmt::format("{} has no {}; valid: lists of {}", path_, section.name, names_of_sections()));
-    if (lexicon_.negators.size() < 2)
+            fmt::format("{} has no {}; valid: lists of {}", path_, name, fmt::join(names_of_lists, ", ")));
+    if (lists_.at("negators").size() < 2)
       throw attn::Error(fmt::format(
           "{} has one negator, and one of each word is kept for testing; valid: 2 or more", path_));
   }
@@ -169,43 +118,12 @@ class LexiconReader {
 
   std::string path_;
   std::size_t line_number_ = 0;
-  SentimentLexicon lexicon_;
-  std::map<std::string, std::string_view> roles_;
+  std::map<std::string, Words> lists_;
+  std::map<std::string, std::string> roles_;
 };
 
-}  // namespace
-
-SentimentLexicon SentimentLexicon::load(const std::string& path) {
-  return LexiconReader(path).read();
-}
-
-namespace {
-
-void append_words(std::vector<std::string>& words, const std::string& phrase) {
-  if (phrase.empty()) return;
-  for (auto& word : split_at(phrase, ' ')) words.push_back(std::move(word));
-}
-
-std::string article_before(const std::string& word) {
-  return std::string("aeiou").find(word.front()) != std::string::npos ? "an" : "a";
-}
-
-}  // namespace
-
-SentimentCorpus::SentimentCorpus(SentimentLexicon lexicon) : lexicon_(std::move(lexicon)) {
-  add_words(lexicon_.positive_adjectives, true, false);
-  add_words(lexicon_.negative_adjectives, false, false);
-  add_words(lexicon_.positive_verbs, true, true);
-  add_words(lexicon_.negative_verbs, false, true);
-}
-
 SentimentCorpus SentimentCorpus::load(const std::string& path) {
-  return SentimentCorpus(SentimentLexicon::load(path));
-}
-
-void SentimentCorpus::add_words(const std::vector<std::string>& texts, bool is_positive, bool is_verb) {
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    words_[is_positive].push_back({texts[i], is_positive, is_verb, i % lexicon_.negators.size()});
+  return SentimentReader(path).read();
 }
 
 LabelledSentence SentimentCorpus::draw(attn::Random& random) const {
@@ -215,146 +133,83 @@ LabelledSentence SentimentCorpus::draw(attn::Random& random) const {
 
 LabelledSentence SentimentCorpus::draw_unseen_pair(attn::Random& random) const {
   const bool is_positive = draw_once_in(random, 2);
-  return with_or_without_contrast(random, draw_unseen_clause(random, is_positive));
-}
-
-std::vector<LabelledSentence> SentimentCorpus::unseen_pair_sentences() const {
-  std::vector<LabelledSentence> sentences;
-  for (const auto& words : words_)
-    for (const auto& word : words)
-      for (const auto& noun : lexicon_.nouns) append_unseen_clauses(sentences, word, noun);
-  return sentences;
-}
-
-void SentimentCorpus::append_unseen_clauses(std::vector<LabelledSentence>& sentences,
-                                            const SentimentWord& word, const std::string& noun) const {
   ClauseParts parts;
-  parts.word = &word;
-  parts.negator = lexicon_.negators[word.unseen_negator];
-  parts.noun = noun;
-  if (word.is_verb) {
-    for (const auto& viewer : lexicon_.viewers) {
-      parts.viewer = viewer;
-      sentences.push_back(clause(parts));
-    }
-    return;
-  }
-  for (const bool has_word_before_noun : {false, true}) {
-    parts.has_word_before_noun = has_word_before_noun;
-    sentences.push_back(clause(parts));
-  }
-}
-
-const std::string& SentimentCorpus::unseen_negator(const std::string& word) const {
-  for (const auto& words : words_)
-    for (const auto& candidate : words)
-      if (candidate.text == word) return lexicon_.negators[candidate.unseen_negator];
-  throw attn::Error(fmt::format("{} is no adjective or verb of the task sentiment; valid: one of its lexicon",
-                                attn::shorten(fmt::format("{:?}", word), 60)));
+  parts.word = &draw_from(random, words_[!is_positive]);
+  parts.negator = negators_[parts.word->unseen_negator];
+  return with_or_without_contrast(random, draw_parts_around(random, std::move(parts)));
 }
 
 std::vector<std::string> SentimentCorpus::vocabulary() const {
-  const auto& frame = sentiment_frame_words();
-  std::set<std::string> words(frame.begin(), frame.end());
-  for (const auto* list : {&lexicon_.nouns, &lexicon_.viewers, &lexicon_.intensifiers, &lexicon_.negators})
+  std::set<std::string> words(frame_words.begin(), frame_words.end());
+  for (const auto* list : {&nouns_, &viewers_, &intensifiers_, &negators_})
     words.insert(list->begin(), list->end());
   for (const auto& sentiment_words : words_)
     for (const auto& word : sentiment_words) words.insert(word.text);
-  for (const auto& aside : lexicon_.asides)
-    for (const auto& word : split_at(aside, ' ')) words.insert(word);
+  for (const auto& aside : asides_)
+    for (const auto& word : attn::split(aside, ' ')) words.insert(word);
   return {words.begin(), words.end()};
-}
-
-std::size_t SentimentCorpus::longest_sentence() const {
-  ClauseParts longest;
-  longest.word = &words_[true].front();
-  longest.negator = lexicon_.negators.front();
-  longest.noun = lexicon_.nouns.front();
-  longest.has_word_before_noun = true;
-  std::size_t longest_clause = 0;
-  for (const auto& aside : lexicon_.asides) {
-    longest.aside = aside;
-    longest_clause = std::max(longest_clause, clause(longest).words.size());
-  }
-  return 2 * longest_clause + 1;
-}
-
-std::vector<std::string> SentimentCorpus::clause_until_negator(const ClauseParts& parts) {
-  if (parts.word->is_verb) return {parts.viewer, "would"};
-  if (parts.has_word_before_noun) return {"it", "was"};
-  return {"the", parts.noun, "was"};
 }
 
 LabelledSentence SentimentCorpus::clause(const ClauseParts& parts) {
   LabelledSentence sentence;
   auto& words = sentence.words;
-  words = clause_until_negator(parts);
+  words = parts.word->is_verb          ? Words{parts.viewer, "would"}
+          : parts.has_word_before_noun ? Words{"it", "was"}
+                                       : Words{"the", parts.noun, "was"};
   if (!parts.negator.empty()) sentence.negator = words.size();
-  append_words(words, parts.negator);
-  append_words(words, parts.aside);
-
-  if (parts.has_word_before_noun)
-    words.push_back(article_before(parts.intensifier.empty() ? parts.word->text : parts.intensifier));
-  append_words(words, parts.intensifier);
+  const auto append = [&](const std::string& phrase) {
+    if (phrase.empty()) return;
+    for (auto& word : attn::split(phrase, ' ')) words.push_back(std::move(word));
+  };
+  append(parts.negator);
+  append(parts.aside);
+  if (parts.has_word_before_noun) {
+    const char next = (parts.intensifier.empty() ? parts.word->text : parts.intensifier).front();
+    words.push_back(std::string_view("aeiou").find(next) != std::string_view::npos ? "an" : "a");
+  }
+  append(parts.intensifier);
   sentence.sentiment_word = words.size();
   words.push_back(parts.word->text);
-
   if (parts.word->is_verb) words.push_back("the");
   if (parts.word->is_verb || parts.has_word_before_noun) words.push_back(parts.noun);
   sentence.is_positive = parts.word->is_positive != sentence.negator.has_value();
   return sentence;
 }
 
-LabelledSentence SentimentCorpus::contrasted(const LabelledSentence& first, LabelledSentence second) {
-  auto words = first.words;
-  words.push_back("but");
-  const auto moved = words.size();
-  words.insert(words.end(), second.words.begin(), second.words.end());
-  second.words = std::move(words);
-  second.contrast = moved - 1;
-  second.sentiment_word += moved;
-  if (second.negator) *second.negator += moved;
-  return second;
-}
-
 LabelledSentence SentimentCorpus::with_or_without_contrast(attn::Random& random,
                                                            LabelledSentence last) const {
   if (!draw_once_in(random, 4)) return last;
-  const auto first = draw_clause(random, !last.is_positive);
-  return contrasted(first, std::move(last));
+  auto words = draw_clause(random, !last.is_positive).words;
+  last.contrast = words.size();
+  words.push_back("but");
+  last.sentiment_word += words.size();
+  if (last.negator) *last.negator += words.size();
+  words.insert(words.end(), last.words.begin(), last.words.end());
+  last.words = std::move(words);
+  return last;
 }
 
 LabelledSentence SentimentCorpus::draw_clause(attn::Random& random, bool is_positive) const {
   const bool is_negated = draw_once_in(random, 2);
   ClauseParts parts;
   parts.word = &draw_from(random, words_[is_positive != is_negated]);
-  if (is_negated)
-    parts.negator = draw_seen_negator(random, *parts.word);
-  else if (!parts.word->is_verb && draw_once_in(random, 2))
-    parts.intensifier = draw_from(random, lexicon_.intensifiers);
-  return draw_parts_around(random, std::move(parts));
-}
-
-LabelledSentence SentimentCorpus::draw_unseen_clause(attn::Random& random, bool is_positive) const {
-  ClauseParts parts;
-  parts.word = &draw_from(random, words_[!is_positive]);
-  parts.negator = lexicon_.negators[parts.word->unseen_negator];
+  if (is_negated) {
+    const auto seen = draw_index(random, negators_.size() - 1);
+    parts.negator = negators_[seen < parts.word->unseen_negator ? seen : seen + 1];
+  } else if (!parts.word->is_verb && draw_once_in(random, 2)) {
+    parts.intensifier = draw_from(random, intensifiers_);
+  }
   return draw_parts_around(random, std::move(parts));
 }
 
 LabelledSentence SentimentCorpus::draw_parts_around(attn::Random& random, ClauseParts parts) const {
-  if (draw_once_in(random, 3)) parts.aside = draw_from(random, lexicon_.asides);
-  parts.noun = draw_from(random, lexicon_.nouns);
+  if (draw_once_in(random, 3)) parts.aside = draw_from(random, asides_);
+  parts.noun = draw_from(random, nouns_);
   if (parts.word->is_verb)
-    parts.viewer = draw_from(random, lexicon_.viewers);
+    parts.viewer = draw_from(random, viewers_);
   else
     parts.has_word_before_noun = draw_once_in(random, 2);
   return clause(parts);
-}
-
-const std::string& SentimentCorpus::draw_seen_negator(attn::Random& random, const SentimentWord& word) const {
-  const auto index = draw_index(random, lexicon_.negators.size() - 1);
-  return lexicon_.negators[index < word.unseen_negator ? index : index + 1];
 }
 
 }  // namespace corpora

@@ -9,10 +9,9 @@
 #include <stdexcept>
 
 #include "attn/ops/measure.hpp"
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/tensor.hpp"
 #include "fast/exact/kernels.hpp"
 #include "fast/linear/kernels.hpp"
-#include "fast/sparse/kernels.hpp"
 
 namespace attn::fast {
 
@@ -174,13 +173,14 @@ Outcome<Output<2>> block_sparse_attention(const Tensor<2>& Q, const Tensor<2>& K
   require_fitting(pattern, sizes);
   const double divisor = std::sqrt(static_cast<double>(sizes.d_k));
   if (auto reason = unsupported_scores(Q, K, V, divisor)) return *reason;
-  const auto& kernel = block_sparse::kernels().back();
+  const auto& kernel = exact::kernels().back();
   if (!kernel.fits(sizes))
     return Unsupported{
         fmt::format("d_k is {} and d_v is {}, and the kernel takes {}", sizes.d_k, sizes.d_v, kernel.limits)};
   Output<2> result = {"sparse-" + std::string(kernel.name), output_for(Q, V)};
-  kernel.forward(block_sparse::Forward<double>{
-      exact_call(Q, K, V, divisor, {.causal = causal}, result.output), &pattern});
+  auto call = exact_call(Q, K, V, divisor, {.causal = causal}, result.output);
+  call.pattern = &pattern;
+  kernel.forward(call);
   return result;
 }
 

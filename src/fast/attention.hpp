@@ -4,7 +4,6 @@
 #include <variant>
 
 #include "attn/tensor.hpp"
-#include "fast/sparse/pattern.hpp"
 #include "fast/visibility.hpp"
 
 /// Attention by the fastest kernel of those that `attnlab bench` times, in float64 on one thread. Nothing but

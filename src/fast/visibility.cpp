@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 namespace attn::fast {
 
@@ -49,6 +52,69 @@ Range visible_keys(const Sizes& sizes, const Visibility& visible, std::size_t sa
   if (queries.empty()) return {};
   return {visible_keys(sizes, visible, sample, queries.begin).begin,
           visible_keys(sizes, visible, sample, queries.end - 1).end};
+}
+
+namespace {
+
+[[noreturn]] void fail(const std::string& problem) {
+  throw std::invalid_argument("[block_sparse] " + problem);
+}
+
+}  // namespace
+
+BlockPattern strided_blocks(std::size_t n_q, std::size_t n_k, std::size_t block, std::size_t local,
+                            std::size_t stride) {
+  if (block == 0) throw std::invalid_argument("[strided_blocks] a block of 0 makes no pattern");
+  if (stride == 0) throw std::invalid_argument("[strided_blocks] a stride of 0 makes no pattern");
+  BlockPattern pattern = {block, std::vector<std::vector<std::size_t>>(block_count(n_q, block))};
+  for (std::size_t i = 0; i < pattern.key_blocks.size(); ++i)
+    for (std::size_t j = 0; j < block_count(n_k, block); ++j) {
+      const std::size_t distance = i > j ? i - j : j - i;
+      if (distance < local || distance % stride == 0) pattern.key_blocks[i].push_back(j);
+    }
+  return pattern;
+}
+
+std::size_t block_count(std::size_t length, std::size_t block) {
+  return length / block + (length % block == 0 ? 0 : 1);
+}
+
+void require_fitting(const BlockPattern& pattern, const Sizes& sizes) {
+  if (pattern.block == 0) fail("a block of 0 makes no pattern");
+  const std::size_t query_blocks = block_count(sizes.n_q, pattern.block);
+  const std::size_t key_blocks = block_count(sizes.n_k, pattern.block);
+  if (pattern.key_blocks.size() != query_blocks)
+    fail(std::to_string(pattern.key_blocks.size()) + " lists for " + std::to_string(query_blocks) +
+         " blocks of queries");
+  for (const auto& list : pattern.key_blocks) {
+    if (std::adjacent_find(list.begin(), list.end(), std::greater_equal<>()) != list.end())
+      fail("a list of key blocks does not rise");
+    if (!list.empty() && list.back() >= key_blocks)
+      fail("key block " + std::to_string(list.back()) + " of " + std::to_string(key_blocks));
+  }
+}
+
+std::vector<Range> key_ranges(const BlockPattern& pattern, std::size_t query_block, const Range& visible) {
+  std::vector<Range> ranges;
+  for (const std::size_t block : pattern.key_blocks[query_block]) {
+    const auto keys = common({block * pattern.block, (block + 1) * pattern.block}, visible);
+    if (keys.empty()) continue;
+    if (!ranges.empty() && ranges.back().end == keys.begin)
+      ranges.back().end = keys.end;
+    else
+      ranges.push_back(keys);
+  }
+  return ranges;
+}
+
+std::size_t pair_count(const BlockPattern& pattern, const Sizes& sizes, bool causal) {
+  require_fitting(pattern, sizes);
+  std::size_t count = 0;
+  for (std::size_t query = 0; query < sizes.n_q; ++query) {
+    const auto visible = visible_keys(sizes, {.causal = causal}, 0, query);
+    for (const auto& range : key_ranges(pattern, query / pattern.block, visible)) count += range.size();
+  }
+  return count;
 }
 
 }  // namespace attn::fast

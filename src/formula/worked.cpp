@@ -108,21 +108,11 @@ class Working {
     if (f == "<=") return Worked::at_most(p[0], p[1]);
     if (f == "=") return attn::equals(p[0], p[1]);
     if (f == "and") return Worked::product(std::move(p));
-    if (f == "or") return max(p[0], p[1]);
+    if (f == "or") return Worked::call("max", std::move(p));
     if (f == "not") return Worked(1.0) - p[0];
-    if (f == "exp") return exp(p[0]);
-    if (f == "log") return log(p[0]);
-    if (f == "sqrt") return sqrt(p[0]);
-    if (f == "tanh") return tanh(p[0]);
-    if (f == "erf") return erf(p[0]);
-    if (f == "sin") return sin(p[0]);
-    if (f == "cos") return cos(p[0]);
-    if (f == "floor") return floor(p[0]);
-    if (f == "abs") return attn::absolute(p[0]);
-    if (f == "max") return max(p[0], p[1]);
-    if (f == "min") return min(p[0], p[1]);
-    if (f == "mod") return p[0] - Worked::product({p[1], floor(p[0] / p[1])});
-    if (rounds_to_format(f)) return Worked::call(function_named(f)->name.data(), std::move(p));
+    if (f == "abs") return Worked::call("max", {p[0], -p[0]});
+    if (f == "mod") return p[0] - Worked::product({p[1], Worked::call("floor", {p[0] / p[1]})});
+    if (Worked::has_function(f)) return Worked::call(f, std::move(p));
     return (*this)(expanded(x).value(), at);
   }
 
@@ -194,11 +184,11 @@ class Working {
     for (auto& one : along(x, at)) {
       if (one.value() == -infinity) continue;
       largest = std::max(largest, one.value());
-      terms.push_back(exp(std::move(one)));
+      terms.push_back(Worked::call("exp", {std::move(one)}));
     }
     if (terms.empty()) return -infinity;
     const bool fits = -most < largest && largest < most;
-    return fits ? log(Worked::sum(std::move(terms))) : (*this)(expanded(x).value(), at);
+    return fits ? Worked::call("log", {Worked::sum(std::move(terms))}) : (*this)(expanded(x).value(), at);
   }
 
   /// Mean and variance of the row as numbers.
@@ -212,7 +202,8 @@ class Working {
     };
     const double mean = mean_of_row([](double number) { return number; });
     const double variance = mean_of_row([mean](double number) { return (number - mean) * (number - mean); });
-    return (row[at.at(x->axis)] - Worked(mean)) / sqrt(Worked::sum({Worked(variance), Worked(epsilon)}));
+    const auto deviation = Worked::call("sqrt", {Worked::sum({Worked(variance), Worked(epsilon)})});
+    return (row[at.at(x->axis)] - Worked(mean)) / deviation;
   }
 
   static bool sees_nothing(const attn::WorkedOut& score, std::size_t length) {

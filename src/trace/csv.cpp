@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "attn/text/number.hpp"
 #include "attn/text/trim.hpp"
 #include "trace/file.hpp"
 #include "trace/number.hpp"

@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "attn/axis_labels.hpp"
 #include "attn/tensor.hpp"
+#include "attn/text/tokens.hpp"
 #include "attn/worked.hpp"
 
 namespace attn {

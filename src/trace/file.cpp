@@ -43,10 +43,6 @@ void refuse_pickle(const std::string& path, bool is_of_torch) {
                      is_of_torch ? "tensors, as a state dict is" : "arrays"));
 }
 
-std::string in_message(std::string_view text) {
-  return shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
-}
-
 File::File(std::string path, std::string_view valid) : path_(std::move(path)) {
   const auto fail = [&](std::string_view done) {
     refuse(path_, fmt::format("it cannot be {}: {}", done, std::strerror(errno)), valid);

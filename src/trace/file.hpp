@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/text/width.hpp"
+
 namespace attn {
 
 /// Throws Error: "PLACE: PROBLEM; valid: VALID", where the place is a file and what is in it.
@@ -12,9 +14,6 @@ namespace attn {
 
 /// Refuses a pickle of Python, which is a program and no data, with the line of Python that converts it.
 [[noreturn]] void refuse_pickle(const std::string& path, bool is_of_torch);
-
-/// A text from a file as it can stand in a message: in quotes, escaped and short.
-std::string in_message(std::string_view text);
 
 /// What a file holds, or a pipe; "-" is standard input. Nothing else is opened, so that no device keeps the
 /// reader waiting. Throws Error.

@@ -251,14 +251,19 @@ WorkedOut Trace::worked_as_shown(const WorkedOut& worked, bool drops_batch) cons
     return Shown{id, rank == ranks_.end() ? std::nullopt : std::optional(rank->second)};
   };
   return [&worked, drops_batch, shown_as, shown = std::map<std::string, Shown>()](Index at) mutable {
-    if (drops_batch) at.insert(at.begin(), 0);
+    if (drops_batch) {
+      at.push_back(0);
+      std::rotate(at.begin(), at.end() - 1, at.end());
+    }
     auto result = worked(at);
     result.for_each_operand([&](Operand& operand) {
       auto found = shown.find(operand.tensor);
       if (found == shown.end()) found = shown.emplace(operand.tensor, shown_as(operand.tensor)).first;
       const auto& [id, rank] = found->second;
       operand.tensor = id;
-      if (rank && operand.index.size() == *rank + 1) operand.index.erase(operand.index.begin());
+      if (!rank || operand.index.size() != *rank + 1) return;
+      std::copy(operand.index.begin() + 1, operand.index.end(), operand.index.begin());
+      operand.index.pop_back();
     });
     return result;
   };

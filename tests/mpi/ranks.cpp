@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "attn/error.hpp"
-#include "fast/ranks/mpi.hpp"
+#include "fast/ranks/network.hpp"
 #include "tests/unit/fast/ranks/random_ring.hpp"
 
 namespace {

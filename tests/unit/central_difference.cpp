@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "attn/ops/measure.hpp"
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/tensor.hpp"
 
 namespace attn {
 

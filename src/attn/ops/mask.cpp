@@ -9,43 +9,11 @@
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/tensor.hpp"
 
 namespace attn {
 
 namespace {
-
-/// Lengths of the axes batch, head, query and key; 1 for an axis that is missing.
-template <std::size_t N>
-std::array<std::size_t, 4> four_axes(const std::array<std::size_t, N>& shape) {
-  if constexpr (N == 2)
-    return {1, 1, shape[0], shape[1]};
-  else if constexpr (N == 3)
-    return {shape[0], 1, shape[1], shape[2]};
-  else
-    return shape;
-}
-
-/// Whether the mask's axes, those of length 1 repeated, are those of the scores.
-template <std::size_t N, std::size_t M>
-bool fits(const Mask<M>& mask, const Tensor<N>& scores) {
-  const auto mask_shape = four_axes(mask.shape());
-  const auto scores_shape = four_axes(scores.shape());
-  return std::equal(
-      mask_shape.begin(), mask_shape.end(), scores_shape.begin(),
-      [](std::size_t length, std::size_t expected) { return length == expected || length == 1; });
-}
-
-/// The element for one score. Along an axis of length 1 xtensor takes every index for 0.
-template <std::size_t M>
-bool at(const Mask<M>& mask, std::size_t b, std::size_t h, std::size_t i, std::size_t j) {
-  if constexpr (M == 2)
-    return mask(i, j);
-  else if constexpr (M == 3)
-    return mask(b, i, j);
-  else
-    return mask(b, h, i, j);
-}
 
 /// 0, 1, … as a column, and as a row.
 auto query_positions(std::size_t n_q) {
@@ -83,37 +51,11 @@ bool has_empty_row(const Mask<3>& mask) {
   return false;
 }
 
-template <std::size_t N>
-Mask<N> both(const Mask<N>& a, const Mask<N>& b) requires Rank<N, 2, 4> {
+Mask<3> both(const Mask<3>& a, const Mask<3>& b) {
   if (a.shape() != b.shape()) throw shape_mismatch("both", "a", a, "b", b, "the shapes must be equal");
   return a && b;
 }
 
-template <std::size_t N, std::size_t M>
-Tensor<N> apply_mask(Tensor<N> scores, const Mask<M>& mask,
-                     double fill) requires Rank<N, 2, 4> && Rank<M, 2, N> {
-  if (!fits(mask, scores))
-    throw shape_mismatch("apply_mask", "scores", scores, "mask", mask,
-                         "batch, head, query and key must match or have length 1 in the mask");
-  const auto [batch, heads, n_q, n_k] = four_axes(scores.shape());
-  double* score = scores.data();
-  for (std::size_t b = 0; b < batch; ++b)
-    for (std::size_t h = 0; h < heads; ++h)
-      for (std::size_t i = 0; i < n_q; ++i)
-        for (std::size_t j = 0; j < n_k; ++j, ++score)
-          if (!at(mask, b, h, i, j)) *score = fill;
-  return scores;
-}
-
-template Tensor<2> apply_mask(Tensor<2>, const Mask<2>&, double);
-template Tensor<3> apply_mask(Tensor<3>, const Mask<2>&, double);
-template Tensor<3> apply_mask(Tensor<3>, const Mask<3>&, double);
-template Tensor<4> apply_mask(Tensor<4>, const Mask<2>&, double);
-template Tensor<4> apply_mask(Tensor<4>, const Mask<3>&, double);
-template Tensor<4> apply_mask(Tensor<4>, const Mask<4>&, double);
-template Mask<2> both(const Mask<2>&, const Mask<2>&);
-template Mask<3> both(const Mask<3>&, const Mask<3>&);
-template Mask<4> both(const Mask<4>&, const Mask<4>&);
 
 template <std::size_t N>
 Integers<N> dropout_mask(Random& random, double p,

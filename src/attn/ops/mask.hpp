@@ -28,17 +28,7 @@ Mask<3> repeat_mask(const Mask<2>& mask, std::size_t batch);
 bool has_empty_row(const Mask<3>& mask);
 
 /// True where both are. Throws std::invalid_argument where the shapes differ.
-template <std::size_t N>
-Mask<N> both(const Mask<N>& a, const Mask<N>& b) requires Rank<N, 2, 4>;
-
-/// The scores where the mask is true, `fill` elsewhere. `scores` is [query×key], [batch×query×key] or
-/// [batch×head×query×key]; a mask [query×key] holds for every batch and head, [batch×query×key] for every
-/// head, [batch×head×query×key] for itself. A mask axis of length 1 is repeated.
-/// Throws std::invalid_argument, with both shapes, where they do not match.
-template <std::size_t N, std::size_t M>
-Tensor<N> apply_mask(
-    Tensor<N> scores, const Mask<M>& mask,
-    double fill = -std::numeric_limits<double>::infinity()) requires Rank<N, 2, 4> && Rank<M, 2, N>;
+Mask<3> both(const Mask<3>& a, const Mask<3>& b);
 
 /// 1 where a weight is kept, 0 where it is dropped: binomial(1, 1 − p) for each element in C order, as
 /// `np.random.binomial(1, 1 - p, shape)` draws it. Ranks 1, 3 and 4.

@@ -5,18 +5,47 @@
 #include <functional>
 #include <numeric>
 #include <utility>
+#include <xtensor-blas/xblas.hpp>
+#include <xtensor/xadapt.hpp>
 
-#include "attn/blas.hpp"
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/tensor.hpp"
+
+extern "C" {
+void openblas_set_num_threads(int count);
+int openblas_get_num_procs(void);
+}
 
 namespace attn {
 
 namespace {
 
+/// Products smaller than that are done before threads have started.
+constexpr std::size_t multiply_adds_worth_threads = std::size_t{1} << 24;
+
+bool has_no_threads = false;
+
+void start_threads() {
+  if (!has_no_threads) return;
+  has_no_threads = false;
+  openblas_set_num_threads(openblas_get_num_procs());
+}
+
+template <class Element>
+auto matrix(Element* data, std::size_t rows, std::size_t columns) {
+  return xt::adapt(data, rows * columns, xt::no_ownership(), std::array{rows, columns});
+}
+
 /// A product of two matrices, [m×k] · [k×n] → [m×n].
 struct Size {
   std::size_t m, k, n;
 };
+
+/// C = A B by BLAS.
+void gemm(const double* a, const double* b, double* c, const Size& size) {
+  if (size.m * size.k * size.n >= multiply_adds_worth_threads) start_threads();
+  auto product = matrix(c, size.m, size.n);
+  xt::blas::gemm(matrix(a, size.m, size.k), matrix(b, size.k, size.n), product);
+}
 
 bool is_small(const Size& size) {
   constexpr std::size_t most_multiply_adds = std::size_t{1} << 18;
@@ -47,13 +76,6 @@ void multiply_in_order(const double* a, const double* b, double* c, const Size& 
   multiply_columns<1>(first, a, b, c, size);
 }
 
-void multiply(const double* a, const double* b, double* c, const Size& size) {
-  if (is_small(size))
-    multiply_in_order(a, b, c, size);
-  else
-    gemm(a, b, c, size.m, size.k, size.n);
-}
-
 /// Number of matrices in a batch of that shape.
 template <std::size_t N>
 std::size_t matrix_count(const std::array<std::size_t, N>& shape) {
@@ -62,9 +84,17 @@ std::size_t matrix_count(const std::array<std::size_t, N>& shape) {
 
 }  // namespace
 
+void start_threads_when_worth() {
+  has_no_threads = true;
+}
+
 void multiply(const double* a, const double* b, double* product, std::size_t m, std::size_t k,
               std::size_t n) {
-  multiply(a, b, product, {m, k, n});
+  const Size size = {m, k, n};
+  if (is_small(size))
+    multiply_in_order(a, b, product, size);
+  else
+    gemm(a, b, product, size);
 }
 
 template <std::size_t N>
@@ -79,7 +109,7 @@ Tensor<N> matmul(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 4> 
   Tensor<N> product(shape);
   for (std::size_t i = 0; i < matrix_count(shape); ++i)
     multiply(a.data() + i * size.m * size.k, b.data() + i * size.k * size.n,
-             product.data() + i * size.m * size.n, size);
+             product.data() + i * size.m * size.n, size.m, size.k, size.n);
   return product;
 }
 
@@ -97,7 +127,7 @@ Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight) requires Rank<N, 2
   if (is_small(size))
     multiply_in_order(x.data(), weight.data(), product.data(), whole_batch);
   else
-    gemm(x.data(), weight.data(), product.data(), whole_batch.m, size.k, size.n);
+    gemm(x.data(), weight.data(), product.data(), whole_batch);
   return product;
 }
 
@@ -126,14 +156,14 @@ Tensor<N> transpose(const Tensor<N>& x) requires Rank<N, 2, 4> {
 Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x) {
   if (a.shape(1) != x.size()) throw shape_mismatch("matmul", "a", a, "x", x, "the inner axes must match");
   auto product = Tensor<1>::from_shape({a.shape(0)});
-  multiply(a.data(), x.data(), product.data(), {a.shape(0), a.shape(1), 1});
+  multiply(a.data(), x.data(), product.data(), a.shape(0), a.shape(1), 1);
   return product;
 }
 
 Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b) {
   if (x.size() != b.shape(0)) throw shape_mismatch("matmul", "x", x, "b", b, "the inner axes must match");
   auto product = Tensor<1>::from_shape({b.shape(1)});
-  multiply(x.data(), b.data(), product.data(), {1, b.shape(0), b.shape(1)});
+  multiply(x.data(), b.data(), product.data(), 1, b.shape(0), b.shape(1));
   return product;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -35,5 +37,9 @@ Tensor<N> transpose(const Tensor<N>& x) requires Rank<N, 2, 4>;
 /// Both throw std::invalid_argument, with both shapes, where they do not match.
 Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x);
 Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b);
+
+/// For a program that has held BLAS to one thread while it was loaded: the first large product gives BLAS a
+/// thread for each processor. Without this call the library leaves the threads of BLAS as they are.
+void start_threads_when_worth();
 
 }  // namespace attn

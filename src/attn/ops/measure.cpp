@@ -8,7 +8,7 @@
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/tensor.hpp"
 
 namespace attn {
 
@@ -74,20 +74,11 @@ double row_sum_deviation(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   return largest_of(Tensor<1>(xt::where(is_zero, 0.0, xt::abs(sums - 1.0))));
 }
 
-template <std::size_t N>
-double mean_entropy(const Tensor<N>& weights) requires Rank<N, 1, 4> {
-  if (weights.size() == 0) return 0.0;
-  const auto rows = rows_of(weights);
-  const auto terms = xt::where(xt::equal(rows, 0.0), 0.0, -rows * xt::log(rows));
-  return xt::sum(terms)() / static_cast<double>(rows.shape(0));
-}
-
 #define INSTANTIATE(N)                                                    \
   template double max_abs(const Tensor<N>&);                              \
   template double max_abs_difference(const Tensor<N>&, const Tensor<N>&); \
   template double sum_of_products(const Tensor<N>&, const Tensor<N>&);    \
-  template double row_sum_deviation(const Tensor<N>&);                    \
-  template double mean_entropy(const Tensor<N>&);
+  template double row_sum_deviation(const Tensor<N>&);
 INSTANTIATE(1)
 INSTANTIATE(2)
 INSTANTIATE(3)
@@ -97,7 +88,7 @@ INSTANTIATE(4)
 Worked worked_entropy(const std::vector<Worked>& weights) {
   std::vector<Worked> terms;
   for (const auto& w : weights)
-    if (w.value() != 0.0) terms.push_back(Worked::product({w, log(w)}));
+    if (w.value() != 0.0) terms.push_back(Worked::product({w, Worked::call("log", {w})}));
   return terms.empty() ? Worked(0.0) : -Worked::sum(std::move(terms));
 }
 

@@ -34,10 +34,6 @@ double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) requires Rank<N, 
 template <std::size_t N>
 double row_sum_deviation(const Tensor<N>& weights) requires Rank<N, 1, 4>;
 
-/// The mean over rows of the entropy −Σⱼ wⱼ ln wⱼ, in nats, with 0 ln 0 = 0.
-template <std::size_t N>
-double mean_entropy(const Tensor<N>& weights) requires Rank<N, 1, 4>;
-
 /// The entropy −Σⱼ wⱼ ln wⱼ of one row of weights, worked out.
 Worked worked_entropy(const std::vector<Worked>& weights);
 

@@ -11,8 +11,8 @@
 #include <xtensor/xview.hpp>
 
 #include "attn/error.hpp"
-#include "attn/ops/shape_mismatch.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/tensor.hpp"
 
 namespace attn {
 
@@ -39,16 +39,6 @@ Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table) {
     throw shape_mismatch("add_positions", "x", x, "table", table,
                          "the table needs a row as long as a token for every position");
   return x + xt::view(table, xt::range(std::size_t{0}, x.shape(1)));
-}
-
-std::int64_t t5_bucket(std::int64_t distance) {
-  constexpr std::int64_t per_direction = t5_bucket_count / 2, exact = per_direction / 2, farthest = 128;
-  const std::int64_t first = distance > 0 ? per_direction : 0, length = std::abs(distance);
-  if (length < exact) return first + length;
-  // log2 is exact for powers of two, where a bucket begins.
-  const double growth = std::log2(static_cast<double>(length) / exact) /
-                        std::log2(static_cast<double>(farthest) / exact) * (per_direction - exact);
-  return first + std::min(exact + static_cast<std::int64_t>(growth), per_direction - 1);
 }
 
 Tensor<3> rotate_pairs(const Tensor<3>& x, const Tensor<2>& angles, Pairing pairing) {

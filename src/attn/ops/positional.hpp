@@ -27,15 +27,6 @@ Tensor<2> sinusoidal_encoding(std::size_t n, std::size_t d);
 /// another length.
 Tensor<3> add_positions(const Tensor<3>& x, const Tensor<2>& table);
 
-/// T5's bucket for the distance from query to key, j − i (Raffel et al. 2020, section 2.1, and their code):
-/// both directions have 16 buckets each, of which the first 8 hold one distance each and the others grow
-/// logarithmically; from 128 on everything is in the last one. Keys before the query, and the query itself,
-/// are in 0 to 15, keys after it in 17 to 31.
-std::int64_t t5_bucket(std::int64_t distance);
-
-/// The number of those buckets, bucket 16, which nothing falls into, included.
-inline constexpr std::size_t t5_bucket_count = 32;
-
 /// Which numbers of a vector of length d make up pair i: 2i and 2i+1 (Su et al. 2021), or i and i + d/2
 /// (GPT-NeoX and the Hugging Face port of LLaMA).
 enum class Pairing { adjacent, halves };

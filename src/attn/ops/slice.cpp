@@ -11,7 +11,7 @@
 #include <xtensor/xrepeat.hpp>
 #include <xtensor/xview.hpp>
 
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/tensor.hpp"
 
 namespace attn {
 
@@ -54,16 +54,6 @@ Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom) {
     throw shape_mismatch("stack_rows", "top", top, "bottom", bottom, "the numbers of columns must match");
   return xt::concatenate(xt::xtuple(top, bottom));
 }
-
-template <std::size_t N>
-Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3> {
-  if (!std::equal(a.shape().begin(), a.shape().end() - 1, b.shape().begin()))
-    throw shape_mismatch("join", "a", a, "b", b, "all axes but the last must match");
-  return xt::concatenate(xt::xtuple(a, b), N - 1);
-}
-
-template Tensor<2> join(const Tensor<2>&, const Tensor<2>&);
-template Tensor<3> join(const Tensor<3>&, const Tensor<3>&);
 
 Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads) {
   const auto [batch, n, width] = x.shape();

@@ -33,10 +33,6 @@ Tensor<3> head(const Tensor<4>& x, std::size_t index);
 /// shapes, where they do not match.
 Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom);
 
-/// [a; b] along the last axis: [batch…×a], [batch…×b] → [batch…×(a+b)]; ranks 2 and 3. Throws the same.
-template <std::size_t N>
-Tensor<N> join(const Tensor<N>& a, const Tensor<N>& b) requires Rank<N, 2, 3>;
-
 /// A reshape and a transpose: [batch×n×head·d] → [batch×n×head×d] → [batch×head×n×d].
 /// Throws std::invalid_argument where `heads` does not divide the last axis.
 Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads);

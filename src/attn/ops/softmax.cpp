@@ -9,7 +9,7 @@
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
-#include "attn/ops/shape_mismatch.hpp"
+#include "attn/tensor.hpp"
 
 namespace attn {
 
@@ -71,7 +71,7 @@ WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
     const bool is_shifted = std::abs(largest.value() / divisor) > largest_without_shift;
     const auto exponential = [&](const Worked& score) {
       const auto shifted = is_shifted ? score - largest : score;
-      return exp(divisor == 1.0 ? shifted : shifted / Worked(divisor));
+      return Worked::call("exp", {divisor == 1.0 ? shifted : shifted / Worked(divisor)});
     };
     std::vector<Worked> exponentials;
     for (const auto& score : row)
@@ -95,7 +95,7 @@ bool may_be_seen(double score) {
 
 /// The score as a term of the sum: as it is, or 0 where it is less.
 Worked term_of_sum(Worked score) {
-  return score.value() < 0.0 ? max(std::move(score), 0.0) : score;
+  return score.value() < 0.0 ? Worked::call("max", {std::move(score), 0.0}) : score;
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/text/width.hpp"
+#include "attn/text/text_file.hpp"
 
 namespace attn {
 
@@ -30,16 +30,8 @@ std::string valid_file(std::size_t n) {
 /// A file with a pattern, read line by line.
 class PatternFile {
  public:
-  PatternFile(const std::string& path, std::size_t n) : path_(path), n_(n), buffer_(8 * n + 256) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-      throw Error(fmt::format("{} is a directory; valid: {}", path, valid_file(n)));
-    errno = 0;
-    stream_.open(path, std::ios::binary);
-    if (!stream_)
-      throw Error(
-          fmt::format("{} cannot be opened: {}; valid: {}", path, std::strerror(errno), valid_file(n)));
-  }
+  PatternFile(const std::string& path, std::size_t n)
+      : path_(path), n_(n), buffer_(8 * n + 256), stream_(open_text(path, valid_file(n))) {}
 
   /// The digits of the next line that has any; nothing at the end of the file.
   std::string next() {

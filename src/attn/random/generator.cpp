@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "attn/random/binomial.hpp"
+#include "attn/random/random.hpp"
 
 namespace attn {
 

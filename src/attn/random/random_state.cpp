@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/random/binomial.hpp"
+#include "attn/random/random.hpp"
 
 namespace attn {
 

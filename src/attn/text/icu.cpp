@@ -12,7 +12,6 @@
 #include <memory>
 #include <stdexcept>
 
-#include "attn/text/unicode.hpp"
 #include "attn/text/utf8.hpp"
 
 /// What needs Unicode's tables, from ICU.

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "attn/error.hpp"
-#include "attn/text/unicode.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 

@@ -1,11 +1,12 @@
 #include "attn/text/width.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
 #include <utility>
 
-#include "attn/text/unicode.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace attn {
@@ -138,6 +139,10 @@ std::string shorten(std::string_view text, std::size_t width) {
     prefix += cluster;
   }
   return prefix += ellipsis;
+}
+
+std::string in_message(std::string_view text) {
+  return shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
 }
 
 std::string pad_left(std::string_view text, std::size_t width) {

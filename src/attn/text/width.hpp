@@ -17,6 +17,9 @@ std::string shorten(std::string_view text, std::size_t width);
 std::string pad_left(std::string_view text, std::size_t width);
 std::string pad_right(std::string_view text, std::size_t width);
 
+/// A text from a file as it can stand in a message: escaped, and short.
+std::string in_message(std::string_view text);
+
 /// The lines of a text broken at spaces (or, in a word longer than a line, between grapheme clusters) so that
 /// none is wider than `width`, unless a single cluster is. No line ends with a space that was broken at;
 /// spaces at the start of a paragraph indent its first line only. Every newline starts another paragraph, so

@@ -4,11 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -18,8 +15,9 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/text/number.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/text_file.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 
@@ -36,11 +34,6 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view valid_file =
     "a text file with a line for each word: the word, then its numbers, separated by spaces";
 constexpr std::string_view valid_count = "a header COUNT DIMENSION that counts the lines after it, or none";
-
-/// A text from a file as it can stand in a message: escaped, and short.
-std::string in_message(std::string_view text) {
-  return shorten(fmt::format("{:?}", text.substr(0, 200)), 60);
-}
 
 Fields split(std::string_view line) {
   Fields fields;
@@ -66,15 +59,7 @@ std::size_t parse_whole_number(std::string_view field) {
 /// A file of word vectors, read line by line.
 class VectorFile {
  public:
-  explicit VectorFile(const std::string& path) : path_(path) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-      throw Error(fmt::format("{} is a directory; valid: {}", path, valid_file));
-    errno = 0;
-    stream_.open(path, std::ios::binary);
-    if (!stream_)
-      throw Error(fmt::format("{} cannot be opened: {}; valid: {}", path, std::strerror(errno), valid_file));
-  }
+  explicit VectorFile(const std::string& path) : path_(path), stream_(open_text(path, valid_file)) {}
 
   /// The fields of the next line that has any, until the line after; none at the end of the file.
   Fields next() {

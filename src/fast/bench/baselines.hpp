@@ -1,9 +1,47 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <vector>
 
 namespace attn::bench {
+
+class Stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+inline double seconds_of(const std::function<void()>& run) {
+  const Stopwatch watch;
+  run();
+  return watch.seconds();
+}
+
+// Counts of allocated memory. A program that wants them replaces operator new and delete and reports each
+// block here, as `lab/bench/allocations.cpp` does.
+
+/// Blocks of malloc.
+void count_allocation(void* block) noexcept;
+void count_release(void* block) noexcept;
+
+/// The largest growth of allocated memory since this object was made. One at a time.
+class AllocationMeter {
+ public:
+  AllocationMeter();
+  ~AllocationMeter();
+  AllocationMeter(const AllocationMeter&) = delete;
+  AllocationMeter& operator=(const AllocationMeter&) = delete;
+
+  /// In bytes; nothing in a program that reports no allocations.
+  std::optional<double> growth() const;
+};
 
 /// The product of two square matrices through BLAS: the rate of well-optimised code on this machine.
 template <class T>

@@ -1,27 +1,179 @@
 #include "fast/bench/kernel.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <memory>
+#include <numeric>
+#include <random>
 
 #include "fast/exact/kernels.hpp"
 #include "fast/linear/kernels.hpp"
-#include "fast/sparse/kernels.hpp"
 
 namespace attn::bench {
 
 namespace {
 
-double no_scores(const Setting&) {
-  return 0.0;
+fast::Range visible_keys(const Setting& setting, std::size_t query) {
+  return fast::visible_keys(setting.sizes(), setting.visible(), 0, query);
 }
 
-template <class Entry>
-auto unsupported_size(const Entry& kernel) {
-  return [&kernel](const Setting& setting) -> std::string {
-    return kernel.fits(setting.sizes()) ? "" : "takes " + std::string(kernel.limits);
-  };
+}  // namespace
+
+std::string_view name_of(Pass pass) {
+  return pass == Pass::forward ? "forward" : "backward";
 }
+
+std::string_view name_of(Scores scores) {
+  return scores == Scores::normal ? "normal" : "rising";
+}
+
+fast::Sizes Setting::sizes() const {
+  return {.samples = 1, .heads = heads, .kv_heads = kv_heads, .n_q = n, .n_k = n, .d_k = d_k, .d_v = d_v};
+}
+
+fast::Visibility Setting::visible() const {
+  return {.causal = causal, .window = window};
+}
+
+Setting Setting::unmasked() const {
+  Setting setting = *this;
+  setting.causal = false;
+  setting.window.reset();
+  return setting;
+}
+
+double softmax_operations(const Setting& setting, Pass pass, double pairs) {
+  const auto d_k = static_cast<double>(setting.d_k), d_v = static_cast<double>(setting.d_v);
+  const double products = pass == Pass::forward ? d_k + d_v : 3.0 * d_k + 2.0 * d_v;
+  return 2.0 * products * pairs * static_cast<double>(setting.heads);
+}
+
+Task Task::full() const {
+  Task task{.setting = setting};
+  task.setting.window.reset();
+  return task;
+}
+
+std::vector<std::size_t> Task::keys_of(std::size_t query) const {
+  const auto visible = visible_keys(setting, query);
+  std::vector<std::size_t> keys(visible.size());
+  std::iota(keys.begin(), keys.end(), visible.begin);
+  if (!pattern) return keys;
+
+  const auto& blocks = pattern->key_blocks[query / pattern->block];
+  std::erase_if(keys, [&](std::size_t key) {
+    return !std::binary_search(blocks.begin(), blocks.end(), key / pattern->block);
+  });
+  return keys;
+}
+
+double Task::pairs() const {
+  if (pattern && !setting.window)
+    return static_cast<double>(fast::pair_count(*pattern, setting.sizes(), setting.causal));
+  double pairs = 0.0;
+  for (std::size_t query = 0; query < setting.n; ++query)
+    pairs += static_cast<double>(pattern ? keys_of(query).size() : visible_keys(setting, query).size());
+  return pairs;
+}
+
+double Task::operations(Pass pass) const {
+  if (formula == Formula::linear) return linear_time::operations(setting.sizes());
+  return softmax_operations(setting, pass, pairs());
+}
+
+namespace {
+
+constexpr double rise_per_key = 0.1;
+
+/// For the check of all queries: a fraction of a second of plain loops.
+constexpr double most_multiply_adds = 5e7;
+constexpr std::size_t fewest_queries = 3;
+
+using Shape4 = std::array<std::size_t, 4>;
+
+/// The first component of each query is √d_k and that of key j is 0.1 · j, so that, divided by √d_k, they add
+/// 0.1 · j to the score.
+template <class T>
+void make_scores_rise(Operands<T>& operands) {
+  const std::size_t n_k = operands.key.shape(2), d_k = operands.key.shape(3);
+  for (std::size_t i = 0; i < operands.query.size(); i += d_k)
+    operands.query.data()[i] = static_cast<T>(std::sqrt(static_cast<double>(d_k)));
+  for (std::size_t row = 0; row * d_k < operands.key.size(); ++row)
+    operands.key.data()[row * d_k] = static_cast<T>(rise_per_key * static_cast<double>(row % n_k));
+}
+
+template <class T>
+void clear_unchecked_rows(Array<T, 4>& d_output, const Setting& setting) {
+  const auto checked = checked_queries(setting);
+  for (std::size_t head = 0; head < setting.heads; ++head)
+    for (std::size_t query = 0; query < setting.n; ++query)
+      if (!std::binary_search(checked.begin(), checked.end(), query))
+        std::fill_n(&d_output(0, head, query, 0), setting.d_v, T{0});
+}
+
+}  // namespace
+
+double nearly_normal(std::uint64_t bits) {
+  const auto sum =
+      static_cast<double>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48));
+  return (sum / 65535.0 - 2.0) * std::sqrt(3.0);
+}
+
+template <class T>
+Operands<T> draw_operands(const Setting& setting) {
+  const std::size_t n = setting.n, d_k = setting.d_k, d_v = setting.d_v;
+  std::mt19937_64 generator(42);
+  const auto drawn = [&](std::size_t heads, std::size_t width) {
+    Array<T, 4> tensor(Shape4{1, heads, n, width});
+    for (T& element : tensor) element = static_cast<T>(nearly_normal(generator()));
+    return tensor;
+  };
+  const auto zeros = [&](std::size_t heads, std::size_t width) {
+    return Array<T, 4>(Shape4{1, heads, n, width}, T{0});
+  };
+
+  Operands<T> operands;
+  operands.query = drawn(setting.heads, d_k);
+  operands.key = drawn(setting.kv_heads, d_k);
+  operands.value = drawn(setting.kv_heads, d_v);
+  operands.output = zeros(setting.heads, d_v);
+  operands.log_sum_exp = Array<T, 3>({1, setting.heads, n}, T{0});
+  if (setting.scores == Scores::rising) make_scores_rise(operands);
+  if (!setting.backward) return operands;
+  operands.d_output = drawn(setting.heads, d_v);
+  clear_unchecked_rows(operands.d_output, setting);
+  operands.d_query = zeros(setting.heads, d_k);
+  operands.d_key = zeros(setting.kv_heads, d_k);
+  operands.d_value = zeros(setting.kv_heads, d_v);
+  return operands;
+}
+
+double operand_bytes(const Setting& setting, std::size_t element_size) {
+  const double passes = setting.backward ? 2.0 : 1.0;
+  const auto d_k = static_cast<double>(setting.d_k), d_v = static_cast<double>(setting.d_v);
+  const double a_head = passes * (d_k + d_v) + 1.0, a_kv_head = passes * (d_k + d_v);
+  const double a_token =
+      static_cast<double>(setting.heads) * a_head + static_cast<double>(setting.kv_heads) * a_kv_head;
+  return static_cast<double>(setting.n) * a_token * static_cast<double>(element_size);
+}
+
+std::vector<std::size_t> checked_queries(const Setting& setting) {
+  const double for_each =
+      static_cast<double>(setting.n) * static_cast<double>(setting.heads * (setting.d_k + setting.d_v));
+  const auto affordable = static_cast<std::size_t>(most_multiply_adds / for_each);
+  const std::size_t count = std::min(setting.n, std::max(fewest_queries, affordable));
+  std::vector<std::size_t> queries;
+  for (std::size_t i = 0; i < count; ++i)
+    queries.push_back(count == 1 ? 0 : i * (setting.n - 1) / (count - 1));
+  return queries;
+}
+
+template Operands<float> draw_operands(const Setting&);
+template Operands<double> draw_operands(const Setting&);
+
+namespace {
 
 template <class T>
 exact::Forward<T> exact_call(Operands<T>& operands, const Setting& setting) {
@@ -34,15 +186,6 @@ exact::Forward<T> exact_call(Operands<T>& operands, const Setting& setting) {
           .output = operands.output.data(),
           .log_sum_exp = operands.log_sum_exp.data(),
           .threads = setting.threads};
-}
-
-template <class T>
-exact::Backward<T> exact_backward_call(Operands<T>& operands, const Setting& setting) {
-  return {.forward = exact_call(operands, setting),
-          .d_output = operands.d_output.data(),
-          .d_query = operands.d_query.data(),
-          .d_key = operands.d_key.data(),
-          .d_value = operands.d_value.data()};
 }
 
 /// Only kernel 2 holds scores: those of one head for each busy thread, and their gradients in the backward
@@ -64,21 +207,24 @@ auto exact_score_bytes(const exact::Kernel& kernel) {
 template <class T>
 Kernel<T> timed(const exact::Kernel& kernel) {
   const bool goes_in_tiles = kernel.name == "tiled" || kernel.name == "simd";
-  return {.name = std::string(kernel.name),
-          .variant = goes_in_tiles ? "flash" : "full",
-          .task = [](const Setting& setting) { return Task{.setting = setting}; },
-          .unsupported = unsupported_size(kernel),
-          .score_bytes = exact_score_bytes<T>(kernel),
-          .prepare =
-              [&kernel](Operands<T>& operands, const Setting& setting) {
-                Passes passes;
-                passes.forward = [&kernel, call = exact_call(operands, setting)] { kernel.forward(call); };
-                if (setting.backward)
-                  passes.backward = [&kernel, call = exact_backward_call(operands, setting)] {
-                    kernel.backward(call);
-                  };
-                return passes;
-              }};
+  return {
+      .name = std::string(kernel.name),
+      .variant = goes_in_tiles ? "flash" : "full",
+      .unsupported = [&kernel](const Setting& setting) -> std::string {
+        return kernel.fits(setting.sizes()) ? "" : "takes " + std::string(kernel.limits);
+      },
+      .score_bytes = exact_score_bytes<T>(kernel),
+      .prepare =
+          [&kernel](Operands<T>& operands, const Setting& setting) {
+            const auto call = exact_call(operands, setting);
+            Passes passes = {.forward = [&kernel, call] { kernel.forward(call); }};
+            if (setting.backward)
+              passes.backward = [&kernel, call, &operands] {
+                kernel.backward(exact::Backward<T>{call, operands.d_output.data(), operands.d_query.data(),
+                                                   operands.d_key.data(), operands.d_value.data()});
+              };
+            return passes;
+          }};
 }
 
 /// Strides of √n blocks, which keep about n √n pairs (Child et al. 2019).
@@ -90,31 +236,21 @@ fast::BlockPattern pattern_of(const Setting& setting) {
 }
 
 template <class T>
-Kernel<T> timed(const block_sparse::Kernel& kernel) {
-  return {
-      .name = "sparse-" + std::string(kernel.name),
-      .variant = "sparse",
-      .task = [](const Setting& setting) { return Task{.setting = setting, .pattern = pattern_of(setting)}; },
-      .unsupported = unsupported_size(kernel),
-      .score_bytes = no_scores,
-      .prepare =
-          [&kernel](Operands<T>& operands, const Setting& setting) {
-            const auto pattern = std::make_shared<const fast::BlockPattern>(pattern_of(setting));
-            return Passes{.forward = [&kernel, call = exact_call(operands, setting), pattern] {
-              kernel.forward(block_sparse::Forward<T>{call, pattern.get()});
-            }};
-          }};
-}
-
-template <class T>
-linear_time::Forward<T> linear_call(Operands<T>& operands, const Setting& setting) {
-  return {.sizes = setting.sizes(),
-          .causal = setting.causal,
-          .query = operands.query.data(),
-          .key = operands.key.data(),
-          .value = operands.value.data(),
-          .output = operands.output.data(),
-          .threads = setting.threads};
+Kernel<T> timed_sparse(const exact::Kernel& kernel) {
+  auto sparse = timed<T>(kernel);
+  sparse.name = "sparse-" + sparse.name;
+  sparse.variant = "sparse";
+  sparse.task = [](const Setting& setting) {
+    return Task{.setting = setting, .pattern = pattern_of(setting)};
+  };
+  sparse.prepare = [&kernel](Operands<T>& operands, const Setting& setting) {
+    const auto pattern = std::make_shared<const fast::BlockPattern>(pattern_of(setting));
+    return Passes{.forward = [&kernel, call = exact_call(operands, setting), pattern]() mutable {
+      call.pattern = pattern.get();
+      kernel.forward(call);
+    }};
+  };
+  return sparse;
 }
 
 template <class T>
@@ -125,11 +261,16 @@ Kernel<T> timed(const linear_time::Kernel& kernel) {
       .task =
           [](const Setting& setting) { return Task{.setting = setting, .formula = Task::Formula::linear}; },
       .unsupported = [](const Setting& setting) { return setting.window ? "takes no window" : ""; },
-      .score_bytes = no_scores,
       .prepare =
           [&kernel](Operands<T>& operands, const Setting& setting) {
-            return Passes{
-                .forward = [&kernel, call = linear_call(operands, setting)] { kernel.forward(call); }};
+            const linear_time::Forward<T> call = {.sizes = setting.sizes(),
+                                                  .causal = setting.causal,
+                                                  .query = operands.query.data(),
+                                                  .key = operands.key.data(),
+                                                  .value = operands.value.data(),
+                                                  .output = operands.output.data(),
+                                                  .threads = setting.threads};
+            return Passes{.forward = [&kernel, call] { kernel.forward(call); }};
           }};
 }
 
@@ -145,12 +286,6 @@ Kernel<T> with_all_keys_visible(const Kernel<T>& masked) {
                           const Setting& setting) { return masked.prepare(operands, setting.unmasked()); }};
 }
 
-template <class T, class Table>
-void add(std::vector<Kernel<T>>& all, const Table& table, bool keys_are_hidden) {
-  for (const auto& kernel : table) all.push_back(timed<T>(kernel));
-  if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
-}
-
 }  // namespace
 
 template <class T>
@@ -164,9 +299,12 @@ std::string variant_of(const Kernel<T>& kernel, const Setting& setting) {
 template <class T>
 std::vector<Kernel<T>> kernels(bool keys_are_hidden) {
   std::vector<Kernel<T>> all = {xtensor_kernel<T>()};
-  add(all, exact::kernels(), keys_are_hidden);
-  add(all, block_sparse::kernels(), false);
-  add(all, linear_time::kernels(), keys_are_hidden);
+  for (const auto& kernel : exact::kernels()) all.push_back(timed<T>(kernel));
+  if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
+  for (const auto& kernel : exact::kernels())
+    if (kernel.takes_pattern) all.push_back(timed_sparse<T>(kernel));
+  for (const auto& kernel : linear_time::kernels()) all.push_back(timed<T>(kernel));
+  if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
   return all;
 }
 

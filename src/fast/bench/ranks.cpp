@@ -7,17 +7,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <stdexcept>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "fast/bench/allocations.hpp"
-#include "fast/bench/operands.hpp"
-#include "fast/bench/statistics.hpp"
-#include "fast/bench/stopwatch.hpp"
+#include "fast/bench/baselines.hpp"
+#include "fast/bench/benchmark.hpp"
+#include "fast/bench/kernel.hpp"
 #include "fast/exact/kernels.hpp"
 
 namespace attn::bench {
@@ -37,24 +36,17 @@ std::uint64_t scatter(std::uint64_t bits) {
   return bits ^ bits >> 31;
 }
 
-/// Nearly normal numbers for a row of a tensor, the same wherever the row is drawn.
-template <class T>
-void draw_row(std::uint64_t tensor, std::uint64_t head, std::uint64_t position, T* row, std::size_t width) {
-  const std::uint64_t seed = scatter(scatter(scatter(tensor) + head) + position);
-  for (std::size_t c = 0; c < width; ++c) {
-    row[c] = static_cast<T>(nearly_normal(scatter(seed + c + 1)));
-  }
-}
-
+/// Nearly normal numbers for rows of a tensor, the same wherever a row is drawn.
 template <class T>
 Array<T, 4> draw_rows(std::uint64_t tensor, std::size_t heads, const Positions& positions,
                       std::size_t width) {
   Array<T, 4> rows(std::array<std::size_t, 4>{1, heads, positions.size(), width});
-  T* row = rows.data();
-  for (std::size_t head = 0; head < heads; ++head)
+  T* number = rows.data();
+  for (std::uint64_t head = 0; head < heads; ++head)
     for (const auto position : positions) {
-      draw_row(tensor, head, position, row, width);
-      row += width;
+      const std::uint64_t seed = scatter(scatter(scatter(tensor) + head) + position);
+      for (std::size_t c = 0; c < width; ++c)
+        *number++ = static_cast<T>(nearly_normal(scatter(seed + c + 1)));
     }
   return rows;
 }
@@ -85,8 +77,7 @@ void meet(Network& network) {
 }
 
 double largest_of(Network& network, double own) {
-  const auto all = of_all_ranks(network, own);
-  return *std::max_element(all.begin(), all.end());
+  return std::ranges::max(of_all_ranks(network, own));
 }
 
 std::size_t count_hosts(Network& network) {
@@ -202,8 +193,7 @@ double error_of(const Array<T, 4>& rows, const Array<T, 4>& whole, const Positio
         const double expected = whole.data()[(head * n + positions[i]) * width + c];
         const double actual = rows.data()[(head * positions.size() + i) * width + c];
         const double difference = std::abs(actual - expected);
-        largest =
-            std::max(largest, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
+        largest = std::max(largest, std::isnan(difference) ? HUGE_VAL : difference);
       }
   return largest;
 }
@@ -217,32 +207,22 @@ double error_of(Pass pass, const RankBlock<T>& block, const RankBlock<T>& whole,
 }
 
 template <class T>
-double bytes_of(const RankBlock<T>& block) {
-  const auto numbers = block.query.size() + block.key.size() + block.value.size() + block.d_output.size();
-  return static_cast<double>(numbers * sizeof(T));
-}
-
-RingProblem problem_of(const Setting& setting, Order order) {
-  return {.sizes = setting.sizes(),
-          .visible = setting.visible(),
-          .order = order,
-          .scale = 1.0 / std::sqrt(static_cast<double>(setting.d_k)),
-          .threads = setting.threads};
-}
-
-template <class T>
 class RanksBenchmark {
  public:
   RanksBenchmark(const Setting& setting, Order order, Network& network)
       : setting_(setting),
         network_(network),
-        problem_(problem_of(setting, order)),
+        problem_{.sizes = setting.sizes(),
+                 .visible = setting.visible(),
+                 .order = order,
+                 .scale = 1.0 / std::sqrt(static_cast<double>(setting.d_k)),
+                 .threads = setting.threads},
         positions_(fast::blocks_of(order, setting.n, network.ranks())),
         blocks_{draw_block<T>(setting, positions_[network.here().begin])} {
     if (!is_first()) return;
     alone_.emplace(setting, positions_[0], setting.threads, false);
     Positions all(setting.n);
-    for (std::size_t position = 0; position < all.size(); ++position) all[position] = position;
+    std::iota(all.begin(), all.end(), std::size_t{0});
     const int threads = setting.threads * static_cast<int>(network.ranks());
     if (operand_bytes(setting, sizeof(T)) < free_memory() / 2) whole_.emplace(setting, all, threads, true);
   }
@@ -274,19 +254,13 @@ class RanksBenchmark {
       fast::ring_backward(problem_, network_, blocks_);
   }
 
-  /// Pairs of a query and a key that a rank computes, in one head.
-  double pairs_of(std::size_t owner) const {
-    double pairs = 0.0;
-    for (std::size_t hop = 0; hop < network_.ranks(); ++hop)
-      pairs += static_cast<double>(fast::ring_pairs(problem_, network_.ranks(), owner, hop));
-    return pairs;
-  }
-
-  /// Infinity where a rank has none.
+  /// Most over fewest pairs of a query and a key that a rank computes; infinity where a rank has none.
   double imbalance() const {
-    std::vector<double> pairs;
-    for (std::size_t owner = 0; owner < network_.ranks(); ++owner) pairs.push_back(pairs_of(owner));
-    return *std::max_element(pairs.begin(), pairs.end()) / *std::min_element(pairs.begin(), pairs.end());
+    std::vector<double> pairs(network_.ranks(), 0.0);
+    for (std::size_t owner = 0; owner < pairs.size(); ++owner)
+      for (std::size_t hop = 0; hop < pairs.size(); ++hop)
+        pairs[owner] += static_cast<double>(fast::ring_pairs(problem_, pairs.size(), owner, hop));
+    return std::ranges::max(pairs) / std::ranges::min(pairs);
   }
 
   double seconds_of_whole(Pass pass) {
@@ -300,7 +274,9 @@ class RanksBenchmark {
     RanksPass measured = {.pass = pass};
     measured.operations = Task{.setting = setting_}.operations(pass);
     network_.reset_counts();
-    double memory = bytes_of(blocks_[0]);
+    const auto& own = blocks_[0];
+    const auto numbers = own.query.size() + own.key.size() + own.value.size() + own.d_output.size();
+    auto memory = static_cast<double>(numbers * sizeof(T));
     {
       const AllocationMeter meter;
       run_ring(pass);
@@ -330,9 +306,9 @@ class RanksBenchmark {
     measured.waiting.push_back(largest_of(network_, network_.seconds_waited()));
 
     const auto rows = static_cast<double>(positions_[0].size());
+    const double pairs = rows * rows;
     const double alone =
-        alone_ ? softmax_operations(setting_, measured.pass, rows * rows) / alone_->seconds(measured.pass)
-               : 0.0;
+        alone_ ? softmax_operations(setting_, measured.pass, pairs) / alone_->seconds(measured.pass) : 0.0;
     measured.one_rank_rates.push_back(of_all_ranks(network_, alone)[0]);
     const double whole = of_all_ranks(network_, seconds_of_whole(measured.pass))[0];
     if (whole > 0.0) measured.one_process.push_back(whole);

@@ -1,16 +1,227 @@
-#include "fast/bench/selection.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <new>
 #include <numeric>
 #include <set>
 #include <utility>
 #include <variant>
 
 #include "attn/budget.hpp"
+#include "attn/ops/measure.hpp"
+#include "fast/bench/baselines.hpp"
+#include "fast/bench/benchmark.hpp"
+#include "fast/exact/kernels.hpp"
+#include "fast/linear/kernels.hpp"
 
 namespace attn::bench {
+
+namespace {
+
+using Numbers = std::vector<double>;
+
+template <class T>
+const T* row(const Array<T, 4>& tensor, std::size_t head, std::size_t index) {
+  return tensor.data() + (head * tensor.shape(2) + index) * tensor.shape(3);
+}
+
+template <class T>
+void append_row(Numbers& numbers, const Array<T, 4>& tensor, std::size_t head, std::size_t index) {
+  const T* begin = row(tensor, head, index);
+  numbers.insert(numbers.end(), begin, begin + tensor.shape(3));
+}
+
+/// One query of a head with the keys that it reads.
+template <class T>
+class QueryReference {
+ public:
+  QueryReference(const Task& task, const Operands<T>& operands, std::size_t head, std::size_t query)
+      : keys(task.keys_of(query)),
+        kv_head(head * task.setting.kv_heads / task.setting.heads),
+        output(task.setting.d_v),
+        setting_(task.setting),
+        formula_(task.formula) {
+    append_row(query_, operands.query, head, query);
+    for (const std::size_t key : keys) {
+      append_row(key_, operands.key, kv_head, key);
+      append_row(value_, operands.value, kv_head, key);
+    }
+    if (setting_.backward) append_row(d_output_, operands.d_output, head, query);
+  }
+
+  void attend() {
+    if (formula_ == Task::Formula::linear) {
+      linear_time::kernels().front().forward(linear_time::Forward<double>{.sizes = sizes(),
+                                                                          .query = query_.data(),
+                                                                          .key = key_.data(),
+                                                                          .value = value_.data(),
+                                                                          .output = output.data()});
+    } else {
+      exact::kernels().front().forward(forward());
+    }
+  }
+
+  /// After `attend`.
+  void attend_backward() {
+    d_query.resize(query_.size());
+    d_key.resize(key_.size());
+    d_value.resize(value_.size());
+    exact::kernels().front().backward(exact::Backward<double>{.forward = forward(),
+                                                              .d_output = d_output_.data(),
+                                                              .d_query = d_query.data(),
+                                                              .d_key = d_key.data(),
+                                                              .d_value = d_value.data()});
+  }
+
+  const std::vector<std::size_t> keys;
+  const std::size_t kv_head;
+  Numbers output;                   ///< [d_v]
+  Numbers d_query, d_key, d_value;  ///< [d_k], [keys×d_k], [keys×d_v]
+
+ private:
+  fast::Sizes sizes() const { return {.n_k = keys.size(), .d_k = setting_.d_k, .d_v = setting_.d_v}; }
+
+  exact::Forward<double> forward() {
+    return {.sizes = sizes(),
+            .visible = {},
+            .scale = 1.0 / std::sqrt(static_cast<double>(setting_.d_k)),
+            .query = query_.data(),
+            .key = key_.data(),
+            .value = value_.data(),
+            .output = output.data(),
+            .log_sum_exp = &log_sum_exp_};
+  }
+
+  const Setting& setting_;
+  const Task::Formula formula_;
+  Numbers query_, key_, value_, d_output_;
+  double log_sum_exp_ = 0.0;
+};
+
+/// Raises `largest` to the deviations from what was expected, and to NaN where one is.
+template <class T>
+void compare(const T* found, const double* expected, std::size_t count, double& largest) {
+  for (std::size_t i = 0; i < count; ++i)
+    largest = maximum({largest, std::abs(static_cast<double>(found[i]) - expected[i])});
+}
+
+template <class T, class Visit>
+void for_each_checked(const Task& task, const Operands<T>& operands, const Visit& visit) {
+  for (const std::size_t query : checked_queries(task.setting))
+    for (std::size_t head = 0; head < task.setting.heads; ++head) {
+      QueryReference<T> one(task, operands, head, query);
+      one.attend();
+      visit(one, head, query);
+    }
+}
+
+/// The largest deviation of the output, and the largest number that was expected there.
+template <class T>
+std::pair<double, double> compare_output(const Task& task, const Operands<T>& operands) {
+  double deviation = 0.0, largest = 0.0;
+  for_each_checked(task, operands, [&](const QueryReference<T>& one, std::size_t head, std::size_t query) {
+    compare(row(operands.output, head, query), one.output.data(), one.output.size(), deviation);
+    for (const double number : one.output) largest = std::max(largest, std::abs(number));
+  });
+  return {deviation, largest};
+}
+
+}  // namespace
+
+template <class T>
+double output_error(const Task& task, const Operands<T>& operands) {
+  return compare_output(task, operands).first;
+}
+
+template <class T>
+std::optional<double> relative_error(const Task& task, const Operands<T>& operands) {
+  if (task.is_full()) return std::nullopt;
+  const auto [deviation, largest] = compare_output(task.full(), operands);
+  return deviation == 0.0 ? 0.0 : deviation / largest;
+}
+
+template <class T>
+double gradient_error(const Task& task, const Operands<T>& operands) {
+  double largest = 0.0;
+  Numbers d_key(operands.d_key.size()), d_value(operands.d_value.size());
+  const auto add = [](const Numbers& rows, const std::vector<std::size_t>& keys, std::size_t first_row,
+                      Numbers& sums) {
+    const std::size_t width = rows.size() / keys.size();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      for (std::size_t c = 0; c < width; ++c) sums[(first_row + keys[i]) * width + c] += rows[i * width + c];
+  };
+  for_each_checked(task, operands, [&](QueryReference<T>& one, std::size_t head, std::size_t query) {
+    one.attend_backward();
+    compare(row(operands.d_query, head, query), one.d_query.data(), one.d_query.size(), largest);
+    add(one.d_key, one.keys, one.kv_head * task.setting.n, d_key);
+    add(one.d_value, one.keys, one.kv_head * task.setting.n, d_value);
+  });
+  compare(operands.d_key.data(), d_key.data(), d_key.size(), largest);
+  compare(operands.d_value.data(), d_value.data(), d_value.size(), largest);
+  return largest;
+}
+
+namespace {
+
+/// A quick run is repeated, so that a disturbance of the first one does not count.
+double shorter_of_two(double first, double limit, const std::function<void()>& run) {
+  const double quick = std::min(0.5, limit / 2);
+  return first < quick ? std::min(first, seconds_of(run)) : first;
+}
+
+template <class T>
+Trials measure(const Kernel<T>& kernel, Operands<T>& operands, const Setting& setting, double seconds) {
+  const auto passes = kernel.prepare(operands, setting);
+  const AllocationMeter memory;
+  const auto run = [&](const std::function<void()>& pass) {
+    const double first = seconds_of(pass);
+    const auto bytes = memory.growth();
+    return Trial{.seconds = shorter_of_two(first, seconds, pass), .extra_bytes = bytes};
+  };
+  Trials trials{.forward = run(passes.forward)};
+  if (passes.backward) trials.backward = run(passes.backward);
+  const auto task = kernel.task(setting);
+  trials.forward.error = output_error(task, operands);
+  trials.forward.relative_error = relative_error(task, operands);
+  if (trials.backward) trials.backward->error = gradient_error(task, operands);
+  return trials;
+}
+
+double seconds_for(const Passes& passes) {
+  return seconds_of(passes.forward) + (passes.backward ? seconds_of(passes.backward) : 0.0);
+}
+
+}  // namespace
+
+double operations_of(const Task& task) {
+  return task.operations(Pass::forward) + (task.setting.backward ? task.operations(Pass::backward) : 0.0);
+}
+
+template <class T>
+double seconds_per_operation(const Kernel<T>& kernel, Setting setting, double longest) {
+  const std::size_t n = setting.n;
+  double rate = 0.0;
+  for (setting.n = std::min<std::size_t>(n, 16); setting.n < n || rate == 0.0; setting.n *= 4) {
+    const double operations = operations_of(kernel.task(setting));
+    if (operations * rate > longest) break;
+    auto operands = draw_operands<T>(setting);
+    const auto passes = kernel.prepare(operands, setting);
+    seconds_for(passes);
+    rate = seconds_for(passes) / operations;
+  }
+  return rate;
+}
+
+template <class T>
+std::optional<Trials> try_out(const Kernel<T>& kernel, Operands<T>& operands, const Setting& setting,
+                              double seconds) {
+  try {
+    return measure(kernel, operands, setting, seconds);
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+}
 
 namespace {
 
@@ -28,33 +239,24 @@ std::string too_slow(const Effort& effort) {
                      longest_run(effort), rounds_of(effort), effort.seconds);
 }
 
-/// The trials of one kernel from the shortest length to the longest.
+/// The trial of a kernel, or why there is none. `rate` are the seconds that an operation took at the length
+/// before, about the same at this one.
 template <class T>
-class KernelTrials {
- public:
-  KernelTrials(const Kernel<T>& kernel, const Effort& effort) : kernel_(kernel), effort_(effort) {}
-
-  /// The trial, or why there is none.
-  std::variant<Trials, std::string> try_at(const Setting& setting, Operands<T>& operands) {
-    if (const auto reason = kernel_.unsupported(setting); !reason.empty()) return reason;
-    const double bytes = kernel_.score_bytes(setting);
-    if (bytes > free_memory())
-      return fmt::format("its scores need {}, and {} are free", in_bytes(bytes), in_bytes(free_memory()));
-    const double operations = operations_of(kernel_.task(setting)), longest = longest_run(effort_);
-    if (rate_ == 0.0) rate_ = seconds_per_operation(kernel_, setting, longest);
-    if (operations * rate_ > longest) return too_slow(effort_);
-    const auto trials = try_out(kernel_, operands, setting, longest);
-    if (!trials) return "it runs out of memory";
-    rate_ = trials->seconds() / operations;
-    if (operations * rate_ > longest) return too_slow(effort_);
-    return *trials;
-  }
-
- private:
-  const Kernel<T>& kernel_;
-  const Effort& effort_;
-  double rate_ = 0.0;  ///< seconds an operation at the last length, about the same at the next
-};
+std::variant<Trials, std::string> try_at(const Kernel<T>& kernel, const Setting& setting,
+                                         Operands<T>& operands, const Effort& effort, double& rate) {
+  if (const auto reason = kernel.unsupported(setting); !reason.empty()) return reason;
+  const double bytes = kernel.score_bytes(setting);
+  if (bytes > free_memory())
+    return fmt::format("its scores need {}, and {} are free", in_bytes(bytes), in_bytes(free_memory()));
+  const double operations = operations_of(kernel.task(setting)), longest = longest_run(effort);
+  if (rate == 0.0) rate = seconds_per_operation(kernel, setting, longest);
+  if (operations * rate > longest) return too_slow(effort);
+  const auto trials = try_out(kernel, operands, setting, longest);
+  if (!trials) return "it runs out of memory";
+  rate = trials->seconds() / operations;
+  if (operations * rate > longest) return too_slow(effort);
+  return *trials;
+}
 
 }  // namespace
 
@@ -71,10 +273,10 @@ Selection<T> select_kernels(const std::vector<Kernel<T>>& kernels, const std::ve
   const auto count = static_cast<double>(kernels.size() * settings.size());
   double done = 0.0;
   for (const auto& kernel : kernels) {
-    KernelTrials<T> trials(kernel, effort);
+    double rate = 0.0;
     for (std::size_t i = 0; i < settings.size(); ++i) {
       progress(done++ / count, fmt::format("{} at n = {}", kernel.name, settings[i].n));
-      const auto outcome = trials.try_at(settings[i], operands[i]);
+      const auto outcome = try_at(kernel, settings[i], operands[i], effort, rate);
       if (const auto* reason = std::get_if<std::string>(&outcome))
         selection.omissions.push_back({kernel.name, settings[i].n, *reason});
       else
@@ -114,6 +316,11 @@ void leave_out_slowest(Selection<T>& selection, const std::vector<Setting>& sett
 }
 
 #define INSTANTIATE(T)                                                                             \
+  template double output_error(const Task&, const Operands<T>&);                                   \
+  template std::optional<double> relative_error(const Task&, const Operands<T>&);                  \
+  template double gradient_error(const Task&, const Operands<T>&);                                 \
+  template double seconds_per_operation(const Kernel<T>&, Setting, double);                        \
+  template std::optional<Trials> try_out(const Kernel<T>&, Operands<T>&, const Setting&, double);  \
   template Selection<T> select_kernels(const std::vector<Kernel<T>>&, const std::vector<Setting>&, \
                                        std::vector<Operands<T>>&, const Effort&, const Progress&); \
   template void leave_out_slowest(Selection<T>&, const std::vector<Setting>&, const Effort&, double);

@@ -7,7 +7,7 @@
 #include <xtensor/xview.hpp>
 
 #include "fast/bench/kernel.hpp"
-#include "fast/exact/softmax.hpp"
+#include "fast/exact/heads.hpp"
 #include "fast/gemm.hpp"
 
 namespace attn::bench {
@@ -129,16 +129,13 @@ template <class T>
 Kernel<T> xtensor_kernel() {
   return {.name = "xtensor",
           .variant = "full",
-          .task = [](const Setting& setting) { return Task{.setting = setting}; },
-          .unsupported = [](const Setting&) { return ""; },
           .score_bytes = score_bytes<T>,
-          .prepare =
-              [](Operands<T>& operands, const Setting& setting) {
-                const auto attention = std::make_shared<XtensorAttention<T>>(operands, setting);
-                Passes passes{.forward = [attention] { attention->forward(); }};
-                if (setting.backward) passes.backward = [attention] { attention->backward(); };
-                return passes;
-              }};
+          .prepare = [](Operands<T>& operands, const Setting& setting) {
+            const auto attention = std::make_shared<XtensorAttention<T>>(operands, setting);
+            Passes passes{.forward = [attention] { attention->forward(); }};
+            if (setting.backward) passes.backward = [attention] { attention->backward(); };
+            return passes;
+          }};
 }
 
 template Kernel<float> xtensor_kernel();

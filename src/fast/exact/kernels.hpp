@@ -26,6 +26,9 @@ struct Forward {
   T* output;       ///< [sample×head×query×d_v]
   T* log_sum_exp;  ///< [sample×head×query] ln Σ exp(scaled scores), −∞ where no key is seen; may be null
   int threads = 1;  ///< changes no digit of the result
+  /// Of the keys that a query sees, those in the blocks listed for it alone: block-sparse attention, whose
+  /// time is proportional to the number of blocks; all where null. For `takes_pattern` kernels, forward.
+  const fast::BlockPattern* pattern = nullptr;
 };
 
 /// The gradients of L = Σ output · d_output. Nothing n² is kept: the weights are computed again from the
@@ -37,14 +40,15 @@ struct Backward {
   T* d_query;            ///< [sample×head×query×d_k]
   T* d_key;              ///< [sample×kv_head×key×d_k]
   T* d_value;            ///< [sample×kv_head×key×d_v]
-  bool is_part = false;  ///< log_sum_exp is over more keys than these; kernels 1 and 2 refuse it
+  bool is_part = false;  ///< log_sum_exp is over more keys than these; kernel 1 refuses it
 };
 
 /// One kernel, forward and backward.
 struct Kernel {
   std::string_view name;  ///< "plain", "blas", "tiled", "simd"
-  bool (*fits)(const Sizes& sizes);
-  std::string_view limits;  ///< which sizes fit, where not all do: "d_k and d_v up to 256"
+  bool (*fits)(const Sizes& sizes) = [](const Sizes&) { return true; };
+  std::string_view limits{};   ///< which sizes fit, where not all do: "d_k and d_v up to 256"
+  bool takes_pattern = false;  ///< throws std::invalid_argument for one that does not fit the lengths
   void (*forward32)(const Forward<float>&);
   void (*forward64)(const Forward<double>&);
   void (*backward32)(const Backward<float>&);
@@ -56,35 +60,13 @@ struct Kernel {
   void backward(const Backward<double>& problem) const { backward64(problem); }
 };
 
-/// All kernels, from the simplest to the fastest: each adds one technique to the one before.
+/// All kernels, from the simplest to the fastest: each adds one technique to the one before. Plain loops, the
+/// reference of the others; matrix products through BLAS over the whole scores of a head, at most 2^29 of
+/// them; tiles of the scores, with a running maximum and sum, so that no scores leave the cache; tiles in
+/// SIMD registers, for the instruction set in use and d_k and d_v up to 256.
 const std::vector<Kernel>& kernels();
 
 /// The fastest kernel that fits.
 const Kernel& fastest(const Sizes& sizes);
-
-/// Kernel 1: plain loops, the reference of the others. Fits every size.
-template <class T>
-void plain_forward(const Forward<T>& problem);
-template <class T>
-void plain_backward(const Backward<T>& problem);
-
-/// Kernel 2: matrix products through BLAS over the whole scores [query×key] of a head, at most 2^29 of them.
-template <class T>
-void blas_forward(const Forward<T>& problem);
-template <class T>
-void blas_backward(const Backward<T>& problem);
-
-/// Kernel 3: tiles of the scores, with a running maximum and sum, so that no scores leave the cache. Fits
-/// every size.
-template <class T>
-void tiled_forward(const Forward<T>& problem);
-template <class T>
-void tiled_backward(const Backward<T>& problem);
-
-/// Kernel 4: tiles in SIMD registers, for the instruction set in use. Fits d_k and d_v up to 256.
-template <class T>
-void simd_forward(const Forward<T>& problem);
-template <class T>
-void simd_backward(const Backward<T>& problem);
 
 }  // namespace attn::exact

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fast/exact/heads.hpp"
-#include "fast/exact/softmax.hpp"
 
 namespace attn::exact {
 
@@ -22,27 +21,38 @@ void add_scaled(T factor, const T* x, T* sum, std::size_t length) {
   for (std::size_t c = 0; c < length; ++c) sum[c] += factor * x[c];
 }
 
-/// Writes the weights of the keys that a query sees, one after the other, and returns their log-sum-exp.
+/// The keys that a query attends to.
 template <class T>
-T weigh(const Forward<T>& problem, const Head<T>& head, std::size_t query, const Range& keys, T* weights) {
+std::vector<Range> keys_of(const Forward<T>& problem, std::size_t sample, std::size_t query) {
+  const Range visible = visible_keys(problem.sizes, problem.visible, sample, query);
+  if (problem.pattern == nullptr) return {visible};
+  return key_ranges(*problem.pattern, query / problem.pattern->block, visible);
+}
+
+/// Writes the weights of these keys, one after the other, and returns their log-sum-exp.
+template <class T>
+T weigh(const Forward<T>& problem, const Head<T>& head, std::size_t query, const std::vector<Range>& ranges,
+        T* weights) {
   const std::size_t d_k = problem.sizes.d_k;
-  for (std::size_t j = 0; j < keys.size(); ++j)
-    weights[j] = problem.scale * dot(head.query + query * d_k, head.key + (keys.begin + j) * d_k, d_k);
-  return softmax(weights, keys.size());
+  T* weight = weights;
+  for (const Range& keys : ranges)
+    for (std::size_t key = keys.begin; key < keys.end; ++key)
+      *weight++ = problem.scale * dot(head.query + query * d_k, head.key + key * d_k, d_k);
+  return softmax(weights, static_cast<std::size_t>(weight - weights));
 }
 
 /// `weights` has room for a number per key, here and below.
 template <class T>
 void attend(const Forward<T>& problem, const Head<T>& head, std::size_t query, T* weights) {
   const std::size_t d_v = problem.sizes.d_v;
-  const Range keys = visible_keys(problem.sizes, problem.visible, head.sample, query);
-  const T log_sum_exp = weigh(problem, head, query, keys, weights);
+  const auto ranges = keys_of(problem, head.sample, query);
+  const T log_sum_exp = weigh(problem, head, query, ranges, weights);
   if (head.log_sum_exp != nullptr) head.log_sum_exp[query] = log_sum_exp;
-
   T* output = head.output + query * d_v;
   std::fill_n(output, d_v, T{0});
-  for (std::size_t j = 0; j < keys.size(); ++j)
-    add_scaled(weights[j], head.value + (keys.begin + j) * d_v, output, d_v);
+  for (const Range& keys : ranges)
+    for (std::size_t key = keys.begin; key < keys.end; ++key)
+      add_scaled(*weights++, head.value + key * d_v, output, d_v);
 }
 
 /// Adds what one query contributes to the gradients. With weights w = softmax(s) and o = Σ wⱼ vⱼ the gradient
@@ -51,7 +61,7 @@ template <class T>
 void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, std::size_t query, T* weights) {
   const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
   const Range keys = visible_keys(problem.sizes, problem.visible, head.forward.sample, query);
-  weigh(problem, head.forward, query, keys, weights);
+  weigh(problem, head.forward, query, {keys}, weights);
 
   const T* d_output = head.d_output + query * d_v;
   const T mean = dot(d_output, head.forward.output + query * d_v, d_v);
@@ -65,11 +75,10 @@ void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, std
   }
 }
 
-}  // namespace
-
 template <class T>
 void plain_forward(const Forward<T>& problem) {
   const Sizes& sizes = problem.sizes;
+  if (problem.pattern != nullptr) require_fitting(*problem.pattern, sizes);
   for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
     std::vector<T> weights(sizes.n_k);
     const auto head = head_of(problem, task / sizes.heads, task % sizes.heads);
@@ -79,7 +88,8 @@ void plain_forward(const Forward<T>& problem) {
 
 template <class T>
 void plain_backward(const Backward<T>& problem) {
-  require_all_keys(problem);
+  if (problem.is_part)
+    throw std::invalid_argument("[backward] this kernel needs all keys of a query at once");
   const Sizes& sizes = problem.forward.sizes;
   for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
     std::vector<T> weights(sizes.n_k);
@@ -89,9 +99,24 @@ void plain_backward(const Backward<T>& problem) {
   });
 }
 
-template void plain_forward(const Forward<float>&);
-template void plain_forward(const Forward<double>&);
-template void plain_backward(const Backward<float>&);
-template void plain_backward(const Backward<double>&);
+}  // namespace
+
+const std::vector<Kernel>& kernels() {
+  static const std::vector<Kernel> table = {{.name = "plain",
+                                             .takes_pattern = true,
+                                             .forward32 = plain_forward,
+                                             .forward64 = plain_forward,
+                                             .backward32 = plain_backward,
+                                             .backward64 = plain_backward},
+                                            blas_kernel(),
+                                            tiled_kernel(),
+                                            simd_kernel()};
+  return table;
+}
+
+const Kernel& fastest(const Sizes& sizes) {
+  return *std::find_if(kernels().rbegin(), kernels().rend(),
+                       [&](const Kernel& kernel) { return kernel.fits(sizes); });
+}
 
 }  // namespace attn::exact

@@ -9,7 +9,7 @@
 // so that no two threads add to the same gradient and the order of additions is always the same.
 #include <algorithm>
 
-#include "fast/exact/blocks.hpp"
+#include "fast/exact/heads.hpp"
 
 namespace attn::exact {
 
@@ -21,12 +21,19 @@ class ForwardBlocks {
  public:
   explicit ForwardBlocks(const Forward<T>& problem) : problem_(problem) {
     constexpr std::size_t most_bytes = 262144;  // a part of the second-level cache
-    const std::size_t row_size = std::max<std::size_t>(problem.sizes.d_k + problem.sizes.d_v, 1);
-    const std::size_t panel_size = kernel_.panel_scratch * row_size;
-    const std::size_t panels = std::clamp<std::size_t>(most_bytes / sizeof(T) / panel_size, 1, max_panels);
+    const Sizes& sizes = problem.sizes;
+    if (problem.pattern != nullptr) {
+      require_fitting(*problem.pattern, sizes);
+      sharing_ = std::min(problem.pattern->block, sharing_);
+    }
+    const std::size_t panel_size = kernel_.panel_scratch * std::max<std::size_t>(sizes.d_k + sizes.d_v, 1);
+    const std::size_t panels =
+        std::min(std::clamp<std::size_t>(most_bytes / sizeof(T) / panel_size, 1, max_panels),
+                 fast::block_count(sharing_, kernel_.panel_queries));
     queries_ = panels * kernel_.panel_queries;
     scratch_size_ = kernel_.tile_scratch + panels * panel_size;
-    per_head_ = (problem.sizes.n_q + queries_ - 1) / queries_;
+    per_pattern_block_ = fast::block_count(sharing_, queries_);
+    per_head_ = fast::block_count(sizes.n_q, sharing_) * per_pattern_block_;
   }
 
   std::size_t count() const { return problem_.sizes.samples * problem_.sizes.heads * per_head_; }
@@ -35,18 +42,26 @@ class ForwardBlocks {
   /// queries take longest, so they come first.
   void attend(std::size_t task) const {
     const Sizes& sizes = problem_.sizes;
-    const std::size_t index = task / per_head_, first = (per_head_ - 1 - task % per_head_) * queries_;
+    const std::size_t index = task / per_head_, part = per_head_ - 1 - task % per_head_;
+    const std::size_t block = part / per_pattern_block_,
+                      block_end = std::min((block + 1) * sharing_, sizes.n_q);
+    const std::size_t first = block * sharing_ + part % per_pattern_block_ * queries_;
+    if (first >= block_end) return;
     const Head<T> head = head_of(problem_, index / sizes.heads, index % sizes.heads);
-    const Range queries = {first, std::min(first + queries_, sizes.n_q)};
+    const Range queries = {first, std::min(first + queries_, block_end)};
     const Range keys = visible_keys(sizes, problem_.visible, head.sample, queries);
-    attend_block(kernel_, problem_, head, queries, {keys}, scratch_size_);
+    const auto runs =
+        problem_.pattern != nullptr ? key_ranges(*problem_.pattern, block, keys) : std::vector{keys};
+    attend_block(kernel_, problem_, head, queries, runs, scratch_size_);
   }
 
  private:
   const Forward<T>& problem_;
   ForwardKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return forward_kernel<isa(), T>(); });
+  std::size_t sharing_ = std::max<std::size_t>(problem_.sizes.n_q, 1);  ///< queries of a block of the pattern
   std::size_t queries_ = 0;
   std::size_t scratch_size_ = 0;
+  std::size_t per_pattern_block_ = 0;
   std::size_t per_head_ = 0;
 };
 
@@ -81,8 +96,6 @@ void attend_backward(const BackwardKernel<T>& kernel, const Backward<T>& backwar
   }
 }
 
-}  // namespace
-
 template <class T>
 void simd_forward(const Forward<T>& problem) {
   const ForwardBlocks<T> blocks(problem);
@@ -99,9 +112,19 @@ void simd_backward(const Backward<T>& problem) {
   });
 }
 
-template void simd_forward(const Forward<float>&);
-template void simd_forward(const Forward<double>&);
-template void simd_backward(const Backward<float>&);
-template void simd_backward(const Backward<double>&);
+}  // namespace
+
+Kernel simd_kernel() {
+  return {
+      .name = "simd",
+      .fits =
+          [](const Sizes& sizes) { return std::max(sizes.d_k, sizes.d_v) <= 256; },  // rows fit in a cache
+      .limits = "d_k and d_v up to 256",
+      .takes_pattern = true,
+      .forward32 = simd_forward,
+      .forward64 = simd_forward,
+      .backward32 = simd_backward,
+      .backward64 = simd_backward};
+}
 
 }  // namespace attn::exact

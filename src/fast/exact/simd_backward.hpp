@@ -6,7 +6,7 @@
 #include <numbers>
 #include <utility>
 
-#include "fast/exact/blocks.hpp"
+#include "fast/exact/heads.hpp"
 #include "fast/exact/lane_visibility.hpp"
 #include "fast/simd/exp2.hpp"
 #include "fast/simd/flush_denormals.hpp"

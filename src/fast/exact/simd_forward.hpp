@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include "fast/exact/blocks.hpp"
+#include "fast/exact/heads.hpp"
 #include "fast/exact/lane_visibility.hpp"
 #include "fast/simd/exp2.hpp"
 #include "fast/simd/flush_denormals.hpp"

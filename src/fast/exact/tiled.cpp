@@ -1,3 +1,8 @@
+// Kernel 2: the scores of all queries of a head at once, as a matrix product, and the output as another. BLAS
+// cuts a product into blocks that stay in the caches and the registers, so that a number that was read is
+// used many times: the products run near the processor's peak. The cost is the whole n × n scores, which are
+// written to memory and read again in each pass of the softmax; hidden scores are computed too.
+//
 // Kernel 3: the same products, tile by tile, and never more scores than one tile. A running maximum and sum
 // make a softmax of pieces: when a later tile raises the maximum, what was summed so far is scaled down
 // (Milakov & Gimelshein 2018; Dao et al. 2022). A tile stays in the cache from its product to its
@@ -19,8 +24,24 @@ namespace {
 
 using fast::Matrix;
 
-constexpr std::size_t tile_queries = 64;
-constexpr std::size_t tile_keys = 128;
+/// The largest tile of a kernel. That of kernel 2 is the whole.
+struct Tiling {
+  std::size_t queries, keys;
+
+  Range block_of_queries(const Sizes& sizes, std::size_t block) const {
+    return {block * queries, std::min((block + 1) * queries, sizes.n_q)};
+  }
+
+  std::size_t query_blocks(const Sizes& sizes) const {
+    return sizes.n_q == 0 ? 0 : (sizes.n_q - 1) / queries + 1;
+  }
+};
+
+constexpr Tiling small_tiles = {64, 128};
+
+Tiling one_tile(const Sizes& sizes) {
+  return {sizes.n_q, std::max<std::size_t>(sizes.n_k, 1)};
+}
 
 /// A block of queries against a block of keys, of which each query sees some.
 struct Tile {
@@ -29,20 +50,12 @@ struct Tile {
 };
 
 /// Calls `work(tile)` for all tiles of a block of queries in which something can be seen, in order.
-template <class Work>
-void for_each_tile(const Sizes& sizes, const Visibility& visible, std::size_t sample, const Range& queries,
+template <class T, class Work>
+void for_each_tile(const Forward<T>& problem, const Tiling& tiling, std::size_t sample, const Range& queries,
                    const Work& work) {
-  const Range keys = visible_keys(sizes, visible, sample, queries);
-  for (std::size_t begin = keys.begin; begin < keys.end; begin += tile_keys)
-    work(Tile{queries, {begin, std::min(begin + tile_keys, keys.end)}});
-}
-
-Range block_of_queries(const Sizes& sizes, std::size_t block) {
-  return {block * tile_queries, std::min((block + 1) * tile_queries, sizes.n_q)};
-}
-
-std::size_t query_blocks(const Sizes& sizes) {
-  return (sizes.n_q + tile_queries - 1) / tile_queries;
+  const Range keys = visible_keys(problem.sizes, problem.visible, sample, queries);
+  for (std::size_t begin = keys.begin; begin < keys.end; begin += tiling.keys)
+    work(Tile{queries, {begin, std::min(begin + tiling.keys, keys.end)}});
 }
 
 template <class T>
@@ -94,15 +107,15 @@ class RunningWeights {
 };
 
 template <class T>
-void attend(const Forward<T>& problem, const Head<T>& head, const Range& queries) {
+void attend(const Forward<T>& problem, const Tiling& tiling, const Head<T>& head, const Range& queries) {
   const Sizes& sizes = problem.sizes;
   const std::size_t d_k = sizes.d_k, d_v = sizes.d_v;
-  std::vector<T> weights(tile_queries * tile_keys);
+  std::vector<T> weights(queries.size() * std::min(tiling.keys, sizes.n_k));
   std::vector<RunningWeights<T>> softmax(queries.size());
   T* const output = head.output + queries.begin * d_v;
   std::fill_n(output, queries.size() * d_v, T{0});
 
-  for_each_tile(sizes, problem.visible, head.sample, queries, [&](const Tile& tile) {
+  for_each_tile(problem, tiling, head.sample, queries, [&](const Tile& tile) {
     const std::size_t length = tile.keys.size();
     multiply(problem.scale, rows(head.query, queries, d_k), transposed(rows(head.key, tile.keys, d_k)),
              weights.data());
@@ -122,9 +135,15 @@ void attend(const Forward<T>& problem, const Head<T>& head, const Range& queries
 /// The buffers of the backward pass of a block of queries.
 template <class T>
 struct BackwardBuffers {
-  std::vector<T> weights = std::vector<T>(tile_queries * tile_keys);
-  std::vector<T> d_scores = std::vector<T>(tile_queries * tile_keys);
-  std::vector<T> weight_sums = std::vector<T>(tile_queries);  ///< what weights are to be divided by
+  explicit BackwardBuffers(const Tiling& its_tiling)
+      : tiling(its_tiling),
+        weights(tiling.queries * tiling.keys),
+        d_scores(weights.size()),
+        weight_sums(tiling.queries) {}
+
+  Tiling tiling;
+  std::vector<T> weights, d_scores;
+  std::vector<T> weight_sums;  ///< what weights are to be divided by
 };
 
 /// Computes the weights of a tile again, 0 where the key is hidden.
@@ -157,7 +176,7 @@ void sum_weights(const Backward<T>& backward, const Head<T>& head, const Range& 
                                        [](T x) { return std::isfinite(x) && std::abs(x) > T{32}; }))
     return;
   std::vector<T> sums(queries.size());
-  for_each_tile(problem.sizes, problem.visible, head.sample, queries, [&](const Tile& tile) {
+  for_each_tile(problem, buffers.tiling, head.sample, queries, [&](const Tile& tile) {
     weigh(problem, head, tile, buffers);
     const T* row = buffers.weights.data();
     for (T& sum : sums) {
@@ -204,39 +223,75 @@ void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, con
   add_product(transposed(d_scores), query, head.d_key + tile.keys.begin * d_k);
 }
 
-}  // namespace
-
 template <class T>
-void tiled_forward(const Forward<T>& problem) {
+void forward_in_tiles(const Forward<T>& problem, const Tiling& tiling) {
   const Sizes& sizes = problem.sizes;
   const fast::SingleThreadedBlas single_threaded;
-  const std::size_t blocks = query_blocks(sizes);
+  const std::size_t blocks = tiling.query_blocks(sizes);
   for_each_task(sizes.samples * sizes.heads * blocks, problem.threads, [&](std::size_t task) {
     const std::size_t index = task / blocks;
-    attend(problem, head_of(problem, index / sizes.heads, index % sizes.heads),
-           block_of_queries(sizes, task % blocks));
+    attend(problem, tiling, head_of(problem, index / sizes.heads, index % sizes.heads),
+           tiling.block_of_queries(sizes, task % blocks));
   });
 }
 
 template <class T>
-void tiled_backward(const Backward<T>& problem) {
+void backward_in_tiles(const Backward<T>& problem, const Tiling& tiling) {
   const Forward<T>& forward = problem.forward;
   const fast::SingleThreadedBlas single_threaded;
   for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
-    BackwardBuffers<T> buffers;
+    BackwardBuffers<T> buffers(tiling);
     for (const auto& head : heads)
-      for (std::size_t block = 0; block < query_blocks(forward.sizes); ++block) {
-        const Range queries = block_of_queries(forward.sizes, block);
+      for (std::size_t block = 0; block < tiling.query_blocks(forward.sizes); ++block) {
+        const Range queries = tiling.block_of_queries(forward.sizes, block);
         sum_weights(problem, head.forward, queries, buffers);
-        for_each_tile(forward.sizes, forward.visible, head.forward.sample, queries,
+        for_each_tile(forward, tiling, head.forward.sample, queries,
                       [&](const Tile& tile) { attend_backward(forward, head, tile, buffers); });
       }
   });
 }
 
-template void tiled_forward(const Forward<float>&);
-template void tiled_forward(const Forward<double>&);
-template void tiled_backward(const Backward<float>&);
-template void tiled_backward(const Backward<double>&);
+template <class T>
+void blas_forward(const Forward<T>& problem) {
+  forward_in_tiles(problem, one_tile(problem.sizes));
+}
+
+template <class T>
+void blas_backward(const Backward<T>& problem) {
+  backward_in_tiles(problem, one_tile(problem.forward.sizes));
+}
+
+template <class T>
+void tiled_forward(const Forward<T>& problem) {
+  forward_in_tiles(problem, small_tiles);
+}
+
+template <class T>
+void tiled_backward(const Backward<T>& problem) {
+  backward_in_tiles(problem, small_tiles);
+}
+
+}  // namespace
+
+Kernel blas_kernel() {
+  return {.name = "blas",
+          .fits =
+              [](const Sizes& sizes) {  // 2^29 scores are 4 GiB in float64
+                return sizes.n_k == 0 || sizes.n_q <= (std::size_t{1} << 29) / sizes.n_k;
+              },
+          .limits = "up to 2^29 scores of a head",
+          .forward32 = blas_forward,
+          .forward64 = blas_forward,
+          .backward32 = blas_backward,
+          .backward64 = blas_backward};
+}
+
+Kernel tiled_kernel() {
+  return {.name = "tiled",
+          .forward32 = tiled_forward,
+          .forward64 = tiled_forward,
+          .backward32 = tiled_backward,
+          .backward64 = tiled_backward};
+}
 
 }  // namespace attn::exact

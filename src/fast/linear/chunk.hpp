@@ -1,12 +1,166 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
-#include "fast/linear/registers.hpp"
-#include "fast/linear/segment.hpp"
+#include "fast/linear/kernels.hpp"
+#include "fast/simd/exp2.hpp"
 #include "fast/simd/flush_denormals.hpp"
+#include "fast/simd/product.hpp"
 
 namespace attn::linear_time {
+
+/// A block of a matrix, in registers: a few rows of `Vectors` registers each.
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+struct Sums {
+  using Vector = simd::Vector<T, Arch>;
+  static constexpr std::size_t lanes = simd::lanes<T, Arch>;
+
+  ATTN_INLINE void clear() {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v) registers[r][v] = Vector(T{0});
+  }
+
+  /// Adds a part of a matrix.
+  ATTN_INLINE void load_and_add(const T* matrix, std::size_t width) {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v)
+        registers[r][v] += Vector::load_aligned(matrix + r * width + v * lanes);
+  }
+
+  ATTN_INLINE void store(T* matrix, std::size_t width) const {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v) registers[r][v].store_aligned(matrix + r * width + v * lanes);
+  }
+
+  /// Each row times its scale, to any address.
+  ATTN_INLINE void store_scaled(const T* scales, T* matrix, std::size_t width) const {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const Vector scale(scales[r]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v)
+        (registers[r][v] * scale).store_unaligned(matrix + r * width + v * lanes);
+    }
+  }
+
+  ATTN_INLINE void add_to(T* matrix, std::size_t width) const {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v) {
+        T* to = matrix + r * width + v * lanes;
+        (Vector::load_aligned(to) + registers[r][v]).store_aligned(to);
+      }
+  }
+
+  Vector registers[Rows][Vectors];
+};
+
+/// Calls `work(vectors, column)` for panels of columns. `vectors`, a constant, is a panel's width in
+/// registers: `most`, a power of two, while that many columns are left, then smaller ones. The last panel may
+/// reach beyond the last column.
+template <std::size_t most, class T, class Arch, class Work>
+ATTN_INLINE void for_each_panel(std::size_t columns, const Work& work, std::size_t column = 0) {
+  constexpr std::size_t lanes = simd::lanes<T, Arch>;
+  for (; column + (most - 1) * lanes < columns; column += most * lanes)
+    work(std::integral_constant<std::size_t, most>(), column);
+  if constexpr (most > 1) for_each_panel<most / 2, T, Arch>(columns, work, column);
+}
+
+/// Two arrays that the next chunk reads. They are prefetched during this chunk's computation, a few cache
+/// lines at a time: a core can wait for about a dozen lines, and another request stalls it. A prefetch beyond
+/// the end of an array is harmless and cheaper than a check.
+template <class T>
+struct Prefetch {
+  const T* one;
+  const T* other;
+
+  /// Prefetches the next `count` numbers of both into the second-level cache.
+  template <std::size_t count>
+  ATTN_INLINE void next() {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < count; i += 64 / sizeof(T)) {
+      __builtin_prefetch(one + i, 0, 2);
+      __builtin_prefetch(other + i, 0, 2);
+    }
+    one += count;
+    other += count;
+  }
+};
+
+/// As simd::accumulate. Prefetches as many numbers of either array as it reads scalars.
+template <class Alignment = xsimd::aligned_mode, std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void accumulate(Sums<Rows, Vectors, T, Arch>& sums, const T* panel, std::size_t width,
+                            simd::Scalars<T> scalars, std::size_t count, Prefetch<T>& prefetch) {
+  constexpr std::size_t steps = 8;
+  for (; count >= steps; count -= steps, panel += steps * width, scalars.data += steps * scalars.step) {
+    prefetch.template next<Rows * steps>();
+    simd::accumulate<Alignment>(sums.registers, panel, width, scalars, steps);
+  }
+  simd::accumulate<Alignment>(sums.registers, panel, width, scalars, count);
+}
+
+/// elu(x) + 1 = exp(min(x, 0)) + max(x, 0), without a branch. A NaN stays one.
+struct EluPlusOne {
+  template <class T, class Arch>
+  ATTN_INLINE simd::Vector<T, Arch> operator()(simd::Vector<T, Arch> x) const {
+    const simd::Vector<T, Arch> zero(T{0}), log2_e(static_cast<T>(1.4426950408889634L));
+    return simd::power_of_2(xsimd::min(zero, x) * log2_e) + xsimd::max(zero, x);
+  }
+};
+
+struct Identity {
+  template <class T, class Arch>
+  ATTN_INLINE simd::Vector<T, Arch> operator()(simd::Vector<T, Arch> x) const {
+    return x;
+  }
+};
+
+/// Writes `map` of columns that fill registers.
+template <std::size_t Vectors, class T, class Arch, class Map>
+ATTN_INLINE void map_columns(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
+  using Vector = simd::Vector<T, Arch>;
+  for (std::size_t r = 0; r < from.rows; ++r, from.data += from.stride, to += width)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v)
+      map(Vector::load_unaligned(from.data + v * Vector::size)).store_aligned(to + v * Vector::size);
+}
+
+/// Writes `map` of the remaining columns, fewer than fill a register, and zeros up to the end of a row.
+template <class T, class Arch, class Map>
+ATTN_INLINE void map_last_columns(const Map& map, simd::Rows<const T> from, T* to, std::size_t width,
+                                  std::size_t padded) {
+  using Vector = simd::Vector<T, Arch>;
+  for (std::size_t r = 0; r < from.rows; ++r, from.data += from.stride, to += width) {
+    alignas(64) T numbers[Vector::size] = {};
+    std::copy_n(from.data, from.columns, numbers);
+    map(Vector::load_aligned(numbers)).store_aligned(numbers);
+    std::copy_n(numbers, from.columns, to);
+    std::fill(to + from.columns, to + padded, T{0});
+  }
+}
+
+/// Writes `map` of the rows into aligned rows of `width` numbers, of which the last ones are 0.
+template <class T, class Arch, class Map>
+ATTN_INLINE void map_rows(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
+  constexpr std::size_t lanes = simd::lanes<T, Arch>;
+  const std::size_t whole = from.columns / lanes * lanes;
+  for_each_panel<simd::Block<Arch>::vectors, T, Arch>(
+      whole, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
+        map_columns<vectors(), T, Arch>(map, {from.data + column, from.stride, from.rows, vectors() * lanes},
+                                        to + column, width);
+      });
+  if (whole < width)
+    map_last_columns<T, Arch>(map, {from.data + whole, from.stride, from.rows, from.columns - whole},
+                              to + whole, width, width - whole);
+}
 
 /// Adjacent positions, few enough that their numbers stay in the nearest caches. A chunk computes the matrix
 /// products φ(K)ᵀ V, φ(Q) S, φ(Q) φ(K)ᵀ and weights · V, each in blocks of rows × vectors sums that stay in
@@ -34,20 +188,82 @@ class Chunk {
         inverse_(weights_ + chunk_size * chunk_size) {}
 
   /// At most chunk_size keys with their values; key j stands in row j.
-  void load_keys(const Keys<T>& keys);
+  void load_keys(const Keys<T>& keys) {
+    keys_ = keys.count;
+    value_ = keys.value;
+    map_to_features(rows_of(keys.key, keys_, layout_.d_k), key_);
+    if (layout_.d_v == layout_.value_width()) return;
+    map_rows<T, Arch>(Identity(), rows_of(keys.value, keys_, layout_.d_v), padded_value_,
+                      layout_.value_width());
+    value_ = padded_value_;
+  }
 
   /// The transposed keys that `read<true>` needs.
-  void transpose_keys() const;
+  void transpose_keys() const {
+    const std::size_t features = layout_.feature_width();
+    for (std::size_t f = 0; f < features; f += lanes)
+      for (std::size_t row = 0; row < keys_; row += lanes) {
+        simd::Square<T, Arch> square;
+        square.load_whole(key_ + row * features + f, features);
+        square.transpose();
+        square.store_whole(transposed_key_ + f * chunk_size + row, chunk_size);
+      }
+  }
 
   /// The queries of these rows.
-  void load_queries(const T* query, Range queries);
+  void load_queries(const T* query, Range queries) {
+    queries_ = queries;
+    map_to_features(rows_of(query, queries.size(), layout_.d_k),
+                    query_ + queries.begin * layout_.feature_width());
+  }
 
   /// S += φ(K)ᵀ V, z += Σ φ(k). The sums over the chunk are complete before they are added.
-  void add_keys_to(T* state, Prefetch<T> prefetch) const;
+  void add_keys_to(T* state, Prefetch<T> prefetch) const {
+    const std::size_t features = layout_.feature_width(), width = layout_.value_width();
+    for_each_panel<Block::vectors, T, Arch>(
+        layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
+          simd::in_blocks<Block::rows_of(vectors())>(
+              0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINE_LAMBDA {
+                Sums<rows(), vectors(), T, Arch> sums;
+                sums.clear();
+                accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
+                                                  simd::Scalars<T>{key_ + f, 1, features}, keys_, prefetch);
+                sums.add_to(state + f * width + column, width);
+              });
+        });
+    T* z = state + layout_.z_offset();
+    for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINE_LAMBDA {
+      Sums<1, vectors(), T, Arch> sums;
+      sums.clear();
+      for (std::size_t j = 0; j < keys_; ++j) sums.load_and_add(key_ + j * features + f, features);
+      sums.add_to(z + f, features);
+    });
+  }
 
   /// Outputs φ(q)ᵀ S / φ(q)ᵀ z. If causal, each query reads the keys up to its own row too.
   template <bool causal>
-  void read(const T* state, T* output, Prefetch<T> prefetch) const;
+  void read(const T* state, T* output, Prefetch<T> prefetch) const {
+    if constexpr (causal)
+      simd::in_blocks<Block::rows>(queries_.begin, queries_.end,
+                                   [&](std::size_t row, auto rows)
+                                       ATTN_INLINE_LAMBDA { weigh<rows()>(row); });
+    sum_weights<causal>(state + layout_.z_offset());
+    const std::size_t width = layout_.value_width();
+    for_each_panel<Block::vectors, T, Arch>(
+        layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
+          simd::in_blocks<Block::rows_of(vectors())>(
+              queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
+                Sums<rows(), vectors(), T, Arch> sums;
+                sums.clear();
+                accumulate(sums, state + column, width, query_features(row), layout_.d_k, prefetch);
+                if constexpr (causal)
+                  simd::accumulate<xsimd::unaligned_mode>(
+                      sums.registers, value_ + column, width,
+                      simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row + rows()));
+                store(sums, row, column, output);
+              });
+        });
+  }
 
  private:
   /// How many keys the query rows before `end` see, all together.
@@ -69,15 +285,77 @@ class Chunk {
   }
 
   template <std::size_t Rows>
-  void weigh(std::size_t row) const;
+  /// The weights of a few adjacent query rows for all keys that the last of them sees; 0 for other keys,
+  /// since `read` takes blocks of other heights.
+  void weigh(std::size_t row) const {
+    T* weights = weights_ + row * chunk_size;
+    std::fill_n(weights, Rows * chunk_size, T{0});
+    for_each_panel<Block::vectors, T, Arch>(keys_seen(row + Rows),
+                                            [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
+                                              Sums<Rows, vectors(), T, Arch> sums;
+                                              sums.clear();
+                                              simd::accumulate(sums.registers, transposed_key_ + column,
+                                                               chunk_size, query_features(row), layout_.d_k);
+                                              hide_later(sums, row, column);
+                                              sums.store(weights + column, chunk_size);
+                                            });
+  }
+
   template <std::size_t Rows, std::size_t Vectors>
-  void hide_later(Sums<Rows, Vectors, T, Arch>& weights, std::size_t row, std::size_t column) const;
+  /// Sets to 0 the weights of keys after each row's own, and beyond the last key.
+  void hide_later(Sums<Rows, Vectors, T, Arch>& weights, std::size_t row, std::size_t column) const {
+    const Vector lane = Vector::load_aligned(lane_numbers);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const Vector end(static_cast<T>(keys_seen(row + r + 1)));
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v) {
+        const Vector key = lane + Vector(static_cast<T>(column + v * lanes));
+        weights.registers[r][v] = xsimd::select(key < end, weights.registers[r][v], Vector(T{0}));
+      }
+    }
+  }
+
   template <bool causal>
-  void sum_weights(const T* z) const;
+  /// As many rows at a time as a register has lanes. Rows without a query give numbers that nothing reads.
+  void sum_weights(const T* z) const {
+    for (std::size_t row = queries_.begin / lanes * lanes; row < queries_.end; row += lanes) {
+      simd::Square<T, Arch> addends;
+      for (std::size_t r = 0; r < lanes; ++r) addends.rows[r] = weight_addends<causal>(row + r, z);
+      addends.transpose();
+      Vector sums(T{0});
+#pragma GCC unroll 16
+      for (std::size_t r = 0; r < lanes; ++r) sums += addends.rows[r];
+      const auto inverse = xsimd::select(sums == Vector(T{0}), Vector(T{0}), Vector(T{1}) / sums);
+      inverse.store_aligned(inverse_ + row);
+    }
+  }
+
   template <bool causal>
-  Vector weight_addends(std::size_t row, const T* z) const;
+  /// A register whose lanes add up to φ(q)ᵀ z, and the weights of the chunk's keys if causal.
+  Vector weight_addends(std::size_t row, const T* z) const {
+    const std::size_t features = layout_.feature_width();
+    Vector sums(T{0});
+    for (std::size_t f = 0; f < features; f += lanes)
+      sums = simd::multiply_add(Vector::load_aligned(query_ + row * features + f),
+                                Vector::load_aligned(z + f), sums);
+    if constexpr (causal)
+      for (std::size_t j = 0; j < chunk_size; j += lanes)
+        sums += Vector::load_aligned(weights_ + row * chunk_size + j);
+    return sums;
+  }
+
   template <std::size_t Rows, std::size_t Vectors>
-  void store(const Sums<Rows, Vectors, T, Arch>& sums, std::size_t row, std::size_t column, T* output) const;
+  /// Divides, and writes as many columns as there are.
+  void store(const Sums<Rows, Vectors, T, Arch>& sums, std::size_t row, std::size_t column, T* output) const {
+    constexpr std::size_t most = Vectors * lanes;
+    const std::size_t columns = std::min(layout_.d_v - column, most), width = layout_.d_v;
+    T* to = output + (row - queries_.begin) * width + column;
+    if (columns == most) return sums.store_scaled(inverse_ + row, to, width);
+    alignas(64) T part[Rows * most];
+    sums.store_scaled(inverse_ + row, part, most);
+    for (std::size_t r = 0; r < Rows; ++r, to += width) std::copy_n(part + r * most, columns, to);
+  }
 
   Layout<T> layout_;
   std::size_t keys_ = 0;
@@ -91,162 +369,6 @@ class Chunk {
   T* weights_;       ///< [query row×key row] φ(q)ᵀφ(k), 0 for a later key
   T* inverse_;       ///< [query row] 1 / Σ weights, or 0 for a sum of 0
 };
-
-template <class T, class Arch>
-void Chunk<T, Arch>::load_keys(const Keys<T>& keys) {
-  keys_ = keys.count;
-  value_ = keys.value;
-  map_to_features(rows_of(keys.key, keys_, layout_.d_k), key_);
-  if (layout_.d_v == layout_.value_width()) return;
-  map_rows<T, Arch>(Identity(), rows_of(keys.value, keys_, layout_.d_v), padded_value_,
-                    layout_.value_width());
-  value_ = padded_value_;
-}
-
-template <class T, class Arch>
-void Chunk<T, Arch>::load_queries(const T* query, Range queries) {
-  queries_ = queries;
-  map_to_features(rows_of(query, queries.size(), layout_.d_k),
-                  query_ + queries.begin * layout_.feature_width());
-}
-
-template <class T, class Arch>
-void Chunk<T, Arch>::transpose_keys() const {
-  const std::size_t features = layout_.feature_width();
-  for (std::size_t f = 0; f < features; f += lanes)
-    for (std::size_t row = 0; row < keys_; row += lanes) {
-      simd::Square<T, Arch> square;
-      square.load_whole(key_ + row * features + f, features);
-      square.transpose();
-      square.store_whole(transposed_key_ + f * chunk_size + row, chunk_size);
-    }
-}
-
-template <class T, class Arch>
-void Chunk<T, Arch>::add_keys_to(T* state, Prefetch<T> prefetch) const {
-  const std::size_t features = layout_.feature_width(), width = layout_.value_width();
-  for_each_panel<Block::vectors, T, Arch>(
-      layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-        simd::in_blocks<Block::rows_of(vectors())>(
-            0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINE_LAMBDA {
-              Sums<rows(), vectors(), T, Arch> sums;
-              sums.clear();
-              accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
-                                                simd::Scalars<T>{key_ + f, 1, features}, keys_, prefetch);
-              sums.add_to(state + f * width + column, width);
-            });
-      });
-  T* z = state + layout_.z_offset();
-  for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINE_LAMBDA {
-    Sums<1, vectors(), T, Arch> sums;
-    sums.clear();
-    for (std::size_t j = 0; j < keys_; ++j) sums.load_and_add(key_ + j * features + f, features);
-    sums.add_to(z + f, features);
-  });
-}
-
-template <class T, class Arch>
-template <bool causal>
-void Chunk<T, Arch>::read(const T* state, T* output, Prefetch<T> prefetch) const {
-  if constexpr (causal)
-    simd::in_blocks<Block::rows>(queries_.begin, queries_.end,
-                                 [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA { weigh<rows()>(row); });
-  sum_weights<causal>(state + layout_.z_offset());
-  const std::size_t width = layout_.value_width();
-  for_each_panel<Block::vectors, T, Arch>(
-      layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-        simd::in_blocks<Block::rows_of(vectors())>(
-            queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
-              Sums<rows(), vectors(), T, Arch> sums;
-              sums.clear();
-              accumulate(sums, state + column, width, query_features(row), layout_.d_k, prefetch);
-              if constexpr (causal)
-                simd::accumulate<xsimd::unaligned_mode>(
-                    sums.registers, value_ + column, width,
-                    simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row + rows()));
-              store(sums, row, column, output);
-            });
-      });
-}
-
-/// The weights of a few adjacent query rows for all keys that the last of them sees; 0 for other keys, since
-/// `read` takes blocks of other heights.
-template <class T, class Arch>
-template <std::size_t Rows>
-void Chunk<T, Arch>::weigh(std::size_t row) const {
-  T* weights = weights_ + row * chunk_size;
-  std::fill_n(weights, Rows * chunk_size, T{0});
-  for_each_panel<Block::vectors, T, Arch>(keys_seen(row + Rows), [&](auto vectors,
-                                                                     std::size_t column) ATTN_INLINE_LAMBDA {
-    Sums<Rows, vectors(), T, Arch> sums;
-    sums.clear();
-    simd::accumulate(sums.registers, transposed_key_ + column, chunk_size, query_features(row), layout_.d_k);
-    hide_later(sums, row, column);
-    sums.store(weights + column, chunk_size);
-  });
-}
-
-/// Sets to 0 the weights of keys after each row's own, and beyond the last key.
-template <class T, class Arch>
-template <std::size_t Rows, std::size_t Vectors>
-ATTN_INLINE void Chunk<T, Arch>::hide_later(Sums<Rows, Vectors, T, Arch>& weights, std::size_t row,
-                                            std::size_t column) const {
-  const Vector lane = Vector::load_aligned(lane_numbers);
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < Rows; ++r) {
-    const Vector end(static_cast<T>(keys_seen(row + r + 1)));
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < Vectors; ++v) {
-      const Vector key = lane + Vector(static_cast<T>(column + v * lanes));
-      weights.registers[r][v] = xsimd::select(key < end, weights.registers[r][v], Vector(T{0}));
-    }
-  }
-}
-
-/// As many rows at a time as a register has lanes. Rows without a query give numbers that nothing reads.
-template <class T, class Arch>
-template <bool causal>
-void Chunk<T, Arch>::sum_weights(const T* z) const {
-  for (std::size_t row = queries_.begin / lanes * lanes; row < queries_.end; row += lanes) {
-    simd::Square<T, Arch> addends;
-    for (std::size_t r = 0; r < lanes; ++r) addends.rows[r] = weight_addends<causal>(row + r, z);
-    addends.transpose();
-    Vector sums(T{0});
-#pragma GCC unroll 16
-    for (std::size_t r = 0; r < lanes; ++r) sums += addends.rows[r];
-    const auto inverse = xsimd::select(sums == Vector(T{0}), Vector(T{0}), Vector(T{1}) / sums);
-    inverse.store_aligned(inverse_ + row);
-  }
-}
-
-/// A register whose lanes add up to φ(q)ᵀ z, and the weights of the chunk's keys if causal.
-template <class T, class Arch>
-template <bool causal>
-ATTN_INLINE auto Chunk<T, Arch>::weight_addends(std::size_t row, const T* z) const -> Vector {
-  const std::size_t features = layout_.feature_width();
-  Vector sums(T{0});
-  for (std::size_t f = 0; f < features; f += lanes)
-    sums = simd::multiply_add(Vector::load_aligned(query_ + row * features + f), Vector::load_aligned(z + f),
-                              sums);
-  if constexpr (causal)
-    for (std::size_t j = 0; j < chunk_size; j += lanes)
-      sums += Vector::load_aligned(weights_ + row * chunk_size + j);
-  return sums;
-}
-
-/// Divides, and writes as many columns as there are.
-template <class T, class Arch>
-template <std::size_t Rows, std::size_t Vectors>
-ATTN_INLINE void Chunk<T, Arch>::store(const Sums<Rows, Vectors, T, Arch>& sums, std::size_t row,
-                                       std::size_t column, T* output) const {
-  constexpr std::size_t most = Vectors * lanes;
-  const std::size_t columns = std::min(layout_.d_v - column, most), width = layout_.d_v;
-  T* to = output + (row - queries_.begin) * width + column;
-  if (columns == most) return sums.store_scaled(inverse_ + row, to, width);
-  alignas(64) T part[Rows * most];
-  sums.store_scaled(inverse_ + row, part, most);
-  for (std::size_t r = 0; r < Rows; ++r, to += width) std::copy_n(part + r * most, columns, to);
-}
 
 /// The keys of the chunk that begins at a position; none beyond the last.
 template <class T>

@@ -71,8 +71,6 @@ void attend(const Forward<T>& problem, const Keys<T>& keys, const Queries<T>& qu
   }
 }
 
-}  // namespace
-
 /// A key is added to S and z, and a query reads them: after all keys, or, if causal, after its own.
 template <class T>
 void plain_forward(const Forward<T>& problem) {
@@ -84,12 +82,10 @@ void plain_forward(const Forward<T>& problem) {
   });
 }
 
-template void plain_forward(const Forward<float>&);
-template void plain_forward(const Forward<double>&);
+}  // namespace
 
 const std::vector<Kernel>& kernels() {
-  static const std::vector<Kernel> table = {{"plain", plain_forward, plain_forward},
-                                            {"simd", simd_forward, simd_forward}};
+  static const std::vector<Kernel> table = {{"plain", plain_forward, plain_forward}, simd_kernel()};
   return table;
 }
 

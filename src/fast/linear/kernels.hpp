@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fast/simd/isa.hpp"
 #include "fast/visibility.hpp"
 
 /// Linear attention, φ(q)ᵀ Σⱼ φ(kⱼ) vⱼᵀ / φ(q)ᵀ Σⱼ φ(kⱼ) (Katharopoulos et al. 2020). All keys are summed in
@@ -80,12 +81,63 @@ const std::vector<Kernel>& kernels();
 /// the chunks of a causal kernel add to that is overhead.
 double operations(const Sizes& sizes);
 
-/// Kernel 1: plain loops, one token after the other.
-template <class T>
-void plain_forward(const Forward<T>& problem);
+/// Kernel 2, in its file.
+Kernel simd_kernel();
 
-/// Kernel 2: chunks of tokens as matrix products in SIMD registers, for the instruction set in use.
+/// How the numbers of one call lie in buffers. Each row is aligned to 64 bytes and padded with zeros.
 template <class T>
-void simd_forward(const Forward<T>& problem);
+struct Layout {
+  std::size_t d_k;
+  std::size_t d_v;
+  FeatureMap phi;
+
+  static constexpr std::size_t padded(std::size_t length) {
+    constexpr std::size_t line = 64 / sizeof(T);
+    return (length + line - 1) / line * line;
+  }
+  std::size_t feature_width() const { return padded(d_k); }
+  std::size_t value_width() const { return padded(d_v); }
+
+  /// S [feature_width×value_width], and then z [feature_width].
+  std::size_t state_size() const { return feature_width() * (value_width() + 1); }
+  std::size_t z_offset() const { return feature_width() * value_width(); }
+};
+
+/// Adjacent positions of one key/value head and of the query heads that read it. Positions count from the
+/// beginning of the segment.
+template <class T>
+struct CausalSegment {
+  Keys<T> keys;               ///< at positions 0, …, keys.count − 1; padding follows
+  Range queries;              ///< positions with a query; 0, 0 where there are none
+  const Queries<T>* readers;  ///< [head] its queries from position queries.begin on
+  std::size_t heads;
+  const T* before;  ///< the state after all earlier segments
+};
+
+/// The loops over tokens, as compiled for one instruction set. All buffers are aligned to 64 bytes.
+template <class T>
+struct SegmentKernel {
+  std::size_t (*scratch_size)(const Layout<T>&);  ///< in numbers
+
+  /// state = the sums S and z over the keys
+  void (*sum_keys)(const Layout<T>&, const Keys<T>&, T* state, T* scratch);
+
+  /// Outputs of queries that see the keys in the state, and no others.
+  void (*read)(const Layout<T>&, const T* state, const Queries<T>&, std::size_t count, T* scratch);
+
+  /// Outputs of a segment. `state` becomes that of its keys, equal in every digit to the result of
+  /// `sum_keys`.
+  void (*attend)(const Layout<T>&, const CausalSegment<T>&, T* state, T* scratch);
+};
+
+template <simd::Isa, class T>
+SegmentKernel<T> segment_kernel();
+
+/// Positions to a chunk: whole blocks of rows, however many registers wide (see simd::Block).
+inline constexpr std::size_t chunk_size = 48;
+
+/// A sequence is cut into segments of this length; into longer ones where there would be too many.
+inline constexpr std::size_t segment_size = 64 * chunk_size;
+inline constexpr std::size_t most_segments = 16;
 
 }  // namespace attn::linear_time

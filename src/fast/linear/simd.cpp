@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "fast/linear/segment.hpp"
+#include "fast/linear/kernels.hpp"
 #include "fast/parallel.hpp"
-#include "fast/simd/scratch.hpp"
+#include "fast/simd/isa.hpp"
 
 namespace attn::linear_time {
 
@@ -169,14 +169,15 @@ class Call {
   Segments query_segments_;
 };
 
-}  // namespace
-
 template <class T>
 void simd_forward(const Forward<T>& problem) {
   Call<T>(problem).run();
 }
 
-template void simd_forward(const Forward<float>&);
-template void simd_forward(const Forward<double>&);
+}  // namespace
+
+Kernel simd_kernel() {
+  return {"simd", simd_forward, simd_forward};
+}
 
 }  // namespace attn::linear_time

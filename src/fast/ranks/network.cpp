@@ -1,8 +1,16 @@
 #include "fast/ranks/network.hpp"
 
+#include <dlfcn.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "attn/error.hpp"
 
 namespace attn::fast {
 
@@ -51,6 +59,71 @@ class LocalNetwork : public Network {
 
 std::unique_ptr<Network> local_network(std::size_t ranks) {
   return std::make_unique<LocalNetwork>(ranks);
+}
+
+namespace {
+
+constexpr auto module_name = "attnlab_mpi.so";
+
+/// Beside the program where it was built, and where it is installed.
+std::vector<std::filesystem::path> module_places() {
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  return {folder / module_name, folder.parent_path() / "lib" / "attnlab" / module_name};
+}
+
+std::filesystem::path find_module() {
+  const auto places = module_places();
+  const auto found = std::find_if(places.begin(), places.end(),
+                                  [](const auto& place) { return std::filesystem::exists(place); });
+  if (found == places.end())
+    throw Error(
+        "mpirun started this program, which was built without MPI; valid: install libopenmpi-dev and "
+        "openmpi-bin and build again, or run it without mpirun");
+  return *found;
+}
+
+/// What each process was given, known to all.
+std::vector<std::string> share_texts(Network& network, const std::string& own) {
+  std::vector<std::uint64_t> lengths(network.ranks(), own.size());
+  std::vector<Network::Part> parts;
+  for (std::size_t rank = 0; rank < network.ranks(); ++rank)
+    parts.push_back({rank, &lengths[rank], sizeof(std::uint64_t)});
+  network.share(parts);
+  std::vector<std::string> texts;
+  for (const auto length : lengths) texts.emplace_back(length, '\0');
+  texts[network.here().begin] = own;
+  for (std::size_t rank = 0; rank < network.ranks(); ++rank)
+    parts[rank] = {rank, texts[rank].data(), texts[rank].size()};
+  network.share(parts);
+  return texts;
+}
+
+}  // namespace
+
+bool started_by_mpirun() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+}
+
+std::unique_ptr<Network> join_mpirun() {
+  const auto path = find_module();
+  // Open MPI's own modules look for its names among all that are loaded.
+  void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (module == nullptr) throw Error(fmt::format("MPI cannot be loaded: {}; valid: build again", dlerror()));
+  using Join = Network* (*)();
+  const auto join = reinterpret_cast<Join>(dlsym(module, "attnlab_join_mpi"));
+  if (join == nullptr)
+    throw Error(fmt::format("{} is no module of this program; valid: build again", path.string()));
+  return std::unique_ptr<Network>(join());
+}
+
+void require_same_text(Network& network, const std::string& text) {
+  const auto texts = share_texts(network, text);
+  for (std::size_t rank = 1; rank < texts.size(); ++rank)
+    if (texts[rank] != texts[0])
+      throw Error(
+          fmt::format("rank {} was started as \"{}\" and rank 0 as \"{}\"; valid: one version and the "
+                      "same arguments for all ranks",
+                      rank, texts[rank], texts[0]));
 }
 
 }  // namespace attn::fast

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -37,5 +39,22 @@ auto for_isa_in_use(const Choose& choose) {
       return choose(std::integral_constant<Isa, Isa::generic>());
   }
 }
+
+/// Uninitialised memory for numbers, aligned to 64 bytes.
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(std::size_t numbers)
+      : lines_(new Line[(numbers * sizeof(T) + sizeof(Line) - 1) / sizeof(Line)]) {}
+
+  T* data() { return reinterpret_cast<T*>(lines_.get()); }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  std::unique_ptr<Line[]> lines_;
+};
 
 }  // namespace attn::simd

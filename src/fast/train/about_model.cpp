@@ -76,8 +76,8 @@ std::vector<std::size_t> without_later(std::vector<std::size_t> about) {
   return about;
 }
 
-/// Where head 0 is to look, one row for each query: 0.75 at the word that it is about, 0.1 at itself, or where
-/// it is about itself at the words that are about it, and 0.15 at all that it sees.
+/// Where head 0 is to look, one row for each query: 0.75 at the word that it is about, 0.1 at itself, or
+/// where it is about itself at the words that are about it, and 0.15 at all that it sees.
 std::vector<std::vector<float>> shares_of(const std::vector<std::size_t>& about, bool is_causal) {
   constexpr float at_answer = 0.75F, at_own = 0.1F, at_all = 0.15F;
   std::vector<std::vector<float>> shares;

@@ -22,9 +22,11 @@ std::vector<int> Vocabulary::ids(const std::vector<std::string>& words) const {
   return result;
 }
 
-LabelledExamples::LabelledExamples(TransformerSizes sizes, std::vector<Labelled> examples,
-                                   double entropy_weight)
-    : sizes_(sizes), examples_(std::move(examples)), entropy_weight_(entropy_weight) {}
+std::string Vocabulary::text(const std::vector<int>& ids, const char* separator) const {
+  std::string text;
+  for (const int id : ids) text += words_[static_cast<std::size_t>(id)] + separator;
+  return text;
+}
 
 std::size_t LabelledExamples::predictions(std::size_t example) const {
   const auto& targets = examples_[example].targets;
@@ -40,14 +42,8 @@ Variable<float> LabelledExamples::loss(Tape<float>& tape, const Weights<float>& 
     inputs.push_back(examples_[example].input);
     targets.push_back(examples_[example].targets);
   }
-  const Rows rows = rows_by_sample(inputs);
-  const auto result = run(tape, weights, sizes_, rows, dropout, random);
-  auto loss = cross_entropy(tape, result.logits, rows_by_sample(targets).ids, scale);
-  if (entropy_weight_ == 0 || !random) return loss;
-  const auto share = static_cast<float>(entropy_weight_) / static_cast<float>(sizes_.heads * sizes_.layers);
-  for (const auto& attended : result.attended)
-    loss = add_scaled(tape, loss, entropy(tape, attended.weights, result.sizes, rows.lengths, scale), share);
-  return loss;
+  const auto result = run(tape, weights, sizes_, rows_by_sample(inputs), dropout, random);
+  return cross_entropy(tape, result.logits, rows_by_sample(targets).ids, scale);
 }
 
 Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const std::vector<int>& input) {
@@ -78,17 +74,11 @@ Share accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
   for (const auto& example : examples) {
     const auto classes = read(weights, sizes, example.input).classes;
     for (std::size_t i = 0; i < example.targets.size(); ++i) {
-      if (example.targets[i] < 0) continue;
-      ++share.all;
-      share.right += classes[i] == example.targets[i];
+      if (example.targets[i] >= 0) share.count(classes[i] == example.targets[i]);
     }
   }
   return share;
 }
-
-TranslationExamples::TranslationExamples(std::shared_ptr<const TranslationModel> model, Sequences sources,
-                                         Sequences targets)
-    : model_(std::move(model)), sources_(std::move(sources)), targets_(std::move(targets)) {}
 
 Variable<float> TranslationExamples::loss(Tape<float>& tape, const Weights<float>& weights,
                                           const std::vector<std::size_t>& examples, float scale,

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "fast/train/share.hpp"
 #include "fast/train/trainer.hpp"
 #include "fast/train/transformer.hpp"
 #include "fast/train/translation_model.hpp"
@@ -26,10 +26,19 @@ class Vocabulary {
   int id(const std::string& word) const;
   std::vector<int> ids(const std::vector<std::string>& words) const;
 
+  /// Each word with a separator behind it.
+  std::string text(const std::vector<int>& ids, const char* separator = " ") const;
+
  private:
   std::vector<std::string> words_;
   std::unordered_map<std::string, int> ids_;
 };
+
+/// The place of the largest number of a row, the first of several.
+template <class Numbers>
+std::size_t strongest(const Numbers& row) {
+  return static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
+}
 
 /// What a transformer reads, and the class of each position (or the one of the sentence); −1: none.
 struct Labelled {
@@ -37,11 +46,11 @@ struct Labelled {
   std::vector<int> targets;
 };
 
-/// Examples for a transformer. In training, that is with `random`, the loss also has `entropy_weight` times
-/// the mean entropy of the attention weights, which makes attention choose.
+/// Examples for a transformer.
 class LabelledExamples : public Examples {
  public:
-  LabelledExamples(TransformerSizes sizes, std::vector<Labelled> examples, double entropy_weight = 0);
+  LabelledExamples(TransformerSizes sizes, std::vector<Labelled> examples)
+      : sizes_(sizes), examples_(std::move(examples)) {}
 
   std::size_t count() const override { return examples_.size(); }
   std::size_t length(std::size_t example) const override { return examples_[example].input.size(); }
@@ -55,7 +64,6 @@ class LabelledExamples : public Examples {
  private:
   TransformerSizes sizes_;
   std::vector<Labelled> examples_;
-  double entropy_weight_;
 };
 
 /// What a trained transformer makes of a sentence.
@@ -74,7 +82,8 @@ Share accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
 /// Sentences and their translations.
 class TranslationExamples : public Examples {
  public:
-  TranslationExamples(std::shared_ptr<const TranslationModel> model, Sequences sources, Sequences targets);
+  TranslationExamples(std::shared_ptr<const TranslationModel> model, Sequences sources, Sequences targets)
+      : model_(std::move(model)), sources_(std::move(sources)), targets_(std::move(targets)) {}
 
   std::size_t count() const override { return sources_.size(); }
   std::size_t length(std::size_t example) const override {

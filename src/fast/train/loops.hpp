@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "fast/matrix.hpp"
+#include "fast/gemm.hpp"
 #include "fast/simd/isa.hpp"
 
 namespace attn::train {

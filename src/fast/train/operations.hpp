@@ -1,16 +1,156 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "attn/random/random.hpp"
-#include "fast/train/tape.hpp"
 
-/// The operations that models are made of. Each computes its result and records its backward on the tape.
-/// Shapes are [rows×columns]. Rows of a batch of sequences lie by position (row = position · batch + sample)
-/// in recurrent models, and by sample (row = sample · positions + position) in transformers.
+/// Training of small models: forward and backward side by side, in float32 (float64 for tests).
 namespace attn::train {
+
+/// A matrix of numbers and of the loss's gradient with respect to them, both row-major and contiguous.
+/// The memory is the tape's, or that of the weights.
+template <class T>
+struct Variable {
+  T* value = nullptr;
+  T* gradient = nullptr;  ///< null where nobody asks for it: constants
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+
+  std::size_t size() const { return rows * columns; }
+
+  /// `count` rows from `first` on, in the same memory.
+  Variable slice(std::size_t first, std::size_t count) const {
+    return {value + first * columns, gradient ? gradient + first * columns : nullptr, count, columns};
+  }
+};
+
+/// Where the gradient of a variable stands: beside its values, beginning with 0, or in their place. The
+/// second is for what a single operation reads; in its backward that writes the gradient over what it left
+/// there.
+enum class Gradient { beside, in_place };
+
+/// What was computed, in order, and how each operation hands gradients back to what it read (reverse-mode
+/// differentiation). Operations are free functions: each computes its result and records its backward.
+template <class T>
+class Tape {
+ public:
+  /// A tape that records nothing only computes: for evaluation.
+  explicit Tape(bool records = true) : records_(records) {}
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// A matrix whose values are still to be written. Aligned to 64 bytes.
+  Variable<T> variable(std::size_t rows, std::size_t columns, Gradient gradient = Gradient::beside);
+
+  /// The same without a gradient.
+  Variable<T> constant(std::size_t rows, std::size_t columns);
+
+  /// Numbers that live as long as what is on the tape.
+  T* scratch(std::size_t numbers);
+
+  /// A copy of the items that lives as long as what is on the tape: for backwards, which then copy a pointer.
+  template <class Item>
+  std::span<const Item> keep(std::span<const Item> items) {
+    static_assert(std::is_trivially_copyable_v<Item>);
+    auto* copies = reinterpret_cast<Item*>(scratch((items.size_bytes() + sizeof(T) - 1) / sizeof(T)));
+    std::uninitialized_copy(items.begin(), items.end(), copies);
+    return {copies, items.size()};
+  }
+  template <class Items>
+  auto keep(const Items& items) {
+    return keep(std::span<const typename Items::value_type>(items));
+  }
+
+  bool records() const { return records_; }
+
+  /// Called by `backward`, after what was recorded later.
+  void on_backward(std::function<void()> work) {
+    if (records_) backwards_.push_back(std::move(work));
+  }
+
+  /// Adds the gradients of `loss`, a single number, to whatever it was computed from.
+  void backward(const Variable<T>& loss);
+
+  /// Forgets everything. The memory is kept for what comes next.
+  void clear();
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  struct Block {
+    std::unique_ptr<Line[], void (*)(Line*)> lines;
+    std::size_t size;
+  };
+  static Block block_of(std::size_t lines);
+
+  bool records_;
+  std::vector<Block> blocks_;
+  std::size_t block_ = 0;  ///< in use
+  std::size_t used_ = 0;   ///< lines of it
+  std::vector<std::function<void()>> backwards_;
+};
+
+extern template class Tape<float>;
+extern template class Tape<double>;
+
+/// Where a weight stands among all numbers of a model.
+struct WeightShape {
+  std::string name;  ///< the id that the lessons give it: "encoder/W_ih"
+  std::size_t rows;
+  std::size_t columns;
+  std::size_t offset;
+  bool is_vector;  ///< has one axis where it is shown and stored; here one row
+
+  std::size_t size() const { return rows * columns; }
+};
+
+/// The weights of a model by name, in the order in which they were added.
+class WeightTable {
+ public:
+  /// These throw std::logic_error for a name that is there already.
+  void add(std::string name, std::size_t rows, std::size_t columns);
+  void add_vector(std::string name, std::size_t size);
+
+  const std::vector<WeightShape>& shapes() const { return shapes_; }
+  std::size_t numbers() const;  ///< of all weights together
+
+  bool has(std::string_view name) const;
+
+  /// Throws std::logic_error for a name that is not there.
+  const WeightShape& at(std::string_view name) const;
+
+ private:
+  void add(WeightShape shape);
+
+  std::vector<WeightShape> shapes_;
+};
+
+/// All numbers of a model with room for their gradients, seen as variables.
+template <class T>
+struct Weights {
+  const WeightTable* table;
+  T* values;
+  T* gradients;  ///< null for a model that is only evaluated
+
+  Variable<T> operator()(std::string_view name) const {
+    const WeightShape& shape = table->at(name);
+    return {values + shape.offset, gradients ? gradients + shape.offset : nullptr, shape.rows, shape.columns};
+  }
+};
+
+// The operations that models are made of. Each computes its result and records its backward on the tape.
+// Shapes are [rows×columns]. Rows of a batch of sequences lie by position (row = position · batch + sample)
+// in recurrent models, and by sample (row = sample · positions + position) in transformers.
 
 using Lengths = std::vector<std::size_t>;  ///< of each sample of a batch, without padding
 
@@ -74,5 +214,100 @@ Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::v
 /// a + factor · b, for losses.
 template <class T>
 Variable<T> add_scaled(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor);
+
+// Attention with several heads for transformers. Rows lie by sample: row = sample · positions + position.
+
+struct HeadSizes {
+  std::size_t batch;
+  std::size_t queries;  ///< positions of a sample, with padding
+  std::size_t keys;
+  std::size_t heads;
+  bool is_causal = false;
+};
+
+template <class T>
+struct Attended {
+  Variable<T> output;   ///< [batch·queries × heads·d_v]
+  Variable<T> weights;  ///< [batch·heads·queries × keys]
+};
+
+/// softmax(Q Kᵀ / √d_k) V for each head (Vaswani et al. 2017, section 3.2). Q is [batch·queries × heads·d_k],
+/// K [batch·keys × heads·d_k], V [batch·keys × heads·d_v]. Keys beyond a sample's length are hidden.
+template <class T>
+Attended<T> attend(Tape<T>& tape, const Variable<T>& Q, const Variable<T>& K, const Variable<T>& V,
+                   const HeadSizes& sizes, const Lengths& key_lengths);
+
+/// Rotary position embedding (Su et al. 2021): turns the pairs (2i, 2i + 1) of each head by
+/// position · 10000^(−2i/d_k).
+template <class T>
+Variable<T> rotate(Tape<T>& tape, const Variable<T>& x, std::size_t positions, std::size_t heads);
+
+/// Where a query is to look: `share` of its weights at `key`. `row` is the query's row of Q.
+template <class T>
+struct Look {
+  std::size_t row, key;
+  T share;
+};
+
+/// scale · Σ −share ln w[row, key] of one head, [1×1]: the cross-entropy of its weights against where it is
+/// to look (Strubell et al. 2018, section 2.3, with one key a query).
+template <class T>
+Variable<T> loss_of_looks(Tape<T>& tape, const Variable<T>& weights, const HeadSizes& sizes, std::size_t head,
+                          const std::vector<Look<T>>& looks, T scale);
+
+// Operations of recurrent models with attention. Rows lie by position: row = position · batch + sample.
+
+template <class T>
+struct LstmState {
+  Variable<T> h;  ///< [positions·batch × hidden]
+  Variable<T> c;
+};
+
+enum class Direction { forwards, backwards };
+
+/// In the gate order i, f, g, o.
+template <class T>
+struct LstmWeights {
+  Variable<T> W_ih;        ///< [4·hidden × columns of x]
+  Variable<T> W_hh;        ///< [4·hidden × hidden]
+  Variable<T> b_ih, b_hh;  ///< [1 × 4·hidden]
+  Variable<T> W_ih_transposed, W_hh_transposed;
+};
+
+/// With the transposes, made once for all steps.
+template <class T>
+LstmWeights<T> lstm_weights(Tape<T>& tape, const Variable<T>& W_ih, const Variable<T>& W_hh,
+                            const Variable<T>& b_ih, const Variable<T>& b_hh) {
+  return {W_ih, W_hh, b_ih, b_hh, transpose(tape, W_ih), transpose(tape, W_hh)};
+}
+
+/// An LSTM (Hochreiter & Schmidhuber 1997, Gers et al. 2000) over all positions of x. Where a sample has
+/// ended its state stays as it is.
+template <class T>
+LstmState<T> lstm(Tape<T>& tape, const Variable<T>& x, const LstmState<T>& before,
+                  const LstmWeights<T>& weights, const Lengths& lengths,
+                  Direction direction = Direction::forwards);
+
+/// score[sample, position] = v · tanh(query + key) (Bahdanau et al. 2014, appendix A.1.2): query [batch ×
+/// d_a] and keys [positions·batch × d_a] are projected already, v is [1×d_a]. Scores beyond a length are not
+/// set.
+template <class T>
+Variable<T> additive_scores(Tape<T>& tape, const Variable<T>& query, const Variable<T>& keys,
+                            const Variable<T>& v, const Lengths& lengths);
+
+/// score[sample, position] = query · key (Luong et al. 2015, section 3.1). Scores beyond a length are not
+/// set.
+template <class T>
+Variable<T> dot_scores(Tape<T>& tape, const Variable<T>& query, const Variable<T>& keys,
+                       const Lengths& lengths);
+
+/// softmax over the first `length` scores of each row; 0 behind them.
+template <class T>
+Variable<T> softmax(Tape<T>& tape, const Variable<T>& scores, const Lengths& lengths);
+
+/// context[sample] = Σ weights[sample, position] · state[position, sample]
+template <class T>
+Variable<T> weighted_sum(Tape<T>& tape, const Variable<T>& weights, const Variable<T>& states,
+                         const Lengths& lengths);
 
 }  // namespace attn::train

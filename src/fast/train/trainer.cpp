@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <numeric>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,52 @@
 
 namespace attn::train {
 
+double Schedule::rate(std::size_t step) const {
+  if (step <= warm_up) return peak * static_cast<double>(step) / static_cast<double>(warm_up);
+  const double done =
+      static_cast<double>(step - warm_up) / static_cast<double>(std::max<std::size_t>(steps - warm_up, 1));
+  return peak * (1 + std::cos(std::numbers::pi * std::min(done, 1.0))) / 2;
+}
+
+template <class T>
+Adam<T>::Adam(std::size_t numbers, Schedule schedule, double largest_norm, double weight_decay)
+    : schedule_(schedule),
+      largest_norm_(largest_norm),
+      weight_decay_(weight_decay),
+      first_(numbers),
+      second_(numbers) {}
+
+template <class T>
+double Adam<T>::step(T* weights, const T* gradients) {
+  constexpr double first_decay = 0.9, second_decay = 0.999;
+  ++step_;
+  const double norm = std::sqrt(static_cast<double>(loops<T>().dot(first_.size(), gradients, gradients)));
+  const auto t = static_cast<double>(step_);
+  const double correction = std::sqrt(1 - std::pow(second_decay, t)) / (1 - std::pow(first_decay, t));
+  AdamStep<T> adam;
+  adam.rate = static_cast<T>(schedule_.rate(step_) * correction);
+  adam.first_decay = static_cast<T>(first_decay);
+  adam.second_decay = static_cast<T>(second_decay);
+  adam.epsilon = static_cast<T>(1e-8);
+  adam.gradient_scale = static_cast<T>(norm > largest_norm_ ? largest_norm_ / norm : 1.0);
+  if (weight_decay_ > 0) {
+    const auto kept = static_cast<T>(1 - schedule_.rate(step_) * weight_decay_);
+    for (std::size_t i = 0; i < first_.size(); ++i) weights[i] *= kept;
+  }
+  loops<T>().adam(first_.size(), adam, gradients, first_.data(), second_.data(), weights);
+  return norm;
+}
+
+template <class T>
+void Adam<T>::restore(State state) {
+  step_ = state.step;
+  first_ = std::move(state.first);
+  second_ = std::move(state.second);
+}
+
+template class Adam<float>;
+template class Adam<double>;
+
 namespace {
 
 constexpr std::uint32_t drawing_weights = 0, ordering_examples = 1, dropping = 2;  ///< streams of a seed
@@ -24,17 +71,13 @@ std::size_t count_predictions(const Examples& examples, const std::vector<std::s
   return count;
 }
 
-bool ends_with(std::string_view name, std::string_view ending) {
-  return name.size() >= ending.size() && name.substr(name.size() - ending.size()) == ending;
-}
-
 /// 1/√fan_in, `of_tables` for tables, and 0 for biases. LSTM weights are read as W x, so their fan_in is the
 /// columns.
 double deviation(const WeightShape& shape, double of_tables) {
-  if (ends_with(shape.name, "embedding") || ends_with(shape.name, "positions")) return of_tables;
+  if (shape.name.ends_with("embedding") || shape.name.ends_with("positions")) return of_tables;
   if (shape.is_vector)
-    return ends_with(shape.name, "/v_a") ? 1 / std::sqrt(static_cast<double>(shape.size())) : 0;
-  const bool is_transposed = ends_with(shape.name, "/W_ih") || ends_with(shape.name, "/W_hh");
+    return shape.name.ends_with("/v_a") ? 1 / std::sqrt(static_cast<double>(shape.size())) : 0;
+  const bool is_transposed = shape.name.ends_with("/W_ih") || shape.name.ends_with("/W_hh");
   return 1 / std::sqrt(static_cast<double>(is_transposed ? shape.columns : shape.rows));
 }
 
@@ -104,9 +147,9 @@ void Trainer::draw_weights() {
   Generator generator(settings_.seed, drawing_weights);
   for (const auto& shape : table_.shapes()) {
     float* weight = values_.data() + shape.offset;
-    if (ends_with(shape.name, "/gain")) {
+    if (shape.name.ends_with("/gain")) {
       std::fill_n(weight, shape.size(), 1.0F);
-    } else if (ends_with(shape.name, "/b_ih")) {
+    } else if (shape.name.ends_with("/b_ih")) {
       std::fill_n(weight + shape.size() / 4, shape.size() / 4, 1.0F);  // i, f, g, o
     } else if (deviation(shape, settings_.table_deviation) > 0) {
       for (std::size_t i = 0; i < shape.size(); ++i)

@@ -1,19 +1,85 @@
 #include "fast/train/transformer.hpp"
 
+#include <algorithm>
 #include <string>
 
+#include "attn/error.hpp"
+
 namespace attn::train {
+
+std::string name_of(Positions positions) {
+  constexpr const char* names[] = {"none", "sinusoidal", "learned", "rotary"};
+  return names[static_cast<std::size_t>(positions)];
+}
+
+Positions positions_of(const std::string& name, const std::vector<Positions>& valid) {
+  std::string known;
+  for (const auto positions : valid) {
+    if (name_of(positions) == name) return positions;
+    known += (known.empty() ? "" : ", ") + name_of(positions);
+  }
+  throw Error("--positions: there is no encoding \"" + name + "\" here; valid: " + known);
+}
+
+namespace {
+
+Rows rows_of(const std::vector<std::vector<int>>& sentences, bool by_sample) {
+  const std::size_t batch = sentences.size();
+  Rows rows;
+  std::size_t positions = 0;
+  for (const auto& sentence : sentences) {
+    rows.lengths.push_back(sentence.size());
+    positions = std::max(positions, sentence.size());
+  }
+  rows.ids.assign(positions * batch, -1);
+  for (std::size_t sample = 0; sample < batch; ++sample)
+    for (std::size_t position = 0; position < sentences[sample].size(); ++position)
+      rows.ids[by_sample ? sample * positions + position : position * batch + sample] =
+          sentences[sample][position];
+  return rows;
+}
+
+}  // namespace
+
+Rows rows_by_sample(const std::vector<std::vector<int>>& sentences) {
+  return rows_of(sentences, true);
+}
+
+Rows rows_by_position(const std::vector<std::vector<int>>& sentences) {
+  return rows_of(sentences, false);
+}
+
+template class Sublayers<float>;
+template class Sublayers<double>;
 
 std::string layer_name(std::size_t layer) {
   return "layer=" + std::to_string(layer + 1) + "/";
 }
 
-void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes) {
-  add_attention(table, layer + "attention", {sizes.d_model, sizes.heads, sizes.d_k, sizes.d_v});
-  if (sizes.has_norm) add_layer_norm(table, layer + "norm_1", sizes.d_model);
+void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes, bool has_memory) {
+  const auto add_attention = [&](const std::string& group) {
+    table.add(layer + group + "/W_Q", sizes.d_model, sizes.heads * sizes.d_k);
+    table.add(layer + group + "/W_K", sizes.d_model, sizes.heads * sizes.d_k);
+    table.add(layer + group + "/W_V", sizes.d_model, sizes.heads * sizes.d_v);
+    table.add(layer + group + "/W_O", sizes.heads * sizes.d_v, sizes.d_model);
+  };
+  const auto add_norm = [&](const std::string& name) {
+    if (!sizes.has_norm) return;
+    table.add_vector(layer + name + "/gain", sizes.d_model);
+    table.add_vector(layer + name + "/bias", sizes.d_model);
+  };
+  add_attention("attention");
+  add_norm("norm_1");
+  if (has_memory) {
+    add_attention("cross");
+    add_norm("norm_cross");
+  }
   if (sizes.d_ff == 0) return;
-  add_feed_forward(table, layer, sizes.d_model, sizes.d_ff);
-  if (sizes.has_norm) add_layer_norm(table, layer + "norm_2", sizes.d_model);
+  table.add(layer + "W_1", sizes.d_model, sizes.d_ff);
+  table.add_vector(layer + "b_1", sizes.d_ff);
+  table.add(layer + "W_2", sizes.d_ff, sizes.d_model);
+  table.add_vector(layer + "b_2", sizes.d_model);
+  add_norm("norm_2");
 }
 
 template <class T>

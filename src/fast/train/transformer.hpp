@@ -1,9 +1,130 @@
 #pragma once
 
-#include "fast/train/sublayers.hpp"
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
-/// Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
+#include "fast/train/operations.hpp"
+
+/// What transformers are made of: sentences by sample, positions, and the sublayers of the lesson
+/// `transformer-block`.
 namespace attn::train {
+
+enum class Positions { none, sinusoidal, learned, rotary };
+
+/// "none", "sinusoidal", "learned", "rotary"
+std::string name_of(Positions positions);
+
+/// Throws attn::Error for a name that `valid` does not have, with those that it has.
+Positions positions_of(const std::string& name, const std::vector<Positions>& valid);
+
+/// Sentences as ids, filled up with −1.
+struct Rows {
+  std::vector<int> ids;
+  Lengths lengths;
+
+  std::size_t positions() const { return ids.size() / lengths.size(); }
+
+  /// The position of each word, by sample; −1 for padding.
+  std::vector<int> position_ids() const {
+    std::vector<int> result(ids.size(), -1);
+    for (std::size_t row = 0; row < ids.size(); ++row)
+      if (ids[row] >= 0) result[row] = static_cast<int>(row % positions());
+    return result;
+  }
+};
+
+/// Id number `sample · positions + position`, and id number `position · batch + sample`.
+Rows rows_by_sample(const std::vector<std::vector<int>>& sentences);
+Rows rows_by_position(const std::vector<std::vector<int>>& sentences);
+
+/// What a model with these sizes is: "heads" "2".
+template <class Sizes>
+std::map<std::string, std::string> sizes_as_text(const Sizes& sizes) {
+  return {{"d_model", std::to_string(sizes.d_model)}, {"heads", std::to_string(sizes.heads)},
+          {"d_k", std::to_string(sizes.d_k)},         {"d_v", std::to_string(sizes.d_v)},
+          {"d_ff", std::to_string(sizes.d_ff)},       {"layers", std::to_string(sizes.layers)},
+          {"positions", name_of(sizes.positions)}};
+}
+
+/// The sublayers, with their weights by name. Dropout acts on what each of them gives.
+template <class T>
+class Sublayers {
+ public:
+  Sublayers(Tape<T>& tape, const Weights<T>& weights, double dropout_probability, Random* random)
+      : tape_(tape), weights_(weights), probability_(dropout_probability), random_(random) {}
+
+  Variable<T> drop(const Variable<T>& x) { return dropout(tape_, x, probability_, random_); }
+
+  /// The rows of the table for the words, with their positions added where those are sinusoidal, or learned
+  /// in the table `positions`.
+  Variable<T> words(const std::string& table, const Rows& rows, Positions positions) {
+    const auto found = embed(tape_, weights_(table), rows.ids);
+    if (positions == Positions::sinusoidal) return drop(add(tape_, found, sinusoids(rows, found.columns)));
+    if (positions == Positions::learned)
+      return drop(add(tape_, found, embed(tape_, weights_("positions"), rows.position_ids())));
+    return drop(found);
+  }
+
+  /// What the heads of GROUP find for the rows of x among those of `memory`, which are x for self-attention.
+  /// Rotary positions turn queries and keys.
+  Attended<T> attention(const Variable<T>& x, const Variable<T>& memory, const std::string& group,
+                        const HeadSizes& sizes, const Lengths& key_lengths, Positions positions) {
+    auto Q = linear(tape_, x, weights_(group + "/W_Q"));
+    auto K = linear(tape_, memory, weights_(group + "/W_K"));
+    const auto V = linear(tape_, memory, weights_(group + "/W_V"));
+    if (positions == Positions::rotary) {
+      Q = rotate(tape_, Q, sizes.queries, sizes.heads);
+      K = rotate(tape_, K, sizes.keys, sizes.heads);
+    }
+    return attend(tape_, Q, K, V, sizes, key_lengths);
+  }
+
+  /// attended W_O with the W_O of GROUP.
+  Variable<T> mixed(const Attended<T>& attended, const std::string& group) {
+    return linear(tape_, attended.output, weights_(group + "/W_O"));
+  }
+
+  /// max(0, x W_1 + b_1) W_2 + b_2 with the weights of LAYER.
+  Variable<T> feed_forward(const Variable<T>& x, const std::string& layer) {
+    const auto hidden = relu(tape_, linear(tape_, x, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
+    return linear(tape_, hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")});
+  }
+
+  /// x + found.
+  Variable<T> residual(const Variable<T>& x, const Variable<T>& found) { return add(tape_, x, drop(found)); }
+
+  /// The layer norm NAME.
+  Variable<T> norm(const Variable<T>& x, const std::string& name) {
+    return layer_norm(tape_, x, weights_(name + "/gain"), weights_(name + "/bias"));
+  }
+
+ private:
+  /// Row p is (sin(p ω₀), cos(p ω₀), sin(p ω₁), …) with ωᵢ = 10000^(−2i/d_model) (Vaswani et al. 2017,
+  /// section 3.5).
+  Variable<T> sinusoids(const Rows& rows, std::size_t d_model) {
+    const auto encoding = tape_.constant(rows.ids.size(), d_model);
+    for (std::size_t row = 0; row < encoding.rows; ++row)
+      for (std::size_t column = 0; column < d_model; ++column) {
+        const double exponent = -static_cast<double>(column / 2 * 2) / static_cast<double>(d_model);
+        const double angle = static_cast<double>(row % rows.positions()) * std::pow(10000.0, exponent);
+        encoding.value[row * d_model + column] =
+            static_cast<T>(column % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      }
+    return encoding;
+  }
+
+  Tape<T>& tape_;
+  const Weights<T>& weights_;
+  double probability_;
+  Random* random_;
+};
+
+extern template class Sublayers<float>;
+extern template class Sublayers<double>;
+
+// Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
 
 struct TransformerSizes {
   std::size_t words;    ///< that are read
@@ -29,8 +150,10 @@ WeightTable weights_of(const TransformerSizes& sizes);
 /// "layer=1/", as the names of that layer's weights begin.
 std::string layer_name(std::size_t layer);
 
-/// The weights of one layer.
-void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes);
+/// The weights of one layer: LAYER + attention/W_Q, W_K, W_V and W_O, norm_1/gain and bias, with a memory the
+/// same of cross and norm_cross, then W_1, b_1, W_2, b_2 and norm_2.
+void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes,
+               bool has_memory = false);
 
 /// The block of the lesson `transformer-block` from what its attention found, the norm after each residual.
 template <class T>

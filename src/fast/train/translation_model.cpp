@@ -1,70 +1,404 @@
 #include "fast/train/translation_model.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace attn::train {
 
 namespace {
 
-class RecurrentTranslation final : public TranslationModel {
+constexpr const char* names_of_attention[] = {"bahdanau", "bahdanau-input", "luong-general", "none"};
+
+bool reads_context(const EncoderDecoderSizes& sizes) {
+  return sizes.attention == DecoderAttention::bahdanau || sizes.attention == DecoderAttention::bahdanau_input;
+}
+
+void add_lstm(WeightTable& table, const std::string& name, std::size_t inputs, std::size_t hidden) {
+  table.add(name + "/W_ih", 4 * hidden, inputs);
+  table.add(name + "/W_hh", 4 * hidden, hidden);
+  table.add_vector(name + "/b_ih", 4 * hidden);
+  table.add_vector(name + "/b_hh", 4 * hidden);
+}
+
+std::string block_name(const char* part, std::size_t layer) {
+  return part + ("/layer=" + std::to_string(layer + 1)) + "/";
+}
+
+}  // namespace
+
+std::string name_of(DecoderAttention attention) {
+  return names_of_attention[static_cast<std::size_t>(attention)];
+}
+
+WeightTable weights_of(const EncoderDecoderSizes& sizes) {
+  WeightTable table;
+  const std::size_t width = sizes.width(), written = sizes.target_words + 1;
+  table.add("source/embedding", sizes.source_words, sizes.d_model);
+  table.add("target/embedding", sizes.target_words + 1, sizes.d_model);
+  add_lstm(table, "encoder", sizes.d_model, sizes.hidden);
+  add_lstm(table, "encoder/reverse", sizes.d_model, sizes.hidden);
+  add_lstm(table, "decoder", sizes.d_model + (reads_context(sizes) ? width : 0), width);
+  if (reads_context(sizes)) {
+    const bool asks_with_word = sizes.attention == DecoderAttention::bahdanau_input;
+    table.add("attention/W_q", width + (asks_with_word ? sizes.d_model : 0), sizes.d_a);
+    table.add("attention/W_k", width, sizes.d_a);
+    table.add_vector("attention/v_a", sizes.d_a);
+  } else if (sizes.attention == DecoderAttention::luong_general) {
+    table.add("attention/W_a", width, width);
+    table.add("attention/W_c", 2 * width, width);
+  }
+  table.add("output/W", reads_context(sizes) ? 2 * width : width, written);
+  if (reads_context(sizes)) table.add_vector("output/b", written);
+  return table;
+}
+
+WeightTable weights_of(const TransformerTranslatorSizes& sizes) {
+  if (sizes.positions == Positions::learned)
+    throw std::invalid_argument("[weights_of] a transformer that translates has no table of positions");
+  WeightTable table;
+  table.add("source/embedding", sizes.source_words, sizes.d_model);
+  table.add("target/embedding", sizes.target_words + 1, sizes.d_model);
+  for (const auto* part : {"encoder", "decoder"})
+    for (std::size_t layer = 0; layer < sizes.layers; ++layer)
+      add_layer(table, block_name(part, layer), sizes.block(), part == std::string("decoder"));
+  table.add("output/W", sizes.d_model, sizes.target_words + 1);
+  table.add_vector("output/b", sizes.target_words + 1);
+  return table;
+}
+
+namespace {
+
+/// Two LSTMs while they run. Rows lie by position.
+template <class T>
+class Recurrent {
  public:
-  explicit RecurrentTranslation(const EncoderDecoderSizes& sizes) : sizes_(sizes) {}
+  Recurrent(Tape<T>& tape, const Weights<T>& weights, const EncoderDecoderSizes& sizes, double probability,
+            Random* random)
+      : tape_(tape),
+        weights_(weights),
+        sizes_(sizes),
+        decoder_(lstm("decoder")),
+        probability_(probability),
+        random_(random) {}
 
-  WeightTable table() const override { return weights_of(sizes_); }
+  static Rows rows(const Sequences& sentences) { return rows_by_position(sentences); }
 
-  std::vector<std::pair<std::string, std::string>> configuration() const override {
-    return {{"attention", name_of(sizes_.attention)},
-            {"d_model", std::to_string(sizes_.d_model)},
-            {"hidden", std::to_string(sizes_.hidden)},
-            {"d_a", std::to_string(sizes_.d_a)},
-            {"bidirectional", "true"}};
+  void encode(const Sequences& sources) {
+    const Rows source = rows(sources);
+    const std::size_t batch = source.lengths.size(), last = (source.positions() - 1) * batch;
+    const auto x = drop(embed(tape_, weights_("source/embedding"), source.ids));
+    const LstmState<T> nothing = {zeros(batch), zeros(batch)};
+    const auto forward = train::lstm(tape_, x, nothing, lstm("encoder"), source.lengths, Direction::forwards);
+    const auto reverse =
+        train::lstm(tape_, x, nothing, lstm("encoder/reverse"), source.lengths, Direction::backwards);
+    lengths_ = source.lengths;
+    states_ = concatenate<T>(tape_, {forward.h, reverse.h});
+    state_ = {concatenate<T>(tape_, {forward.h.slice(last, batch), reverse.h.slice(0, batch)}),
+              concatenate<T>(tape_, {forward.c.slice(last, batch), reverse.c.slice(0, batch)})};
+    if (reads_context(sizes_)) keys_ = linear(tape_, states_, weights_("attention/W_k"));
   }
 
-  bool attends() const override { return sizes_.attention != DecoderAttention::none; }
-
-  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights, const Sequences& sources,
-                       const Sequences& targets, float scale, double dropout, Random* random) const override {
-    return translation_loss(tape, weights, sizes_, sources, targets, scale, dropout, random);
+  /// Reads these words, one after the other.
+  void decode(const Sequences& read) {
+    const Rows words = rows(read);
+    const auto y = embedded(words.ids);
+    const std::size_t batch = words.lengths.size();
+    for (std::size_t position = 0; position < words.positions(); ++position)
+      add_step(y.slice(position * batch, batch));
   }
 
-  Sequences translate(const Weights<float>& weights, const Sequences& sources,
-                      std::size_t most_words) const override {
-    Sequences written;
-    for (auto& translation : attn::train::translate(weights, sizes_, sources, most_words))
-      written.push_back(std::move(translation.words));
-    return written;
+  /// What is predicted to follow the words that were read, as cross-entropy reads it.
+  Variable<T> logits() { return logits_of(steps_); }
+
+  /// What is predicted to follow the last word of each sample, the words before having been read.
+  std::vector<const T*> next(const Sequences& read) {
+    std::vector<int> words;
+    for (const auto& sentence : read) words.push_back(sentence.back());
+    steps_.clear();
+    add_step(embedded(words));
+    const auto logits = logits_of(steps_);
+    std::vector<const T*> rows;
+    for (std::size_t sample = 0; sample < read.size(); ++sample)
+      rows.push_back(logits.value + sample * logits.columns);
+    return rows;
   }
 
-  std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const Sequences& sources,
-                                             const Sequences& targets) const override {
-    if (!attends()) return {};
-    return {{"", forced_alignment(weights, sizes_, sources, targets)}};
+  std::size_t heads() const { return sizes_.attention == DecoderAttention::none ? 0 : 1; }
+
+  /// The weights of the source's words, when the word at a position was read.
+  const T* looks(std::size_t, std::size_t sample, std::size_t position) const {
+    const auto& weights = steps_[position].weights;
+    return weights.value + sample * weights.columns;
   }
 
  private:
-  EncoderDecoderSizes sizes_;
+  struct Step {
+    Variable<T> h;
+    Variable<T> context;  ///< without attention nothing
+    Variable<T> weights;  ///< [batch × positions]
+  };
+
+  LstmWeights<T> lstm(const std::string& name) {
+    return lstm_weights(tape_, weights_(name + "/W_ih"), weights_(name + "/W_hh"), weights_(name + "/b_ih"),
+                        weights_(name + "/b_hh"));
+  }
+
+  Variable<T> zeros(std::size_t batch) {
+    const auto state = tape_.constant(batch, sizes_.hidden);
+    std::fill_n(state.value, state.size(), T{0});
+    return state;
+  }
+
+  Variable<T> embedded(const std::vector<int>& ids) {
+    return drop(embed(tape_, weights_("target/embedding"), ids));
+  }
+
+  void add_step(const Variable<T>& y) {
+    const auto advance = [&](const Variable<T>& x) {
+      state_ = train::lstm(tape_, x, state_, decoder_, Lengths(lengths_.size(), 1), Direction::forwards);
+    };
+    const auto attend = [&](const Variable<T>& scores) {
+      const auto shares = softmax(tape_, scores, lengths_);
+      return std::pair(weighted_sum(tape_, shares, states_, lengths_), shares);
+    };
+    if (reads_context(sizes_)) {
+      const bool asks_with_word = sizes_.attention == DecoderAttention::bahdanau_input;
+      const auto asks = asks_with_word ? concatenate<T>(tape_, {state_.h, y}) : state_.h;
+      const auto query = linear(tape_, asks, weights_("attention/W_q"));
+      const auto [context, shares] =
+          attend(additive_scores(tape_, query, keys_, weights_("attention/v_a"), lengths_));
+      advance(concatenate<T>(tape_, {y, context}));
+      steps_.push_back({state_.h, context, shares});
+    } else if (sizes_.attention == DecoderAttention::luong_general) {
+      advance(y);
+      const auto query = linear(tape_, state_.h, weights_("attention/W_a"));
+      const auto [context, shares] = attend(dot_scores(tape_, query, states_, lengths_));
+      steps_.push_back({state_.h, context, shares});
+    } else {
+      advance(y);
+      steps_.push_back({state_.h, {}, {}});
+    }
+  }
+
+  Variable<T> logits_of(const std::vector<Step>& steps) {
+    std::vector<std::vector<Variable<T>>> parts;
+    for (const auto& step : steps)
+      parts.push_back(reads_context(sizes_) ? std::vector{step.h, step.context}
+                      : heads() == 0        ? std::vector{step.h}
+                                            : std::vector{step.context, step.h});
+    auto shown = block(tape_, parts);
+    if (sizes_.attention == DecoderAttention::luong_general)
+      shown = tanh(tape_, linear(tape_, shown, weights_("attention/W_c")));
+    if (reads_context(sizes_))
+      return linear(tape_, drop(shown), weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
+    return linear(tape_, drop(shown), weights_("output/W"), {}, Gradient::in_place);
+  }
+
+  Variable<T> drop(const Variable<T>& x) { return dropout(tape_, x, probability_, random_); }
+
+  Tape<T>& tape_;
+  const Weights<T>& weights_;
+  const EncoderDecoderSizes& sizes_;
+  LstmWeights<T> decoder_;
+  double probability_;
+  Random* random_;
+  Lengths lengths_;     ///< of the sources
+  Variable<T> states_;  ///< of the encoder, [positions·batch × width]
+  Variable<T> keys_;    ///< projected once for all steps, where attention is additive
+  LstmState<T> state_;  ///< of the decoder, [batch × width]
+  std::vector<Step> steps_;
 };
 
-class TransformerTranslation final : public TranslationModel {
+/// The transformer while it runs. Rows lie by sample.
+template <class T>
+class EncoderAndDecoder {
  public:
-  explicit TransformerTranslation(const TransformerTranslatorSizes& sizes) : sizes_(sizes) {}
+  EncoderAndDecoder(Tape<T>& tape, const Weights<T>& weights, const TransformerTranslatorSizes& sizes,
+                    double probability, Random* random)
+      : tape_(tape), weights_(weights), sizes_(sizes), sublayers_(tape, weights, probability, random) {}
+
+  static Rows rows(const Sequences& sentences) { return rows_by_sample(sentences); }
+
+  void encode(const Sequences& sources) {
+    source_ = rows(sources);
+    memory_ = sublayers_.words("source/embedding", source_, sizes_.positions);
+    for (std::size_t layer = 0; layer < sizes_.layers; ++layer) {
+      const auto name = block_name("encoder", layer);
+      memory_ = block(sublayers_, sizes_.block(), memory_, attended(memory_, source_, name, false), name);
+    }
+  }
+
+  void decode(const Sequences& read) {
+    const Rows words = rows(read);
+    queries_ = words.positions();
+    const HeadSizes heads = {words.lengths.size(), queries_, source_.positions(), sizes_.heads};
+    cross_.clear();
+    decoded_ = sublayers_.words("target/embedding", words, sizes_.positions);
+    for (std::size_t layer = 0; layer < sizes_.layers; ++layer) {
+      const auto name = block_name("decoder", layer);
+      const auto found = sublayers_.mixed(attended(decoded_, words, name, true), name + "attention");
+      auto x = add_and_norm(decoded_, found, name + "norm_1");
+      cross_.push_back(
+          sublayers_.attention(x, memory_, name + "cross", heads, source_.lengths, Positions::none));
+      x = add_and_norm(x, sublayers_.mixed(cross_.back(), name + "cross"), name + "norm_cross");
+      decoded_ = add_and_norm(x, sublayers_.feed_forward(x, name), name + "norm_2");
+    }
+  }
+
+  Variable<T> logits() {
+    return linear(tape_, decoded_, weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
+  }
+
+  std::vector<const T*> next(const Sequences& read) {
+    decode(read);
+    const auto all = logits();
+    std::vector<const T*> rows;
+    for (std::size_t sample = 0; sample < read.size(); ++sample)
+      rows.push_back(all.value + ((sample + 1) * queries_ - 1) * all.columns);
+    return rows;
+  }
+
+  std::size_t heads() const { return sizes_.layers * sizes_.heads; }
+
+  const T* looks(std::size_t head, std::size_t sample, std::size_t position) const {
+    const auto& weights = cross_[head / sizes_.heads].weights;
+    return weights.value +
+           ((sample * sizes_.heads + head % sizes_.heads) * queries_ + position) * weights.columns;
+  }
+
+ private:
+  Variable<T> add_and_norm(const Variable<T>& x, const Variable<T>& found, const std::string& name) {
+    return sublayers_.norm(sublayers_.residual(x, found), name);
+  }
+
+  Attended<T> attended(const Variable<T>& x, const Rows& rows, const std::string& layer, bool is_causal) {
+    const HeadSizes heads = {rows.lengths.size(), rows.positions(), rows.positions(), sizes_.heads,
+                             is_causal};
+    return sublayers_.attention(x, x, layer + "attention", heads, rows.lengths, sizes_.positions);
+  }
+
+  Tape<T>& tape_;
+  const Weights<T>& weights_;
+  const TransformerTranslatorSizes& sizes_;
+  Sublayers<T> sublayers_;
+  Rows source_;
+  Variable<T> memory_, decoded_;    ///< [batch·positions × d_model]
+  std::vector<Attended<T>> cross_;  ///< of each layer
+  std::size_t queries_ = 0;         ///< positions that were read
+};
+
+template <class T, class Sizes>
+struct NetworkOf;
+template <class T>
+struct NetworkOf<T, EncoderDecoderSizes> : Recurrent<T> {
+  using Recurrent<T>::Recurrent;
+};
+template <class T>
+struct NetworkOf<T, TransformerTranslatorSizes> : EncoderAndDecoder<T> {
+  using EncoderAndDecoder<T>::EncoderAndDecoder;
+};
+
+/// What a decoder reads to write each sentence: the mark and all words but the last.
+Sequences words_read(Sequences targets, int mark) {
+  for (auto& words : targets) words.insert(words.begin(), mark);
+  return targets;
+}
+
+/// What it is to write: the words and the mark.
+Sequences words_to_write(Sequences targets, int mark) {
+  for (auto& words : targets) words.push_back(mark);
+  return targets;
+}
+
+}  // namespace
+
+template <class T, class Sizes>
+Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Sizes& sizes,
+                             const Sequences& sources, const Sequences& targets, T scale,
+                             double dropout_probability, Random* random) {
+  NetworkOf<T, Sizes> network(tape, weights, sizes, dropout_probability, random);
+  network.encode(sources);
+  network.decode(words_read(targets, sizes.mark()));
+  return cross_entropy(tape, network.logits(), network.rows(words_to_write(targets, sizes.mark())).ids,
+                       scale);
+}
+
+template <class Sizes>
+std::vector<std::vector<std::vector<std::vector<float>>>> forced_attention(const Weights<float>& weights,
+                                                                           const Sizes& sizes,
+                                                                           const Sequences& sources,
+                                                                           const Sequences& targets) {
+  Tape<float> tape(false);
+  NetworkOf<float, Sizes> network(tape, weights, sizes, 0, nullptr);
+  network.encode(sources);
+  network.decode(words_read(targets, sizes.mark()));
+  std::vector<std::vector<std::vector<std::vector<float>>>> heads;
+  for (std::size_t head = 0; head < network.heads(); ++head) {
+    auto& samples = heads.emplace_back(sources.size());
+    for (std::size_t sample = 0; sample < sources.size(); ++sample)
+      for (std::size_t target = 0; target < targets[sample].size(); ++target) {
+        const float* first = network.looks(head, sample, target);
+        samples[sample].emplace_back(first, first + sources[sample].size());
+      }
+  }
+  return heads;
+}
+
+namespace {
+
+template <class Sizes>
+Sequences translate(const Weights<float>& weights, const Sizes& sizes, const Sequences& sources,
+                    std::size_t most_words) {
+  Tape<float> tape(false);
+  NetworkOf<float, Sizes> network(tape, weights, sizes, 0, nullptr);
+  network.encode(sources);
+  Sequences read(sources.size(), {sizes.mark()}), written(sources.size());
+  std::vector<bool> has_ended(sources.size(), false);
+  for (std::size_t step = 0; step < most_words; ++step) {
+    const auto logits = network.next(read);
+    for (std::size_t sample = 0; sample < sources.size(); ++sample) {
+      const float *first = logits[sample], *end = first + sizes.target_words + 1;
+      const int word = static_cast<int>(std::max_element(first, end) - first);
+      read[sample].push_back(word);
+      has_ended[sample] = has_ended[sample] || word == sizes.mark();
+      if (!has_ended[sample]) written[sample].push_back(word);
+    }
+    if (std::find(has_ended.begin(), has_ended.end(), false) == has_ended.end()) break;
+  }
+  return written;
+}
+
+std::map<std::string, std::string> configuration_of(const EncoderDecoderSizes& sizes) {
+  return {{"attention", name_of(sizes.attention)},
+          {"d_model", std::to_string(sizes.d_model)},
+          {"hidden", std::to_string(sizes.hidden)},
+          {"d_a", std::to_string(sizes.d_a)},
+          {"bidirectional", "true"}};
+}
+
+std::map<std::string, std::string> configuration_of(const TransformerTranslatorSizes& sizes) {
+  auto configuration = sizes_as_text(sizes);
+  configuration["attention"] = "transformer";
+  configuration["norm"] = "post";
+  return configuration;
+}
+
+std::string name_of_head(const EncoderDecoderSizes&, std::size_t) {
+  return "";
+}
+
+std::string name_of_head(const TransformerTranslatorSizes& sizes, std::size_t head) {
+  return "layer " + std::to_string(head / sizes.heads + 1) + ", head " + std::to_string(head % sizes.heads);
+}
+
+template <class Sizes>
+class ModelOf final : public TranslationModel {
+ public:
+  explicit ModelOf(const Sizes& sizes) : sizes_(sizes) {}
 
   WeightTable table() const override { return weights_of(sizes_); }
 
-  std::vector<std::pair<std::string, std::string>> configuration() const override {
-    const auto number = [](std::size_t value) { return std::to_string(value); };
-    return {{"attention", "transformer"},
-            {"d_model", number(sizes_.d_model)},
-            {"heads", number(sizes_.heads)},
-            {"d_k", number(sizes_.d_k)},
-            {"d_v", number(sizes_.d_v)},
-            {"d_ff", number(sizes_.d_ff)},
-            {"layers", number(sizes_.layers)},
-            {"positions", name_of(sizes_.positions)},
-            {"norm", "post"}};
-  }
-
-  bool attends() const override { return true; }
+  std::map<std::string, std::string> configuration() const override { return configuration_of(sizes_); }
 
   Variable<float> loss(Tape<float>& tape, const Weights<float>& weights, const Sequences& sources,
                        const Sequences& targets, float scale, double dropout, Random* random) const override {
@@ -73,54 +407,40 @@ class TransformerTranslation final : public TranslationModel {
 
   Sequences translate(const Weights<float>& weights, const Sequences& sources,
                       std::size_t most_words) const override {
-    return attn::train::translate(weights, sizes_, sources, most_words);
+    return train::translate(weights, sizes_, sources, most_words);
   }
 
   std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const Sequences& sources,
                                              const Sequences& targets) const override {
     std::vector<AttendingHead> heads;
-    for (std::size_t layer = 0; layer < sizes_.layers; ++layer)
-      for (std::size_t head = 0; head < sizes_.heads; ++head)
-        heads.push_back({"layer " + std::to_string(layer + 1) + ", head " + std::to_string(head), {}});
-    auto weights_of_heads = forced_cross_attention(weights, sizes_, sources, targets);
-    for (std::size_t i = 0; i < heads.size(); ++i) heads[i].weights = std::move(weights_of_heads[i]);
+    for (auto& head : forced_attention(weights, sizes_, sources, targets))
+      heads.push_back({name_of_head(sizes_, heads.size()), std::move(head)});
     return heads;
   }
 
  private:
-  TransformerTranslatorSizes sizes_;
+  Sizes sizes_;
 };
 
 }  // namespace
 
 std::shared_ptr<const TranslationModel> model_of(const EncoderDecoderSizes& sizes) {
-  return std::make_shared<RecurrentTranslation>(sizes);
+  return std::make_shared<ModelOf<EncoderDecoderSizes>>(sizes);
 }
 
 std::shared_ptr<const TranslationModel> model_of(const TransformerTranslatorSizes& sizes) {
-  return std::make_shared<TransformerTranslation>(sizes);
+  return std::make_shared<ModelOf<TransformerTranslatorSizes>>(sizes);
 }
 
-std::vector<std::vector<int>> words_read(const std::vector<std::vector<int>>& targets, int mark) {
-  std::vector<std::vector<int>> read;
-  for (const auto& target : targets) {
-    auto& words = read.emplace_back(target.size() + 1, mark);
-    std::copy(target.begin(), target.end(), words.begin() + 1);
-  }
-  return read;
-}
-
-std::vector<std::vector<int>> words_to_write(const std::vector<std::vector<int>>& targets, int mark) {
-  std::vector<std::vector<int>> written;
-  for (const auto& target : targets) {
-    auto& words = written.emplace_back(target.size() + 1, mark);
-    std::copy(target.begin(), target.end(), words.begin());
-  }
-  return written;
-}
-
-int likeliest(const float* logits, std::size_t words) {
-  return static_cast<int>(std::max_element(logits, logits + words) - logits);
-}
+#define INSTANTIATE(Sizes)                                                                                 \
+  template Variable<float> translation_loss(Tape<float>&, const Weights<float>&, const Sizes&,             \
+                                            const Sequences&, const Sequences&, float, double, Random*);   \
+  template Variable<double> translation_loss(Tape<double>&, const Weights<double>&, const Sizes&,          \
+                                             const Sequences&, const Sequences&, double, double, Random*); \
+  template std::vector<std::vector<std::vector<std::vector<float>>>> forced_attention(                     \
+      const Weights<float>&, const Sizes&, const Sequences&, const Sequences&);
+INSTANTIATE(EncoderDecoderSizes)
+INSTANTIATE(TransformerTranslatorSizes)
+#undef INSTANTIATE
 
 }  // namespace attn::train

@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "attn/error.hpp"
-#include "attn/text/number.hpp"
 #include "attn/text/trim.hpp"
 #include "trace/entry.hpp"
 

@@ -1,6 +1,6 @@
-#include "corpora/alignment_errors.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "corpora/sentence_pair.hpp"
 
 using corpora::AlignmentErrors;
 

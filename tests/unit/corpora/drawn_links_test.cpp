@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "corpora/alignment_errors.hpp"
+#include "corpora/sentence_pair.hpp"
 
 using corpora::SentencePair;
 

@@ -12,7 +12,7 @@
 
 #include "attn/random/generator.hpp"
 #include "attn/text/tokens.hpp"
-#include "corpora/grammar_pairs.hpp"
+#include "corpora/grammar.hpp"
 #include "lessons/trained/translation.hpp"
 
 using corpora::Link;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "corpora/reverse.hpp"
+#include "corpora/sequences.hpp"
 
 TEST_CASE("symbols are letters, then letters with a number") {
   const auto labels = corpora::symbol_labels(60);

@@ -5,16 +5,15 @@
 #include <limits>
 #include <random>
 
-#include "attn/ops/feature_maps.hpp"
+#include "attn/ops/cost_counter.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "fast/linear/kernels.hpp"
-#include "fast/linear/segment.hpp"
-#include "tests/unit/lessons/efficient/attention.hpp"
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/exact_result.hpp"
 #include "tests/unit/fast/same_bits.hpp"
+#include "tests/unit/lessons/efficient/attention.hpp"
 
 using attn::linear_time::chunk_size;
 using attn::linear_time::Forward;

@@ -1,7 +1,7 @@
-#include "fast/matrix.hpp"
-
 #include <catch2/catch.hpp>
 #include <vector>
+
+#include "fast/gemm.hpp"
 
 namespace fast = attn::fast;
 

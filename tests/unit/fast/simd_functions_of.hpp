@@ -2,7 +2,7 @@
 
 #include "fast/simd/exp2.hpp"
 #include "fast/simd/flush_denormals.hpp"
-#include "fast/simd/square.hpp"
+#include "fast/simd/product.hpp"
 #include "fast/simd/vector.hpp"
 #include "tests/unit/fast/simd_functions.hpp"
 

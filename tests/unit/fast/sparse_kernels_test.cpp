@@ -3,16 +3,16 @@
 #include <random>
 #include <stdexcept>
 
-#include "fast/sparse/kernels.hpp"
+#include "fast/exact/kernels.hpp"
 #include "tests/unit/fast/draws.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/exact_result.hpp"
 #include "tests/unit/fast/same_bits.hpp"
 #include "tests/unit/lessons/efficient/attention.hpp"
 
-using attn::block_sparse::Forward;
-using attn::block_sparse::Kernel;
-using attn::block_sparse::kernels;
+using attn::exact::Forward;
+using attn::exact::Kernel;
+using attn::exact::kernels;
 using attn::exact::Sizes;
 using attn::fast::BlockPattern;
 using attn::fast::strided_blocks;
@@ -53,10 +53,9 @@ ExactResult<T> run(const Kernel& kernel, const ExactProblem& problem, const Bloc
   const auto nan = std::numeric_limits<T>::quiet_NaN();
   result.output.assign(problem.d_output.size(), nan);
   result.log_sum_exp.assign(query.size() / problem.sizes.d_k, nan);
-  kernel.forward(
-      Forward<T>{{problem.sizes, problem.visible, static_cast<T>(problem.scale), query.data(), key.data(),
-                  value.data(), result.output.data(), result.log_sum_exp.data(), threads},
-                 &pattern});
+  kernel.forward(Forward<T>{problem.sizes, problem.visible, static_cast<T>(problem.scale), query.data(),
+                            key.data(), value.data(), result.output.data(), result.log_sum_exp.data(),
+                            threads, &pattern});
   return result;
 }
 
@@ -73,6 +72,8 @@ TEST_CASE("a kernel of block-sparse attention says which sizes it takes", "[spar
   CHECK(simd().fits({.d_k = 256, .d_v = 256}));
   CHECK_FALSE(simd().fits({.d_k = 257, .d_v = 1}));
   CHECK(plain().fits({.d_k = 257, .d_v = 1}));
+  for (const Kernel& kernel : kernels())
+    CHECK(kernel.takes_pattern == (kernel.name == "plain" || kernel.name == "simd"));
 }
 
 TEST_CASE("the strided pattern keeps near blocks and every stride-th one", "[sparse_kernels]") {
@@ -99,7 +100,7 @@ TEST_CASE("a pattern for other lengths is refused", "[sparse_kernels]") {
   ExactProblem problem;
   problem.sizes = {.n_q = 5, .n_k = 3, .d_k = 1, .d_v = 1};
   problem.draw(1);
-  for (const Kernel& kernel : kernels()) {
+  for (const Kernel& kernel : {plain(), simd()}) {
     CHECK_THROWS_WITH(run<float>(kernel, problem, {2, {{0}, {0}}}),
                       Contains("2 lists for 3 blocks of queries"));
     CHECK_THROWS_WITH(run<float>(kernel, problem, {2, {{0}, {0, 2}, {0}}}), Contains("key block 2 of 2"));

@@ -1,9 +1,8 @@
-#include "attn/ops/feature_maps.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <stdexcept>
 
+#include "attn/ops/cost_counter.hpp"
 #include "tests/unit/random_tensor.hpp"
 
 using attn::CostCounter;

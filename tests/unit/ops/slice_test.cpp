@@ -36,15 +36,3 @@ TEST_CASE("a matrix becomes a batch of one sample, which is the matrix again") {
   CHECK((attn::as_batch(x) == Tensor<3>{{{1, 2, 3}, {4, 5, 6}}}));
   CHECK((attn::sample(attn::as_batch(x), 0) == x));
 }
-
-TEST_CASE("rows are joined end to end", "[steps]") {
-  const Tensor<2> a = {{1, 2}, {3, 4}}, b = {{5}, {6}};
-  CHECK((attn::join(a, b) == Tensor<2>{{1, 2, 5}, {3, 4, 6}}));
-  const Tensor<3> c = {{{1}, {2}}}, d = {{{3, 4}, {5, 6}}};
-  CHECK((attn::join(c, d) == Tensor<3>{{{1, 3, 4}, {2, 5, 6}}}));
-}
-
-TEST_CASE("sequences that do not fit together are refused with both shapes", "[steps]") {
-  const auto a = random_tensor<2>({2, 3}, 1), b = random_tensor<2>({4, 3}, 2);
-  CHECK_THROWS_WITH(attn::join(a, b), Contains("[join]") && Contains("2×3") && Contains("4×3"));
-}

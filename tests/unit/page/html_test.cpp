@@ -13,6 +13,7 @@
 #include "page/html/formula.hpp"
 #include "page/html/note_table.hpp"
 #include "tests/documents/xml.hpp"
+#include "tests/unit/known.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;
@@ -220,7 +221,7 @@ TEST_CASE("a page tells from which entries each cell came") {
   const auto document = page_of([&](attn::Trace& trace) {
     trace.input({.id = "A", .axes = {"query", "d_k"}}, a);
     trace.input({.id = "B", .axes = {"d_k", "key"}}, b);
-    const attn::Known known_a{"A", a}, known_b{"B", b};
+    const auto known_a = known("A", a), known_b = known("B", b);
     trace.step(
         {.id = "C",
          .axes = {"query", "key"},

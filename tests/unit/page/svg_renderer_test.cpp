@@ -12,6 +12,7 @@
 #include "page/html/assets.hpp"
 #include "page/svg/svg.hpp"
 #include "tests/documents/well_formed.hpp"
+#include "tests/unit/known.hpp"
 #include "trace/trace.hpp"
 
 using attn::PictureStyle;
@@ -281,7 +282,7 @@ TEST_CASE("a weight that a mask hides is hatched, without a number, and is no 0"
     trace.step({.id = "weights",
                 .axes = {"query", "key"},
                 .distribution = true,
-                .worked = attn::worked_softmax(attn::Known<2>{"scores", scores}, 2)},
+                .worked = attn::worked_softmax(known("scores", scores), 2)},
                attn::softmax(scores));
   });
   CHECK(is_well_formed(document));
@@ -298,7 +299,7 @@ TEST_CASE("in a long row a weight of 0 behind a hidden key is no hidden one") {
         trace.step({.id = "weights",
                     .axes = {"query", "key"},
                     .distribution = true,
-                    .worked = attn::worked_softmax(attn::Known<2>{"scores", scores}, 100)},
+                    .worked = attn::worked_softmax(known("scores", scores), 100)},
                    attn::softmax(scores));
       },
       false, {.kind = &attn::svg::heatmap});

@@ -3,6 +3,7 @@
 #include "attn/error.hpp"
 #include "attn/random/generator.hpp"
 #include "fast/train/about_model.hpp"
+#include "fast/train/examples.hpp"
 #include "fast/train/tasks/task.hpp"
 
 namespace attn::train {
@@ -41,14 +42,12 @@ class About final : public TaskOf<AboutExamples> {
       const auto reading = read(weights, sizes_, one), under_mask = read(weights, sizes_, one, true);
       for (std::size_t query = 0; query < one.about.size(); ++query) {
         const auto right = one.about[query];
-        ++named.all;
-        named.right += reading.named[query] == right;
-        looks.right += strongest(reading, query) == right;
-        causal.right += strongest(under_mask, query) == std::min(right, query);
+        named.count(reading.named[query] == right);
+        looks.count(strongest(reading.looks[query]) == right);
+        causal.count(strongest(under_mask.looks[query]) == std::min(right, query));
         weight += static_cast<double>(reading.looks[query][right]);
       }
     }
-    looks.all = causal.all = named.all;
     return {{"looks at the right word", looks},
             {"names the right word", named},
             {"weight on the right word", weight / static_cast<double>(named.all), named.all},
@@ -76,25 +75,17 @@ class About final : public TaskOf<AboutExamples> {
     return {{"features", names_}};
   }
 
-  std::vector<std::pair<std::string, std::string>> configuration() const override {
-    const auto number = [](std::size_t value) { return std::to_string(value); };
-    return {{"d_model", number(sizes_.second.d_model)},
-            {"layer=1/heads", number(sizes_.first.heads)},
-            {"heads", number(sizes_.second.heads)},
-            {"d_k", number(sizes_.second.d_k)},
-            {"d_v", number(sizes_.second.d_v)},
-            {"d_ff", number(sizes_.second.d_ff)},
-            {"layers", "2"},
-            {"layer=1/positions", name_of(sizes_.first.positions)},
-            {"norm", "post"}};
+  std::map<std::string, std::string> configuration() const override {
+    auto configuration = sizes_as_text(sizes_.second);
+    configuration.erase("positions");
+    configuration["layers"] = "2";
+    configuration["layer=1/heads"] = std::to_string(sizes_.first.heads);
+    configuration["layer=1/positions"] = name_of(sizes_.first.positions);
+    configuration["norm"] = "post";
+    return configuration;
   }
 
  private:
-  static std::size_t strongest(const AboutReading& reading, std::size_t query) {
-    const auto& row = reading.looks[query];
-    return static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
-  }
-
   AboutExample example(const english::AboutSentence& sentence) const {
     return about_example(english::features_of(lexicon_, sentence.words), names_, sentence.about);
   }
@@ -124,11 +115,8 @@ std::unique_ptr<Task> make_about(const TaskOptions& options) {
   refuse_if(options.grammar.has_value(), "grammar");
   refuse_if(options.attention.has_value(), "attention");
   refuse_if(options.positions.has_value(), "positions");
-  for (const auto& [size, flag] : {std::pair(options.d_model, "d-model"), std::pair(options.heads, "heads"),
-                                   std::pair(options.d_k, "d-k"), std::pair(options.d_v, "d-v"),
-                                   std::pair(options.d_ff, "d-ff"), std::pair(options.layers, "layers"),
-                                   std::pair(options.hidden, "hidden"), std::pair(options.d_a, "d-a")})
-    refuse_if(size.has_value(), flag);
+  for (const auto* flag : {"d-model", "heads", "d-k", "d-v", "d-ff", "layers", "hidden", "d-a"})
+    refuse_if(options.sizes.count(flag) > 0, flag);
   return std::make_unique<About>(options);
 }
 

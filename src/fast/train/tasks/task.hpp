@@ -1,13 +1,16 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "fast/train/share.hpp"
+#include "attn/error.hpp"
 #include "fast/train/trainer.hpp"
+#include "fast/train/transformer.hpp"
 
 namespace attn::train {
 
@@ -37,7 +40,6 @@ struct ScoreOfLengths {
 class Task {
  public:
   virtual ~Task() = default;
-
   virtual const WeightTable& table() const = 0;
   virtual const Examples& training() const = 0;
 
@@ -61,7 +63,7 @@ class Task {
   virtual std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const = 0;
 
   /// What, beside the weights, the model is: "heads" "2".
-  virtual std::vector<std::pair<std::string, std::string>> configuration() const = 0;
+  virtual std::map<std::string, std::string> configuration() const = 0;
 };
 
 /// A task whose examples are all of one kind.
@@ -94,11 +96,32 @@ struct TaskOptions {
   std::uint32_t seed = 42;
   std::string corpora;  ///< the folder that holds the lab's grammar and the words of sentiment
   std::string lexicon;  ///< the file of English words
-  std::optional<std::string> grammar;
-  std::optional<std::string> attention;
-  std::optional<std::string> positions;
-  std::optional<std::size_t> d_model, heads, d_k, d_v, d_ff, layers, hidden, d_a;
+  std::optional<std::string> grammar{};
+  std::optional<std::string> attention{};
+  std::optional<std::string> positions{};
+  std::map<std::string, std::size_t> sizes{};  ///< d-model, heads, d-k, d-v, d-ff, layers, hidden, d-a
+
+  /// The grammar that is asked for, else the lab's own.
+  std::string grammar_file() const { return grammar.value_or(corpora + "/english-french.grammar"); }
+
+  void set(const char* flag, std::size_t& size) const {
+    if (const auto given = sizes.find(flag); given != sizes.end()) size = given->second;
+  }
 };
+
+/// The options that are about a transformer. Throws attn::Error for those that it does not allow.
+template <class Sizes>
+void set_sizes(Sizes& sizes, const TaskOptions& options, const std::vector<Positions>& valid_positions) {
+  options.set("d-model", sizes.d_model);
+  options.set("heads", sizes.heads);
+  options.set("d-k", sizes.d_k);
+  options.set("d-v", sizes.d_v);
+  options.set("d-ff", sizes.d_ff);
+  options.set("layers", sizes.layers);
+  if (options.positions) sizes.positions = positions_of(*options.positions, valid_positions);
+  if (sizes.positions == Positions::rotary && sizes.d_k % 2 == 1)
+    throw Error("--d-k " + std::to_string(sizes.d_k) + ": rotary positions turn pairs, so it must be even");
+}
 
 /// A task by name, and how it is trained best.
 struct TaskEntry {

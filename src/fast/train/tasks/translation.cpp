@@ -1,24 +1,219 @@
+// Tasks of a model that reads a sentence and writes one.
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <unordered_set>
+#include <utility>
 
+#include "attn/error.hpp"
 #include "attn/random/generator.hpp"
-#include "corpora/alignment_errors.hpp"
-#include "corpora/grammar_pairs.hpp"
-#include "fast/train/tasks/translation_task.hpp"
+#include "corpora/dates.hpp"
+#include "corpora/grammar.hpp"
+#include "corpora/sentence_pair.hpp"
+#include "fast/train/examples.hpp"
+#include "fast/train/tasks/task.hpp"
 
 namespace attn::train {
 
 namespace {
 
-using corpora::Alignment;
+constexpr const char* transformer = "transformer";
+
+DecoderAttention attention_of(const std::string& name) {
+  std::string known;
+  for (const auto attention : {DecoderAttention::bahdanau, DecoderAttention::bahdanau_input,
+                               DecoderAttention::luong_general, DecoderAttention::none}) {
+    if (name_of(attention) == name) return attention;
+    known += name_of(attention) + ", ";
+  }
+  throw Error("--attention: there is no attention \"" + name + "\"; valid: " + known + transformer);
+}
+
+void refuse_sizes(const TaskOptions& options, std::initializer_list<const char*> flags,
+                  const std::string& attention) {
+  for (const auto* flag : flags)
+    if (options.sizes.count(flag) > 0 || (flag == std::string("positions") && options.positions))
+      throw Error(
+          std::string("--") + flag + " does not concern --attention " + attention +
+          (attention == transformer ? ", which has no LSTM" : "; valid: with --attention transformer"));
+}
+
+std::shared_ptr<const TranslationModel> choose_model(EncoderDecoderSizes recurrent,
+                                                     const TaskOptions& options, std::size_t source_words,
+                                                     std::size_t target_words) {
+  if (options.attention == transformer) {
+    TransformerTranslatorSizes sizes = {source_words, target_words};
+    refuse_sizes(options, {"hidden", "d-a"}, transformer);
+    options.set("d-ff", sizes.d_ff);
+    if (sizes.d_ff == 0)
+      throw Error("--d-ff 0: the blocks of a translator have such a network; valid: 1 or more");
+    set_sizes(sizes, options, {Positions::none, Positions::sinusoidal, Positions::rotary});
+    return model_of(sizes);
+  }
+  recurrent.source_words = source_words;
+  recurrent.target_words = target_words;
+  const auto name = options.attention.value_or(name_of(recurrent.attention));
+  recurrent.attention = attention_of(name);
+  refuse_sizes(options, {"positions", "heads", "d-k", "d-v", "d-ff", "layers"}, name);
+  options.set("d-model", recurrent.d_model);
+  options.set("hidden", recurrent.hidden);
+  options.set("d-a", recurrent.d_a);
+  return model_of(recurrent);
+}
+
+/// The vocabulary of an output, with the mark that ends a sentence, or of what is read, with the one that
+/// begins it.
+std::vector<std::string> marked(std::vector<std::string> words, const char* mark) {
+  words.emplace_back(mark);
+  return words;
+}
+
+/// The share of what holds.
+Share share_of(const std::vector<bool>& holds) {
+  const auto right = std::count(holds.begin(), holds.end(), true);
+  return {static_cast<std::size_t>(right), holds.size()};
+}
+
+class TranslationTask : public TaskOf<TranslationExamples> {
+ public:
+  std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const override {
+    return {{"source_words", source_words_.words()},
+            {"target_words", marked(target_words_.words(), "<s>")},
+            {"output_words", marked(target_words_.words(), "</s>")}};
+  }
+
+  std::map<std::string, std::string> configuration() const override { return model_->configuration(); }
+
+ protected:
+  /// `recurrent` are the sizes of the two LSTMs, where the options ask for no transformer; the words are
+  /// filled in. Throws attn::Error for options that the model does not allow.
+  TranslationTask(const EncoderDecoderSizes& recurrent, const TaskOptions& options,
+                  std::vector<std::string> source_words, std::vector<std::string> target_words)
+      : source_words_(std::move(source_words)),
+        target_words_(std::move(target_words)),
+        model_(choose_model(recurrent, options, source_words_.size(), target_words_.size())),
+        generator_(options.seed, drawing_examples) {}
+
+  /// What the model writes for all sources, some at a time.
+  Sequences translate(const Weights<float>& weights, const Sequences& sources, std::size_t most_words) const {
+    constexpr std::size_t at_once = 100;
+    Sequences all;
+    for (std::size_t first = 0; first < sources.size(); first += at_once) {
+      const std::size_t end = std::min(first + at_once, sources.size());
+      const Sequences some(sources.begin() + static_cast<std::ptrdiff_t>(first),
+                           sources.begin() + static_cast<std::ptrdiff_t>(end));
+      for (auto& words : model_->translate(weights, some, most_words)) all.push_back(std::move(words));
+    }
+    return all;
+  }
+
+  /// Of each example whether it is written without a mistake.
+  std::vector<bool> exact(const Weights<float>& weights, const TranslationExamples& examples) const {
+    std::size_t longest = 0;
+    for (const auto& target : examples.targets()) longest = std::max(longest, target.size());
+    const auto written = translate(weights, examples.sources(), longest + 5);
+    std::vector<bool> is_exact;
+    for (std::size_t i = 0; i < written.size(); ++i) is_exact.push_back(written[i] == examples.targets()[i]);
+    return is_exact;
+  }
+
+  /// What the model writes for the first held-out examples.
+  Sequences first_translations(const Weights<float>& weights, std::size_t count,
+                               std::size_t most_words) const {
+    const auto first = held_out().sources().begin();
+    const auto end = first + static_cast<std::ptrdiff_t>(std::min(held_out().count(), count));
+    return translate(weights, {first, end}, most_words);
+  }
+
+  std::vector<AttendingHead> heads(const Weights<float>& weights) const {
+    return model_->attending_heads(weights, held_out().sources(), held_out().targets());
+  }
+
+  Vocabulary source_words_, target_words_;
+  std::shared_ptr<const TranslationModel> model_;
+  Generator generator_;  ///< of the examples
+};
+
+std::vector<std::string> characters(const std::string& text) {
+  std::vector<std::string> result;
+  for (const char character : text) result.emplace_back(1, character);
+  return result;
+}
+
+class Dates final : public TranslationTask {
+ public:
+  explicit Dates(const TaskOptions& options)
+      : TranslationTask({.attention = DecoderAttention::luong_general,
+                         .source_words = 0,
+                         .target_words = 0,
+                         .d_model = 16,
+                         .hidden = 16,
+                         .d_a = 16},
+                        options, characters(corpora::date_source_characters()),
+                        characters(corpora::date_target_characters())) {
+    std::unordered_set<std::string> drawn;
+    const auto draw_new = [&](std::size_t count) {
+      std::vector<corpora::DateExample> dates;
+      while (dates.size() < count) {
+        auto date = corpora::draw_date(generator_);
+        if (drawn.insert(date.source).second) dates.push_back(std::move(date));
+      }
+      return dates;
+    };
+    const auto training = draw_new(20000);
+    dates_ = draw_new(500);
+    set(model_->table(), examples(training), examples(draw_new(500)), examples(dates_));
+  }
+
+  std::vector<Score> scores(const Weights<float>& weights) const override {
+    std::vector<Score> scores = {{"exact dates", share_of(exact(weights, held_out()))}};
+    const auto all = heads(weights);
+    if (all.empty()) return scores;
+    Share best = {0, 0};
+    for (const auto& head : all)
+      if (const auto share = right_fields(head); share.value() >= best.value()) best = share;
+    scores.push_back({"character → a character of its field", best});
+    return scores;
+  }
+
+  std::vector<std::string> samples(const Weights<float>& weights) const override {
+    std::vector<std::string> lines;
+    for (const auto& written : first_translations(weights, 5, 15))
+      lines.push_back(dates_[lines.size()].source + " → " + target_words_.text(written, ""));
+    return lines;
+  }
+
+ private:
+  TranslationExamples examples(const std::vector<corpora::DateExample>& dates) const {
+    Sequences sources, targets;
+    for (const auto& date : dates) {
+      sources.push_back(source_words_.ids(characters(date.source)));
+      targets.push_back(target_words_.ids(characters(date.target)));
+    }
+    return {model_, std::move(sources), std::move(targets)};
+  }
+
+  /// Of the digits, how many look most at a character of the field that decides them.
+  Share right_fields(const AttendingHead& head) const {
+    Share digits = {0, 0};
+    for (std::size_t i = 0; i < dates_.size(); ++i)
+      for (std::size_t t = 0; t < head.weights[i].size(); ++t)
+        if (const auto& field = dates_[i].fields[t]) {
+          const auto place = strongest(head.weights[i][t]);
+          digits.count(place >= field->begin && place < field->end);
+        }
+    return digits;
+  }
+
+  std::vector<corpora::DateExample> dates_;
+};
 
 constexpr const char* alignment_score = "alignment error rate";
 
 /// The attention of one head to the source as links.
 struct HeadLinks {
   std::string name;
-  std::vector<Alignment> links;  ///< of each sentence
+  std::vector<corpora::Alignment> links;  ///< of each sentence
   double error_rate;
 };
 
@@ -27,10 +222,9 @@ class GrammarTranslation final : public TranslationTask {
   GrammarTranslation(const TaskOptions& options, const corpora::Grammar& grammar)
       : TranslationTask({.source_words = 0, .target_words = 0}, options, grammar.source_words(),
                         grammar.target_words()) {
-    Generator generator(options.seed, drawing_examples);
-    auto pairs = corpora::draw_pairs(grammar, generator, 240000, 1000, 500);
-    held_out_ = std::move(pairs.held_out);
-    set(model()->table(), examples(pairs.training), examples(pairs.validation), examples(held_out_));
+    auto pairs = corpora::draw_pairs(grammar, generator_, 240000, 1000, 500);
+    pairs_ = std::move(pairs.held_out);
+    set(model_->table(), examples(pairs.training), examples(pairs.validation), examples(pairs_));
     longer_ = std::move(pairs.longer);
   }
 
@@ -41,13 +235,14 @@ class GrammarTranslation final : public TranslationTask {
     if (!longer_.empty())
       scores.push_back(
           {"exact among longer ones than in training", share_of(exact(weights, examples(longer_)))});
-    const auto heads = links_of_heads(weights);
-    if (heads.empty()) return scores;
-    scores.push_back({alignment_score, best_of(heads).error_rate, target_words_held_out()});
-    for (const auto& head : heads)
+    const auto all = links_of_heads(weights);
+    if (all.empty()) return scores;
+    std::size_t words = 0;
+    for (const auto& pair : pairs_) words += pair.target.size();
+    scores.push_back({alignment_score, best_of(all).error_rate, words});
+    for (const auto& head : all)
       if (!head.name.empty())
-        scores.push_back(
-            {std::string(alignment_score) + ", " + head.name, head.error_rate, target_words_held_out()});
+        scores.push_back({std::string(alignment_score) + ", " + head.name, head.error_rate, words});
     return scores;
   }
 
@@ -68,18 +263,17 @@ class GrammarTranslation final : public TranslationTask {
 
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
-    const auto first = held_out().sources().begin();
-    const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(held_out_.size(), 4));
-    const auto written_words = translate(weights, {first, first + shown}, 40);
-    const auto heads = links_of_heads(weights);
-    for (std::size_t i = 0; i < written_words.size(); ++i) {
-      lines.push_back(corpora::source_text(held_out_[i]));
-      lines.push_back("→ " + written(written_words[i]));
-      if (heads.empty()) continue;
-      for (auto& line : corpora::drawn_links(held_out_[i], best_of(heads).links[i]))
+    const auto written = first_translations(weights, 4, 40);
+    const auto all = links_of_heads(weights);
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      lines.push_back(corpora::source_text(pairs_[i]));
+      const auto text = target_words_.text(written[i]);
+      lines.push_back("→ " + text.substr(0, text.find_last_not_of(' ') + 1));
+      if (all.empty()) continue;
+      for (auto& line : corpora::drawn_links(pairs_[i], best_of(all).links[i]))
         lines.push_back(std::move(line));
     }
-    if (!heads.empty())
+    if (!all.empty())
       lines.push_back(
           "A column for each source word: ( ) a sure link, ? ? a possible one, * where the model looks");
     return lines;
@@ -87,13 +281,12 @@ class GrammarTranslation final : public TranslationTask {
 
   std::vector<std::string> alignments(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
-    const auto heads = links_of_heads(weights);
-    if (heads.empty()) return lines;
-    for (const auto& alignment : best_of(heads).links) {
-      std::string line;
+    const auto all = links_of_heads(weights);
+    if (all.empty()) return lines;
+    for (const auto& alignment : best_of(all).links) {
+      auto& line = lines.emplace_back();
       for (std::size_t t = 0; t < alignment.size(); ++t)
         line += (t > 0 ? " " : "") + std::to_string(alignment[t]) + "-" + std::to_string(t);
-      lines.push_back(std::move(line));
     }
     return lines;
   }
@@ -102,18 +295,18 @@ class GrammarTranslation final : public TranslationTask {
   TranslationExamples examples(const std::vector<corpora::SentencePair>& pairs) const {
     Sequences sources, targets;
     for (const auto& pair : pairs) {
-      sources.push_back(source_words().ids(corpora::texts(pair.source)));
-      targets.push_back(target_words().ids(pair.target));
+      sources.push_back(source_words_.ids(corpora::texts(pair.source)));
+      targets.push_back(target_words_.ids(pair.target));
     }
-    return {model(), std::move(sources), std::move(targets)};
+    return {model_, std::move(sources), std::move(targets)};
   }
 
   /// Of what holds for each held-out sentence, that of the longest third of them.
   std::vector<bool> in_longest_third(const std::vector<bool>& holds) const {
-    std::vector<std::size_t> by_length(held_out_.size());
+    std::vector<std::size_t> by_length(pairs_.size());
     std::iota(by_length.begin(), by_length.end(), std::size_t{0});
     std::stable_sort(by_length.begin(), by_length.end(), [this](std::size_t a, std::size_t b) {
-      return held_out_[a].source.size() < held_out_[b].source.size();
+      return pairs_[a].source.size() < pairs_[b].source.size();
     });
     std::vector<bool> of_longest;
     for (std::size_t i = by_length.size() * 2 / 3; i < by_length.size(); ++i)
@@ -121,42 +314,20 @@ class GrammarTranslation final : public TranslationTask {
     return of_longest;
   }
 
-  std::string written(const std::vector<int>& words) const {
-    std::string text;
-    for (const int word : words)
-      text += (text.empty() ? "" : " ") + target_words().words()[static_cast<std::size_t>(word)];
-    return text;
-  }
-
   /// While the model is made to write the gold translations.
   std::vector<HeadLinks> links_of_heads(const Weights<float>& weights) const {
-    std::vector<HeadLinks> heads;
-    for (const auto& head : model()->attending_heads(weights, held_out().sources(), held_out().targets())) {
-      std::vector<Alignment> links;
-      for (const auto& sentence : head.weights) links.push_back(strongest_of_rows(sentence));
-      const double rate = error_rate(links);
-      heads.push_back({head.name, std::move(links), rate});
+    std::vector<HeadLinks> all;
+    for (const auto& head : heads(weights)) {
+      auto& [name, links, error_rate] = all.emplace_back(HeadLinks{head.name, {}, 0});
+      corpora::AlignmentErrors errors;
+      for (std::size_t i = 0; i < pairs_.size(); ++i) {
+        auto& alignment = links.emplace_back();
+        for (const auto& row : head.weights[i]) alignment.push_back(strongest(row));
+        errors.add(pairs_[i], alignment);
+      }
+      error_rate = errors.rate();
     }
-    return heads;
-  }
-
-  static Alignment strongest_of_rows(const std::vector<std::vector<float>>& weights) {
-    Alignment alignment;
-    for (const auto& row : weights)
-      alignment.push_back(static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin()));
-    return alignment;
-  }
-
-  std::size_t target_words_held_out() const {
-    return std::accumulate(
-        held_out_.begin(), held_out_.end(), std::size_t{0},
-        [](std::size_t sum, const corpora::SentencePair& pair) { return sum + pair.target.size(); });
-  }
-
-  double error_rate(const std::vector<Alignment>& alignments) const {
-    corpora::AlignmentErrors errors;
-    for (std::size_t i = 0; i < held_out_.size(); ++i) errors.add(held_out_[i], alignments[i]);
-    return errors.rate();
+    return all;
   }
 
   static const HeadLinks& best_of(const std::vector<HeadLinks>& heads) {
@@ -165,13 +336,17 @@ class GrammarTranslation final : public TranslationTask {
     });
   }
 
-  std::vector<corpora::SentencePair> held_out_, longer_;
+  std::vector<corpora::SentencePair> pairs_, longer_;  ///< held out
 };
 
 }  // namespace
 
+std::unique_ptr<Task> make_dates(const TaskOptions& options) {
+  return std::make_unique<Dates>(options);
+}
+
 std::unique_ptr<Task> make_translation(const TaskOptions& options) {
-  return std::make_unique<GrammarTranslation>(options, load_grammar(options));
+  return std::make_unique<GrammarTranslation>(options, corpora::Grammar::load(options.grammar_file()));
 }
 
 }  // namespace attn::train

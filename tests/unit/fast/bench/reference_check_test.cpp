@@ -1,9 +1,8 @@
-#include "fast/bench/reference_check.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "fast/bench/benchmark.hpp"
 #include "fast/bench/kernel.hpp"
 #include "tests/unit/numbers.hpp"
 

@@ -1,8 +1,8 @@
-#include "fast/bench/selection.hpp"
-
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
+
+#include "fast/bench/benchmark.hpp"
 
 using attn::bench::Effort;
 using attn::bench::Kernel;

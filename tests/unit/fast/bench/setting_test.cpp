@@ -1,23 +1,23 @@
-#include "fast/bench/setting.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "attn/ops/mask.hpp"
+#include "fast/bench/kernel.hpp"
 
 using namespace attn::bench;
 
 namespace {
 
 /// Counted one by one.
-double pairs_in(const attn::Array<bool, 2>& mask) {
+double pairs_in(const attn::Mask<3>& mask) {
   double pairs = 0.0;
   for (const bool is_visible : mask) pairs += is_visible ? 1.0 : 0.0;
   return pairs;
 }
 
-attn::Array<bool, 2> mask_of(const Setting& setting) {
+attn::Mask<3> mask_of(const Setting& setting) {
   const auto window = attn::window_mask(setting.n, setting.n, setting.window.value_or(setting.n));
-  return setting.causal ? attn::both(attn::causal_mask(setting.n, setting.n), window) : window;
+  return setting.causal ? attn::both(attn::causal_mask(setting.n, setting.n), window)
+                        : attn::repeat_mask(window, 1);
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "fast/bench/trial.hpp"
-
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdlib>
@@ -7,7 +5,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "fast/bench/allocations.hpp"
+#include "fast/bench/baselines.hpp"
+#include "fast/bench/benchmark.hpp"
 
 using namespace attn::bench;
 

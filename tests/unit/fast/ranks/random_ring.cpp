@@ -83,9 +83,9 @@ void compute_whole(const RingProblem& problem, RankBlock<T>& whole) {
                                            .value = whole.value.data(),
                                            .output = whole.output.data(),
                                            .log_sum_exp = whole.log_sum_exp.data()};
-  attn::exact::plain_forward(forward);
-  attn::exact::plain_backward(attn::exact::Backward<T>{forward, whole.d_output.data(), whole.d_query.data(),
-                                                       whole.d_key.data(), whole.d_value.data()});
+  attn::exact::kernels().front().forward(forward);
+  attn::exact::kernels().front().backward(attn::exact::Backward<T>{
+      forward, whole.d_output.data(), whole.d_query.data(), whole.d_key.data(), whole.d_value.data()});
 }
 
 }  // namespace

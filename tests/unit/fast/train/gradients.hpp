@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "fast/train/operations.hpp"
-#include "fast/train/weights.hpp"
 
 /// Gradients of anything on a tape beside central differences.
 namespace gradients {

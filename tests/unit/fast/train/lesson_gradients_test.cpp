@@ -3,8 +3,8 @@
 #include <numeric>
 #include <utility>
 
-#include "fast/train/encoder_decoder.hpp"
 #include "fast/train/transformer.hpp"
+#include "fast/train/translation_model.hpp"
 #include "formula/gradient.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
@@ -91,7 +91,9 @@ std::vector<double> some_d_output(std::size_t count) {
 TEST_CASE("training: gradients of attention with heads are those of the lesson backward") {
   WeightTable table;
   table.add("X", 4, 6);
-  add_attention(table, "attention", {6, 2, 3, 4});
+  for (const std::string id : {"W_Q", "W_K"}) table.add("attention/" + id, 6, 6);
+  table.add("attention/W_V", 6, 8);
+  table.add("attention/W_O", 8, 6);
   const auto values = some(table.numbers());
   std::vector<Part> parts = {{table, "X", "X"}};
   for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"}) parts.emplace_back(table, "attention/" + id, id);

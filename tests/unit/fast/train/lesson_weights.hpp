@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fast/train/weights.hpp"
+#include "fast/train/operations.hpp"
 #include "tests/unit/lessons/page.hpp"
 #include "tests/unit/numbers.hpp"
 

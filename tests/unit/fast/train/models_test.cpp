@@ -1,9 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "attn/random/random_state.hpp"
-#include "fast/train/encoder_decoder.hpp"
 #include "fast/train/transformer.hpp"
-#include "fast/train/transformer_translator.hpp"
+#include "fast/train/translation_model.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 
 using namespace attn::train;
@@ -12,7 +11,7 @@ namespace {
 
 using Sequences = std::vector<std::vector<int>>;
 
-/// Of a model that learns classes of tokens or of sentences, with the penalty on the entropy of attention.
+/// Of a model that learns classes of tokens or of sentences.
 gradients::Loss transformer_loss(const TransformerSizes& sizes, double probability) {
   return [=](gradients::Tape& tape, const gradients::Weights& weights) {
     const Sequences inputs = {{1, 2, 3, 4}, {4, 0}, {0, 3, 3}};
@@ -21,11 +20,7 @@ gradients::Loss transformer_loss(const TransformerSizes& sizes, double probabili
     const auto rows = rows_by_sample(inputs);
     const auto result = run<double>(tape, weights, sizes, rows, probability, &random);
     const auto wanted = sizes.is_of_sentence ? std::vector<int>{1, 2, 0} : rows_by_sample(targets).ids;
-    auto loss = cross_entropy<double>(tape, result.logits, wanted, 0.1);
-    for (const auto& attended : result.attended)
-      loss = add_scaled<double>(
-          tape, loss, entropy<double>(tape, attended.weights, result.sizes, rows.lengths, 0.05), 0.5);
-    return loss;
+    return cross_entropy<double>(tape, result.logits, wanted, 0.1);
   };
 }
 

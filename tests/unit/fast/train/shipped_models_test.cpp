@@ -147,10 +147,9 @@ TEST_CASE("training: cross-attention of the shipped transformer is what the less
                                  targets = {"le chat noir ne dormait jamais", "le chat dormait"};
   const auto told = told_of_model("cross-attention", {.source = sources, .target = targets, .model = path});
   const auto shown = told.elements("weights"), other = told.elements("other/weights");
-  const auto heads =
-      forced_cross_attention({&table, values.data(), nullptr}, sizes,
-                             {ids_of(source_words, sources[0]), ids_of(source_words, sources[1])},
-                             {ids_of(target_words, targets[0]), ids_of(target_words, targets[1])});
+  const auto heads = forced_attention({&table, values.data(), nullptr}, sizes,
+                                      {ids_of(source_words, sources[0]), ids_of(source_words, sources[1])},
+                                      {ids_of(target_words, targets[0]), ids_of(target_words, targets[1])});
   const auto is_shown = [&](const std::vector<double>& weights, std::size_t head) {
     double worst = 0;
     for (std::size_t sample = 0; sample < 2; ++sample)

@@ -26,7 +26,7 @@ LabelledExamples copying(std::size_t count) {
     example.targets = example.input;
     examples.push_back(std::move(example));
   }
-  return {copying_sizes, std::move(examples), 0.01};
+  return {copying_sizes, std::move(examples)};
 }
 
 const Settings short_training = {

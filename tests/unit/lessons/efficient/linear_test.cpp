@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "attn/ops/feature_maps.hpp"
+#include "attn/ops/cost_counter.hpp"
 #include "attn/ops/matmul.hpp"
 #include "tests/unit/lessons/efficient/attention.hpp"
 

@@ -2,11 +2,21 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "attn/random/random.hpp"
 
+/// Sequences of symbols 0, 1, … for tasks of attention alone.
 namespace corpora {
+
+/// Names for the symbols 0, …, count − 1 of a task: a, b, …, z, a1, b1, …, z1, a2, ….
+std::vector<std::string> symbol_labels(std::size_t count);
+
+/// A sequence to be said backwards: `length` symbols, each uniform on 0, …, symbol_count − 1. Throws
+/// attn::Error for a length or a symbol count of 0.
+std::vector<std::size_t> draw_reverse(attn::Random& random, std::size_t length,
+                                      std::size_t symbol_count = 26);
 
 /// A sequence of random tokens in which some pairs come twice, so that after A … A B … A the next one is B.
 ///
@@ -23,10 +33,7 @@ struct InductionSequence {
 };
 
 /// One pair comes again for every six tokens of the length. Throws attn::Error for a length below 6 and for
-/// fewer tokens than fewest_induction_tokens(length).
+/// fewer tokens than come in such a sequence, about two thirds of it.
 InductionSequence draw_induction(attn::Random& random, std::size_t length, std::size_t token_count = 26);
-
-/// The smallest token count for sequences of that length: about two thirds of it.
-std::size_t fewest_induction_tokens(std::size_t length);
 
 }  // namespace corpora
