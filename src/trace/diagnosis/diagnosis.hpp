@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attn/axis_labels.hpp"
+#include "attn/text/tokens.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/replay.hpp"
 
