@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "attn/tensor.hpp"
@@ -44,6 +46,9 @@ class AnyTensor {
   Shape shape_;
   std::vector<std::byte> bytes_;
 };
+
+/// Somebody's tensors by the ids of the lesson.
+using Tensors = std::map<std::string, AnyTensor>;
 
 /// A copy in which every NaN is the positive quiet one: which of the many a computation gives depends on the
 /// processor.

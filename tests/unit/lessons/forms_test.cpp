@@ -1,7 +1,5 @@
 /// Right tensors that are expressed otherwise, and mistakes that show in one place of several.
 
-#include "trace/diagnosis/fitting.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numbers>
@@ -12,6 +10,7 @@
 #include "tests/unit/numbers.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
+#include "trace/diagnosis/fitting.hpp"
 
 namespace {
 
