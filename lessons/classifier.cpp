@@ -61,10 +61,8 @@ void give_sentiment(ModelInputs& inputs) {
         "more; valid: --model sentiment, one that was trained without --layers and --d-ff, or none");
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", inputs.rows("embedding", "words", inputs.sentence()));
-  for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
-    inputs.give("attention/" + id, inputs.matrix("layer=1/attention/" + id));
-  for (const std::string id : {"gain", "bias"})
-    inputs.give("attention/norm/" + id, inputs.vector("layer=1/norm_1/" + id));
+  inputs.give_named("attention/", "layer=1/attention/", {"W_Q", "W_K", "W_V", "W_O"});
+  inputs.give_named("attention/norm/", "layer=1/norm_1/", {"gain", "bias"});
   inputs.give("W_class", inputs.matrix("output/W"));
   inputs.give("b_class", inputs.vector("output/b"));
 }

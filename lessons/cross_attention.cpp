@@ -16,8 +16,8 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/trained/blocks.hpp"
-#include "lessons/trained/gold_alignment.hpp"
+#include "lessons/sdpa.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/trained/translation.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
@@ -37,14 +37,6 @@ struct AligningHeads {
 
 std::string cross_name(std::size_t layer) {
   return fmt::format("decoder/layer={}/cross/", layer + 1);
-}
-
-/// One below the other as samples of a batch, with rows of zeros behind the shorter ones.
-Tensor<3> as_samples(const std::vector<Tensor<3>>& texts, std::size_t length) {
-  const auto width = texts.front().shape(2);
-  Tensor<3> rows = xt::zeros<double>({texts.size(), length, width});
-  for (std::size_t b = 0; b < texts.size(); ++b) std::copy(texts[b].begin(), texts[b].end(), &rows(b, 0, 0));
-  return rows;
 }
 
 /// [layer×head]

@@ -60,10 +60,9 @@ void give_language(ModelInputs& inputs) {
   if (options.typed.count("layer") == 0) options.layer = layers;
   options.vocabulary = inputs.vocabulary("classes");
   inputs.give("embedding", inputs.matrix("embedding"));
-  for (std::size_t layer = 0; layer < layers; ++layer)
-    for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
-      inputs.give(layer_group(options, layer + 1) + id,
-                  inputs.matrix(fmt::format("layer={}/attention/{}", layer + 1, id)));
+  for (std::size_t layer = 1; layer <= layers; ++layer)
+    inputs.give_named(layer_group(options, layer), fmt::format("layer={}/attention/", layer),
+                      {"W_Q", "W_K", "W_V", "W_O"});
   inputs.give("W_vocabulary", inputs.matrix("output/W"));
 }
 
@@ -163,14 +162,11 @@ Tensor<2> sinusoids(const Workbench& bench) {
 
 /// Of the layer whose ids begin so.
 attn::MultiHeadWeights draw_layer(Workbench& bench, const std::string& group) {
-  attn::MultiHeadWeights drawn = {.heads = bench.heads()};
-  for (const auto& [id, weight] : {std::pair("W_Q", &drawn.W_Q), std::pair("W_K", &drawn.W_K),
-                                   std::pair("W_V", &drawn.W_V), std::pair("W_O", &drawn.W_O)})
-    *weight = bench.input<2>({.id = group + id});
-  for (const auto& [id, bias] : {std::pair("b_Q", &drawn.b_Q), std::pair("b_K", &drawn.b_K),
-                                 std::pair("b_V", &drawn.b_V), std::pair("b_O", &drawn.b_O)})
-    if (bench.has_given(group + id)) *bias = bench.input<1>({.id = group + id});
-  return drawn;
+  return weights_by_name(bench.heads(), [&](const std::string& name) -> std::optional<attn::AnyRank<double>> {
+    const bool is_matrix = name.starts_with('W');
+    if (!is_matrix && !bench.has_given(group + name)) return std::nullopt;
+    return bench.input({.id = group + name}, is_matrix ? 2 : 1);
+  });
 }
 
 /// A decoder without a formula: the library's attention over all that was read.
@@ -183,7 +179,7 @@ class PlainDecoder {
             bench.trace.input({.id = "positions", .axes = {"position", "d_model"}}, sinusoids(bench))) {
     for (std::size_t layer = 1; layer <= *bench.options.layers; ++layer)
       layers_.push_back(draw_layer(bench, layer_group(bench.options, layer)));
-    W_vocabulary_ = bench.input<2>({.id = "W_vocabulary"}, {bench.d_model(), text.words.size()});
+    W_vocabulary_ = bench.input({.id = "W_vocabulary"}, {bench.d_model(), text.words.size()});
     read_.resize(layers_.size());
   }
 

@@ -11,7 +11,6 @@
 #include "lessons/workbench/plan.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "page/picture.hpp"
-#include "trace/diagnosis/replay.hpp"
 
 namespace document {
 struct Document;

@@ -11,7 +11,7 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/trained/shipped_weights.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/workbench.hpp"

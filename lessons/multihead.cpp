@@ -7,16 +7,20 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
+#include <xtensor/xmanipulation.hpp>
 
 #include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/slice.hpp"
+#include "formula/entrywise.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/sdpa.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/trained/shipped_weights.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "trace/entry.hpp"
@@ -61,52 +65,53 @@ const std::vector<std::pair<std::string, formula::Axes>>& multihead_weights() {
 
 namespace {
 
-/// The weights of multi-head attention that stand in a run.
-Views multihead_weights_of(const DocumentRun& run, const std::string& prefix) {
-  Views weights;
-  for (const auto& [name, axes] : multihead_weights())
-    if (const auto* found = run.sheet().find(prefix + name)) weights.emplace(name, *found);
-  return weights;
+/// The rows X W + b of each head, [batch×head×n×d], in which each pair of numbers is turned where there are
+/// angles.
+Tensor<4> rows_of_heads(const Tensor<3>& X, const attn::Matrix& W, const attn::Vector& b, std::size_t heads,
+                        const std::optional<Tensor<2>>& angles = std::nullopt) {
+  auto rows = attn::split_heads(
+      b.is_given ? attn::linear(X, W.elements, b.elements) : attn::linear(X, W.elements), heads);
+  if (!angles) return rows;
+  const Tensor<3> of_all = xt::reshape_view(rows, {rows.shape(0) * heads, rows.shape(2), rows.shape(3)});
+  return xt::reshape_view(attn::rotate_pairs(of_all, *angles, attn::Pairing::adjacent), rows.shape());
 }
 
 /// The queries' tokens as keys and values, too: the tables between have another shape, the output has not.
-Tensor<3> output_of_itself(const Workbench& bench, const Named& X, const Views& weights) {
+Tensor<3> output_of_itself(const Workbench& bench, const Tensor<3>& X,
+                           const attn::MultiHeadWeights& weights) {
   const auto& tokens = bench.plan.target.size() > 0 ? bench.plan.target : bench.plan.sentence;
-  const auto n = X.tensor.shape(1);
-  std::optional<Mask<3>> mask;
-  if (tokens.is_padded()) mask = attn::padding_mask(tokens.lengths(), n, n);
-  PartRun run(bench);
-  tell_multihead(run, X, X, weights, {bench.heads(), bench.kv_heads()}, mask);
-  return run.take<3>("output");
+  attn::AttentionOptions options{.temperature = bench.options.temperature};
+  if (tokens.is_padded()) options.mask = attn::padding_mask(tokens.lengths(), X.shape(1), X.shape(1));
+  return attend_in_heads(X, X, weights, options).output;
 }
 
 }  // namespace
 
-void set_multihead_weights(DocumentRun& run, const std::string& prefix, const Views& weights,
-                           const Heads& heads) {
-  const bool is_rotary = weights.count(prefix + "angles") > 0;
-  std::map<std::string, formula::Axes> axes = {{"angles", {"position", "pair"}}};
-  for (auto [name, of_name] : multihead_weights()) {
-    for (auto& axis : of_name)  // where each query head has keys of its own, their axis is called `head`, too
-      if (axis.starts_with("kv_head") && heads.key_value == heads.query)
-        axis = axis.substr(axis.find("head"));
-    axes.emplace(name, std::move(of_name));
-  }
-  run.set("many_heads", 1.0);
-  run.axis("head", heads.query);
-  run.axis("kv_head", heads.key_value);
-  run.axis("d_k", weights.at(prefix + "W_Q").shape.at(1) / heads.query);
-  run.axis("d_v", weights.at(prefix + "W_O").shape.at(0) / heads.query);
-  run.set(prefix + "rotary", is_rotary);
-  set_views(run, prefix, weights, axes);
+attn::MultiHeadWeights weights_by_name(
+    std::size_t heads,
+    const std::function<std::optional<attn::AnyRank<double>>(const std::string& name)>& of) {
+  attn::MultiHeadWeights weights = {.heads = heads};
+  for (const auto& [name, matrix] :
+       {std::pair("W_Q", &weights.W_Q), {"W_K", &weights.W_K}, {"W_V", &weights.W_V}, {"W_O", &weights.W_O}})
+    *matrix = of(name).value();
+  for (const auto& [name, bias] :
+       {std::pair("b_Q", &weights.b_Q), {"b_K", &weights.b_K}, {"b_V", &weights.b_V}, {"b_O", &weights.b_O}})
+    if (const auto given = of(name)) *bias = *given;
+  return weights;
 }
 
-void tell_multihead(DocumentRun& run, const Named& X_query, const Named& X_key, const Views& weights,
-                    const Heads& heads, const std::optional<Mask<3>>& mask) {
-  set_tokens(run, X_query, X_key);
-  set_multihead_weights(run, "", weights, heads);
-  run.set_mask(mask);
-  run.tell_part("parts/attention_in_heads.md", {"X_query = " + X_query.id, "X_key = " + X_key.id});
+InHeads attend_in_heads(const Tensor<3>& X_query, const Tensor<3>& X_key,
+                        const attn::MultiHeadWeights& weights, const attn::AttentionOptions& options,
+                        const std::optional<Tensor<2>>& angles) {
+  const auto& [heads, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O] = weights;
+  const auto kv_heads = heads * W_K.elements.shape(1) / W_Q.elements.shape(1);
+  const auto [mixed, shares] = attn::attention(rows_of_heads(X_query, W_Q, b_Q, heads, angles),
+                                               rows_of_heads(X_key, W_K, b_K, kv_heads, angles),
+                                               rows_of_heads(X_key, W_V, b_V, kv_heads), options);
+  const auto concat = attn::merge_heads(Tensor<4>(mixed));
+  return {
+      b_O.is_given ? attn::linear(concat, W_O.elements, b_O.elements) : attn::linear(concat, W_O.elements),
+      shares};
 }
 
 namespace {
@@ -126,17 +131,20 @@ void run_multihead(Workbench& bench) {
 void add_cross_attends_itself(Functions& functions, const std::string& X_query, const std::string& prefix) {
   functions.mistakes["output"] = [=](DocumentRun& run, const std::string& id) -> attn::Mistakes {
     if (id != prefix + "output") return {};
-    return {{"cross-attends-itself",
-             [&bench = run.bench(), X = Named{X_query, run.copy_of<double, 3>(X_query)},
-              weights = multihead_weights_of(run, prefix)] { return output_of_itself(bench, X, weights); }}};
+    const auto weights = weights_by_name(run.bench().heads(), [&](const std::string& name) {
+      const auto* found = run.sheet().find(prefix + name);
+      return found == nullptr ? std::nullopt : std::optional(formula::numbers_in_order(*found));
+    });
+    return {{"cross-attends-itself", [&bench = run.bench(), X = run.copy_of<double, 3>(X_query), weights] {
+               return output_of_itself(bench, X, weights);
+             }}};
   };
 }
 
 void give_about_heads(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", input_of_second_layer(inputs));
-  for (const std::string id : {"W_Q", "W_K", "W_V", "W_O"})
-    inputs.give(id, inputs.matrix("layer=2/attention/" + id));
+  inputs.give_named("", "layer=2/attention/", {"W_Q", "W_K", "W_V", "W_O"});
 }
 
 const LessonCode multihead_code = {.give = give_about_heads, .sharpen = sharpen_token, .run = run_multihead};

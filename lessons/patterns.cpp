@@ -181,7 +181,7 @@ void run_patterns(Workbench& bench) {
 void give_about_to_patterns(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", input_of_second_layer(inputs));
-  for (const std::string id : {"W_Q", "W_K"}) inputs.give(id, inputs.matrix("layer=2/attention/" + id));
+  inputs.give_named("", "layer=2/attention/", {"W_Q", "W_K"});
 }
 
 }  // namespace

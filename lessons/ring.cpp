@@ -45,8 +45,8 @@ class RanksOfRun {
     if (result_) return *result_;
     const auto in = inputs_of_ranks(run);
     const auto& bench = run.bench();
-    const Ranks ranks(network_, order_of(bench.options), in.n(), bench.trace.dtype());
-    return result_.emplace(goes_round(bench) ? go_round(in, ranks) : exchange_heads(in, ranks));
+    const auto go = goes_round(bench) ? go_round : exchange_heads;
+    return result_.emplace(go(in, network_, order_of(bench.options), bench.trace.dtype()));
   }
 
  private:
@@ -69,7 +69,7 @@ formula::View in_other_orders(const DocumentRun& run) {
   for (const auto order : attn::fast::all_orders()) {
     if (goes_round(bench) && order == order_of(bench.options)) continue;
     const auto network = attn::fast::local_network(*bench.options.ranks);
-    outputs.push_back(go_round(in, Ranks(*network, order, in.n(), bench.trace.dtype())).output);
+    outputs.push_back(go_round(in, *network, order, bench.trace.dtype()).output);
   }
   auto shape = run.sheet().tensor("output").shape;
   shape.insert(shape.begin() + 1, outputs.size());

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <string>
 
 #include "lessons/documents/front_matter.hpp"
@@ -20,11 +21,12 @@ formula::View random_scores(DocumentRun& run) {
   const auto& lengths = bench.options.d_k_list;
   formula::Numbers scores;
   for (std::size_t at = 0; at < lengths.size(); ++at) {
-    const auto q = bench.normal<2>(fmt::format("q d_k={}", lengths[at]), {samples, lengths[at]});
-    const auto k = bench.normal<2>(fmt::format("k d_k={}", lengths[at]), {samples, lengths[at]});
+    const auto q = bench.normal(fmt::format("q d_k={}", lengths[at]), {samples, lengths[at]});
+    const auto k = bench.normal(fmt::format("k d_k={}", lengths[at]), {samples, lengths[at]});
     if (at == 0) scores = formula::Numbers(attn::Shape{lengths.size(), samples}, 0.0);
     for (std::size_t i = 0; i < samples; ++i)
-      for (std::size_t j = 0; j < lengths[at]; ++j) scores(at, i) += q(i, j) * k(i, j);
+      scores(at, i) = std::inner_product(q.data() + i * lengths[at], q.data() + (i + 1) * lengths[at],
+                                         k.data() + i * lengths[at], 0.0);
   }
   return owned_view(std::move(scores));
 }

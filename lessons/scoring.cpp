@@ -38,8 +38,7 @@ attn::Model features() {
 void give_features(ModelInputs& inputs) {
   inputs.give_rows("queries", inputs.rows("target_words", "target_words", inputs.target()));
   inputs.give_rows("keys", inputs.rows("words", "words", inputs.source()));
-  for (const std::string id : {"W_a", "W_q", "W_k"}) inputs.give(id, inputs.matrix(id));
-  inputs.give("v_a", inputs.vector("v_a"));
+  inputs.give_named("", "", {"W_a", "W_q", "W_k", "v_a"});
 }
 
 }  // namespace

@@ -59,28 +59,6 @@ void add_fused_kernel(Functions& functions) {
   functions.claims["equals-fused-kernel"] = claim_equals_fused_kernel;
 }
 
-void set_views(DocumentRun& run, const std::string& prefix, const Views& views,
-               const std::map<std::string, formula::Axes>& axes) {
-  for (const auto& [name, of_name] : axes) {
-    const auto found = views.find(prefix + name);
-    if (found == views.end()) {
-      run.set(prefix + name, 0.0);
-      continue;
-    }
-    auto view = found->second;
-    view.axes = of_name;
-    run.set(prefix + name, std::move(view));
-  }
-}
-
-void set_tokens(DocumentRun& run, const Named& X_query, const Named& X_key) {
-  const bool is_one = X_query.id == X_key.id;
-  set_view(run, X_query.id, {"batch", is_one ? "token" : "query", "d_model"}, X_query.tensor);
-  if (!is_one) set_view(run, X_key.id, {"batch", "key", "d_model"}, X_key.tensor);
-  run.axis("query", X_query.tensor.shape(1));
-  run.axis("key", X_key.tensor.shape(1));
-}
-
 namespace {
 
 /// The queries, keys and values of one head of the model, for each word of the sentence.

@@ -12,13 +12,18 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
 #include "corpora/grammar.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/precision.hpp"
+#include "corpora/grammar.hpp"
+#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
-#include "lessons/documents/part_run.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/translation.hpp"
 
 namespace lessons {
 
@@ -48,6 +53,16 @@ Tensor<2> given_words(const Workbench& bench, const TokenBatch& writes, std::siz
         throw attn::Error(fmt::format("{} has {} where a sentence has ended; valid: -1",
                                       bench.trace.given_name("words"), given(b, t)));
   return xt::cast<double>(given);
+}
+
+/// Words by their numbers, −1 behind the last one of a shorter sentence.
+Tensor<2> in_rows(const std::vector<std::vector<std::size_t>>& numbers) {
+  std::size_t steps = 0;
+  for (const auto& row : numbers) steps = std::max(steps, row.size());
+  Tensor<2> rows({numbers.size(), steps}, -1.0);
+  for (std::size_t b = 0; b < numbers.size(); ++b)
+    std::copy(numbers[b].begin(), numbers[b].end(), &rows(b, 0));
+  return rows;
 }
 
 /// The vocabulary, and the words to write by number.
@@ -89,15 +104,6 @@ void label_target(Workbench& bench, const TokenBatch& words) {
 }
 
 }  // namespace
-
-Tensor<2> in_rows(const std::vector<std::vector<std::size_t>>& numbers) {
-  std::size_t steps = 0;
-  for (const auto& row : numbers) steps = std::max(steps, row.size());
-  Tensor<2> rows({numbers.size(), steps}, -1.0);
-  for (std::size_t b = 0; b < numbers.size(); ++b)
-    std::copy(numbers[b].begin(), numbers[b].end(), &rows(b, 0));
-  return rows;
-}
 
 Texts choose_texts(Workbench& bench) {
   const auto &source = bench.plan.source, &target = bench.plan.target;
@@ -141,6 +147,95 @@ void set_steps(DocumentRun& run, const Texts& texts) {
   run.set("t", static_cast<double>(step_to_walk_through(texts.writes.lengths())));
   run.set("ragged", texts.writes.is_padded());
   run.axis("decoder/target", texts.writes.length());
+}
+
+/// The vectors that it reads [vocabulary×d_model]: in the place of </s>, which is never read, that of <s>.
+Tensor<2> vectors_to_read(const DocumentRun& run, const std::vector<std::string>& vocabulary) {
+  auto& bench = run.bench();
+  if (reads_its_own_words(bench.options)) return run.copy_of<double, 2>(target_embedding);
+  auto words = vocabulary;
+  words.back() = attn::start_token;
+  const auto known = bench.known_vectors_of({{words}});
+  Tensor<2> vectors({words.size(), bench.d_model()});
+  std::copy(known.begin(), known.end(), vectors.begin());
+  return attn::round_to(bench.trace.dtype(), vectors);  // as they are where they are given
+}
+
+/// Those of the words [batch×target] at each step, zeros where there is none.
+Tensor<3> vectors_at(const Tensor<2>& vectors, const Tensor<2>& words) {
+  Tensor<3> all = xt::zeros<double>({words.shape(0), words.shape(1), vectors.shape(1)});
+  for (std::size_t b = 0; b < words.shape(0); ++b)
+    for (std::size_t t = 0; t < words.shape(1); ++t)
+      if (words(b, t) >= 0.0)
+        std::copy_n(&vectors(static_cast<std::size_t>(words(b, t)), 0), vectors.shape(1), &all(b, t, 0));
+  return all;
+}
+
+/// What a decoder makes of the words that it has read so far.
+struct Decoded {
+  Tensor<3> probabilities;  ///< [batch×target×vocabulary]
+  Tensor<3> weights{};      ///< [batch×target×source] of a model
+};
+
+/// The part decoder.md with the inputs of a run on these words, X_target [batch×target×d_model].
+Decoded decode(const DocumentRun& run, Tensor<3> X_target) {
+  const auto& bench = run.bench();
+  const auto& lesson = *bench.plan.lesson;
+  PartRun part(bench);
+  part.set("heads_here", static_cast<double>(bench.heads()));
+  for (const auto& input : lesson.inputs(bench.options)) {
+    const auto* found = run.sheet().find(input.id);
+    found != nullptr ? part.set(input.id, *found) : part.set(input.id, 0.0);
+  }
+  part.read_front(*lesson.document);
+  for (const auto* id : {"page/states", "decoder/s_0", "decoder/c_0"}) part.set(id, run.sheet().tensor(id));
+  part.set("X_target", owned_view(std::move(X_target), {"batch", "decoder/target", "d_model"}));
+  part.tell_part("parts/decoder.md", {"under decoder/", "query = decoder/target", "key = source",
+                                      "states = page/states", "output = context", "seen = source < lengths"});
+  Decoded decoded = {.probabilities = part.copy_of<double, 3>("decoder/probabilities")};
+  if (bench.options.model) decoded.weights = part.copy_of<double, 3>("decoder/weights");
+  return decoded;
+}
+
+/// How many words more than the source has a decoder may write.
+std::size_t words_beyond_the_source(const Workbench& bench) {
+  return bench.options.model ? 5 : 1;
+}
+
+/// Greedy decoding: at every step the likeliest word (the first of equals) is written, and read at the next,
+/// to </s> or until so many words more than the source has are written. The weights are tensors of the run.
+void write_greedily(DocumentRun& run, Texts& texts) {
+  const auto& bench = run.bench();
+  const auto& sources = bench.plan.source;
+  const auto& vocabulary = texts.vocabulary;
+  const auto end = vocabulary.size() - 1;
+  const auto vectors = vectors_to_read(run, vocabulary);
+  texts.writes.tokens.resize(sources.size());
+  std::vector<std::vector<std::size_t>> read(sources.size(), {end}), written(sources.size());
+  const auto is_finished = [&](std::size_t b) {
+    return written[b].size() >= sources.tokens[b].size() + words_beyond_the_source(bench) ||
+           (!written[b].empty() && written[b].back() == end);
+  };
+  for (bool is_writing = true; is_writing;) {
+    const auto [probabilities, weights] = decode(run, vectors_at(vectors, in_rows(read)));
+    const auto last = probabilities.shape(1) - 1;
+    is_writing = false;
+    for (std::size_t b = 0; b < sources.size(); ++b) {
+      if (is_finished(b)) continue;
+      const auto number = attn::argmax(&probabilities(b, last, 0), vocabulary.size());
+      const auto word = bench.options.model ? carried_over(vocabulary[number], sources.tokens[b],
+                                                           &weights(b, last, 0), bench.options)
+                                            : vocabulary[number];
+      written[b].push_back(number);
+      texts.writes.tokens[b].push_back(word);
+      if (is_finished(b)) continue;
+      read[b].push_back(number);
+      texts.reads.tokens[b].push_back(word);
+      is_writing = true;
+    }
+  }
+  texts.words = in_rows(written);
+  texts.words_read = in_rows(read);
 }
 
 /// Of a model that writes by itself, the last of them that of <s>.
@@ -237,6 +332,73 @@ void run_seq2seq(Workbench& bench) {
 }
 
 }  // namespace
+
+namespace {
+
+/// The weights and biases of an LSTM that reads vectors of length `from` into states of length `state`.
+std::vector<Input> lstm_input_list(const std::string& gates, const std::string& from,
+                                   const std::string& state) {
+  return {{"W_ih", {gates, from}, Draw::left_weight},
+          {"W_hh", {gates, state}, Draw::left_weight},
+          {"b_ih", {gates}, Draw::zeros},
+          {"b_hh", {gates}, Draw::zeros}};
+}
+
+std::vector<Input> attention_weight_list(const std::string& attention) {
+  const std::string state = "hidden=direction·hidden", two_states = "feature=2·direction·hidden";
+  if (attention == "bahdanau" || attention == "bahdanau-input")
+    return {{"W_q", {attention == "bahdanau" ? state : "feature=", "d_a"}, Draw::weight},
+            {"W_k", {state, "d_a"}, Draw::weight},
+            {"v_a", {"d_a"}, Draw::weight},
+            {"b_q", {"d_a"}, Draw::given},
+            {"b_k", {"d_a"}, Draw::given}};
+  std::vector<Input> weights;
+  if (attention == "multihead")
+    weights = {{"W_Q", {state, "head·d_k="}, Draw::weight},
+               {"W_K", {state, "head·d_k="}, Draw::weight},
+               {"W_V", {state, "head·d_v="}, Draw::weight},
+               {"W_O", {"head·d_v=", state}, Draw::weight},
+               {"b_Q", {"head·d_k=direction·hidden"}, Draw::given},
+               {"b_K", {"head·d_k=direction·hidden"}, Draw::given},
+               {"b_V", {"head·d_v=direction·hidden"}, Draw::given},
+               {"b_O", {state}, Draw::given}};
+  if (attention == "luong-general")
+    weights = {{"W_a", {state, "feature="}, Draw::weight},
+               {"b_a", {"feature=direction·hidden"}, Draw::given}};
+  if (attention == "luong-concat")
+    weights = {{"W_a", {two_states, "d_a"}, Draw::weight},
+               {"v_a", {"d_a"}, Draw::weight},
+               {"b_a", {"d_a"}, Draw::given}};
+  weights.push_back({"W_c", {two_states, state}, Draw::weight});
+  weights.push_back({"b_c", {state}, Draw::given});
+  return weights;
+}
+
+}  // namespace
+
+std::vector<Input> seq2seq_input_list(const Options& options) {
+  const bool is_bahdanau = attends_before_the_cell(options);
+  std::vector<Input> inputs = {{"X_source", {"source", "d_model"}, Draw::embedding}};
+  const auto add = [&](const std::string& group, const std::vector<Input>& of_group) {
+    for (auto input : of_group) {
+      input.id = group + "/" + input.id;
+      inputs.push_back(std::move(input));
+    }
+  };
+  add("encoder", lstm_input_list("gate=4·hidden", "d_model", "hidden"));
+  if (options.bidirectional) add("encoder/reverse", lstm_input_list("gate=4·hidden", "d_model", "hidden"));
+  add("decoder", lstm_input_list("gate=4·direction·hidden", is_bahdanau ? "feature=" : "d_model",
+                                 "hidden=direction·hidden"));
+  add("attention", attention_weight_list(options.attention));
+  add("output", {{"W", {is_bahdanau ? "feature=" : "hidden=direction·hidden", "vocabulary="}, Draw::weight},
+                 {"b", {"vocabulary="}, is_bahdanau ? Draw::zeros : Draw::given}});
+  inputs.push_back({.id = "words", .axes = {"target=1+target"}, .draw = Draw::given, .is_multiplied = false});
+  if (options.model) inputs.push_back({"exact_by_length", {"model=", "length="}, Draw::page});
+  if (reads_its_own_words(options)) inputs.push_back({target_embedding, {"word=", "d_model"}, Draw::page});
+  inputs.push_back({"X_target", {"target=1+target", "d_model"}, Draw::embedding});
+  inputs.push_back({"mask", {"target=1+target", "source"}, Draw::page});
+  return inputs;
+}
 
 const LessonCode seq2seq_code = {
     .give = give_translation, .run = run_seq2seq, .inputs = seq2seq_input_list, .takes_source_alone = true};

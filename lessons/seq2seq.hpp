@@ -47,9 +47,6 @@ void give_translation(ModelInputs& inputs);
 /// The same sentences with <s> in front, as the decoder reads them.
 attn::TokenBatch after_start(attn::TokenBatch batch);
 
-/// Words by their numbers, −1 behind the last one of a shorter sentence.
-Tensor<2> in_rows(const std::vector<std::vector<std::size_t>>& numbers);
-
 /// Whether the decoder attends before its cell makes the step, and the cell reads the context: Bahdanau's.
 inline bool attends_before_the_cell(const Options& options) {
   return options.attention == "bahdanau" || options.attention == "bahdanau-input";
@@ -65,16 +62,6 @@ bool reads_its_own_words(const Options& options);
 /// `writes` are the words of the target; with `is_greedy` the decoder chose them itself.
 void show_gold(Workbench& bench, const Tensor<3>& weights, const std::vector<std::string>& writes,
                bool is_greedy);
-
-/// Greedy decoding: at every step the likeliest word (the first of equals) is written, and read at the next,
-/// to </s> or until so many words more than the source has are written. The weights are tensors of the run.
-void write_greedily(DocumentRun& run, Texts& texts);
-
-/// The vectors that it reads [vocabulary×d_model]: in the place of </s>, which is never read, that of <s>.
-Tensor<2> vectors_to_read(const DocumentRun& run, const std::vector<std::string>& vocabulary);
-
-/// Those of the words [batch×target] at each step, zeros where there is none.
-Tensor<3> vectors_at(const Tensor<2>& vectors, const Tensor<2>& words);
 
 /// What became of translators as sentences grow (Bahdanau et al. 2014, figure 2, on the lab's own sentences):
 /// the share of exact translations [model×length] that the training of the shipped models measured. Throws

@@ -14,7 +14,7 @@ namespace {
 
 /// One row of scores times 1, 10, 100 and 1000: [query×key].
 formula::View scores_of_all_sizes(DocumentRun& run) {
-  const auto drawn = run.bench().normal<1>("scores", {run.sheet().size_of("key")}, {.axis = 0});
+  const auto drawn = run.bench().normal("scores", {run.sheet().size_of("key")}, {.axis = 0});
   formula::Numbers scores(attn::Shape{run.sheet().size_of("size/query"), drawn.size()});
   for (std::size_t i = 0; i < scores.shape(0); ++i)
     for (std::size_t j = 0; j < drawn.size(); ++j)

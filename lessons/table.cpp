@@ -9,7 +9,6 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "lessons/backward/lesson.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/file.hpp"

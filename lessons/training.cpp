@@ -21,6 +21,8 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
 #include "corpora/sequences.hpp"
+#include "corpora/sequences.hpp"
+#include "formula/entrywise.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
@@ -45,14 +47,6 @@ const std::array<Parameter, 6> parameters = {{{"E", "symbol", "d_model"},
                                               {"W_V", "d_model", "d_v"},
                                               {"W_out", "d_v", "symbol"}}};
 
-/// A copy of the elements, in order.
-Numbers numbers_of(const formula::View& view) {
-  const auto own = formula::owned_alone(view);
-  Numbers numbers(own.shape);
-  std::copy_n(static_cast<const double*>(own.data), numbers.size(), numbers.begin());
-  return numbers;
-}
-
 /// `id` [sequence×position]: symbols, each uniform on those that there are.
 Numbers drawn_sequences(Workbench& bench, const formula::Sheet& sheet, const std::string& id) {
   const auto positions = sheet.size_of("position");
@@ -65,16 +59,11 @@ Numbers drawn_sequences(Workbench& bench, const formula::Sheet& sheet, const std
   return sequences;
 }
 
-/// e c a g b d.
-formula::View usual_sequence(DocumentRun&) {
-  return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});
-}
-
 /// Names the symbols a, b, …, once it is known that the sequences have no others.
 void name_symbols(DocumentRun& run) {
   const auto symbols = run.sheet().size_of("symbol");
   for (const std::string id : {"examples", "fresh", "shown"})
-    for (const double symbol : numbers_of(run.sheet().tensor(id)))
+    for (const double symbol : formula::numbers_in_order(run.sheet().tensor(id)))
       if (symbol < 0.0 || symbol >= static_cast<double>(symbols))
         throw attn::Error(fmt::format("{} has the symbol {:g}; valid: 0 to {}",
                                       run.bench().trace.given_name(id), symbol, symbols - 1));
@@ -84,7 +73,9 @@ void name_symbols(DocumentRun& run) {
 /// What one training has and another has not. With a rate of its own it takes rate · gradient from each
 /// parameter, and has neither Adam nor clipping.
 struct Settings {
-  double warmup = 1.0, max_norm = 0.0, dropout = 0.0;
+  double warmup = 1.0;
+  double max_norm = 0.0;  ///< that clipping leaves a gradient; infinite: nothing is clipped
+  double dropout = 0.0;
   std::optional<double> rate{};
 };
 
@@ -139,7 +130,7 @@ class FirstStep {
   std::vector<Numbers> gradient() const {
     std::vector<Numbers> gradient;
     for (const auto& parameter : parameters)
-      gradient.push_back(numbers_of(sheet_.tensor("first_step/d_" + parameter.name)));
+      gradient.push_back(formula::numbers_in_order(sheet_.tensor("first_step/d_" + parameter.name)));
     return gradient;
   }
 
@@ -154,29 +145,6 @@ double norm_of(const std::vector<Numbers>& tensors) {
   return std::sqrt(sum);
 }
 
-/// Adam (Kingma and Ba 2015, algorithm 1) on all parameters.
-class Adam {
- public:
-  explicit Adam(const std::vector<Numbers>& values) {
-    for (const auto& x : values) m_.push_back(xt::zeros_like(x));
-    v_ = m_;
-  }
-
-  void step(std::vector<Numbers>& values, const std::vector<Numbers>& gradient, double factor, double number,
-            double rate) {
-    const double m_correction = 1.0 - std::pow(0.9, number), v_correction = 1.0 - std::pow(0.98, number);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const Numbers clipped = factor * gradient[i];
-      m_[i] = 0.9 * m_[i] + (1.0 - 0.9) * clipped;
-      v_[i] = 0.98 * v_[i] + (1.0 - 0.98) * clipped * clipped;
-      values[i] -= rate * (m_[i] / m_correction) / (xt::sqrt(v_[i] / v_correction) + 1e-9);
-    }
-  }
-
- private:
-  std::vector<Numbers> m_, v_;
-};
-
 /// Which attention weights a step keeps, divided by 1 − p.
 Numbers kept(Workbench& bench, const formula::Sheet& sheet, std::size_t step, double p) {
   const auto n = sheet.size_of("query");
@@ -185,23 +153,20 @@ Numbers kept(Workbench& bench, const formula::Sheet& sheet, std::size_t step, do
   return xt::cast<double>(mask) / (1.0 - p);
 }
 
-/// What clipping multiplies a gradient of this length by; `max_norm` may be infinite: nothing is clipped
-/// then.
-double factor_of(double norm, double max_norm) {
-  return std::min(1.0, max_norm / (norm + 1e-6));
-}
-
 Training train(DocumentRun& run, const Settings& settings) {
   const auto& sheet = run.sheet();
   const auto steps = sheet.size_of("step");
   const double width = static_cast<double>(sheet.size_of("d_model"));
   const double guessing = std::log(static_cast<double>(sheet.size_of("symbol")));
-  const auto examples = numbers_of(sheet.tensor("examples"));
-  auto mute = run.bench().mute_training(settings.dropout);
+  const auto examples = formula::numbers_in_order(sheet.tensor("examples"));
+  auto mute = run.bench().mute();
   FirstStep first_step(sheet);
   Training training;
-  for (const auto& parameter : parameters) training.after.push_back(numbers_of(sheet.tensor(parameter.name)));
-  Adam adam(training.after);
+  for (const auto& parameter : parameters)
+    training.after.push_back(formula::numbers_in_order(sheet.tensor(parameter.name)));
+  std::vector<Numbers> m, v;  // of Adam (Kingma and Ba 2015, algorithm 1)
+  for (const auto& x : training.after) m.push_back(xt::zeros_like(x));
+  v = m;
   for (std::size_t step = 1; step <= steps; ++step) {
     first_step.set_parameters(training.after);
     first_step.set_batch(examples, (step - 1) * sheet.size_of("example") % examples.shape(0));
@@ -225,7 +190,14 @@ Training train(DocumentRun& run, const Settings& settings) {
     const double number = static_cast<double>(step);
     const double rate =
         std::pow(width, -0.5) * std::min(std::pow(number, -0.5), number * std::pow(settings.warmup, -1.5));
-    adam.step(training.after, gradient, factor_of(training.norm.back(), settings.max_norm), number, rate);
+    const double m_correction = 1.0 - std::pow(0.9, number), v_correction = 1.0 - std::pow(0.98, number);
+    const double factor = std::min(1.0, settings.max_norm / (training.norm.back() + 1e-6));
+    for (std::size_t i = 0; i < gradient.size(); ++i) {
+      const Numbers clipped = factor * gradient[i];
+      m[i] = 0.9 * m[i] + (1.0 - 0.9) * clipped;
+      v[i] = 0.98 * v[i] + (1.0 - 0.98) * clipped * clipped;
+      training.after[i] -= rate * (m[i] / m_correction) / (xt::sqrt(v[i] / v_correction) + 1e-9);
+    }
   }
   training.loss.resize(steps, std::numeric_limits<double>::infinity());
   return training;
@@ -233,14 +205,15 @@ Training train(DocumentRun& run, const Settings& settings) {
 
 /// The share of the symbols of `fresh` that have the largest probability at their place, without dropout.
 double share_right(const formula::Sheet& sheet, const Training& training) {
-  const auto fresh = numbers_of(sheet.tensor("fresh"));
+  const auto fresh = formula::numbers_in_order(sheet.tensor("fresh"));
   const auto batch = sheet.size_of("example"), positions = fresh.shape(1);
   FirstStep model(sheet);
   model.set_parameters(training.after);
   double hits = 0.0;
   for (std::size_t first = 0; first < fresh.shape(0); first += batch) {
     model.set_batch(fresh, first);
-    const Numbers likeliest = xt::argmax(numbers_of(model.compute("first_step/probabilities")), 2);
+    const Numbers likeliest =
+        xt::argmax(formula::numbers_in_order(model.compute("first_step/probabilities")), 2);
     for (std::size_t i = 0; i < std::min(batch, fresh.shape(0) - first); ++i)
       for (std::size_t j = 0; j < positions; ++j)
         hits += likeliest(i, j) == fresh(first + i, positions - 1 - j) ? 1.0 : 0.0;
@@ -269,7 +242,7 @@ formula::View curves_of(const std::vector<Training>& trainings, std::vector<doub
 
 formula::View losses_without_adam(DocumentRun& run) {
   std::vector<Training> trainings;
-  for (const double rate : numbers_of(run.sheet().tensor("descent/rates")))
+  for (const double rate : formula::numbers_in_order(run.sheet().tensor("descent/rates")))
     trainings.push_back(train(run, {.rate = rate}));
   return curves_of(trainings, &Training::loss);
 }
@@ -306,13 +279,13 @@ bool starts_from_drawn(const DocumentRun& run) {
   auto trace = bench.trace.mute();
   Workbench again(bench.plan, trace);
   const auto is = [&](const std::string& id, const Numbers& drawn) {
-    return numbers_of(run.sheet().tensor(id)) == drawn;
+    return formula::numbers_in_order(run.sheet().tensor(id)) == drawn;
   };
   return is("examples", drawn_sequences(again, run.sheet(), "examples")) &&
          is("fresh", drawn_sequences(again, run.sheet(), "fresh")) &&
          std::all_of(parameters.begin(), parameters.end(), [&](const auto& one) {
            const auto rows = run.sheet().size_of(one.rows), columns = run.sheet().size_of(one.columns);
-           return is(one.name, Numbers(again.input<2>({.id = one.name}, {rows, columns})));
+           return is(one.name, again.input({.id = one.name}, {rows, columns}));
          });
 }
 
@@ -334,13 +307,13 @@ void claim_first_gradient(DocumentRun& run, const ToClaim& claim) {
   Gradients gradients;
   std::vector<Numbers> found;
   for (const auto& parameter : parameters) {
-    found.push_back(numbers_of(run.sheet().tensor("first_step/d_" + parameter.name)));
+    found.push_back(formula::numbers_in_order(run.sheet().tensor("first_step/d_" + parameter.name)));
     gradients.push_back({parameter.name, {found.back().begin(), found.back().end()}});
   }
   const double norm = norm_of(found);
   if (norm == 0.0)
     return refuse("With these parameters it is 0: there is nothing to check, and nothing to learn from.");
-  const auto losses = numbers_of(run.sheet().tensor("first_step/losses"));
+  const auto losses = formula::numbers_in_order(run.sheet().tensor("first_step/losses"));
   if (!(xt::amax(losses)() < -std::log(attn::smallest_normal(attn::Dtype::float64))))
     return refuse(
         "With parameters as large as these the probability of a right symbol is 0 in float64, or so small "
@@ -403,26 +376,25 @@ formula::View some_steps(DocumentRun& run) {
   return owned_view(steps);
 }
 
-/// Numbers of that name, normal(0, 1), as long along these axes as the run says.
-auto drawn(const std::string& name, const formula::Axes& axes) {
-  return [=](DocumentRun& run) {
-    attn::Shape shape;
-    for (const auto& axis : axes) shape.push_back(run.sheet().size_of(axis));
-    Numbers numbers(shape);
-    const auto normal = run.bench().normal<1>(name, {numbers.size()});
-    std::copy(normal.begin(), normal.end(), numbers.begin());
-    return owned_view(std::move(numbers));
-  };
-}
+/// Numbers that are drawn normal(0, 1), as long along these axes as the run says.
+struct DrawnTensor {
+  std::string function, name;
+  formula::Axes axes;
+};
+
+const std::vector<DrawnTensor> drawn_tensors = {
+    {"drawn_x", "initialisation/x", {"vector", "d_model"}},
+    {"drawn_Z", "initialisation/Z", {"layer", "d_model", "before"}},
+    {"drawn_Z_Q", "initialisation/Z_Q", {"d_model", "before"}},
+    {"drawn_Z_K", "initialisation/Z_K", {"d_model", "before"}}};
 
 /// The code that draws what is drawn here.
 std::string recipe(const DocumentRun& run) {
   const auto& options = run.bench().options;
   const auto size = [&](const std::string& axis) { return run.sheet().size_of(axis); };
   const DrawCode code{options};
-  const auto shape = [&](const std::vector<std::string>& axes) {
-    std::vector<std::size_t> lengths;
-    for (const auto& axis : axes) lengths.push_back(size(axis));
+  const auto shape = [&](const formula::Axes& axes) {
+    const auto lengths = run.sheet().shape_of(axes);
     return lengths.size() == 1 ? fmt::format("{}", lengths[0])
                                : fmt::format("({})", fmt::join(lengths, ", "));
   };
@@ -430,7 +402,7 @@ std::string recipe(const DocumentRun& run) {
   const auto add = [&](const std::string& name, const std::string& draw) {
     lines += fmt::format("\n{} = {}", name.substr(name.find('/') + 1), draw);
   };
-  const auto add_normal = [&](const std::string& name, const std::vector<std::string>& axes) {
+  const auto add_normal = [&](const std::string& name, const formula::Axes& axes) {
     add(name, code.normal('"' + name + '"', shape(axes)));
   };
   add("examples", code.integers("\"examples\"", size("symbol"), shape({"sequence", "position"})));
@@ -442,10 +414,7 @@ std::string recipe(const DocumentRun& run) {
   add_normal("dropout/scores", {"dropout/key"});
   add("masks", code.binomial("\"dropout/mask\"", fmt::format("1 - {:g}", options.dropout),
                              fmt::format("({}, {})", *options.samples, size("dropout/key"))));
-  add_normal("initialisation/x", {"vector", "d_model"});
-  add_normal("initialisation/Z", {"layer", "d_model", "d_model"});
-  add_normal("initialisation/Z_Q", {"d_model", "d_model"});
-  add_normal("initialisation/Z_K", {"d_model", "d_model"});
+  for (const auto& drawn : drawn_tensors) add_normal(drawn.name, drawn.axes);
   add_normal("clipping/gradients", {"layer", "feature"});
   return lines;
 }
@@ -466,13 +435,16 @@ void run_training(Workbench& bench) {
                 {"library", [&](const DocumentRun&) { return std::string(DrawCode{options}.library()); }}},
       .tensors = {{"drawn_examples", draw("examples")},
                   {"drawn_fresh", draw("fresh")},
-                  {"usual_sequence", usual_sequence},
+                  {"usual_sequence",
+                   [](DocumentRun&) {  // e c a g b d
+                     return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});
+                   }},
                   {"some_steps", some_steps},
-                  {"learns", learns},
-                  {"drawn_x", drawn("initialisation/x", {"vector", "d_model"})},
-                  {"drawn_Z", drawn("initialisation/Z", {"layer", "d_model", "before"})},
-                  {"drawn_Z_Q", drawn("initialisation/Z_Q", {"d_model", "before"})},
-                  {"drawn_Z_K", drawn("initialisation/Z_K", {"d_model", "before"})}}};
+                  {"learns", learns}}};
+  for (const auto& one : drawn_tensors)
+    functions.tensors[one.function] = [&](DocumentRun& run) {
+      return owned_view(run.bench().normal(one.name, run.sheet().shape_of(one.axes)));
+    };
   add_trainings(functions);
   add_masks(functions);
   DocumentRun run(bench, functions);

@@ -3,53 +3,26 @@
 /// Sources: Vaswani et al. 2017, section 3.1 and equation 2; layer norm: Ba et al. 2016; before the sublayer:
 /// Xiong et al. 2020; residual connections: He et al. 2016; GELU: Hendrycks & Gimpel 2016.
 
-#include "lessons/transformer_block.hpp"
-
-#include <map>
 #include <string>
-#include <vector>
 
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/multihead.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/trained/shipped_weights.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {
 
-void tell_block(DocumentRun& run, const Tensor<3>& X, const Views& weights, const Heads& heads,
-                const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
-  set_view(run, "X", {"batch", "token", "d_model"}, X);
-  for (const auto* const axis : {"query", "key"}) run.axis(axis, X.shape(1));
-  run.set("decoder", memory.has_value());
-  set_multihead_weights(run, "attention/", weights, heads);
-  std::map<std::string, formula::Axes> axes = {
-      {"W_1", {"d_model", "d_ff"}}, {"b_1", {"d_ff"}}, {"W_2", {"d_ff", "d_model"}}, {"b_2", {"d_model"}}};
-  std::vector<std::string> norms = {"norm_1/", "norm_2/"};
-  if (memory) {
-    set_view(run, "memory", {"batch", "source", "d_model"}, *memory);
-    run.axis("cross/key", memory->shape(1));
-    set_multihead_weights(run, "cross/", weights, heads);
-    norms.emplace_back("norm_cross/");
-  }
-  for (const auto& norm : norms)
-    for (const auto* const name : {"gain", "bias"}) axes[norm + name] = {"d_model"};
-  set_views(run, "", weights, axes);
-  run.set_mask(mask, "attention/");
-  run.tell_part("parts/block.md");
-}
-
 namespace {
 
 /// Gives the weights of a layer of the model as those of the group `group`.
 void give_layer(ModelInputs& inputs, const std::string& layer, const std::string& group) {
-  for (const std::string id :
-       {"attention/W_Q", "attention/W_K", "attention/W_V", "attention/W_O", "W_1", "W_2"})
-    inputs.give(group + id, inputs.matrix(layer + id));
-  for (const std::string id : {"b_1", "b_2", "norm_1/gain", "norm_1/bias", "norm_2/gain", "norm_2/bias"})
-    inputs.give(group + id, inputs.vector(layer + id));
+  inputs.give_named(group, layer,
+                    {"attention/W_Q", "attention/W_K", "attention/W_V", "attention/W_O", "W_1", "W_2", "b_1",
+                     "b_2", "norm_1/gain", "norm_1/bias", "norm_2/gain", "norm_2/bias"});
 }
 
 }  // namespace

@@ -22,7 +22,6 @@
 #include "lab/pager.hpp"
 #include "lab/run_lesson.hpp"
 #include "lessons/documents/documents.hpp"
-#include "lessons/documents/unknown_names.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
 #include "trace/wording.hpp"

@@ -24,14 +24,17 @@ constexpr double longest_move = 1e-4;   ///< of a number that moves them by less
 constexpr double shortest_move = 1e-9;  ///< at which rounding is as large as the difference
 constexpr int most_attempts = 40;
 
-using NumbersOfSteps = std::map<std::string, std::vector<double>>;
-
 constexpr const char* axis_of_moves = "move'";
 
-/// What a forward pass comes to.
-struct Outcome {
+/// What one move comes to.
+struct Try {
   double loss = 0.0;
-  NumbersOfSteps steps{};  ///< those that are watched
+  double move = 0.0;  ///< of the numbers of curved steps, in their units
+  bool turns_a_corner = false;
+};
+
+struct UpAndDown {
+  Try up, down;
 };
 
 /// How far the numbers of a tensor are moved, and what follows.
@@ -48,14 +51,20 @@ formula::Expr with_moves(const formula::Expr& x, const std::set<std::string>& ch
   return formula::Expr(std::move(node));
 }
 
-/// Formulas that lead to a loss, computed again from a tensor that is moved, an input or a step.
-class FormulasAgain {
+bool contains(const std::vector<std::string>& ids, const std::string& id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+const double* numbers_of(const formula::Sheet& sheet, const std::string& name) {
+  return static_cast<const double*>(sheet.tensor(name).data);
+}
+
+/// Computes the formulas that lead to a loss again, from a tensor that is moved, an input or a step.
+class Mover {
  public:
-  FormulasAgain(const formula::Sheet& sheet, const ForwardPass& forward) : loss_(forward.loss) {
-    for (const auto* steps : {&forward.curved, &forward.of_its_size, &forward.with_corner})
-      watched_.insert(steps->begin(), steps->end());
+  Mover(const formula::Sheet& sheet, const ForwardPass& forward) : forward_(forward) {
     for (const auto& [axis, length] : sheet.axes()) at_start_.axis(axis, length);
-    std::set<std::string> needed = {loss_};
+    std::set<std::string> needed = {forward.loss};
     const auto& all = sheet.definitions();
     for (auto step = all.rbegin(); step != all.rend(); ++step) {
       const auto* const recurrence = sheet.recurrence_of(step->name);
@@ -69,14 +78,8 @@ class FormulasAgain {
     for (const auto& name : needed)
       if (sheet.definition_of(name) == nullptr) at_start_.set(name, sheet.tensor(name));
     for (const auto& turn : turns_) compute(at_start_, turn);
-  }
-
-  Outcome at_start() const {
-    Outcome outcome{.loss = at_start_.tensor(loss_).at({})};
     for (const auto& turn : turns_)
-      for (const auto& step : turn.steps)
-        if (watched_.count(step.name) > 0) outcome.steps[step.name] = numbers_of(at_start_, step.name, 0);
-    return outcome;
+      for (const auto& step : turn.steps) watch(step.name);
   }
 
   /// What a pass costs: the elements of all steps, and a number for each of them.
@@ -85,45 +88,61 @@ class FormulasAgain {
     double cost = 0.0;
     for (const auto& turn : turns_)
       for (const auto& step : turn.steps)
-        if (step.name != loss_)
+        if (step.name != forward_.loss)
           cost +=
               static_cast<double>(size_of(step.name)) +
               as_many_elements * static_cast<double>(turn.axis.empty() ? 1 : at_start_.size_of(turn.axis));
     return cost;
   }
 
-  /// How many moves of a tensor are computed together.
-  std::size_t moves_at_once(const std::string& id) {
+  /// How far each number of a tensor moves where h is 1.
+  using Direction = std::function<double(std::size_t place)>;
+
+  /// Moves each number of the tensor alone, by an h that fits it.
+  std::vector<Difference> one_by_one(const std::string& id, std::size_t size, attn::Dtype dtype) {
     constexpr std::size_t most_at_once = std::size_t{1} << 12;
-    return std::max<std::size_t>(1, most_at_once / following(id).largest);
+    const auto alone = [](std::size_t one) {
+      return [one](std::size_t place) { return place == one ? 1.0 : 0.0; };
+    };
+    std::vector<Difference> differences = {along(id, alone(0), dtype)};
+    const double h = h_;
+    const auto at_once = std::max<std::size_t>(1, most_at_once / following(id).largest);
+    for (std::size_t begin = 1; begin < size; begin += at_once) {
+      const auto tries =
+          moved(id, 2 * std::min(at_once, size - begin), [&](std::size_t move, std::size_t place) {
+            return place != begin + move / 2 ? 0.0 : move % 2 == 0 ? h : -h;
+          });
+      for (std::size_t i = 0; i < tries.size(); i += 2) {
+        h_ = h;
+        differences.push_back(along(id, alone(begin + i / 2), dtype, UpAndDown{tries[i], tries[i + 1]}));
+      }
+    }
+    return differences;
   }
 
-  /// What follows for the loss and the steps that are watched where the number at each place of a tensor is
-  /// moved by `change`: so many moves at once, along an axis of their own.
-  std::vector<Outcome> moved(const std::string& id, std::size_t moves,
-                             const std::function<double(std::size_t move, std::size_t place)>& change) {
-    const auto& start = at_start_.tensor(id);
-    const auto& after = following(id);
-    const auto size = size_of(id);
-    const auto change_at = [&](std::size_t place) { return change(place / size, place % size); };
-    auto shape = start.shape;
-    auto axes = start.axes;
-    shape.insert(shape.begin(), moves);
-    axes.insert(axes.begin(), axis_of_moves);
-    formula::Numbers numbers(shape);
-    for (std::size_t place = 0; place < moves * size; ++place)
-      numbers.data()[place] = static_cast<const double*>(start.data)[place % size] + change_at(place);
-    auto sheet = at_start_;
-    sheet.axis(axis_of_moves, moves);
-    sheet.set(id, owned_view(std::move(numbers), axes));
-    for (const auto& turn : after.turns) compute(sheet, turn, id, change_at);
-    std::vector<Outcome> outcomes;
-    for (std::size_t move = 0; move < moves; ++move) {
-      auto& outcome = outcomes.emplace_back(Outcome{.loss = sheet.tensor(loss_).at({move})});
-      for (const auto& name : watched_)
-        if (after.changed.count(name) > 0) outcome.steps[name] = numbers_of(sheet, name, move);
+  /// Moves tensor `id` by h times `direction`, with an h that fits. `known` is what the h that fitted last
+  /// came to, where somebody has tried.
+  Difference along(const std::string& id, const Direction& direction, attn::Dtype dtype,
+                   std::optional<UpAndDown> known = {}) {
+    double longest = longest_move;
+    h_ = std::min(h_, longest);
+    for (int attempt = 0; attempt < most_attempts; ++attempt, known.reset()) {
+      const auto [up, down] = known ? *known : tried(id, direction);
+      const double move = std::max(up.move, down.move);
+      if (up.turns_a_corner || down.turns_a_corner) {
+        longest = h_ /= 16.0;
+        if (h_ < shortest_move) return {.is_at_corner = true};
+        continue;
+      }
+      const bool is_too_far = move > 2.0 * wanted_move, is_too_near = move < wanted_move / 16.0;
+      if (is_too_far || (is_too_near && h_ < longest)) {
+        const double better = move > 0.0 ? h_ * wanted_move / move : longest;
+        h_ = std::clamp(better, h_ / 1e3, longest);
+        continue;
+      }
+      return difference(up, down, move, dtype);
     }
-    return outcomes;
+    return {.is_at_corner = true};
   }
 
  private:
@@ -137,15 +156,68 @@ class FormulasAgain {
     std::size_t largest = 0;  ///< tensor among them, without that axis
   };
 
+  /// Finds the unit in which the moves of a step are measured, where it is watched.
+  void watch(const std::string& id) {
+    const bool is_of_its_size = contains(forward_.of_its_size, id);
+    if (!is_of_its_size && !contains(forward_.curved, id) && !contains(forward_.with_corner, id)) return;
+    double largest = 0.0;
+    const auto* const numbers = numbers_of(at_start_, id);
+    for (std::size_t i = 0; i < size_of(id); ++i) largest = std::max(largest, std::abs(numbers[i]));
+    unit_[id] = is_of_its_size && largest > 0.0 ? largest : 1.0;
+    if (!is_of_its_size) largest_ = std::max(largest_, largest);
+  }
+
   std::size_t size_of(const std::string& name) const {
     return attn::element_count(at_start_.tensor(name).shape);
   }
 
-  std::vector<double> numbers_of(const formula::Sheet& sheet, const std::string& name,
-                                 std::size_t move) const {
+  /// What follows where the number at each place of a tensor is moved by `change`: so many moves at once,
+  /// along an axis of their own.
+  std::vector<Try> moved(const std::string& id, std::size_t moves,
+                         const std::function<double(std::size_t move, std::size_t place)>& change) {
+    const auto& start = at_start_.tensor(id);
+    const auto& after = following(id);
+    const auto size = size_of(id);
+    const auto change_at = [&](std::size_t place) { return change(place / size, place % size); };
+    auto shape = start.shape;
+    auto axes = start.axes;
+    shape.insert(shape.begin(), moves);
+    axes.insert(axes.begin(), axis_of_moves);
+    formula::Numbers numbers(shape);
+    const auto* const before = numbers_of(at_start_, id);
+    for (std::size_t place = 0; place < moves * size; ++place)
+      numbers.data()[place] = before[place % size] + change_at(place);
+    auto sheet = at_start_;
+    sheet.axis(axis_of_moves, moves);
+    sheet.set(id, owned_view(std::move(numbers), axes));
+    for (const auto& turn : after.turns) compute(sheet, turn, id, change_at);
+    std::vector<Try> tries;
+    for (std::size_t move = 0; move < moves; ++move) {
+      tries.push_back({.loss = sheet.tensor(forward_.loss).at({move})});
+      for (const auto& [name, unit] : unit_)
+        if (after.changed.count(name) > 0) note_move(tries.back(), sheet, name, move, unit);
+    }
+    return tries;
+  }
+
+  void note_move(Try& one, const formula::Sheet& sheet, const std::string& name, std::size_t move,
+                 double unit) const {
     const auto size = size_of(name);
-    const auto* const first = static_cast<const double*>(sheet.tensor(name).data) + move * size;
-    return {first, first + size};
+    const auto *const now = numbers_of(sheet, name) + move * size, *const before =
+                                                                       numbers_of(at_start_, name);
+    const bool is_curved = contains(forward_.curved, name) || contains(forward_.of_its_size, name);
+    const bool has_corner = contains(forward_.with_corner, name);
+    for (std::size_t i = 0; i < size; ++i) {
+      if (is_curved) one.move = attn::maximum({one.move, std::abs(now[i] - before[i]) / unit});
+      if (has_corner && (now[i] > 0.0) != (before[i] > 0.0)) one.turns_a_corner = true;
+    }
+  }
+
+  UpAndDown tried(const std::string& id, const Direction& direction) {
+    const auto tries = moved(id, 2, [&](std::size_t move, std::size_t place) {
+      return direction(place) * (move == 0 ? h_ : -h_);
+    });
+    return {tries[0], tries[1]};
   }
 
   template <class Is>
@@ -194,132 +266,6 @@ class FormulasAgain {
     return found->second;
   }
 
-  std::string loss_;
-  std::set<std::string> watched_;
-  formula::Sheet at_start_;
-  std::vector<Turn> turns_;
-  std::map<std::string, Following> following_;  ///< by what is moved
-};
-
-class Mover {
- public:
-  Mover(const formula::Sheet& sheet, const ForwardPass& forward)
-      : forward_(forward), formulas_(sheet, forward), at_start_(formulas_.at_start()) {
-    for (const auto& [id, numbers] : at_start_.steps) {
-      const double largest = largest_of(numbers);
-      const bool is_of_its_size = contains(forward.of_its_size, id);
-      unit_[id] = is_of_its_size && largest > 0.0 ? largest : 1.0;
-      if (!is_of_its_size) largest_ = std::max(largest_, largest);
-    }
-  }
-
-  double cost() const { return formulas_.cost(); }
-
-  /// What one run says.
-  struct Try {
-    double loss = 0.0, move = 0.0;
-    bool turns_a_corner = false;
-  };
-
-  struct UpAndDown {
-    Try up, down;
-  };
-
-  /// How far each number of a tensor moves where h is 1.
-  using Direction = std::function<double(std::size_t place)>;
-
-  /// Moves each number of the tensor alone, by an h that fits it.
-  std::vector<Difference> one_by_one(const std::string& id, std::size_t size, attn::Dtype dtype) {
-    const auto alone = [](std::size_t one) {
-      return [one](std::size_t place) { return place == one ? 1.0 : 0.0; };
-    };
-    std::vector<Difference> differences = {along(id, alone(0), dtype)};
-    const double h = h_;
-    const auto at_once = formulas_.moves_at_once(id);
-    for (std::size_t begin = 1; begin < size; begin += at_once) {
-      const auto outcomes =
-          formulas_.moved(id, 2 * std::min(at_once, size - begin), [&](std::size_t move, std::size_t place) {
-            return place != begin + move / 2 ? 0.0 : move % 2 == 0 ? h : -h;
-          });
-      for (std::size_t i = 0; i < outcomes.size(); i += 2) {
-        h_ = h;
-        differences.push_back(
-            along(id, alone(begin + i / 2), dtype, UpAndDown{tried(outcomes[i]), tried(outcomes[i + 1])}));
-      }
-    }
-    return differences;
-  }
-
-  /// Moves tensor `id` by h times `direction`, with an h that fits. `known` is what the h that fitted last
-  /// came to, where somebody has tried.
-  Difference along(const std::string& id, const Direction& direction, attn::Dtype dtype,
-                   std::optional<UpAndDown> known = {}) {
-    double longest = longest_move;
-    h_ = std::min(h_, longest);
-    for (int attempt = 0; attempt < most_attempts; ++attempt, known.reset()) {
-      const auto [up, down] = known ? *known : tried(id, direction);
-      const double move = std::max(up.move, down.move);
-      if (up.turns_a_corner || down.turns_a_corner) {
-        longest = h_ /= 16.0;
-        if (h_ < shortest_move) return {.is_at_corner = true};
-        continue;
-      }
-      const bool is_too_far = move > 2.0 * wanted_move, is_too_near = move < wanted_move / 16.0;
-      if (is_too_far || (is_too_near && h_ < longest)) {
-        const double better = move > 0.0 ? h_ * wanted_move / move : longest;
-        h_ = std::clamp(better, h_ / 1e3, longest);
-        continue;
-      }
-      return difference(up, down, move, dtype);
-    }
-    return {.is_at_corner = true};
-  }
-
- private:
-  Try tried(const Outcome& outcome) const {
-    return {outcome.loss, largest_move(outcome), turns_a_corner(outcome)};
-  }
-
-  UpAndDown tried(const std::string& id, const Direction& direction) {
-    const auto outcomes = formulas_.moved(id, 2, [&](std::size_t move, std::size_t place) {
-      return direction(place) * (move == 0 ? h_ : -h_);
-    });
-    return {tried(outcomes[0]), tried(outcomes[1])};
-  }
-
-  static bool contains(const std::vector<std::string>& ids, const std::string& id) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  }
-
-  static double largest_of(const std::vector<double>& numbers) {
-    double largest = 0.0;
-    for (const double number : numbers) largest = std::max(largest, std::abs(number));
-    return largest;
-  }
-
-  double largest_move(const Outcome& outcome) const {
-    double largest = 0.0;
-    for (const auto& [id, numbers] : outcome.steps) {
-      if (!contains(forward_.curved, id) && !contains(forward_.of_its_size, id)) continue;
-      const auto& before = at_start_.steps.at(id);
-      const double unit = unit_.at(id);
-      for (std::size_t i = 0; i < numbers.size(); ++i)
-        largest = attn::maximum({largest, std::abs(numbers[i] - before[i]) / unit});
-    }
-    return largest;
-  }
-
-  bool turns_a_corner(const Outcome& outcome) const {
-    for (const auto& id : forward_.with_corner) {
-      const auto found = outcome.steps.find(id);
-      if (found == outcome.steps.end()) continue;
-      const auto &numbers = found->second, &before = at_start_.steps.at(id);
-      for (std::size_t i = 0; i < numbers.size(); ++i)
-        if ((numbers[i] > 0.0) != (before[i] > 0.0)) return true;
-    }
-    return false;
-  }
-
   Difference difference(const Try& up, const Try& down, double move, attn::Dtype dtype) const {
     constexpr double safety = 16.0;
     const double reach = move / h_, noise = attn::largest_rounding_error(attn::Dtype::float64, 1.0) / h_;
@@ -331,11 +277,12 @@ class Mover {
   }
 
   const ForwardPass& forward_;
-  FormulasAgain formulas_;
-  const Outcome at_start_;
-  std::map<std::string, double> unit_;  ///< that the moves of a step are measured in
-  double largest_ = 0.0;                ///< of the numbers of curved steps
-  double h_ = wanted_move;              ///< that fitted last
+  formula::Sheet at_start_;
+  std::vector<Turn> turns_;
+  std::map<std::string, Following> following_;  ///< by what is moved
+  std::map<std::string, double> unit_;          ///< that the moves of a watched step are measured in
+  double largest_ = 0.0;                        ///< of the numbers of curved steps
+  double h_ = wanted_move;                      ///< that fitted last
 };
 
 MovedDeviation deviation_entry_by_entry(Mover& mover, const Gradient& gradient, attn::Dtype dtype) {

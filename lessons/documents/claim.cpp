@@ -10,7 +10,7 @@
 #include "attn/ops/measure.hpp"
 #include "document/prose.hpp"
 #include "formula/text.hpp"
-#include "lessons/documents/at_place.hpp"
+#include "lessons/documents/documents.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {

@@ -1,5 +1,3 @@
-#include "lessons/documents/declared_inputs.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,17 +7,10 @@
 #include "document/prose.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/page_formula.hpp"
+#include "lessons/documents/steps.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
-
-template <std::size_t N>
-void DeclaredInputs::keep(const std::string& id, const formula::Axes& axes, Tensor<N> tensor) {
-  auto kept = std::make_shared<Tensor<N>>(std::move(tensor));
-  auto view = formula::view_of(axes, attn::view_of(*kept));
-  view.owner = kept;
-  meanings_.sheet().set(id, std::move(view));
-}
 
 void DeclaredInputs::tell(const document::Block& block, const attn::About& about, const Scope& scope) {
   if (block.draw == "lengths") return tell_lengths(about);
@@ -77,28 +68,14 @@ std::size_t DeclaredInputs::length_along(const document::Block& block, const std
 
 void DeclaredInputs::tell_shaped(const document::Block& block, const attn::About& about,
                                  const formula::Axes& axes, const std::vector<std::size_t>& shape) {
-  const auto tell = [&]<std::size_t N>(std::integral_constant<std::size_t, N>) {
-    std::array<std::size_t, N> lengths;
-    std::copy(shape.begin(), shape.end(), lengths.begin());
-    keep(about.id, axes, meanings_.bench().input<N>(about, lengths));
-  };
-  switch (shape.size()) {
-    case 1:
-      return tell(std::integral_constant<std::size_t, 1>());
-    case 2:
-      return tell(std::integral_constant<std::size_t, 2>());
-    case 3:
-      return tell(std::integral_constant<std::size_t, 3>());
-    case 4:
-      return tell(std::integral_constant<std::size_t, 4>());
-    default:
-      throw document::Error(
-          block.place,
-          fmt::format("{0} has {1} axes{2}; valid: 1 to 4. A single number is {0}[one], with axes: one = 1 "
-                      "in the front matter",
-                      about.id, shape.size(),
-                      axes.size() > block.definition->axes.size() ? ", that of the samples included" : ""));
-  }
+  if (shape.empty() || shape.size() > 4)
+    throw document::Error(
+        block.place,
+        fmt::format("{0} has {1} axes{2}; valid: 1 to 4. A single number is {0}[one], with axes: one = 1 "
+                    "in the front matter",
+                    about.id, shape.size(),
+                    axes.size() > block.definition->axes.size() ? ", that of the samples included" : ""));
+  meanings_.sheet().set(about.id, owned_view(meanings_.bench().input(about, shape), axes));
 }
 
 void DeclaredInputs::tell_option(attn::About about, const formula::Axes& axes, std::string_view key) {
@@ -119,18 +96,6 @@ void DeclaredInputs::tell_option(attn::About about, const formula::Axes& axes, s
   meanings_.set_whole(about.id, axes, std::move(numbers));
 }
 
-template <std::size_t N>
-void DeclaredInputs::tell_made(const attn::About& about, const formula::View& numbers) {
-  std::array<std::size_t, N> shape;
-  std::copy(numbers.shape.begin(), numbers.shape.end(), shape.begin());
-  auto tensor = Tensor<N>::from_shape(shape);
-  std::copy_n(static_cast<const double*>(numbers.data), tensor.size(), tensor.begin());
-  auto& trace = meanings_.bench().trace;
-  if (!numbers.is_whole) return keep(about.id, numbers.axes, trace.input(about, tensor));
-  const auto whole = trace.input(about, Integers<N>(xt::cast<std::int64_t>(tensor)));
-  meanings_.set_whole(about.id, numbers.axes, xt::cast<double>(whole));
-}
-
 void DeclaredInputs::tell_made(attn::About about, const formula::View& numbers) {
   for (const auto& axis : numbers.axes)
     if (axis != Meanings::batch) about.axes.push_back(name_on_page(axis));
@@ -138,9 +103,17 @@ void DeclaredInputs::tell_made(attn::About about, const formula::View& numbers) 
   if (rank < 1 || rank > 4)
     throw formula::Error(
         0, fmt::format("{} has {} axes; valid: 1 to 4, that of the samples included", about.id, rank));
-  if (rank == 1) return tell_made<1>(about, numbers);
-  if (rank == 2) return tell_made<2>(about, numbers);
-  rank == 3 ? tell_made<3>(about, numbers) : tell_made<4>(about, numbers);
+  formula::Numbers made(numbers.shape);
+  std::copy_n(static_cast<const double*>(numbers.data), made.size(), made.begin());
+  auto& trace = meanings_.bench().trace;
+  if (!numbers.is_whole) {
+    trace.input(about, numbers.shape, made.data());
+    return meanings_.sheet().set(about.id, owned_view(std::move(made), numbers.axes));
+  }
+  std::vector<std::int64_t> whole(made.begin(), made.end());
+  trace.input(about, numbers.shape, whole.data());
+  std::copy(whole.begin(), whole.end(), made.begin());
+  meanings_.set_whole(about.id, numbers.axes, std::move(made));
 }
 
 void DeclaredInputs::tell_lengths(attn::About about) {
@@ -206,30 +179,27 @@ void DeclaredInputs::set_mask(const std::optional<Mask<3>>& mask, const std::str
   meanings_.sheet().set(prefix + "mask", std::move(view));
 }
 
-template <std::size_t N>
-void DeclaredInputs::tell_dropout_mask(const attn::About& about, const formula::View& weights) {
+void DeclaredInputs::tell_dropout_mask(attn::About about, const formula::View& weights) {
   auto& bench = meanings_.bench();
-  std::array<std::size_t, N> shape;
-  std::copy(weights.shape.begin(), weights.shape.end(), shape.begin());
-  const auto mask =
-      bench.trace.input(about, attn::dropout_mask<N>(bench.random(about.id), bench.options.dropout, shape));
+  about.axes.assign(weights.axes.begin() + 1, weights.axes.end());
+  about.formula = fmt::format("binomial(1, 1 − p), p = {:g}", bench.options.dropout);
+  auto mask = attn::dropout_mask<1>(bench.random(about.id), bench.options.dropout,
+                                    {attn::element_count(weights.shape)});
+  bench.trace.input(about, weights.shape, mask.data());
   if (std::any_of(mask.begin(), mask.end(), [](std::int64_t kept) { return kept != 0 && kept != 1; }))
     throw attn::Error(fmt::format("{} has other elements than 0 and 1; valid: 1 for a weight that is kept",
                                   bench.trace.given_name(about.id)));
-  meanings_.set_whole(about.id, weights.axes, xt::cast<double>(mask));
-}
-
-void DeclaredInputs::tell_dropout_mask(attn::About about, const formula::View& weights) {
-  about.axes.assign(weights.axes.begin() + 1, weights.axes.end());
-  about.formula = fmt::format("binomial(1, 1 − p), p = {:g}", meanings_.bench().options.dropout);
-  weights.axes.size() == 3 ? tell_dropout_mask<3>(about, weights) : tell_dropout_mask<4>(about, weights);
+  formula::Numbers kept(weights.shape);
+  std::copy(mask.begin(), mask.end(), kept.begin());
+  meanings_.set_whole(about.id, weights.axes, std::move(kept));
 }
 
 formula::View DeclaredInputs::foreseen(const formula::Axes& axes) const {
   static constexpr double nothing = 0.0;  // again and again
-  formula::View view{.axes = axes, .strides = std::vector<std::ptrdiff_t>(axes.size()), .data = &nothing};
-  for (const auto& axis : axes) view.shape.push_back(meanings_.sheet().size_of(axis));
-  return view;
+  return {.axes = axes,
+          .shape = meanings_.sheet().shape_of(axes),
+          .strides = std::vector<std::ptrdiff_t>(axes.size()),
+          .data = &nothing};
 }
 
 void DeclaredInputs::foresee(const formula::Definition& declaration) {

@@ -3,9 +3,9 @@
 #include <cctype>
 
 #include "document/prose.hpp"
-#include "lessons/documents/at_place.hpp"
 #include "lessons/documents/claim.hpp"
-#include "lessons/documents/page_code.hpp"
+#include "lessons/documents/documents.hpp"
+#include "lessons/documents/page_formula.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {

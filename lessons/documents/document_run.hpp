@@ -8,7 +8,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,29 +17,6 @@
 namespace lessons {
 
 class DocumentRun;
-
-/// Elements as formulas may speak of them, which live as long as the view.
-template <class Elements>
-formula::View owned_view(Elements elements, formula::Axes axes = {}) {
-  const auto kept = std::make_shared<Elements>(std::move(elements));
-  auto view = formula::view_of(std::move(axes), attn::view_of(*kept));
-  view.owner = kept;
-  return view;
-}
-
-inline formula::View owned_view(formula::Numbers numbers, formula::Axes axes = {}) {
-  return formula::view_of(std::move(axes), std::make_shared<const formula::Numbers>(std::move(numbers)));
-}
-
-/// The same of a list; one of integers has counts or indices.
-template <class Number>
-formula::View owned_view(const std::vector<Number>& list, formula::Axes axes = {}) {
-  formula::Numbers numbers(attn::Shape{list.size()});
-  std::copy(list.begin(), list.end(), numbers.begin());
-  auto view = owned_view(std::move(numbers), std::move(axes));
-  view.is_whole = std::is_integral_v<Number>;
-  return view;
-}
 
 /// A claim as a document has it, that code is to make or to say why not: "- WORDS: `do equals-mask local`
 /// {#ID}".
@@ -102,31 +78,11 @@ class DocumentRun {
   /// Says how long an axis is.
   void axis(const std::string& name, std::size_t length) { meanings_.sheet().axis(name, length); }
 
-  /// From now on `name` stands for the tensor `other`.
-  void alias(const std::string& name, const std::string& other) { meanings_.sheet().alias(name, other); }
-
-  /// A mask [batch×query×key] as `mask` in the group `prefix`, which the caller keeps alive, and whether
-  /// there is one. An axis of length 1 is repeated.
-  void set_mask(const std::optional<Mask<3>>& mask, const std::string& prefix = "") {
-    steps_.inputs().set_mask(mask, prefix);
-  }
-
   /// The mask that the document declares, once it was shown.
   const std::optional<Mask<3>>& mask() const { return steps_.inputs().mask(); }
 
   /// The same of a number; `name` stands for it in formulas and conditions, whatever the front matter says.
   void set(const std::string& name, double number) { meanings_.settle(name, number); }
-
-  /// The elements of a step, which the run then has no longer.
-  template <std::size_t N>
-  Tensor<N> take(const std::string& name) {
-    auto numbers = meanings_.sheet().take(name);
-    typename Tensor<N>::shape_type shape;
-    typename Tensor<N>::strides_type strides;
-    std::copy(numbers.shape().begin(), numbers.shape().end(), shape.begin());
-    std::copy(numbers.strides().begin(), numbers.strides().end(), strides.begin());
-    return Tensor<N>(std::move(numbers.storage()), std::move(shape), std::move(strides));
-  }
 
   /// A copy of a tensor of the run.
   template <class T, std::size_t N>
@@ -175,6 +131,21 @@ class DocumentRun {
   Steps steps_;
   std::vector<std::string> results_;  ///< the steps that the page's code computes
   std::set<std::string> told_;        ///< names of claims and parts
+};
+
+/// What a PartRun runs on.
+struct Silence {
+  explicit Silence(const Workbench& beside) : mute(beside.mute()) {}
+
+  Workbench mute;
+  Functions none{};
+};
+
+/// Parts of documents on tensors of the caller's own, of which nobody is told: what a claim computes again.
+class PartRun : private Silence, public DocumentRun {
+ public:
+  /// In the format and with the options of a run, but without dropout.
+  explicit PartRun(const Workbench& beside) : Silence(beside), DocumentRun(mute, none) {}
 };
 
 }  // namespace lessons

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "document/document.hpp"
+#include "formula/parse.hpp"
 #include "lessons/workbench/inputs.hpp"
 
 namespace lessons {
@@ -28,6 +34,24 @@ bool is_document(const std::string& name);
 /// The part that `{use parts/scores.md}` takes: one beside the document comes before the lab's. Throws the
 /// same, with the place.
 const document::Document& part_used_by(const document::Block& use);
+
+/// `{use parts/hop.md, under hop={hop}/, for hop from 0 to ranks - 1}`: a part that is there once for each
+/// value of a counter.
+struct Repetition {
+  std::string counter;
+  formula::Expr from, to;
+};
+
+/// What `{use …}` says of it; none of a part that is there once. Throws document::Error.
+std::optional<Repetition> repetition_of(const document::Block& use);
+
+/// Whether an argument of `{use …}` is the one that says it.
+bool is_repetition(const std::string& argument);
+
+/// The values of the counter between two numbers. Throws document::Error where they are no whole numbers, or
+/// too many.
+std::vector<double> values_of_counter(const Repetition& repetition, double from, double to,
+                                      const document::Place& place);
 
 /// A formula or an input of a document or of its parts.
 struct Declared {
@@ -98,5 +122,53 @@ bool may_be_given(const document::Block& block);
 /// options decide which there are. Throws document::Error for an unknown way to come by its numbers.
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,
                              const Options& options);
+
+/// What is wrong with the names in a document's formulas, conditions, claims and values, whatever its
+/// conditions leave out: each that is neither a tensor, nor an axis, nor an option, with its place.
+std::vector<std::string> unknown_names_in(const document::Document& document);
+
+/// What `act` returns; what is wrong with a formula in it is said with its place in the document.
+template <class Act>
+auto at_place(const document::Place& place, const Act& act) {
+  try {
+    return act();
+  } catch (const formula::Error& error) {
+    throw document::Error(place, error.what());
+  }
+}
+
+/// The same of a formula's text.
+template <class Act>
+auto at_place(const document::Source& text, const Act& act) {
+  try {
+    return act();
+  } catch (const formula::Error& error) {
+    throw document::Error(text.place_of(error.at()), error.what());
+  }
+}
+
+/// The same of the formula of a step, within which documents may be read.
+template <class Act>
+auto at_formula(const document::Block& block, const Act& act) {
+  try {
+    return act();
+  } catch (const document::Error&) {
+    throw;
+  } catch (const formula::Error& error) {
+    throw document::Error(block.code.place_of(error.at()), error.what());
+  }
+}
+
+/// What a document calls by a name. Throws document::Error where the lesson has none of it.
+template <class Map>
+const auto& named(const Map& functions, const std::string& name, const document::Place& place) {
+  const auto found = functions.find(name);
+  if (found != functions.end()) return found->second;
+  std::vector<std::string> valid;
+  for (const auto& one : functions) valid.push_back(one.first);
+  throw document::Error(place, fmt::format("{} is no function of the lesson; valid: {}", name,
+                                           valid.empty() ? "a formula, since it has none"
+                                                         : fmt::format("{}", fmt::join(valid, ", "))));
+}
 
 }  // namespace lessons

@@ -46,21 +46,11 @@ std::vector<std::string_view> cut(std::string_view text) {
   return parts;
 }
 
-template <class T>
-constexpr bool is_vector = false;
-template <class T>
-constexpr bool is_vector<std::vector<T>> = true;
-
-template <class T>
-constexpr bool is_optional = false;
-template <class T>
-constexpr bool is_optional<std::optional<T>> = true;
-
 template <class Field>
 void set_field(Field& field, const std::string& value) {
   if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
     for (const auto number : cut(value)) field.push_back(number_of<std::size_t>(std::string(number)));
-  } else if constexpr (is_vector<Field>) {
+  } else if constexpr (is_list<Field>) {
     typename Field::value_type one;
     set_field(one, value);
     field.push_back(std::move(one));

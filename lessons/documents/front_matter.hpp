@@ -25,6 +25,9 @@ extern const LessonCode lookup_code, scoring_code, scaling_code, sdpa_code, self
     classifier_code, generate_code, efficient_code, ring_code, stability_code, patterns_code, training_code,
     complexity_code;
 
+/// The lesson backward, which has several documents.
+const Lesson& backward_lesson();
+
 /// The lesson that the document `lessons/NAME.md` states in its front matter: title, teaches, options,
 /// defaults, example, model, probe, worksheet, and whose inputs it declares. Throws attn::Error for what it
 /// does not understand.

@@ -10,7 +10,6 @@
 #include "document/prose.hpp"
 #include "formula/functions.hpp"
 #include "formula/parse.hpp"
-#include "lessons/documents/at_place.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"
@@ -126,7 +125,7 @@ std::string Meanings::format_named(const std::string& name, const document::Plac
 }
 
 void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts) {
-  auto view = formula::view_of(std::move(axes), std::make_shared<const formula::Numbers>(std::move(counts)));
+  auto view = owned_view(std::move(counts), std::move(axes));
   view.is_whole = true;
   sheet_.set(name, std::move(view));
 }

@@ -1,14 +1,10 @@
-#include "lessons/documents/outline.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
 
 #include "document/prose.hpp"
-#include "lessons/documents/at_place.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/meanings.hpp"
-#include "lessons/documents/repetition.hpp"
 
 namespace lessons {
 

@@ -1,11 +1,10 @@
-#include "lessons/documents/page_code.hpp"
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "attn/text/width.hpp"
 #include "formula/numpy.hpp"
+#include "lessons/documents/page_formula.hpp"
 
 namespace lessons {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -11,8 +12,9 @@
 #include <vector>
 
 #include "formula/edits.hpp"
+#include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
-#include "lessons/documents/mask_rules.hpp"
+#include "lessons/documents/meanings.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 
@@ -22,12 +24,100 @@ namespace {
 
 using attn::MistakeFormula;
 
-std::vector<double> numbers_of(const formula::View& view) {  // row-major
-  std::vector<double> numbers(attn::element_count(view.shape));
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] =
-        view.is_truth ? static_cast<const bool*>(view.data)[i] : static_cast<const double*>(view.data)[i];
-  return numbers;
+/// Tensors by their names.
+using Views = std::map<std::string, formula::View>;
+
+formula::View number_alone(double number) {
+  return owned_view(formula::Numbers(formula::Numbers::shape_type{}, number));
+}
+
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+/// What the run calls the axis `name`, which stands `from_last` places before the mask's last one.
+std::string axis_of(const formula::View& mask, const formula::Sheet& sheet, const std::string& name,
+                    std::size_t from_last) {
+  return sheet.has_axis(name) ? name : mask.axes.at(mask.axes.size() - 1 - from_last);
+}
+
+/// What a mask is made of: the rule on positions, and the padding of the keys.
+class MaskRules {
+ public:
+  MaskRules(const Workbench& bench, const formula::View& mask, const formula::Sheet& sheet);
+
+  /// Adds `hides_future`, `hides_padding`, `reach`, `offset`, `real` and `allowed` (step_mistakes.hpp).
+  void add_to(Views& known) const;
+
+ private:
+  double behind(std::size_t i, std::size_t j) const;
+  void find_rule(const formula::View& mask);
+
+  /// A key that no query sees, and none could by the rule on positions, is padding if the sentence has ended.
+  void add_keys_out_of_reach(const attn::TokenBatch& keys);
+
+  std::string query_, key_;  ///< the axes as the run calls them
+  std::size_t queries_, keys_, samples_;
+  double offset_, window_;
+  bool hides_future_ = true;
+  formula::Truths real_, allowed_;
+};
+
+MaskRules::MaskRules(const Workbench& bench, const formula::View& mask, const formula::Sheet& sheet)
+    : query_(axis_of(mask, sheet, "query", 1)),
+      key_(axis_of(mask, sheet, "key", 0)),
+      queries_(sheet.size_of(query_)),
+      keys_(sheet.size_of(key_)),
+      samples_(sheet.has_axis("batch") ? sheet.size_of("batch") : 1),
+      offset_(static_cast<double>(keys_) - static_cast<double>(queries_)),
+      window_(bench.options.window ? static_cast<double>(*bench.options.window) : unbounded),
+      real_(formula::Truths::from_shape({samples_, keys_})),
+      allowed_(formula::Truths::from_shape({queries_, keys_})) {
+  find_rule(mask);
+  if (queries_ == 1) hides_future_ = bench.options.causal;  // the last query sees every key, causal or not
+  for (std::size_t i = 0; i < queries_; ++i)
+    for (std::size_t j = 0; j < keys_; ++j)
+      allowed_(i, j) = !(hides_future_ && behind(i, j) < 0.0) && std::abs(behind(i, j)) <= window_;
+  const auto& plan = bench.plan;
+  add_keys_out_of_reach(plan.lesson->uses("source") ? plan.source : plan.sentence);
+}
+
+void MaskRules::add_to(Views& known) const {
+  const bool pads = std::find(real_.begin(), real_.end(), false) != real_.end();
+  known["hides_future"] = number_alone(hides_future_);
+  known["hides_padding"] = number_alone(pads);
+  known["reach"] = number_alone(window_);
+  known["offset"] = number_alone(offset_);
+  known["real"] = formula::view_of({"batch", key_}, std::make_shared<const formula::Truths>(real_));
+  known["allowed"] = formula::view_of({query_, key_}, std::make_shared<const formula::Truths>(allowed_));
+}
+
+double MaskRules::behind(std::size_t i, std::size_t j) const {
+  return static_cast<double>(i) + offset_ - static_cast<double>(j);
+}
+
+void MaskRules::find_rule(const formula::View& mask) {
+  real_.fill(false);
+  attn::Index at(mask.axes.size());
+  for (std::size_t b = 0; b < samples_; ++b)
+    for (std::size_t i = 0; i < queries_; ++i)
+      for (std::size_t j = 0; j < keys_; ++j) {
+        std::transform(mask.axes.begin(), mask.axes.end(), at.begin(), [&](const auto& axis) {
+          return axis == "batch" ? b : axis == query_ ? i : j;
+        });
+        if (mask.at(at) == 0.0) continue;
+        real_(b, j) = true;
+        hides_future_ = hides_future_ && behind(i, j) >= 0.0;
+        if (std::abs(behind(i, j)) > window_) window_ = unbounded;
+      }
+}
+
+void MaskRules::add_keys_out_of_reach(const attn::TokenBatch& keys) {
+  const auto lengths = keys.lengths();
+  if (lengths.size() != samples_) return;
+  for (std::size_t j = 0; j < keys_; ++j) {
+    bool is_in_reach = false;
+    for (std::size_t i = 0; i < queries_; ++i) is_in_reach = is_in_reach || allowed_(i, j);
+    for (std::size_t b = 0; !is_in_reach && b < samples_; ++b) real_(b, j) = j < lengths[b];
+  }
 }
 
 /// The number at which half of the weight stands below.
@@ -74,7 +164,7 @@ class StepMistakes {
     if (lesson.uses("target") && has_batch && lengths.size() == sheet.size_of("batch")) {
       auto numbers = formula::Numbers::from_shape({lengths.size()});
       std::copy(lengths.begin(), lengths.end(), numbers.begin());
-      known_["target_lengths"] = view_of({"batch"}, std::move(numbers));
+      known_["target_lengths"] = owned_view(std::move(numbers), {"batch"});
     }
     find_unmasked();
     if (step.name == "Q" || step.name == "K" || step.name == "V") find_fused();
@@ -97,7 +187,8 @@ class StepMistakes {
   std::optional<attn::AnyTensor> result(const MistakeFormula& mistake, const attn::AnyTensor* theirs) try {
     const auto& axes = step_.definition.axes;
     if (mistake.needs_theirs) {
-      if (theirs == nullptr || !attn::is_floating(theirs->dtype()) || shape_of(axes) != theirs->shape())
+      if (theirs == nullptr || !attn::is_floating(theirs->dtype()) ||
+          sheet().shape_of(axes) != theirs->shape())
         return std::nullopt;
       sheet().set("theirs", formula::view_of(axes, theirs->view()));
     }
@@ -158,10 +249,6 @@ class StepMistakes {
     if (operand->op == formula::Op::entry) unmasked_ = operand->name;
   }
 
-  static formula::View view_of(formula::Axes axes, formula::Numbers numbers) {
-    return formula::view_of(std::move(axes), std::make_shared<const formula::Numbers>(std::move(numbers)));
-  }
-
   /// The weights of Q, K and V side by side, as a fused weight has them.
   void find_fused() {
     const auto& sheet = *step_.sheet;
@@ -200,11 +287,11 @@ class StepMistakes {
     const auto& column = step_.definition.axes.back();
     formula::Numbers places(attn::Shape{sheet.size_of(column)});
     std::iota(places.begin(), places.end(), 0.0);
-    known_["column"] = view_of({column}, std::move(places));
-    known_["fused_W"] = view_of({parts[0].weight->axes[0], "fused"}, std::move(W));
-    known_["fused_b"] = view_of({"fused"}, std::move(b));
-    known_["by_group"] = view_of({"fused"}, std::move(by_group));
-    known_["in_thirds"] = view_of({"fused"}, std::move(in_thirds));
+    known_["column"] = owned_view(std::move(places), {column});
+    known_["fused_W"] = owned_view(std::move(W), {parts[0].weight->axes[0], "fused"});
+    known_["fused_b"] = owned_view(std::move(b), {"fused"});
+    known_["by_group"] = owned_view(std::move(by_group), {"fused"});
+    known_["in_thirds"] = owned_view(std::move(in_thirds), {"fused"});
     known_["groups"] = number_alone(static_cast<double>(groups));
     for (const auto& [name, i] : {std::pair("width_Q", 0), {"width_K", 1}, {"width_V", 2}})
       known_[name] = number_alone(static_cast<double>(parts[i].weight->shape[1]));
@@ -277,14 +364,8 @@ class StepMistakes {
   bool may_hold(const formula::Expr& condition) { return number_of(condition).value_or(1.0) != 0.0; }
 
   bool holds(const MistakeFormula& mistake, const formula::Expr& condition) {
-    const auto numbers = numbers_of(sheet().value(resolved(mistake, condition, {})));
+    const auto numbers = formula::numbers_in_order(sheet().value(resolved(mistake, condition, {})));
     return std::any_of(numbers.begin(), numbers.end(), [](double number) { return number != 0.0; });
-  }
-
-  attn::Shape shape_of(const formula::Axes& axes) {
-    attn::Shape shape;
-    for (const auto& axis : axes) shape.push_back(sheet().size_of(axis));
-    return shape;
   }
 
   formula::Definition formula(const MistakeFormula& mistake) {
@@ -329,13 +410,13 @@ class StepMistakes {
       if (is_last) break;
       axes.push_back(axis);
     }
-    const auto constant = std::make_shared<formula::Numbers>(shape_of(axes), 1.0);
+    const auto constant = std::make_shared<formula::Numbers>(sheet().shape_of(axes), 1.0);
     sheet().set(name, formula::view_of(axes, std::shared_ptr<const formula::Numbers>(constant)));
     const auto value = formula(mistake);
-    const auto theirs = numbers_of(sheet().tensor("theirs"));
+    const auto theirs = formula::numbers_in_order(sheet().tensor("theirs"));
     const auto at = [&](const std::vector<double>& numbers) {
       std::copy(numbers.begin(), numbers.end(), constant->begin());
-      return numbers_of(sheet().value(value));
+      return formula::numbers_in_order(sheet().value(value));
     };
     std::vector<double> before(constant->size(), 1.0), now(constant->size(), 2.0);
     auto numbers_before = at(before), numbers = at(now);
@@ -347,8 +428,8 @@ class StepMistakes {
       for (std::size_t i = 0; i < now.size(); ++i) {
         std::vector<std::pair<double, double>> said;
         for (std::size_t k = i * run; k < (i + 1) * run; ++k) {
-          const double slope = numbers[k] - numbers_before[k];
-          const double by = (theirs[k] - numbers[k]) * (now[i] - before[i]) / slope;
+          const double slope = numbers.flat(k) - numbers_before.flat(k);
+          const double by = (theirs.flat(k) - numbers.flat(k)) * (now[i] - before[i]) / slope;
           if (slope != 0.0 && std::isfinite(by)) said.emplace_back(now[i] + by, std::abs(slope));
         }
         says_something = says_something || !said.empty();

@@ -3,19 +3,116 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "lessons/documents/declared_inputs.hpp"
+#include "lessons/documents/meanings.hpp"
 #include "lessons/documents/step_mistakes.hpp"
-#include "lessons/documents/wording.hpp"
+#include "trace/event.hpp"
 #include "trace/mistake.hpp"
 #include "trace/recurrence.hpp"
 
 namespace lessons {
+
+struct Functions;
+class DocumentRun;
+
+/// The prose of a document as text, with the values, words and choices of a run.
+class Wording {
+ public:
+  Wording(Meanings& meanings, const Functions& functions, const DocumentRun& run)
+      : meanings_(meanings), functions_(functions), run_(run) {}
+
+  /// `event` is the step that a remark is on. Throws document::Error.
+  std::string text_of(const document::Prose& prose, const Scope& scope,
+                      const attn::Event* event = nullptr) const;
+
+  /// What a fence shows: its text, or its table, in which columns that say nothing are left out.
+  std::string drawn(const document::Block& fence, const Scope& scope) const;
+
+  /// The paragraphs of a section; those of the short page alone without the ones that it leaves out.
+  std::string paragraphs(const Section& section, bool short_page = false) const;
+
+ private:
+  std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event) const;
+
+  /// With fewer columns for the entries of an axis, or else with shorter cells, where the page has no room.
+  std::string table_of(const std::vector<document::Row>& rows, const Scope& scope) const;
+  using Line = std::vector<std::string>;
+  Line line_of(const document::Row& row, const Scope& scope, std::size_t most_columns,
+               std::size_t widest) const;
+
+  /// Calls `tell(true)` at each entry that is shown, and `tell(false)` in the place of those that are not;
+  /// once where there is no axis.
+  template <class Tell>
+  void for_each(const document::Each& each, const Scope& scope, std::size_t most, const Tell& tell) const;
+
+  std::string number_of(const document::Piece& piece, const Scope& scope) const;
+  /// "the cat sat": the labels along an axis.
+  std::string tokens_along(const std::string& axis) const;
+  std::string list_of(const document::Piece& piece, const Scope& scope) const;
+  std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
+                      const attn::Event* event) const;
+  std::string call(const std::string& function, const document::Place& place, const attn::Event* event) const;
+  std::string shape(const formula::Expr& tensor, const Scope& scope) const;
+
+  Meanings& meanings_;
+  const Functions& functions_;
+  const DocumentRun& run_;
+};
+
+/// The inputs that a document declares, as events and as tensors that formulas may speak of.
+class DeclaredInputs {
+ public:
+  explicit DeclaredInputs(Meanings& meanings) : meanings_(meanings) {}
+
+  /// Shows an input: what is given or drawn, or what follows from the run. `about` has its id and words. A
+  /// dropout mask is one of the step `weights` of this scope. Throws attn::Error.
+  void tell(const document::Block& block, const attn::About& about, const Scope& scope);
+
+  /// Shows numbers [i] or [i×j] that C++ made, whole ones as such, or what is given in their place.
+  void tell_made(attn::About about, const formula::View& numbers);
+
+  /// A mask [batch×query×key], which the caller keeps alive, and whether there is one, in the group `prefix`.
+  /// An axis of length 1 is repeated.
+  void set_mask(const std::optional<Mask<3>>& mask, const std::string& prefix = "");
+
+  /// The mask that was shown.
+  const std::optional<Mask<3>>& mask() const { return masks_.at(""); }
+
+  /// A tensor of these axes whose elements are nothing yet.
+  formula::View foreseen(const formula::Axes& axes) const;
+
+  /// The same of the input that is declared so, or that the lesson has under that name: as a tensor that
+  /// formulas may speak of.
+  void foresee(const formula::Definition& declaration);
+
+  /// The lengths of the sentences, of which formulas may speak without more.
+  void tell_lengths(attn::About about);
+  bool has_told_lengths() const { return has_told_lengths_; }
+
+ private:
+  void tell_option(attn::About about, const formula::Axes& axes, std::string_view key);
+  void tell_mask(const attn::About& about, bool of_padding_alone);
+  void tell_computed(attn::About about, const formula::Definition& definition);
+
+  /// A mask that a condition says: one that is given in its place must be equal.
+  void tell_settled_mask(attn::About about, const formula::View& view);
+  void tell_rows(attn::About about, const std::string& table);
+  std::size_t length_along(const document::Block& block, const std::string& id, const std::string& axis,
+                           const Extent& extent) const;
+  void tell_shaped(const document::Block& block, const attn::About& about, const formula::Axes& axes,
+                   const std::vector<std::size_t>& shape);
+  void tell_dropout_mask(attn::About about, const formula::View& weights);
+
+  Meanings& meanings_;
+  std::map<std::string, std::optional<Mask<3>>> masks_{{"", {}}};  ///< by their groups
+  bool has_told_lengths_ = false;
+};
 
 /// The formulas of a document: each is computed and becomes an event, which says how its entries come about.
 class Steps {

@@ -1,13 +1,12 @@
-#include "lessons/documents/wording.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
 #include "attn/text/width.hpp"
 #include "document/prose.hpp"
-#include "lessons/documents/at_place.hpp"
 #include "lessons/documents/document_run.hpp"
+#include "lessons/documents/documents.hpp"
+#include "lessons/documents/steps.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
 

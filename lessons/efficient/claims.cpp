@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <utility>
+#include <xtensor/xbuilder.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
@@ -54,31 +56,6 @@ Tensor<2> output_of(const DocumentRun& run, const std::string& variant) {
   return run.copy_of<double, 2>(variant + "/output");
 }
 
-/// What code that computes no more than it has to makes of the same inputs.
-formula::View by_listed_pairs(const DocumentRun& run, const Full& full, const std::string& variant) {
-  auto counter = full.counter();
-  const auto keys = attn::keys_of(run.copy_of<bool, 2>(variant + "/mask"));
-  return owned_view(sparse_attention(full.Q, full.K, full.V, keys, counter));
-}
-
-formula::View in_chunks(const DocumentRun&, const Full& full) {
-  auto counter = full.counter();
-  return owned_view(chunked_attention(full.Q, full.K, full.V, full.visible, full.block(), counter));
-}
-
-formula::View in_tiles(const DocumentRun&, const Full& full) {
-  auto counter = full.counter();
-  return owned_view(flash_attention(full.Q, full.K, full.V, full.block(), full.causal(), counter));
-}
-
-/// Linformer with as many mixtures as keys, each of which is one key.
-formula::View without_mixing(const DocumentRun&, const Full& full) {
-  Tensor<2> identity({full.n(), full.n()}, 0.0);
-  for (std::size_t i = 0; i < full.n(); ++i) identity(i, i) = 1.0;
-  auto counter = full.counter();
-  return owned_view(linformer_attention(full.Q, full.K, full.V, identity, identity, counter));
-}
-
 /// Q cut into heads, and the keys and values that groups share, [1×head×n×d].
 struct Grouped {
   Tensor<4> Q, K, V;
@@ -92,12 +69,6 @@ Grouped grouped(const DocumentRun& run) {
     return sample;
   };
   return {heads_of("gqa/queries"), heads_of("gqa/K_grouped"), heads_of("gqa/V_grouped")};
-}
-
-formula::View in_groups(const DocumentRun& run, const Full& full) {
-  const auto [Q, K, V] = grouped(run);
-  auto counter = full.counter();
-  return owned_view(attn::sample(grouped_attention(Q, K, V, full.visible, counter), 0));
 }
 
 void claim_flash_memory(DocumentRun&, Full& full, const ToClaim& claim) {
@@ -267,19 +238,34 @@ void add_claims_of_variants(Functions& functions) {
   functions.actions["magnitude"] = [full_once](DocumentRun& run) {
     run.set("negligible", full_once(run).rounding().bound);
   };
+  // What code that computes no more than it has to makes of the same inputs.
+  using Count = std::function<Tensor<2>(const DocumentRun& run, const Full& full, CostCounter& counter)>;
+  const auto add = [&](const std::string& name, const Count& compute) {
+    functions.tensors[name] = [full_once, compute](const DocumentRun& run) {
+      const auto& full = full_once(run);
+      auto counter = full.counter();
+      return owned_view(compute(run, full, counter));
+    };
+  };
   for (const std::string variant : {"local", "sliding", "sparse"})
-    functions.tensors["pairs_of_" + variant] = [=](const DocumentRun& run) {
-      return by_listed_pairs(run, full_once(run), variant);
-    };
-  const std::pair<const char*, formula::View (*)(const DocumentRun&, const Full&)> counted[] = {
-      {"in_chunks", in_chunks},
-      {"in_tiles", in_tiles},
-      {"without_mixing", without_mixing},
-      {"in_groups", in_groups}};
-  for (const auto& [name, compute] : counted)
-    functions.tensors[name] = [full_once, compute = compute](const DocumentRun& run) {
-      return compute(run, full_once(run));
-    };
+    add("pairs_of_" + variant, [variant](const auto& run, const auto& full, auto& counter) {
+      const auto keys = attn::keys_of(run.template copy_of<bool, 2>(variant + "/mask"));
+      return sparse_attention(full.Q, full.K, full.V, keys, counter);
+    });
+  add("in_chunks", [](const auto&, const auto& full, auto& counter) {
+    return chunked_attention(full.Q, full.K, full.V, full.visible, full.block(), counter);
+  });
+  add("in_tiles", [](const auto&, const auto& full, auto& counter) {
+    return flash_attention(full.Q, full.K, full.V, full.block(), full.causal(), counter);
+  });
+  add("without_mixing", [](const auto&, const auto& full, auto& counter) {
+    const Tensor<2> one_key_each = xt::eye<double>(full.n());
+    return linformer_attention(full.Q, full.K, full.V, one_key_each, one_key_each, counter);
+  });
+  add("in_groups", [](const auto& run, const auto& full, auto& counter) {
+    const auto [Q, K, V] = grouped(run);
+    return attn::sample(grouped_attention(Q, K, V, full.visible, counter), 0);
+  });
   const std::pair<const char*, void (*)(DocumentRun&, Full&, const ToClaim&)> claims[] = {
       {"equals-kernel", claim_equals_kernel_of_variant},
       {"flash-memory", claim_flash_memory},

@@ -3,12 +3,18 @@
 /// Jiang et al. 2023 (Mistral 7B). Sparse patterns: Child et al. 2019 (Sparse Transformer); Zaheer et al.
 /// 2020 (Big Bird). Some queries at a time: Rabe & Staats 2021. Shared keys and values: Shazeer 2019 (one
 /// head for all); Ainslie et al. 2023 (one for each group, and how a finished model is converted). A few
-/// mixtures of the keys: Wang et al. 2020.
+/// mixtures of the keys: Wang et al. 2020. Tiles, with a softmax that runs along the keys: Milakov &
+/// Gimelshein 2018, Dao et al. 2022. Features of queries and keys in place of the exponential of a score, so
+/// that keys and values are summed up before any query reads them: Katharopoulos et al. 2020; Performer:
+/// Choromanski et al. 2021.
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "attn/ops/matmul.hpp"
@@ -19,6 +25,21 @@
 namespace lessons {
 
 namespace {
+
+constexpr double nothing_seen = -std::numeric_limits<double>::infinity();
+
+/// 0, 1, … below `count`.
+std::vector<std::size_t> numbers_up_to(std::size_t count) {
+  std::vector<std::size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
+  return numbers;
+}
+
+/// Records one operation that reads all keys, and one of each query that reads what that gave.
+void record_summary(std::size_t keys, std::size_t queries, CostCounter& counter) {
+  const auto summary = counter.operation(numbers_up_to(keys));
+  for (std::size_t i = 0; i < queries; ++i) counter.output(counter.operation({summary}), i);
+}
 
 /// The keys that each of some queries sees.
 using ListsOfKeys = std::span<const std::vector<std::size_t>>;
@@ -94,11 +115,117 @@ Tensor<2> linformer_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tens
       counter.matmul(Q, attn::transpose(projected_K)) / std::sqrt(static_cast<double>(Q.shape(1)));
   const auto held = counter.hold(scores.size());
   auto output = counter.matmul(attn::softmax(scores), projected_V);
+  record_summary(K.shape(0), Q.shape(0), counter);
+  return output;
+}
 
-  std::vector<CostCounter::Node> all_keys(K.shape(0));
-  std::iota(all_keys.begin(), all_keys.end(), std::size_t{0});
-  const auto mixing = counter.operation(all_keys);
-  for (std::size_t i = 0; i < Q.shape(0); ++i) counter.output(counter.operation({mixing}), i);
+Tensor<2> flash_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, std::size_t block,
+                          bool causal, CostCounter& counter) {
+  const std::size_t n_q = Q.shape(0), n_k = K.shape(0), d_v = V.shape(1);
+  const double root = std::sqrt(static_cast<double>(K.shape(1)));
+  const auto numbers = numbers_up_to(n_k);
+  std::vector<double> scores(std::min(block, n_k));
+  Tensor<2> output({n_q, d_v}, 0.0);
+  for (std::size_t begin = 0, end = 0; begin < n_q; begin = end) {
+    end = begin + std::min(block, n_q - begin);
+    // Of each query the softmax so far: only the largest score, the sum and what is summed up are kept.
+    std::vector<double> largest(end - begin, nothing_seen), sum(end - begin, 0.0);
+    std::vector<std::optional<CostCounter::Node>> operations(end - begin);
+    for (std::size_t first = 0, last = 0; first < n_k; first = last) {
+      last = first + std::min(block, n_k - first);
+      const auto keys_seen = [&](std::size_t i) {  // of the block: its first ones, all of them or none
+        if (!causal) return last - first;
+        return std::clamp(i + n_k + 1 > n_q ? i + n_k + 1 - n_q : 0, first, last) - first;
+      };
+      if (keys_seen(end - 1) == 0) break;
+      const auto held = counter.hold((end - begin) * (last - first));
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto seen = keys_seen(i);
+        if (seen == 0) continue;
+        counter.multiply_rows(&Q(i, 0), K, {&numbers[first], seen}, scores.data());
+        for (std::size_t j = 0; j < seen; ++j) scores[j] /= root;
+        auto &m = largest[i - begin], &l = sum[i - begin];
+        auto* const o = &output(i, 0);
+        const double maximum = std::max(m, *std::max_element(scores.begin(), scores.begin() + seen));
+        if (m !=
+            nothing_seen) {  // what was summed relative to the old maximum is smaller relative to the new
+          const double factor = std::exp(m - maximum);
+          l = counter.scale(factor, l);
+          counter.scale(factor, {o, d_v});
+        }
+        m = maximum;
+        for (std::size_t j = 0; j < seen; ++j) {
+          const double weight = std::exp(scores[j] - maximum);
+          l += weight;
+          counter.add_product(weight, {&V(first + j, 0), d_v}, o);
+        }
+        if (!counter.records()) continue;
+        std::vector<CostCounter::Node> inputs(&numbers[first], &numbers[first] + seen);
+        auto& operation = operations[i - begin];
+        if (operation) inputs.push_back(*operation);
+        operation = counter.operation(inputs);
+      }
+    }
+    for (std::size_t i = begin; i < end; ++i) {
+      const double l = sum[i - begin] == 0.0 ? 1.0 : sum[i - begin];
+      for (std::size_t c = 0; c < d_v; ++c) output(i, c) /= l;
+      if (operations[i - begin]) counter.output(*operations[i - begin], i);
+    }
+  }
+  return output;
+}
+
+namespace {
+
+/// Each row divided by its own number; zeros where that is 0.
+Tensor<2> divide_rows(Tensor<2> rows, const Tensor<1>& divisors) {
+  for (std::size_t i = 0; i < rows.shape(0); ++i)
+    for (std::size_t c = 0; c < rows.shape(1); ++c)
+      rows(i, c) = divisors(i) == 0.0 ? 0.0 : rows(i, c) / divisors(i);
+  return rows;
+}
+
+/// Σᵢ xᵢ over the rows.
+Tensor<1> sum_of_rows(const Tensor<2>& x) {
+  Tensor<1> sum({x.shape(1)}, 0.0);
+  for (std::size_t i = 0; i < x.shape(0); ++i) sum += attn::row(x, i);
+  return sum;
+}
+
+}  // namespace
+
+Tensor<2> linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const Tensor<2>& V,
+                           CostCounter& counter) {
+  const auto S = counter.matmul(attn::transpose(phi_K), V);
+  const auto z = sum_of_rows(phi_K);
+  const auto held = counter.hold(S.size() + z.size());
+  auto output = divide_rows(counter.matmul(phi_Q, S), counter.matmul(phi_Q, z));
+
+  record_summary(phi_K.shape(0), phi_Q.shape(0), counter);
+  return output;
+}
+
+Tensor<2> causal_linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const Tensor<2>& V,
+                                  CostCounter& counter) {
+  const std::size_t features = phi_K.shape(1), d_v = V.shape(1);
+  Tensor<2> S({features, d_v}, 0.0);
+  Tensor<1> z({features}, 0.0);
+  const auto held = counter.hold(S.size() + z.size());
+  Tensor<2> output({phi_Q.shape(0), d_v});
+  std::vector<CostCounter::Node> before;  // the operation that gave S and z, after the first token
+  for (std::size_t i = 0; i < phi_Q.shape(0); ++i) {
+    const auto phi_q = attn::rows(phi_Q, i, i + 1), phi_k = attn::rows(phi_K, i, i + 1),
+               v = attn::rows(V, i, i + 1);
+    S += counter.matmul(attn::transpose(phi_k), v);
+    z += attn::row(phi_k, 0);
+    const auto read = divide_rows(counter.matmul(phi_q, S), counter.matmul(phi_q, z));
+    std::copy(read.begin(), read.end(), &output(i, 0));
+
+    before.push_back(i);
+    const auto adding = counter.operation(before);
+    counter.output(counter.operation({adding}), i);
+    before = {adding};
+  }
   return output;
 }
 

@@ -13,7 +13,6 @@
 #include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/seq2seq.hpp"
-#include "lessons/trained/gold_alignment.hpp"
 #include "lessons/trained/translation.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/file.hpp"
@@ -45,14 +44,8 @@ void give_translation(ModelInputs& inputs) {
   inputs.give_rows("X_source", inputs.rows("source/embedding", "source_words", inputs.source()));
   if (inputs.target().size() > 0)
     inputs.give_rows("X_target", inputs.rows(target_embedding, "target_words", after_start(inputs.target())));
-  for (const auto& input : inputs.lesson().inputs(options)) {
-    const auto* stored = model.find(input.id);
-    if (stored == nullptr) continue;
-    if (stored->shape.size() == 1)
-      inputs.give<1>(input.id, inputs.vector(input.id));
-    else
-      inputs.give<2>(input.id, inputs.matrix(input.id));
-  }
+  for (const auto& input : inputs.lesson().inputs(options))
+    if (model.find(input.id) != nullptr) inputs.give_named("", "", {input.id});
 }
 
 namespace {

@@ -10,7 +10,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/positional.hpp"
 #include "english/word_features.hpp"
-#include "lessons/trained/blocks.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/file.hpp"
 
@@ -91,30 +91,24 @@ Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions)
 namespace {
 
 Block first_layer(const attn::Model& model, const std::vector<std::string>& tokens) {
-  auto weights = weights_of(model, "layer=1/");
-  weights.emplace("attention/angles", owned_view(angles_of_first_layer(model, tokens.size())));
-  return apply_block(embedded(model, tokens), weights, model.number("layer=1/heads"));
+  return apply_block(
+      embedded(model, tokens), model, "layer=1/",
+      {.heads = model.number("layer=1/heads"), .angles = angles_of_first_layer(model, tokens.size())});
 }
 
 /// What `of` makes of each text, [1×token×d_model], in one tensor.
 template <class Of>
 Tensor<3> of_each_text(const ModelInputs& inputs, Of of) {
-  const auto& sentences = inputs.sentence();
-  auto all = Tensor<3>::from_shape({sentences.size(), sentences.length(), inputs.number("d_model")});
-  all.fill(0.0);
-  for (std::size_t sample = 0; sample < sentences.size(); ++sample) {
-    const auto rows = of(sentences.tokens[sample]);
-    if (rows.shape(2) != all.shape(2)) throw attn::Error("X of the model has not d_model columns");
-    std::copy(rows.begin(), rows.end(), &all(sample, 0, 0));
-  }
-  return all;
+  std::vector<Tensor<3>> texts;
+  for (const auto& tokens : inputs.sentence().tokens) texts.push_back(of(tokens));
+  return as_samples(texts, inputs.sentence().length());
 }
 
 }  // namespace
 
 AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens) {
   auto first = first_layer(model, tokens);
-  auto second = attend(first.output, weights_of(model, "layer=2/attention/"), model.number("heads"));
+  auto second = attend(first.output, model, "layer=2/attention/", {model.number("heads")});
   return {std::move(first.weights), std::move(first.output), std::move(second.weights)};
 }
 

@@ -12,7 +12,6 @@
 #include "corpora/grammar.hpp"
 #include "english/word_features.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/trained/gold_alignment.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"

@@ -55,23 +55,25 @@ attn::Random& Draws::stream(std::string_view name) {
   return *stream_;
 }
 
-template <std::size_t N>
-attn::Tensor<N> Draws::normal(const std::string& name, double s, const std::array<std::size_t, N>& shape,
-                              const Slices& slices) {
-  const bool is_cut = slices.batched || slices.axis;
-  if (!draws_by_name(options_) || !is_cut) return stream(name).template normal<N>(0.0, s, shape);
+attn::AnyRank<double> Draws::normal(const std::string& name, double s, const attn::Shape& shape,
+                                    const Slices& slices) {
   attn::require_countable(shape);
   const auto length_of = [&](std::size_t begin, std::size_t end) {
-    return std::accumulate(shape.begin() + begin, shape.begin() + end, std::size_t{1}, std::multiplies<>());
+    return std::accumulate(shape.data() + begin, shape.data() + end, std::size_t{1}, std::multiplies<>());
   };
+  const auto rank = shape.size();
+  if (!draws_by_name(options_) || !(slices.batched || slices.axis)) {
+    attn::AnyRank<double> values(stream(name).normal<1>(0.0, s, {length_of(0, rank)}));
+    values.reshape(shape);
+    return values;
+  }
   const std::size_t samples = slices.batched ? shape[0] : 1, first = slices.batched ? 1 : 0;
-  const std::size_t axis = slices.axis.value_or(N), entries = slices.axis ? shape[axis] : 1;
-  const std::size_t outer = length_of(first, axis), inner = length_of(std::min(axis + 1, N), N);
-  attn::Tensor<N> values(shape);
+  const std::size_t axis = slices.axis.value_or(rank), entries = slices.axis ? shape[axis] : 1;
+  const std::size_t outer = length_of(first, axis), inner = length_of(std::min(axis + 1, rank), rank);
+  attn::AnyRank<double> values(shape);
   for (std::size_t sample = 0; sample < samples; ++sample)
     for (std::size_t entry = 0; entry < entries; ++entry) {
-      const auto slice =
-          stream(slice_name(name, slices, sample, entry)).template normal<2>(0.0, s, {outer, inner});
+      const auto slice = stream(slice_name(name, slices, sample, entry)).normal<2>(0.0, s, {outer, inner});
       for (std::size_t i = 0; i < outer; ++i)
         std::copy_n(slice.data() + i * inner, inner,
                     values.data() + ((sample * outer + i) * entries + entry) * inner);
@@ -81,15 +83,14 @@ attn::Tensor<N> Draws::normal(const std::string& name, double s, const std::arra
 
 attn::Tensor<2> Draws::linear(std::size_t fan_out, std::size_t fan_in) {
   const auto high = static_cast<float>(1.0 / std::sqrt(static_cast<double>(fan_in))), low = -high;
-  auto weights = uniform<2>({fan_out, fan_in});
+  attn::Tensor<2> weights = uniform({fan_out, fan_in});
   for (double& weight : weights) weight = static_cast<float>(weight * (high - low) + low);
   return weights;
 }
 
-template <std::size_t N>
-attn::Tensor<N> Draws::uniform(const std::array<std::size_t, N>& shape) {
+attn::AnyRank<double> Draws::uniform(const attn::Shape& shape) {
   attn::require_countable(shape);
-  attn::Tensor<N> values(shape);
+  attn::AnyRank<double> values(shape);
   for (double& value : values) value = stream_->random_sample();
   return values;
 }
@@ -128,16 +129,6 @@ std::string DrawCode::integers(std::string_view name, std::size_t count, std::st
 std::string_view DrawCode::library() const {
   return draws_as_torch(options) ? "PyTorch" : "NumPy";
 }
-
-#define INSTANTIATE(N)                                                                                  \
-  template attn::Tensor<N> Draws::normal(const std::string&, double, const std::array<std::size_t, N>&, \
-                                         const Slices&);                                                \
-  template attn::Tensor<N> Draws::uniform(const std::array<std::size_t, N>&);
-INSTANTIATE(1)
-INSTANTIATE(2)
-INSTANTIATE(3)
-INSTANTIATE(4)
-#undef INSTANTIATE
 
 namespace {
 

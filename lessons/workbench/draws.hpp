@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -8,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/attention.hpp"
 #include "attn/random/random.hpp"
 #include "attn/tensor.hpp"
 #include "lessons/workbench/options.hpp"
@@ -37,16 +37,14 @@ class Draws {
 
   /// A tensor of that name and shape, normal(0, s). Its slices are drawn one by one under --draws name, each
   /// in C order: "Q 3", "output/W chat", "W_Q", and with " sample b" behind it from the second sample on.
-  template <std::size_t N>
-  attn::Tensor<N> normal(const std::string& name, double s, const std::array<std::size_t, N>& shape,
-                         const Slices& slices = {});
+  attn::AnyRank<double> normal(const std::string& name, double s, const attn::Shape& shape,
+                               const Slices& slices = {});
 
   /// The weights of torch.nn.Linear, uniform on ±1/√fan_in, as they stand there: [fan_out×fan_in].
   attn::Tensor<2> linear(std::size_t fan_out, std::size_t fan_in);
 
   /// torch.rand(shape).
-  template <std::size_t N>
-  attn::Tensor<N> uniform(const std::array<std::size_t, N>& shape);
+  attn::AnyRank<double> uniform(const attn::Shape& shape);
 
  private:
   std::unique_ptr<attn::Random> new_stream(std::optional<std::string_view> name) const;

@@ -169,9 +169,4 @@ void require_inputs_fit(const Lesson& lesson, const Plan& plan, double bytes) {
   }
 }
 
-std::vector<Input> in_group(const std::string& group, std::vector<Input> inputs) {
-  for (auto& input : inputs) input.id = group + "/" + input.id;
-  return inputs;
-}
-
 }  // namespace lessons

@@ -92,7 +92,4 @@ std::string describe_inputs(const Lesson& lesson, const Options& options);
 /// Throws attn::Error, with the name and the size of the first input that would not fit in memory.
 void require_inputs_fit(const Lesson& lesson, const Plan& plan, double bytes);
 
-/// `inputs` in the group `group`: "W_Q" becomes "attention/W_Q".
-std::vector<Input> in_group(const std::string& group, std::vector<Input> inputs);
-
 }  // namespace lessons

@@ -293,6 +293,17 @@ attn::Tensor<2> ModelInputs::columns_of_head(const std::string& id, std::size_t 
   return attn::columns(all, head * width, (head + 1) * width);
 }
 
+void ModelInputs::give_named(const std::string& to, const std::string& group,
+                             const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    const auto* stored = model_.find(group + name);
+    if (stored != nullptr && stored->shape.size() == 1)
+      give<1>(to + name, vector(group + name));
+    else
+      give<2>(to + name, matrix(group + name));
+  }
+}
+
 void ModelInputs::give_rows(const std::string& id, const attn::Tensor<3>& rows) {
   if (rows.shape(0) > 1) return give<3>(id, rows);
   give<2>(id, attn::sample(rows, 0));

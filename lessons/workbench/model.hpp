@@ -8,8 +8,8 @@
 
 #include "attn/tensor.hpp"
 #include "attn/text/tokens.hpp"
+#include "lessons/workbench/given_inputs.hpp"
 #include "lessons/workbench/options.hpp"
-#include "lessons/workbench/set_inputs.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {
@@ -63,6 +63,9 @@ class ModelInputs {
   void give(const std::string& id, const attn::Tensor<N>& tensor) {
     give(id, attn::AnyTensor(attn::view_of(tensor)));
   }
+
+  /// The model's tensors of these names in its group `group`, as the inputs `to` + name.
+  void give_named(const std::string& to, const std::string& group, const std::vector<std::string>& names);
   void give_rows(const std::string& id, const attn::Tensor<3>& rows);
 
   std::vector<SetInput> take() { return std::move(inputs_); }

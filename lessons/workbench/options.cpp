@@ -13,39 +13,19 @@ namespace lessons {
 
 namespace {
 
-attn::ConfigValue config_value(bool flag) {
-  return flag;
-}
-attn::ConfigValue config_value(double number) {
-  return number;
-}
-attn::ConfigValue config_value(std::uint32_t number) {
-  return std::int64_t{number};
-}
-attn::ConfigValue config_value(const std::string& text) {
-  return text;
-}
-attn::ConfigValue config_value(const std::vector<std::string>& texts) {
-  return texts;
-}
+template <class Field>
+constexpr bool is_whole = std::is_integral_v<Field> && !std::is_same_v<Field, bool>;
 
-attn::ConfigValue config_value(const std::vector<std::size_t>& numbers) {
-  return std::vector<std::int64_t>(numbers.begin(), numbers.end());
-}
-
-attn::ConfigValue config_value(const std::optional<std::size_t>& number) {
-  if (!number) return std::monostate{};
-  return static_cast<std::int64_t>(*number);
-}
-
-attn::ConfigValue config_value(const std::optional<double>& number) {
-  if (!number) return std::monostate{};
-  return *number;
-}
-
-attn::ConfigValue config_value(const std::optional<std::string>& text) {
-  if (!text) return std::monostate{};
-  return *text;
+template <class Field>
+attn::ConfigValue config_value(const Field& field) {
+  if constexpr (is_optional<Field>)
+    return field ? config_value(*field) : attn::ConfigValue{};
+  else if constexpr (std::is_same_v<Field, std::vector<std::size_t>>)
+    return std::vector<std::int64_t>(field.begin(), field.end());
+  else if constexpr (is_whole<Field>)
+    return static_cast<std::int64_t>(field);
+  else
+    return field;
 }
 
 std::string config_name(const OptionInfo& info) {
@@ -57,59 +37,31 @@ std::string config_name(const OptionInfo& info) {
 /// Whether `value` is one that this field could have; if so the field is set to it.
 template <class Field>
 bool set(Field& field, const attn::ConfigValue& value) {
-  const auto* same = std::get_if<Field>(&value);
-  if (same != nullptr) field = *same;
-  return same != nullptr;
-}
-
-bool set(double& field, const attn::ConfigValue& value) {
-  if (const auto* whole = std::get_if<std::int64_t>(&value)) field = static_cast<double>(*whole);
-  if (const auto* number = std::get_if<double>(&value)) field = *number;
-  return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
-}
-
-template <class Whole>
-bool set_whole(Whole& field, const attn::ConfigValue& value) {
-  const auto* number = std::get_if<std::int64_t>(&value);
-  if (number == nullptr || !std::in_range<Whole>(*number)) return false;
-  field = static_cast<Whole>(*number);
-  return true;
-}
-
-bool set(std::uint32_t& field, const attn::ConfigValue& value) {
-  return set_whole(field, value);
-}
-
-bool set(std::size_t& field, const attn::ConfigValue& value) {
-  return set_whole(field, value);
-}
-
-template <class Value>
-bool set(std::optional<Value>& field, const attn::ConfigValue& value) {
-  if (std::holds_alternative<std::monostate>(value)) {
+  const bool is_null = std::holds_alternative<std::monostate>(value);
+  const auto* whole = std::get_if<std::int64_t>(&value);
+  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value);
+  if constexpr (is_optional<Field>) {
+    if (!is_null) return set(field.emplace(), value);
     field.reset();
     return true;
-  }
-  return set(field.emplace(), value);
-}
-
-bool set(std::vector<std::size_t>& field, const attn::ConfigValue& value) {
-  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value);
-  if (numbers == nullptr) return false;
-  field.assign(numbers->begin(), numbers->end());
-  return std::all_of(numbers->begin(), numbers->end(), [](std::int64_t number) { return number >= 0; });
-}
-
-/// An empty list has no type, and may be null.
-bool set(std::vector<std::string>& field, const attn::ConfigValue& value) {
-  const auto* numbers = std::get_if<std::vector<std::int64_t>>(&value);
-  if (std::holds_alternative<std::monostate>(value) || (numbers != nullptr && numbers->empty())) {
-    field.clear();
+  } else if constexpr (is_whole<Field>) {
+    if (whole == nullptr || !std::in_range<Field>(*whole)) return false;
+    field = static_cast<Field>(*whole);
     return true;
+  } else if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
+    if (numbers == nullptr) return false;
+    field.assign(numbers->begin(), numbers->end());
+    return std::all_of(numbers->begin(), numbers->end(), [](std::int64_t number) { return number >= 0; });
+  } else {
+    if constexpr (std::is_same_v<Field, double>)
+      if (whole != nullptr) return field = static_cast<double>(*whole), true;
+    if constexpr (std::is_same_v<Field,
+                                 std::vector<std::string>>)  // an empty list has no type, and may be null
+      if (is_null || (numbers != nullptr && numbers->empty())) return field.clear(), true;
+    const auto* same = std::get_if<Field>(&value);
+    if (same != nullptr) field = *same;
+    return same != nullptr;
   }
-  const auto* texts = std::get_if<std::vector<std::string>>(&value);
-  if (texts != nullptr) field = *texts;
-  return texts != nullptr;
 }
 
 /// Whether `name` is that of an option in formulas.
@@ -118,24 +70,13 @@ bool is_named(const OptionInfo& info, std::string_view name) {
                     [](char c, char of_name) { return (c == '-' ? '_' : c) == of_name; });
 }
 
-template <class Value>
-double number_in_formulas(const Value& field) {
-  if constexpr (std::is_arithmetic_v<Value>) return static_cast<double>(field);
+template <class Field>
+double number_in_formulas(const Field& field) {
+  if constexpr (std::is_arithmetic_v<Field>) return static_cast<double>(field);
+  if constexpr (std::is_same_v<Field, std::optional<double>>) return field.value_or(0.0);
+  if constexpr (is_optional<Field>) return field.has_value();
+  if constexpr (is_list<Field>) return !field.empty();
   return 0.0;
-}
-
-double number_in_formulas(const std::optional<double>& field) {
-  return field.value_or(0.0);
-}
-
-template <class Value>
-double number_in_formulas(const std::optional<Value>& field) {
-  return field.has_value();
-}
-
-template <class Value>
-double number_in_formulas(const std::vector<Value>& field) {
-  return !field.empty();
 }
 
 }  // namespace

@@ -103,6 +103,16 @@ struct Options {
   bool gives_tensors() const { return !set.empty() || (!input.empty() && numbers.empty()); }
 };
 
+/// What kind of field an option has.
+template <class Field>
+constexpr bool is_optional = false;
+template <class Value>
+constexpr bool is_optional<std::optional<Value>> = true;
+template <class Field>
+constexpr bool is_list = false;
+template <class Value>
+constexpr bool is_list<std::vector<Value>> = true;
+
 /// What an option is in lessons with heads where it is not given.
 inline constexpr std::string_view width_of_a_head = "d_model / heads";
 

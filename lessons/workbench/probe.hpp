@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "lessons/lesson.hpp"
+#include "trace/diagnosis/replay.hpp"
 
 namespace lessons {
 

@@ -52,41 +52,22 @@ const Lesson& part_said(const Lesson& lesson, const std::vector<SaidOption>& sai
 
 using Values = std::vector<std::string>;
 
-bool has_values(bool is_set, const Values&) {
-  return is_set;
-}
-
-bool has_values(const std::string& text, const Values& values) {
-  return values == Values{text};
-}
-
-bool has_values(const Values& texts, const Values& values) {
-  return values == texts;
-}
-
-bool has_values(const std::vector<std::size_t>& numbers, const Values& values) {
-  return values == Values{fmt::format("{}", fmt::join(numbers, ","))};
-}
-
-bool has_values(std::size_t number, const Values& values) {
-  return values == Values{fmt::format("{}", number)};
-}
-
-bool has_values(std::uint32_t number, const Values& values) {
-  return has_values(std::size_t{number}, values);
-}
-
-bool has_values(double number, const Values& values) {
-  return values == Values{fmt::format("{:g}", number)};
-}
-
-bool has_values(const std::optional<std::string>& text, const Values& values) {
-  return has_values(text.value_or("none"), values);
-}
-
-template <class Number>
-bool has_values(const std::optional<Number>& number, const Values& values) {
-  return number && has_values(*number, values);
+template <class Field>
+bool has_values(const Field& field, const Values& values) {
+  if constexpr (std::is_same_v<Field, bool>)
+    return field;
+  else if constexpr (std::is_same_v<Field, std::optional<std::string>>)
+    return has_values(field.value_or("none"), values);
+  else if constexpr (is_optional<Field>)
+    return field && has_values(*field, values);
+  else if constexpr (std::is_same_v<Field, Values>)
+    return values == field;
+  else if constexpr (is_list<Field>)
+    return values == Values{fmt::format("{}", fmt::join(field, ","))};
+  else if constexpr (std::is_same_v<Field, double>)
+    return values == Values{fmt::format("{:g}", field)};
+  else
+    return values == Values{fmt::format("{}", field)};
 }
 
 bool is_option_in_effect(const SaidOption& said, const Lesson& lesson, const Options& options) {

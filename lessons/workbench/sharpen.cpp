@@ -6,11 +6,9 @@
 #include <limits>
 #include <numeric>
 #include <xtensor/xmath.hpp>
-#include <xtensor/xview.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/ops/softmax.hpp"
 #include "trace/mistake.hpp"
 
 namespace lessons {
@@ -139,16 +137,11 @@ void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::st
 }
 
 void sharpen_block(attn::Tensors& inputs, const Options& options) {
-  auto X = first_sample(inputs.at("X"));
-  const auto d = static_cast<double>(X.shape(1));
-  for (std::size_t i = 0; i < X.shape(0) && options.norm_order == "pre"; ++i) {
-    auto row = xt::view(X, i);
-    row -= std::accumulate(row.begin(), row.end(), 0.0) / d;
-    const double squares = std::inner_product(row.begin(), row.end(), row.begin(), 0.0);
-    row = row / std::sqrt(squares / d + 1e-5) * attn::array_of<double, 1>(inputs.at("norm_1/gain")) +
-          attn::array_of<double, 1>(inputs.at("norm_1/bias"));
-  }
-  sharpen_first_head(inputs, X, *options.d_k, "attention/");
+  auto X = attn::array_of<double, 3>(inputs.at("X"));
+  if (options.norm_order == "pre")
+    X = attn::layer_norm(X, attn::array_of<double, 1>(inputs.at("norm_1/gain")),
+                         attn::array_of<double, 1>(inputs.at("norm_1/bias")));
+  sharpen_first_head(inputs, attn::sample(X, 0), *options.d_k, "attention/");
 }
 
 void sharpen_prompt(attn::Tensors& inputs, const Options& options) {

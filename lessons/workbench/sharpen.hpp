@@ -1,7 +1,7 @@
 #pragma once
 
 #include "lessons/workbench/options.hpp"
-#include "trace/diagnosis/replay.hpp"
+#include "trace/any_tensor.hpp"
 
 namespace lessons {
 

@@ -51,25 +51,18 @@ std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::stri
 Workbench::Workbench(const Plan& the_plan, attn::Trace& the_trace)
     : draws_(the_plan.options), plan(the_plan), options(the_plan.options), trace(the_trace) {}
 
-Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_trace, double dropout)
+Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_trace)
     : draws_(the_plan.options),
       mute_trace_(std::move(mute_trace)),
       mute_options_(the_plan.options),
       plan(the_plan),
       options(mute_options_),
       trace(*mute_trace_) {
-  mute_options_.dropout = dropout;
+  mute_options_.dropout = 0.0;
 }
-
-Workbench::Workbench(const Plan& the_plan)
-    : Workbench(the_plan, std::make_unique<attn::Trace>(attn::TraceOptions{}), 0.0) {}
 
 Workbench Workbench::mute() const {
-  return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()), 0.0);
-}
-
-Workbench Workbench::mute_training(double dropout) const {
-  return Workbench(plan, std::make_unique<attn::Trace>(trace.mute(attn::Dtype::float64)), dropout);
+  return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()));
 }
 
 void Workbench::idea(const std::string& text, const std::string& formula) const {
@@ -207,64 +200,60 @@ Slices Workbench::slices_of(const Input& input, std::size_t rank) const {
   return slices;
 }
 
-template <std::size_t N>
-Tensor<N> Workbench::draw_weight(const Input& input, const std::array<std::size_t, N>& shape) {
+attn::AnyRank<double> Workbench::draw_weight(const Input& input, const attn::Shape& shape) {
   const bool multiplies_from_left = input.draw == Draw::left_weight;
-  const auto rows = shape.front(), columns = N == 1 ? std::size_t{1} : shape.back();
+  const auto rows = shape.front(), columns = shape.size() == 1 ? std::size_t{1} : shape.back();
   const auto fan_in = multiplies_from_left ? columns : rows, fan_out = multiplies_from_left ? rows : columns;
-  if (options.weight_scale == "uniform") return draws_.uniform<N>(shape);
+  if (options.weight_scale == "uniform") return draws_.uniform(shape);
   if (options.weight_scale == "linear") {
     const auto drawn = draws_.linear(fan_out, fan_in);
-    Tensor<N> weight(shape);
-    const auto right = multiplies_from_left ? drawn : attn::transpose(drawn);
-    std::copy(right.begin(), right.end(), weight.begin());
+    attn::AnyRank<double> weight(multiplies_from_left ? drawn : attn::transpose(drawn));
+    weight.reshape(shape);
     return weight;
   }
-  return draws_.normal<N>(input.id, standard_deviation(options.weight_scale, fan_in, fan_out), shape,
-                          slices_of(input, N));
+  return draws_.normal(input.id, standard_deviation(options.weight_scale, fan_in, fan_out), shape,
+                       slices_of(input, shape.size()));
 }
 
-template <std::size_t N>
-Tensor<N> Workbench::draw(const Input& input, const std::array<std::size_t, N>& shape) {
+attn::AnyRank<double> Workbench::draw(const Input& input, const attn::Shape& shape) {
   switch (input.draw) {
     case Draw::normal:
-      return draws_.normal<N>(input.id, 1.0, shape, slices_of(input, N));
+      return draws_.normal(input.id, 1.0, shape, slices_of(input, shape.size()));
     case Draw::weight:
     case Draw::left_weight:
       return draw_weight(input, shape);
     case Draw::ones:
-      return Tensor<N>(shape, 1.0);
+      return attn::AnyRank<double>(shape, 1.0);
     case Draw::zeros:
     case Draw::given:
-      return Tensor<N>(shape, 0.0);
+      return attn::AnyRank<double>(shape, 0.0);
     default:
       throw std::logic_error(fmt::format("[workbench] the page draws {}", input.id));
   }
 }
 
-template <std::size_t N>
-Tensor<N> Workbench::input(attn::About about, const std::array<std::size_t, N>& shape) {
-  const auto& declared = declaration(about.id);
-  about.axes.clear();
-  for (const auto& extent : extents_of(*plan.lesson, declared, options)) about.axes.push_back(extent.name);
-  if constexpr (N == 3)
-    if (declared.draw == Draw::embedding)
-      return embed(about, *text_of(extents_of(*plan.lesson, declared, options).front().dimension, plan));
-  return trace.input(about, is_given_without_draws(about.id) ? Tensor<N>(shape, 0.0) : draw(declared, shape));
-}
-
-template <std::size_t N>
-Tensor<N> Workbench::input(attn::About about) {
+attn::AnyRank<double> Workbench::input(attn::About about, const attn::Shape& shape) {
   const auto& declared = declaration(about.id);
   const auto extents = extents_of(*plan.lesson, declared, options);
-  std::array<std::size_t, N> shape{};
-  if (N == extents.size() + 1) shape[0] = std::max(plan.sentence.size(), plan.source.size());
+  about.axes.clear();
+  for (const auto& extent : extents) about.axes.push_back(extent.name);
+  if (declared.draw == Draw::embedding && shape.size() == 3)
+    return embed(about, *text_of(extents.front().dimension, plan));
+  auto numbers = is_given_without_draws(about.id) ? attn::AnyRank<double>(shape, 0.0) : draw(declared, shape);
+  trace.input(about, shape, numbers.data());
+  return numbers;
+}
+
+attn::AnyRank<double> Workbench::input(attn::About about, std::size_t rank) {
+  const auto extents = extents_of(*plan.lesson, declaration(about.id), options);
+  attn::Shape shape(rank);
+  if (rank == extents.size() + 1) shape[0] = std::max(plan.sentence.size(), plan.source.size());
   std::transform(extents.begin(), extents.end(), shape.end() - static_cast<std::ptrdiff_t>(extents.size()),
                  [&](const Extent& extent) {
                    const auto length = length_of(extent, plan);
                    return length ? *length : length_of_given(about.id, extent.name, 0);
                  });
-  return input<N>(std::move(about), shape);
+  return input(std::move(about), shape);
 }
 
 bool Workbench::has_given(const std::string& id) const {
@@ -375,7 +364,7 @@ void Workbench::draw_vectors(const attn::TokenBatch& tokens) {
 
 const std::vector<double>& Workbench::draw_vector(const std::string& token) {
   if (const auto drawn = drawn_.find(token); drawn != drawn_.end()) return drawn->second;
-  const auto row = draws_.normal<1>("token " + token, 1.0, {d_model()});
+  const auto row = draws_.normal("token " + token, 1.0, {d_model()});
   return drawn_.emplace(token, std::vector<double>(row.begin(), row.end())).first->second;
 }
 
@@ -388,14 +377,5 @@ std::vector<double> Workbench::vector_of(const std::string& token) {
     for (const auto* batch : {&plan.memory, &plan.sentence, &plan.source, &plan.target}) draw_vectors(*batch);
   return drawn_.at(token);
 }
-
-#define INSTANTIATE(N)                              \
-  template Tensor<N> Workbench::input(attn::About); \
-  template Tensor<N> Workbench::input(attn::About, const std::array<std::size_t, N>&);
-INSTANTIATE(1)
-INSTANTIATE(2)
-INSTANTIATE(3)
-INSTANTIATE(4)
-#undef INSTANTIATE
 
 }  // namespace lessons

@@ -24,12 +24,6 @@ using attn::Integers;
 using attn::Mask;
 using attn::Tensor;
 
-/// Token vectors [batch×n×d_model] and their id in the trace.
-struct Named {
-  std::string id;
-  Tensor<3> tensor;
-};
-
 /// The words, and after them the numbers of all further entries of a vocabulary of `count` words: "#5".
 std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words);
 
@@ -43,18 +37,11 @@ class Workbench {
  public:
   Workbench(const Plan& plan, attn::Trace& trace);
 
-  /// Of which nobody hears, in float64.
-  explicit Workbench(const Plan& plan);
-
   Workbench(Workbench&&) = delete;
 
   /// A workbench for computing something again to make a claim: its trace is mute, and nothing is dropped
   /// out.
   Workbench mute() const;
-
-  /// A workbench for training on the side: its trace is mute, all its numbers stay in float64, and attention
-  /// drops each weight out with this probability.
-  Workbench mute_training(double dropout) const;
 
   /// Whether nobody hears of notes and claims, so that none need be made: of such a one, and of a run that is
   /// only watched.
@@ -68,10 +55,8 @@ class Workbench {
   attn::Random& random(const std::string& id) { return draws_.stream(trace.full_id(id)); }
 
   /// What is called `id` in this group, normal(0, 1).
-  template <std::size_t N>
-  Tensor<N> normal(const std::string& id, const std::array<std::size_t, N>& shape,
-                   const Slices& slices = {}) {
-    return draws_.normal<N>(trace.full_id(id), 1.0, shape, slices);
+  attn::AnyRank<double> normal(const std::string& id, const attn::Shape& shape, const Slices& slices = {}) {
+    return draws_.normal(trace.full_id(id), 1.0, shape, slices);
   }
 
   /// The dimensions of the plan, for a lesson that uses them.
@@ -117,12 +102,10 @@ class Workbench {
 
   /// The input `about.id` as the lesson declares it: its axes, its shape and its numbers follow from there. A
   /// batch axis comes first where the rank has room for it.
-  template <std::size_t N>
-  Tensor<N> input(attn::About about);
+  attn::AnyRank<double> input(attn::About about, std::size_t rank);
 
   /// The same of a shape that the page knows, for axes whose length follows from something else.
-  template <std::size_t N>
-  Tensor<N> input(attn::About about, const std::array<std::size_t, N>& shape);
+  attn::AnyRank<double> input(attn::About about, const attn::Shape& shape);
 
   /// Whether the lesson declares an input `id` in this group and --input or --set gives it.
   bool has_given(const std::string& id) const;
@@ -153,17 +136,15 @@ class Workbench {
   std::optional<Mask<3>> padding_mask(const attn::TokenBatch& tokens);
 
  private:
-  Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace, double dropout);
+  Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace);
 
   const Input& declaration(const std::string& id);
 
   /// Whether the input `id` of this group is given and its numbers are nobody else's, so that none need be
   /// drawn: under --draws stream a given input uses up its draws all the same.
   bool is_given_without_draws(const std::string& id) const;
-  template <std::size_t N>
-  Tensor<N> draw(const Input& input, const std::array<std::size_t, N>& shape);
-  template <std::size_t N>
-  Tensor<N> draw_weight(const Input& input, const std::array<std::size_t, N>& shape);
+  attn::AnyRank<double> draw(const Input& input, const attn::Shape& shape);
+  attn::AnyRank<double> draw_weight(const Input& input, const attn::Shape& shape);
   Slices slices_of(const Input& input, std::size_t rank) const;
   std::vector<double> vector_of(const std::string& token);
   const std::vector<double>& draw_vector(const std::string& token);

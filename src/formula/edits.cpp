@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
 
 namespace formula {
@@ -287,10 +288,10 @@ class Detective {
  public:
   Detective(const Sheet& sheet, const Definition& definition, const View& theirs, double tolerance)
       : sheet_(sheet), definition_(definition), theirs_(theirs), tolerance_(tolerance) {
-    const auto right = numbers_of(sheet_.tensor(definition_.name)), numbers = numbers_of(theirs_);
+    const auto right = numbers_in_order(sheet_.tensor(definition_.name)), numbers = numbers_in_order(theirs_);
     for (std::size_t i = 0; i < right.size(); ++i)
-      if (std::isfinite(right[i]) && std::isfinite(numbers[i]))
-        largest_ = std::max(largest_, std::abs(numbers[i]));
+      if (std::isfinite(right.data()[i]) && std::isfinite(numbers.data()[i]))
+        largest_ = std::max(largest_, std::abs(numbers.data()[i]));
     choose_entries();
   }
 
@@ -300,7 +301,7 @@ class Detective {
   bool gives(const Definition& edit) const {
     for (const auto& at : asked_)
       if (!agree(sheet_.worked(edit, at).value(), theirs_.at(at))) return false;
-    const auto theirs = numbers_of(theirs_), ours = numbers_of(sheet_.value(edit));
+    const auto theirs = numbers_in_order(theirs_), ours = numbers_in_order(sheet_.value(edit));
     return std::equal(theirs.begin(), theirs.end(), ours.begin(),
                       [this](double x, double y) { return agree(y, x); });
   }
@@ -346,16 +347,6 @@ class Detective {
   }
 
  private:
-  static std::vector<double> numbers_of(const View& view) {
-    std::vector<double> numbers;
-    attn::Index at(view.shape.size());
-    for (std::size_t i = attn::element_count(view.shape); i-- > 0;) {
-      numbers.push_back(view.at(at));
-      for (std::size_t axis = at.size(); axis-- > 0 && ++at[axis] == view.shape[axis];) at[axis] = 0;
-    }
-    return numbers;
-  }
-
   /// With the number of fewest digits near `c` that gives theirs: 500000 rather than 499999.9999997.
   std::optional<Definition> with_shortest(const std::function<Expr(double)>& formula, double c) const {
     Definition edit{definition_.name, definition_.axes, formula(c)};

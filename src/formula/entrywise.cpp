@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <memory>
-#include <string_view>
 #include <utility>
 
 namespace formula {
@@ -15,84 +13,6 @@ namespace {
 
 /// Entries that are computed at a time: those of some ten values fit in the cache next to the processor.
 constexpr std::size_t block_size = 256;
-
-/// y = f(x), entry by entry, of one operand, two or three.
-using Loop = void (*)(const double* const* x, double* y, std::size_t count);
-
-template <class Of>
-void of_one(const double* const* x, double* y, std::size_t count, const Of& of) {
-  const double* const a = x[0];
-  for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i]);
-}
-
-template <class Of>
-void of_two(const double* const* x, double* y, std::size_t count, const Of& of) {
-  const double *const a = x[0], *const b = x[1];
-  for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i], b[i]);
-}
-
-struct NamedLoop {
-  std::string_view name;
-  Loop loop;
-};
-
-/// Of functions that take less time than a call through a pointer.
-constexpr std::array loops = {
-    NamedLoop{"+", [](const double* const* x, double* y,
-                      std::size_t n) { of_two(x, y, n, [](double a, double b) { return a + b; }); }},
-    NamedLoop{"-", [](const double* const* x, double* y,
-                      std::size_t n) { of_two(x, y, n, [](double a, double b) { return a - b; }); }},
-    NamedLoop{"*", [](const double* const* x, double* y,
-                      std::size_t n) { of_two(x, y, n, [](double a, double b) { return a * b; }); }},
-    NamedLoop{"/", [](const double* const* x, double* y,
-                      std::size_t n) { of_two(x, y, n, [](double a, double b) { return a / b; }); }},
-    NamedLoop{"neg", [](const double* const* x, double* y,
-                        std::size_t n) { of_one(x, y, n, [](double a) { return -a; }); }},
-    NamedLoop{"<",
-              [](const double* const* x, double* y, std::size_t n) {
-                of_two(x, y, n, [](double a, double b) { return a < b ? 1.0 : 0.0; });
-              }},
-    NamedLoop{"<=",
-              [](const double* const* x, double* y,
-                 std::size_t n) { of_two(x, y, n, [](double a, double b) { return a <= b ? 1.0 : 0.0; }); }},
-    NamedLoop{"=",
-              [](const double* const* x, double* y,
-                 std::size_t n) { of_two(x, y, n, [](double a, double b) { return a == b ? 1.0 : 0.0; }); }},
-    NamedLoop{
-        "and",
-        [](const double* const* x, double* y,
-           std::size_t
-               n) { of_two(x, y, n, [](double a, double b) { return ((a != 0.0) & (b != 0.0)) ? 1.0 : 0.0; }); }},
-    NamedLoop{
-        "or",
-        [](const double* const* x, double* y, std::size_t n) {
-          of_two(x, y, n, [](double a, double b) { return ((a != 0.0) | (b != 0.0)) ? 1.0 : 0.0; });
-        }},
-    NamedLoop{"not", [](const double* const* x, double* y,
-                        std::size_t n) { of_one(x, y, n, [](double a) { return a == 0.0 ? 1.0 : 0.0; }); }},
-    NamedLoop{"abs", [](const double* const* x, double* y,
-                        std::size_t n) { of_one(x, y, n, [](double a) { return std::abs(a); }); }},
-    NamedLoop{"sqrt", [](const double* const* x, double* y,
-                         std::size_t n) { of_one(x, y, n, [](double a) { return std::sqrt(a); }); }},
-    NamedLoop{"where", [](const double* const* x, double* y, std::size_t n) {
-                const double *const is = x[0], *const yes = x[1], *const no = x[2];
-                for (std::size_t i = 0; i < n; ++i) y[i] = is[i] != 0.0 ? yes[i] : no[i];
-              }}};
-
-Loop loop_of(const Function& function) {
-  const auto* const found =
-      std::find_if(loops.begin(), loops.end(), [&](const auto& one) { return one.name == function.name; });
-  return found == loops.end() ? nullptr : found->loop;
-}
-
-void apply(const Function& function, Loop loop, const double* const* x, double* y, std::size_t count) {
-  if (loop != nullptr) return loop(x, y, count);
-  std::array<double, 3> operands{};
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t k = 0; k < function.operands; ++k) operands[k] = x[k][i];
-    y[i] = function.value(operands.data());
-  }
-}
 
 /// Whether a step along axis `i` is as many steps along the next one as that is long.
 bool go_on(const std::vector<std::ptrdiff_t>& strides, const attn::Shape& shape, std::size_t i) {
@@ -162,7 +82,6 @@ class Entrywise::Blocks {
     for (std::size_t i = shape_.size(); i-- > 1;) put_together(i - 1);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const auto& value = values_[i];
-      loops_.push_back(value.function == nullptr ? nullptr : entrywise::loop_of(*value.function));
       if (value.data == nullptr && value.function == nullptr) std::fill_n(block(i), size_, value.number);
       computed_[i] = block(i);
     }
@@ -215,12 +134,11 @@ class Entrywise::Blocks {
     std::array<const double*, 3> operands{};
     for (std::size_t k = 0; k < values_[i].operands.size(); ++k)
       operands[k] = computed_[values_[i].operands[k]];
-    entrywise::apply(*values_[i].function, loops_[i], operands.data(), to, count);
+    values_[i].function->apply(operands.data(), to, count);
   }
 
   attn::Shape shape_;
   std::vector<Value> values_;
-  std::vector<entrywise::Loop> loops_;
   std::size_t size_;                     ///< of a block
   std::unique_ptr<double[]> numbers_;    ///< a block of each value
   std::vector<const double*> computed_;  ///< the entries of each value in the block

@@ -769,13 +769,6 @@ void Sheet::compute_dropped(const std::string& name) const {
   tensor = std::move(value);
 }
 
-Numbers Sheet::take(const std::string& name) {
-  tensor(name);
-  auto view = owned_alone(std::move(tensors_.at(stands_for(name))));
-  tensors_.erase(stands_for(name));
-  return std::move(*static_cast<Numbers*>(const_cast<void*>(view.owner.get())));
-}
-
 void Sheet::keep(Definition definition, View value) {
   set(definition.name, std::move(value));
   definitions_.push_back(std::move(definition));

@@ -26,6 +26,22 @@ bool is_one_of_reductions(std::string_view name) {
   return std::find(reductions.begin(), reductions.end(), name) != reductions.end();
 }
 
+template <auto of>
+Function of_one(std::string_view name, bool is_truth = false) {
+  return {name, 1, is_truth, [](const double* const* x, double* y, std::size_t count) {
+            const double* const a = x[0];
+            for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i]);
+          }};
+}
+
+template <auto of>
+Function of_two(std::string_view name, bool is_truth = false) {
+  return {name, 2, is_truth, [](const double* const* x, double* y, std::size_t count) {
+            const double *const a = x[0], *const b = x[1];
+            for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i], b[i]);
+          }};
+}
+
 Composite over_axis(std::string name, const char* body) {
   return {std::move(name), true, {"x"}, parse(body)};
 }
@@ -38,36 +54,47 @@ Composite of_number(std::string name, const char* body) {
 
 const std::vector<Function>& functions() {
   static const std::vector<Function> all = {
-      {"+", 2, false, [](const double* x) { return x[0] + x[1]; }},
-      {"-", 2, false, [](const double* x) { return x[0] - x[1]; }},
-      {"*", 2, false, [](const double* x) { return x[0] * x[1]; }},
-      {"/", 2, false, [](const double* x) { return x[0] / x[1]; }},
-      {"^", 2, false, [](const double* x) { return x[1] == 2.0 ? x[0] * x[0] : std::pow(x[0], x[1]); }},
-      {"neg", 1, false, [](const double* x) { return -x[0]; }},
-      {"<", 2, true, [](const double* x) { return x[0] < x[1] ? 1.0 : 0.0; }},
-      {"<=", 2, true, [](const double* x) { return x[0] <= x[1] ? 1.0 : 0.0; }},
-      {"=", 2, true, [](const double* x) { return x[0] == x[1] ? 1.0 : 0.0; }},
-      {"and", 2, true, [](const double* x) { return x[0] != 0.0 && x[1] != 0.0 ? 1.0 : 0.0; }},
-      {"or", 2, true, [](const double* x) { return x[0] != 0.0 || x[1] != 0.0 ? 1.0 : 0.0; }},
-      {"not", 1, true, [](const double* x) { return x[0] == 0.0 ? 1.0 : 0.0; }},
-      {"where", 3, false, [](const double* x) { return x[0] != 0.0 ? x[1] : x[2]; }},
-      {"exp", 1, false, [](const double* x) { return std::exp(x[0]); }},
-      {"log", 1, false, [](const double* x) { return std::log(x[0]); }},
-      {"sqrt", 1, false, [](const double* x) { return std::sqrt(x[0]); }},
-      {"tanh", 1, false, [](const double* x) { return std::tanh(x[0]); }},
-      {"erf", 1, false, [](const double* x) { return std::erf(x[0]); }},
-      {"sin", 1, false, [](const double* x) { return std::sin(x[0]); }},
-      {"cos", 1, false, [](const double* x) { return std::cos(x[0]); }},
-      {"floor", 1, false, [](const double* x) { return std::floor(x[0]); }},
-      {"abs", 1, false, [](const double* x) { return std::abs(x[0]); }},
-      {"max", 2, false, [](const double* x) { return std::isnan(x[1]) ? x[1] : std::max(x[0], x[1]); }},
-      {"min", 2, false, [](const double* x) { return std::isnan(x[1]) ? x[1] : std::min(x[0], x[1]); }},
-      {"mod", 2, false, [](const double* x) { return x[0] - x[1] * std::floor(x[0] / x[1]); }},
-      {"float32", 1, false, [](const double* x) { return attn::round_to(attn::Dtype::float32, x[0]); }},
-      {"float16", 1, false, [](const double* x) { return attn::round_to(attn::Dtype::float16, x[0]); }},
-      {"bfloat16", 1, false, [](const double* x) { return attn::round_to(attn::Dtype::bfloat16, x[0]); }},
+      of_two<[](double x, double y) { return x + y; }>("+"),
+      of_two<[](double x, double y) { return x - y; }>("-"),
+      of_two<[](double x, double y) { return x * y; }>("*"),
+      of_two<[](double x, double y) { return x / y; }>("/"),
+      of_two<[](double x, double y) { return y == 2.0 ? x * x : std::pow(x, y); }>("^"),
+      of_one<[](double x) { return -x; }>("neg"),
+      of_two<[](double x, double y) { return x < y ? 1.0 : 0.0; }>("<", true),
+      of_two<[](double x, double y) { return x <= y ? 1.0 : 0.0; }>("<=", true),
+      of_two<[](double x, double y) { return x == y ? 1.0 : 0.0; }>("=", true),
+      of_two<[](double x, double y) { return ((x != 0.0) & (y != 0.0)) ? 1.0 : 0.0; }>("and", true),
+      of_two<[](double x, double y) { return ((x != 0.0) | (y != 0.0)) ? 1.0 : 0.0; }>("or", true),
+      of_one<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>("not", true),
+      {"where", 3, false,
+       [](const double* const* x, double* y, std::size_t count) {
+         const double *const is = x[0], *const yes = x[1], *const no = x[2];
+         for (std::size_t i = 0; i < count; ++i) y[i] = is[i] != 0.0 ? yes[i] : no[i];
+       }},
+      of_one<[](double x) { return std::exp(x); }>("exp"),
+      of_one<[](double x) { return std::log(x); }>("log"),
+      of_one<[](double x) { return std::sqrt(x); }>("sqrt"),
+      of_one<[](double x) { return std::tanh(x); }>("tanh"),
+      of_one<[](double x) { return std::erf(x); }>("erf"),
+      of_one<[](double x) { return std::sin(x); }>("sin"),
+      of_one<[](double x) { return std::cos(x); }>("cos"),
+      of_one<[](double x) { return std::floor(x); }>("floor"),
+      of_one<[](double x) { return std::abs(x); }>("abs"),
+      of_two<[](double x, double y) { return std::isnan(y) ? y : std::max(x, y); }>("max"),
+      of_two<[](double x, double y) { return std::isnan(y) ? y : std::min(x, y); }>("min"),
+      of_two<[](double x, double y) { return x - y * std::floor(x / y); }>("mod"),
+      of_one<[](double x) { return attn::round_to(attn::Dtype::float32, x); }>("float32"),
+      of_one<[](double x) { return attn::round_to(attn::Dtype::float16, x); }>("float16"),
+      of_one<[](double x) { return attn::round_to(attn::Dtype::bfloat16, x); }>("bfloat16"),
   };
   return all;
+}
+
+double Function::value(const double* operands) const {
+  const std::array each = {operands, operands + 1, operands + 2};
+  double y = 0.0;
+  apply(each.data(), &y, 1);
+  return y;
 }
 
 const Function* function_named(std::string_view name) {

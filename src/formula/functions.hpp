@@ -15,7 +15,12 @@ struct Function {
   std::string_view name;  ///< "+", "exp", "where"
   std::size_t operands;
   bool is_truth = false;  ///< its value is true or false, written 1 or 0
-  double (*value)(const double* operands);
+
+  /// y[i] = f(x[0][i], x[1][i], …) for so many entries.
+  void (*apply)(const double* const* x, double* y, std::size_t count);
+
+  /// The same of one entry.
+  double value(const double* operands) const;
 };
 
 /// All of them: + - * / ^ neg < <= = and or not where exp log sqrt tanh erf sin cos floor abs max min mod,

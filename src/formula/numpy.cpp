@@ -92,18 +92,17 @@ class NumPy {
       case Kind::transposed:
         return transposed(x);
       case Kind::reshaped:
-        return {fmt::format("{}.reshape({})", bound(x.parts[0]), fmt::join(shape_of(x.axes), ", "))};
+        return {fmt::format("{}.reshape({})", bound(x.parts[0]), fmt::join(sheet_.shape_of(x.axes), ", "))};
       case Kind::taken:
         return taken(x);
       case Kind::broadcast:
         return {x.parts[0].axes.empty() && x.parts[0].number
-                    ? fmt::format("np.full({}, {})", tuple(shape_of(x.axes)), read(x.parts[0]).text)
+                    ? fmt::format("np.full({}, {})", tuple(sheet_.shape_of(x.axes)), read(x.parts[0]).text)
                     : fmt::format("np.broadcast_to({}, {})", fit(x.parts[0], x.axes, comparison),
-                                  tuple(shape_of(x.axes)))};
+                                  tuple(sheet_.shape_of(x.axes)))};
       case Kind::joined:
-        return joined(x);
       case Kind::stacked:
-        return stacked(x);
+        return joined(x);
     }
     return {};
   }
@@ -112,12 +111,6 @@ class NumPy {
     if (!x.name.empty()) return {fmt::format("{}.shape[{}]", identifier(x.name), x.place)};
     if (x.type == Type::truth) return {*x.number != 0.0 ? "True" : "False"};
     return {number_text(*x.number), std::signbit(*x.number) ? unary : primary};
-  }
-
-  std::vector<std::size_t> shape_of(const Axes& axes) const {
-    std::vector<std::size_t> shape;
-    for (const auto& axis : axes) shape.push_back(sheet_.size_of(axis));
-    return shape;
   }
 
   /// In parentheses where it binds less than `least`.
@@ -259,32 +252,23 @@ class NumPy {
     return is_grid ? fit(part, x.axes, comparison) : bound(part, comparison);
   }
 
+  /// "np.concatenate([A, B], axis=1)" along an axis of the parts, or "np.stack([A, B], axis=1)" along a new
+  /// one.
   Text joined(const Array& x) const {
     const auto place = place_in(x.axes, x.over[0]);
+    const bool is_new = x.kind == Kind::stacked;
+    auto axes = x.axes;
+    if (is_new) axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(place));
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < x.parts.size(); ++i) {
-      auto shape = shape_of(x.axes);
-      shape[place] = x.indices[i].count;
-      const auto part = fit(x.parts[i], x.axes, comparison);
-      const bool is_whole = x.parts[i].axes == x.axes;
-      parts.push_back(is_whole ? part : fmt::format("np.broadcast_to({}, {})", part, tuple(shape)));
+      auto shape = sheet_.shape_of(axes);
+      if (!is_new) shape[place] = x.indices[i].count;
+      const auto part = fit(x.parts[i], axes, comparison);
+      parts.push_back(x.parts[i].axes == axes ? part
+                                              : fmt::format("np.broadcast_to({}, {})", part, tuple(shape)));
     }
     const auto axis = place == 0 ? "" : fmt::format(", axis={}", place);
-    return {fmt::format("np.concatenate([{}]{})", fmt::join(parts, ", "), axis)};
-  }
-
-  Text stacked(const Array& x) const {
-    const auto place = place_in(x.axes, x.over[0]);
-    auto axes = x.axes;
-    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(place));
-    std::vector<std::string> parts;
-    for (const auto& one : x.parts) {
-      const auto part = fit(one, axes, comparison);
-      parts.push_back(one.axes == axes ? part
-                                       : fmt::format("np.broadcast_to({}, {})", part, tuple(shape_of(axes))));
-    }
-    const auto axis = place == 0 ? "" : fmt::format(", axis={}", place);
-    return {fmt::format("np.stack([{}]{})", fmt::join(parts, ", "), axis)};
+    return {fmt::format("np.{}([{}]{})", is_new ? "stack" : "concatenate", fmt::join(parts, ", "), axis)};
   }
 
   static std::string slice(const Array::Index& index) {
@@ -342,8 +326,7 @@ std::vector<std::string> lines_of(Scope& scope, const Definition& definition) {
 std::vector<std::string> empty_arrays(const Scope& scope, const std::vector<Definition>& steps) {
   std::vector<std::pair<std::vector<std::size_t>, std::vector<std::string>>> arrays;
   for (const auto& step : steps) {
-    std::vector<std::size_t> shape;
-    for (const auto& axis : scope.kept(step.axes)) shape.push_back(scope.sheet().size_of(axis));
+    const auto shape = scope.sheet().shape_of(scope.kept(step.axes));
     const auto known =
         std::find_if(arrays.begin(), arrays.end(), [&](const auto& one) { return one.first == shape; });
     auto& names =

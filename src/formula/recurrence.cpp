@@ -127,9 +127,7 @@ void Sheet::compute(const Recurrence& recurrence, const SeeRow& see) {
 void Sheet::compute_rows(const Recurrence& recurrence, const SeeRow& see) {
   std::vector<std::shared_ptr<Numbers>> whole;
   for (const auto& step : recurrence.steps) {
-    attn::Shape shape;
-    for (const auto& axis : step.axes) shape.push_back(size_of(axis));
-    whole.push_back(std::make_shared<Numbers>(shape, 0.0));
+    whole.push_back(std::make_shared<Numbers>(shape_of(step.axes), 0.0));
     set(step.name, view_of(step.axes, std::shared_ptr<const Numbers>(whole.back())));
   }
   const auto length = size_of(recurrence.axis);

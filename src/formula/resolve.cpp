@@ -281,6 +281,12 @@ std::size_t Sheet::size_of(const std::string& axis) const {
   return found->second;
 }
 
+attn::Shape Sheet::shape_of(const Axes& axes) const {
+  attn::Shape shape;
+  for (const auto& axis : axes) shape.push_back(size_of(axis));
+  return shape;
+}
+
 void Sheet::set(const std::string& name, View tensor) {
   for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
     const auto& length = sizes_.emplace(tensor.axes[i], tensor.shape[i]).first->second;

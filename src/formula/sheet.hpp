@@ -66,6 +66,7 @@ class Sheet {
   /// Says how long an axis is. Throws attn::Error where it is known to be otherwise.
   void axis(const std::string& name, std::size_t size);
   std::size_t size_of(const std::string& axis) const;
+  attn::Shape shape_of(const Axes& axes) const;
   bool has_axis(const std::string& name) const { return sizes_.count(name) > 0; }
 
   /// A tensor that formulas may speak of. Its axes get their lengths from it.
@@ -111,9 +112,6 @@ class Sheet {
 
   /// The entries of a resolved formula at one place along an axis over which nothing goes in it, rounded.
   Numbers row_of(const Definition& definition, const std::string& axis, std::size_t place) const;
-
-  /// Gives away the numbers of a step that nobody else looks at, and forgets it.
-  Numbers take(const std::string& name);
 
   /// The value of a resolved formula, in the order of its axes: row-major elements, which may be another
   /// tensor's.

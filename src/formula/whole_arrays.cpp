@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
 #include "formula/linear_index.hpp"
 #include "formula/numpy.hpp"
@@ -567,12 +568,8 @@ class Analysis {
   }
 
   std::vector<double> values_of(const Expr& x, const Axes& axes) const {
-    const auto view = value_of(x, axes);
-    const auto count = attn::element_count(view.shape);
-    const auto* numbers = static_cast<const double*>(view.data);
-    const auto* truths = static_cast<const bool*>(view.data);
-    return view.is_truth ? std::vector<double>(truths, truths + count)
-                         : std::vector<double>(numbers, numbers + count);
+    const auto numbers = numbers_in_order(value_of(x, axes));
+    return {numbers.begin(), numbers.end()};
   }
 
   /// The same of what no tensor is in, and all samples have.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <map>
 #include <vector>
 
 #include "attn/tensor.hpp"
@@ -54,6 +55,9 @@ class AnyTensor {
   Shape shape_;
   std::vector<std::byte> bytes_;
 };
+
+/// Somebody's tensors by the ids of the lesson.
+using Tensors = std::map<std::string, AnyTensor>;
 
 /// A copy in which every NaN is the positive quiet one: which of the many a computation gives depends on the
 /// processor.

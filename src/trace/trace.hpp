@@ -171,6 +171,17 @@ class Trace {
     return tensor;
   }
 
+  /// The same of elements in row-major order, which are changed in place.
+  template <class T>
+  void input(const About& about, const Shape& shape, T* elements) {
+    auto shown = TensorView{dtype_of<T>(), shape, elements};
+    if (shown.dtype == Dtype::float64) shown.dtype = options_.dtype;
+    take_given(about, shown, elements);
+    round(about, elements, element_count(shape));
+    watch(Kind::input, about, {dtype_of<T>(), shape, elements}, elements);
+    emit(Kind::input, about, shown);
+  }
+
   /// A number that the lesson starts from, likewise.
   template <class T>
   T input(const About& about, T scalar) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 #include <xtensor/xadapt.hpp>
@@ -130,6 +131,20 @@ WorkedOut worked_sum_shares(WorkedOut scores, std::size_t length) {
     if (!(sum > 0.0)) return Worked(1.0) / Worked(static_cast<double>(terms.size()));
     return term_of_sum(std::move(share)) / Worked::sum(std::move(terms));
   };
+}
+
+Tensor<3> layer_norm(const Tensor<3>& x, const Tensor<1>& gain, const Tensor<1>& bias) {
+  const auto d = x.shape(2);
+  if (gain.size() != d) throw shape_mismatch("layer_norm", "x", x, "gain", gain, "the last axes must match");
+  if (bias.size() != d) throw shape_mismatch("layer_norm", "x", x, "bias", bias, "the last axes must match");
+  auto normalized = x;
+  for (auto row = normalized.data(); row != normalized.data() + x.size(); row += d) {
+    auto numbers = xt::adapt(row, d, xt::no_ownership(), std::array{d});
+    numbers -= std::accumulate(row, row + d, 0.0) / static_cast<double>(d);
+    const double squares = std::inner_product(row, row + d, row, 0.0);
+    numbers = numbers / std::sqrt(squares / static_cast<double>(d) + 1e-5) * gain + bias;
+  }
+  return normalized;
 }
 
 }  // namespace attn

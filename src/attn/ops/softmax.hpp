@@ -20,6 +20,11 @@ void softmax_rows(double* scores, std::size_t rows, std::size_t length);
 template <std::size_t N>
 Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) requires Rank<N, 3, 4>;
 
+/// Layer normalisation along the last axis (Ba et al. 2016): (x − mean) / √(variance + 1e-5) · gain + bias,
+/// with the biased variance. x is [batch×n×d], gain and bias are [d].
+/// Throws std::invalid_argument, with both shapes, where they do not match.
+Tensor<3> layer_norm(const Tensor<3>& x, const Tensor<1>& gain, const Tensor<1>& bias);
+
 /// softmax(scores / divisor) along the last axis, whose rows have `length` scores, worked out as
 /// exp(xⱼ) / Σₖ exp(xₖ); with x − max x in the place of x where some score is beyond ±30, as softmax computes
 /// it. Scores of −∞ have no term.

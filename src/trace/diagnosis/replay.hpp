@@ -20,9 +20,6 @@ namespace attn {
 /// ends the run.
 using Rerun = std::function<void(const Watch& watch)>;
 
-/// Somebody's tensors by the ids of the lesson.
-using Tensors = std::map<std::string, AnyTensor>;
-
 /// How far each number of tensors that were written by hand may be from the one that was rounded to it. It is
 /// infinite of a blank, whose number says nothing.
 using Slacks = std::map<std::string, std::vector<double>>;

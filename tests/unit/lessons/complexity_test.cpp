@@ -1,3 +1,5 @@
+#include "lessons/complexity.hpp"
+
 #include <catch2/catch.hpp>
 #include <stdexcept>
 #include <xtensor/xmath.hpp>
@@ -5,7 +7,6 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "lessons/complexity/layers.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 

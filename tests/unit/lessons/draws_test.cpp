@@ -204,7 +204,7 @@ TEST_CASE(
                            .typed = {"rng", "draws"}};
   const auto told = told_by("self-attention", options);
   lessons::Draws draws(options);
-  draws.normal<1>("token a", 1.0, {3});
+  draws.normal("token a", 1.0, {3});
   const auto weight = draws.linear(2, 3);
   const auto W_Q = told.elements("W_Q");
   for (std::size_t i = 0; i < 3; ++i)

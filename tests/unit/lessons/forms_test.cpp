@@ -12,6 +12,7 @@
 #include "tests/unit/numbers.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
+#include "trace/diagnosis/dump.hpp"
 
 namespace {
 

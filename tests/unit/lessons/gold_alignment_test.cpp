@@ -1,5 +1,3 @@
-#include "lessons/trained/gold_alignment.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 

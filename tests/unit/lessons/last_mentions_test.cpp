@@ -1,8 +1,7 @@
-#include "lessons/documents/last_mentions.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "document/document.hpp"
+#include "lessons/documents/meanings.hpp"
 
 TEST_CASE("The last section that speaks of a name is found in formulas, claims and texts", "[documents]") {
   const auto document = document::read("lesson.md", R"(---

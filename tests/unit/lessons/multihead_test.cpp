@@ -22,8 +22,8 @@ using lessons::owned_view;
 
 namespace {
 
-MultiHead multihead_attention(const Tensor<3>& X_query, const Tensor<3>& X_key, const lessons::Views& weights,
-                              const lessons::Heads& heads, const std::optional<Mask<3>>& mask = std::nullopt,
+MultiHead multihead_attention(const Tensor<3>& X_query, const Tensor<3>& X_key, const Views& weights,
+                              const Heads& heads, const std::optional<Mask<3>>& mask = std::nullopt,
                               double temperature = 1.0) {
   const Page page("multihead", {.sentence = {"a b"}, .temperature = temperature});
   return multihead(page, X_query, X_key, weights, heads, mask);
@@ -36,7 +36,7 @@ Tensor<3> single_attention(const Tensor<3>& Q, const Tensor<3>& K, const Tensor<
 }
 
 MultiHead run(const fixture::json& one) {
-  lessons::Views weights;
+  Views weights;
   for (const auto* name : {"W_Q", "W_K", "W_V", "W_O"})
     weights.emplace(name, owned_view(fixture::tensor<2>(one[name])));
   return multihead_attention(fixture::tensor<3>(one["X_query"]), fixture::tensor<3>(one["X_key"]), weights,
@@ -47,7 +47,7 @@ MultiHead run(const fixture::json& one) {
 struct HeadsWeights {
   Tensor<2> W_Q, W_K, W_V, W_O;
 
-  operator lessons::Views() const {
+  operator Views() const {
     return {{"W_Q", owned_view(W_Q)},
             {"W_K", owned_view(W_K)},
             {"W_V", owned_view(W_V)},
@@ -100,7 +100,7 @@ attn::Array<T, N> torch_tensor(const std::string& id) {
 }  // namespace
 
 TEST_CASE("with biases it agrees with nn.MultiheadAttention in float32", "[multihead]") {
-  lessons::Views weights;
+  Views weights;
   for (const auto* id : {"W_Q", "W_K", "W_V", "W_O"})
     weights.emplace(id, owned_view(torch_tensor<double, 2>(id)));
   for (const auto* id : {"b_Q", "b_K", "b_V", "b_O"})

@@ -1,5 +1,3 @@
-#include "lessons/transformer_block.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -35,8 +33,8 @@ struct Network {
   Tensor<1> b_2;
 };
 
-lessons::Views attention_weights(unsigned seed, const std::string& group = "") {
-  lessons::Views weights;
+Views attention_weights(unsigned seed, const std::string& group = "") {
+  Views weights;
   for (const auto* id : {"W_Q", "W_K", "W_V", "W_O"})
     weights.emplace(group + id, owned_view(random_tensor<2>({d_model, d_model}, seed++)));
   return weights;
@@ -51,13 +49,13 @@ const Norm norm_1 = norm_weights(30), norm_2 = norm_weights(32), norm_cross = no
 const Network network = {random_tensor<2>({d_model, d_ff}, 20), random_tensor<1>({d_ff}, 21),
                          random_tensor<2>({d_ff, d_model}, 22), random_tensor<1>({d_model}, 23)};
 
-lessons::Views block_weights() {
+Views block_weights() {
   auto weights = attention_weights(10, "attention/");
   weights.merge(attention_weights(40, "cross/"));
-  weights.merge(lessons::Views{{"W_1", owned_view(network.W_1)},
-                               {"b_1", owned_view(network.b_1)},
-                               {"W_2", owned_view(network.W_2)},
-                               {"b_2", owned_view(network.b_2)}});
+  weights.merge(Views{{"W_1", owned_view(network.W_1)},
+                      {"b_1", owned_view(network.b_1)},
+                      {"W_2", owned_view(network.W_2)},
+                      {"b_2", owned_view(network.b_2)}});
   for (const auto& [name, norm] :
        {std::pair("norm_1", norm_1), std::pair("norm_2", norm_2), std::pair("norm_cross", norm_cross)}) {
     weights.emplace(std::string(name) + "/gain", owned_view(norm.gain));
@@ -66,12 +64,30 @@ lessons::Views block_weights() {
   return weights;
 }
 
-/// Tells a block with its claims.
+/// Tells a block, the part block.md, with its claims.
 void tell(Page& page, const Tensor<3>& X, const std::optional<Mask<3>>& mask,
           const std::optional<Tensor<3>>& memory = std::nullopt) {
   const lessons::Functions none;
+  const auto weights = block_weights();
   lessons::DocumentRun run(page.bench, none);
-  lessons::tell_block(run, X, block_weights(), {2, 2}, mask, memory);
+  set_view(run, "X", {"batch", "token", "d_model"}, X);
+  for (const auto* const axis : {"query", "key"}) run.axis(axis, X.shape(1));
+  run.set("decoder", memory.has_value());
+  set_multihead_weights(run, "attention/", weights, {2, 2});
+  std::map<std::string, formula::Axes> axes = {
+      {"W_1", {"d_model", "d_ff"}}, {"b_1", {"d_ff"}}, {"W_2", {"d_ff", "d_model"}}, {"b_2", {"d_model"}}};
+  std::vector<std::string> norms = {"norm_1/", "norm_2/"};
+  if (memory) {
+    set_view(run, "memory", {"batch", "source", "d_model"}, *memory);
+    run.axis("cross/key", memory->shape(1));
+    set_multihead_weights(run, "cross/", weights, {2, 2});
+    norms.emplace_back("norm_cross/");
+  }
+  for (const auto& name : norms)
+    for (const auto* const id : {"gain", "bias"}) axes[name + id] = {"d_model"};
+  set_views(run, "", weights, axes);
+  set_mask(run, mask, "attention/");
+  run.tell_part("parts/block.md");
   run.tell_part("parts/block_claims.md");
 }
 

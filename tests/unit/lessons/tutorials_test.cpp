@@ -59,7 +59,7 @@ DroppedAttention attend(RandomState& random, const Tensor<3>& X_query, const Ten
   const auto d_model = X_query.shape(2);
   const double scale = std::sqrt(2.0 / static_cast<double>(d_model));
   std::map<std::string, Tensor<2>> drawn;
-  lessons::Views weights;
+  Views weights;
   for (const auto* id : {"W_Q", "W_K", "W_V", "W_O"})
     weights.emplace(id, lessons::owned_view(drawn[id] = draw_weight(random, d_model, scale)));
   const auto undropped =

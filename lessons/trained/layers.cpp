@@ -1,51 +1,58 @@
-#include "lessons/trained/blocks.hpp"
+#include "lessons/trained/layers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
+#include "attn/ops/matmul.hpp"
 #include "attn/ops/positional.hpp"
+#include "attn/ops/softmax.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/multihead.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/trained/gold_alignment.hpp"
-#include "lessons/trained/layers.hpp"
-#include "lessons/transformer_block.hpp"
+#include "lessons/trained/translation.hpp"
 
 namespace lessons {
 
-Views weights_of(const attn::Model& model, const std::string& group) {
-  Views weights;
-  for (const auto& tensor : model.tensors)
-    if (tensor.id.starts_with(group))
-      weights.emplace(tensor.id.substr(group.size()),
-                      formula::view_of({}, {attn::Dtype::float64, tensor.shape, tensor.values.data()}));
-  return weights;
+namespace {
+
+InHeads attend_to(const Tensor<3>& X, const Tensor<3>& X_key, const attn::Model& model,
+                  const std::string& group, const Beside& beside) {
+  const auto weights = weights_by_name(beside.heads, [&](const std::string& id) {
+    return id.starts_with('W') ? std::optional<attn::AnyRank<double>>(model.matrix(group + id))
+                               : std::nullopt;
+  });
+  attn::AttentionOptions options;
+  if (beside.mask) options.mask = *beside.mask;
+  return attend_in_heads(X, X_key, weights, options, beside.angles);
 }
 
-Block attend(const Tensor<3>& X, const Views& weights, std::size_t heads,
-             const std::optional<Mask<3>>& mask) {
-  const Named tokens = {"X", X};
-  Options options;
-  options.heads = heads;
-  PartRun run(*lesson_named("transformer-block"), options);
-  tell_multihead(run, tokens, tokens, weights, {heads, heads}, mask);
-  return {.weights = run.take<4>("weights"), .output = run.take<3>("output")};
+}  // namespace
+
+InHeads attend(const Tensor<3>& X, const attn::Model& model, const std::string& group, const Beside& beside) {
+  return attend_to(X, X, model, group, beside);
 }
 
-Block apply_block(const Tensor<3>& X, const Views& weights, std::size_t heads,
-                  const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
-  Options options;
-  options.heads = heads;
-  PartRun run(*lesson_named("transformer-block"), options);
-  tell_block(run, X, weights, {heads, heads}, mask, memory);
-  Block block = {.weights = run.take<4>("attention/weights"),
-                 .attended = run.take<3>("norm_1"),
-                 .output = run.take<3>("output")};
-  if (memory) block.cross_weights = run.take<4>("cross/weights");
+Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group,
+                  const Beside& beside, const std::optional<Tensor<3>>& memory) {
+  const auto vector = [&](const std::string& id) { return model.vector(group + id); };
+  const auto normed = [&](const Tensor<3>& x, const std::string& norm) {
+    return attn::layer_norm(x, vector(norm + "/gain"), vector(norm + "/bias"));
+  };
+  const auto found = attend(X, model, group + "attention/", beside);
+  Block block = {.weights = found.weights, .attended = normed(X + found.output, "norm_1"), .output = {}};
+  auto x = block.attended;
+  if (memory) {
+    const auto looked = attend_to(x, *memory, model, group + "cross/", {beside.heads});
+    block.cross_weights = looked.weights;
+    x = normed(x + looked.output, "norm_cross");
+  }
+  auto hidden = attn::linear(x, model.matrix(group + "W_1"), vector("b_1"));
+  for (double& one : hidden) one = std::max(one, 0.0);
+  block.output = normed(x + attn::linear(hidden, model.matrix(group + "W_2"), vector("b_2")), "norm_2");
   return block;
 }
 
@@ -55,15 +62,21 @@ namespace {
 std::vector<Block> blocks_of(const ModelInputs& inputs, const char* side, std::size_t count, Tensor<3> X,
                              const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
   std::vector<Block> blocks;
-  for (std::size_t layer = 1; layer <= count; ++layer) {
-    const auto weights = weights_of(inputs.model(), fmt::format("{}/layer={}/", side, layer));
-    blocks.push_back(
-        apply_block(layer == 1 ? X : blocks.back().output, weights, inputs.number("heads"), mask, memory));
-  }
+  for (std::size_t layer = 1; layer <= count; ++layer)
+    blocks.push_back(apply_block(layer == 1 ? X : blocks.back().output, inputs.model(),
+                                 fmt::format("{}/layer={}/", side, layer), {inputs.number("heads"), mask},
+                                 memory));
   return blocks;
 }
 
 }  // namespace
+
+Tensor<3> as_samples(const std::vector<Tensor<3>>& texts, std::size_t length) {
+  const auto width = texts.front().shape(2);
+  Tensor<3> rows = xt::zeros<double>({texts.size(), length, width});
+  for (std::size_t b = 0; b < texts.size(); ++b) std::copy(texts[b].begin(), texts[b].end(), &rows(b, 0, 0));
+  return rows;
+}
 
 std::vector<Block> encoder_blocks(const ModelInputs& inputs, const attn::TokenBatch& source) {
   const auto X = inputs.with_positions(inputs.rows("source/embedding", "source_words", source), source);
@@ -93,7 +106,7 @@ struct TextOfModel {
 
 constexpr const char* letters = "g k q x b m d f r z p s q x a t g k c b m v d f";
 
-constexpr TextOfModel texts_of_models[] = {
+constexpr TextOfModel models_and_texts[] = {
     {"language", "language", "the girl that the dogs see often sleeps near the old house"},
     {"sentiment", "sentiment", "the film was not good but the plot was never boring"},
     {"sentiment-block", "block", "the film was not good but the plot was never boring"},
@@ -113,11 +126,9 @@ Mask<3> causal_visible(std::size_t tokens) {
   return attn::repeat_mask(attn::causal_mask(tokens, tokens), 1);
 }
 
-/// One list after the other.
-std::vector<LayerOfModel> in_one_list(const std::vector<std::vector<LayerOfModel>>& lists) {
-  std::vector<LayerOfModel> all;
-  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
-  return all;
+/// Adds one list behind the other.
+void add(std::vector<LayerOfModel>& all, const std::vector<LayerOfModel>& more) {
+  all.insert(all.end(), more.begin(), more.end());
 }
 
 /// Layers of attention one upon the other, with nothing but the residual connection between them.
@@ -134,12 +145,12 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   auto X = inputs.encoded_words(inputs.sentence());
   std::vector<LayerOfModel> all;
   for (std::size_t layer = 1; layer <= layers; ++layer) {
-    auto weights = weights_of(*model, fmt::format("layer={}/attention/", layer));
-    if (model->said("positions") == "rotary") {
-      const auto frequencies = attn::position_frequencies(weights.at("W_Q").shape.at(1) / heads);
-      weights.emplace("angles", owned_view(attn::position_angles(n, frequencies)));
-    }
-    auto attention = attend(X, weights, heads, visible);
+    const auto group = fmt::format("layer={}/attention/", layer);
+    Beside beside = {heads, visible};
+    if (model->said("positions") == "rotary")
+      beside.angles =
+          attn::position_angles(n, attn::position_frequencies(model->matrix(group + "W_Q").shape(1) / heads));
+    auto attention = attend(X, *model, group, beside);
     X += attention.output;
     const auto name = layers > 1 ? fmt::format("{} {}", of.name, layer) : of.name;
     all.push_back({of.model, of.name, name, words, words, {}, std::move(attention.weights), visible});
@@ -182,24 +193,44 @@ std::vector<LayerOfModel> read_translator() {
     of_both.push_back({translator, "cross", name("cross"), pair->target, words, gold_links(*pair),
                        decoder[i].cross_weights.value(), all_visible(m, n)});
   }
-  return in_one_list({of_encoder, of_decoder, of_both});
+  add(of_encoder, of_decoder);
+  add(of_encoder, of_both);
+  return of_encoder;
+}
+
+/// A layer of one model, "induction"; not of a translator.
+const LayerOfModel& layer_of(const std::string& model, std::size_t layer) {
+  static std::map<std::string, std::vector<LayerOfModel>> known;
+  auto& layers = known[model];
+  if (!layers.empty()) return layers.at(layer - 1);
+  const auto* found = std::find_if(std::begin(models_and_texts), std::end(models_and_texts),
+                                   [&](const TextOfModel& of) { return of.model == model; });
+  if (found == std::end(models_and_texts))
+    throw attn::Error(fmt::format("there is no text for the model {} to read", model));
+  return (layers = read_layers(*found)).at(layer - 1);
 }
 
 }  // namespace
 
-std::vector<LayerOfModel> layers_of_model(std::string_view model) {
-  const auto* found = std::find_if(std::begin(texts_of_models), std::end(texts_of_models),
-                                   [&](const TextOfModel& of) { return of.model == model; });
-  if (found == std::end(texts_of_models))
-    throw attn::Error(fmt::format("there is no text for the model {} to read", model));
-  return read_layers(*found);
+std::vector<LayerOfModel> layers_of_models() {
+  auto all = read_about();
+  for (const auto& one : models_and_texts) add(all, read_layers(one));
+  add(all, read_translator());
+  return all;
 }
 
-std::vector<LayerOfModel> layers_of_models() {
-  std::vector<std::vector<LayerOfModel>> all = {read_about()};
-  for (const auto& one : texts_of_models) all.push_back(read_layers(one));
-  all.push_back(read_translator());
-  return in_one_list(all);
+void add_weights_of(Functions& functions, const std::string& name, std::string_view model,
+                    std::size_t layer) {
+  functions.tensors[name] = [=, model = std::string(model)](const DocumentRun& run) {
+    const auto& of = layer_of(model, layer);
+    auto& trace = run.bench().trace;
+    trace.label(name + "/query", {{of.queries}});
+    trace.label(name + "/key", {{of.keys}});
+    const auto& shape = of.weights.shape();
+    formula::Numbers weights(attn::Shape{shape[1], shape[2], shape[3]});
+    std::copy(of.weights.begin(), of.weights.end(), weights.begin());
+    return owned_view(std::move(weights));
+  };
 }
 
 }  // namespace lessons

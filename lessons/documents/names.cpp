@@ -1,9 +1,8 @@
-#include "lessons/documents/unknown_names.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,7 +12,6 @@
 #include "formula/parse.hpp"
 #include "lessons/documents/claim.hpp"
 #include "lessons/documents/documents.hpp"
-#include "lessons/documents/repetition.hpp"
 #include "lessons/workbench/options.hpp"
 
 namespace lessons {
@@ -104,32 +102,138 @@ class KnownNames {
                                   "rounding", "given",   "drawn"};
 };
 
-/// Goes through all that a document says.
-class Search {
+/// Goes through all names that a document speaks of.
+class Names {
  public:
-  explicit Search(const document::Document& document) : known_(document) {
-    for (const auto& [condition, words] : rules_in(document)) {
-      look_into(condition);
-      look_into(document::read_prose(words));
-    }
-    look_into(document.blocks());
-    if (!uses_parts_) look_for_options_without_use(document);
-  }
+  using See = std::function<void(const std::string& name, const document::Place& place, bool is_in_prose)>;
+  explicit Names(See see) : see_(std::move(see)) {}
 
-  std::vector<std::string> found;
+  bool uses_parts = false;  ///< what it has gone through
 
- private:
   using PlaceOf = std::function<document::Place(std::size_t byte)>;
 
   void look_into(const formula::Expr& x, const PlaceOf& place_of) {
     using formula::Op;
     const bool has_name = x->op != Op::number && x->op != Op::call && x->op != Op::over;
-    if (has_name) require(x->name, place_of(x->at));
-    if (x->op == Op::over) require(x->axis, place_of(x->at));
-    for (const auto& name : x->changed) require(name, place_of(x->at));
+    if (has_name) see(x->name, place_of(x->at));
+    if (x->op == Op::over) see(x->axis, place_of(x->at));
+    for (const auto& name : x->changed) see(name, place_of(x->at));
     for (const auto& part : x->parts) look_into(part, place_of);
   }
 
+  void look_into(const std::optional<formula::Expr>& x, const document::Place& place) {
+    if (x) look_into(*x, PlaceOf([&](std::size_t) { return place; }));
+  }
+
+  void look_into(const document::Marks& marks, const document::Place& place) {
+    look_into(marks.condition, place);
+    for (const auto& word : marks.words) look_into(word.second, place);
+    if (!marks.rounded_as.text().empty()) look_into(marks.rounded_as);
+  }
+
+  void look_into(const document::Source& formula) {
+    look_into(document::read_formula(formula), PlaceOf([&](std::size_t at) { return formula.place_of(at); }));
+  }
+
+  void look_into(const document::Row& row) {
+    const auto see_axes = [&](const document::Each& each) {
+      for (const auto& axis : each.axes) see(axis.text(), axis.place_of(0));
+    };
+    see_axes(row.each);
+    for (const auto& cell : row.cells) {
+      see_axes(cell.each);
+      look_into(cell.prose);
+    }
+  }
+
+  void look_into(const document::Prose& prose) {
+    const bool was_in_prose = std::exchange(is_in_prose_, true);
+    for (const auto& piece : prose) {
+      look_into(piece.value, piece.place);
+      if (piece.call) look_into(*piece.call, piece.place);
+      if (!piece.choice) continue;
+      for (const auto& branch : piece.choice->branches) {
+        look_into(branch.condition, piece.place);
+        look_into(branch.content);
+      }
+    }
+    is_in_prose_ = was_in_prose;
+  }
+
+  /// `{token(key, argmax(key) weights)}`: an axis and a formula; `{shape(Q)}`: a tensor.
+  void look_into(const document::Call& call, const document::Place& place) {
+    if (call.name == "call" || call.name == "option" || call.arguments.empty()) return;
+    see(call.arguments.front(), place);
+    if (call.arguments.size() > 1)
+      look_into(std::optional(document::read_formula(place, call.arguments[1])), place);
+  }
+
+  void look_into(const std::vector<document::Block>& blocks) {
+    for (const auto& block : blocks) look_into(block);
+  }
+
+  void look_into(const document::Block& block) {
+    uses_parts = uses_parts || block.kind == Kind::use;
+    look_into(block.marks, block.place);
+    look_into(block.prose);
+    for (const auto& row : block.rows) look_into(row);
+    if (block.definition)
+      look_into(block.definition->expr, PlaceOf([&](std::size_t at) { return block.code.place_of(at); }));
+    if (block.kind == Kind::flow)
+      for (const auto& name : block.call.arguments)
+        see(name.starts_with("from ") ? name.substr(5) : name, block.place);
+    if (block.kind == Kind::label) see(block.call.arguments.front(), block.place);
+    if (block.kind == Kind::item) look_into_item(block);
+    if (!block.choice) return;
+    for (const auto& branch : block.choice->branches) {
+      look_into(branch.condition, block.place);
+      look_into(branch.content);
+    }
+  }
+
+  /// A command, which may have values in it, or a claim.
+  void look_into_item(const document::Block& item) {
+    const auto& code = item.code.text();
+    if (code.starts_with("attnlab ")) return look_into(document::read_prose(item.code));
+    if (code.starts_with("do ")) return;
+    const auto sides = sides_of(item);
+    look_into(sides.left);
+    look_into(sides.right);
+  }
+
+ private:
+  /// A name may have formulas in it.
+  void see(const std::string& name, const document::Place& place) {
+    see_(name, place, is_in_prose_);
+    formula::with_values(name, [&](const formula::Expr& x) {
+      look_into(std::optional(x), place);
+      return 0.0;
+    });
+  }
+
+  See see_;
+  bool is_in_prose_ = false;
+};
+
+/// Finds the names that mean nothing.
+class Search {
+ public:
+  explicit Search(const document::Document& document) : known_(document) {
+    Names names([this](const auto& name, const auto& place, bool is_in_prose) {
+      if (!is_in_prose) used_.insert(name);
+      require(name, place);
+    });
+    for (const auto& [condition, words] : rules_in(document)) {
+      names.look_into(condition);
+      names.look_into(document::read_prose(words));
+    }
+    names.look_into(document.blocks());
+    if (!names.uses_parts) look_for_options_without_use(document);
+  }
+
+  std::vector<std::string> found;
+
+ private:
   /// An option of --help that changes nothing misleads.
   void look_for_options_without_use(const document::Document& document) {
     for (const auto& declared : declared_in(document)) {
@@ -152,11 +256,6 @@ class Search {
   }
 
   void require(const std::string& name, const document::Place& place) {
-    if (!is_in_prose_) used_.insert(name);
-    formula::with_values(name, [&](const formula::Expr& x) {
-      look_into(std::optional(x), place);
-      return 0.0;
-    });
     if (known_.has(name)) return;
     constexpr std::size_t most = 20;
     auto valid = known_.all();
@@ -171,99 +270,35 @@ class Search {
             .what());
   }
 
-  void look_into(const std::optional<formula::Expr>& x, const document::Place& place) {
-    if (x) look_into(*x, PlaceOf([&](std::size_t) { return place; }));
-  }
-
-  void look_into(const document::Marks& marks, const document::Place& place) {
-    look_into(marks.condition, place);
-    for (const auto& word : marks.words) look_into(word.second, place);
-    if (!marks.rounded_as.text().empty()) look_into(marks.rounded_as);
-  }
-
-  void look_into(const document::Source& formula) {
-    look_into(document::read_formula(formula), PlaceOf([&](std::size_t at) { return formula.place_of(at); }));
-  }
-
-  void look_into(const document::Row& row) {
-    const auto require_axes = [&](const document::Each& each) {
-      for (const auto& axis : each.axes) require(axis.text(), axis.place_of(0));
-    };
-    require_axes(row.each);
-    for (const auto& cell : row.cells) {
-      require_axes(cell.each);
-      look_into(cell.prose);
-    }
-  }
-
-  void look_into(const document::Prose& prose) {
-    const bool was_in_prose = std::exchange(is_in_prose_, true);
-    for (const auto& piece : prose) {
-      look_into(piece.value, piece.place);
-      if (piece.call) look_into(*piece.call, piece.place);
-      if (!piece.choice) continue;
-      for (const auto& branch : piece.choice->branches) {
-        look_into(branch.condition, piece.place);
-        look_into(branch.content);
-      }
-    }
-    is_in_prose_ = was_in_prose;
-  }
-
-  /// `{token(key, argmax(key) weights)}`: an axis and a formula; `{shape(Q)}`: a tensor.
-  void look_into(const document::Call& call, const document::Place& place) {
-    if (call.name == "call" || call.name == "option" || call.arguments.empty()) return;
-    require(call.arguments.front(), place);
-    if (call.arguments.size() > 1)
-      look_into(std::optional(document::read_formula(place, call.arguments[1])), place);
-  }
-
-  void look_into(const std::vector<document::Block>& blocks) {
-    for (const auto& block : blocks) look_into(block);
-  }
-
-  void look_into(const document::Block& block) {
-    uses_parts_ = uses_parts_ || block.kind == Kind::use;
-    look_into(block.marks, block.place);
-    look_into(block.prose);
-    for (const auto& row : block.rows) look_into(row);
-    if (block.definition)
-      look_into(block.definition->expr, PlaceOf([&](std::size_t at) { return block.code.place_of(at); }));
-    if (block.kind == Kind::flow)
-      for (const auto& name : block.call.arguments)
-        require(name.starts_with("from ") ? name.substr(5) : name, block.place);
-    if (block.kind == Kind::label) require(block.call.arguments.front(), block.place);
-    if (block.kind == Kind::item) look_into_item(block);
-    if (!block.choice) return;
-    for (const auto& branch : block.choice->branches) {
-      look_into(branch.condition, block.place);
-      look_into(branch.content);
-    }
-  }
-
-  /// A command, which may have values in it, or a claim.
-  void look_into_item(const document::Block& item) {
-    const auto& code = item.code.text();
-    if (code.starts_with("attnlab ")) return look_into(document::read_prose(item.code));
-    if (code.starts_with("do ")) return;
-    const auto sides = sides_of(item);
-    look_into(sides.left);
-    look_into(sides.right);
-  }
-
   /// The options that a document takes by speaking of them.
   inline static const std::set<std::string> speaks_by_name = {"causal",  "window", "dropout", "temperature",
                                                               "d-model", "d-k",    "d-v",     "heads"};
 
   KnownNames known_;
   std::set<std::string> used_;
-  bool uses_parts_ = false, is_in_prose_ = false;
 };
 
 }  // namespace
 
 std::vector<std::string> unknown_names_in(const document::Document& document) {
   return Search(document).found;
+}
+
+std::map<std::string, std::size_t> last_mentions(const std::vector<Section>& sections) {
+  std::map<std::string, std::size_t> last;
+  for (std::size_t i = 0; i < sections.size(); ++i) {
+    const auto& scope = sections[i].scope;
+    std::set<std::string> seen;
+    Names names([&](const auto& name, const auto& place, bool) {
+      if (!seen.insert(name).second) return;
+      seen.insert(scope.prefix + scope.name_of(name));
+      if (const auto renamed = scope.renamed.find(name); renamed != scope.renamed.end())
+        names.look_into(std::optional(renamed->second), place);
+    });
+    for (const auto* block : sections[i].blocks) names.look_into(*block);
+    for (const auto& name : seen) last[name] = i;
+  }
+  return last;
 }
 
 }  // namespace lessons

@@ -1,9 +1,0 @@
-#pragma once
-
-#include "lessons/lesson.hpp"
-
-namespace lessons {
-
-const Lesson& backward_lesson();
-
-}  // namespace lessons
