@@ -106,7 +106,7 @@ attn::Picture::Part part_of_picture(std::string_view text) {
   }
   if (const auto as = text.find(" as "); as != text.npos) {
     part.kind = text.substr(as + 4);
-    if (attn::svg::kind_named(part.kind) == nullptr && part.kind != "together" && part.kind != "palette")
+    if (attn::svg::kind_named(part.kind) == nullptr)
       throw attn::Error(fmt::format(
           "picture: \"{}\"; valid: … as heatmap, arcs, bars, stacks, lines, colours, palette or together",
           text));

@@ -32,9 +32,9 @@ function faultsIn({ slack, smallestLetters, leastContrast }) {
       .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
   };
-  const areas = [...picture.querySelectorAll("rect")].filter((node) => getComputedStyle(node).fill !== "none")
+  const areas = [...picture.querySelectorAll("rect, .attn-cells path")].filter((node) => getComputedStyle(node).fill !== "none")
     .map((node) => ({ box: node.getBoundingClientRect(), light: luminance(getComputedStyle(node).fill) }));
-  /** The contrast of words and of the last rectangle that their middle stands on. */
+  /** The contrast of words and of the last area that their middle stands on. */
   const contrast = ({ node, corners }) => {
     const x = (corners[0].x + corners[2].x) / 2;
     const y = (corners[0].y + corners[2].y) / 2;

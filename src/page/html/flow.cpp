@@ -254,12 +254,12 @@ Room wish_of_flow(const Panel& panel) {
   return {drawing.width, drawing.height};
 }
 
-Drawing draw_flow(const Panel& panel, const Look&, const Room&, const Shown&) {
+Drawing draw_flow(const Panel& panel, const Room&, const Shown&) {
   return flow_of(panel);
 }
 
 }  // namespace
 
-const Kind flow{"flow", wish_of_flow, nothing_beside, draw_flow};
+const Kind flow{"flow", wish_of_flow, draw_flow};
 
 }  // namespace attn::svg

@@ -274,7 +274,7 @@ std::string HtmlWriter::table(const page::Step& step) const {
 
 std::string plot(const page::Step& step) {
   if (!step.curves) return "";
-  const auto drawing = svg::lines.draw({.id = step.id, .content = *step.curves}, {}, {760.0, 380.0}, {});
+  const auto drawing = svg::lines.draw({.id = step.id, .content = *step.curves}, {760.0, 380.0}, {});
   return fmt::format(
       "<div class=\"plot\" tabindex=\"0\" role=\"group\" aria-label=\"Plot\"><svg width=\"{0:.0f}\" "
       "height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" "

@@ -2,121 +2,110 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <vector>
 
-#include "attn/text/width.hpp"
 #include "page/svg/panel.hpp"
 
 namespace attn::svg {
 
 namespace {
 
-constexpr std::size_t longest_word = 24;
-constexpr double above = font_size + 10, arc_letters = 16.0;
-constexpr double usual_row = 36.0, widest_arcs = 460.0, gap_beside_word = 8.0;
-constexpr double smallest_shown = 0.005;  // of the scale
 constexpr std::size_t most_arcs = 200;
+constexpr double above = font_size + 10, arc_letters = 16.0, gap_beside_word = 8.0;
+constexpr double usual_row = 36.0, widest_arcs = 460.0;
+constexpr double smallest_shown = 0.005;  // of the scale
 
-/// The smallest share that has a line: of very many shares a larger one.
-double smallest_arc(const Matrix& matrix, const Look& look) {
-  const double smallest = smallest_shown * look.scale;
-  std::vector<double> shares;
-  for (const double share : matrix.values)
-    if (share >= smallest) shares.push_back(share);
-  if (shares.size() <= most_arcs) return smallest;
-  std::nth_element(shares.begin(), shares.begin() + most_arcs, shares.end(), std::greater<>());
-  const double unit = std::pow(10.0, std::floor(std::log10(shares[most_arcs])) - 1);
-  return unit * std::ceil(shares[most_arcs] / unit);  // two digits
+/// The places of the largest shares, the largest last: of very many 200, and none that nobody would see.
+std::vector<std::size_t> shown_arcs(const Panel& panel, std::size_t most) {
+  const auto& values = panel.matrix()->values;
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i] >= smallest_shown * panel.look.scale) shown.push_back(i);
+  std::sort(shown.begin(), shown.end(), [&](auto a, auto b) { return values[a] < values[b]; });
+  if (shown.size() > most) shown.erase(shown.begin(), shown.end() - static_cast<std::ptrdiff_t>(most));
+  return shown;
 }
 
-double widest_of(const Axis& axis) {
-  double widest = text_width(axis.name);
-  for (const auto& label : axis.labels)
-    widest = std::max(widest, text_width(shorten(label, longest_word), arc_letters));
-  return widest;
+std::size_t most_words(const Matrix& matrix) {
+  return std::max(matrix.rows.size(), matrix.columns.size());
 }
 
-/// Words of one side from top to bottom, with the y of their middles.
-struct Side {
-  const Axis& axis;
-  double row, top;
+double room_of(const Axis& axis) {
+  return std::max(text_width(axis.name), widest(axis.labels, arc_letters)) + gap_beside_word;
+}
 
-  double middle(std::size_t i) const { return top + (static_cast<double>(i) + 0.5) * row; }
-};
+/// A line for a share; the more words there are, the thinner.
+void add_arc(Drawing& drawing, const Panel& panel, double share, bool is_marked, const std::string& line,
+             const std::string& tooltip) {
+  constexpr double thinnest = 0.6;
+  const double thickest = std::clamp(300.0 / static_cast<double>(most_words(*panel.matrix())), 1.2, 10.0);
+  const double place = std::min(share / panel.look.scale, 1.0);
+  drawing.elements += fmt::format(
+      "<path d=\"{}\" class=\"attn-{}arc\" stroke-width=\"{:.1f}\" stroke-opacity=\"{:.2f}\">"
+      "<title>{}</title></path>\n",
+      line, is_marked ? "marked-" : "", std::lerp(thinnest, thickest, place), std::lerp(0.25, 0.9, place),
+      tooltip);
+}
 
 Room wish_of_arcs(const Panel& panel) {
-  const auto& matrix = std::get<Matrix>(panel.content);
-  const auto rows = static_cast<double>(std::max(matrix.rows.size(), matrix.columns.size()));
-  return {widest_of(matrix.rows) + widest_of(matrix.columns) + widest_arcs / 2, above + rows * usual_row};
+  const auto& matrix = *panel.matrix();
+  return {room_of(matrix.rows) + room_of(matrix.columns) + widest_arcs / 2,
+          above + static_cast<double>(most_words(matrix)) * usual_row};
 }
 
-Drawing draw_arcs(const Panel& panel, const Look& look, const Room& room, const Shown&) {
-  const auto& matrix = std::get<Matrix>(panel.content);
-  const double top = above;
-  const std::size_t most_words = std::max(matrix.rows.size(), matrix.columns.size());
-  const double row = std::clamp((room.height - top) / static_cast<double>(most_words), 1.0, 1.6 * usual_row);
-  const auto side = [&](const Axis& axis) {
-    return Side{axis, row, top + row * static_cast<double>(most_words - axis.size()) / 2};
-  };
-  const Side queries = side(matrix.rows), keys = side(matrix.columns);
-  const double left = widest_of(matrix.rows) + gap_beside_word;
-  const double beside = left + widest_of(matrix.columns) + gap_beside_word;
-  const double right = left + std::clamp(room.width - beside, 90.0, widest_arcs);
-
-  std::string elements;
+Drawing draw_arcs(const Panel& panel, const Room& room, const Shown&) {
+  const auto& matrix = *panel.matrix();
+  const auto most = static_cast<double>(most_words(matrix));
+  const double row = std::clamp((room.height - above) / most, 1.0, 1.6 * usual_row);
   const double size = std::clamp(row, font_size, arc_letters);
-  const auto write = [&](const Side& words, double x, Anchor anchor) {
-    elements += text(x, top - 8, words.axis.name, anchor, "muted");
-    for (std::size_t i = 0; row >= font_size && i < words.axis.size(); ++i)
-      elements += text(x, words.middle(i) + baseline * size, shorten(words.axis.labels[i], longest_word),
-                       anchor, "label", 0.0, size);
+  const double left = room_of(matrix.rows), beside = room_of(matrix.columns);
+  const double right = left + std::clamp(room.width - left - beside, 90.0, widest_arcs);
+  const double bend = 0.45 * (right - left);
+  Drawing drawing{"", right + beside, above + row * most, left, row < font_size};
+  const auto middle = [&](const Axis& axis, std::size_t i) {
+    return above + row * (static_cast<double>(i) + 0.5 + (most - static_cast<double>(axis.size())) / 2);
   };
-  write(queries, left - gap_beside_word, Anchor::end);
-  write(keys, right + gap_beside_word, Anchor::start);
-  const auto is_marked = [&](std::size_t query, std::size_t key) {
-    return std::any_of(panel.marks.begin(), panel.marks.end(), [&](const Mark& mark) {
+  const auto write = [&](const Axis& axis, double x, Anchor anchor) {
+    drawing.text(x, above - 8, axis.name, anchor, "muted");
+    for (std::size_t i = 0; row >= font_size && i < axis.size(); ++i)
+      drawing.text(x, middle(axis, i) + baseline * size, axis.labels[i], anchor, "", size);
+  };
+  write(matrix.rows, left - gap_beside_word, Anchor::end);
+  write(matrix.columns, right + gap_beside_word, Anchor::start);
+  for (const auto i : shown_arcs(panel, most_arcs)) {
+    const std::size_t query = i / matrix.columns.size(), key = i % matrix.columns.size();
+    const double from = middle(matrix.rows, query), to = middle(matrix.columns, key);
+    const bool is_marked = std::any_of(panel.marks.begin(), panel.marks.end(), [&](const Mark& mark) {
       return !mark.value && mark.row.value_or(query) == query && mark.column.value_or(key) == key;
     });
-  };
-  const double smallest = smallest_arc(matrix, look), thickest = thickest_arc(matrix);
-  std::vector<std::size_t> order(matrix.values.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::erase_if(order, [&](std::size_t i) { return !(matrix.values[i] >= smallest); });
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return matrix.values[a] < matrix.values[b]; });
-  for (const auto i : order) {  // the thickest on top
-    const std::size_t query = i / keys.axis.size(), key = i % keys.axis.size();
-    const double from = queries.middle(query), to = keys.middle(key), bend = 0.45 * (right - left);
-    elements += fmt::format(
-        "<path d=\"M{0} {2}C{4} {2} {5} {3} {1} {3}\" class=\"attn-arc\" {6}>"
-        "<title>{7} → {8}: {9:.4g}</title></path>\n",
-        px(left), px(right), px(from), px(to), px(left + bend), px(right - bend),
-        arc_style(is_marked(query, key) ? hex(palette(look.theme).mark) : usual_arc,
-                  matrix.values[i] / look.scale, thickest),
-        escaped(queries.axis.labels[query]), escaped(keys.axis.labels[key]), matrix.values[i]);
+    add_arc(drawing, panel, matrix.values[i], is_marked,
+            in_px("M{} {}C{} {} {} {} {} {}", left, from, left + bend, from, right - bend, to, right, to),
+            fmt::format("{} → {}: {:.4g}", escaped(matrix.rows.labels[query]),
+                        escaped(matrix.columns.labels[key]), matrix.values[i]));
   }
-  return {elements, right + gap_beside_word + widest_of(matrix.columns),
-          top + row * static_cast<double>(most_words), left, row < font_size};
+  return drawing;
+}
+
+/// Three lines and the shares that they stand for, and whether some have none.
+Drawing legend_of_arcs(const Panels& panels, bool) {
+  const auto& panel = *panels[0];
+  Drawing drawing{"", 0, font_size + 6};
+  for (const double place : {0.1, 0.5, 1.0}) {
+    const auto words = fmt::format("{:.2g}", place * panel.look.scale);
+    add_arc(drawing, panel, place * panel.look.scale, false, in_px("M{} 8h34", drawing.width), words);
+    drawing.text(drawing.width + 40, font_size, words);
+    drawing.width += 58 + text_width(words);
+  }
+  if (shown_arcs(panel, most_arcs + 1).size() > most_arcs) {
+    const auto remark = fmt::format("the {} largest shares", most_arcs);
+    drawing.text(drawing.width, font_size, remark, Anchor::start, "muted");
+    drawing.width += text_width(remark);
+  }
+  return drawing;
 }
 
 }  // namespace
 
-std::string arc_style(std::string_view colour, double place, double thickest) {
-  return fmt::format("stroke=\"{}\" stroke-width=\"{:.1f}\" stroke-opacity=\"{:.2f}\"", colour,
-                     0.6 + (thickest - 0.6) * std::min(place, 1.0), 0.25 + 0.65 * std::min(place, 1.0));
-}
-
-double thickest_arc(const Matrix& matrix) {
-  return std::clamp(300.0 / static_cast<double>(std::max(matrix.rows.size(), matrix.columns.size())), 1.2,
-                    10.0);
-}
-
-std::string remark_on_arcs(const Matrix& matrix, const Look& look) {
-  const double smallest = smallest_arc(matrix, look);
-  return smallest > smallest_shown * look.scale ? fmt::format("Shares below {:g} have no line.", smallest)
-                                                : "";
-}
-
-const Kind arcs{"arcs", wish_of_arcs, nothing_beside, draw_arcs};
+const Kind arcs{"arcs", wish_of_arcs, draw_arcs, nullptr, legend_of_arcs};
 
 }  // namespace attn::svg

@@ -1,12 +1,11 @@
-#include "page/svg/block.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
-#include "page/svg/grid.hpp"
+#include "page/svg/panel.hpp"
 
 namespace attn::svg {
 
@@ -18,155 +17,251 @@ constexpr double rows_on_scale = 0.7;            // of all
 constexpr std::size_t many_times = 8;            // as many columns as rows: a strip
 constexpr double smallest_of_colours = 0.03;     // of the scale, that is told from 0
 
-const Matrix* matrix_in(const Figure* figure) {
-  return std::get_if<Matrix>(&figure->panel.content);
-}
-
-/// Whether the colours of one scale show both.
-bool are_of_one_size(const Matrix& one, const Matrix& other) {
-  const auto [smaller, larger] = std::minmax({one.largest(), other.largest()});
-  return smaller == 0.0 || smaller >= smallest_of_colours * larger;
-}
-
-/// Shares are compared with each other, numbers with those that have the same columns, queries with keys.
-bool belong_together(const Figure& one, const Figure& other) {
-  const auto *a = matrix_in(&one), *b = matrix_in(&other);
+/// Shares are compared with each other, numbers with those that have the same columns, queries with keys, and
+/// about the same size, so that the colours of one scale show both.
+bool belong_together(const Panel& one, const Panel& other) {
+  const auto *a = one.matrix(), *b = other.matrix();
   if (one.kind != other.kind || (a == nullptr) != (b == nullptr) || other.begins_column) return false;
   if (a == nullptr) return true;
-  return a->kind == b->kind &&
-         (a->kind == Matrix::Kind::shares || (a->columns.name == b->columns.name && are_of_one_size(*a, *b)));
+  if (a->kind != b->kind) return false;
+  const auto [smaller, larger] = std::minmax({a->largest(), b->largest()});
+  return a->kind == Matrix::Kind::shares ||
+         (a->columns.name == b->columns.name && (smaller == 0.0 || smaller >= smallest_of_colours * larger));
 }
 
-/// Of each row the largest number, in size.
-void add_largest_of_rows(const Matrix& matrix, std::vector<double>& largest) {
-  for (std::size_t i = 0; i < matrix.values.size(); ++i) {
-    if (i % matrix.columns.size() == 0) largest.push_back(0.0);
-    if (std::isfinite(matrix.values[i]))
-      largest.back() = std::max(largest.back(), std::abs(matrix.values[i]));
-  }
+/// The round number that is as large, or the next one.
+double round_up(double value) {
+  const double power = std::pow(10.0, std::floor(std::log10(value)));
+  for (const double digits : {1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0})
+    if (value <= digits * power * (1 + 1e-9)) return digits * power;
+  return 10 * power;
 }
 
-void settle_scale(Block& block, std::optional<bool> is_scale_largest) {
-  auto& look = block.look;
-  look.largest = 0.0;
-  bool are_shares = false;
-  std::vector<double> largest;
-  for (const auto* figure : block.figures)
-    if (const auto* matrix = matrix_in(figure)) {
-      look.largest = std::max(look.largest, matrix->largest());
-      look.has_negative = look.has_negative || matrix->has_negative();
-      are_shares = matrix->kind != Matrix::Kind::numbers;
-      add_largest_of_rows(*matrix, largest);
+/// One look for all panels, whose scale ends at a round number: that of shares at 1, unless they are small,
+/// and where a few rows have much larger numbers, at that of the others.
+void settle_look(const Panels& panels, std::optional<bool> is_scale_largest) {
+  Look look{.scale = 1.0, .largest = 0.0};
+  std::vector<double> largest;  // of each row, in size
+  for (const auto* panel : panels)
+    for (std::size_t i = 0; panel->matrix() != nullptr && i < panel->matrix()->values.size(); ++i) {
+      const double value = panel->matrix()->values[i];
+      if (i % panel->matrix()->columns.size() == 0) largest.push_back(0.0);
+      if (!std::isfinite(value)) continue;
+      largest.back() = std::max(largest.back(), std::abs(value));
+      look.has_negative = look.has_negative || value < 0.0;
     }
-  double end = look.largest;
-  if (is_scale_largest != true && !largest.empty()) {
-    std::sort(largest.begin(), largest.end());
-    const auto rank =
-        static_cast<std::size_t>(std::ceil(rows_on_scale * static_cast<double>(largest.size())));
-    const double usual = largest[std::min(largest.size() - 1, rank)];
-    if (are_shares || (usual > 0.0 && look.largest > larger_than_usual * usual)) end = usual;
+  std::sort(largest.begin(), largest.end());
+  if (!largest.empty() && largest.back() > 0.0) {
+    look.largest = largest.back();
+    const bool are_shares = panels[0]->matrix()->kind != Matrix::Kind::numbers;
+    const auto count = static_cast<double>(largest.size());
+    const double usual =
+        largest[static_cast<std::size_t>(std::min(count - 1, std::ceil(rows_on_scale * count)))];
+    const bool ends_at_usual = usual > 0.0 && (are_shares || look.largest > larger_than_usual * usual);
+    const double end = ends_at_usual && is_scale_largest != true ? usual : look.largest;
+    const bool ends_at_1 = is_scale_largest ? !*is_scale_largest : end >= smallest_of_usual_scale;
+    look.scale = are_shares && ends_at_1 ? 1.0 : round_up(end);
   }
-  const bool ends_at_1 = are_shares && end >= smallest_of_usual_scale && is_scale_largest != true;
-  look.scale = (are_shares && is_scale_largest == false) || ends_at_1 || end == 0.0 ? 1.0 : round_up(end);
+  for (auto* panel : panels) panel->look = look;
 }
 
-/// Whether each row of the panels sums to 1, which one that overflowed or is all hidden does not.
-bool rows_sum_to_1(const Block& block) {
-  for (const auto* figure : block.figures) {
-    const auto& values = matrix_in(figure)->values;
-    const auto& columns = matrix_in(figure)->columns;
-    for (std::size_t begin = 0; begin < values.size(); begin += columns.size()) {
-      double sum = 0.0;
-      for (std::size_t i = begin; i < begin + columns.size(); ++i) sum += values[i];
-      if (!(std::abs(sum - 1.0) < 0.01)) return false;
+/// Of heads of layers a row for each layer, of strips one below the other, of others any number.
+std::size_t wanted_columns(const Panels& panels) {
+  const auto is_of_first = [&](const Panel* panel) { return panel->id == panels[0]->id; };
+  const auto of_first = static_cast<std::size_t>(std::count_if(panels.begin(), panels.end(), is_of_first));
+  if (of_first > 1 && panels.size() % of_first == 0) return of_first;
+  const auto* const table = panels[0]->kind == &heatmap ? panels[0]->matrix() : nullptr;
+  return table != nullptr && table->columns.size() >= many_times * table->rows.size() ? 1 : 0;
+}
+
+constexpr double caption_size = 16.0, caption_height = 26.0, remark_height = 17.0, panel_gap = 20.0;
+constexpr double smallest_part = 0.31;    // of the height that a table would like: its words can be read
+constexpr std::size_t most_readable = 4;  // rows of tables; more are thumbnails
+
+Room larger(const Room& a, const Room& b) {
+  return {std::max(a.width, b.width), std::max(a.height, b.height)};
+}
+
+double total(const std::vector<double>& lengths) {
+  return std::accumulate(lengths.begin(), lengths.end(), 0.0);
+}
+
+/// Panels of one kind beside each other and below one another, each with its caption. A neighbour's labels
+/// stand for those of a panel where they are the same.
+class Grid {
+ public:
+  explicit Grid(const Panels& panels) : panels_(panels), kind_(*panels[0]->kind) {
+    std::size_t remarks = 0;
+    for (const auto* panel : panels_) {
+      wish_ = larger(wish_, kind_.wish(*panel));
+      words_ = std::max(words_, width_of_words(*panel));
+      remarks = std::max(remarks, panel->remarks.size());
     }
+    above_ = (words_ > 0.0 ? caption_height : 0.0) + remark_height * static_cast<double>(remarks);
   }
-  return true;
-}
 
-Drawing legend_of(const Block& block, bool has_colours) {
-  const auto* first = matrix_in(block.figures[0]);
-  if (first == nullptr) return {};
-  Needs needs{.colours = has_colours};
-  for (const auto* figure : block.figures)
-    for (std::size_t i = 0; i < matrix_in(figure)->values.size(); ++i) {
-      needs.hidden = needs.hidden || matrix_in(figure)->hidden[i];
-      needs.nan = needs.nan || std::isnan(matrix_in(figure)->values[i]);
+  /// In one row.
+  Room wished_room() const {
+    const auto labels = beside(*panels_[0], wish_);
+    return {static_cast<double>(panels_.size()) * (std::max(wish_.width, words_) + panel_gap) + labels.width,
+            wish_.height + above_ + labels.height};
+  }
+
+  /// In as many columns as give each the most room, or in so many where they leave enough of it; no wider
+  /// than the room, unless one panel alone is.
+  Drawing draw(const Room& room) const {
+    auto columns = columns_in(room, wanted_columns(panels_));
+    auto drawing = draw_in(columns, room);
+    while (columns > 1 && drawing.width > room.width + 1.0) {
+      const auto even = (panels_.size() + rows(columns)) / (rows(columns) + 1);  // with a row more
+      columns = std::min(columns - 1, even);
+      drawing = draw_in(columns, room);
     }
-  return legend(block.kind(), *first, block.look, needs);
-}
+    return drawing;
+  }
 
-Panels panels_of(const Block& block) {
-  Panels panels;
-  for (const auto* figure : block.figures) panels.push_back(&figure->panel);
-  return panels;
-}
+ private:
+  /// Of the caption and the lines below it.
+  static double width_of_words(const Panel& panel) {
+    double width = bold * text_width(panel.caption, caption_size);
+    for (const auto& remark : panel.remarks) width = std::max(width, text_width(remark));
+    return width;
+  }
 
-/// Three blocks or more of tables with the same words: one, in which each table has a scale of its own.
-void join_like_tables(std::vector<Block>& blocks) {
-  const auto* first = matrix_in(blocks[0].figures[0]);
-  const bool are_like = std::all_of(blocks.begin(), blocks.end(), [&](const Block& block) {
-    return &block.kind() == &heatmap && matrix_in(block.figures[0])->rows == first->rows &&
-           matrix_in(block.figures[0])->columns == first->columns;
-  });
-  if (blocks.size() < 3 || !are_like) return;
-  for (std::size_t i = 1; i < blocks.size(); ++i)
-    blocks[0].figures.insert(blocks[0].figures.end(), blocks[i].figures.begin(), blocks[i].figures.end());
-  blocks.resize(1);
-  blocks[0].look.has_own_scales = true;
-}
+  Room beside(const Panel& panel, const Room& room) const {
+    return kind_.beside == nullptr ? Room{0.0, 0.0} : kind_.beside(panel, room);
+  }
+
+  std::size_t rows(std::size_t columns) const { return (panels_.size() + columns - 1) / columns; }
+
+  /// Whether a panel in such a column has labels of rows, or one in such a row those of columns: one of them
+  /// differs from its neighbour.
+  std::vector<bool> labelled(std::size_t columns, bool by_column) const {
+    std::vector<bool> result(by_column ? columns : rows(columns), false);
+    for (std::size_t i = 0; i < panels_.size(); ++i) {
+      const auto place = by_column ? i % columns : i / columns, back = by_column ? 1 : columns;
+      const auto* const own = panels_[i]->matrix();
+      const auto* const other = place == 0 ? nullptr : panels_[i - back]->matrix();
+      const bool is_like = own != nullptr && other != nullptr && own->columns == other->columns &&
+                           (!by_column || own->rows == other->rows);
+      if (!is_like) result[place] = true;
+    }
+    return result;
+  }
+
+  /// What each panel gets. The labels' room depends on that of the panels, and the other way round.
+  Room room_of_one(const Room& room, std::size_t columns) const {
+    const auto count = [](const std::vector<bool>& labels) {
+      return static_cast<double>(std::count(labels.begin(), labels.end(), true));
+    };
+    const double of_rows = count(labelled(columns, true));
+    const double of_columns = count(labelled(columns, false));
+    const auto across = static_cast<double>(columns), down = static_cast<double>(rows(columns));
+    Room one = wish_;
+    for (int i = 0; i < 3; ++i) {
+      Room labels{0.0, 0.0};
+      for (const auto* panel : panels_) labels = larger(labels, beside(*panel, readable(one, columns)));
+      one = {(room.width - panel_gap * (across - 1) - labels.width * of_rows) / across,
+             (room.height - panel_gap * (down - 1) - above_ * down - labels.height * of_columns) / down};
+    }
+    return one;
+  }
+
+  /// So high that words have room, unless the panels are thumbnails.
+  Room readable(const Room& one, std::size_t columns) const {
+    const bool can_be_low = &kind_ != &heatmap || rows(columns) > most_readable;
+    return {one.width, can_be_low ? one.height : std::max(one.height, smallest_part * wish_.height)};
+  }
+
+  double fit(const Room& room, std::size_t columns) const {
+    const auto one = room_of_one(room, columns);
+    return std::max(0.01, std::min({1.0, one.width / wish_.width, one.height / wish_.height}));
+  }
+
+  std::size_t columns_in(const Room& room, std::size_t wanted) const {
+    const auto unfilled = [&](std::size_t columns) { return rows(columns) * columns - panels_.size(); };
+    const auto most = static_cast<std::size_t>((room.width + panel_gap) / (words_ + panel_gap));
+    std::size_t best = std::clamp<std::size_t>(most, 1, panels_.size());
+    for (std::size_t columns = best; columns > 0; --columns)
+      if (const double gain = fit(room, columns) / fit(room, best);
+          gain > (unfilled(columns) > unfilled(best) ? 1.4 : 1.02) ||
+          (gain > 0.55 && unfilled(columns) < unfilled(best)))
+        best = columns;
+    return wanted == 1 || (wanted > 0 && fit(room, wanted) > 0.45 * fit(room, best)) ? wanted : best;
+  }
+
+  Drawing draw_in(std::size_t columns, const Room& room) const {
+    const auto one = readable(room_of_one(room, columns), columns);
+    const auto has_rows = labelled(columns, true), has_columns = labelled(columns, false);
+    std::vector<Drawing> drawings;
+    std::vector<double> widths(columns, 0.0);
+    for (std::size_t i = 0; i < panels_.size(); ++i) {
+      const auto column = i % columns;
+      const auto wish = kind_.wish(*panels_[i]);
+      const Room own =
+          &kind_ == &heatmap  // cells of one size in all of them
+              ? Room{one.width * wish.width / wish_.width, one.height * wish.height / wish_.height}
+              : one;
+      drawings.push_back(kind_.draw(*panels_[i], own, {has_rows[column], has_columns[i / columns]}));
+      const double words = width_of_words(*panels_[i]), width = std::max(drawings[i].width, words);
+      drawings[i].left = std::min(drawings[i].left, width - words);
+      widths[column] = std::max(widths[column], width);
+    }
+    const double width = total(widths) + panel_gap * static_cast<double>(columns - 1);
+    Drawing all, line;
+    for (std::size_t i = 0; i < panels_.size(); ++i) {
+      const auto& panel = *panels_[i];
+      const double left = drawings[i].left;
+      Drawing cell{"", widths[i % columns]};
+      cell.text(left, caption_size, panel.caption, Anchor::start, "caption");
+      double y = panel.caption.empty() ? 0.0 : caption_size + 3;
+      for (const auto& remark : panel.remarks) cell.text(left, y += remark_height, remark);
+      cell.put(0, above_, drawings[i]);
+      line.put_beside(panel_gap, cell);
+      if ((i + 1) % columns != 0 && i + 1 < panels_.size()) continue;
+      all.put_below(panel_gap, in_the_middle(std::exchange(line, {}), width));
+    }
+    return all;
+  }
+
+  const Panels& panels_;
+  const Kind& kind_;
+  Room wish_{1.0, 1.0};               ///< of the largest panel
+  double words_ = 0.0, above_ = 0.0;  ///< the width of captions and remarks, and their height
+};
 
 }  // namespace
 
-std::vector<Block> blocks_of(const std::vector<Figure>& figures, std::optional<bool> is_scale_largest) {
-  std::vector<Block> blocks;
-  for (const auto& figure : figures) {
-    if (blocks.empty() || !belong_together(*blocks.back().figures.back(), figure)) blocks.emplace_back();
-    blocks.back().figures.push_back(&figure);
+std::vector<Panels> blocks_of(std::vector<Panel>& panels, std::optional<bool> is_scale_largest) {
+  std::vector<Panels> blocks;
+  for (auto& panel : panels) {
+    if (blocks.empty() || !belong_together(*blocks.back().back(), panel)) blocks.emplace_back();
+    blocks.back().push_back(&panel);
   }
-  if (!blocks.empty()) join_like_tables(blocks);
-  for (auto& block : blocks) {
-    settle_scale(block, is_scale_largest);
-    block.begins_column = block.figures[0]->begins_column;
-    const auto is_of_first = [&](const auto* figure) {
-      return figure->panel.id == block.figures[0]->panel.id;
-    };
-    const auto of_first =
-        static_cast<std::size_t>(std::count_if(block.figures.begin(), block.figures.end(), is_of_first));
-    const bool are_heads_of_layers = of_first > 1 && block.figures.size() % of_first == 0;
-    const auto* const table = matrix_in(block.figures[0]);
-    const bool is_strip = table != nullptr && &block.kind() == &heatmap &&
-                          table->columns.size() >= many_times * table->rows.size();
-    block.columns = are_heads_of_layers ? of_first : is_strip ? 1 : 0;
-  }
-  return blocks;
+  for (const auto& block : blocks) settle_look(block, is_scale_largest);
+  const auto* const first = panels[0].matrix();
+  const bool are_like = std::all_of(panels.begin(), panels.end(), [&](const Panel& panel) {
+    return panel.kind == &heatmap && panel.matrix()->rows == first->rows &&
+           panel.matrix()->columns == first->columns;
+  });
+  if (!are_like || blocks.size() < 3) return blocks;
+  Panels all;  // in one block, in which tables keep their scales
+  for (auto& panel : panels) all.push_back(&panel);
+  return {all};
 }
 
-std::string explanation(const Block& block) {
-  const auto* matrix = matrix_in(block.figures[0]);
+std::string explanation(const Panels& block) {
+  const auto& look = block[0]->look;
+  const auto* matrix = block[0]->matrix();
   if (matrix == nullptr) return "";
   const auto &row = matrix->rows.name, &column = matrix->columns.name;
-  const auto& look = block.look;
-  if (matrix->kind == Matrix::Kind::mask)
-    return fmt::format("Rows: {}. Columns: {}. A dark cell: the one may see the other.", row, column);
   const bool are_shares = matrix->kind == Matrix::Kind::shares;
-  const bool is_attention = are_shares && (column == "key" || column == "source");
-  std::string words;
-  if (&block.kind() == &arcs)
-    words = fmt::format("The thicker the line from a {} to a {}, the more the one looks at the other.", row,
-                        column);
-  else if (&block.kind() == &bars)
-    words = fmt::format("Bars: the {} of each {}.", are_shares ? "share" : "number", column);
-  else if (is_attention && !row.empty())
-    words = fmt::format("A row: how much one {} looks at each {}.", row, column);
-  else if (are_shares)
-    words = fmt::format("{}A row: the share of each {}.", row.empty() ? "" : fmt::format("Rows: {}. ", row),
-                        column);
-  else
-    words = (row.empty() ? "" : fmt::format("Rows: {}. ", row)) + fmt::format("Columns: {}.", column);
+  auto words = (row.empty() ? "" : fmt::format("Rows: {}. ", row)) + fmt::format("Columns: {}.", column);
+  if (matrix->kind == Matrix::Kind::mask) return words + " A dark cell: the one may see the other.";
+  if (are_shares) words += fmt::format(" A row: the share of each {}.", column);
+  if (block[0]->kind == &arcs) words += " The thicker a line, the larger the share.";
   if (look.has_negative) words += " Blue is above 0, orange below.";
-  if (are_shares && &block.kind() == &heatmap && rows_sum_to_1(block)) words += " Each row sums to 1.";
-  if (look.has_own_scales)
+  if (block.back()->look.scale != look.scale)
     words += " Each table has a scale of its own.";
   else if (are_shares && look.scale < 1.0)
     words += fmt::format(" The scale ends at {:g}, not at 1.", look.scale);
@@ -178,67 +273,55 @@ namespace {
 constexpr double below = 14.0, between_blocks = 2 * panel_gap;
 
 /// With what colours mean and with the words below it, in one line if there is room.
-Drawing drawn(const Block& block, const Room& room, const Drawing& words) {
-  constexpr double beside_words = 28.0;
-  const auto in_height = [&](double height) {
-    return grid(panels_of(block), block.kind(), block.look, {room.width, std::max(height, 90.0)},
-                block.columns);
-  };
-  const auto below_panels = [&](bool has_colours) {
-    auto legend = legend_of(block, has_colours);
-    if (legend.width + beside_words + words.width <= room.width)
-      put_beside(legend, beside_words, words);
+Drawing drawn(const Panels& block, const Room& room, const Drawing& words) {
+  constexpr double beside_words = 28.0, lowest = 90.0;
+  const auto legend = block[0]->kind->legend;
+  const auto with_legend = [&](bool has_colours) {
+    Drawing last = legend == nullptr ? Drawing() : legend(block, has_colours);
+    if (last.width + beside_words + words.width <= room.width)
+      last.put_beside(beside_words, words);
     else
-      put_below(legend, 4, words);
-    return legend;
+      last.put_below(4, words);
+    const Room above{room.width, std::max(room.height - last.height - below, lowest)};
+    auto all = Grid(block).draw(above);
+    all.put_below(below, last);
+    return all;
   };
-  const bool has_colours = std::any_of(block.figures.begin(), block.figures.end(), [](const auto* figure) {
-    return matrix_in(figure) != nullptr && !can_have_numbers(*matrix_in(figure));
+  const bool has_colours = std::any_of(block.begin(), block.end(), [](const Panel* panel) {
+    return panel->matrix() != nullptr && !can_have_numbers(*panel->matrix());
   });
-  auto last = below_panels(has_colours);
-  auto all = in_height(room.height - last.height - below);
-  if (all.lacks_numbers && !has_colours) {
-    last = below_panels(true);
-    all = in_height(room.height - last.height - below);
-  }
-  put_below(all, below, last);
-  return all;
+  auto all = with_legend(has_colours);
+  return all.lacks_numbers && !has_colours ? with_legend(true) : all;
 }
 
 double width_for(std::size_t count, double width) {
   return width - between_blocks * static_cast<double>(count - 1);
 }
 
-std::vector<Room> wishes(const std::vector<Block>& blocks) {
-  std::vector<Room> wishes;
-  for (const auto& block : blocks) wishes.push_back(wished_room(panels_of(block), block.kind()));
+std::vector<double> wishes(const std::vector<Panels>& blocks, double Room::*side) {
+  std::vector<double> wishes;
+  for (const auto& block : blocks) wishes.push_back(Grid(block).wished_room().*side);
   return wishes;
 }
 
-double total(const std::vector<Room>& rooms, double Room::*side) {
-  return std::accumulate(rooms.begin(), rooms.end(), 0.0,
-                         [&](double sum, const Room& room) { return sum + room.*side; });
-}
-
 /// Each as high as it would like to be, in proportion.
-Drawing drawn_below(const std::vector<Block>& blocks, const Room& room) {
-  const auto rooms = wishes(blocks);
+Drawing drawn_below(const std::vector<Panels>& blocks, const Room& room) {
+  const auto heights = wishes(blocks, &Room::height);
   Drawing all;
-  double left = total(rooms, &Room::height);
-  for (std::size_t i = 0; i < blocks.size(); left -= rooms[i++].height) {
+  double left = total(heights);
+  for (std::size_t i = 0; i < blocks.size(); left -= heights[i++]) {
     const double height = room.height - all.height - (i > 0 ? between_blocks / 2 : 0.0);
-    auto one = drawn(blocks[i], {room.width, height * rooms[i].height / left}, {});
-    const double width = std::max(one.width, room.width);
-    put_below(all, between_blocks / 2, in_the_middle(std::move(one), width));
+    auto one = drawn(blocks[i], {room.width, height * heights[i] / left}, {});
+    all.put_below(between_blocks / 2, in_the_middle(std::move(one), room.width));
   }
   return all;
 }
 
 /// What begins a column, with what follows it.
-std::vector<std::vector<Block>> columns_of(const std::vector<Block>& blocks) {
-  std::vector<std::vector<Block>> columns;
+std::vector<std::vector<Panels>> columns_of(const std::vector<Panels>& blocks) {
+  std::vector<std::vector<Panels>> columns;
   for (const auto& block : blocks) {
-    if (columns.empty() || block.begins_column) columns.emplace_back();
+    if (columns.empty() || block[0]->begins_column) columns.emplace_back();
     columns.back().push_back(block);
   }
   return columns;
@@ -246,16 +329,15 @@ std::vector<std::vector<Block>> columns_of(const std::vector<Block>& blocks) {
 
 }  // namespace
 
-bool stand_beside(const std::vector<Block>& blocks, double width) {
-  const bool can_shrink =
-      std::all_of(blocks.begin(), blocks.end(), [](const Block& block) { return &block.kind() == &heatmap; });
+bool stand_beside(const std::vector<Panels>& blocks, double width) {
+  const bool can_shrink = std::all_of(blocks.begin(), blocks.end(),
+                                      [](const Panels& block) { return block[0]->kind == &heatmap; });
   return columns_of(blocks).size() > 1 ||
-         total(wishes(blocks), &Room::width) < (can_shrink ? 1.8 : 1.25) * width_for(blocks.size(), width);
+         total(wishes(blocks, &Room::width)) < (can_shrink ? 1.8 : 1.25) * width_for(blocks.size(), width);
 }
 
-Drawing draw(const std::vector<Block>& blocks, const Room& room, const Drawing& words) {
+Drawing draw(const std::vector<Panels>& blocks, const Room& room, const Drawing& words) {
   if (blocks.size() == 1) return drawn(blocks[0], room, words);
-  const Room above{room.width, room.height - (words.height > 0.0 ? words.height + below : 0.0)};
   auto columns = columns_of(blocks);
   if (columns.size() == 1 && stand_beside(blocks, room.width)) {
     columns.clear();
@@ -263,15 +345,15 @@ Drawing draw(const std::vector<Block>& blocks, const Room& room, const Drawing& 
   }
   std::vector<double> widths;
   for (const auto& column : columns) {
-    widths.push_back(0.0);
-    for (const auto& wish : wishes(column)) widths.back() = std::max(widths.back(), wish.width);
+    const auto all = wishes(column, &Room::width);
+    widths.push_back(*std::max_element(all.begin(), all.end()));
   }
-  const double unit =
-      width_for(columns.size(), room.width) / std::accumulate(widths.begin(), widths.end(), 0.0);
+  const double unit = width_for(columns.size(), room.width) / total(widths);
+  const double height = room.height - (words.height > 0.0 ? words.height + below : 0.0);
   Drawing all;
   for (std::size_t i = 0; i < columns.size(); ++i)
-    put_beside(all, between_blocks, drawn_below(columns[i], {widths[i] * unit, above.height}));
-  put_below(all, below, words);
+    all.put_beside(between_blocks, drawn_below(columns[i], {widths[i] * unit, height}));
+  all.put_below(below, words);
   return all;
 }
 

@@ -30,8 +30,6 @@ constexpr std::array lines_on_light = {Colour{31, 95, 168},  Colour{184, 74, 0},
 constexpr std::array lines_on_dark = {Colour{122, 184, 240}, Colour{255, 154, 82}, Colour{79, 208, 165},
                                       Colour{224, 138, 208}, Colour{209, 171, 98}, Colour{255, 138, 128},
                                       Colour{95, 208, 220},  Colour{181, 186, 194}};
-constexpr std::array line_dashes = {"none", "none", "none", "9 4"};
-
 /// The relative luminance of WCAG 2.
 double luminance(const Colour& colour) {
   const auto linear = [](double channel) {
@@ -39,6 +37,10 @@ double luminance(const Colour& colour) {
     return part <= 0.03928 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
   };
   return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
+}
+
+std::string named_paint(const std::string& name, const Colour& colour, const Colour& ink) {
+  return fmt::format("class=\"attn-{}\" fill=\"{}\" color=\"{}\"", name, hex(colour), hex(ink));
 }
 
 }  // namespace
@@ -64,11 +66,6 @@ Colour shade(Theme theme, double place) {
           std::lerp(from.blue, to.blue, part)};
 }
 
-Colour shade_of_part(Theme theme, std::size_t part) {
-  constexpr std::array places = {0.85, 0.4, -0.25, -0.6, 0.15, 0.6, -0.45, -0.85};
-  return shade(theme, places[part % places.size()]);
-}
-
 Colour ink_on(const Colour& colour) {
   const Colour black, white{255, 255, 255};
   return contrast(black, colour) < contrast(white, colour) ? white : black;
@@ -83,9 +80,47 @@ Colour line_colour(Theme theme, std::size_t line) {
   return colours[line % colours.size()];
 }
 
-std::string line_style(Theme theme, std::size_t line) {
-  return fmt::format("stroke=\"{}\" stroke-dasharray=\"{}\"", hex(line_colour(theme, line)),
-                     line_dashes[line % line_dashes.size()]);
+std::string paint(const Colour& colour) {
+  return fmt::format("fill=\"{}\" color=\"{}\"", hex(colour), hex(ink_on(colour)));
+}
+
+int step_of(double place) {
+  return static_cast<int>(std::lround(std::clamp(place, -1.0, 1.0) * shade_steps));
+}
+
+std::string paint_of_place(double place) {
+  const int step = step_of(place);
+  const auto colour = shade(Theme::light, static_cast<double>(step) / shade_steps);
+  return named_paint(fmt::format("shade{}", step), colour, ink_on(colour));
+}
+
+std::string paint_of_part(std::size_t part) {
+  constexpr std::array places = {0.85, 0.4, -0.25, -0.6, 0.15, 0.6, -0.45, -0.85};
+  return paint_of_place(places[part % places.size()]);
+}
+
+std::string paint_of_mark() {
+  return named_paint("marked", light.mark, ink_on(light.mark));
+}
+
+std::string paint_of_line(std::size_t line) {
+  const auto colour = line_colour(Theme::light, line);
+  return named_paint(fmt::format("line{}", line % lines_on_light.size()), colour, colour);
+}
+
+std::string rules_of_dark_paints(std::string_view selector) {
+  std::string rules;
+  const auto add = [&](const std::string& name, const Colour& colour, const Colour& ink) {
+    rules += fmt::format("{} .attn-{}{{fill:{};color:{}}}", selector, name, hex(colour), hex(ink));
+  };
+  for (int step = -shade_steps; step <= shade_steps; ++step) {
+    const auto colour = shade(Theme::dark, static_cast<double>(step) / shade_steps);
+    add(fmt::format("shade{}", step), colour, ink_on(colour));
+  }
+  for (std::size_t line = 0; line < lines_on_dark.size(); ++line)
+    add(fmt::format("line{}", line), lines_on_dark[line], lines_on_dark[line]);
+  add("marked", dark.mark, ink_on(dark.mark));
+  return rules;
 }
 
 }  // namespace attn::svg

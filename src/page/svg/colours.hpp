@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 /// The colours of all pictures, and of the shaded cells of a page of HTML.
 namespace attn::svg {
@@ -24,9 +25,6 @@ double contrast(const Colour& one, const Colour& other);
 /// paper.
 Colour shade(Theme theme, double place);
 
-/// The colour of the cells of one of several tables: they differ in lightness, too.
-Colour shade_of_part(Theme theme, std::size_t part);
-
 /// Black or white, whichever is easier to read on the colour.
 Colour ink_on(const Colour& colour);
 
@@ -39,7 +37,19 @@ const Palette& palette(Theme theme);
 /// The colour of the line of that number, of eight; its name can be read in it.
 Colour line_colour(Theme theme, std::size_t line);
 
-/// `stroke="…"` of that line: the colour, and from the third on dashes; each line has its name at its end.
-std::string line_style(Theme theme, std::size_t line);
+/// Attributes of what has a colour: it as `fill`, and as `color` that of words on it. They are those on light
+/// paper; the class has those on dark paper.
+std::string paint(const Colour& colour);
+std::string paint_of_place(double place);
+std::string paint_of_part(std::size_t part);  ///< one of several tables: they differ in lightness, too
+std::string paint_of_mark();
+std::string paint_of_line(std::size_t line);  ///< with its own colour as `color`
+
+/// The classes of all these on dark paper, within that selector.
+std::string rules_of_dark_paints(std::string_view selector);
+
+/// `place` of a shade in whole steps, of which so many are on each side of 0.
+inline constexpr int shade_steps = 32;
+int step_of(double place);
 
 }  // namespace attn::svg

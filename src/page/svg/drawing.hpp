@@ -1,30 +1,19 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "page/svg/colours.hpp"
 
 namespace attn::svg {
 
-/// A part of a picture that starts at (0, 0), with the room that it takes.
-struct Drawing {
-  std::string elements{};
-  double width = 0.0, height = 0.0;
-  double left = 0.0;           ///< where what it is about begins, right of its labels
-  bool lacks_words = false;    ///< since there is no room for them
-  bool lacks_numbers = false;  ///< so that colours need a scale
+/// What a drawing may take.
+struct Room {
+  double width, height;
 };
-
-/// The drawing at another place.
-std::string at(double x, double y, const std::string& elements);
-
-/// A length with one digit after the point, where it needs one.
-std::string px(double length);
-
-/// A rectangle of that colour with what stands in its element, a tooltip say.
-std::string rectangle(double x, double y, double width, double height, const Colour& colour,
-                      const std::string& inside = "");
 
 enum class Anchor { start, middle, end };
 
@@ -32,19 +21,57 @@ enum class Anchor { start, middle, end };
 /// of 1,920, which is 960 wide, 26.
 inline constexpr double font_size = 13.0;
 
-/// A line of text; `style` is a class of the style sheet without its prefix, `rotation` in degrees around
-/// (x, y), `size` that of letters which are larger than usual, in whole pixels up to 18.
-std::string text(double x, double y, std::string_view words, Anchor anchor, std::string_view style,
-                 double rotation = 0.0, double size = font_size);
-
 /// How far below the middle of a line of such letters they stand.
 inline constexpr double baseline = 0.36;
 
 /// How much wider bold letters are.
 inline constexpr double bold = 1.12;
 
+/// A part of a picture that starts at (0, 0), with the room that it takes. A style is a class of the style
+/// sheet without its prefix.
+struct Drawing {
+  std::string elements{};
+  double width = 0.0, height = 0.0;
+  double left = 0.0;           ///< where what it is about begins, right of its labels
+  bool lacks_words = false;    ///< since there is no room for them
+  bool lacks_numbers = false;  ///< so that colours need a scale
+
+  void rectangle(double x, double y, double across, double down, std::string_view attributes);
+  void frame(double x, double y, double across, double down, std::string_view style);
+  void path(std::string_view style, const std::string& lines, std::string_view attributes = "");
+
+  /// A line of words. `size` is that of letters which are larger than usual, in whole pixels up to 18;
+  /// `rotation` is in degrees around (x, y).
+  void text(double x, double y, std::string_view words, Anchor anchor = Anchor::start,
+            std::string_view style = "", double size = font_size, double rotation = 0.0);
+
+  /// Elements in a group with such attributes.
+  void group(std::string_view attributes, const std::string& inside);
+
+  /// Another drawing at that place, below this one, or right of it.
+  void put(double x, double y, const Drawing& drawing);
+  void put_below(double distance, const Drawing& drawing);
+  void put_beside(double distance, const Drawing& drawing);
+};
+
+/// The words in lines of that width.
+Drawing lines_of_text(const std::string& words, double width, double size, std::string_view style);
+
+/// In the middle of that width.
+Drawing in_the_middle(Drawing drawing, double width);
+
+/// A length with one digit after the point, where it needs one.
+std::string px(double length);
+
+/// The format with lengths in it.
+template <class... Lengths>
+std::string in_px(std::string_view format, Lengths... lengths) {
+  return fmt::format(fmt::runtime(format), px(lengths)...);
+}
+
 /// The width of a text in letters of that size, which no usual sans-serif font exceeds by much.
 double text_width(std::string_view words, double size = font_size);
+double widest(const std::vector<std::string>& words, double size = font_size);
 
 /// U+FFFE and U+FFFF, which no XML document may have, as U+FFFD.
 std::string without_noncharacters(std::string words);
@@ -55,10 +82,8 @@ std::string escaped(std::string_view words);
 /// A minus as people write it: U+2212.
 std::string with_minus_sign(std::string number);
 
-/// The rules of all pictures. Each is of a class that begins with "attn-", within such a class.
-std::string style_sheet(bool follows_reader);
-
-/// The class of what is drawn on such paper.
-std::string_view class_of(Theme theme);
+/// The rules of all pictures, each of a class that begins with "attn-", within such a class: of a picture on
+/// light paper, on dark paper, or on what the reader prefers ("attn-light", "attn-dark", "attn-auto").
+std::string style_sheet(std::string_view theme);
 
 }  // namespace attn::svg

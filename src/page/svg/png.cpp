@@ -56,7 +56,8 @@ std::string png(const std::vector<std::uint8_t>& pixels, std::uint32_t width,
     for (const double channel : {red, green, blue}) palette += static_cast<char>(std::lround(channel));
   const std::string eight_bits_of_palette("\x08\x03\0\0\0", 5);
   return "\x89PNG\r\n\x1A\n" + chunk("IHDR", big_endian(width) + big_endian(height) + eight_bits_of_palette) +
-         chunk("PLTE", palette) + chunk("IDAT", packed(rows, 1)) + chunk("IEND", "");
+         chunk("PLTE", palette) + chunk("tRNS", std::string(1, '\0')) + chunk("IDAT", packed(rows, 1)) +
+         chunk("IEND", "");
 }
 
 }  // namespace attn::svg

@@ -7,8 +7,7 @@
 
 #include "page/curve.hpp"
 #include "page/picture.hpp"
-#include "page/svg/block.hpp"
-#include "page/svg/figure.hpp"
+#include "page/svg/panel.hpp"
 #include "trace/event.hpp"
 
 namespace attn {
@@ -57,21 +56,20 @@ class SvgRenderer : public Sink {
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
-  std::vector<svg::Figure> named(const Event& event) const;
-  void add(const Event& event, svg::Figure figure, const Picture::Part& part);
+  std::vector<svg::Panel> named(const Event& event) const;
+  void add(const Event& event, svg::Panel panel, const Picture::Part& part);
   void require_something() const;
   bool is_of_lesson() const;
   bool is_as_named() const;
   std::string title() const;
   std::string sentence() const;
-  svg::Drawing page(const std::vector<svg::Block>& blocks, const svg::Room& room) const;
-  svg::Drawing page_with_words(std::vector<svg::Block>& blocks, svg::Theme theme);
-  void remark_on(const std::vector<svg::Block>& blocks, bool lacks_words);
+  svg::Drawing page(const std::vector<svg::Panels>& blocks, const svg::Room& room) const;
+  svg::Drawing page_with_words(const std::vector<svg::Panels>& blocks) const;
 
   Header header_;
   PictureStyle style_;
   std::string subtitle_, title_, sentence_, marks_;
-  std::vector<svg::Figure> figures_;
+  std::vector<svg::Panel> panels_;
   std::vector<std::string> titles_, drawable_;  ///< of the tensors drawn; ids of those that could be
   std::vector<std::string> remarks_;
   std::size_t heads_ = 0, numbers_ = 0;

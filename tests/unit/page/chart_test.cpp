@@ -106,7 +106,7 @@ TEST_CASE("a scale with round ends holds the values") {
 namespace {
 
 std::string plotted(const attn::Curves& curves) {
-  return attn::svg::lines.draw({"", "", curves}, {}, {760, 380}, {}).elements;
+  return attn::svg::lines.draw({.content = curves}, {760, 380}, {}).elements;
 }
 
 }  // namespace
@@ -122,12 +122,11 @@ TEST_CASE("lines differ in colour and dashes, and no two names stand on each oth
   std::vector<attn::Curves::Line> all;
   for (int i = 0; i < 9; ++i) all.push_back({std::string(1, static_cast<char>('a' + i)), {1, 2.0}});
   const auto drawing = plotted(logarithmic({1, 10}, all));
-  CHECK(attn::svg::line_style(attn::svg::Theme::light, 0) !=
-        attn::svg::line_style(attn::svg::Theme::light, 1));
-  CHECK(drawing.find(attn::svg::line_style(attn::svg::Theme::light, 3)) != drawing.npos);
+  for (int i = 0; i < 9; ++i) CHECK(drawing.find("<g " + attn::svg::paint_of_line(i)) != drawing.npos);
+  CHECK(attn::svg::paint_of_line(0) != attn::svg::paint_of_line(1));
+  CHECK(drawing.find("stroke-dasharray") != drawing.npos);
   std::vector<double> heights;
-  const std::regex name(
-      "y=\"([0-9.]+)\" text-anchor=\"start\" class=\"(?:attn-[0-9]+ )?attn-name\"[^>]*>[a-i]<");
+  const std::regex name("y=\"([0-9.]+)\" class=\"attn-15 attn-on attn-name\">[a-i]<");
   for (std::sregex_iterator match(drawing.begin(), drawing.end(), name), end; match != end; ++match)
     heights.push_back(std::stod((*match)[1]));
   REQUIRE(heights.size() == 9);

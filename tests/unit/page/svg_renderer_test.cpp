@@ -37,9 +37,18 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-/// A cell of that place on the scale, with its tooltip.
-std::string cell(double place) {
-  return "fill=\"" + attn::svg::hex(attn::svg::shade(Theme::light, place)) + "\"><title>";
+/// The cells with such a paint.
+std::size_t painted(const std::string& document, const std::string& paint) {
+  std::size_t found = 0;
+  for (auto at = document.find(paint + ">\n<path"); at != document.npos;
+       at = document.find(paint + ">\n<path", at + 1))
+    found += count(document.substr(at, document.find("</g>", at) - at), "<title>");
+  return found;
+}
+
+/// Those of that place on the scale.
+std::size_t painted(const std::string& document, double place) {
+  return painted(document, attn::svg::paint_of_place(place));
 }
 
 std::size_t cells(const std::string& document) {
@@ -80,10 +89,10 @@ TEST_CASE("weights are drawn with their tokens, their values, what they are and 
   CHECK(is_well_formed(document));
   for (const auto* words :
        {">Who looks at whom</text>", "<desc>attnlab self-attention.", ">the<", ">cat<", ">le<", ">chat<",
-        ">0.25<", ">0.75<", ">1.00<", ">query</text>", ">key →</text>", "Each row sums to 1."})
+        ">0.25<", ">0.75<", ">1.00<", ">query</text>", ">key →</text>", "A row: the share of each key."})
     CHECK_THAT(document, Contains(words));
   CHECK(cells(document) == 4);
-  CHECK_THAT(document, Contains(">0<") && !Contains(">0.00<"));
+  CHECK_THAT(document, !Contains(">0<") && !Contains(">0.00<"));
 }
 
 TEST_CASE("the panels of a picture have one scale, and each its caption") {
@@ -92,10 +101,12 @@ TEST_CASE("the panels of a picture have one scale, and each its caption") {
       trace.step({.id = id, .axes = {"query", "key"}, .distribution = true},
                  id[0] == 'f' ? Tensor<2>{{0.25, 0.75}, {0.5, 0.5}} : Tensor<2>{{0.0, 1.0}, {1.0, 0.0}});
   });
-  for (const double weight : {0.25, 0.75, 0.0, 1.0}) CHECK_THAT(document, Contains(cell(weight)));
+  for (const auto& [weight, times] :
+       {std::pair<double, std::size_t>(0.25, 1), {0.75, 1}, {0.5, 2}, {0.0, 2}, {1.0, 2}})
+    CHECK(painted(document, weight) == times);
   CHECK(count(document, ">flat</text>") == 1);
   CHECK(count(document, ">sharp</text>") == 1);
-  CHECK(count(document, "A row: how much") == 1);
+  CHECK(count(document, "A row: the share") == 1);
 }
 
 TEST_CASE("a scale ends at the largest share where all are small, or where that is asked for, and says so") {
@@ -105,11 +116,13 @@ TEST_CASE("a scale ends at the largest share where all are small, or where that 
   const auto ends = [](double at) {
     return Contains("The scale ends at " + fmt::format("{:g}", at) + ", not at 1.");
   };
-  CHECK_THAT(drawn(lesson(0.08)), ends(0.08) && Contains(cell(1.0)));
+  CHECK_THAT(drawn(lesson(0.08)), ends(0.08));
+  CHECK(painted(drawn(lesson(0.08)), 1.0) == 1);
   CHECK_THAT(drawn(lesson(0.6)), !Contains("not at 1"));
   CHECK_THAT(drawn(lesson(0.6), false, {.is_scale_largest = true}), ends(0.6));
-  CHECK_THAT(drawn(lesson(0.08), false, {.is_scale_largest = false}),
-             !Contains("not at 1") && Contains(cell(0.08)));
+  const auto to_1 = drawn(lesson(0.08), false, {.is_scale_largest = false});
+  CHECK_THAT(to_1, !Contains("not at 1"));
+  CHECK(painted(to_1, 0.08) == 1);
 }
 
 TEST_CASE("a matrix has blue cells above 0 and orange ones below, with numbers of a few digits") {
@@ -119,9 +132,10 @@ TEST_CASE("a matrix has blue cells above 0 and orange ones below, with numbers o
       },
       false, {.takes_all = true});
   CHECK(is_well_formed(document));
-  for (const auto& part : {cell(-1.0), cell(0.0), cell(12.345 / 20.0), std::string(">12.3<"),
-                           std::string(">−20.0<"), std::string(">0<"), std::string("Blue is above 0")})
-    CHECK_THAT(document, Contains(part));
+  for (const auto& [place, times] : {std::pair<double, std::size_t>(-1.0, 1), {0.0, 2}, {12.345 / 20.0, 1}})
+    CHECK(painted(document, place) == times);
+  for (const auto* words : {">12.3<", ">−20.0<", ">0<", "Blue is above 0"})
+    CHECK_THAT(document, Contains(words));
   CHECK_THAT(document, !Contains(">0.0<"));
 }
 
@@ -251,9 +265,8 @@ TEST_CASE("numbers and words that have no room are remarked on, and a larger pic
     return renderer.remarks();
   };
   CHECK(remarks(30, {}).empty());
-  CHECK_THAT(remarks(60, {}),
-             Catch::VectorContains(std::string(
-                 "60 words have no room to be written; valid: fewer of them, or --size 1300x1300")));
+  CHECK_THAT(remarks(60, {}), Catch::VectorContains(std::string(
+                                  "some words have no room; valid: fewer of them, or a larger --size")));
   CHECK(remarks(60, {.size = {{1300, 1300}}}).empty());
   CHECK(remarks(60, {.kind = &attn::svg::arcs}).size() == 1);
   CHECK(remarks(30, {.numbers = true}).empty());
@@ -268,10 +281,10 @@ TEST_CASE(
     trace.input({.id = "mask", .axes = {"query", "key"}}, attn::Mask<2>{{true, false}, {true, true}});
   });
   CHECK(is_well_formed(document));
-  for (const auto* part : {"<title>the → le: seen</title>", "<title>cat → chat: seen</title>",
-                           ">may be seen<", ">hidden by a mask<"})
+  for (const auto* part :
+       {"<title>the → le: seen</title>", "<title>cat → chat: seen</title>", ">may be seen<", ">hidden<"})
     CHECK_THAT(document, Contains(part));
-  CHECK(count(document, cell(1.0)) == 3);
+  CHECK(painted(document, 1.0) == 3);
   CHECK(cells(document) == 3);
   CHECK_THAT(document, !Contains(">1.00<") && !Contains(">0.5</text>"));
 }
@@ -286,8 +299,9 @@ TEST_CASE("a weight that a mask hides is hatched, without a number, and is no 0"
                attn::softmax(scores));
   });
   CHECK(is_well_formed(document));
-  CHECK_THAT(document, !Contains("<title>0 → 1:") && Contains("<title>1 → 1: 0</title>") &&
-                           Contains(">hidden by a mask</text>"));
+  CHECK_THAT(document,
+             !Contains("<title>0 → 1:") && Contains("<title>1 → 1: 0</title>") && Contains(">hidden</text>"));
+  CHECK(count(document, "class=\"attn-hatching\"") == 2);  // behind the cells, and in the legend
 }
 
 TEST_CASE("in a long row a weight of 0 behind a hidden key is no hidden one") {
@@ -307,11 +321,12 @@ TEST_CASE("in a long row a weight of 0 behind a hidden key is no hidden one") {
   CHECK_THAT(document, !Contains("→ 1: 0</title>"));
 }
 
-TEST_CASE("what is no number is crossed out, and the legend says so") {
+TEST_CASE("what is no number has a colour of its own, and the legend says so") {
   const auto document = drawn([](attn::Trace& trace) {
     show_weights(trace, {{std::nan(""), 1.0}, {0.5, 0.5}});
   });
   CHECK(cells(document) == 4);
+  CHECK(painted(document, attn::svg::paint_of_mark()) == 1);
   CHECK_THAT(document, Contains(">nan: not a number</text>") && Contains(">nan</text>"));
 }
 
@@ -355,9 +370,9 @@ TEST_CASE("a few rows of much larger numbers do not make the others pale") {
                    Tensor<2>{{-1.0}, {2.0}, {-2.0}, {2.0}, {2.0}, {-2.0}, {2.0}, {2.0}, {50.0}, {50.0}});
       },
       false, {.takes_all = true, .numbers = false});
-  CHECK(count(document, cell(-0.5)) == 1);
-  CHECK(count(document, cell(1.0)) == 7);
-  CHECK(count(document, cell(-1.0)) == 2);
+  CHECK(painted(document, -0.5) == 1);
+  CHECK(painted(document, 1.0) == 7);
+  CHECK(painted(document, -1.0) == 2);
   CHECK_THAT(document, Contains(">2 and more</text>"));
 }
 
@@ -401,6 +416,7 @@ TEST_CASE(
   CHECK(framed("weights[*, 0, -1]:\n\nweights[1, *, 0]: here") == std::pair<std::size_t, std::size_t>(3, 1));
   CHECK(framed("weights[0, 1]:\nweights[1, *, 0]:") == std::pair<std::size_t, std::size_t>(2, 1));
   CHECK(framed("weights[1, 0..1]: all") == std::pair<std::size_t, std::size_t>(1, 1));
+  CHECK(framed("weights[1, 0..-1]: all") == std::pair<std::size_t, std::size_t>(1, 1));
   CHECK(framed("losses[1]: n²", "losses") == std::pair<std::size_t, std::size_t>(0, 0));
   CHECK(framed("shares[-1]: rare", "shares") == std::pair<std::size_t, std::size_t>(0, 2));
   const auto [curves, none] =
@@ -414,7 +430,8 @@ TEST_CASE(
        {"shares[2]: third", "Shares[0]: none", "shares[0, 0]: deep", "shares[0..2]: many"})
     CHECK(pointing(wrong, {{"shares", ""}}).second ==
           std::vector{"the picture has no place for \"" + wrong + "\""});
-  CHECK_THROWS_WITH(pointing("shares[rare]: word", {{"shares", ""}}), Contains("\"rare") && Contains("0, 2"));
+  CHECK_THROWS_WITH(pointing("shares[rare]: word", {{"shares", ""}}),
+                    Contains("\"rare\"") && Contains("0, 2"));
 }
 
 TEST_CASE("three tables of one size, whose numbers are not, have a scale each, and words stand for an id") {
@@ -430,7 +447,7 @@ TEST_CASE("three tables of one size, whose numbers are not, have a scale each, a
   CHECK(is_well_formed(document));
   CHECK_THAT(document, Contains("Each table has a scale of its own.") && Contains(">the middle</text>") &&
                            !Contains(">p/x</text>") && Contains(">∞</text>"));
-  CHECK(count(document, cell(1.0)) == 3);
+  CHECK(painted(document, 1.0) == 3);
 }
 
 TEST_CASE("tables of which each has what the others have not are one, with a colour for each") {
@@ -445,8 +462,35 @@ TEST_CASE("tables of which each has what the others have not are one, with a col
   CHECK(cells(document) == 4);
   for (const auto* hop : {">hop 0</text>", ">hop 1</text>"}) CHECK(count(document, hop) == 2);
   CHECK_THAT(document, !Contains("no number"));
-  for (const std::size_t part : {0, 1})
-    CHECK(count(document, "fill=\"" + attn::svg::hex(attn::svg::shade_of_part(Theme::light, part))) == 2);
+  for (const std::size_t part : {0, 1}) CHECK(painted(document, attn::svg::paint_of_part(part)) == 2);
+}
+
+TEST_CASE("columns that are called as the parts of such a table have their colours") {
+  const double none = -std::numeric_limits<double>::infinity();
+  const auto document = drawn(
+      [&](attn::Trace& trace) {
+        trace.step({.id = "hop=0/scores", .axes = {"query", "key"}}, Tensor<2>{{1.0, none}, {none, 4.0}});
+        trace.step({.id = "hop=1/scores", .axes = {"query", "key"}}, Tensor<2>{{none, 2.0}, {3.0, none}});
+        trace.label("hop", {{{"hop 0", "hop 1"}}});
+        trace.step({.id = "holds", .axes = {"rank", "hop"}}, Tensor<2>{{0.0, 1.0}, {1.0, 0.0}, {5.0, 5.0}});
+      },
+      false, {.picture = {"one", {{"hop=*/scores", "", "together"}, {"holds", "whose keys", "heatmap"}}}});
+  for (const std::size_t part : {0, 1}) CHECK(painted(document, attn::svg::paint_of_part(part)) == 2 + 3);
+}
+
+TEST_CASE("queries of one sentence and keys of another are called target and source") {
+  const auto axes = [](const std::vector<std::string>& keys) {
+    attn::SvgRenderer renderer({.lesson = "cross-attention",
+                                .title = "",
+                                .config = {{"target", std::vector<std::string>{"le chat"}}}});
+    attn::Trace trace(renderer, {.batched = false});
+    trace.label("query", {{{"le", "chat"}}});
+    trace.label("key", {{keys}});
+    show_weights(trace, {{0.5, 0.5}, {1.0, 0.0}});
+    return renderer.finish();
+  };
+  CHECK_THAT(axes({"the", "cat"}), Contains(">target<") && Contains(">source →<"));
+  CHECK_THAT(axes({"le", "chat"}), Contains(">query<") && Contains(">key →<"));
 }
 
 TEST_CASE("rows of red, green and blue are patches of that colour") {
@@ -472,7 +516,7 @@ TEST_CASE("a palette gives bars their colours and is no panel, and | begins a co
   CHECK(is_well_formed(document));
   for (const auto* colour : {"\"#ff0000\"", "\"#0000ff\""}) CHECK(count(document, colour) == 2);
   CHECK_THAT(document, !Contains(">values<"));
-  const std::string explanation = "Bars: the share of each key.";
+  const std::string explanation = "A row: the share of each key.";
   CHECK(count(document, explanation) == 2);  // of each column
   auto in_one = parts;
   in_one[2].begins_column = false;
@@ -491,8 +535,7 @@ TEST_CASE("bars stand upright above their names, and have the colour of the line
       {.picture = {"bars and lines",
                    {{"weights", "slow"}, {"first", "quick", "lines"}, {"second", "slow", "lines"}}}});
   CHECK(is_well_formed(document));
-  const std::regex bar("width=\"([0-9.]+)\" height=\"([0-9.]+)\" fill=\"" +
-                       attn::svg::hex(attn::svg::line_colour(Theme::light, 1)) + "\"");
+  const std::regex bar("width=\"([0-9.]+)\" height=\"([0-9.]+)\" " + attn::svg::paint_of_line(1));
   std::vector<std::pair<double, double>> bars;
   for (std::sregex_iterator match(document.begin(), document.end(), bar), end; match != end; ++match)
     bars.emplace_back(std::stod((*match)[1]), std::stod((*match)[2]));
@@ -516,8 +559,8 @@ TEST_CASE("stacks are one panel with a bar for each step, whose shares stand sid
   for (const auto* words : {">dot</text>", ">general</text>", ">q · k</text>"})
     CHECK_THAT(document, Contains(words));
   CHECK(count(document, ">cat</text>") == 1);
-  CHECK(count(document, "fill=\"" + attn::svg::hex(attn::svg::shade(Theme::light, 0.85)) + "\"") == 1);
-  const std::regex width("width=\"([0-9.]+)\" height=\"[0-9.]+\" fill=\"#[0-9a-f]+\"/>");
+  CHECK(count(document, "<g " + attn::svg::paint_of_place(0.85)) == 1);
+  const std::regex width("width=\"([0-9.]+)\" height=\"[0-9.]+\" />");
   std::vector<double> widths;
   for (std::sregex_iterator match(document.begin(), document.end(), width), end; match != end; ++match)
     widths.push_back(std::stod((*match)[1]));
@@ -529,13 +572,13 @@ TEST_CASE("stacks are one panel with a bar for each step, whose shares stand sid
 TEST_CASE("arcs are as thick as the share, and of nothing but attention") {
   const auto document = drawn(
       [](attn::Trace& trace) {
-        show_weights(trace, {{0.75, 0.25}, {1.0, 0.0}});
+        show_weights(trace, {{0.8, 0.2}, {1.0, 0.0}});
       },
       false, {.kind = &attn::svg::arcs});
   CHECK(is_well_formed(document));
-  CHECK(cells(document) == 3);
-  for (const double share : {0.25, 0.75, 1.0})
-    CHECK_THAT(document, Contains(attn::svg::arc_style(attn::svg::usual_arc, share, 10.0)));
+  CHECK(cells(document) == 6);  // three in the legend
+  for (const auto* width : {"2.5", "8.1", "10.0"})
+    CHECK_THAT(document, Contains(fmt::format("stroke-width=\"{}\"", width)));
   CHECK_THROWS_WITH(drawn(
                         [](attn::Trace& trace) {
                           trace.step({.id = "Q", .axes = {"query", "d_k"}}, Tensor<2>{{1.0}});
@@ -544,7 +587,7 @@ TEST_CASE("arcs are as thick as the share, and of nothing but attention") {
                     Contains("--picture arcs") && Contains("Q is [query 1 × d_k 1]"));
 }
 
-TEST_CASE("of very many shares the largest have arcs, and the caption says which") {
+TEST_CASE("of very many shares the largest have arcs, and the legend says so") {
   const auto document = drawn(
       [](attn::Trace& trace) {
         Tensor<2> weights(xt::zeros<double>({100, 100}));
@@ -553,9 +596,8 @@ TEST_CASE("of very many shares the largest have arcs, and the caption says which
         show_weights(trace, weights);
       },
       false, {.kind = &attn::svg::arcs});
-  CHECK(cells(document) <= 200);
-  CHECK(cells(document) > 0);
-  CHECK_THAT(document, Contains("Shares below 0.98 have no line."));
+  CHECK(cells(document) == 203);  // three in the legend
+  CHECK_THAT(document, Contains(">the 200 largest shares<"));
 }
 
 TEST_CASE("a row is drawn as bars, of many shares the largest") {
@@ -643,11 +685,16 @@ TEST_CASE("a picture is light, dark, or both for the reader's scheme to choose f
     return drawn([](attn::Trace& trace) { show_weights(trace, {{1.0}}); }, false, {.theme = theme});
   };
   using enum attn::PictureTheme;
-  CHECK_THAT(with(light), Contains("<g class=\"attn-light\">") && !Contains("<g class=\"attn-dark\">") &&
-                              !Contains("prefers-color-scheme"));
-  CHECK_THAT(with(dark), Contains("<g class=\"attn-dark\">") && !Contains("<g class=\"attn-light\">"));
-  CHECK_THAT(with(automatic), Contains("<g class=\"attn-light\">") && Contains("<g class=\"attn-dark\">") &&
-                                  Contains("prefers-color-scheme"));
+  for (const auto& [picture, name] : {std::pair(with(light), "light"), {with(dark), "dark"}})
+    CHECK_THAT(picture, Contains(fmt::format("class=\"attn-picture attn-{}\"", name)) &&
+                            Contains(fmt::format(".attn-{} text{{", name)) &&
+                            !Contains("prefers-color-scheme"));
+  CHECK_THAT(with(automatic),
+             Contains("class=\"attn-picture attn-auto\"") && Contains("prefers-color-scheme"));
+  const auto cell = "{fill:" + attn::svg::hex(attn::svg::shade(Theme::dark, 1.0));
+  CHECK_THAT(with(dark), Contains(".attn-dark .attn-shade32" + cell));
+  CHECK_THAT(with(automatic), Contains(".attn-auto .attn-shade32" + cell));
+  CHECK_THAT(with(light), !Contains(cell));
 }
 
 TEST_CASE("what is written can be read on every colour") {

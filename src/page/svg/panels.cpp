@@ -1,0 +1,445 @@
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "attn/error.hpp"
+#include "attn/text/trim.hpp"
+#include "attn/text/width.hpp"
+#include "page/svg/panel.hpp"
+#include "trace/entry.hpp"
+
+namespace attn::svg {
+
+namespace {
+
+constexpr std::size_t longest_label = 32;
+
+Axis axis_of(const Event& event, std::size_t axis, std::size_t sample) {
+  Axis result{event.axes[axis], {}};
+  for (std::size_t i = 0; i < event.tensor->shape[axis]; ++i)
+    result.labels.push_back(event.labels[axis].empty()
+                                ? fmt::format("{}", i)
+                                : shorten(event.labels[axis].of(sample)[i], longest_label));
+  return result;
+}
+
+Matrix matrix_of(const Event& event, std::size_t index, std::size_t sample) {
+  const auto& shape = event.tensor->shape;
+  const std::size_t rank = shape.size();
+  Matrix matrix{.kind = event.tensor->dtype == Dtype::boolean ? Matrix::Kind::mask
+                        : event.distribution                  ? Matrix::Kind::shares
+                                                              : Matrix::Kind::numbers};
+  matrix.rows = rank > 1 ? axis_of(event, rank - 2, sample) : Axis{"", {""}};
+  matrix.columns = axis_of(event, rank - 1, sample);
+  const std::size_t count = matrix.rows.size() * matrix.columns.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = event.tensor->at(index * count + i);
+    const bool can_be_hidden = value == 0.0 && matrix.kind != Matrix::Kind::numbers;
+    const bool is_mask = matrix.kind == Matrix::Kind::mask;
+    matrix.values.push_back(can_be_hidden && (is_mask || is_hidden(event, index_at(index * count + i, shape)))
+                                ? Matrix::hidden
+                                : value);
+  }
+  return matrix;
+}
+
+Matrix row_of(const Matrix& matrix, std::size_t row) {
+  const auto columns = static_cast<std::ptrdiff_t>(matrix.columns.size());
+  const auto begin = matrix.values.begin() + static_cast<std::ptrdiff_t>(row) * columns;
+  return {matrix.kind, {"", {""}}, matrix.columns, {begin, begin + columns}};
+}
+
+/// Each row as one cell of the colour that its red, green and blue are, each from 0 to 1.
+Matrix patches_of(const Matrix& matrix) {
+  Matrix result{.rows = matrix.rows, .columns = {"", {""}}};
+  for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
+    const auto part = [&](std::size_t j) { return std::clamp(matrix.values[3 * row + j], 0.0, 1.0); };
+    const double red = part(0), green = part(1), blue = part(2);
+    result.values.push_back(1.0);
+    result.words.push_back(fmt::format("{:.2f}, {:.2f}, {:.2f}", red, green, blue));
+    result.paints.push_back(paint({255 * red, 255 * green, 255 * blue}));
+  }
+  return result;
+}
+
+/// The curves along the last axis; of a matrix along its columns, where its rows are no curves. Of many a
+/// few.
+Curves curves_along(const Event& event, std::optional<std::size_t> head) {
+  constexpr std::size_t most_lines = 8;
+  auto turned = event;
+  std::vector<double> values;
+  const auto& shape = event.tensor->shape;
+  if (shape.size() == 2 && !event.curve && !event.distribution) {
+    for (std::size_t j = 0; j < shape[1]; ++j)
+      for (std::size_t i = 0; i < shape[0]; ++i) values.push_back(event.tensor->at(i * shape[1] + j));
+    turned.tensor = TensorView{Dtype::float64, {shape[1], shape[0]}, values.data()};
+    std::swap(turned.axes[0], turned.axes[1]);
+    std::swap(turned.labels[0], turned.labels[1]);
+  }
+  auto curves = curves_of(turned);
+  if (head) curves.lines = {curves.lines[*head]};
+  for (auto& line : curves.lines)  // a token needs no word before it
+    if (turned.axes.size() > 1 && !turned.labels[0].empty()) line.name.erase(0, turned.axes[0].size() + 1);
+  const std::size_t count = curves.lines.size();
+  if (count <= most_lines) return curves;
+  for (std::size_t i = 0; i < most_lines; ++i)
+    curves.lines[i] = curves.lines[i * (count - 1) / (most_lines - 1)];
+  curves.lines.resize(most_lines);
+  curves.value_name += fmt::format(", {} of {} lines", most_lines, count);
+  return curves;
+}
+
+/// "head 0" of a place along the axes before the tables.
+std::string place_of(const Event& event, const Index& at) {
+  std::string words;
+  for (std::size_t axis = 0; axis < at.size(); ++axis)
+    words += fmt::format("{}{} {}", axis > 0 ? ", " : "", event.axes[axis], at[axis]);
+  return words;
+}
+
+/// "dot" of dot/weights beside general/weights: the id without the end that all have.
+std::string what_differs(const std::string& id, const std::vector<std::string>& all) {
+  auto slash = id.find('/');
+  while (slash != id.npos && !std::all_of(all.begin(), all.end(), [&](const auto& other) {
+           return other.ends_with(id.substr(slash));
+         }))
+    slash = id.find('/', slash + 1);
+  auto name = id.substr(0, slash);
+  std::replace(name.begin(), name.end(), '=', ' ');
+  return name;
+}
+
+std::string with_place(const std::string& words, const std::string& place) {
+  return words + (words.empty() || place.empty() ? "" : ", ") + place;
+}
+
+/// "max weight" of "max weight raw" and "max weight scaled".
+std::string common_words(const std::string& one, const std::string& other) {
+  const auto end = std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first;
+  const std::string common(one.begin(), end);
+  return common == other ? common : common.substr(0, common.find_last_of(' ') + 1);
+}
+
+/// Some places along an axis; from the end where they are below 0.
+struct Places {
+  long first, last;
+};
+
+/// A line of marks in its parts; places are nothing where they stand for any.
+struct Pointer {
+  std::string id{}, words{};
+  std::vector<std::optional<Places>> places{};
+  std::optional<double> value{};
+};
+
+double number_in_mark(std::string_view text) {
+  if (const auto number = parse_number(trimmed(text, " "))) return *number;
+  throw Error(fmt::format(
+      "\"{}\" is no number; valid in a mark: ID[0, 2]: WORDS, ID[0..1]: WORDS, ID = 0.5: WORDS", text));
+}
+
+std::optional<Places> places_in_mark(std::string_view text) {
+  constexpr std::string_view to = "..";
+  if (trimmed(text, " ") == "*") return std::nullopt;
+  const auto end = text.find(to);
+  const auto first = std::lround(number_in_mark(text.substr(0, end)));
+  return Places{first, end == text.npos ? first : std::lround(number_in_mark(text.substr(end + to.size())))};
+}
+
+/// "weights[0, *]: words", "weights = 0.5: words" or "weights: words".
+Pointer pointer_in(const std::string& line) {
+  static const std::regex form(R"((.+?)(?:\[([^\[\]]*)\])?(?: = (.*?))?:(?: (.*))?)");
+  std::smatch match;
+  if (!std::regex_match(line, match, form)) return {line};
+  Pointer pointer{match[1], match[4]};
+  if (match[3].matched) pointer.value = number_in_mark(match[3].str());
+  std::istringstream places(match[2]);
+  for (std::string place; std::getline(places, place, ',');) pointer.places.push_back(places_in_mark(place));
+  return pointer;
+}
+
+/// The sizes of the axes that a panel has.
+Shape panel_shape(const Panel& panel) {
+  if (const auto* matrix = panel.matrix())
+    return matrix->rows.name.empty() ? Shape{matrix->columns.size()}
+                                     : Shape{matrix->rows.size(), matrix->columns.size()};
+  const auto* curves = std::get_if<Curves>(&panel.content);
+  if (curves == nullptr) return {};
+  const bool is_one = curves->lines.size() == 1 && curves->lines[0].name.empty();
+  return is_one ? Shape{curves->positions.size()} : Shape{curves->lines.size(), curves->positions.size()};
+}
+
+/// Whether the panel has what is pointed at.
+bool put_mark(Panel& panel, const Pointer& pointer) {
+  const auto& places = pointer.places;
+  const std::size_t before = panel.at.size();
+  if (pointer.value) return panel.marks.push_back({{}, {}, pointer.value, pointer.words}), true;
+  for (std::size_t i = 0; i < std::min(places.size(), before); ++i)
+    if (places[i] && places[i]->first != static_cast<long>(panel.at[i])) return false;
+  if (places.size() <= before) return panel.remarks.push_back(pointer.words), true;
+  const auto shape = panel_shape(panel);
+  if (places.size() > before + shape.size()) return false;
+  std::optional<std::size_t> first[2], last[2];
+  for (std::size_t axis = 0; axis + before < places.size(); ++axis)
+    if (const auto& place = places[before + axis]) {
+      const auto size = static_cast<long>(shape[axis]);
+      if (std::max(place->first, place->last) >= size || std::min(place->first, place->last) < -size)
+        return false;
+      first[axis] = static_cast<std::size_t>((place->first + size) % size);
+      last[axis] = static_cast<std::size_t>((place->last + size) % size);
+    }
+  if (shape.size() == 1) std::swap(first[0], first[1]);
+  return panel.marks.push_back({first[0], first[1], {}, pointer.words, last[0]}), true;
+}
+
+}  // namespace
+
+bool is_usual(const Event& event) {
+  const bool is_mask =
+      event.tensor->dtype == Dtype::boolean && event.axes.size() >= 2 && event.axes.back() == "key";
+  return event.distribution || event.curve || is_mask;
+}
+
+const Kind& usual_kind(const Event& event) {
+  const auto& shape = event.tensor->shape;
+  if (event.curve && shape.size() <= 2) return lines;
+  const bool is_row = shape.size() == 1 || (event.distribution && shape[shape.size() - 2] == 1);
+  return is_row && (!event.labels.back().empty() || shape.back() <= most_bars) ? bars : heatmap;
+}
+
+bool fits(const Kind& kind, const Event& event) {
+  const bool has_words_on_both_sides = event.distribution && event.axes.size() >= 2;
+  if (&kind == &colours || &kind == &bar_palette) return event.tensor->shape.back() == 3;
+  return &kind == &arcs ? has_words_on_both_sides : &kind == &lines ? event.axes.size() <= 2 : true;
+}
+
+std::optional<std::size_t> axis_of_heads(const Event& event) {
+  const auto head = std::find(event.axes.begin(), event.axes.end(), "head");
+  const auto axis = static_cast<std::size_t>(head - event.axes.begin());
+  return axis + 1 < event.axes.size() ? std::optional(axis) : std::nullopt;
+}
+
+std::vector<Panel> panels_of(const Event& event, const Panel& panel, std::optional<std::size_t> head) {
+  std::vector<Panel> panels;
+  const auto push = [&](auto content, const std::string& place, const Index& at) {
+    panels.push_back(panel);
+    panels.back().content = std::move(content);
+    panels.back().place = place;
+    panels.back().at = at;
+  };
+  const auto heads = axis_of_heads(event);
+  if (panel.kind == &lines) return push(curves_along(event, heads ? head : std::nullopt), "", {}), panels;
+  const auto& shape = event.tensor->shape;
+  const std::size_t axes = std::max<std::size_t>(shape.size(), 2) - 2;  // before those of a table
+  const Shape before(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axes));
+  for (std::size_t index = 0; index < element_count(before); ++index) {
+    const auto at = index_at(index, before);
+    if (head && heads && at[*heads] != *head) continue;
+    auto matrix = matrix_of(event, index, !at.empty() && event.axes[0] == "batch" ? at[0] : 0);
+    const auto place = place_of(event, at);
+    if (panel.kind == &colours || panel.kind == &bar_palette) matrix = patches_of(matrix);
+    if (panel.kind != &bars) {
+      push(std::move(matrix), place, at);
+      continue;
+    }
+    for (std::size_t row = 0; row < matrix.rows.size(); ++row) {
+      const auto &axis = matrix.rows.name, &label = matrix.rows.labels[row];
+      auto of_row = at;
+      if (shape.size() > 1) of_row.push_back(row);
+      push(row_of(matrix, row),
+           matrix.rows.size() == 1 ? place
+                                   : with_place(place, label.starts_with(axis) ? label : axis + " " + label),
+           of_row);
+    }
+  }
+  return panels;
+}
+
+std::vector<std::string> put_marks(std::vector<Panel>& panels, const std::string& lines) {
+  std::vector<std::string> without_place;
+  std::istringstream all(lines);
+  for (std::string line; std::getline(all, line);) {
+    if (line.empty()) continue;
+    const auto pointer = pointer_in(line);
+    bool has_place = false;
+    for (auto& panel : panels)
+      if (::fnmatch(pointer.id.c_str(), panel.id.c_str(), 0) == 0)
+        has_place = put_mark(panel, pointer) || has_place;
+    if (!has_place) without_place.push_back(line);
+  }
+  return without_place;
+}
+
+namespace {
+
+/// Gives each panel the caption that tells it from the others: the tensor where there are several, and the
+/// place in it.
+void settle_captions(std::vector<Panel>& panels) {
+  std::set<std::string> all;
+  std::vector<std::string> ids;  // of those without a name
+  for (const auto& panel : panels) {
+    all.insert(panel.id);
+    if (panel.caption.empty()) ids.push_back(panel.id);
+  }
+  const bool is_one = std::set<std::string>(ids.begin(), ids.end()).size() == 1;
+  for (auto& panel : panels) {
+    const bool is_known = all.size() == 1 || (is_one && !panel.place.empty());
+    if (panel.caption.empty() && !is_known) {
+      panel.caption = what_differs(panel.id, ids);
+      if (panel.caption == panel.id && !panel.remarks.empty()) {  // words say more than a whole id
+        panel.caption = panel.remarks.front();
+        panel.remarks.erase(panel.remarks.begin());
+      }
+    }
+    panel.caption = with_place(panel.caption, panel.place);
+  }
+  if (panels.size() == 1 && panels[0].kind != &lines) panels[0].caption.clear();
+}
+
+/// Makes the panel a row of the stacks, called as its caption.
+void add_row(Panel& stacks, Panel& panel) {
+  auto& all = *stacks.matrix();
+  const auto& row = *panel.matrix();
+  for (auto& mark : panel.marks) {
+    mark.row = all.rows.size();
+    stacks.marks.push_back(mark);
+  }
+  all.values.insert(all.values.end(), row.values.begin(), row.values.end());
+  all.rows.labels.push_back(panel.caption);
+  all.row_remarks.push_back(panel.remarks.empty() ? "" : panel.remarks.front());
+}
+
+/// The numbers of a table in the places that had none, with the paint of that part.
+void fill(Matrix& all, const Matrix& table, const std::string& name, std::size_t part) {
+  all.words.resize(all.values.size());
+  all.paints.resize(all.values.size());
+  for (std::size_t i = 0; i < table.values.size(); ++i) {
+    if (table.values[i] == Matrix::hidden) continue;
+    all.values[i] = table.values[i];
+    all.words[i] = name;
+    all.paints[i] = paint_of_part(part);
+  }
+}
+
+void join_tables(std::vector<Panel>& panels) {
+  std::vector<Panel> joined;
+  std::size_t parts = 0;  // of the last one
+  for (auto& panel : panels) {
+    auto* const table = panel.matrix();
+    const bool is_stack = panel.kind == &stacks;
+    if (!is_stack && panel.kind != &together) {
+      joined.push_back(std::move(panel));
+      parts = 0;
+      continue;
+    }
+    const auto* const last = parts > 0 ? joined.back().matrix() : nullptr;
+    if (last == nullptr || last->columns != table->columns || (!is_stack && last->rows != table->rows)) {
+      parts = 0;
+      joined.push_back(panel);
+      auto& first = joined.back();
+      first.caption.clear();
+      if (is_stack) {
+        first.remarks.clear(), first.marks.clear();
+        first.content = Matrix{.kind = table->kind, .columns = table->columns};
+      } else {
+        first.kind = &heatmap;
+      }
+    }
+    if (is_stack)
+      add_row(joined.back(), panel);
+    else
+      fill(*joined.back().matrix(), *table, panel.caption, parts);
+    ++parts;
+  }
+  panels = std::move(joined);
+}
+
+void take_palettes(std::vector<Panel>& panels) {
+  for (const auto& palette : panels)
+    for (auto& panel : panels)
+      if (auto* matrix = panel.matrix();
+          palette.kind == &bar_palette && panel.kind == &bars && matrix->columns == palette.matrix()->rows)
+        matrix->paints = palette.matrix()->paints;
+  std::erase_if(panels, [](const Panel& panel) { return panel.kind == &bar_palette; });
+}
+
+/// Columns that are called as the parts of a joined table get their colours.
+void paint_columns(std::vector<Panel>& panels) {
+  std::map<std::string, std::string> parts;
+  for (const auto& panel : panels)
+    for (std::size_t i = 0; panel.kind == &heatmap && i < panel.matrix()->words.size(); ++i)
+      parts[panel.matrix()->words[i]] = panel.matrix()->paints[i];
+  for (auto& panel : panels) {
+    if (panel.kind != &heatmap || !panel.matrix()->words.empty()) continue;
+    auto& [kind, rows, columns, values, paints, words, remarks] = *panel.matrix();
+    const auto is_part = [&](const std::string& label) { return parts.contains(label); };
+    if (!std::all_of(columns.labels.begin(), columns.labels.end(), is_part)) continue;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      paints.push_back(parts.at(columns.labels[i % columns.size()]));
+  }
+}
+
+/// Joins what follows into a plot of the same positions: its line, called as its caption, and its marks.
+void add_curve(Panel& plot, const Panel& panel) {
+  auto& curves = std::get<Curves>(plot.content);
+  const auto& other = std::get<Curves>(panel.content);
+  for (auto& mark : plot.marks)
+    if (mark.column && curves.lines.size() == 1) mark.row = 0;
+  for (auto mark : panel.marks) {
+    if (mark.column) mark.row = curves.lines.size();
+    plot.marks.push_back(mark);
+  }
+  curves.lines.push_back(other.lines[0]);
+  curves.value_name = common_words(curves.value_name, other.value_name);
+  std::vector<double> all;
+  for (const auto& line : curves.lines) all.insert(all.end(), line.values.begin(), line.values.end());
+  curves.vertical = scale_of(all);
+}
+
+void join_curves(std::vector<Panel>& panels) {
+  std::vector<Panel> joined;
+  std::vector<std::string> names;
+  Curves* last = nullptr;  // of one line, that may get more
+  for (auto& panel : panels) {
+    auto* const curves = std::get_if<Curves>(&panel.content);
+    const bool is_one = curves != nullptr && curves->lines.size() == 1 && curves->lines[0].name.empty();
+    if (is_one) curves->lines[0].name = std::exchange(panel.caption, "");
+    if (curves != nullptr)
+      for (auto& line : curves->lines) {
+        const auto known = std::find(names.begin(), names.end(), line.name);
+        line.style = static_cast<std::size_t>(known - names.begin());
+        if (known == names.end()) names.push_back(line.name);
+      }
+    if (is_one && last != nullptr && last->axis == curves->axis && last->positions == curves->positions) {
+      add_curve(joined.back(), panel);
+      continue;
+    }
+    joined.push_back(std::move(panel));
+    last = is_one ? std::get_if<Curves>(&joined.back().content) : nullptr;
+  }
+  panels = std::move(joined);
+  for (auto& panel : panels)
+    for (std::size_t i = 0; panel.kind == &bars && i < names.size(); ++i)
+      if (!names[i].empty() && panel.caption.starts_with(names[i]))
+        panel.matrix()->paints.assign(panel.matrix()->values.size(), paint_of_line(i));
+}
+
+}  // namespace
+
+void arrange(std::vector<Panel>& panels) {
+  std::stable_sort(panels.begin(), panels.end(),
+                   [](const Panel& a, const Panel& b) { return a.order < b.order; });
+  settle_captions(panels);
+  join_tables(panels);
+  take_palettes(panels);
+  paint_columns(panels);
+  join_curves(panels);
+}
+
+}  // namespace attn::svg
