@@ -9,6 +9,7 @@
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
+#include "attn/ops/softmax.hpp"
 #include "trace/mistake.hpp"
 
 namespace lessons {
