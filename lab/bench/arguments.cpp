@@ -9,7 +9,6 @@
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
-#include "lab/option_values.hpp"
 
 namespace lab {
 

@@ -1,3 +1,5 @@
+#include "page/text/text.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +14,6 @@
 #include "lab/bench/curves.hpp"
 #include "lab/bench/report.hpp"
 #include "lab/bench/table.hpp"
-#include "page/text/plot.hpp"
 
 namespace lab {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/pager.hpp"
+#include "lab/output.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lab {

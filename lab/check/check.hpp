@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/pager.hpp"
+#include "lab/output.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/report.hpp"

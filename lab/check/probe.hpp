@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "lab/pager.hpp"
+#include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 
 namespace lab {

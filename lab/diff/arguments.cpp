@@ -6,7 +6,6 @@
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
-#include "lab/option_values.hpp"
 #include "trace/id.hpp"
 
 namespace lab {

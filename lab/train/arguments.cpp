@@ -10,7 +10,6 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
-#include "lab/option_values.hpp"
 #include "trace/data_folder.hpp"
 #include "trace/model.hpp"
 

@@ -15,9 +15,8 @@
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "lab/output.hpp"
-#include "lab/progress_bar.hpp"
 #include "lab/train/checkpoint.hpp"
-#include "page/text/plot.hpp"
+#include "page/text/text.hpp"
 #include "trace/model.hpp"
 
 namespace lab {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "attn/text/width.hpp"
-#include "page/html/base64.hpp"
+#include "page/html/markup.hpp"
 #include "page/svg/grid.hpp"
 #include "page/svg/panel.hpp"
 #include "page/svg/png.hpp"

@@ -15,7 +15,6 @@
 
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
-#include "page/text/table.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
 

@@ -1,4 +1,4 @@
-#include "page/text/plot.hpp"
+#include "page/text/text.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
