@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <utility>
+
 #include "attn/error.hpp"
 #include "attn/text/utf8.hpp"
 #include "lab/check/arguments.hpp"
 #include "lab/command_line.hpp"
 #include "lab/diff/diff.hpp"
-#include "lab/lesson_arguments.hpp"
-#include "lab/worksheet/arguments.hpp"
+#include "lab/worksheet/worksheet.hpp"
 #include "lessons/numbers/page.hpp"
 
 namespace lab {
@@ -17,6 +23,266 @@ namespace lab {
 namespace {
 
 using attn::Error;
+using lessons::Lesson;
+using lessons::OptionInfo;
+using lessons::Options;
+
+const char* const how_shown_heading = "How it is shown";
+const char* const drawn_as = "How a picture is drawn: --format svg, png, pdf";
+const char* const compared = "Compared with a stored trace";
+
+/// What an option is where it is not given and has no value of its own.
+std::string_view otherwise_of(const OptionInfo& info, const Lesson& lesson) {
+  return info.otherwise == lessons::width_of_a_head && !lesson.uses("heads") ? "d_model" : info.otherwise;
+}
+
+std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repeatable,
+                        const std::string& default_value) {
+  std::string text(info.help);
+  if (value_name(info.value) != info.value)
+    text += fmt::format(": {}", fmt::join(split(info.value, '|'), ", "));
+  if (repeatable) text += "; repeat it for a batch, shorter ones are padded";
+  auto otherwise = default_value.empty() ? std::string(otherwise_of(info, lesson)) : default_value;
+  const bool may_be_of_model = lesson.trained && lesson.defaults.model != "none" &&
+                               lessons::is_dimension_of_model(info.key) && !otherwise.empty();
+  if (may_be_of_model) otherwise = "the model's, " + otherwise + " without one";
+  if (!otherwise.empty()) text += "; default " + otherwise;
+  return help_of_option(text);
+}
+
+/// Whether a mask of somebody's can be given; of all lessons that a command knows some take one.
+bool takes_mask(const Lesson& lesson) {
+  const auto inputs = lesson.inputs(lesson.defaults);
+  return lesson.name == "LESSON" || lesson.uses("mask") ||
+         std::any_of(inputs.begin(), inputs.end(),
+                     [](const auto& input) { return attn::last_of_path(input.id) == "mask"; });
+}
+
+template <class Field>
+constexpr bool is_list = false;
+template <class Item>
+constexpr bool is_list<std::vector<Item>> = true;
+
+void add_presentation_options(CLI::App& app, Presentation& presentation) {
+  const OptionGroup group(app, how_shown_heading);
+  std::vector<std::pair<std::string, Format>> names;
+  for (const auto& [format, name, ending] : formats()) names.emplace_back(name, format);
+  group.add_choice("format", "default text, or what the ending of --output says", presentation.format, names);
+  group.add("output", "FILE", "write to a file, whole or not at all; default standard output",
+            presentation.output);
+  group.add("steps", "ID,ID,...",
+            "show only these inputs and steps; an ID that ends in / stands for its group",
+            [&](const std::string& text) { presentation.steps = split(text, ','); });
+  group.add(
+      "explain", "ID[row,column]",
+      "work out this entry, by tokens or indices, and show nothing else; repeatable",
+      [&](const std::string& text) { presentation.explain.push_back(text); }, Values::list);
+  group.add_flag("shapes", "show shapes only, no numbers", presentation.shapes);
+  group.add("precision", "N", "digits after the decimal point, 0 to 17; default 4",
+            [&](const std::string& text) { presentation.precision = parse_whole("precision", text, 0, 17); });
+  group.add_flag("full", "show every number of a large tensor", presentation.full);
+  group.add_flag("all", "show every step, drawn weight and remark, in the order of the computation",
+                 presentation.all);
+  group.add_flag("brief", "HTML without what is folded at its end and how each number came about",
+                 presentation.brief);
+  group.add_flag("plain", "ASCII, no colour and no drawing, rows as sentences: for screen readers",
+                 presentation.plain);
+  group.add("width", "N",
+            "columns of text, 20 to 1000; default the terminal's, up to 120, and 80 without one",
+            [&](const std::string& text) {
+              presentation.width = static_cast<std::size_t>(parse_whole("width", text, 20, 1000));
+            });
+  group.add_choice("color", "shade the weights; default auto: on a terminal, unless NO_COLOR is set",
+                   presentation.color,
+                   {{"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}});
+  add_paging_option(app, presentation.paging)->group(how_shown_heading);
+}
+
+/// "1920x1080" in its parts, and "680", where the height follows.
+attn::PictureStyle::Size parse_size(const std::string& text) {
+  const auto parts = split(text, 'x');
+  if (parts.size() > 2)
+    throw Error(
+        fmt::format("--size {}: \"{}\" is no size; valid: WxH in pixels, as 1920x1080, or W", text, text));
+  const auto length = [](const std::string& part) {
+    return static_cast<double>(parse_whole("size", part, 100, 10000));
+  };
+  const bool has_height = parts.size() == 2 && !parts[1].empty();
+  return {length(parts[0]), has_height ? std::optional(length(parts[1])) : std::nullopt};
+}
+
+void add_picture_options(CLI::App& app, Presentation& presentation) {
+  using attn::PictureTheme;
+  auto& picture = presentation.picture;
+  const OptionGroup group(app, drawn_as);
+  group.add_choice("picture",
+                   "cells, lines between the words that are as thick as the weight, curves, bars, or "
+                   "what leads to what; default what fits",
+                   picture.kind,
+                   {{"heatmap", &attn::svg::heatmap},
+                    {"arcs", &attn::svg::arcs},
+                    {"lines", &attn::svg::lines},
+                    {"bars", &attn::svg::bars},
+                    {"flow", &attn::svg::flow}});
+  group.add("title", "TEXT", "what stands above it; default what it shows", picture.title);
+  group.add("head", "N", "nothing but this head, counted from 0", [&](const std::string& text) {
+    picture.head = static_cast<std::size_t>(parse_whole("head", text, 0, 1000000));
+  });
+  group.add_flag("bare", "the picture alone, without title and caption", picture.is_bare);
+  group.add_choice(
+      "theme", "the paper; auto follows the reader's; default light", picture.theme,
+      {{"light", PictureTheme::light}, {"dark", PictureTheme::dark}, {"auto", PictureTheme::automatic}});
+  group.add_choice("numbers", "numbers in the cells; default where they are readable", picture.numbers,
+                   {{"on", true}, {"off", false}});
+  group.add_choice("scale", "where the scale of shares ends; default 1, and the largest where all are small",
+                   picture.is_scale_largest, {{"1", false}, {"max", true}});
+  group.add("size", "WxH",
+            "in pixels, as 1920x1080, or 680 across; default what it needs, and of a png as much of "
+            "1920x1080 as it fills",
+            [&](const std::string& text) { picture.size = parse_size(text); });
+}
+
+void add_expectation_options(CLI::App& app, RunLesson& run) {
+  const OptionGroup group(app, compared);
+  group.add(
+      "expect", "FILE",
+      "show only what differs from a stored trace: text, JSON, npz or safetensors; --format text|json is "
+      "the report's; exit status as of attnlab diff",
+      run.expected);
+  add_tolerance_options(app, run.comparison, compared);
+  group.add_flag("quiet", "print nothing of the comparison: the exit status tells", run.is_quiet);
+}
+
+/// The first option under a heading that was typed, without its dashes; empty where none was.
+std::string typed_under(const CLI::App& app, std::string_view heading) {
+  for (const auto* option : app.get_options())
+    if (option->get_group() == heading && option->count() > 0) return option->get_single_name();
+  return "";
+}
+
+/// With --expect it is the report that has a format.
+void settle_expectation(const CLI::App& app, RunLesson& run) {
+  auto& comparison = run.comparison;
+  if (!run.expected) {
+    if (const auto name = typed_under(app, compared); !name.empty())
+      throw Error(fmt::format("--{} is {} a comparison; valid: with --expect FILE", name,
+                              name == "atol" || name == "rtol" ? "the tolerance of" : "of"));
+    return;
+  }
+  if (const auto& output = run.presentation.output)
+    throw Error(fmt::format("--output {} beside --expect, which shows only what differs; valid: one of them",
+                            *output));
+  comparison.format = run.presentation.format.value_or(Format::text);
+  if (comparison.format != Format::text && comparison.format != Format::json)
+    throw Error("--expect reports what differs, which is no trace; valid: --format text or json");
+}
+
+/// The lessons that use the option "--heads", first those where it has a value by default.
+std::vector<std::string_view> lessons_with_option(const std::string& name) {
+  std::vector<std::string_view> by_default, others;
+  for (const auto* lesson : lessons::all_lessons()) {
+    auto options = lesson->defaults;
+    lessons::visit_options(options, [&](const OptionInfo& info, auto& field) {
+      if (name == "--" + std::string(info.flag) && lesson->uses(info.key))
+        (text_of(field).empty() ? others : by_default).push_back(lesson->name);
+    });
+  }
+  by_default.insert(by_default.end(), others.begin(), others.end());
+  return by_default;
+}
+
+/// What the lesson has in the place of another lesson's option; nothing where it has none.
+std::string counterpart_of(const std::string& name, const Lesson& lesson) {
+  using Row = std::array<std::string_view, 3>;
+  for (const auto& [option, key, here] : {Row{"--sentence", "source", "--source and --target"},
+                                          {"--source", "sentence", "--sentence"},
+                                          {"--target", "sentence", "--sentence"},
+                                          {"--causal", "mask", "--mask causal"},
+                                          {"--mask", "causal", "--causal"}})
+    if (name == option && lesson.uses(key)) return std::string(here);
+  return "";
+}
+
+[[noreturn]] void refuse_extra(const CLI::App& app, const Lesson& lesson, const std::string& argument) {
+  if (argument.rfind("--", 0) != 0)
+    throw Error(
+        fmt::format("{}: \"{}\" belongs to no option; valid: options only, texts of several words in quotes",
+                    lesson.name, argument));
+  const auto name = argument.substr(0, argument.find('='));
+  if (const auto here = counterpart_of(name, lesson); !here.empty())
+    throw Error(
+        fmt::format("{0} does not use {1}; valid: {2}, or attnlab {0} --help", lesson.name, name, here));
+  if (const auto others = lessons_with_option(name); !others.empty())
+    throw Error(
+        fmt::format("{0} does not use {1}, an option of {2}; valid: attnlab {3}, or attnlab {0} --help",
+                    lesson.name, name, fmt::join(others, ", "), others.front()));
+  refuse_option(app, lesson.name, name);
+}
+
+const Lesson& tour() {
+  static const Lesson tour = {
+      .name = "tour",
+      .title = "all lessons in order",
+      .teaches =
+          "The curriculum from the first lesson to the last, each as it is by default, or all on your own "
+          "sentence. Lessons on two sentences take it as the source and --target beside it. On a terminal "
+          "the tour shows each lesson from its top and waits at its end: a key goes on, q leaves.",
+      .options = {"sentence", "target", "seed", "rng", "draws", "dtype"},
+      .takes_batches = false,
+      .defaults = {.sentence = {"i love cats"}, .target = {"j'aime les chats"}},
+      .examples = {"tour", "tour --sentence \"the cat sat on the mat\" --target \"le chat est assis\"",
+                   "tour --from multihead"},
+      .inputs = nullptr,
+      .run = nullptr,
+  };
+  return tour;
+}
+
+void require_text(const Presentation& presentation) {
+  if (presentation.format.value_or(Format::text) != Format::text || !presentation.steps.empty())
+    throw Error("tour is text from its first page to its last; valid: no --steps, and --format text");
+  if (presentation.format || !presentation.output) return;
+  const auto ending = std::filesystem::path(*presentation.output).extension().string();
+  if (!ending.empty() && ending != ".txt")
+    throw Error(fmt::format("--output {} ends in {}, but the tour is text; valid: .txt, or no ending",
+                            *presentation.output, ending));
+}
+
+/// The index of the lesson in the curriculum.
+std::size_t parse_first(const std::string& text) {
+  std::vector<std::string> names;
+  for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end())
+    throw Error(
+        fmt::format("--from {}: there is no such lesson; {}", text, valid_instead_of_lesson(text, names)));
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+/// `add_more` adds the options that only one of the commands has, and hides those that it refuses.
+Command parse_run(const Lesson& lesson, int argc, char** argv,
+                  const std::function<void(CLI::App&, RunLesson&)>& add_more) {
+  CLI::App app(help_paragraph(fmt::format("{}: {}\n\n{}", lesson.name, lesson.title, lesson.teaches)) + "\n",
+               fmt::format("attnlab {}", lesson.name));
+  prepare(app, help_examples(lesson.examples));
+  RunLesson run{.lesson = &lesson, .options = {}, .presentation = {}};
+  add_lesson_options(app, lesson, run.options);
+  add_presentation_options(app, run.presentation);
+  add_more(app, run);
+  app.set_help_flag("--help,-h", "this page")->group(how_shown_heading);
+  if (const auto help = read_arguments(app, lesson.name, argc, argv)) return *help;
+  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra(app, lesson, extras.front());
+  settle_expectation(app, run);
+  run.presentation.of_picture = typed_under(app, drawn_as);
+  return run;
+}
+
+std::string list_of_lessons() {
+  std::string text;
+  for (const auto* lesson : lessons::all_lessons())
+    text += fmt::format("{:<18} {}\n", lesson->name, lesson->title);
+  return text;
+}
 
 std::string general_help() {
   std::string text =
@@ -29,9 +295,7 @@ std::string general_help() {
       "       attnlab LESSON --help\n"
       "       attnlab --help numbers        NumPy code for every number drawn\n\n"
       "Lessons, in the order in which to learn them:\n";
-  for (const auto* lesson : lessons::all_lessons())
-    text += fmt::format("{:<18} {}\n", lesson->name, lesson->title);
-  return text +
+  return text + list_of_lessons() +
          "\nExit status: 0 where all that is claimed holds, 1 where something does not,\n"
          "2 for bad usage or bad input.\n";
 }
@@ -53,35 +317,139 @@ std::vector<std::string> command_names() {
   return names;
 }
 
+Command parse_list(int argc, char** argv) {
+  if (argc == 2 && is_help(argv[1]))
+    return PrintText{"attnlab list: the lessons in the order in which to learn them, one per line\n"};
+  if (argc > 1)
+    throw Error(fmt::format("list takes no argument, but \"{}\" is given; valid: attnlab list", argv[1]));
+  return PrintText{list_of_lessons()};
+}
+
 }  // namespace
+
+void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
+  options = lesson.defaults;
+  lessons::visit_options(options, [&](const OptionInfo& info, auto& field) {
+    if (!lesson.uses(info.key)) return;
+    using Field = std::decay_t<decltype(field)>;
+    constexpr bool is_text_list = std::is_same_v<Field, std::vector<std::string>>;
+    const bool is_of_batch = is_text_list && lesson.takes_batches && info.value == "TEXT";
+    const auto help = option_help(info, lesson, is_of_batch, text_of(field));
+    if constexpr (std::is_same_v<Field, bool>) {
+      const auto add_flag = [&](const std::string& name, const std::string& text, bool value) {
+        return app
+            .add_flag_callback(
+                name,
+                [&field, &options, info, value] {
+                  if (!options.typed.insert(info.key).second && field != value)
+                    throw Error(fmt::format("--{0} contradicts --no-{0}; valid: one of them", info.flag));
+                  field = value;
+                },
+                text)
+            ->group(what_is_computed);
+      };
+      const auto name = fmt::format("--{}", info.flag), opposite = fmt::format("--no-{}", info.flag);
+      add_flag(name,
+               field ? help_of_option(fmt::format("{}; default on, {} is off", info.help, opposite)) : help,
+               true);
+      if (field) add_flag(opposite, "without " + name, false);
+    } else {
+      add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,
+                      [info, &field, &options](const std::string& text) {
+                        const bool is_first = options.typed.insert(info.key).second;
+                        if constexpr (is_list<Field>)
+                          if (is_first) field.clear();
+                        assign(info, field, text);
+                      })
+          ->group(what_is_computed);
+    }
+  });
+  options.sentence.clear();
+  options.source.clear();
+  options.target.clear();
+  if (lesson.inputs == nullptr) return;
+  const OptionGroup computed(app, what_is_computed);
+  computed.add(
+      "input", "FILE",
+      fmt::format("tensors by id or by a common name, as in a state dict, from an .npz, .safetensors or JSON "
+                  "file, in place of inputs; dimensions follow, and the rest is drawn; repeat it for more "
+                  "files; of several layers FILE:layers.0 takes one. The inputs: {}",
+                  lessons::describe_inputs(lesson, lesson.defaults)),
+      [&options](const std::string& text) { options.input.push_back(text); }, Values::list);
+  computed.add(
+      "set", "ID=VALUE",
+      "one of these inputs as JSON lists, X='[[1,0],[0,1]]', as ones on the diagonal, W_Q=identity, or from "
+      "a file of rows of numbers, X=@rows.csv; repeat it for others",
+      [&options](const std::string& text) {
+        options.set.push_back(text);
+        options.typed.insert("set");
+      },
+      Values::list);
+  if (takes_mask(lesson))
+    computed.add_choice(
+        "mask-true",
+        "what true means in your masks; default seen, but hidden beside a key_padding_mask and in the "
+        "attn_mask of an nn.MultiheadAttention",
+        options.mask_true, {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
+}
+
+Command parse_lesson(const Lesson& lesson, int argc, char** argv) {
+  return parse_run(lesson, argc, argv, [](CLI::App& app, RunLesson& run) {
+    add_picture_options(app, run.presentation);
+    add_expectation_options(app, run);
+  });
+}
+
+Command parse_tour(int argc, char** argv) {
+  std::size_t first = 0;
+  auto command = parse_run(tour(), argc, argv, [&](CLI::App& app, RunLesson&) {
+    OptionGroup(app, what_is_computed)
+        .add("from", "LESSON", "start with this lesson; default the first of the curriculum",
+             [&](const std::string& text) { first = parse_first(text); });
+    for (const auto* hidden : {"--format", "--steps", "--explain", "--brief"})  // read, to say what is wrong
+      app.get_option(hidden)->group("");
+  });
+  auto* run = std::get_if<RunLesson>(&command);
+  if (run == nullptr) return command;
+  require_text(run->presentation);
+  if (!run->presentation.explain.empty())
+    throw Error("--explain is for one lesson; valid: attnlab LESSON --explain ID[row,column]");
+  auto& options = run->options;
+  if (!options.sentence.empty() || !options.target.empty()) {
+    if (options.sentence.empty()) options.sentence = tour().defaults.sentence;
+    if (options.target.empty()) options.target = tour().defaults.target;
+  }
+  return TakeTour{.first = first, .options = run->options, .presentation = run->presentation};
+}
+
+const std::vector<CommandLine>& command_lines() {
+  static const std::vector<CommandLine> lines = {
+      {"list", "", "list the lessons, one per line", parse_list},
+      {"tour", "[options]", "all lessons in order", parse_tour},
+      {"book", "--output FILE", "all lessons as one page of HTML, live", parse_book},
+      {"run", "FILE.md [options]", "a lesson of your own, a document", parse_own_lesson},
+      {"lesson", "new|check NAME", "write a lesson of your own, check it", parse_author},
+      {"diff", "A B [options]", "what differs between two traces", parse_diff},
+      {"check", "LESSON DUMP", "the first wrong step of your own program", parse_check},
+      {"probe", "LESSON", "inputs that expose mistakes, for check", parse_probe},
+      {"break", "LESSON MISTAKE", "a lesson with a classic mistake in it", parse_break},
+      {"worksheet", "LESSON", "a lesson on paper, with blanks and answers", parse_worksheet},
+      {"bench", "[options]", "time the attention kernels", parse_bench},
+      {"train", "TASK", "train a small model that the lessons use", parse_train},
+      {"manual", "[COMMAND]", "a page for man: attnlab manual | man -l -", parse_manual},
+      {"completions", "SHELL", "lets bash, zsh or fish complete a line", parse_completions},
+  };
+  return lines;
+}
 
 Command parse(int argc, char** argv) {
   if (argc < 2) return PrintText{general_help()};
   for (int i = 1; i < argc; ++i) attn::require_valid_utf8(argv[i], fmt::format("argument {}", i));
   const std::string name = argv[1];
-  if (name == "--help" || name == "-h" || name == "help")
-    return PrintText{argc > 2 ? help_on(argv[2]) : general_help()};
+  if (is_help(name) || name == "help") return PrintText{argc > 2 ? help_on(argv[2]) : general_help()};
   if (name == "--version") return PrintText{"attnlab " ATTNLAB_VERSION "\n"};
-  if (name == "tour") return parse_tour(argc - 1, argv + 1);
-  if (name == "diff") return parse_diff(argc - 1, argv + 1);
-  if (name == "check") return parse_check(argc - 1, argv + 1);
-  if (name == "probe") return parse_probe(argc - 1, argv + 1);
-  if (name == "break") return parse_break(argc - 1, argv + 1);
-  if (name == "worksheet") return parse_worksheet(argc - 1, argv + 1);
-  if (name == "bench") return parse_bench(argc - 1, argv + 1);
-  if (name == "train") return parse_train(argc - 1, argv + 1);
-  if (name == "book") return parse_book(argc - 1, argv + 1);
-  if (name == "manual") return parse_manual(argc - 1, argv + 1);
-  if (name == "completions") return parse_completions(argc - 1, argv + 1);
-  if (name == "list") {
-    if (argc == 3 && (std::string_view(argv[2]) == "--help" || std::string_view(argv[2]) == "-h"))
-      return PrintText{"attnlab list: the lessons in the order in which to learn them, one per line\n"};
-    if (argc > 2)
-      throw Error(fmt::format("list takes no argument, but \"{}\" is given; valid: attnlab list", argv[2]));
-    return ListLessons{};
-  }
-  if (name == "run") return parse_own_lesson(argc - 1, argv + 1);
-  if (name == "lesson") return parse_author(argc - 1, argv + 1);
+  for (const auto& line : command_lines())
+    if (line.name == name) return line.parse(argc - 1, argv + 1);
   if (const auto* lesson = lessons::lesson_named(name)) return parse_lesson(*lesson, argc - 1, argv + 1);
   if (name.starts_with('-'))
     throw Error(fmt::format(
@@ -93,6 +461,12 @@ Command parse(int argc, char** argv) {
         name));
   throw Error(
       fmt::format("there is no lesson \"{}\"; {}", name, valid_instead_of_lesson(name, command_names())));
+}
+
+Command parse(std::vector<std::string> words) {
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  return parse(static_cast<int>(pointers.size()), pointers.data());
 }
 
 }  // namespace lab

@@ -4,18 +4,24 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <map>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "trace/diagnosis/names.hpp"
+#include "trace/file.hpp"
 
 namespace lab {
 
 namespace {
 
 using attn::Error;
+using lessons::OptionInfo;
 
 constexpr std::size_t help_column = 32;
 constexpr std::size_t help_width = 80;
@@ -23,6 +29,78 @@ constexpr std::size_t longest_value = 48;
 
 std::string wrapped(std::string_view text, std::size_t width) {
   return fmt::format("{}", fmt::join(attn::wrap(text, width), "\n"));
+}
+
+OptionHelp described(const CLI::Option& option) {
+  OptionHelp help{.names = {}, .value = {}, .text = option.get_description(), .group = option.get_group()};
+  for (const auto& name : option.get_snames()) help.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) help.names.push_back("--" + name);
+  if (help.names.empty()) {
+    help.names.push_back(option.get_name());
+    help.group.clear();
+  }
+  if (option.get_items_expected_max() > 0) help.value = option.get_type_name();
+  return help;
+}
+
+CommandHelp described(const CLI::App& app) {
+  CommandHelp help{.description = app.get_description(), .options = {}, .examples = app.get_footer()};
+  for (const auto* option : app.get_options())
+    if (!option->get_group().empty()) help.options.push_back(described(*option));
+  return help;
+}
+
+/// CLI11 takes --causal=false for a flag that is not given.
+void refuse_values_of_flags(const CLI::App& app, std::string_view command, int argc, char** argv) {
+  for (const std::string argument : std::vector(argv + std::min(argc, 1), argv + argc)) {
+    const auto name = argument.substr(0, argument.find('='));
+    const auto* option = app.get_option_no_throw(name);
+    if (name == argument || option == nullptr || option->get_items_expected_max() > 0) continue;
+    const auto opposite = "--no-" + name.substr(name.find_first_not_of('-'));
+    throw Error(fmt::format("{}: {} is a flag, which takes no value; valid: {}", command, argument,
+                            app.get_option_no_throw(opposite) == nullptr
+                                ? fmt::format("{}, or nothing", name)
+                                : fmt::format("{}, or {}", name, opposite)));
+  }
+}
+
+std::string without_spaces(const std::string& text) {
+  return std::string(attn::trimmed(text, " "));
+}
+
+template <class Number>
+std::errc read_number(const std::string& text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return end == text.data() + text.size() ? error : std::errc::invalid_argument;
+}
+
+std::errc read_number(const std::string& text, double& value) {
+  const auto number = attn::parse_number(text);
+  value = number.value_or(0.0);
+  return number ? std::errc() : std::errc::invalid_argument;
+}
+
+template <class Number>
+Number parse_number(std::string_view flag, const std::string& given, std::string_view valid) {
+  Number value{};
+  if (read_number(without_spaces(given), value) != std::errc())
+    throw Error(fmt::format("--{} {} is out of range or no number; valid: {}", flag,
+                            given.empty() ? "\"\"" : given, valid));
+  return value;
+}
+
+void parse_seeds(const std::string& text, lessons::Options& options, std::optional<std::uint32_t>& last) {
+  constexpr std::uint32_t most_seeds = 1000;
+  const OptionInfo seed{.key = "seed", .flag = "seed", .value = "N", .help = ""};
+  if (text.find(',') != text.npos)
+    throw Error(fmt::format("--seed {}: valid: a whole number, or FIRST-LAST, as 1-3", text));
+  const auto dash = text.find('-', 1);
+  assign(seed, options.seed, text.substr(0, dash));
+  options.typed.insert(seed.key);
+  if (dash == text.npos) return;
+  assign(seed, last.emplace(), text.substr(dash + 1));
+  if (*last < options.seed || *last - options.seed >= most_seeds)
+    throw Error(fmt::format("--seed {}: valid: FIRST-LAST, upwards, for {} seeds at most", text, most_seeds));
 }
 
 }  // namespace
@@ -74,6 +152,27 @@ CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_v
   return option;
 }
 
+void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
+                      std::function<void(const std::string&)> assign_text, Values values) const {
+  add_text_option(app_, flag, value, values, help_of_option(help), std::move(assign_text))->group(heading_);
+}
+
+void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
+                      std::optional<std::string>& field) const {
+  add(flag, value, help, [&field](const std::string& text) { field = text; });
+}
+
+void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
+                      std::string& field) const {
+  add(flag, value, help, [&field](const std::string& text) { field = text; });
+}
+
+void OptionGroup::add_flag(std::string_view flag, std::string_view help, bool& field) const {
+  app_.add_flag_callback(
+          fmt::format("--{}", flag), [&field] { field = true; }, help_of_option(help))
+      ->group(heading_);
+}
+
 CLI::Option* add_paging_option(CLI::App& app, Paging& paging) {
   return app.add_flag_callback(
       "--no-pager", [&] { paging = Paging::never; },
@@ -82,92 +181,22 @@ CLI::Option* add_paging_option(CLI::App& app, Paging& paging) {
 }
 
 std::string valid_instead_of_lesson(std::string_view name, const std::vector<std::string>& valid) {
-  static const std::map<std::string, std::string_view> lessons = {
-      {"additiveattention", "scoring"},
-      {"alibi", "positional"},
-      {"attention", "self-attention"},
-      {"bahdanau", "seq2seq"},
-      {"backprop", "backward"},
-      {"bert", "transformer-block"},
-      {"causal", "masking"},
-      {"causalattention", "masking"},
-      {"decoder", "generate"},
-      {"dotproductattention", "sdpa"},
-      {"dropout", "training"},
-      {"encoder", "transformer-block"},
-      {"entropy", "patterns"},
-      {"flash", "efficient"},
-      {"flashattention", "efficient"},
-      {"gpt", "generate"},
-      {"gpt2", "generate"},
-      {"gqa", "multihead"},
-      {"gradient", "backward"},
-      {"gradients", "backward"},
-      {"groupedqueryattention", "multihead"},
-      {"kvcache", "generate"},
-      {"layernorm", "transformer-block"},
-      {"linearattention", "efficient"},
-      {"llama", "generate"},
-      {"localattention", "efficient"},
-      {"lstm", "seq2seq"},
-      {"luong", "seq2seq"},
-      {"mha", "multihead"},
-      {"mqa", "multihead"},
-      {"multiqueryattention", "multihead"},
-      {"qkv", "self-attention"},
-      {"ringattention", "ring"},
-      {"rnn", "seq2seq"},
-      {"rope", "positional"},
-      {"rotary", "positional"},
-      {"scaleddotproductattention", "sdpa"},
-      {"slidingwindow", "efficient"},
-      {"softmax", "stability"},
-      {"translation", "seq2seq"},
-  };
-  const auto found = lessons.find(attn::folded(name));
-  return attn::valid_instead_of(found == lessons.end() ? name : found->second, valid);
+  constexpr const char* lessons_of_words =
+      "additiveattention scoring alibi positional attention self-attention bahdanau seq2seq "
+      "backprop backward bert transformer-block causal masking causalattention masking decoder generate "
+      "dotproductattention sdpa dropout training encoder transformer-block entropy patterns "
+      "flash efficient flashattention efficient gpt generate gpt2 generate gqa multihead "
+      "gradient backward gradients backward groupedqueryattention multihead kvcache generate "
+      "layernorm transformer-block linearattention efficient llama generate localattention efficient "
+      "lstm seq2seq luong seq2seq mha multihead mqa multihead multiqueryattention multihead "
+      "qkv self-attention ringattention ring rnn seq2seq rope positional rotary positional "
+      "scaleddotproductattention sdpa slidingwindow efficient softmax stability translation seq2seq";
+  std::istringstream words(lessons_of_words);
+  const auto wanted = attn::folded(name);
+  for (std::string word, lesson; words >> word >> lesson;)
+    if (word == wanted) return attn::valid_instead_of(lesson, valid);
+  return attn::valid_instead_of(name, valid);
 }
-
-namespace {
-
-OptionHelp described(const CLI::Option& option) {
-  OptionHelp help{.names = {}, .value = {}, .text = option.get_description(), .group = option.get_group()};
-  for (const auto& name : option.get_snames()) help.names.push_back("-" + name);
-  for (const auto& name : option.get_lnames()) help.names.push_back("--" + name);
-  if (help.names.empty()) {
-    help.names.push_back(option.get_name());
-    help.group.clear();
-  }
-  if (option.get_items_expected_max() > 0) help.value = option.get_type_name();
-  return help;
-}
-
-CommandHelp described(const CLI::App& app) {
-  CommandHelp help{.description = app.get_description(), .options = {}, .examples = app.get_footer()};
-  for (const auto* option : app.get_options())
-    if (!option->get_group().empty()) help.options.push_back(described(*option));
-  return help;
-}
-
-}  // namespace
-
-namespace {
-
-/// CLI11 takes --causal=false for a flag that is not given.
-void refuse_values_of_flags(const CLI::App& app, std::string_view command, int argc, char** argv) {
-  for (const std::string argument : std::vector(argv + std::min(argc, 1), argv + argc)) {
-    const auto name = argument.substr(0, argument.find('='));
-    const auto* option = app.get_option_no_throw(name);
-    if (name == argument || option == nullptr || option->get_items_expected_max() > 0) continue;
-    const auto opposite = "--no-" + name.substr(name.find_first_not_of('-'));
-    throw Error(fmt::format("{}: {} is a flag, which takes no value; valid: {}", command, argument,
-                            app.get_option_no_throw(opposite) == nullptr
-                                ? fmt::format("{}, or nothing", name)
-                                : fmt::format("{}, or {}", name, opposite)));
-  }
-}
-
-}  // namespace
 
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv) {
   refuse_values_of_flags(app, command, argc, argv);
@@ -181,15 +210,11 @@ std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command,
   return std::nullopt;
 }
 
-std::vector<std::string> option_names(const CLI::App& app) {
+void refuse_option(const CLI::App& app, std::string_view command, const std::string& name) {
   std::vector<std::string> names;
   for (const auto* option : app.get_options()) names.push_back(option->get_name());
-  return names;
-}
-
-void refuse_option(const CLI::App& app, std::string_view command, const std::string& name) {
-  throw Error(fmt::format("{} has no option {}; did you mean {}?", command, name,
-                          attn::nearest(name, option_names(app))));
+  throw Error(
+      fmt::format("{} has no option {}; did you mean {}?", command, name, attn::nearest(name, names)));
 }
 
 void refuse_extras(const CLI::App& app, std::string_view command) {
@@ -203,6 +228,91 @@ void refuse_extras(const CLI::App& app, std::string_view command) {
 
 void refuse_choice(std::string_view flag, std::string_view text, const std::vector<std::string>& valid) {
   throw Error(fmt::format("--{} {} is unknown; {}", flag, text, attn::valid_instead_of(text, valid)));
+}
+
+int parse_whole(std::string_view flag, const std::string& text, int smallest, int largest) {
+  const auto valid = fmt::format("a whole number from {} to {}", smallest, largest);
+  const int value = parse_number<int>(flag, text, valid);
+  if (value < smallest || value > largest)
+    throw Error(fmt::format("--{} {} is out of range; valid: {}", flag, text, valid));
+  return value;
+}
+
+double parse_tolerance(std::string_view flag, const std::string& text) {
+  const auto valid = "a number, 0 or more";
+  const double value = parse_number<double>(flag, text, valid);
+  if (!(value >= 0.0) || std::isinf(value))
+    throw Error(fmt::format("--{} {} is out of range; valid: {}", flag, text, valid));
+  return value;
+}
+
+std::pair<std::string, std::string> parse_rename(const std::string& text) {
+  const auto sign = text.rfind('=');
+  auto from = text.substr(0, sign), to = sign == text.npos ? "" : text.substr(sign + 1);
+  if (from.empty() || !attn::is_valid_id(to) || from.ends_with('/') != to.ends_with('/'))
+    throw Error(
+        fmt::format("--rename {}: it names no two ids; valid: --rename attn=weights, or for a group --rename "
+                    "att/=attention/",
+                    text));
+  return {std::move(from), std::move(to)};
+}
+
+void assign(const OptionInfo& info, double& field, const std::string& text) {
+  field = parse_number<double>(info.flag, text, "a number");
+}
+
+void assign(const OptionInfo& info, std::uint32_t& field, const std::string& text) {
+  field = parse_number<std::uint32_t>(info.flag, text, "a whole number from 0 to 4294967295");
+}
+
+void assign(const OptionInfo& info, std::size_t& field, const std::string& text) {
+  if (read_number(without_spaces(text), field) == std::errc::result_out_of_range)
+    throw Error(fmt::format(
+        "--{} {} is too large: even 2^64 numbers need 128 EiB; valid: what fits in memory", info.flag, text));
+  field = parse_number<std::size_t>(info.flag, text,
+                                    fmt::format("a whole number, {} or more", lessons::smallest_count(info)));
+}
+
+void assign(const OptionInfo&, std::string& field, const std::string& text) {
+  field = text;
+}
+
+void assign(const OptionInfo&, std::vector<std::string>& field, const std::string& text) {
+  field.push_back(text);
+}
+
+void assign(const OptionInfo& info, std::vector<std::size_t>& field, const std::string& text) {
+  for (const auto& item : split(text, ',')) assign(info, field.emplace_back(), item);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> items;
+  std::istringstream stream{std::string(text)};
+  for (std::string item; std::getline(stream, item, separator);) items.push_back(without_spaces(item));
+  return items;
+}
+
+void add_seeds_option(CLI::App& app, const std::string& group, const std::string& help,
+                      lessons::Options& options, std::optional<std::uint32_t>& last) {
+  app.remove_option(app.get_option("--seed"));
+  add_text_option(app, "seed", "N|FIRST-LAST", Values::one, help_of_option(help),
+                  [&](const std::string& text) { parse_seeds(text, options, last); })
+      ->group(group);
+}
+
+void for_each_seed(std::uint32_t first, const std::optional<std::uint32_t>& last,
+                   const std::function<void(std::uint32_t)>& call) {
+  for (std::uint64_t seed = first; seed <= last.value_or(first); ++seed)
+    call(static_cast<std::uint32_t>(seed));
+}
+
+std::string path_of_seed(const std::string& path, std::uint32_t seed,
+                         const std::optional<std::uint32_t>& last) {
+  if (!last) return path;
+  const std::filesystem::path whole(path);
+  return (whole.parent_path() / fmt::format("{}-{:0{}}{}", whole.stem().string(), seed,
+                                            std::to_string(*last).size(), whole.extension().string()))
+      .string();
 }
 
 }  // namespace lab

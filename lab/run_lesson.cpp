@@ -1,30 +1,29 @@
-#include "lab/run_lesson.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "attn/error.hpp"
-#include "lab/option_values.hpp"
+#include "attn/text/width.hpp"
+#include "lab/arguments.hpp"
+#include "lab/command_line.hpp"
 #include "lab/output.hpp"
-#include "lab/pager.hpp"
-#include "lab/picture_file.hpp"
-#include "lab/progress_bar.hpp"
 #include "lab/ranks.hpp"
 #include "lessons/documents/cpp_program.hpp"
 #include "lessons/workbench/own_inputs.hpp"
-#include "page/explanation.hpp"
 #include "page/html/html.hpp"
 #include "page/svg/svg.hpp"
 #include "page/text/plain.hpp"
 #include "page/text/text.hpp"
+#include "trace/archives.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
-#include "trace/archives.hpp"
 #include "trace/python.hpp"
 
 namespace lab {
@@ -36,35 +35,13 @@ constexpr std::size_t widest_page = 120;  // columns, unless more are asked for:
 Format format_of(const Presentation& presentation) {
   if (presentation.format) return *presentation.format;
   if (presentation.output) require_writable(*presentation.output);
-  return format_of_ending<Format>(presentation.output.value_or(""), {{".txt", Format::text},
-                                                                     {".json", Format::json},
-                                                                     {".npz", Format::npz},
-                                                                     {".safetensors", Format::safetensors},
-                                                                     {".svg", Format::svg},
-                                                                     {".png", Format::png},
-                                                                     {".pdf", Format::pdf},
-                                                                     {".html", Format::html},
-                                                                     {".py", Format::python},
-                                                                     {".cpp", Format::cpp}});
+  std::vector<std::pair<std::string, Format>> endings;
+  for (const auto& [format, name, ending] : formats()) endings.emplace_back(ending, format);
+  return format_of_ending(presentation.output.value_or(""), endings);
 }
 
 bool is_picture(Format format) {
   return format == Format::svg || format == Format::png || format == Format::pdf;
-}
-
-/// Archives hold numbers, and neither they nor pixels are text for a terminal.
-void check_bytes(const Presentation& presentation, Format format) {
-  const std::map<Format, std::string> names = {
-      {Format::npz, "npz"}, {Format::safetensors, "safetensors"}, {Format::png, "png"}, {Format::pdf, "pdf"}};
-  const auto found = names.find(format);
-  if (found == names.end()) return;
-  const auto& name = found->second;
-  if (presentation.shapes && !is_picture(format))
-    throw attn::Error(
-        fmt::format("--shapes leaves no numbers to store as {}; valid: --format text or json", name));
-  if (!presentation.output && stdout_is_terminal())
-    throw attn::Error(
-        fmt::format("--format {0} is no text for a terminal; valid: --output FILE.{0}, or a pipe", name));
 }
 
 /// Whether it holds the inputs and code that computes all else.
@@ -72,23 +49,29 @@ bool is_script(Format format) {
   return format == Format::python || format == Format::cpp;
 }
 
-void check_script(const Presentation& presentation, Format format) {
-  if (is_script(format) && presentation.shapes)
-    throw attn::Error(
+/// Archives hold numbers, and neither they nor pixels are text for a terminal.
+void check(const Presentation& shown, Format format) {
+  using attn::Error;
+  const auto& name = formats()[static_cast<std::size_t>(format)].name;
+  const bool is_archive = format == Format::npz || format == Format::safetensors;
+  if (shown.shapes && is_archive)
+    throw Error(fmt::format("--shapes leaves no numbers to store as {}; valid: --format text or json", name));
+  if ((is_archive || format == Format::png || format == Format::pdf) && !shown.output && stdout_is_terminal())
+    throw Error(
+        fmt::format("--format {0} is no text for a terminal; valid: --output FILE.{0}, or a pipe", name));
+  if (is_script(format) && shown.shapes)
+    throw Error(
         fmt::format("--shapes leaves out what the {} of --format {} computes with; valid: without --shapes",
-                    format == Format::cpp ? "program" : "script", format == Format::cpp ? "cpp" : "python"));
-}
-
-void check_brief(const Presentation& presentation, Format format) {
-  if (presentation.brief && format != Format::html)
-    throw attn::Error("--brief shortens a page of HTML; valid: with --format html");
-}
-
-void check_picture(const Presentation& presentation, Format format) {
-  if (!presentation.of_pictures.empty() && !is_picture(format))
-    throw attn::Error(
+                    format == Format::cpp ? "program" : "script", name));
+  if (shown.brief && format != Format::html)
+    throw Error("--brief shortens a page of HTML; valid: with --format html");
+  if (!shown.of_picture.empty() && !is_picture(format))
+    throw Error(
         fmt::format("--{} is of a picture; valid: with --format svg, png or pdf, or --output FILE.svg",
-                    presentation.of_pictures.front()));
+                    shown.of_picture));
+  if (!shown.explain.empty() && (format != Format::text || shown.shapes || !shown.steps.empty()))
+    throw Error(
+        "--explain shows entries as text and nothing else; valid: --format text, no --steps, no --shapes");
 }
 
 bool environment_has(const char* name) {
@@ -105,10 +88,9 @@ bool is_colored(const Presentation& presentation) {
 attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
   auto header = plan.header();
   const auto& shown = run.presentation;
-  header.config.emplace_back("steps",
-                             shown.steps.empty() ? attn::ConfigValue{} : attn::ConfigValue{shown.steps});
-  header.config.emplace_back("explain",
-                             shown.explain.empty() ? attn::ConfigValue{} : attn::ConfigValue{shown.explain});
+  const auto list = [](const auto& texts) { return texts.empty() ? attn::ConfigValue{} : texts; };
+  header.config.emplace_back("steps", list(shown.steps));
+  header.config.emplace_back("explain", list(shown.explain));
   header.config.emplace_back("shapes", shown.shapes);
   header.config.emplace_back("precision", std::int64_t{shown.precision});
   header.config.emplace_back("full", shown.full);
@@ -251,14 +233,96 @@ void tell_assumed_heads(const lessons::Plan& plan, Format format) {
     if (remark.starts_with("heads = ")) fmt::print(stderr, "attnlab: {}\n", remark);
 }
 
-void check_explanation(const Presentation& presentation, Format format) {
-  if (presentation.explain.empty()) return;
-  if (format != Format::text || presentation.shapes || !presentation.steps.empty())
-    throw attn::Error(
-        "--explain shows entries as text and nothing else; valid: --format text, no --steps, no --shapes");
+using lessons::Lesson;
+
+std::string contents(const TakeTour& tour) {
+  const auto& sentence = tour.options.sentence;
+  auto text =
+      sentence.empty() ? std::string("The tour\n\n") : fmt::format("The tour: \"{}\"\n\n", sentence.front());
+  const auto& all = lessons::all_lessons();
+  constexpr std::size_t columns = 80;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto start = fmt::format("{:>2} {:<17} ", i + 1, all[i]->name);
+    const std::string margin(start.size(), ' ');
+    for (const auto& line : attn::wrap(all[i]->title, columns - margin.size())) {
+      text += start + line + '\n';
+      start = margin;
+    }
+  }
+  return text;
+}
+
+/// The lesson with its defaults, on the tour's sentences where there are some.
+RunLesson stop_at(const Lesson& lesson, const TakeTour& tour) {
+  RunLesson run{.lesson = &lesson, .options = lesson.defaults, .presentation = tour.presentation};
+  auto& options = run.options;
+  if (!tour.options.sentence.empty()) {
+    const bool has_two = !lesson.uses("sentence") && lesson.uses("source");
+    options.sentence = lesson.uses("sentence") ? tour.options.sentence : std::vector<std::string>();
+    options.source = has_two ? tour.options.sentence : std::vector<std::string>();
+    options.target = has_two ? tour.options.target : std::vector<std::string>();
+  }
+  options.seed = tour.options.seed;
+  options.rng = tour.options.rng;
+  options.draws = tour.options.draws;
+  options.typed = tour.options.typed;
+  options.dtype = tour.options.dtype;
+  return run;
+}
+
+/// The terminal hands over each key at once and shows none, for as long as this lives. What was typed ahead
+/// is dropped, and so is the rest of a key that sends several characters.
+class KeyByKey {
+ public:
+  KeyByKey() {
+    tcgetattr(STDIN_FILENO, &before_);
+    auto settings = before_;
+    settings.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+    settings.c_cc[VMIN] = 1;
+    settings.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings);
+  }
+  ~KeyByKey() { tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_); }
+  KeyByKey(const KeyByKey&) = delete;
+  KeyByKey& operator=(const KeyByKey&) = delete;
+
+  /// Nothing at the end of the input.
+  std::optional<char> next() const {
+    char key = 0;
+    return ::read(STDIN_FILENO, &key, 1) == 1 ? std::optional(key) : std::nullopt;
+  }
+
+ private:
+  termios before_{};
+};
+
+bool leaves(char key) {
+  constexpr char control_c = 3, control_d = 4;
+  return key == 'q' || key == 'Q' || key == control_c || key == control_d;
+}
+
+/// Whether the reader wants to go on; an end of input is a no.
+bool wants_to_go_on(std::size_t next) {
+  const auto& all = lessons::all_lessons();
+  const KeyByKey terminal;
+  write_to_stdout(
+      fmt::format("\n— any key: {}, {} of {} · q: leave the tour —", all[next]->name, next + 1, all.size()));
+  const auto key = terminal.next();
+  write_to_stdout("\r\x1B[K");
+  return key && !leaves(*key);
 }
 
 }  // namespace
+
+const std::vector<FormatRow>& formats() {
+  static const std::vector<FormatRow> rows = {
+      {Format::text, "text", ".txt"},    {Format::json, "json", ".json"},
+      {Format::npz, "npz", ".npz"},      {Format::safetensors, "safetensors", ".safetensors"},
+      {Format::svg, "svg", ".svg"},      {Format::png, "png", ".png"},
+      {Format::pdf, "pdf", ".pdf"},      {Format::html, "html", ".html"},
+      {Format::python, "python", ".py"}, {Format::cpp, "cpp", ".cpp"}};
+  return rows;
+}
 
 bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for) {
   const auto plan = plan_of(run);
@@ -274,11 +338,7 @@ std::string run_lesson_body(const RunLesson& run) {
 
 Page run_lesson(const RunLesson& run) {
   const auto format = format_of(run.presentation);
-  check_bytes(run.presentation, format);
-  check_script(run.presentation, format);
-  check_brief(run.presentation, format);
-  check_picture(run.presentation, format);
-  check_explanation(run.presentation, format);
+  check(run.presentation, format);
   if (!run.options.input.empty())
     lessons::require_possible_ids(*run.lesson, run.options, run.presentation.steps);
   const auto plan = plan_of(run);
@@ -315,6 +375,25 @@ Page run_lesson(const RunLesson& run) {
       if (!run.presentation.explain.empty()) return explain(run, plan);
       return render(run, plan, attn::TextRenderer(header, style_of(run.presentation)));
   }
+}
+
+bool take_tour(const TakeTour& tour) {
+  const bool is_read_by_a_person =
+      isatty(STDIN_FILENO) == 1 && stdout_is_terminal() && !tour.presentation.output;
+  const auto& all = lessons::all_lessons();
+  bool all_claims_hold = true;
+  auto text = contents(tour);
+  if (is_read_by_a_person) show(text, tour.presentation.paging);
+  for (auto i = tour.first; i < all.size() && (!is_read_by_a_person || wants_to_go_on(i)); ++i) {
+    const auto page = run_lesson(stop_at(*all[i], tour));
+    all_claims_hold = all_claims_hold && page.all_claims_hold;
+    if (is_read_by_a_person)
+      show(page.text, tour.presentation.paging);
+    else
+      text += "\n\n" + page.text;
+  }
+  if (!is_read_by_a_person) write_or_show(text, tour.presentation.output, tour.presentation.paging);
+  return all_claims_hold;
 }
 
 }  // namespace lab

@@ -1,12 +1,12 @@
-#include "lab/author/author.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,10 +18,10 @@
 #include "attn/text/trim.hpp"
 #include "document/prose.hpp"
 #include "lab/arguments.hpp"
+#include "lab/command_line.hpp"
 #include "lab/output.hpp"
-#include "lab/pager.hpp"
-#include "lab/run_lesson.hpp"
 #include "lessons/documents/documents.hpp"
+#include "page/text/plain.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
 #include "trace/wording.hpp"
@@ -37,41 +37,20 @@ constexpr std::size_t most_lines = 100;  // of a page that is understood in one 
 
 /// Reads a command as the program does.
 Command command_of(const std::string& text) {
-  auto words = attn::shell_words(text);
-  std::vector<char*> pointers;
-  for (auto& word : words) pointers.push_back(word.data());
-  return parse(static_cast<int>(pointers.size()), pointers.data());
+  return parse(attn::shell_words(text));
 }
 
-/// The commands that stand in a document, with their places.
-void add_commands(const std::vector<document::Block>& blocks, std::vector<document::Source>& commands) {
-  for (const auto& block : blocks) {
-    if (block.code.text().starts_with(program)) commands.push_back(block.code);
-    if (!block.choice) continue;
-    for (const auto& branch : block.choice->branches) add_commands(branch.content, commands);
-  }
-}
+using IsWanted = std::function<bool(const document::Block&)>;
 
-std::optional<document::Place> place_of_claim(const std::vector<document::Block>& blocks,
-                                              const std::string& id) {
+/// The first block for which that holds, whatever the document's conditions; null where there is none.
+const document::Block* find_block(const std::vector<document::Block>& blocks, const IsWanted& is_wanted) {
   for (const auto& block : blocks) {
-    if (block.kind == document::Block::Kind::item && block.marks.id == id) return block.place;
+    if (is_wanted(block)) return &block;
     if (!block.choice) continue;
     for (const auto& branch : block.choice->branches)
-      if (const auto place = place_of_claim(branch.content, id)) return place;
+      if (const auto* found = find_block(branch.content, is_wanted)) return found;
   }
-  return std::nullopt;
-}
-
-std::optional<document::Place> place_of_step(const std::vector<document::Block>& blocks,
-                                             const std::string& id) {
-  for (const auto& block : blocks) {
-    if (block.definition && block.definition->name == id) return block.code.place_of(0);
-    if (!block.choice) continue;
-    for (const auto& branch : block.choice->branches)
-      if (const auto place = place_of_step(branch.content, id)) return place;
-  }
-  return std::nullopt;
+  return nullptr;
 }
 
 /// What a run shows of itself: how many steps and claims, the claims that do not hold, and the first step
@@ -130,9 +109,10 @@ class Review {
                 fmt::format("with the options of its {}", key));
     for (const auto& [key, value] : document_.front_matter)
       if (key == "example") try_example(lesson, value);
-    std::vector<document::Source> commands;
-    add_commands(document_.blocks(), commands);
-    for (const auto& command : commands) try_command(lesson, command, program);
+    find_block(document_.blocks(), [&](const document::Block& block) {
+      if (block.code.text().starts_with(program)) try_command(lesson, block.code, program);
+      return false;
+    });
     if (faults.empty()) measure_page();
     std::stable_sort(faults.begin(), faults.end(),
                      [](const std::string& a, const std::string& b) { return line_of(a) < line_of(b); });
@@ -153,6 +133,20 @@ class Review {
     return at == fault.npos ? 0 : std::strtoul(fault.c_str() + at + line.size(), nullptr, 10);
   }
 
+  document::Place place_of_step(const std::string& id) const {
+    const auto* block = find_block(document_.blocks(), [&](const document::Block& one) {
+      return one.definition && one.definition->name == id;
+    });
+    return block == nullptr ? document::Place{file_} : block->code.place_of(0);
+  }
+
+  document::Place place_of_claim(const std::string& id) const {
+    const auto* block = find_block(document_.blocks(), [&](const document::Block& one) {
+      return one.kind == document::Block::Kind::item && one.marks.id == id;
+    });
+    return block == nullptr ? document::Place{file_} : block->place;
+  }
+
   /// One fault of a place is enough: runs meet it again.
   void add(const std::string& fault) {
     const std::string column = ", column ";
@@ -161,6 +155,10 @@ class Review {
     const bool is_known = std::any_of(faults.begin(), faults.end(),
                                       [&](const std::string& known) { return known.starts_with(place); });
     if (!is_known) faults.push_back(fault);
+  }
+
+  void add_at(const document::Place& place, const std::string& fault) {
+    add(document::Error(place, fault).what());
   }
 
   /// Runs the lesson with these options; what is wrong is told once, at the first run that shows it.
@@ -175,17 +173,14 @@ class Review {
         claims_ = findings.claims;
       }
       if (const auto& undefined = findings.undefined; undefined && document_.front("nan").empty())
-        return add(document::Error(
-                       place_of_step(document_.blocks(), undefined->first).value_or(document::Place{file_}),
-                       fmt::format("{} is nan {}; valid: a formula without 0/0 and ∞ − ∞, as in rows of "
-                                   "padding, which are 0",
-                                   undefined->second, when))
-                       .what());
+        return add_at(place_of_step(undefined->first),
+                      fmt::format("{} is nan {}; valid: a formula without 0/0 and ∞ − ∞, as in rows of "
+                                  "padding, which are 0",
+                                  undefined->second, when));
       for (const auto& broken : findings.broken)
-        add(document::Error(place_of_claim(document_.blocks(), broken.id).value_or(document::Place{file_}),
-                            fmt::format("the claim {{#{}}} does not hold {}: {}: {}", broken.id, when,
-                                        broken.measurement->claim, attn::measured(*broken.measurement, 4)))
-                .what());
+        add_at(place_of_claim(broken.id),
+               fmt::format("the claim {{#{}}} does not hold {}: {}: {}", broken.id, when,
+                           broken.measurement->claim, attn::measured(*broken.measurement, 4)));
     } catch (const document::Error& error) {
       add(error.what());
     } catch (const attn::Error& error) {
@@ -196,10 +191,8 @@ class Review {
   void try_example(const lessons::Lesson& lesson, const document::Source& example) {
     const auto command = lesson.command(example.text());
     if (!command.starts_with(lesson.name))
-      return add(document::Error(example.place_of(0),
-                                 fmt::format("the example is of another lesson; valid: run {} …",
-                                             std::filesystem::path(file_).filename().string()))
-                     .what());
+      return add_at(example.place_of(0), fmt::format("the example is of another lesson; valid: run {} …",
+                                                     std::filesystem::path(file_).filename().string()));
     try_command(lesson, example, "");
     try_run(command.substr(lesson.name.size()), fmt::format("in its example {}", example.text()));
   }
@@ -215,7 +208,7 @@ class Review {
     } catch (const document::Error& error) {
       add(error.what());
     } catch (const attn::Error& error) {
-      add(document::Error(text.place_of(0), error.what()).what());
+      add_at(text.place_of(0), error.what());
     }
   }
 
@@ -225,7 +218,7 @@ class Review {
     lines_ = static_cast<std::size_t>(std::count(page.text.begin(), page.text.end(), '\n'));
     const auto own = document_.front_source("lines");
     const auto most = own.text().empty() ? std::optional<double>(most_lines) : attn::number_in(own.text());
-    if (!most) return add(document::Error(own.place_of(0), "lines: valid: a number").what());
+    if (!most) return add_at(own.place_of(0), "lines: valid: a number");
     if (static_cast<double>(lines_) > *most)
       add(fmt::format(
           "{}: the page has {} lines; valid: at most {} ({{with --all}} and {{one line}} shorten it, "
@@ -237,16 +230,6 @@ class Review {
   const document::Document& document_;
   std::size_t steps_ = 0, claims_ = 0, lines_ = 0;
 };
-
-}  // namespace
-
-namespace {
-
-std::string with_each(std::string text, const std::string& old, const std::string& other) {
-  for (auto at = text.find(old); at != text.npos; at = text.find(old, at + other.size()))
-    text.replace(at, old.size(), other);
-  return text;
-}
 
 constexpr std::string_view use_of_part = "{use parts/";
 
@@ -274,8 +257,33 @@ std::string copy_of(const std::string& lesson, const std::string& file) {
   auto text = lessons::text_of_document(lesson + ".md");
   for (const std::string before : {"\nexample: ", "`attnlab "})
     for (const std::string after : {" ", "\n", "`"})
-      text = with_each(std::move(text), before + lesson + after, before + run + after);
+      text = attn::replaced(std::move(text), before + lesson + after, before + run + after);
   return text;
+}
+
+using attn::Error;
+
+const char* const about_run =
+    "run: a lesson of your own, a document with formulas\n"
+    "\n"
+    "FILE.md states the lesson: its options, its inputs, its steps as formulas, its claims. It runs as the "
+    "lab's own lessons do, with every format and with --explain and --define. attnlab probe FILE.md, check, "
+    "break and worksheet take it, too. attnlab lesson new NAME writes one to begin with; how to write it "
+    "stands in lessons/README.md. attnlab run FILE.md --help lists the options that it has.";
+
+const char* const about_author =
+    "lesson: write a lesson of your own, and check it\n"
+    "\n"
+    "attnlab lesson new NAME writes NAME.md, a lesson that runs, for you to change; with --from LESSON it is "
+    "a copy of that lesson. attnlab lesson check "
+    "FILE, or the name of a lesson that is a document, "
+    "says what is wrong with a document, with line and column: a name that nothing has, a formula that does "
+    "not fit, a claim that does not hold, a page that is too long. How to write one stands in "
+    "lessons/README.md.";
+
+/// "cosine.md" of cosine.
+std::string file_of(const std::string& name) {
+  return name.ends_with(".md") ? name : name + ".md";
 }
 
 }  // namespace
@@ -287,7 +295,7 @@ void write_new_lesson(const NewLesson& lesson) {
   if (lessons::lesson_named(name) != nullptr)
     throw attn::Error(fmt::format("lesson new: {} is a lesson of the lab; valid: another name", name));
   const auto text = lesson.from.empty()
-                        ? with_each(lessons::text_of_document("parts/new_lesson.md"), "NEW_LESSON", name)
+                        ? attn::replaced(lessons::text_of_document("parts/new_lesson.md"), "NEW_LESSON", name)
                         : copy_of(lesson.from, lesson.file);
   std::map<std::string, std::string> parts;
   if (!lesson.from.empty()) add_parts_of(text, parts);
@@ -301,8 +309,8 @@ void write_new_lesson(const NewLesson& lesson) {
     std::filesystem::create_directories(folder);
   }
   for (const auto& [part, its_text] : parts)
-    write_to_file((folder / part).string(), with_each(its_text, std::string(use_of_part), "{use "));
-  write_to_file(lesson.file, with_each(text, std::string(use_of_part), "{use " + name + "/"));
+    write_to_file((folder / part).string(), attn::replaced(its_text, use_of_part, "{use "));
+  write_to_file(lesson.file, attn::replaced(text, use_of_part, "{use " + name + "/"));
   write_to_stdout(fmt::format(
       "{0} is written{1}. Change it, and try it:\n  attnlab run {0}\n  attnlab lesson check {0}\n",
       lesson.file, parts.empty() ? "" : fmt::format(", its parts in {}/", folder.string())));
@@ -321,6 +329,40 @@ bool check_lesson(const CheckLesson& check) {
   for (const auto& fault : faults) summary = (&fault == &faults.front() ? "" : summary) + fault + "\n";
   show(summary, check.paging);
   return faults.empty();
+}
+
+Command parse_own_lesson(int argc, char** argv) {
+  CLI::App app(help_paragraph(about_run) + "\n", "attnlab run FILE.md");
+  prepare(app, help_examples({"run cosine.md", "run cosine.md --sentence \"i love cats\" --format json"}));
+  app.set_help_flag("--help,-h", "this page");
+  if (argc > 1 && is_help(argv[1])) return *read_arguments(app, "run", argc, argv);
+  if (argc < 2 || argv[1][0] == '-')
+    throw Error("run: no document is given; valid: attnlab run FILE.md, and then options");
+  if (const auto* lesson = lessons::lesson_named(argv[1])) return parse_lesson(*lesson, argc - 1, argv + 1);
+  throw Error(fmt::format("run {}: that is neither a document nor a lesson; valid: FILE.md", argv[1]));
+}
+
+Command parse_author(int argc, char** argv) {
+  std::string task, name, from;
+  auto paging = Paging::automatic;
+  CLI::App app(help_paragraph(about_author) + "\n", "attnlab lesson");
+  prepare(app,
+          help_examples({"lesson new cosine", "lesson new mine --from multihead", "lesson check cosine.md"}));
+  app.add_option("TASK", task, "new or check")->type_name("new|check");
+  app.add_option("NAME", name, "of the new lesson, or the file to check")->type_name("NAME");
+  app.add_option("--from", from, "the lesson of the lab that the new one is a copy of")->type_name("LESSON");
+  add_paging_option(app, paging);
+  app.set_help_flag("--help,-h", "this page");
+  if (const auto help = read_arguments(app, "lesson", argc, argv)) return *help;
+  refuse_extras(app, "lesson");
+  if (task != "new" && task != "check")
+    throw Error(fmt::format("lesson{}; valid: attnlab lesson new NAME, attnlab lesson check FILE",
+                            task.empty() ? ": no task is given" : fmt::format(" {} is unknown", task)));
+  if (name.empty()) throw Error(fmt::format("lesson {0}: valid: attnlab lesson {0} NAME", task));
+  if (task == "new") return NewLesson{file_of(name), from};
+  if (!from.empty())
+    throw Error("lesson check does not use --from; valid: attnlab lesson new NAME --from LESSON");
+  return CheckLesson{file_of(name), paging};
 }
 
 }  // namespace lab

@@ -9,8 +9,6 @@
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
-#include "lab/option_group.hpp"
-#include "lab/option_values.hpp"
 
 namespace lab {
 
@@ -144,8 +142,7 @@ void add_shown(CLI::App& app, RunBench& run) {
                                                       {"csv", BenchFormat::csv},
                                                       {"svg", BenchFormat::svg}});
             });
-  group.add_text("output", "FILE", "write to a file, whole or not at all; default standard output",
-                 run.output);
+  group.add("output", "FILE", "write to a file, whole or not at all; default standard output", run.output);
 }
 
 [[noreturn]] void refuse_extra_of_bench(const CLI::App& app, const std::string& argument) {

@@ -12,9 +12,8 @@
 #include "fast/bench/baselines.hpp"
 #include "fast/gemm.hpp"
 #include "lab/bench/report.hpp"
-#include "lab/option_values.hpp"
+#include "lab/command_line.hpp"
 #include "lab/output.hpp"
-#include "lab/progress_bar.hpp"
 
 namespace lab {
 

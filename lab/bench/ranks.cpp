@@ -17,7 +17,6 @@
 #include "lab/bench/bench.hpp"
 #include "lab/bench/report.hpp"
 #include "lab/output.hpp"
-#include "lab/progress_bar.hpp"
 #include "lab/ranks.hpp"
 
 namespace lab {

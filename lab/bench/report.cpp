@@ -16,7 +16,7 @@
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "page/svg/svg.hpp"
-#include "page/text/plot.hpp"
+#include "page/text/text.hpp"
 
 namespace lab {
 

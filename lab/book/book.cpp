@@ -1,10 +1,10 @@
-#include "lab/book/book.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -13,14 +13,11 @@
 
 #include "attn/error.hpp"
 #include "attn/text/trim.hpp"
-#include "lab/book/assets.hpp"
-#include "lab/option_values.hpp"
+#include "lab/arguments.hpp"
+#include "lab/command_line.hpp"
 #include "lab/output.hpp"
-#include "lab/run_lesson.hpp"
 #include "lessons/lesson.hpp"
-#include "page/html/assets.hpp"
-#include "page/html/base64.hpp"
-#include "page/html/escape.hpp"
+#include "page/html/markup.hpp"
 #include "page/svg/png.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"
@@ -62,12 +59,12 @@ std::optional<BrowserProgram> find_program(const MakeBook& make) {
 
 std::string content_policy(const std::optional<BrowserProgram>& program) {
   using attn::html::base64_of_hex;
-  auto scripts = fmt::format("'sha256-{}'", base64_of_hex(book::script_sha256()));
+  auto scripts = fmt::format("'sha256-{}'", base64_of_hex(asset("book.script.sha256")));
   if (program)
     scripts += fmt::format(" 'sha256-{}' 'wasm-unsafe-eval'", base64_of_hex(program->script_sha256));
   return fmt::format(
       "default-src 'none'; script-src {}; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-      scripts, base64_of_hex(book::style_sheet_sha256()));
+      scripts, base64_of_hex(asset("book.style.sha256")));
 }
 
 /// The words of "strided|fixed|random|FILE" that may be typed as they are.
@@ -93,15 +90,12 @@ const char* kind_of(const lessons::OptionInfo& info, const Field&) {
   return choices_of(info.value).empty() ? "text" : "choice";
 }
 
-ordered_json value_of(const std::vector<std::string>& texts) {
-  return texts;
-}
-ordered_json value_of(bool flag) {
-  return flag;
-}
 template <class Field>
 ordered_json value_of(const Field& field) {
-  return lab::text_of(field);
+  if constexpr (std::is_same_v<Field, std::vector<std::string>> || std::is_same_v<Field, bool>)
+    return field;
+  else
+    return text_of(field);
 }
 
 /// The options of a lesson that a reader changes in the book, as JSON: for each its flag, what it means, its
@@ -121,23 +115,15 @@ std::string controls_of(const lessons::Lesson& lesson) {
   return controls.dump();
 }
 
-/// A question about a lesson, with its answer and the command that shows it, which may be missing.
-struct Exercise {
-  std::string lesson, question, answer, command;
-};
-
-/// A term, what it means, and the lessons that teach it.
-struct Term {
-  std::string name, meaning;
-  std::vector<std::string> lessons;
-};
-
-/// The lines, those that go on with the one before joined to it.
-std::vector<std::string> entries_of(std::string_view text) {
+/// The entries of a text, each with its lines joined: one begins with one of these marks or, where there are
+/// none, behind an empty line.
+std::vector<std::string> entries_of(std::string_view text, std::string_view marks = "") {
   std::vector<std::string> entries;
+  bool is_behind_empty_line = true;
   for (const auto& line : attn::lines_of(std::string(text))) {
+    const bool begins = marks.empty() ? is_behind_empty_line : marks.find(line[0]) != marks.npos;
+    is_behind_empty_line = line.empty();
     if (line.empty()) continue;
-    const bool begins = std::string_view("[?!$").find(line[0]) != std::string_view::npos;
     if (begins || entries.empty())
       entries.push_back(line);
     else
@@ -146,46 +132,24 @@ std::vector<std::string> entries_of(std::string_view text) {
   return entries;
 }
 
-/// Of a text in which "[sdpa]" begins a lesson, "?" a question, "!" its answer, "$" a command, and every
-/// other line goes on with the one before.
-std::vector<Exercise> exercises_of(std::string_view text) {
-  std::vector<Exercise> exercises;
+/// The exercises of each lesson as items of a list, of a text in which "[sdpa]" begins a lesson, "?" a
+/// question, "!" its answer and "$" the command that shows it.
+std::map<std::string, std::string> exercises_by_lesson() {
+  std::map<std::string, std::string> items;
   std::string lesson;
-  for (const auto& entry : entries_of(text)) {
-    const std::string words(attn::trimmed(std::string_view(entry).substr(1)));
+  for (const auto& entry : entries_of(asset("exercises.txt"), "[?!$")) {
+    const auto words = escaped(attn::trimmed(std::string_view(entry).substr(1)));
     if (entry[0] == '[')
       lesson = words.substr(0, words.find(']'));
     else if (entry[0] == '?')
-      exercises.push_back({lesson, words, "", ""});
-    else if (!exercises.empty())
-      (entry[0] == '!' ? exercises.back().answer : exercises.back().command) = words;
-  }
-  return exercises;
-}
-
-/// Of a text with a paragraph for each term: "query: what it means -> sdpa, lookup".
-std::vector<Term> terms_of(std::string_view text) {
-  std::vector<Term> terms;
-  bool is_new = true;
-  std::vector<std::string> paragraphs;
-  for (const auto& line : attn::lines_of(std::string(text))) {
-    if (line.empty())
-      is_new = true;
-    else if (std::exchange(is_new, false))
-      paragraphs.push_back(line);
+      items[lesson] += fmt::format("<li><p>{}</p>\n<details><summary>The answer</summary>\n", words);
+    else if (entry[0] == '!')
+      items[lesson] += fmt::format("<p>{}</p>\n", words);
     else
-      paragraphs.back() += fmt::format(" {}", attn::trimmed(line));
+      items[lesson] +=
+          fmt::format("<ul class=\"commands\"><li><code>{}</code></li></ul>\n</details></li>\n", words);
   }
-  for (const auto& paragraph : paragraphs) {
-    const auto colon = paragraph.find(": ");
-    const auto arrow = paragraph.rfind("-> ");
-    Term term{.name = paragraph.substr(0, colon),
-              .meaning = paragraph.substr(colon + 2, arrow == paragraph.npos ? arrow : arrow - colon - 3),
-              .lessons = {}};
-    if (arrow != paragraph.npos) term.lessons = split(paragraph.substr(arrow + 3), ',');
-    terms.push_back(std::move(term));
-  }
-  return terms;
+  return items;
 }
 
 std::string page_of(const lessons::Lesson& lesson) {
@@ -204,33 +168,24 @@ std::string contents() {
       items);
 }
 
-std::string exercise_list(const std::string& lesson, const std::vector<Exercise>& exercises) {
-  std::string items;
-  for (const auto& exercise : exercises) {
-    if (exercise.lesson != lesson) continue;
-    const auto command = exercise.command.empty()
-                             ? ""
-                             : fmt::format("<ul class=\"commands\"><li><code>{}</code></li></ul>\n",
-                                           escaped(exercise.command));
-    items +=
-        fmt::format("<li><p>{}</p>\n<details><summary>The answer</summary>\n<p>{}</p>\n{}</details></li>\n",
-                    escaped(exercise.question), escaped(exercise.answer), command);
-  }
-  return items.empty()
-             ? ""
-             : fmt::format(
-                   "<section class=\"exercises\" id=\"exercises\">\n<h2>Exercises</h2>\n<ol>\n{}</ol>\n"
-                   "</section>\n",
-                   items);
+std::string exercise_list(const std::string& items) {
+  if (items.empty()) return "";
+  return fmt::format(
+      "<section class=\"exercises\" id=\"exercises\">\n<h2>Exercises</h2>\n<ol>\n{}</ol>\n</section>\n",
+      items);
 }
 
+/// Of a text with a paragraph for each term: "query: what it means -> sdpa, lookup".
 std::string glossary() {
   std::string items;
-  for (const auto& term : terms_of(book::glossary())) {
+  for (const auto& paragraph : entries_of(asset("glossary.txt"))) {
+    const auto colon = paragraph.find(": "), arrow = std::min(paragraph.rfind("-> "), paragraph.size());
     std::string links;
-    for (const auto& lesson : term.lessons)
+    for (const auto& lesson :
+         split(std::string_view(paragraph).substr(std::min(arrow + 3, paragraph.size())), ','))
       links += fmt::format(" <a href=\"#/{0}\">{0}</a>", escaped(lesson));
-    items += fmt::format("<dt>{}</dt>\n<dd>{}{}</dd>\n", escaped(term.name), escaped(term.meaning), links);
+    items += fmt::format("<dt>{}</dt>\n<dd>{}{}</dd>\n", escaped(paragraph.substr(0, colon)),
+                         escaped(attn::trimmed(paragraph.substr(colon + 2, arrow - colon - 2), " ")), links);
   }
   return fmt::format(
       "<header>\n<p class=\"series\">Attention Lab</p>\n<h1>glossary</h1>\n"
@@ -243,58 +198,46 @@ std::string in_template(std::string_view name, const std::string& markup) {
   return fmt::format("<template id=\"page-{}\">\n{}</template>\n", escaped(name), markup);
 }
 
-/// JSON as it may stand in a script element.
-std::string in_script(const std::string& json) {
-  std::string text;
-  for (const char character : json)
-    text += character == '<' || character == '>' || character == '&'
-                ? fmt::format("\\u{:04x}", static_cast<unsigned>(character))
-                : std::string(1, character);
-  return text;
-}
-
 std::string all_controls() {
   std::vector<std::string> members;
   for (const auto* lesson : lessons::all_lessons())
     members.push_back(fmt::format("\"{}\":{}", lesson->name, controls_of(*lesson)));
-  return in_script(fmt::format("{{{}}}", fmt::join(members, ",")));
+  return attn::html::in_script(fmt::format("{{{}}}", fmt::join(members, ",")), "");
 }
 
 std::string book_with(const std::optional<BrowserProgram>& program) {
-  const auto exercises = exercises_of(book::exercises());
+  using attn::html::base64;
+  auto exercises = exercises_by_lesson();
+  const auto with_exercises = [&](const lessons::Lesson& lesson) {
+    return page_of(lesson) + exercise_list(exercises[std::string(lesson.name)]);
+  };
   const auto& all = lessons::all_lessons();
   std::string templates;
-  for (const auto* lesson : all)
-    templates +=
-        in_template(lesson->name, page_of(*lesson) + exercise_list(std::string(lesson->name), exercises));
+  for (const auto* lesson : all) templates += in_template(lesson->name, with_exercises(*lesson));
   templates += in_template("glossary", glossary());
   std::string code;
   if (program) {
     templates = fmt::format("<script type=\"text/plain\" id=\"pages\">{}</script>\n",
-                            attn::html::base64(attn::svg::packed(templates, 9)));
+                            base64(attn::svg::packed(templates, 9)));
     code = fmt::format("<script type=\"text/plain\" id=\"program\">{}</script>\n<script>{}</script>\n",
-                       attn::html::base64(program->code), program->script);
+                       base64(program->code), program->script);
   }
   const auto remark =
       program ? ""
               : "<p class=\"sources\">This copy is a page to read: its numbers stay as they are printed. "
                 "<code>lab/browser/build</code> makes the live one.</p>\n";
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<meta name=\"color-scheme\" content=\"light dark\"/>\n<meta name=\"generator\" content=\"attnlab\"/>\n"
-      "<title>Attention Lab</title>\n<style>{}</style>\n</head>\n<body class=\"book\" data-lesson=\"{}\">\n{}"
-      "<noscript><p>The book needs JavaScript. Without it, attnlab LESSON --format html makes a page of each "
-      "lesson."
-      "</p></noscript>\n{}"
+  const auto body = fmt::format(
+      "{}<noscript><p>The book needs JavaScript. Without it, attnlab LESSON --format html makes a page of "
+      "each "
+      "lesson.</p></noscript>\n{}"
       "<form id=\"controls\" aria-label=\"What is computed\" hidden=\"hidden\"></form>\n"
-      "<div id=\"lesson\">\n{}{}</div>\n<nav id=\"turn\" aria-label=\"Next and previous lesson\"></nav>\n"
-      "<script type=\"application/json\" "
-      "id=\"all-controls\">{}</script>\n<script>{}</script>\n{}{}</body>\n</html>\n",
-      content_policy(program), book::style_sheet(), escaped(all.front()->name), contents(), remark,
-      page_of(*all.front()), exercise_list(std::string(all.front()->name), exercises), all_controls(),
-      book::script(), templates, code);
+      "<div id=\"lesson\">\n{}</div>\n<nav id=\"turn\" aria-label=\"Next and previous lesson\"></nav>\n"
+      "<script type=\"application/json\" id=\"all-controls\">{}</script>\n<script>{}</script>\n{}{}",
+      contents(), remark, with_exercises(*all.front()), all_controls(), asset("book.script"), templates,
+      code);
+  return attn::html::document(content_policy(program), "Attention Lab", asset("book.style"),
+                              fmt::format(" class=\"book\" data-lesson=\"{}\"", escaped(all.front()->name)),
+                              body);
 }
 
 }  // namespace
@@ -305,6 +248,29 @@ void run_book(const MakeBook& make) {
   write_to_file(make.output, book_with(program));
   if (!program)
     fmt::print(stderr, "attnlab: {} is a page to read; lab/browser/build makes the live one\n", make.output);
+}
+
+Command parse_book(int argc, char** argv) {
+  MakeBook make;
+  CLI::App app(
+      "book: every lesson as one page of HTML that runs the lab in the browser\n\n" +
+          help_paragraph("The page needs no other file and no network. Where the program for browsers is not "
+                         "built (lab/browser/build), its numbers stay as they are printed.") +
+          "\n",
+      "attnlab book");
+  prepare(app, help_examples({"book --output book.html"}));
+  const OptionGroup group(app, "Options");
+  group.add("output", "FILE", "where to write the page",
+            [&](const std::string& text) { make.output = text; });
+  group.add("program", "FOLDER", "the folder that lab/browser/build has made; default: beside the lab's data",
+            make.program);
+  app.set_help_flag("--help,-h", "this page");
+  if (auto help = read_arguments(app, "book", argc, argv)) return *help;
+  refuse_extras(app, "book");
+  if (make.output.empty()) throw attn::Error("book has no --output; valid: attnlab book --output FILE.html");
+  if (std::filesystem::path(make.output).extension() != ".html")
+    throw attn::Error("--output " + make.output + " is no page of HTML; valid: a name that ends in .html");
+  return make;
 }
 
 }  // namespace lab

@@ -66,19 +66,11 @@ bool is_single(char32_t code_point) {
 /// The characters of a text, where each is a cluster of its own, else nothing. What is no valid UTF-8 is not.
 std::vector<std::string_view> single_characters(std::string_view text) {
   std::vector<std::string_view> characters;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    if (length == 4 || (lead >= 0x80 && lead < 0xC2) || i + length > text.size()) return {};
-    char32_t code_point = length == 1 ? lead : length == 2 ? lead & 0x1F : lead & 0x0F;
-    for (std::size_t j = 1; j < length; ++j) {
-      const auto byte = static_cast<unsigned char>(text[i + j]);
-      if ((byte & 0xC0) != 0x80) return {};
-      code_point = code_point << 6 | (byte & 0x3F);
-    }
+  for (const char32_t code_point : code_points(text)) {
     if (!is_single(code_point)) return {};
-    characters.push_back(text.substr(i, length));
-    i += length;
+    const std::size_t length = code_point < 0x80 ? 1 : code_point < 0x800 ? 2 : 3;
+    characters.push_back(text.substr(0, length));
+    text.remove_prefix(length);
   }
   return characters;
 }

@@ -11,10 +11,7 @@
 
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
-#include "lab/lesson_arguments.hpp"
-#include "lab/option_values.hpp"
 #include "lab/output.hpp"
-#include "lab/seeds.hpp"
 #include "trace/diagnosis/dump.hpp"
 
 namespace lab {

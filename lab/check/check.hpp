@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/pager.hpp"
+#include "lab/output.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/diagnosis/diagnosis.hpp"

@@ -10,9 +10,8 @@
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
-#include "lab/progress_bar.hpp"
-#include "lab/worksheet/answers.hpp"
-#include "lab/worksheet/arguments.hpp"
+#include "lab/output.hpp"
+#include "lab/worksheet/worksheet.hpp"
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "trace/csv.hpp"

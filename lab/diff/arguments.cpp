@@ -5,7 +5,6 @@
 #include "attn/error.hpp"
 #include "lab/command_line.hpp"
 #include "lab/diff/diff.hpp"
-#include "lab/option_values.hpp"
 #include "trace/file.hpp"
 
 namespace lab {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "lab/arguments.hpp"
 #include "lab/check/checked.hpp"
-#include "lab/run_lesson.hpp"
 #include "lab/trace_file.hpp"
-#include "page/text/table.hpp"
+#include "page/text/text.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/diff/diff.hpp"

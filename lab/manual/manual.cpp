@@ -1,20 +1,53 @@
-#include "lab/manual/manual.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 #include <sstream>
+#include <stdexcept>
 
-#include "lab/manual/help_of.hpp"
+#include "attn/error.hpp"
+#include "attn/text/spelling.hpp"
+#include "lab/arguments.hpp"
+#include "lab/command_line.hpp"
+#include "lab/output.hpp"
 
 namespace lab {
 
+std::vector<const lessons::Lesson*> lessons_with_probe() {
+  std::vector<const lessons::Lesson*> result;
+  for (const auto* lesson : lessons::all_lessons())
+    if (lesson->probe) result.push_back(lesson);
+  return result;
+}
+
 namespace {
 
+using Words = std::vector<std::string>;
+
+/// What `attnlab WORDS… --help` says.
+CommandHelp help_of(Words words) {
+  words.insert(words.begin(), "attnlab");
+  words.emplace_back("--help");
+  const auto command = parse(words);
+  const auto* print = std::get_if<PrintText>(&command);
+  if (print == nullptr || !print->help) throw std::logic_error("[manual] " + words[1] + " has no help");
+  return *print->help;
+}
+
+bool is_on_lessons(std::string_view command) {
+  return command == "check" || command == "probe" || command == "break" || command == "worksheet";
+}
+
+/// Of a command that is about a lesson without the lesson's own options.
+CommandHelp help_of_command(const std::string& command) {
+  if (!is_on_lessons(command)) return help_of({command});
+  auto help = help_of({command, std::string(lessons_with_probe().front()->name)});
+  std::erase_if(help.options, [](const OptionHelp& option) { return option.group == what_is_computed; });
+  return help;
+}
+
 /// Text for roff: no backslash, no hyphen for a minus that is typed, no request at the start of a line.
-std::string escaped(std::string_view text) {
+std::string in_roff(std::string_view text) {
   std::string result;
   for (const char character : text) {
     const bool begins_line = result.empty() || result.back() == '\n';
@@ -30,11 +63,11 @@ std::string escaped(std::string_view text) {
 }
 
 std::string bold(std::string_view text) {
-  return fmt::format("\\fB{}\\fR", escaped(text));
+  return fmt::format("\\fB{}\\fR", in_roff(text));
 }
 
 std::string italic(std::string_view text) {
-  return fmt::format("\\fI{}\\fR", escaped(text));
+  return fmt::format("\\fI{}\\fR", in_roff(text));
 }
 
 std::string page_name(std::string_view topic) {
@@ -47,7 +80,7 @@ std::string reference(std::string_view topic) {
 }
 
 std::string as_printed(const std::string& lines) {
-  return ".nf\n" + escaped(lines) + ".fi\n";
+  return ".nf\n" + in_roff(lines) + ".fi\n";
 }
 
 /// Paragraphs, as a help has them: blank lines part them, and indented lines are kept as they are.
@@ -70,7 +103,7 @@ std::string paragraphs(const std::string& text) {
       continue;
     }
     if (std::exchange(begins, false) && !result.empty()) result += ".PP\n";
-    result += escaped(line) + "\n";
+    result += in_roff(line) + "\n";
   }
   flush();
   return result;
@@ -90,7 +123,7 @@ std::string option_in_roff(const OptionHelp& option) {
   for (const auto& name : option.names) names.push_back(name.front() == '-' ? bold(name) : italic(name));
   auto text = fmt::format(".TP\n{}", fmt::join(names, ", "));
   if (!option.value.empty() && option.names.front().front() == '-') text += " " + value_in_roff(option.value);
-  return text + "\n" + escaped(option.text) + "\n";
+  return text + "\n" + in_roff(option.text) + "\n";
 }
 
 std::string options_in_roff(const CommandHelp& help) {
@@ -99,7 +132,7 @@ std::string options_in_roff(const CommandHelp& help) {
     if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
   std::string text = ".SH OPTIONS\n";
   for (const auto& group : groups) {
-    if (!group.empty()) text += fmt::format(".SS {}\n", escaped(group));
+    if (!group.empty()) text += fmt::format(".SS {}\n", in_roff(group));
     for (const auto& option : help.options)
       if (option.group == group) text += option_in_roff(option);
   }
@@ -121,11 +154,21 @@ std::string head(std::string_view topic, std::string_view title, const std::stri
   std::transform(name.begin(), name.end(), name.begin(),
                  [](char letter) { return letter >= 'a' && letter <= 'z' ? letter - 'a' + 'A' : letter; });
   return fmt::format(".TH {} 1 \"\" \"attnlab {}\" \"Attention Lab\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}",
-                     name, ATTNLAB_VERSION, escaped(page_name(topic)), escaped(title), synopsis);
+                     name, ATTNLAB_VERSION, in_roff(page_name(topic)), in_roff(title), synopsis);
 }
 
 std::string synopsis_of(std::string_view topic, std::string_view arguments) {
   return fmt::format("{} {}\n", bold(fmt::format("attnlab {}", topic)), italic(arguments));
+}
+
+/// The commands and lessons that have a page of their own.
+Words manual_topics() {
+  Words topics;
+  for (const auto* lesson : lessons::all_lessons()) topics.emplace_back(lesson->name);
+  for (const auto& line : command_lines())
+    if (line.name != "list" && line.name != "manual" && line.name != "completions")
+      topics.emplace_back(line.name);
+  return topics;
 }
 
 std::string page_of_program() {
@@ -134,19 +177,19 @@ std::string page_of_program() {
   std::string text = head("", "see, check and debug attention, number by number",
                           bold("attnlab") + " " + italic("LESSON [options]") + "\n" + synopsis);
   text += ".SH DESCRIPTION\n";
-  text += escaped(
+  text += in_roff(
       "A lesson runs attention on your own sentences and dimensions and prints every intermediate tensor "
       "with\n"
       "its name, formula, axes and shape, with one entry of it worked out.\n");
   text += ".SS Lessons, in the order in which to learn them\n";
   for (const auto* lesson : lessons::all_lessons())
-    text += fmt::format(".TP\n{}\n{}\n", reference(lesson->name), escaped(lesson->title));
+    text += fmt::format(".TP\n{}\n{}\n", reference(lesson->name), in_roff(lesson->title));
   text += ".SS Other commands\n";
   const auto topics = manual_topics();
   for (const auto& line : command_lines()) {
     const bool has_page = std::find(topics.begin(), topics.end(), line.name) != topics.end();
     text += fmt::format(".TP\n{}\n{}\n", has_page ? reference(line.name) : bold(line.name),
-                        escaped(line.summary));
+                        in_roff(line.summary));
   }
   return text + exit_status +
          ".SH ENVIRONMENT\n"
@@ -164,48 +207,174 @@ std::string arguments_of(std::string_view command) {
   return "[options]";
 }
 
+/// The description of a help is "check: the first wrong step of …", then an empty line and paragraphs.
 std::string page_of(const std::string& topic) {
-  const bool on_lessons = is_on_lessons(topic);
-  const auto help = on_lessons ? help_of_command_on_lessons(topic) : help_of({topic});
-  auto text = head(topic, title_of(help), synopsis_of(topic, arguments_of(topic)));
-  text += ".SH DESCRIPTION\n" + paragraphs(body_of(help)) + options_in_roff(help);
-  if (on_lessons) text += ".PP\nIt also takes what the lesson's own page lists under \"What is computed\".\n";
+  const auto help = help_of_command(topic);
+  const auto& about = help.description;
+  const auto begin = about.find(": ") + 2, end = about.find("\n\n");
+  auto text =
+      head(topic, about.substr(begin, about.find('\n') - begin), synopsis_of(topic, arguments_of(topic)));
+  text += ".SH DESCRIPTION\n" + paragraphs(end == about.npos ? "" : about.substr(end + 2)) +
+          options_in_roff(help);
+  if (is_on_lessons(topic))
+    text += ".PP\nIt also takes what the lesson's own page lists under \"What is computed\".\n";
   return text + examples_in_roff(help.examples) + exit_status + ".SH SEE ALSO\n" + reference("") + "\n";
+}
+
+const Words shells = {"bash", "zsh", "fish"};
+
+Words lessons_for(const std::string& command) {
+  Words names;
+  for (const auto* lesson : lessons::all_lessons())
+    if (command == "worksheet" ? lesson->worksheet.has_value()
+                               : lesson->probe || (command == "check" && lesson->worksheet))
+      names.emplace_back(lesson->name);
+  return names;
+}
+
+Words commands() {
+  Words lines;
+  for (const auto* lesson : lessons::all_lessons())
+    lines.push_back(fmt::format("{}\t{}", lesson->name, lesson->title));
+  for (const auto& line : command_lines()) lines.push_back(fmt::format("{}\t{}", line.name, line.summary));
+  lines.insert(lines.end(), {"--help\twhat there is", "--version\tthe version"});
+  return lines;
+}
+
+/// What may be the argument at that place after `attnlab`, which the command has as 1.
+Words arguments_at(std::size_t place, const Words& words) {
+  const auto& command = words[0];
+  if (command == "diff" || (command == "check" && place == 3)) return {"FILE"};
+  if (place == 3 && command == "break") {
+    for (const auto* lesson : lessons_with_probe())
+      if (lesson->name == words[1]) return mistakes_of_probe(*lesson);
+    return words[1] == "--list" ? lessons_for(command) : Words();
+  }
+  if (place != 2) return {};
+  if (is_on_lessons(command)) return lessons_for(command);
+  if (command == "manual") return manual_topics();
+  if (command == "completions") return shells;
+  if (command == "--help") return {"numbers"};
+  if (command != "train") return {};
+  Words tasks;
+  for (const auto& task : attn::train::tasks()) tasks.push_back(task.name);
+  return tasks;
+}
+
+std::vector<OptionHelp> options_of(const Words& words) try {
+  const auto& command = words[0];
+  const bool has_lesson = words.size() > 2 && !words[1].starts_with('-');
+  if (is_on_lessons(command) && has_lesson) return help_of({command, words[1]}).options;
+  auto options = help_of_command(command).options;
+  if (command == "break") options.push_back({{"--list"}, "", "name the mistakes", ""});
+  return options;
+} catch (const std::exception&) {  // of a command without options, or none at all
+  return {{{"--help", "-h"}, "", "this page", ""}};
+}
+
+/// What "strided|fixed|random|FILE" lets follow the option.
+Words words_of_values(const OptionHelp& option, const Words& words) {
+  Words values;
+  for (const auto& part : split(option.value, '|')) {
+    const bool is_placeholder = part.empty() || (part.front() >= 'A' && part.front() <= 'Z');
+    if (part == "LESSON")
+      for (const auto* lesson : lessons::all_lessons()) values.emplace_back(lesson->name);
+    if (!is_placeholder || part == "FILE" || part == "DIR") values.push_back(part);
+  }
+  for (const auto* lesson : lessons::all_lessons())
+    if (option.names.front() == "--model" && lesson->trained &&
+        std::find(words.begin(), words.end(), lesson->name) != words.end())
+      values.emplace_back(lesson->trained->default_model());
+  return values;
+}
+
+/// The text up to its first ; or : on one line.
+std::string summary_of(const std::string& text) {
+  auto summary = text.substr(0, text.find_first_of(";:"));
+  std::replace(summary.begin(), summary.end(), '\n', ' ');
+  return summary;
+}
+
+Words choices_after(const Words& words) {
+  if (words.size() == 1) return commands();
+  const auto options = options_of(words);
+  const auto& before = words[words.size() - 2];
+  for (const auto& option : options)
+    if (!option.value.empty() &&
+        std::find(option.names.begin(), option.names.end(), before) != option.names.end())
+      return words_of_values(option, words);
+  if (!words.back().starts_with('-'))
+    if (auto arguments = arguments_at(words.size(), words); !arguments.empty()) return arguments;
+  Words lines;
+  for (const auto& option : options)
+    for (const auto& name : option.names)
+      if (name.starts_with('-')) lines.push_back(fmt::format("{}\t{}", name, summary_of(option.text)));
+  return lines;
+}
+
+/// What may stand in the place of the last of the words after `attnlab`, which may be empty or only begun: a
+/// line for each, with a tab and what it is behind it where that is known. FILE and DIR stand for any file or
+/// folder.
+std::string choices_for(const Words& words) {
+  auto typed = words;
+  if (const auto equals = typed.back().find('=');
+      typed.back().starts_with("--") && equals != std::string::npos) {
+    typed.push_back(typed.back().substr(equals + 1));
+    typed[typed.size() - 2].resize(equals);
+  }
+  std::string text;
+  for (const auto& line : choices_after(typed))
+    if (line == "FILE" || line == "DIR" || line.starts_with(typed.back())) text += line + '\n';
+  return text;
+}
+
+const char* const about_manual =
+    "manual: a page for man, in roff, about the program or one command of it\n\n"
+    "Usage: attnlab manual\n"
+    "       attnlab manual COMMAND\n"
+    "       attnlab manual --list    what has a page\n\n"
+    "Examples:\n"
+    "  attnlab manual sdpa | man -l -\n";
+
+const char* const about_completions =
+    "completions: a script that lets a shell complete what follows attnlab\n\n"
+    "Commands, lessons, options and their values, mistakes, tasks and files.\n\n"
+    "Usage: attnlab completions bash|zsh|fish\n"
+    "       attnlab completions --for WORD...    what may stand in the place of the last word, as these "
+    "ask\n\n"
+    "Examples:\n"
+    "  . <(attnlab completions bash)\n"
+    "  attnlab completions zsh > ~/.zfunc/_attnlab\n"
+    "  attnlab completions fish > ~/.config/fish/completions/attnlab.fish\n";
+
+void require_one_of(const std::string& name, const std::vector<std::string>& valid, std::string_view what) {
+  if (std::find(valid.begin(), valid.end(), name) != valid.end()) return;
+  throw attn::Error(fmt::format("{} \"{}\" is unknown; {}", what, name, attn::valid_instead_of(name, valid)));
 }
 
 }  // namespace
 
-const std::vector<CommandLine>& command_lines() {
-  static const std::vector<CommandLine> lines = {
-      {"list", "", "list the lessons, one per line"},
-      {"tour", "[options]", "all lessons in order"},
-      {"book", "--output FILE", "all lessons as one page of HTML, live"},
-      {"run", "FILE.md [options]", "a lesson of your own, a document"},
-      {"lesson", "new|check NAME", "write a lesson of your own, check it"},
-      {"diff", "A B [options]", "what differs between two traces"},
-      {"check", "LESSON DUMP", "the first wrong step of your own program"},
-      {"probe", "LESSON", "inputs that expose mistakes, for check"},
-      {"break", "LESSON MISTAKE", "a lesson with a classic mistake in it"},
-      {"worksheet", "LESSON", "a lesson on paper, with blanks and answers"},
-      {"bench", "[options]", "time the attention kernels"},
-      {"train", "TASK", "train a small model that the lessons use"},
-      {"manual", "[COMMAND]", "a page for man: attnlab manual | man -l -"},
-      {"completions", "SHELL", "lets bash, zsh or fish complete a line"},
-  };
-  return lines;
+Command parse_manual(int argc, char** argv) {
+  if (argc == 2 && is_help(argv[1])) return PrintText{about_manual};
+  if (argc > 2)
+    throw attn::Error(fmt::format("manual: \"{}\" is one too many; valid: attnlab manual COMMAND", argv[2]));
+  if (argc == 1) return PrintText{page_of_program()};
+  if (std::string_view(argv[1]) == "--list")
+    return PrintText{fmt::format("{}\n", fmt::join(manual_topics(), "\n"))};
+  require_one_of(argv[1], manual_topics(), "manual: the command");
+  return PrintText{page_of(argv[1])};
 }
 
-std::vector<std::string> manual_topics() {
-  std::vector<std::string> topics;
-  for (const auto* lesson : lessons::all_lessons()) topics.emplace_back(lesson->name);
-  for (const auto& line : command_lines())
-    if (line.name != "list" && line.name != "manual" && line.name != "completions")
-      topics.emplace_back(line.name);
-  return topics;
-}
-
-std::string manual_page(const PrintManual& manual) {
-  return manual.topic.empty() ? page_of_program() : page_of(manual.topic);
+Command parse_completions(int argc, char** argv) {
+  if (argc == 2 && is_help(argv[1])) return PrintText{about_completions};
+  if (argc > 2 && std::string_view(argv[1]) == "--for")
+    return PrintText{choices_for({argv + 2, argv + argc})};
+  if (argc != 2)
+    throw attn::Error(
+        fmt::format("completions takes one shell, but {} are given; valid: attnlab completions {}", argc - 1,
+                    fmt::join(shells, "|")));
+  require_one_of(argv[1], shells, "completions: the shell");
+  return PrintText{std::string(asset(fmt::format("completions.{}", argv[1])))};
 }
 
 }  // namespace lab

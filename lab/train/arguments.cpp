@@ -10,8 +10,6 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "lab/command_line.hpp"
-#include "lab/option_group.hpp"
-#include "lab/option_values.hpp"
 #include "trace/file.hpp"
 #include "trace/model.hpp"
 
@@ -95,23 +93,21 @@ void add_settings(CLI::App& app, RunTraining& run) {
             });
   group.add("threads", "N", "threads that share each batch; default 2",
             [&](const std::string& text) { settings.threads = parse_whole("threads", text, 1, 64); });
-  group.add_text("resume", "FILE", "go on with a training that was interrupted, with its settings",
-                 run.resume);
+  group.add("resume", "FILE", "go on with a training that was interrupted, with its settings", run.resume);
 }
 
 void add_sizes(CLI::App& app, RunTraining& run) {
   const OptionGroup group(app, what_is_trained);
   auto& options = run.options;
-  group.add_text(
-      "grammar", "FILE",
-      "of translation and language: another grammar; data/corpora/README.md tells how to write one",
-      options.grammar);
-  group.add_text(
+  group.add("grammar", "FILE",
+            "of translation and language: another grammar; data/corpora/README.md tells how to write one",
+            options.grammar);
+  group.add(
       "attention", "bahdanau|bahdanau-input|luong-general|none|transformer",
       "of translation and dates: two LSTMs with bahdanau, bahdanau-input (the query sees the last word, "
       "too), luong-general or none; or a transformer in their place",
       options.attention);
-  group.add_text("positions", "sinusoidal|learned|rotary|none", "of transformers", options.positions);
+  group.add("positions", "sinusoidal|learned|rotary|none", "of transformers", options.positions);
   for (const auto& [flag, help] : std::initializer_list<std::pair<std::string, const char*>>{
            {"d-model", "numbers in a word's vector"},
            {"heads", "attention heads"},
@@ -128,7 +124,7 @@ void add_sizes(CLI::App& app, RunTraining& run) {
 
 void add_outputs(CLI::App& app, RunTraining& run) {
   const OptionGroup group(app, where_it_goes);
-  group.add_text("output", "FILE", "the weights, as safetensors; default TASK.safetensors", run.output);
+  group.add("output", "FILE", "the weights, as safetensors; default TASK.safetensors", run.output);
   group.add("dtype", "float16|float32",
             "of the weights in the file; default float16 where that changes no score",
             [&](const std::string& text) {

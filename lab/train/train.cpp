@@ -18,8 +18,7 @@
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "lab/output.hpp"
-#include "lab/progress_bar.hpp"
-#include "page/text/plot.hpp"
+#include "page/text/text.hpp"
 #include "trace/model.hpp"
 
 namespace lab {

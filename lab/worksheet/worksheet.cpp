@@ -1,13 +1,19 @@
 #include "lab/worksheet/worksheet.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
 #include <map>
+#include <utility>
+#include <vector>
 
-#include "attn/error.hpp"
-#include "lab/option_values.hpp"
-#include "lab/output.hpp"
-#include "lab/seeds.hpp"
+#include "attn/text/trim.hpp"
+#include "lab/command_line.hpp"
+#include "trace/entry.hpp"
+#include "trace/wording.hpp"
 
 namespace lab {
 
@@ -30,15 +36,14 @@ std::string as_word(const std::string& text) {
   return quoted + '\'';
 }
 
-void add_option(std::string& command, std::string_view flag, bool is_set) {
-  if (is_set) command += fmt::format(" --{}", flag);
-}
-void add_option(std::string& command, std::string_view flag, const std::vector<std::string>& texts) {
-  for (const auto& text : texts) command += fmt::format(" --{} {}", flag, as_word(text));
-}
 template <class Field>
 void add_option(std::string& command, std::string_view flag, const Field& field) {
-  command += fmt::format(" --{} {}", flag, as_word(text_of(field)));
+  if constexpr (std::is_same_v<Field, std::vector<std::string>>)
+    for (const auto& text : field) add_option(command, flag, text);
+  else if constexpr (std::is_same_v<Field, bool>)
+    command += field ? fmt::format(" --{}", flag) : "";
+  else
+    command += fmt::format(" --{} {}", flag, as_word(text_of(field)));
 }
 
 /// The command that prints this sheet: the seed, and what was typed beside it.
@@ -91,8 +96,6 @@ void require_work_for_a_pencil(const attn::Sheet& sheet) {
         sheet.lesson, numbers, most_numbers));
 }
 
-}  // namespace
-
 attn::Sheet sheet_of(const MakeWorksheet& worksheet, const lessons::Plan& plan) {
   const auto& given = worksheet.lesson->worksheet->given;
   const bool in_fractions = worksheet.normaliser == lessons::Normaliser::sum;
@@ -102,6 +105,130 @@ attn::Sheet sheet_of(const MakeWorksheet& worksheet, const lessons::Plan& plan) 
   require_work_for_a_pencil(sheet);
   return sheet;
 }
+
+/// The shapes of the steps as the lesson computes them, with the batch axis.
+std::map<std::string, attn::Shape> shapes_of_steps(const lessons::WorksheetRun& run) {
+  std::map<std::string, attn::Shape> shapes;
+  run.watched([&](const attn::Tapped& tapped) { shapes[tapped.id] = tapped.shape; });
+  return shapes;
+}
+
+/// Adds what is written for one step; nothing where all is blank. Says what is no number.
+void add_step(attn::Dump& dump, const std::string& id, const attn::Shape& shape,
+              const std::vector<std::string>& cells) {
+  const auto numbers = attn::written_numbers(cells);
+  attn::AnyTensor tensor(attn::Dtype::float64, shape);
+  std::vector<double> slacks;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    tensor.elements<double>()[i] = numbers[i] ? numbers[i]->value : 0.0;
+    slacks.push_back(numbers[i] ? numbers[i]->slack : std::numeric_limits<double>::infinity());
+    if (numbers[i] || cells[i].find_first_not_of(" \t_?") == std::string::npos) continue;
+    auto place = attn::index_at(i, shape);
+    place.erase(place.begin());  // of a batch of one
+    dump.assume(
+        fmt::format("{} at {}[{}] is no number and counts as blank; valid: a whole number, a decimal, a "
+                    "fraction such as 3/7, or sqrt(2)/2.",
+                    attn::in_message(cells[i]), id, fmt::join(place, ", ")));
+  }
+  if (std::none_of(numbers.begin(), numbers.end(), [](const auto& number) { return number.has_value(); }))
+    return;
+  dump.slacks[id] = std::move(slacks);
+  dump.tensors.emplace(id, std::move(tensor));
+}
+
+attn::Dump dump_of(const attn::Answers& answers, const attn::Sheet& sheet,
+                   const std::map<std::string, attn::Shape>& shapes, const std::string& path) {
+  attn::Dump dump;
+  dump.assume(fmt::format("It answers the sheet of: {}", sheet.command));
+  auto rest = answers.cells;
+  for (const auto& step : sheet.asked) {
+    const auto& id = step.event.id;
+    const auto cells = rest.extract(id);
+    if (cells.empty()) continue;
+    if (cells.mapped().size() != step.written.size())
+      throw attn::Error(fmt::format("{}: {} has {} places; valid: the {} of the worksheet", path, id,
+                                    cells.mapped().size(), step.written.size()));
+    add_step(dump, id, shapes.at(id), cells.mapped());
+  }
+  for (const auto& [id, cells] : rest) dump.unknown.push_back(id);
+  if (dump.tensors.empty())
+    throw BlankSheet(
+        fmt::format("{} is not filled in; valid: a number in one of its {} blanks", path, sheet.blanks()),
+        sheet.blanks(), sheet.asked.size());
+  return dump;
+}
+
+using attn::Error;
+using attn::SheetPages;
+using lessons::Lesson;
+
+const char* const of_worksheet = "Of this command";
+
+const char* const about_worksheet =
+    "worksheet: a lesson to be worked by hand\n"
+    "\n"
+    "Prints small whole numbers, what to compute from them and blanks to write in; --answers FILE has the "
+    "answers. Another --seed gives another sheet, and the same seed the same sheet everywhere. attnlab "
+    "check LESSON FILE then says which entry of a filled-in sheet is the first wrong one: of a text sheet, "
+    "or of a JSON file that --format json printed.";
+
+const char* const usage_of_worksheet =
+    "\n\nUsage: attnlab worksheet LESSON [options]\n       attnlab worksheet LESSON --help\n";
+
+const Lesson& lesson_on_paper(int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const auto* lesson : lessons::all_lessons())
+    if (lesson->worksheet) names.emplace_back(lesson->name);
+  if (argc < 2 || argv[1][0] == '-')
+    throw Error(fmt::format("worksheet: no lesson is given; valid: attnlab worksheet LESSON, one of {}",
+                            fmt::join(names, ", ")));
+  if (const auto* lesson = lessons::lesson_named(argv[1])) return *lesson;
+  throw Error(
+      fmt::format("worksheet knows no lesson \"{}\"; {}", argv[1], valid_instead_of_lesson(argv[1], names)));
+}
+
+void require_files(const MakeWorksheet& worksheet, const std::string& command) {
+  if (worksheet.output && worksheet.output == worksheet.answers)
+    throw Error(fmt::format("{}: --answers {} is the file of the sheet; valid: another file", command,
+                            *worksheet.answers));
+}
+
+void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
+  const OptionGroup group(app, of_worksheet);
+  group.add_choice(
+      "normaliser",
+      "what makes shares of scores; sum divides each by the sum of its row, without a calculator, and gives "
+      "fractions; default softmax",
+      worksheet.normaliser, {{"softmax", lessons::Normaliser::softmax}, {"sum", lessons::Normaliser::sum}});
+  group.add(
+      "answers", "FILE|none|after|only",
+      "the answers: in a file of their own, left out, on a page after the sheet, or alone; default none",
+      [&](const std::string& text) {
+        if (text.find_first_of("./") != text.npos)
+          worksheet.answers = text;
+        else
+          worksheet.pages = parse_choice<SheetPages>(
+              "answers", text,
+              {{"none", SheetPages::sheet}, {"after", SheetPages::both}, {"only", SheetPages::answers}});
+      });
+  add_seeds_option(app, of_worksheet,
+                   "another sheet, or one for each of these seeds: in a file each with --output, on pages "
+                   "that follow each other without it; default 42",
+                   worksheet.options, worksheet.last_seed);
+  group.add_choice(
+      "format",
+      "text to print or to type in, HTML to print, JSON to fill in; default text, or what the ending of "
+      "--output says",
+      worksheet.format,
+      {{"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}});
+  app.add_option("-o,--output", worksheet.output,
+                 help_of_option("write to a file, whole or not at all; default standard output"))
+      ->type_name("FILE")
+      ->group(of_worksheet);
+  add_paging_option(app, worksheet.paging)->group(of_worksheet);
+}
+
+}  // namespace
 
 void run_worksheet(const MakeWorksheet& worksheet) {
   std::map<std::string, std::string> files;
@@ -124,6 +251,56 @@ void run_worksheet(const MakeWorksheet& worksheet) {
   const auto text = printed.empty() ? "" : in_format(printed, worksheet, std::nullopt, worksheet.pages);
   for (const auto& [path, content] : files) write_to_file(path, content);
   if (!printed.empty()) show(text, worksheet.paging);
+}
+
+JudgedSheet judge(const attn::Answers& answers, const MakeWorksheet& worksheet, const std::string& path,
+                  const std::set<std::string>& conventions) {
+  auto plan = lessons::plan_of_worksheet(*worksheet.lesson, worksheet.options, worksheet.normaliser);
+  const auto sheet = sheet_of(worksheet, plan);
+  const lessons::WorksheetRun run(plan, worksheet.normaliser);
+  auto dump = dump_of(answers, sheet, shapes_of_steps(run), path);
+  const auto rerun = [&](const attn::Watch& watch) { run.watched(watch); };
+  auto diagnosis = attn::diagnose(dump, rerun, conventions);
+  diagnosis.missing.clear();
+  for (const auto& step : sheet.asked)
+    if (dump.tensors.count(step.event.id) == 0) {
+      diagnosis.missing.push_back(step.event.id);
+      diagnosis.blanks += step.written.size();
+    }
+  for (const auto& step : diagnosis.steps) diagnosis.blanks += step.blanks;
+  return {std::move(plan), std::move(dump), std::move(diagnosis)};
+}
+
+Command parse_worksheet(int argc, char** argv) {
+  if (argc == 2 && is_help(argv[1])) return PrintText{help_paragraph(about_worksheet) + usage_of_worksheet};
+  MakeWorksheet worksheet{.lesson = lessons::lesson_of_worksheet(lesson_on_paper(argc, argv))};
+  const auto command = fmt::format("worksheet {}", worksheet.lesson->name);
+  CLI::App app(help_paragraph(about_worksheet) + "\n", "attnlab " + command);
+  prepare(app, help_examples({"worksheet sdpa --seed 7", "worksheet self-attention --normaliser sum",
+                              "worksheet masking --seed 1-30 --output sheet.html --answers key.html"}));
+  add_lesson_options(app, *worksheet.lesson, worksheet.options);
+  add_options_of_worksheet(app, worksheet);
+  app.remove_option(app.get_option("--input"));
+  app.set_help_flag("--help,-h", "this page")->group(of_worksheet);
+  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
+  refuse_extras(app, command);
+  require_files(worksheet, command);
+  return worksheet;
+}
+
+MakeWorksheet worksheet_of_command(const std::string& command) {
+  const auto words = attn::shell_words(command);
+  if (words.size() < 2 || words[0] != "attnlab" || words[1] != "worksheet")
+    throw Error(fmt::format("\"{}\" prints no worksheet; valid: attnlab worksheet LESSON", command));
+  const auto parsed = parse(words);
+  const auto* worksheet = std::get_if<MakeWorksheet>(&parsed);
+  if (worksheet == nullptr)
+    throw Error(fmt::format("\"{}\" prints a help; valid: attnlab worksheet LESSON", command));
+  for (const auto& text : worksheet->options.set)
+    if (text.find("=@") != std::string::npos)
+      throw Error(
+          fmt::format("--set {} names a file, which a worksheet does not carry; valid: its numbers", text));
+  return *worksheet;
 }
 
 }  // namespace lab

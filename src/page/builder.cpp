@@ -4,17 +4,215 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "attn/text/printable.hpp"
-#include "page/number_format.hpp"
-#include "page/table.hpp"
+#include "trace/entry.hpp"
 #include "trace/wording.hpp"
+
+namespace attn {
+
+double rounding_of(Dtype dtype) {
+  return dtype == Dtype::float32    ? 1e-5
+         : dtype == Dtype::float16  ? 2e-3
+         : dtype == Dtype::bfloat16 ? 1.6e-2
+                                    : 1e-9;
+}
+
+namespace {
+
+/// Of the finite elements.
+double largest_magnitude(const TensorView& tensor) {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
+    if (const double element = tensor.at(i); std::isfinite(element))
+      largest = std::max(largest, std::abs(element));
+  return largest;
+}
+
+bool are_all_whole(const TensorView& tensor) {
+  for (std::size_t i = 0; i < element_count(tensor.shape); ++i)
+    if (std::isfinite(tensor.at(i)) && !is_whole(tensor.at(i), rounding_of(tensor.dtype))) return false;
+  return true;
+}
+
+std::string without_negative_zero(std::string number) {
+  const auto mantissa = std::string_view(number).substr(0, number.find('e'));
+  const bool is_zero = mantissa.find_first_not_of("-0.") == std::string_view::npos;
+  return is_zero && mantissa.front() == '-' ? number.substr(1) : number;
+}
+
+}  // namespace
+
+NumberFormat::NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
+  if (!is_floating(tensor.dtype)) return;
+  const double largest = largest_magnitude(tensor);
+  const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
+  scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
+  if (!scientific_ && are_all_whole(tensor)) precision_ = 0;
+}
+
+std::string NumberFormat::operator()(std::size_t offset) const {
+  const double element = tensor_.at(offset);
+  if (tensor_.dtype == Dtype::int64)
+    return fmt::format("{}", static_cast<const std::int64_t*>(tensor_.data)[offset]);
+  if (tensor_.dtype == Dtype::boolean) return element != 0.0 ? "1" : "·";
+  if (std::isnan(element)) return "nan";  // whatever its sign
+  return without_negative_zero(scientific_ ? fmt::format("{:.{}e}", element, precision_)
+                                           : fmt::format("{:.{}f}", element, precision_));
+}
+
+std::string scalar_text(const TensorView& tensor, int precision) {
+  if (tensor.dtype == Dtype::boolean) return tensor.at(0) != 0.0 ? "true" : "false";
+  return NumberFormat(tensor, precision)(0);
+}
+
+}  // namespace attn
 
 namespace attn::page {
 
 namespace {
+
+constexpr std::size_t edge = 3;          // places at each end of an axis that is elided
+constexpr std::size_t most_shares = 40;  // of a row that is elided
+
+using Indices = std::vector<std::optional<std::size_t>>;
+
+bool is_long(std::size_t length) {
+  return length > 2 * edge;
+}
+
+Indices indices_along(std::size_t length, bool is_elided) {
+  Indices indices;
+  for (std::size_t i = 0; i < length; ++i) {
+    if (is_elided && is_long(length) && i == edge) {
+      indices.emplace_back();
+      i = length - edge;
+    }
+    indices.emplace_back(i);
+  }
+  return indices;
+}
+
+/// Makes the table of one tensor.
+class TableMaker {
+ public:
+  TableMaker(const Event& event, int precision, std::size_t most_cells)
+      : event_(event), tensor_(*event.tensor), number_(tensor_, precision) {
+    const auto rank = tensor_.shape.size();
+    const bool rows_have_own_columns = rank == 2 && event.axes[0] == "batch" && event.labels[1].per_sample();
+    grid_axes_ = rank - (rank == 1 || rows_have_own_columns ? 1 : 2);
+    has_rows_ = grid_axes_ + 2 == rank;
+    table_.kind = event.distribution                ? Table::Kind::shares
+                  : tensor_.dtype == Dtype::boolean ? Table::Kind::mask
+                                                    : Table::Kind::numbers;
+    table_.column_axis = event.axes.back();
+    if (has_rows_) table_.row_axis = event.axes[rank - 2];
+    table_.is_elided = element_count(tensor_.shape) > most_cells &&
+                       std::any_of(tensor_.shape.begin(), tensor_.shape.end(), is_long);
+    table_.is_floating = is_floating(tensor_.dtype);
+    table_.has_hidden = has_hidden_keys(event);
+    table_.largest = largest_magnitude(tensor_);
+  }
+
+  Table make() {
+    add_grids(0, {}, 0, 0);
+    return std::move(table_);
+  }
+
+ private:
+  std::size_t row_length() const { return tensor_.shape.back(); }
+  std::size_t row_count() const { return has_rows_ ? tensor_.shape[tensor_.shape.size() - 2] : 1; }
+
+  /// A grid for each entry of the axes from `axis` on; `index` counts the grids, `sample` is the batch's.
+  void add_grids(std::size_t axis, const std::string& caption, std::size_t index, std::size_t sample) {
+    if (axis == grid_axes_) return table_.grids.emplace_back(grid(caption, index, sample)), void();
+    for (const auto& i : indices_along(tensor_.shape[axis], table_.is_elided)) {
+      if (!i) {
+        table_.grids.emplace_back();
+        continue;
+      }
+      const auto of = event_.axes[axis] == "batch" ? *i : sample;
+      const auto name = fmt::format("{} {}", event_.axes[axis], place(axis, *i, of).label);
+      add_grids(axis + 1, caption.empty() ? name : caption + " · " + name, index * tensor_.shape[axis] + *i,
+                of);
+    }
+  }
+
+  Place place(std::size_t axis, std::size_t index, std::size_t sample) const {
+    const auto& labels = event_.labels[axis];
+    if (labels.empty()) return {.index = index, .label = fmt::format("{}", index)};
+    const auto& tokens = labels.of(sample);
+    const bool is_first = std::find(tokens.begin(), tokens.end(), tokens[index]) ==
+                          tokens.begin() + static_cast<std::ptrdiff_t>(index);
+    return {.index = index,
+            .label = tokens[index],
+            .name = is_first ? tokens[index] : numbered_token(tokens, index)};
+  }
+
+  Grid grid(const std::string& caption, std::size_t index, std::size_t sample) const {
+    Grid grid{.caption = caption, .first = index * row_count() * row_length()};
+    for (const auto& i : indices_along(row_length(), table_.is_elided))
+      grid.columns.push_back(i ? std::optional(place(tensor_.shape.size() - 1, *i, sample)) : std::nullopt);
+    for (const auto& i : rows()) grid.rows.push_back(i ? row(grid, *i, sample) : Row{});
+    return grid;
+  }
+
+  /// Those of shares that are elided have the row that is worked out, too.
+  Indices rows() const {
+    auto rows = indices_along(row_count(), table_.is_elided);
+    const auto at =
+        has_rows_ && event_.distribution && table_.is_elided ? entry_to_work_out(event_) : std::nullopt;
+    if (!at) return rows;
+    const auto worked = (*at)[tensor_.shape.size() - 2];
+    if (worked >= edge && worked + edge < row_count())
+      rows.insert(rows.begin() + edge + 1, {worked, std::nullopt});
+    return rows;
+  }
+
+  Row row(const Grid& grid, std::size_t index, std::size_t sample) const {
+    const auto begin = grid.first + index * row_length();
+    Row row{.place = has_rows_ ? place(tensor_.shape.size() - 2, index, sample) : Place{}};
+    for (const auto& column : grid.columns)
+      if (column) row.cells.push_back(cell(begin + column->index));
+    if (!event_.distribution) return row;
+    for (const auto key : strongest_keys(tensor_, begin)) row.strongest.push_back(share(begin, key, sample));
+    if (has_rows_) row.largest = largest(begin, sample);
+    return row;
+  }
+
+  Share share(std::size_t begin, std::size_t key, std::size_t sample) const {
+    return {place(tensor_.shape.size() - 1, key, sample), number_(begin + key)};
+  }
+
+  /// Those above 0 as they are printed, of many as many as a line may have; equal ones in the order of the
+  /// keys.
+  std::vector<Share> largest(std::size_t begin, std::size_t sample) const {
+    std::vector<std::pair<double, std::size_t>> printed;
+    for (std::size_t key = 0; key < row_length(); ++key)
+      if (tensor_.at(begin + key) > 0.0)
+        if (const double share = std::stod(number_(begin + key)); share > 0.0)
+          printed.emplace_back(-share, key);
+    std::sort(printed.begin(), printed.end());
+    if (table_.is_elided) printed.resize(std::min(printed.size(), most_shares));
+    std::vector<Share> shares;
+    for (const auto& [below_0, key] : printed) shares.push_back(share(begin, key, sample));
+    return shares;
+  }
+
+  Cell cell(std::size_t offset) const { return {offset, tensor_.at(offset), number_(offset)}; }
+
+  const Event& event_;
+  const TensorView& tensor_;
+  NumberFormat number_;
+  std::size_t grid_axes_ = 0;  ///< axes whose every entry has a grid of its own
+  bool has_rows_ = false;
+  Table table_;
+};
 
 /// Whether lines have words or their numbers in their first column: "m   the largest score".
 bool is_table_of_words(const std::vector<std::string>& lines) {
@@ -31,27 +229,29 @@ bool is_table_of_words(const std::vector<std::string>& lines) {
 }
 
 /// "attnlab sdpa --causal   hide the words to come", or the remark on an indented line below the command.
-Commands commands_of(const std::vector<std::string>& lines) {
-  Commands commands;
+std::vector<Command> commands_of(const std::vector<std::string>& lines) {
+  std::vector<Command> commands;
   for (const auto& line : lines) {
     const auto start = line.find_first_not_of(' ');
     if (start == line.npos) continue;
     const auto gap = line.find("   ", start);
-    if (start == 0) commands.list.push_back({line.substr(0, gap)});
+    if (start == 0) commands.push_back({line.substr(0, gap)});
     const auto remark = start > 0 ? line.substr(start) : gap == line.npos ? "" : line.substr(gap + 3);
-    if (!remark.empty() && !commands.list.empty()) commands.list.back().remark += remark;
+    if (!remark.empty() && !commands.empty()) commands.back().remark += remark;
   }
   return commands;
 }
 
 Block block_of(const Event& event) {
+  using enum Block::Kind;
   auto lines = lines_of(event.formula);
   const auto name = last_of_path(event.id);
-  if (name == "flow") return Diagram{std::move(lines)};
-  if (name == "next") return commands_of(lines);
-  if (name == "code") return Code{std::move(lines)};
-  if (name == "idea" && !is_table_of_words(lines)) return Formulas{std::move(lines)};
-  return Layout{std::move(lines)};
+  if (name == "next") return {commands, {}, commands_of(lines)};
+  const auto kind = name == "flow"                                ? diagram
+                    : name == "code"                              ? code
+                    : name == "idea" && !is_table_of_words(lines) ? formulas
+                                                                  : layout;
+  return {kind, std::move(lines)};
 }
 
 /// The note of an event. Its `formula` is formulas in the note `idea`, a diagram in `flow`, code in `code`,
@@ -60,7 +260,7 @@ Note note_of(const Event& event) {
   Note note{.id = event.id, .title = (event.kind == Kind::mistake ? "Mistake: " : "") + event.title};
   const auto& words = event.notice.empty() ? event.note : event.notice;
   if (!words.empty()) note.paragraphs = lines_of(words);
-  if (!event.formula.empty()) note.blocks.push_back(block_of(event));
+  if (!event.formula.empty()) note.block = block_of(event);
   return note;
 }
 
@@ -71,6 +271,53 @@ constexpr std::size_t most_cells_of_details = 1900;  // from which on a detail h
 constexpr std::size_t cells_beside_a_table = 20;     // that its formula and its words take the room of
 
 }  // namespace
+
+Table table_of(const Event& event, int precision, std::size_t most_cells) {
+  return TableMaker(event, precision, most_cells).make();
+}
+
+std::vector<std::size_t> offsets_of(const Table& table) {
+  std::vector<std::size_t> offsets;
+  for (const auto& grid : table.grids)
+    if (grid)
+      for (const auto& row : grid->rows)
+        for (const auto& cell : row.cells) offsets.push_back(cell.offset);
+  return offsets;
+}
+
+std::vector<std::size_t> strongest_keys(const TensorView& tensor, std::size_t offset) {
+  double largest = 0.0;
+  const std::size_t length = tensor.shape.back();
+  for (std::size_t i = 0; i < length; ++i) largest = std::max(largest, tensor.at(offset + i));
+  std::vector<std::size_t> keys;
+  if (!(largest > 0.0)) return keys;
+  const double tie = largest * (1.0 - rounding_of(tensor.dtype));
+  for (std::size_t i = 0; i < length; ++i)
+    if (tensor.at(offset + i) >= tie) keys.push_back(i);
+  return keys;
+}
+
+std::string name_of_tied(const std::vector<std::string>& names) {
+  const auto& first = names.front();
+  if (names.size() == 1) return first;
+  const bool are_equal =
+      std::all_of(names.begin(), names.end(), [&](const auto& name) { return name == first; });
+  return are_equal ? fmt::format("{} × {}", names.size(), first) : fmt::format("{} tied", names.size());
+}
+
+bool has_hidden_keys(const Event& event) {
+  if (!event.distribution) return false;
+  for (std::size_t i = 0; i < element_count(event.tensor->shape); ++i)
+    if (event.tensor->at(i) == 0.0) return true;
+  return false;
+}
+
+std::string verdict_on(const std::vector<Claim>& claims) {
+  const auto holding = std::count_if(claims.begin(), claims.end(),
+                                     [](const Claim& claim) { return claim.measurement.holds(); });
+  return fmt::format("{} of {} claim{} hold{}.", holding, claims.size(),
+                     claims.size() == 1 && holding == 1 ? "" : "s", holding == 1 ? "s" : "");
+}
 
 Builder::Builder(const Header& header, const PageStyle& style, Seen seen)
     : style_(style), seen_(std::move(seen)), page_{.header = header} {}
@@ -142,7 +389,8 @@ std::vector<Origin> Builder::origins_of(const Event& event) const {
   std::vector<Origin> origins;
   for (const auto& id : event.inputs) {
     const auto shape = shapes_.find(id);
-    origins.push_back({id, shape == shapes_.end() ? std::nullopt : std::optional(shape->second)});
+    const bool is_there = shape != shapes_.end(), has_axes = is_there && !shape->second.empty();
+    origins.push_back({id, id + (has_axes ? " [" + to_string(shape->second) + "]" : ""), is_there});
   }
   return origins;
 }

@@ -42,11 +42,6 @@ double Scale::place(double value) const {
   return (value - low) / (high - low);
 }
 
-double Scale::value_at(double place) const {
-  if (is_logarithmic) return low * std::pow(high / low, place);
-  return low + place * (high - low);
-}
-
 Scale scale_of(const std::vector<double>& values) {
   std::vector<double> finite;
   std::copy_if(values.begin(), values.end(), std::back_inserter(finite),

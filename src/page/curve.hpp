@@ -17,9 +17,6 @@ struct Scale {
 
   /// Where a value lies between low and high, from 0 to 1; 0.5 on a scale of one value.
   double place(double value) const;
-
-  /// The value at such a place.
-  double value_at(double place) const;
 };
 
 /// The scale of these values; those that are not finite are left out.

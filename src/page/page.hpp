@@ -39,7 +39,7 @@ struct Row {
   std::optional<Place> place{};    ///< none of rows that are left out; of no meaning in a vector
   std::vector<Cell> cells{};       ///< one for each place along the columns that is there
   std::vector<Share> strongest{};  ///< of shares: the largest one, several where they tie
-  std::vector<Share> largest{};    ///< of shares that are elided: those above 0, the largest first
+  std::vector<Share> largest{};    ///< of shares in several rows: those above 0, the largest first
 };
 
 /// Rows and columns of a tensor at fixed places along all axes before.
@@ -73,7 +73,8 @@ struct WorkedEntry {
 /// A tensor that a step was computed from.
 struct Origin {
   std::string id{};
-  std::optional<Shape> shape{};  ///< none where the page does not know it
+  std::string name{};     ///< "Q [6×4]", without a shape where the page knows none
+  bool is_there = false;  ///< on the page
 };
 
 /// A formula as text and, where it is known as a formula, as MathML.
@@ -98,42 +99,29 @@ struct Step {
   std::string note{};              ///< what else the lesson says of the step
 };
 
-/// Formulas that stand alone, a line each.
-struct Formulas {
-  std::vector<std::string> lines{};
-};
-
-/// Code, line by line.
-struct Code {
-  std::vector<std::string> lines{};
-};
-
-/// A diagram of what leads to what, drawn with the characters for boxes.
-struct Diagram {
-  std::vector<std::string> lines{};
-};
-
 struct Command {
   std::string command{}, remark{};
 };
 
-/// Commands to try, each with what to look for.
-struct Commands {
-  std::vector<Command> list{};
-};
-
-/// Words and numbers that stand in columns, or a picture made of characters: as they stand.
-struct Layout {
+/// What stands below the words of a note.
+struct Block {
+  enum class Kind {
+    formulas,  ///< that stand alone, a line each
+    code,
+    diagram,   ///< of what leads to what, drawn with the characters for boxes
+    commands,  ///< to try, each with what to look for
+    layout,    ///< words and numbers that stand in columns, or a picture made of characters: as they stand
+  };
+  Kind kind = Kind::layout;
   std::vector<std::string> lines{};
+  std::vector<Command> commands{};  ///< in the place of lines
 };
-
-using Block = std::variant<Formulas, Code, Diagram, Commands, Layout>;
 
 /// Words for people, and what stands below them.
 struct Note {
   std::string id{}, title{};
   std::vector<std::string> paragraphs{};
-  std::vector<Block> blocks{};
+  std::optional<Block> block{};
 };
 
 /// How much of a section a page shows.
@@ -155,6 +143,9 @@ struct Claim {
   std::vector<std::string> formula{};
   std::string note{};
 };
+
+/// "3 of 4 claims hold."
+std::string verdict_on(const std::vector<Claim>& claims);
 
 /// A tensor whose numbers nobody asked for.
 struct OutlineRow {

@@ -1,59 +1,42 @@
-#include "page/html/formula.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "attn/text/utf8.hpp"
-#include "page/html/escape.hpp"
+#include "page/html/markup.hpp"
+#include "page/text/plain.hpp"
 
 namespace attn::html {
 
 namespace {
 
-constexpr std::u32string_view raised = U"ᵀⁱ⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ˣʰ¼½′";
-constexpr std::u32string_view raised_as = U"Ti0123456789+−xh¼½′";
-constexpr std::u32string_view lowered = U"₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₜₕₛₙₘ";
-constexpr std::u32string_view lowered_as = U"0123456789+−ijkthsnm";
-
-std::string utf8(std::u32string_view text) {
-  std::string bytes;
-  for (const char32_t c : text) {
-    if (c < 0x80) {
-      bytes += static_cast<char>(c);
-    } else if (c < 0x800) {
-      bytes += static_cast<char>(0xC0 | (c >> 6));
-      bytes += static_cast<char>(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-      bytes += static_cast<char>(0xE0 | (c >> 12));
-      bytes += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-      bytes += static_cast<char>(0x80 | (c & 0x3F));
-    } else {
-      bytes += static_cast<char>(0xF0 | (c >> 18));
-      bytes += static_cast<char>(0x80 | ((c >> 12) & 0x3F));
-      bytes += static_cast<char>(0x80 | ((c >> 6) & 0x3F));
-      bytes += static_cast<char>(0x80 | (c & 0x3F));
-    }
-  }
-  return bytes;
+/// A character below or above the line, and the one that it is there; "line" for others.
+Sign script_of(std::string_view character) {
+  if (character == "¼" || character == "½" || character == "′")
+    return {Height::above, std::string(character)};
+  auto sign = sign_of(character);
+  if (sign.height != Height::line && sign.ascii == "-") sign.ascii = "−";
+  if (character == "\u0304") sign.height = Height::line;  // it combines with the letter before
+  return sign;
 }
 
-bool is_one_of(std::u32string_view characters, char32_t c) {
-  return characters.find(c) != characters.npos;
+/// Of a text with at least one character.
+bool is_one_of(std::string_view characters, std::string_view c) {
+  return !c.empty() && characters.find(c) != characters.npos;
 }
 
-bool is_digit(char32_t c) {
-  return c >= U'0' && c <= U'9';
+bool is_digit(std::string_view c) {
+  return c.size() == 1 && c[0] >= '0' && c[0] <= '9';
 }
 
 /// Letters of any script, and the marks that combine with them.
-bool is_letter(char32_t c) {
-  if (c < 0x80) return (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z');
-  if (is_one_of(raised, c) || is_one_of(lowered, c) || is_one_of(U"Σ∂·×÷±¬", c)) return false;
-  return (c >= 0xC0 && c < 0x2000) || (c >= 0x2C00 && c < 0x3000) || c > 0x3040;
+bool is_letter(std::string_view c) {
+  if (c.size() == 1) return std::isalpha(static_cast<unsigned char>(c[0])) != 0;
+  if (script_of(c).height != Height::line || is_one_of("Σ∂·×÷±¬", c)) return false;
+  return (c >= "\u00C0" && c < "\u2000") || (c >= "\u2C00" && c < "\u3000") || c > "\u3040";
 }
 
 std::string row(const std::vector<std::string>& items) {
@@ -66,76 +49,69 @@ std::string element(const char* name, const std::string& content) {
 }
 
 /// "W_Q" as W with the subscript Q, "d_W_Q" as d with the subscript W_Q; longer names stay as they are.
-std::string name_as_math(std::u32string_view name) {
-  constexpr std::size_t longest_base = 1;
-  const auto underscore = name.find(U'_');
-  if (underscore != name.npos && underscore > 0 && underscore <= longest_base && underscore + 1 < name.size())
-    return element("msub", element("mi", escaped(utf8(name.substr(0, underscore)))) +
-                               name_as_math(name.substr(underscore + 1)));
-  return element(is_digit(name[0]) ? "mn" : "mi", escaped(utf8(name)));
+std::string name_as_math(std::string_view name) {
+  const auto first = character_length(name);
+  if (name[0] != '_' && name.size() > first + 1 && name[first] == '_')
+    return element("msub",
+                   element("mi", escaped(name.substr(0, first))) + name_as_math(name.substr(first + 1)));
+  return element(is_digit(name.substr(0, first)) ? "mn" : "mi", escaped(name));
 }
 
-std::string translated(std::u32string_view text, std::u32string_view from, std::u32string_view to) {
-  std::u32string result;
-  for (const char32_t c : text) result += c == U',' ? c : to[from.find(c)];
-  const bool is_number = std::all_of(result.begin(), result.end(), is_digit);
-  const bool is_letter_only = result.size() == 1 && is_letter(result[0]);
-  if (is_number || is_letter_only) return element(is_number ? "mn" : "mi", escaped(utf8(result)));
-  if (result == U"′") return element("mo", "′");
-  return element("mtext", escaped(utf8(result)));
+/// What stands below or above the line.
+std::string script_as_math(const std::string& script) {
+  const bool is_number = script.find_first_not_of("0123456789") == script.npos;
+  const bool is_one_letter = character_length(script) == script.size() && is_letter(script);
+  return element(is_number ? "mn" : is_one_letter ? "mi" : script == "′" ? "mo" : "mtext", escaped(script));
 }
 
 /// Reads a formula from left to right.
 class FormulaParser {
  public:
-  explicit FormulaParser(std::u32string text) : text_(std::move(text)) {}
+  explicit FormulaParser(std::string_view text) : text_(text) {}
 
   std::string whole() {
     std::vector<std::string> items;
     while (at_ < text_.size()) {
       auto more = items_up_to_bracket();
       items.insert(items.end(), more.begin(), more.end());
-      if (at_ < text_.size()) items.push_back(sign(text_[at_++]));  // a bracket that nothing opened
+      if (at_ < text_.size()) items.push_back(sign(take()));  // a bracket that nothing opened
     }
     return row(items);
   }
 
  private:
-  char32_t next(std::size_t ahead = 0) const {
-    return at_ + ahead < text_.size() ? text_[at_ + ahead] : U'\0';
+  /// The next character, or one after it; nothing at the end.
+  std::string_view next(std::size_t ahead = 0) const {
+    auto rest = text_.substr(at_);
+    for (; ahead > 0 && !rest.empty(); --ahead) rest.remove_prefix(character_length(rest));
+    return rest.empty() ? rest : rest.substr(0, character_length(rest));
+  }
+
+  std::string_view take() {
+    const auto taken = next();
+    at_ += taken.size();
+    return taken;
   }
 
   std::size_t skip_spaces() {
     const auto start = at_;
-    while (next() == U' ') ++at_;
+    at_ = std::min(text_.find_first_not_of(' ', at_), text_.size());
     return at_ - start;
   }
 
-  static bool closes(char32_t c) { return is_one_of(U")]}⌋", c); }
-
-  static char32_t closing_of(char32_t open) {
-    switch (open) {
-      case U'(':
-        return U')';
-      case U'[':
-        return U']';
-      case U'{':
-        return U'}';
-      case U'⌊':
-        return U'⌋';
-      default:
-        return U'\0';
-    }
+  static std::string_view closing_of(std::string_view open) {
+    static const std::map<std::string_view, std::string_view> brackets = {
+        {"(", ")"}, {"[", "]"}, {"{", "}"}, {"⌊", "⌋"}};
+    const auto found = brackets.find(open);
+    return found == brackets.end() ? "" : found->second;
   }
 
-  static std::string sign(char32_t c) {
-    return is_one_of(U"|‖/", c) ? low_sign(c) : element("mo", escaped(utf8({&c, 1})));
+  static std::string sign(std::string_view c) {
+    return is_one_of("|‖/", c) ? low_sign(c) : element("mo", escaped(c));
   }
 
   /// As high as a letter, whatever it stands beside.
-  static std::string low_sign(char32_t c) {
-    return "<mo stretchy=\"false\">" + escaped(utf8({&c, 1})) + "</mo>";
-  }
+  static std::string low_sign(std::string_view c) { return "<mo stretchy=\"false\">" + escaped(c) + "</mo>"; }
 
   /// What stands up to the bracket that closes what is read, which is left to read. Factors gather in `run`
   /// until an operator that binds less than a fraction's line; a line takes all of them above it.
@@ -147,13 +123,12 @@ class FormulaParser {
     };
     while (at_ < text_.size()) {
       const auto spaces = skip_spaces();
-      const char32_t c = next();
-      if (c == U'\0' || closes(c)) break;
-      if (c == U'/' && spaces > 0 && next(1) == U' ' && !run.empty()) {
-        ++at_;
-        const auto above = without_brackets(run);
-        const auto below = without_brackets(denominator());
-        run = {element("mfrac", row(above) + row(below))};
+      const auto c = next();
+      if (c.empty() || is_one_of(")]}⌋", c)) break;
+      if (c == "/" && spaces > 0 && next(1) == " " && !run.empty()) {
+        take();
+        const auto above = without_brackets(row(run));
+        run = {element("mfrac", above + without_brackets(row(denominator())))};
       } else if (begins_factor(c)) {
         if (spaces > 1 && !(items.empty() && run.empty())) {
           end_run();
@@ -161,15 +136,13 @@ class FormulaParser {
         } else if (spaces > 0 && !run.empty() && !run.back().starts_with("<mo")) {
           run.push_back("<mspace width=\"0.25em\"/>");
         }
-        for (auto& item : factor()) run.push_back(std::move(item));
-      } else if (is_one_of(U"·∘×/", c) && !run.empty()) {
-        ++at_;
-        run.push_back(sign(c));
+        run.push_back(factor());
+      } else if (is_one_of("·∘×/", c) && !run.empty()) {
+        run.push_back(sign(take()));
       } else {
         end_run();
-        ++at_;
-        items.push_back(sign(c));
-        if (c == U',' && next() == U' ' && next(1) == U' ') items.push_back("<mspace width=\"1em\"/>");
+        items.push_back(sign(take()));
+        if (c == "," && next() == " " && next(1) == " ") items.push_back("<mspace width=\"1em\"/>");
       }
     }
     end_run();
@@ -187,80 +160,66 @@ class FormulaParser {
         break;
       }
       if (spaces > 0 && !run.empty()) run.push_back("<mspace width=\"0.25em\"/>");
-      for (auto& item : factor()) run.push_back(std::move(item));
+      run.push_back(factor());
     }
-    if (run.empty()) run.push_back("<mrow></mrow>");
     return run;
   }
 
-  bool begins_factor(char32_t c) const {
-    return is_letter(c) || is_digit(c) || is_one_of(U"√Σ∂∞ΠφωσδØ…", c) || closing_of(c) != U'\0';
+  static bool begins_factor(std::string_view c) {
+    return is_letter(c) || is_digit(c) || is_one_of("√Σ∂∞ΠφωσδØ…", c) || !closing_of(c).empty();
   }
 
   /// A name, number, root, sum sign or bracket with the scripts at it.
-  std::vector<std::string> factor() {
-    std::string base;
-    const char32_t c = next();
-    if (c == U'√') {
-      ++at_;
-      auto inner = begins_factor(next()) ? factor() : std::vector<std::string>{"<mrow></mrow>"};
-      base = element("msqrt", row(without_brackets(inner)));
-    } else if (closing_of(c) != U'\0') {
-      base = bracket();
-    } else if (is_one_of(U"Σ∂Π…", c)) {
-      ++at_;
-      base = element("mo", escaped(utf8({&c, 1})));
-    } else if (c == U'∞') {
-      ++at_;
-      base = element("mi", "∞");
-    } else {
-      base = name_as_math(word());
-    }
-    return {with_scripts(base)};
+  std::string factor() {
+    const auto c = next();
+    if (!closing_of(c).empty()) return with_scripts(bracket());
+    if (!is_one_of("√Σ∂Π…∞", c)) return with_scripts(name_as_math(word()));
+    take();
+    if (c != "√") return with_scripts(element(c == "∞" ? "mi" : "mo", escaped(c)));
+    return with_scripts(
+        element("msqrt", begins_factor(next()) ? without_brackets(factor()) : std::string("<mrow></mrow>")));
   }
 
   /// A name, which may be a path (encoder/h) or have a number in it (step=0/h), or a number.
-  std::u32string_view word() {
+  std::string_view word() {
     const auto start = at_;
-    const bool is_number = is_digit(next());
-    while (at_ < text_.size() && (at_ == start || (is_number ? continues_number() : continues_name(start))))
-      ++at_;
-    return std::u32string_view(text_).substr(start, at_ - start);
+    const bool is_number = is_digit(take());
+    while (is_number ? continues_number() : continues_name(start)) take();
+    return text_.substr(start, at_ - start);
   }
 
   bool continues_number() const {
-    const char32_t c = next();
-    if (c == U'.' || c == U'-') return is_digit(next(1)) && (c == U'.' || text_[at_ - 1] == U'e');
-    return is_digit(c) || (c == U'e' && next(1) == U'-' && is_digit(next(2)));
+    const auto c = next();
+    if (c == "." || c == "-") return is_digit(next(1)) && (c == "." || text_[at_ - 1] == 'e');
+    return is_digit(c) || (c == "e" && next(1) == "-" && is_digit(next(2)));
   }
 
   bool continues_name(std::size_t start) const {
-    const char32_t c = next(), after = next(1);
+    const auto c = next(), after = next(1);
     if (is_letter(c) || is_digit(c)) return true;
-    if (c == U'/') return at_ - start > 1 && is_letter(after);
-    if (c == U'=' || c == U'.') return is_digit(after);
-    return (c == U'_' || c == U'-') && (is_letter(after) || is_digit(after));
+    if (c == "/") return at_ - start > character_length(text_.substr(start)) && is_letter(after);
+    if (c == "=" || c == ".") return is_digit(after);
+    return (c == "_" || c == "-") && (is_letter(after) || is_digit(after));
   }
 
   std::string bracket() {
-    const char32_t open = next(), close = closing_of(open);
-    ++at_;
+    const auto open = take(), close = closing_of(open);
     auto inner = items_up_to_bracket();
     const bool is_closed = next() == close;
-    if (is_closed) ++at_;
+    if (is_closed) take();
     const bool is_tall = std::any_of(inner.begin(), inner.end(), [](const std::string& item) {
       return item.find("<mfrac>") != item.npos;
     });
-    const auto side = [&](char32_t c) { return is_tall ? sign(c) : low_sign(c); };
+    const auto side = [&](std::string_view c) { return is_tall ? sign(c) : low_sign(c); };
     inner.insert(inner.begin(), side(open));
     if (is_closed) inner.push_back(side(close));
     return element("mrow", fmt::format("{}", fmt::join(inner, "")));
   }
 
   std::string with_scripts(const std::string& base) {
-    const auto below = scripts(lowered, lowered_as);
-    auto above = scripts(raised, raised_as);
-    if (above.empty() && next() == U'^') above = exponent();
+    const auto below = scripts(Height::below);
+    auto above = scripts(Height::above);
+    if (above.empty() && next() == "^") above = exponent();
     if (!below.empty() && !above.empty()) return element("msubsup", base + below + above);
     if (!below.empty()) return element("msub", base + below);
     if (above.empty()) return base;
@@ -269,45 +228,45 @@ class FormulaParser {
     return element("msubsup", base.substr(open.size(), base.size() - open.size() - close.size()) + above);
   }
 
-  std::string scripts(std::u32string_view from, std::u32string_view to) {
-    const auto start = at_;
-    while (at_ < text_.size() && (is_one_of(from, next()) || (next() == U',' && at_ > start &&
-                                                              is_one_of(from, next(1)) && from == lowered)))
-      ++at_;
-    if (at_ == start) return "";
-    return translated(std::u32string_view(text_).substr(start, at_ - start), from, to);
+  std::string scripts(Height height) {
+    std::string script;
+    for (;;) {
+      const bool is_comma = height == Height::below && !script.empty() && next() == ",";
+      const auto one = script_of(next(is_comma ? 1 : 0));
+      if (one.height != height) break;
+      script += is_comma ? "," : one.ascii;
+      take();
+    }
+    return script.empty() ? "" : script_as_math(script);
   }
 
   /// "^2", "^(−2i/d)", "^−0.5", "^T".
   std::string exponent() {
-    ++at_;
+    take();
     std::vector<std::string> items;
-    if (is_one_of(U"−-+", next())) items.push_back(sign(text_[at_++]));
-    if (begins_factor(next())) {
-      for (auto& item : without_brackets(factor())) items.push_back(std::move(item));
-    }
-    return items.empty() ? "<mrow></mrow>" : row(items);
+    if (is_one_of("−-+", next())) items.push_back(sign(take()));
+    if (begins_factor(next())) items.push_back(without_brackets(factor()));
+    return row(items);
   }
 
   /// "(a − b)" that a line or a root holds together anyway.
-  static std::vector<std::string> without_brackets(std::vector<std::string> items) {
-    if (items.size() != 1) return items;
-    for (const auto& [left, right] : {std::pair{sign(U'('), sign(U')')}, {low_sign(U'('), low_sign(U')')}}) {
+  static std::string without_brackets(const std::string& item) {
+    for (const auto& [left, right] : {std::pair{sign("("), sign(")")}, {low_sign("("), low_sign(")")}}) {
       const auto open = "<mrow>" + left, close = right + "</mrow>";
-      if (!items[0].starts_with(open) || !items[0].ends_with(close)) continue;
-      return {element("mrow", items[0].substr(open.size(), items[0].size() - open.size() - close.size()))};
+      if (item.starts_with(open) && item.ends_with(close))
+        return element("mrow", item.substr(open.size(), item.size() - open.size() - close.size()));
     }
-    return items;
+    return item;
   }
 
-  std::u32string text_;
+  std::string_view text_;
   std::size_t at_ = 0;
 };
 
 }  // namespace
 
 std::string mathml(std::string_view formula) {
-  return "<math displaystyle=\"true\">" + FormulaParser(code_points(formula)).whole() + "</math>";
+  return "<math displaystyle=\"true\">" + FormulaParser(formula).whole() + "</math>";
 }
 
 }  // namespace attn::html

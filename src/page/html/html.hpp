@@ -1,11 +1,96 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "page/builder.hpp"
-#include "page/html/workings.hpp"
 #include "page/page.hpp"
 #include "trace/event.hpp"
+
+namespace attn::html {
+
+/// How the cells of a page's tables come about, in the few bytes that its script composes each cell's
+/// arithmetic from. The cells of a step mostly share one text, "$ · $ + $ · $", in which each $ is an entry
+/// of some tensor whose place is linear in the place of the cell: X[i, 0], W[0, j], X[i, 1], W[1, j].
+class Workings {
+ public:
+  /// Digits after the point as on the page.
+  explicit Workings(int precision) : precision_(precision) {}
+
+  /// Takes in a tensor of the page and how those of its cells come about. To be called during the event.
+  void add(const Event& event, const std::vector<std::size_t>& cells, bool is_core);
+
+  /// The number by which `json` knows a tensor.
+  std::size_t number_of(const std::string& id);
+
+  /// {"precision": 4, "texts": ["$ · $"], "names": [["the", "cat"]], "tensors": [{"id": "scores",
+  /// "shape": [2, 2], "axes": [[0], []], "origin": "worked", "values": [0.5, …], "steps": [[text, cells,
+  /// places, terms], …]}]}
+  ///
+  /// `values` are the elements that some cell is made of, with null for the others, or by offset where they
+  /// are few. In `steps`, `cells` are offsets or 0 for all, `places` rows of a tensor's number and its
+  /// strides along the axes of the cell, `terms` for each $ in turn a place and an offset. Steps that would
+  /// make the text longer than `most_bytes` are left out, the core ones (of which the page tells) last.
+  std::string json(std::size_t most_bytes) const;
+
+ private:
+  /// Cells that share a text and the tensors of its entries. `operands` holds for each cell the indices of
+  /// the entries end to end; of a group that is complete for the first cell only, and `strides` what each
+  /// grows by from one cell to the next along each axis of the cells.
+  struct Group {
+    std::size_t text;
+    std::vector<std::size_t> tensors{}, ranks{};
+    std::vector<Index> cells{};
+    std::vector<std::vector<std::int64_t>> operands{}, strides{};
+  };
+
+  struct IndexHash {
+    std::size_t operator()(const Index& at) const {
+      std::size_t hash = 0;
+      for (const auto place : at) hash = hash * 1'000'003 + place;
+      return hash;
+    }
+  };
+
+  struct Known {
+    std::string id;
+    std::optional<Shape> shape{};
+    std::vector<std::vector<std::size_t>> axes{};  ///< of each the lists of names: none, one, one a sample
+    bool is_whole = false;
+    bool is_core = false;
+    std::string origin = "unseen";  ///< input, worked, or none where no entry of a step is worked out
+    std::vector<Group> groups{};
+    std::unordered_map<Index, double, IndexHash> values{};
+  };
+
+  struct Piece {
+    std::string text;
+    std::map<std::size_t, std::vector<std::size_t>> needed;  ///< offsets of values, by tensor
+  };
+
+  std::size_t number_of_text(std::string text);
+  std::vector<std::size_t> names_along(const AxisLabels& labels);
+  std::string text_of(const Worked& worked) const;
+  void add_groups(Known& step, Group group, std::size_t axis);
+  Shape shape_of(const Known& tensor) const;
+  Piece piece(const Known& step, const std::vector<Shape>& shapes) const;
+  std::string values_of(const Known& tensor, const std::vector<bool>& needed, const Shape& shape) const;
+
+  int precision_;
+  std::vector<Known> tensors_;
+  std::unordered_map<std::string, std::size_t> numbers_;
+  std::vector<std::string> texts_;
+  std::unordered_map<std::string, std::size_t> text_numbers_;
+  std::vector<std::string> names_;  ///< lists of the names of places along an axis, as JSON
+  std::map<std::vector<std::string>, std::size_t> name_numbers_;  ///< by the tokens
+};
+
+}  // namespace attn::html
 
 namespace attn {
 

@@ -1,5 +1,3 @@
-#include "page/html/note_table.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,8 +10,7 @@
 #include <vector>
 
 #include "attn/text/width.hpp"
-#include "page/html/columns.hpp"
-#include "page/html/escape.hpp"
+#include "page/html/markup.hpp"
 #include "page/text/plain.hpp"
 #include "trace/wording.hpp"
 
@@ -35,7 +32,12 @@ struct Cell {
   std::string further;
 };
 
-using Row = std::vector<Cell>;
+struct Row {
+  std::vector<Cell> cells{};
+  bool begins_part = false;  ///< behind an empty line
+};
+
+using Rows = std::vector<Row>;
 
 bool is_blank(const Columns& line, std::size_t column) {
   return column >= line.size() || line[column] == " ";
@@ -110,11 +112,9 @@ Cell cell_at(const Columns& line, Range place) {
 Row row_of(const Columns& line, const std::vector<Range>& gaps) {
   Row row;
   std::size_t first = 0;
-  for (const auto& gap : gaps) {
-    row.push_back(cell_at(line, {first, gap.first}));
-    first = gap.last;
-  }
-  row.push_back(cell_at(line, {first, line.size()}));
+  for (const auto& gap : gaps)
+    row.cells.push_back(cell_at(line, {std::exchange(first, gap.last), gap.first}));
+  row.cells.push_back(cell_at(line, {first, line.size()}));
   return row;
 }
 
@@ -127,11 +127,10 @@ bool is_number(const std::string& text) {
 
 /// Whether each cell of a column that has text satisfies the condition, from that row on, and one has text.
 template <typename Condition>
-bool is_column_of(const std::vector<Row>& rows, std::size_t column, std::size_t first_row,
-                  const Condition& condition) {
+bool is_column_of(const Rows& rows, std::size_t column, std::size_t first_row, const Condition& condition) {
   bool is_empty = true;
   for (auto i = first_row; i < rows.size(); ++i) {
-    const auto& cell = rows[i][column];
+    const auto& cell = rows[i].cells[column];
     if (cell.text.empty()) continue;
     if (!condition(cell)) return false;
     is_empty = false;
@@ -139,22 +138,23 @@ bool is_column_of(const std::vector<Row>& rows, std::size_t column, std::size_t 
   return !is_empty;
 }
 
-bool is_column_of_numbers(const std::vector<Row>& rows, std::size_t column, std::size_t first_row) {
+bool is_column_of_numbers(const Rows& rows, std::size_t column, std::size_t first_row) {
   return is_column_of(rows, column, first_row, [](const Cell& cell) { return is_number(cell.text); });
 }
 
 /// Equations one below the other, with their signs aligned, or conclusions.
-bool are_equations(const std::vector<Row>& rows) {
+bool are_equations(const Rows& rows) {
   const auto is_right_side = [](const Cell& cell) { return cell.text.starts_with("="); };
   const auto is_sign = [](const Cell& cell) { return cell.text == "⇒"; };
-  for (std::size_t column = 1; column < rows[0].size(); ++column)
+  for (std::size_t column = 1; column < rows[0].cells.size(); ++column)
     if (is_column_of(rows, column, 0, is_right_side)) return true;
-  return std::any_of(rows.begin(), rows.end(),
-                     [&](const Row& row) { return std::any_of(row.begin(), row.end(), is_sign); });
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
+    return std::any_of(row.cells.begin(), row.cells.end(), is_sign);
+  });
 }
 
-bool has_header(const std::vector<Row>& rows) {
-  const auto& first = rows[0];
+bool has_header(const Rows& rows) {
+  const auto& first = rows[0].cells;
   if (std::any_of(first.begin(), first.end(), [](const Cell& cell) { return is_number(cell.text); }))
     return false;
   if (first[0].text.empty()) return true;
@@ -164,7 +164,7 @@ bool has_header(const std::vector<Row>& rows) {
 }
 
 /// Of numbers, or of what ends in one column of the terminal without beginning in one.
-bool is_aligned_right(const std::vector<Row>& rows, std::size_t column, std::size_t first_row) {
+bool is_aligned_right(const Rows& rows, std::size_t column, std::size_t first_row) {
   if (is_column_of_numbers(rows, column, first_row)) return true;
   std::optional<Range> first;
   bool do_starts_differ = false;
@@ -191,40 +191,16 @@ const char* joint(const Columns& line, const std::string& next, std::size_t most
 /// The only cell of a row that has text, if it is not the first.
 const Cell* continuation(const Row& row) {
   const Cell* found = nullptr;
-  for (const auto& cell : row) {
+  for (const auto& cell : row.cells) {
     if (cell.text.empty()) continue;
     if (found != nullptr) return nullptr;
     found = &cell;
   }
-  return row[0].text.empty() ? found : nullptr;
+  return row.cells[0].text.empty() ? found : nullptr;
 }
 
-std::vector<Columns> columns_of_all(const Lines& lines) {
-  std::vector<Columns> all;
-  for (const auto& line : lines) all.push_back(columns_of(line));
-  return all;
-}
-
-/// The rows of lines, with their further lines.
-std::vector<Row> rows_between(const std::vector<Columns>& lines, const std::vector<Range>& gaps,
-                              std::size_t most_columns) {
-  std::vector<Row> rows;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    auto row = row_of(lines[i], gaps);
-    const auto* further = continuation(row);
-    if (further == nullptr || rows.empty()) {
-      rows.push_back(std::move(row));
-      continue;
-    }
-    auto& above = rows.back()[static_cast<std::size_t>(further - row.data())];
-    above.further += joint(lines[i - 1], further->text, most_columns) + escaped(further->text);
-  }
-  return rows;
-}
-
-using Rows = std::vector<std::vector<Row>>;  // of each part
-
-/// The rows of lines that are laid out in the same columns, those of each part; none where they are not.
+/// The rows of lines that are laid out in the same columns, with their further lines, of all parts; none
+/// where they are not.
 Rows rows_of(const std::vector<Lines>& parts) {
   std::vector<Columns> all;
   for (const auto& part : parts)
@@ -232,18 +208,26 @@ Rows rows_of(const std::vector<Lines>& parts) {
   const auto gaps = gaps_between(all);
   if (gaps.empty()) return {};
   Rows rows;
-  std::vector<Row> together;
-  for (const auto& part : parts) {
-    rows.push_back(rows_between(columns_of_all(part), gaps, width_of(all)));
-    together.insert(together.end(), rows.back().begin(), rows.back().end());
-  }
-  return together.size() < 2 || are_equations(together) ? Rows() : rows;
+  std::size_t i = 0;  // of the line
+  for (const auto& part : parts)
+    for (std::size_t in_part = 0; in_part < part.size(); ++in_part, ++i) {
+      auto row = row_of(all[i], gaps);
+      row.begins_part = in_part == 0;
+      const auto* further = continuation(row);
+      if (further == nullptr || row.begins_part) {
+        rows.push_back(std::move(row));
+        continue;
+      }
+      auto& above = rows.back().cells[static_cast<std::size_t>(further - row.cells.data())];
+      above.further += joint(all[i - 1], further->text, width_of(all)) + escaped(further->text);
+    }
+  return rows.size() < 2 || are_equations(rows) ? Rows() : rows;
 }
 
 std::string row_markup(const Row& row, bool is_header, const std::vector<bool>& is_right) {
   std::string markup;
-  for (std::size_t column = 0; column < row.size(); ++column) {
-    const auto& cell = row[column];
+  for (std::size_t column = 0; column < row.cells.size(); ++column) {
+    const auto& cell = row.cells[column];
     const bool is_head = !cell.text.empty() && (is_header || column == 0);
     markup += fmt::format("<{0}{1}{2}>{3}{4}</{0}>", is_head ? "th" : "td",
                           !is_head    ? ""
@@ -254,22 +238,20 @@ std::string row_markup(const Row& row, bool is_header, const std::vector<bool>& 
   return "<tr>" + markup + "</tr>";
 }
 
-/// Several parts have the same columns, of which the first may name them.
-std::string table_markup(const Rows& parts, const std::string& name) {
-  std::vector<Row> all;
-  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
-  const std::size_t first_row = has_header(all) ? 1 : 0;
+/// All parts have the same columns, of which the first row may name them.
+std::string table_markup(const Rows& rows, const std::string& name) {
+  const std::size_t first_row = has_header(rows) ? 1 : 0;
   std::vector<bool> is_right;
-  for (std::size_t column = 0; column < all[0].size(); ++column)
-    is_right.push_back(column > 0 && is_aligned_right(all, column, first_row));
+  for (std::size_t column = 0; column < rows[0].cells.size(); ++column)
+    is_right.push_back(column > 0 && is_aligned_right(rows, column, first_row));
   std::string markup;
-  if (first_row == 1) markup = fmt::format("<thead>{}</thead>\n", row_markup(all[0], true, is_right));
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    markup += "<tbody>\n";
-    for (auto row = i == 0 ? first_row : 0; row < parts[i].size(); ++row)
-      markup += row_markup(parts[i][row], false, is_right) + "\n";
-    markup += "</tbody>";
+  if (first_row == 1) markup = fmt::format("<thead>{}</thead>\n", row_markup(rows[0], true, is_right));
+  markup += "<tbody>\n";
+  for (auto i = first_row; i < rows.size(); ++i) {
+    if (rows[i].begins_part && i > 0) markup += "</tbody><tbody>\n";
+    markup += row_markup(rows[i], false, is_right) + "\n";
   }
+  markup += "</tbody>";
   return fmt::format(
       "<div class=\"sheet\" tabindex=\"0\" role=\"group\" aria-label=\"{}\"><table class=\"words\">\n"
       "{}</table></div>\n",
@@ -278,7 +260,8 @@ std::string table_markup(const Rows& parts, const std::string& name) {
 
 /// Sentences that were broken for the width of a terminal.
 std::string paragraph_markup(const Lines& texts) {
-  const auto lines = columns_of_all(texts);
+  std::vector<Columns> lines;
+  for (const auto& text : texts) lines.push_back(columns_of(text));
   std::string markup = escaped(texts[0]);
   for (std::size_t i = 1; i < texts.size(); ++i)
     markup += joint(lines[i - 1], texts[i], width_of(lines)) + escaped(texts[i]);
@@ -293,7 +276,7 @@ struct Part {
 };
 
 std::size_t column_count(const Rows& rows) {
-  return rows.empty() ? 0 : rows[0][0].size();
+  return rows.empty() ? 0 : rows[0].cells.size();
 }
 
 /// A first line without columns heads the table where the lines below it have more columns than with it.

@@ -1,5 +1,3 @@
-#include "page/html/workings.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,7 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "page/html/escape.hpp"
+#include "page/html/html.hpp"
+#include "page/html/markup.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
 
@@ -145,7 +144,7 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
   known.origin = event.kind == Kind::input ? "input" : event.worked ? "worked" : "none";
   if (!event.worked || cells.empty()) return;
 
-  std::map<std::pair<std::size_t, std::vector<std::size_t>>, Alike> alike;
+  std::map<std::pair<std::size_t, std::vector<std::size_t>>, Group> alike;
   std::vector<std::size_t> before;  // the tensors of the cell before, which mostly has the same
   std::size_t entry_count = 0;
   for (const auto cell : cells) {
@@ -172,52 +171,30 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
     }
     before = tensors;
     const std::pair key(number_of_text(text_of(worked)), std::move(tensors));
-    auto& group = alike[key];
-    if (group.cells.empty()) {
-      group.tensors = key.second;
-      group.ranks = std::move(ranks);
-    }
+    auto& group = alike.try_emplace(key, Group{key.first, key.second, std::move(ranks)}).first->second;
     group.cells.push_back(std::move(at));
     group.operands.push_back(std::move(places));
   }
-  for (const auto& [key, group] : alike) add_groups(tensors_[number], key.first, group, 0);
+  for (auto& [key, group] : alike) add_groups(tensors_[number], std::move(group), 0);
 }
 
 /// As one group where the places are linear in that of the cell, else those with one place along `axis`
 /// apart.
-void Workings::add_groups(Known& step, std::size_t text, const Alike& alike, std::size_t axis) {
-  if (const auto strides = fitted_strides(alike.cells, alike.operands)) {
-    const auto& reference = alike.cells[0];
-    Group group{.text = text, .cells = {}, .terms = {}};
-    for (const auto& cell : alike.cells)
-      group.cells.push_back(static_cast<std::size_t>(offset_in(*step.shape, cell)));
-    std::size_t k = 0;
-    for (std::size_t i = 0; i < alike.tensors.size(); ++i) {
-      Term term{.tensor = alike.tensors[i], .base = {}, .strides = {}};
-      for (const auto end = k + alike.ranks[i]; k < end; ++k) {
-        auto base = alike.operands[0][k];
-        std::vector<std::int64_t> row;
-        for (std::size_t a = 0; a < reference.size(); ++a) {
-          row.push_back((*strides)[a][k]);
-          base -= row.back() * static_cast<std::int64_t>(reference[a]);
-        }
-        term.base.push_back(base);
-        term.strides.push_back(std::move(row));
-      }
-      group.terms.push_back(std::move(term));
-    }
+void Workings::add_groups(Known& step, Group group, std::size_t axis) {
+  if (auto strides = fitted_strides(group.cells, group.operands)) {
+    group.operands.resize(1);
+    group.strides = std::move(*strides);
     step.groups.push_back(std::move(group));
     return;
   }
-  std::map<std::size_t, Alike> parts;
-  for (std::size_t i = 0; i < alike.cells.size(); ++i) {
-    auto& part = parts[alike.cells[i][axis]];
-    part.tensors = alike.tensors;
-    part.ranks = alike.ranks;
-    part.cells.push_back(alike.cells[i]);
-    part.operands.push_back(alike.operands[i]);
+  std::map<std::size_t, Group> parts;
+  for (std::size_t i = 0; i < group.cells.size(); ++i) {
+    auto& part =
+        parts.try_emplace(group.cells[i][axis], Group{group.text, group.tensors, group.ranks}).first->second;
+    part.cells.push_back(std::move(group.cells[i]));
+    part.operands.push_back(std::move(group.operands[i]));
   }
-  for (const auto& [place, part] : parts) add_groups(step, text, part, axis + 1);
+  for (auto& [place, part] : parts) add_groups(step, std::move(part), axis + 1);
 }
 
 /// As the trace has it, or, of a tensor that was not shown, as large as the entries need.
@@ -235,33 +212,33 @@ Workings::Piece Workings::piece(const Known& step, const std::vector<Shape>& sha
   Piece piece;
   std::vector<std::string> groups;
   for (const auto& group : step.groups) {
-    std::vector<Index> cells;
-    for (const auto cell : group.cells) cells.push_back(index_at(cell, *step.shape));
     std::map<std::vector<std::int64_t>, std::size_t> numbers;
     std::vector<std::string> places;
     std::vector<std::int64_t> terms;
-    for (const auto& term : group.terms) {
-      const auto& shape = shapes[term.tensor];
-      std::vector<std::int64_t> row = {static_cast<std::int64_t>(term.tensor)};
+    std::size_t k = 0;  // of the indices of the entries
+    for (std::size_t i = 0; i < group.tensors.size(); k += group.ranks[i++]) {
+      const auto& shape = shapes[group.tensors[i]];
+      std::vector<std::int64_t> row = {static_cast<std::int64_t>(group.tensors[i])};
+      auto base = offset_in(shape, group.operands[0].data() + k);
       for (std::size_t axis = 0; axis < step.shape->size(); ++axis) {
-        std::vector<std::int64_t> along;
-        for (const auto& strides : term.strides) along.push_back(strides[axis]);
-        row.push_back(offset_in(shape, along));
+        row.push_back(offset_in(shape, group.strides[axis].data() + k));
+        base -= row.back() * static_cast<std::int64_t>(group.cells[0][axis]);
       }
       const auto [found, is_new] = numbers.emplace(row, places.size());
       if (is_new) places.push_back(list_of(row));
-      const auto base = offset_in(shape, term.base);
       terms.insert(terms.end(), {static_cast<std::int64_t>(found->second), base});
-      auto& needed = piece.needed[term.tensor];
-      for (const auto& at : cells) {
+      auto& needed = piece.needed[group.tensors[i]];
+      for (const auto& at : group.cells) {
         auto offset = base;
         for (std::size_t axis = 0; axis < at.size(); ++axis)
           offset += row[axis + 1] * static_cast<std::int64_t>(at[axis]);
         needed.push_back(static_cast<std::size_t>(offset));
       }
     }
-    const bool is_all = group.cells.size() == element_count(*step.shape);
-    groups.push_back(fmt::format("[{},{},{},{}]", group.text, is_all ? "0" : list_of(group.cells),
+    std::vector<std::int64_t> cells;
+    if (group.cells.size() < element_count(*step.shape))
+      for (const auto& cell : group.cells) cells.push_back(offset_in(*step.shape, cell));
+    groups.push_back(fmt::format("[{},{},{},{}]", group.text, cells.empty() ? "0" : list_of(cells),
                                  list_of(places), list_of(terms)));
   }
   piece.text = list_of(groups);

@@ -4,7 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "page/html/base64.hpp"
+#include "attn/text/width.hpp"
+#include "page/html/markup.hpp"
 #include "page/svg/panel.hpp"
 #include "page/svg/png.hpp"
 

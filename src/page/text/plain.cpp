@@ -1,8 +1,9 @@
 #include "page/text/plain.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <utility>
+#include <sstream>
 
 #include "attn/text/width.hpp"
 
@@ -10,168 +11,32 @@ namespace attn {
 
 namespace {
 
-enum class Height { line, below, above };
+/// Signs and what stands for each in ASCII, in which "_" is a blank.
+constexpr const char* on_the_line =
+    "× x − - · * √ sqrt_ Σ sum_ … ... α alpha β beta γ gamma Δ Delta θ theta λ lambda φ phi Φ Phi "
+    "ω omega η eta σ sigma π pi δ delta ε epsilon μ mu ∞ inf → -> ← <- ↗ NE ↖ NW ↙ SW ↓ S ⇒ => ∂ d "
+    "≤ <= ≥ >= ≠ != ≈ ~ ± +- ° _deg ∘ * ‖ || ⌊ floor( ⌋ ) ′ ' “ \" ” \" ’ ' – - — - ¼ 1/4 ½ 1/2 ∧ and "
+    "∨ or ∝ proportional_to ✓ holds: ✗ does_not_hold: █ # ■ # □ . ▓ # ▒ + ░ . ∈ in ⊙ * ∇ grad_ ";
 
-struct Sign {
-  std::string_view ascii;
-  Height height = Height::line;
-};
-
-const std::map<std::string_view, Sign>& signs() {
-  static const std::map<std::string_view, Sign> table = {
-      {"×", {"x"}},
-      {"−", {"-"}},
-      {"·", {"*"}},
-      {"√", {"sqrt "}},
-      {"Σ", {"sum "}},
-      {"…", {"..."}},
-      {"α", {"alpha"}},
-      {"β", {"beta"}},
-      {"γ", {"gamma"}},
-      {"Δ", {"Delta"}},
-      {"θ", {"theta"}},
-      {"λ", {"lambda"}},
-      {"φ", {"phi"}},
-      {"Φ", {"Phi"}},
-      {"ω", {"omega"}},
-      {"η", {"eta"}},
-      {"σ", {"sigma"}},
-      {"π", {"pi"}},
-      {"δ", {"delta"}},
-      {"ε", {"epsilon"}},
-      {"μ", {"mu"}},
-      {"∞", {"inf"}},
-      {"→", {"->"}},
-      {"←", {"<-"}},
-      {"↗", {"NE"}},
-      {"↖", {"NW"}},
-      {"↙", {"SW"}},
-      {"↓", {"S"}},
-      {"⇒", {"=>"}},
-      {"∂", {"d"}},
-      {"≤", {"<="}},
-      {"≥", {">="}},
-      {"≠", {"!="}},
-      {"≈", {"~"}},
-      {"±", {"+-"}},
-      {"°", {" deg"}},
-      {"∘", {"*"}},
-      {"‖", {"||"}},
-      {"⌊", {"floor("}},
-      {"⌋", {")"}},
-      {"′", {"'"}},
-      {"“", {"\""}},
-      {"”", {"\""}},
-      {"’", {"'"}},
-      {"–", {"-"}},
-      {"—", {"-"}},
-      {"¼", {"1/4"}},
-      {"½", {"1/2"}},
-      {"∧", {"and"}},
-      {"∨", {"or"}},
-      {"∝", {"proportional to"}},
-      {"✓", {"holds:"}},
-      {"✗", {"does not hold:"}},
-      {"█", {"#"}},
-      {"■", {"#"}},
-      {"□", {"."}},
-      {"▓", {"#"}},
-      {"▒", {"+"}},
-      {"░", {"."}},
-      {"∈", {"in"}},
-      {"⊙", {"*"}},
-      {"∇", {"grad "}},
-      {"│", {" "}},
-      {"─", {" "}},
-      {"┌", {" "}},
-      {"┐", {" "}},
-      {"└", {" "}},
-      {"┘", {" "}},
-      {"├", {" "}},
-      {"┤", {" "}},
-      {"┬", {" "}},
-      {"┴", {" "}},
-      {"┼", {" "}},
-      {"\u0304", {"bar", Height::below}},
-      {"₀", {"0", Height::below}},
-      {"₁", {"1", Height::below}},
-      {"₂", {"2", Height::below}},
-      {"₃", {"3", Height::below}},
-      {"₄", {"4", Height::below}},
-      {"₅", {"5", Height::below}},
-      {"₆", {"6", Height::below}},
-      {"₇", {"7", Height::below}},
-      {"₈", {"8", Height::below}},
-      {"₉", {"9", Height::below}},
-      {"₊", {"+", Height::below}},
-      {"₋", {"-", Height::below}},
-      {"ᵢ", {"i", Height::below}},
-      {"ⱼ", {"j", Height::below}},
-      {"ₖ", {"k", Height::below}},
-      {"ₜ", {"t", Height::below}},
-      {"ₛ", {"s", Height::below}},
-      {"ₘ", {"m", Height::below}},
-      {"ₙ", {"n", Height::below}},
-      {"ₕ", {"h", Height::below}},
-      {"ₐ", {"a", Height::below}},
-      {"ₓ", {"x", Height::below}},
-      {"ₚ", {"p", Height::below}},
-      {"ₗ", {"l", Height::below}},
-      {"ᵥ", {"v", Height::below}},
-      {"ₑ", {"e", Height::below}},
-      {"ₒ", {"o", Height::below}},
-      {"⁰", {"0", Height::above}},
-      {"¹", {"1", Height::above}},
-      {"²", {"2", Height::above}},
-      {"³", {"3", Height::above}},
-      {"⁴", {"4", Height::above}},
-      {"⁵", {"5", Height::above}},
-      {"⁶", {"6", Height::above}},
-      {"⁷", {"7", Height::above}},
-      {"⁸", {"8", Height::above}},
-      {"⁹", {"9", Height::above}},
-      {"⁺", {"+", Height::above}},
-      {"⁻", {"-", Height::above}},
-      {"ᵀ", {"T", Height::above}},
-      {"ⁱ", {"i", Height::above}},
-      {"ˣ", {"x", Height::above}},
-      {"ᵐ", {"m", Height::above}},
-      {"ⁿ", {"n", Height::above}},
-      {"ʲ", {"j", Height::above}},
-      {"ᵏ", {"k", Height::above}},
-      {"ᵗ", {"t", Height::above}},
+std::map<std::string, Sign, std::less<>> all_signs() {
+  std::map<std::string, Sign, std::less<>> signs = {{"\u0304", {Height::below, "bar"}}};
+  const auto add = [&](Height height, std::string_view characters, std::string_view plain) {
+    for (const char& one : plain) {
+      const auto length = character_length(characters);
+      signs[std::string(characters.substr(0, length))] = {height, std::string(1, one)};
+      characters.remove_prefix(length);
+    }
   };
-  return table;
-}
-
-/// Bytes of the UTF-8 character that a text begins with.
-std::size_t character_length(std::string_view text) {
-  std::size_t length = 1;
-  while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) ++length;
-  return length;
-}
-
-/// Characters below or above the line that stand together: "_t", "_(t-1)", "^2".
-class Raised {
- public:
-  void add(const Sign& sign) {
-    height_ = sign.height;
-    text_ += sign.ascii;
+  add(Height::line, "│─┌┐└┘├┤┬┴┼", std::string(11, ' '));
+  add(Height::below, "₀₁₂₃₄₅₆₇₈₉₊₋ᵢⱼₖₜₛₘₙₕₐₓₚₗᵥₑₒ", "0123456789+-ijktsmnhaxplveo");
+  add(Height::above, "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀⁱʰˣᵐⁿʲᵏᵗ", "0123456789+-Tihxmnjkt");
+  std::istringstream words(on_the_line);
+  for (std::string sign, ascii; words >> sign >> ascii;) {
+    std::replace(ascii.begin(), ascii.end(), '_', ' ');
+    signs[sign] = {Height::line, ascii};
   }
-
-  bool continues(Height height) const { return text_.empty() || height == height_; }
-
-  std::string take() {
-    if (text_.empty()) return "";
-    const bool is_one = text_.size() == 1 || text_ == "bar";
-    const auto start = height_ == Height::below ? "_" : "^";
-    return start + (is_one ? std::exchange(text_, {}) : '(' + std::exchange(text_, {}) + ')');
-  }
-
- private:
-  Height height_ = Height::line;
-  std::string text_;
-};
+  return signs;
+}
 
 /// In a picture of a mask "·" is a place that is hidden, elsewhere a product.
 bool is_picture(std::string_view line) {
@@ -184,35 +49,37 @@ bool brings_its_blank(std::string_view sign, std::string_view rest) {
   return sign.ends_with(' ') && (rest.starts_with(' ') || rest.starts_with('_') || rest.starts_with('('));
 }
 
-/// "sum_j x": the blank of the sign "sum " stands behind what is below it, where the line has none there.
-void append_raised(std::string& text, const std::string& raised, std::string_view next) {
-  const bool moves_blank = raised.starts_with('_') && text.ends_with(' ');
+/// "_t", "_(t-1)", "^2": what stands below or above the line. The blank of the sign "sum " stands behind what
+/// is below it, where the line has none there: "sum_j x".
+void end_raised(std::string& text, Sign& raised, std::string_view next) {
+  const auto& [height, ascii] = raised;
+  if (ascii.empty()) return;
+  const bool moves_blank = height == Height::below && text.ends_with(' ');
   if (moves_blank) text.pop_back();
-  text += raised;
+  const bool is_one = ascii.size() == 1 || ascii == "bar";
+  text += (height == Height::below ? '_' : '^') + (is_one ? ascii : '(' + ascii + ')');
   if (moves_blank && next != " ") text += ' ';
+  raised = {};
 }
 
 std::string cell_in_ascii(std::string_view line) {
   std::string text;
-  Raised raised;
+  Sign raised;
   const bool has_places = is_picture(line);
   while (!line.empty()) {
     const auto character = line.substr(0, character_length(line));
     line.remove_prefix(character.size());
-    const auto sign = signs().find(character);
-    const bool is_raised = sign != signs().end() && sign->second.height != Height::line;
-    if (!is_raised || !raised.continues(sign->second.height)) append_raised(text, raised.take(), character);
-    if (is_raised)
-      raised.add(sign->second);
+    const auto& [height, ascii] = sign_of(character);
+    if (height != raised.height) end_raised(text, raised, character);
+    if (height != Height::line)
+      raised = {height, raised.ascii + ascii};
     else if (has_places && character == "·")
       text += '.';
-    else if (sign == signs().end())
-      text += character;
     else
-      text += sign->second.ascii.substr(
-          0, sign->second.ascii.size() - brings_its_blank(sign->second.ascii, line));
+      text += ascii.empty() ? character
+                            : std::string_view(ascii).substr(0, ascii.size() - brings_its_blank(ascii, line));
   }
-  append_raised(text, raised.take(), " ");
+  end_raised(text, raised, " ");
   return text;
 }
 
@@ -236,6 +103,19 @@ std::string line_in_ascii(std::string_view line) {
 
 }  // namespace
 
+std::size_t character_length(std::string_view text) {
+  std::size_t length = 1;
+  while (length < text.size() && (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80) ++length;
+  return length;
+}
+
+const Sign& sign_of(std::string_view character) {
+  static const auto signs = all_signs();
+  static const Sign none;
+  const auto found = signs.find(character);
+  return found == signs.end() ? none : found->second;
+}
+
 std::string in_ascii(std::string_view text) {
   std::string result;
   for (std::size_t start = 0; start < text.size();) {
@@ -252,6 +132,58 @@ bool is_drawing(std::string_view text) {
   for (const std::string_view corner : {"─", "│", "├", "┐", "┘", "┴", "┬"})
     if (text.find(corner) != text.npos) return true;
   return false;
+}
+
+std::optional<std::string> with_end(const std::string& line, const std::string& end, std::size_t width) {
+  const auto taken = display_width(line) + display_width(end);
+  if (taken + (end.empty() ? 0 : 2) > width) return std::nullopt;
+  return end.empty() ? line : line + std::string(width - taken, ' ') + end;
+}
+
+std::string rule(std::size_t width) {
+  std::string line;
+  for (std::size_t i = 0; i < width; ++i) line += "─";
+  return line;
+}
+
+std::string replaced(std::string text, std::string_view words, std::string_view others) {
+  for (auto at = text.find(words); at != text.npos; at = text.find(words, at + others.size()))
+    text.replace(at, words.size(), others);
+  return text;
+}
+
+std::vector<std::string> pack(const std::vector<std::string>& pieces, const std::string& separator,
+                              std::size_t width) {
+  std::vector<std::string> lines;
+  for (const auto& piece : pieces) {
+    if (piece.empty()) continue;
+    const bool fits = !lines.empty() && display_width(lines.back() + separator + piece) <= width;
+    if (fits) {
+      lines.back() += separator + piece;
+    } else if (display_width(piece) <= width) {
+      lines.push_back(piece);
+    } else {
+      const auto broken = wrap(piece, width);
+      lines.insert(lines.end(), broken.begin(), broken.end());
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> before_operators(const std::string& expression) {
+  std::vector<std::string> pieces;
+  std::size_t start = 0;
+  int depth = 0;  // of brackets: "weights[sat, cat]" stays on one line
+  for (std::size_t i = 1; i < expression.size(); ++i) {
+    depth += expression[i] == '[' ? 1 : expression[i] == ']' ? -1 : 0;
+    if (expression[i] != ' ' || depth > 0) continue;
+    const auto next = expression.substr(i, 3);
+    if (next != " + " && next != " / " && expression[i - 1] != ',') continue;
+    pieces.push_back(expression.substr(start, i - start));
+    start = i + 1;
+  }
+  pieces.push_back(expression.substr(start));
+  return pieces;
 }
 
 }  // namespace attn

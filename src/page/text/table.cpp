@@ -1,5 +1,3 @@
-#include "page/text/table.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +10,9 @@
 #include "attn/text/printable.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/text/width.hpp"
-#include "page/table.hpp"
-#include "page/text/ansi.hpp"
+#include "page/builder.hpp"
+#include "page/text/plain.hpp"
+#include "page/text/text.hpp"
 
 namespace attn {
 
@@ -55,6 +54,25 @@ std::string trimmed_line(const std::string& line) {
   return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
 }
 
+/// The label of a place of at most so many columns; "…" for what is left out.
+std::string label_of(const std::optional<page::Place>& place, std::size_t width) {
+  return place ? shorten(printable(place->label), width) : "…";
+}
+
+std::string name_of_strongest(const page::Row& row) {
+  std::vector<std::string> names;
+  for (const auto& share : row.strongest) names.push_back(label_of(share.key, longest_label));
+  return page::name_of_tied(names);
+}
+
+/// The cell of each column in a row; none where the column or the row is left out.
+std::vector<const page::Cell*> cells_by_column(const page::Grid& grid, const page::Row& row) {
+  std::vector<const page::Cell*> cells;
+  auto cell = row.cells.begin();
+  for (const auto& column : grid.columns) cells.push_back(row.place && column ? &*cell++ : nullptr);
+  return cells;
+}
+
 /// Measures one table's text, then draws it.
 class TableLayout {
  public:
@@ -68,16 +86,50 @@ class TableLayout {
     choose_widths();
   }
 
-  std::string draw() const;
+  std::string draw() const {
+    std::string text;
+    for (const auto& grid : table_.grids) {
+      if (!text.empty()) text += '\n';
+      const auto caption = grid ? shorten(printable(grid->caption), style_.width - indent) : "…";
+      if (!caption.empty())
+        text +=
+            std::string(indent, ' ') + (style_.color ? ansi::styled(caption, ansi::bold) : caption) + '\n';
+      if (grid) text += draw(*grid);
+    }
+    return text;
+  }
 
   /// A line for each row, in words.
-  std::string sentences() const;
+  std::string sentences() const {
+    std::string text;
+    for (const auto& grid : table_.grids) {
+      if (!grid) text += "  ...\n";
+      for (const auto& row : grid ? grid->rows : std::vector<page::Row>()) {
+        auto margin = std::string(indent, ' ');
+        for (const auto& line : wrap(row.place ? sentence(*grid, row) : "...", style_.width - 2 * indent)) {
+          text += margin + line + '\n';
+          margin = std::string(2 * indent, ' ');
+        }
+      }
+    }
+    return text;
+  }
+
+  bool leaves_out_padding() const {
+    return std::any_of(table_.grids.begin(), table_.grids.end(), [&](const auto& grid) {
+      return grid && std::any_of(grid->rows.begin(), grid->rows.end(),
+                                 [&](const auto& row) { return leaves_out(row); });
+    });
+  }
 
   /// Whether the columns in the middle are left out: numbered ones that would go on in a second block below
   /// the first, words that would go on in a third.
-  bool leaves_out_columns() const;
-
-  bool leaves_out_padding() const;
+  bool leaves_out_columns() const {
+    const auto fitting = columns_that_fit(column_width_, 0);
+    const auto wanted = column_count_ > few_columns && fitting > last_columns + 1;
+    return wanted && !style_.full && !are_shares() &&
+           column_count_ > fitting * (has_names_ ? most_blocks : 1);
+  }
 
  private:
   /// Columns of a table that stand side by side; none for those that are left out.
@@ -90,29 +142,194 @@ class TableLayout {
   bool are_shares() const { return table_.kind == page::Table::Kind::shares; }
   const std::string& corner() const { return has_rows() ? table_.row_axis : table_.column_axis; }
 
-  void measure(const page::Grid& grid);
-  std::size_t columns_that_fit(std::size_t column_width, std::size_t reserved) const;
-  bool fits_beside(std::size_t row_label_width);
-  void choose_widths();
-
-  std::string sentence(const page::Grid& grid, const page::Row& row) const;
-  std::string draw(const page::Grid& grid) const;
-  std::string draw_largest_shares(const page::Grid& grid) const;
-  std::string largest_shares(const page::Grid& grid, const page::Row& row) const;
-  bool leaves_out(const page::Row& row) const;
-  std::vector<Block> blocks() const;
-  std::string draw(const page::Grid& grid, const Block& block) const;
-  std::string draw_head(const page::Grid& grid, const Block& block) const;
-  std::string draw_row(const page::Grid& grid, const Block& block, const page::Row& row) const;
-  std::string draw_cell(const page::Cell& cell) const;
-  std::string strongest(const page::Row& row) const;
-  std::string start_of_line(const std::string& label) const;
-
   const std::string& id_;
   const page::Table& table_;
   TextStyle style_;
   bool all_columns_fit_ = true;
   bool has_names_ = false;  ///< the columns are words, or have other names
+
+  void measure(const page::Grid& grid) {
+    const auto widen = [](std::size_t& width, const std::string& text) {
+      width = std::max(width, display_width(text));
+    };
+    column_count_ = grid.columns.size();
+    for (const auto& column : grid.columns) {
+      widen(column_label_width_, label_of(column, longest_label));
+      has_names_ = has_names_ || (column && !column->name.empty());
+    }
+    for (const auto& row : grid.rows) {
+      if (!row.place) continue;
+      if (has_rows()) widen(row_label_width_, label_of(row.place, longest_label));
+      for (const auto& cell : row.cells) widen(number_width_, cell.number);
+      if (row.strongest.empty()) continue;
+      widen(key_width_, name_of_strongest(row));
+      widen(share_width_, row.strongest.front().number);
+    }
+  }
+
+  std::size_t columns_that_fit(std::size_t column_width, std::size_t reserved) const {
+    const std::size_t taken = indent + row_label_width_ + reserved;
+    return taken < style_.width ? (style_.width - taken) / (column_width + 2) : 0;
+  }
+
+  /// Takes columns as wide as their labels where all of them then fit side by side, otherwise shortens
+  /// labels. Whether all columns fit.
+  bool fits_beside(std::size_t row_label_width) {
+    row_label_width_ = row_label_width;
+    column_width_ = std::max(number_width_, column_label_width_);
+    if (columns_that_fit(column_width_, strongest_width_) >= column_count_) return true;
+    column_width_ = std::max(number_width_, std::min(column_label_width_, shortest_label));
+    return columns_that_fit(column_width_, strongest_width_) >= column_count_;
+  }
+
+  /// The name of the row axis stands above the row labels, unless the table fits only without it.
+  void choose_widths() {
+    const std::size_t labels = row_label_width_;
+    const std::size_t named = std::max(labels, display_width(corner()));
+    all_columns_fit_ = fits_beside(named) || fits_beside(labels);
+    if (!all_columns_fit_) fits_beside(named);
+  }
+
+  /// Whether the row has numbers that come from padding: they look like answers, but nobody asked.
+  bool leaves_out(const page::Row& row) const {
+    return !style_.full && row.place && row.place->label == padding_token &&
+           std::any_of(row.cells.begin(), row.cells.end(),
+                       [](const auto& cell) { return cell.value != 0.0; });
+  }
+
+  /// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
+  std::string sentence(const page::Grid& grid, const page::Row& row) const {
+    using Kind = page::Table::Kind;
+    auto text = id_ + (grid.caption.empty() ? "" : ", " + printable(grid.caption)) + ":";
+    if (leaves_out(row)) return text + fmt::format(" {} is padding, which nobody reads", row.place->label);
+    if (has_rows())
+      text += fmt::format(" {} {}",
+                          row.place->name.empty() ? fmt::format("{} {}", table_.row_axis, row.place->index)
+                                                  : printable(row.place->name),
+                          are_shares()                ? "looks at"
+                          : table_.kind == Kind::mask ? "sees"
+                                                      : "has");
+    std::string separator = " ";
+    auto cell = row.cells.begin();
+    for (const auto& column : grid.columns) {
+      const auto token = column ? printable(column->name) : "";
+      text += separator + token + (token.empty() ? "" : " ");
+      if (!column)
+        text += "...";
+      else if (table_.kind == Kind::mask)
+        text += (cell++)->value != 0.0 ? "yes" : "no";
+      else
+        text += (cell++)->number;
+      separator = ", ";
+    }
+    return text;
+  }
+
+  /// "cat 0.5312, the#2 0.2020, …": as many as fit.
+  std::string largest_shares(const page::Row& row) const {
+    if (leaves_out(row)) return "–";
+    const auto room = style_.width - std::min(style_.width, indent + row_label_width_ + 4);
+    std::string text;
+    for (const auto& [key, number] : row.largest) {
+      const auto share = fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                                     key.name.empty() ? key.label : printable(key.name), number);
+      if (!text.empty() && display_width(text + share) > room) return text + " …";
+      text += share;
+    }
+    return text;
+  }
+
+  std::string draw_largest_shares(const page::Grid& grid) const {
+    auto text = trimmed_line(start_of_line(table_.row_axis) + " the largest shares (--full shows all)");
+    for (const auto& row : grid.rows) {
+      const auto name = !row.place                ? "…"
+                        : row.place->name.empty() ? row.place->label
+                                                  : printable(row.place->name);
+      text += trimmed_line(start_of_line(shorten(name, row_label_width_)) + ' ' +
+                           (row.place ? largest_shares(row) : ""));
+    }
+    return text;
+  }
+
+  std::string draw(const page::Grid& grid) const {
+    if (are_shares() && has_rows() && (table_.is_elided || !all_columns_fit_) && !style_.full && !style_.all)
+      return draw_largest_shares(grid);
+    std::string text;
+    for (const auto& block : blocks()) {
+      if (!text.empty()) text += '\n';
+      text += draw(grid, block);
+    }
+    return text;
+  }
+
+  std::vector<Block> blocks() const {
+    const auto fitting = columns_that_fit(column_width_, 0);
+    std::vector<Block> blocks;
+    const auto add_columns = [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) blocks.back().columns.emplace_back(i);
+    };
+    if (leaves_out_columns()) {
+      blocks.push_back({.is_last = true});
+      add_columns(0, fitting - 1 - last_columns);
+      blocks.back().columns.emplace_back();
+      add_columns(column_count_ - last_columns, column_count_);
+      return blocks;
+    }
+    std::size_t first = 0;
+    for (const auto length :
+         split_columns(column_count_, fitting, columns_that_fit(column_width_, strongest_width_))) {
+      blocks.emplace_back();
+      add_columns(first, first + length);
+      first += length;
+    }
+    blocks.back().is_last = true;
+    return blocks;
+  }
+
+  std::string draw(const page::Grid& grid, const Block& block) const {
+    std::string text = draw_head(grid, block);
+    for (const auto& row : grid.rows) text += trimmed_line(draw_row(grid, block, row));
+    return text;
+  }
+
+  std::string start_of_line(const std::string& label) const {
+    return std::string(indent, ' ') + pad_right(label, row_label_width_) + ' ';
+  }
+
+  std::string draw_head(const page::Grid& grid, const Block& block) const {
+    const bool corner_fits = display_width(corner()) <= row_label_width_;
+    std::string line = start_of_line(corner_fits ? corner() : "");
+    for (const auto& i : block.columns)
+      line += ' ' + pad_left(i ? label_of(grid.columns[*i], column_width_) : "…", column_width_) + ' ';
+    if (block.is_last && strongest_width_ > 0) line += "  strongest";
+    return trimmed_line(line);
+  }
+
+  std::string draw_row(const page::Grid& grid, const Block& block, const page::Row& row) const {
+    std::string line = start_of_line(has_rows() ? label_of(row.place, longest_label) : "");
+    const auto cells = cells_by_column(grid, row);
+    for (const auto& i : block.columns)
+      line += !i || !cells[*i]  ? ' ' + pad_left("…", column_width_) + ' '
+              : leaves_out(row) ? ' ' + pad_left("–", column_width_) + ' '
+                                : draw_cell(*cells[*i]);
+    if (leaves_out(row)) return line;
+    if (row.place && block.is_last && strongest_width_ > 0) line += strongest(row);
+    return line;
+  }
+
+  std::string strongest(const page::Row& row) const {
+    if (row.strongest.empty()) return "";
+    return fmt::format("  → {}  {}", pad_right(name_of_strongest(row), key_width_),
+                       row.strongest.front().number);
+  }
+
+  std::string draw_cell(const page::Cell& cell) const {
+    const auto number = are_shares() && cell.value == 0.0 ? "·" : cell.number;
+    const auto text = ' ' + pad_left(number, column_width_) + ' ';
+    const auto color = style_.color && are_shares() ? cell_color(cell.value) : std::nullopt;
+    if (!color) return text;
+    return ansi::styled(text, fmt::format("48;5;{};38;5;{}", color->background, color->foreground));
+  }
 
   std::size_t column_count_ = 0;
   std::size_t row_label_width_ = 0;
@@ -123,262 +340,6 @@ class TableLayout {
   std::size_t share_width_ = 0;      ///< of their shares
   std::size_t strongest_width_ = 0;  ///< of the column of both, 0 where no row has one
 };
-
-/// The label of a place of at most so many columns; "…" for what is left out.
-std::string label_of(const std::optional<page::Place>& place, std::size_t width) {
-  return place ? shorten(printable(place->label), width) : "…";
-}
-
-std::string name_of_strongest(const page::Row& row) {
-  std::vector<std::string> names;
-  for (const auto& share : row.strongest) names.push_back(label_of(share.key, longest_label));
-  return page::name_of_tied(names);
-}
-
-void TableLayout::measure(const page::Grid& grid) {
-  const auto widen = [](std::size_t& width, const std::string& text) {
-    width = std::max(width, display_width(text));
-  };
-  column_count_ = grid.columns.size();
-  for (const auto& column : grid.columns) {
-    widen(column_label_width_, label_of(column, longest_label));
-    has_names_ = has_names_ || (column && !column->name.empty());
-  }
-  for (const auto& row : grid.rows) {
-    if (!row.place) continue;
-    if (has_rows()) widen(row_label_width_, label_of(row.place, longest_label));
-    for (const auto& cell : row.cells) widen(number_width_, cell.number);
-    if (row.strongest.empty()) continue;
-    widen(key_width_, name_of_strongest(row));
-    widen(share_width_, row.strongest.front().number);
-  }
-}
-
-std::size_t TableLayout::columns_that_fit(std::size_t column_width, std::size_t reserved) const {
-  const std::size_t taken = indent + row_label_width_ + reserved;
-  return taken < style_.width ? (style_.width - taken) / (column_width + 2) : 0;
-}
-
-/// Takes columns as wide as their labels where all of them then fit side by side, otherwise shortens labels.
-/// Whether all columns fit.
-bool TableLayout::fits_beside(std::size_t row_label_width) {
-  row_label_width_ = row_label_width;
-  column_width_ = std::max(number_width_, column_label_width_);
-  if (columns_that_fit(column_width_, strongest_width_) >= column_count_) return true;
-  column_width_ = std::max(number_width_, std::min(column_label_width_, shortest_label));
-  return columns_that_fit(column_width_, strongest_width_) >= column_count_;
-}
-
-/// The name of the row axis stands above the row labels, unless the table fits only without it.
-void TableLayout::choose_widths() {
-  const std::size_t labels = row_label_width_;
-  const std::size_t named = std::max(labels, display_width(corner()));
-  all_columns_fit_ = fits_beside(named) || fits_beside(labels);
-  if (!all_columns_fit_) fits_beside(named);
-}
-
-std::string TableLayout::draw() const {
-  std::string text;
-  for (const auto& grid : table_.grids) {
-    if (!text.empty()) text += '\n';
-    const auto caption = grid ? shorten(printable(grid->caption), style_.width - indent) : "…";
-    if (!caption.empty())
-      text += std::string(indent, ' ') + (style_.color ? ansi::styled(caption, ansi::bold) : caption) + '\n';
-    if (grid) text += draw(*grid);
-  }
-  return text;
-}
-
-std::string TableLayout::sentences() const {
-  std::string text;
-  for (const auto& grid : table_.grids) {
-    if (!grid) text += "  ...\n";
-    for (const auto& row : grid ? grid->rows : std::vector<page::Row>()) {
-      auto margin = std::string(indent, ' ');
-      for (const auto& line : wrap(row.place ? sentence(*grid, row) : "...", style_.width - 2 * indent)) {
-        text += margin + line + '\n';
-        margin = std::string(2 * indent, ' ');
-      }
-    }
-  }
-  return text;
-}
-
-/// Whether the row has numbers that come from padding: they look like answers, but nobody asked.
-bool TableLayout::leaves_out(const page::Row& row) const {
-  return !style_.full && row.place && row.place->label == padding_token &&
-         std::any_of(row.cells.begin(), row.cells.end(), [](const auto& cell) { return cell.value != 0.0; });
-}
-
-/// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
-std::string TableLayout::sentence(const page::Grid& grid, const page::Row& row) const {
-  using Kind = page::Table::Kind;
-  auto text = id_ + (grid.caption.empty() ? "" : ", " + printable(grid.caption)) + ":";
-  if (leaves_out(row)) return text + fmt::format(" {} is padding, which nobody reads", row.place->label);
-  if (has_rows())
-    text += fmt::format(" {} {}",
-                        row.place->name.empty() ? fmt::format("{} {}", table_.row_axis, row.place->index)
-                                                : printable(row.place->name),
-                        are_shares()                ? "looks at"
-                        : table_.kind == Kind::mask ? "sees"
-                                                    : "has");
-  std::string separator = " ";
-  auto cell = row.cells.begin();
-  for (const auto& column : grid.columns) {
-    const auto token = column ? printable(column->name) : "";
-    text += separator + token + (token.empty() ? "" : " ");
-    if (!column)
-      text += "...";
-    else if (table_.kind == Kind::mask)
-      text += (cell++)->value != 0.0 ? "yes" : "no";
-    else
-      text += (cell++)->number;
-    separator = ", ";
-  }
-  return text;
-}
-
-/// Those that a row of the page shows, the largest first; equal ones in the order of the keys.
-std::vector<page::Share> shares_of(const page::Grid& grid, const page::Row& row) {
-  if (!row.largest.empty()) return row.largest;
-  std::vector<page::Share> shares;
-  auto cell = row.cells.begin();
-  for (const auto& column : grid.columns) {
-    if (!column) continue;
-    if (cell->value > 0.0 && std::stod(cell->number) > 0.0) shares.push_back({*column, cell->number});
-    ++cell;
-  }
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const auto& a, const auto& b) { return std::stod(a.number) > std::stod(b.number); });
-  return shares;
-}
-
-/// "cat 0.5312, the#2 0.2020, …": as many as fit.
-std::string TableLayout::largest_shares(const page::Grid& grid, const page::Row& row) const {
-  if (leaves_out(row)) return "–";
-  const auto room = style_.width - std::min(style_.width, indent + row_label_width_ + 4);
-  std::string text;
-  for (const auto& [key, number] : shares_of(grid, row)) {
-    const auto share = fmt::format("{}{} {}", text.empty() ? "" : ", ",
-                                   key.name.empty() ? key.label : printable(key.name), number);
-    if (!text.empty() && display_width(text + share) > room) return text + " …";
-    text += share;
-  }
-  return text;
-}
-
-std::string TableLayout::draw_largest_shares(const page::Grid& grid) const {
-  auto text = trimmed_line(start_of_line(table_.row_axis) + " the largest shares (--full shows all)");
-  for (const auto& row : grid.rows) {
-    const auto name = !row.place                ? "…"
-                      : row.place->name.empty() ? row.place->label
-                                                : printable(row.place->name);
-    text += trimmed_line(start_of_line(shorten(name, row_label_width_)) + ' ' +
-                         (row.place ? largest_shares(grid, row) : ""));
-  }
-  return text;
-}
-
-std::string TableLayout::draw(const page::Grid& grid) const {
-  if (are_shares() && has_rows() && (table_.is_elided || !all_columns_fit_) && !style_.full && !style_.all)
-    return draw_largest_shares(grid);
-  std::string text;
-  for (const auto& block : blocks()) {
-    if (!text.empty()) text += '\n';
-    text += draw(grid, block);
-  }
-  return text;
-}
-
-bool TableLayout::leaves_out_padding() const {
-  return std::any_of(table_.grids.begin(), table_.grids.end(), [&](const auto& grid) {
-    return grid && std::any_of(grid->rows.begin(), grid->rows.end(),
-                               [&](const auto& row) { return leaves_out(row); });
-  });
-}
-
-bool TableLayout::leaves_out_columns() const {
-  const auto fitting = columns_that_fit(column_width_, 0);
-  const auto wanted = column_count_ > few_columns && fitting > last_columns + 1;
-  return wanted && !style_.full && !are_shares() && column_count_ > fitting * (has_names_ ? most_blocks : 1);
-}
-
-std::vector<TableLayout::Block> TableLayout::blocks() const {
-  const auto fitting = columns_that_fit(column_width_, 0);
-  std::vector<Block> blocks;
-  const auto add_columns = [&](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) blocks.back().columns.emplace_back(i);
-  };
-  if (leaves_out_columns()) {
-    blocks.push_back({.is_last = true});
-    add_columns(0, fitting - 1 - last_columns);
-    blocks.back().columns.emplace_back();
-    add_columns(column_count_ - last_columns, column_count_);
-    return blocks;
-  }
-  std::size_t first = 0;
-  for (const auto length :
-       split_columns(column_count_, fitting, columns_that_fit(column_width_, strongest_width_))) {
-    blocks.emplace_back();
-    add_columns(first, first + length);
-    first += length;
-  }
-  blocks.back().is_last = true;
-  return blocks;
-}
-
-std::string TableLayout::draw(const page::Grid& grid, const Block& block) const {
-  std::string text = draw_head(grid, block);
-  for (const auto& row : grid.rows) text += trimmed_line(draw_row(grid, block, row));
-  return text;
-}
-
-std::string TableLayout::start_of_line(const std::string& label) const {
-  return std::string(indent, ' ') + pad_right(label, row_label_width_) + ' ';
-}
-
-std::string TableLayout::draw_head(const page::Grid& grid, const Block& block) const {
-  const bool corner_fits = display_width(corner()) <= row_label_width_;
-  std::string line = start_of_line(corner_fits ? corner() : "");
-  for (const auto& i : block.columns)
-    line += ' ' + pad_left(i ? label_of(grid.columns[*i], column_width_) : "…", column_width_) + ' ';
-  if (block.is_last && strongest_width_ > 0) line += "  strongest";
-  return trimmed_line(line);
-}
-
-/// The cell of each column in a row; none where the column or the row is left out.
-std::vector<const page::Cell*> cells_by_column(const page::Grid& grid, const page::Row& row) {
-  std::vector<const page::Cell*> cells;
-  auto cell = row.cells.begin();
-  for (const auto& column : grid.columns) cells.push_back(row.place && column ? &*cell++ : nullptr);
-  return cells;
-}
-
-std::string TableLayout::draw_row(const page::Grid& grid, const Block& block, const page::Row& row) const {
-  std::string line = start_of_line(has_rows() ? label_of(row.place, longest_label) : "");
-  const auto cells = cells_by_column(grid, row);
-  for (const auto& i : block.columns)
-    line += !i || !cells[*i]  ? ' ' + pad_left("…", column_width_) + ' '
-            : leaves_out(row) ? ' ' + pad_left("–", column_width_) + ' '
-                              : draw_cell(*cells[*i]);
-  if (leaves_out(row)) return line;
-  if (row.place && block.is_last && strongest_width_ > 0) line += strongest(row);
-  return line;
-}
-
-std::string TableLayout::strongest(const page::Row& row) const {
-  if (row.strongest.empty()) return "";
-  return fmt::format("  → {}  {}", pad_right(name_of_strongest(row), key_width_),
-                     row.strongest.front().number);
-}
-
-std::string TableLayout::draw_cell(const page::Cell& cell) const {
-  const auto number = are_shares() && cell.value == 0.0 ? "·" : cell.number;
-  const auto text = ' ' + pad_left(number, column_width_) + ' ';
-  const auto color = style_.color && are_shares() ? cell_color(cell.value) : std::nullopt;
-  if (!color) return text;
-  return ansi::styled(text, fmt::format("48;5;{};38;5;{}", color->background, color->foreground));
-}
 
 }  // namespace
 

@@ -7,8 +7,9 @@
 #include <numeric>
 #include <utility>
 
-#include "page/table.hpp"
-#include "page/worksheet/written.hpp"
+#include "page/builder.hpp"
+#include "page/text/plain.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/wording.hpp"
 
 namespace attn {
@@ -28,12 +29,6 @@ std::vector<double> numbers_of_view(const TensorView& tensor) {
 page::Table whole_table(Event event) {
   event.distribution = false;
   return page::table_of(event, precision_of_worked, element_count(event.tensor->shape));
-}
-
-std::string replaced(std::string text, std::string_view what, std::string_view with) {
-  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
-  return text;
 }
 
 std::vector<std::string> sentences_in(const std::string& text) {
@@ -116,9 +111,7 @@ bool SheetMaker::changes_nothing(const Event& event) const {
   const auto numbers = numbers_of_view(*event.tensor);
   if (std::all_of(numbers.begin(), numbers.end(), [](double number) { return number == 0.0; })) return false;
   const auto is_the_same = [&](const SheetTensor& one) {
-    const bool is_origin =
-        std::find(event.inputs.begin(), event.inputs.end(), one.event.id) != event.inputs.end();
-    return is_origin && one.numbers.shape() == event.tensor->shape &&
+    return contains(event.inputs, one.event.id) && one.numbers.shape() == event.tensor->shape &&
            numbers_of_view(one.numbers.view()) == numbers;
   };
   return std::any_of(sheet_.asked.begin(), sheet_.asked.end(), is_the_same);
@@ -146,10 +139,7 @@ std::string SheetMaker::worked_out(const Event& event, const Index& at) const {
 
 Sheet SheetMaker::finish() {
   for (auto& one : others_) {
-    const auto reads_it = [&](const SheetTensor& step) {
-      const auto& inputs = step.event.inputs;
-      return std::find(inputs.begin(), inputs.end(), one.event.id) != inputs.end();
-    };
+    const auto reads_it = [&](const SheetTensor& step) { return contains(step.event.inputs, one.event.id); };
     if (std::any_of(sheet_.asked.begin(), sheet_.asked.end(), reads_it))
       sheet_.given.push_back(std::move(one));
   }

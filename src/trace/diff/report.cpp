@@ -12,7 +12,7 @@
 
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
-#include "page/text/table.hpp"
+#include "page/text/text.hpp"
 #include "trace/diff/diff.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "page/table.hpp"
 #include "page/text/text.hpp"
 #include "tests/unit/watches.hpp"
 #include "trace/trace.hpp"
@@ -65,7 +64,7 @@ TEST_CASE("A page outlives the tensors of its run, and is the same text twice") 
   CHECK(text == attn::text_of(made, {}));
   CHECK(text.find("1.0000  2.5000") != text.npos);
   REQUIRE(made.next);
-  const auto& commands = std::get<page::Commands>(made.next->blocks.at(0)).list;
+  const auto& commands = made.next->block.value().commands;
   REQUIRE(commands.size() == 2);
   CHECK(commands[0].command == "attnlab a");
   CHECK(commands[0].remark == "look");

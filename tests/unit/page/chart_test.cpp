@@ -6,7 +6,7 @@
 
 #include "attn/text/width.hpp"
 #include "page/svg/svg.hpp"
-#include "page/text/plot.hpp"
+#include "page/text/text.hpp"
 
 namespace {
 

@@ -7,11 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attn/ops/matmul.hpp"
-#include "page/html/base64.hpp"
-#include "page/html/escape.hpp"
-#include "page/html/flow.hpp"
-#include "page/html/formula.hpp"
-#include "page/html/note_table.hpp"
+#include "page/html/markup.hpp"
 #include "tests/documents/xml.hpp"
 #include "tests/unit/known.hpp"
 #include "trace/trace.hpp"

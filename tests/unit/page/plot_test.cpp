@@ -1,11 +1,10 @@
-#include "page/text/plot.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <sstream>
 
 #include "attn/text/width.hpp"
 #include "page/curve.hpp"
+#include "page/text/text.hpp"
 
 using attn::Tensor;
 

@@ -9,7 +9,7 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/softmax.hpp"
-#include "page/html/assets.hpp"
+#include "page/html/markup.hpp"
 #include "page/svg/svg.hpp"
 #include "tests/documents/well_formed.hpp"
 #include "tests/unit/known.hpp"

@@ -5,8 +5,7 @@
 #include <sstream>
 
 #include "attn/text/width.hpp"
-#include "page/table.hpp"
-#include "page/text/table.hpp"
+#include "page/builder.hpp"
 #include "page/text/text.hpp"
 #include "tests/unit/numbers.hpp"
 #include "trace/filter.hpp"

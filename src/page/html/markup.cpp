@@ -1,0 +1,465 @@
+#include "page/html/markup.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "attn/text/printable.hpp"
+#include "attn/text/utf8.hpp"
+#include "attn/text/width.hpp"
+#include "page/builder.hpp"
+#include "page/svg/panel.hpp"
+#include "trace/wording.hpp"
+
+namespace attn::html {
+
+std::string in_script(std::string_view json, std::string_view others) {
+  std::string text;
+  for (const char c : json)
+    if (c == '<' || c == '>' || c == '&' || others.find(c) != others.npos)
+      text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      text += c;
+  return text;
+}
+
+std::string json_string(std::string_view words) {
+  return '"' + in_script(svg::without_noncharacters(printable(words)), "\"\\") + '"';
+}
+
+std::string base64(std::string_view bytes) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  std::uint32_t bits = 0;
+  int bit_count = 0;
+  for (const char byte : bytes) {
+    bits = bits << 8 | static_cast<unsigned char>(byte);
+    for (bit_count += 8; bit_count >= 6;) {
+      bit_count -= 6;
+      text += digits[bits >> bit_count & 63];
+    }
+  }
+  if (bit_count > 0) text += digits[bits << (6 - bit_count) & 63];
+  while (text.size() % 4 != 0) text += '=';
+  return text;
+}
+
+std::string base64_of_hex(std::string_view hex) {
+  constexpr std::string_view hex_digits = "0123456789abcdef";
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes += static_cast<char>(hex_digits.find(hex[i]) << 4 | hex_digits.find(hex[i + 1]));
+  return base64(bytes);
+}
+
+std::string document(const std::string& policy, const std::string& title, std::string_view style,
+                     const std::string& attributes, const std::string& body, bool is_for_paper) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n{}<title>{}</title>\n"
+      "<style>{}</style>\n</head>\n<body{}>\n{}</body>\n</html>\n",
+      policy,
+      is_for_paper ? ""
+                   : "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
+                     "<meta name=\"generator\" content=\"attnlab\"/>\n",
+      escaped(title), style, attributes, body);
+}
+
+std::string paragraphs(const std::vector<std::string>& lines, const char* style) {
+  std::string markup;
+  for (const auto& line : lines)
+    if (!line.empty()) markup += fmt::format("<p{}>{}</p>\n", style, escaped(line));
+  return markup;
+}
+
+std::string paragraphs(const std::string& prose, const char* style) {
+  return paragraphs(lines_of(prose), style);
+}
+
+Columns columns_of(const std::string& line) {
+  Columns columns;
+  for (const auto cluster : grapheme_clusters(line)) {
+    const auto width = display_width(cluster);
+    if (width == 0 && !columns.empty()) {
+      columns.back() += cluster;
+      continue;
+    }
+    columns.emplace_back(cluster);
+    if (width == 2) columns.emplace_back();
+  }
+  return columns;
+}
+
+namespace {
+
+constexpr std::size_t most_choices = 12;  // tables between which a reader may choose
+constexpr double rounding_noise = 1e-6;   // which must not choose between two shades
+
+/// "0,1,2,,7,8,9": the places that an elided table shows.
+template <class Items, class PlaceOf>
+std::string list_of_places(const Items& items, const PlaceOf& place_of) {
+  std::vector<std::string> texts;
+  for (const auto& item : items) {
+    const auto& place = place_of(item);
+    texts.push_back(place ? fmt::format("{}", place->index) : "");
+  }
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
+/// Writes the grids of one table.
+class TableWriter {
+ public:
+  TableWriter(const std::string& id, const page::Table& table, std::size_t number, const Written& written)
+      : id_(id), table_(table), written_(written), tensor_number_(number) {}
+
+  std::string write() const {
+    std::string markup;
+    for (const auto& grid : table_.grids)
+      if (grid) markup += sheet(*grid);
+    return fmt::format("<div class=\"tables\">\n{}<div class=\"sheets\">\n{}</div>\n</div>\n", choices(),
+                       markup);
+  }
+
+ private:
+  bool are_shares() const { return table_.kind == page::Table::Kind::shares; }
+
+  std::string name(const page::Grid& grid) const {
+    return escaped(id_ + (grid.caption.empty() ? "" : ", " + grid.caption));
+  }
+
+  /// Side by side, or one of them.
+  std::string choices() const {
+    std::vector<std::string> names;
+    for (const auto& grid : table_.grids)
+      if (grid) names.push_back(grid->caption);
+    if (names.size() < 2 || names.size() > most_choices || written_) return "";
+    const auto choice = [&](std::size_t i, const std::string& name, const char* state) {
+      return fmt::format("<label><input type=\"radio\" name=\"sheet-{}\" class=\"only-{}\"{}/> {}</label>\n",
+                         tensor_number_, i, state, escaped(name));
+    };
+    auto markup = choice(0, "side by side", " checked=\"checked\"");
+    for (std::size_t i = 0; i < names.size(); ++i) markup += choice(i + 1, names[i], "");
+    return fmt::format("<fieldset class=\"choices\"><legend>Show</legend>\n{}</fieldset>\n", markup);
+  }
+
+  std::string sheet(const page::Grid& grid) const {
+    const auto elided =
+        table_.is_elided
+            ? fmt::format(" data-rows=\"{}\" data-columns=\"{}\"",
+                          list_of_places(
+                              grid.rows, [](const page::Row& row) -> auto& { return row.place; }),
+                          list_of_places(
+                              grid.columns, [](const auto& place) -> auto& { return place; }))
+            : "";
+    std::string body;
+    for (const auto& row : grid.rows) body += this->row(grid, row);
+    return fmt::format(
+        "<div class=\"sheet\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><table data-tensor=\"{1}\" "
+        "data-first=\"{2}\"{3}>\n<caption>{4}</caption>\n{5}<tbody>\n{6}</tbody></table></div>\n",
+        name(grid), tensor_number_, grid.first, elided, caption(grid), head(grid), body);
+  }
+
+  /// "weights, head 0: a row for each query, a column for each key".
+  std::string caption(const page::Grid& grid) const {
+    const auto rows = table_.row_axis.empty() ? "" : fmt::format("a row for each {}, ", table_.row_axis);
+    return fmt::format("<b>{}</b> <span>{}a column for each {}</span>", name(grid), escaped(rows),
+                       escaped(table_.column_axis));
+  }
+
+  std::string head(const page::Grid& grid) const {
+    const auto& corner = table_.row_axis.empty() ? table_.column_axis : table_.row_axis;
+    auto cells = fmt::format("<th scope=\"col\">{}</th>", escaped(corner));
+    for (const auto& place : grid.columns)
+      cells += fmt::format("<th scope=\"col\">{}</th>", place ? escaped(place->label) : "…");
+    if (are_shares()) cells += "<th scope=\"col\" class=\"strongest\">strongest</th>";
+    return fmt::format("<thead><tr>{}</tr></thead>\n", cells);
+  }
+
+  std::string row(const page::Grid& grid, const page::Row& row) const {
+    constexpr const char* left_out = "<td class=\"gap\">…</td>";
+    const auto name = !row.place                ? "…"
+                      : table_.row_axis.empty() ? std::string(last_of_path(id_))
+                                                : row.place->label;
+    auto cells = fmt::format("<th scope=\"row\">{}</th>", escaped(name));
+    auto cell = row.cells.begin();
+    for (const auto& column : grid.columns) cells += row.place && column ? this->cell(*cell++) : left_out;
+    if (are_shares()) cells += row.place ? strongest(row) : "<td class=\"gap\"></td>";
+    return fmt::format("<tr>{}</tr>\n", cells);
+  }
+
+  std::string cell(const page::Cell& cell) const {
+    if (written_) {
+      const auto written = written_(cell.offset);
+      return written.empty() ? "<td class=\"blank\"></td>" : fmt::format("<td>{}</td>", escaped(written));
+    }
+    const auto& shown = are_shares() && cell.value == 0.0 ? "·" : cell.number;
+    const auto style = shade(cell.value);
+    return (style.empty() ? "<td>" : "<td class=\"" + style + "\">") + shown + "</td>";
+  }
+
+  /// Of a share "s1" to "s10", of a mask "seen", of another number "p1" to "p8" or, below 0, "n1" to "n8".
+  std::string shade(double value) const {
+    const auto level = [](double part, int levels) {
+      return std::clamp(static_cast<int>(std::ceil(part * levels - rounding_noise)), 0, levels);
+    };
+    if (table_.kind == page::Table::Kind::mask) return value != 0.0 ? "seen" : "";
+    if (!table_.is_floating || !std::isfinite(value) || table_.largest == 0.0) return "";
+    const int steps = are_shares() ? level(value, 10) : level(std::abs(value) / table_.largest, 8);
+    if (steps == 0) return "";
+    return (are_shares() ? 's' : value < 0.0 ? 'n' : 'p') + std::to_string(steps);
+  }
+
+  std::string strongest(const page::Row& row) const {
+    if (row.strongest.empty()) return "<td class=\"strongest\"></td>";
+    std::vector<std::string> names;
+    for (const auto& share : row.strongest) names.push_back(share.key.label);
+    return fmt::format("<td class=\"strongest\">{} {}</td>", escaped(page::name_of_tied(names)),
+                       row.strongest.front().number);
+  }
+
+  const std::string& id_;
+  const page::Table& table_;
+  const Written& written_;
+  std::size_t tensor_number_;
+};
+
+}  // namespace
+
+std::string table_markup(const std::string& id, const page::Table& table, std::size_t number,
+                         const Written& written) {
+  return TableWriter(id, table, number, written).write();
+}
+
+namespace {
+
+constexpr double column_width = 8.4, line_height = 32.0;
+constexpr double half_box = 12.0, box_padding = 6.0;  // of a box: half its height, and beside its words
+constexpr double gap = 3.0;                           // between a line and the words that it reaches
+constexpr double arrow_length = 6.0, arrow_half_width = 3.5;
+
+/// The sides on which a box-drawing character goes on: left, right, up and down.
+std::string_view sides_of(std::string_view character) {
+  static const std::map<std::string_view, std::string_view> sides = {
+      {"─", "lr"},  {"│", "ud"},  {"┌", "rd"},  {"┐", "ld"},  {"└", "ru"},  {"┘", "lu"},
+      {"├", "rud"}, {"┤", "lud"}, {"┬", "lrd"}, {"┴", "lru"}, {"┼", "lrud"}};
+  const auto found = sides.find(character);
+  return found == sides.end() ? "" : found->second;
+}
+
+bool is_line(std::string_view cell) {
+  return !sides_of(cell).empty() || cell == "→" || cell == "←" || cell == "↑" || cell == "↓";
+}
+
+/// Words of the diagram from one column to before another.
+struct Words {
+  std::size_t first, last;
+  std::string text;
+  std::string address{};   ///< empty where they lead nowhere
+  bool has_shape = false;  ///< "name [shape]", which is a box where it leads somewhere
+
+  bool is_box() const { return has_shape && !address.empty(); }
+};
+
+/// Words end at a line, an arrow or two spaces.
+std::vector<Words> words_of(const Columns& cells) {
+  std::vector<Words> all;
+  for (std::size_t i = 0; i < cells.size();) {
+    if (cells[i] == " " || is_line(cells[i])) {
+      ++i;
+      continue;
+    }
+    Words words{i, i, ""};
+    for (; i < cells.size() && !is_line(cells[i]); ++i) {
+      const bool ends =
+          cells[i] == " " && (i + 1 == cells.size() || cells[i + 1] == " " || is_line(cells[i + 1]));
+      if (ends) break;
+      words.text += cells[i];
+      words.last = i + 1;
+    }
+    all.push_back(std::move(words));
+  }
+  return all;
+}
+
+double x_of(std::size_t column) {
+  return static_cast<double>(column) * column_width;
+}
+
+double y_of(std::size_t line) {
+  return (static_cast<double>(line) + 0.5) * line_height;
+}
+
+std::string segment(double x1, double y1, double x2, double y2) {
+  return fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", x1, y1, x2, y2);
+}
+
+/// Draws one diagram.
+class FlowDrawing {
+ public:
+  FlowDrawing(const std::string& diagram, const Target& target) {
+    for (const auto& line : lines_of(diagram)) {
+      lines_.push_back(columns_of(line));
+      words_.push_back(words_of(lines_.back()));
+      for (auto& words : words_.back()) find_target(words, target);
+      columns_ = std::max(columns_, lines_.back().size());
+    }
+  }
+
+  svg::Drawing draw() {
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+      for (std::size_t column = 0; column < lines_[line].size(); ++column) draw_line(line, column);
+      for (const auto& words : words_[line]) draw_words(line, words);
+    }
+    const double width = std::round(x_of(columns_) + 2 * box_padding + 2);
+    const double height = line_height * static_cast<double>(lines_.size());
+    return {fmt::format(
+                "<svg class=\"attn-flow\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"{2:g} 0 {0:g} {1:g}\" "
+                "role=\"group\" aria-label=\"Diagram of the computation\">\n<path class=\"attn-edges\" "
+                "d=\"{3}\"/>\n<path class=\"attn-arrows\" d=\"{4}\"/>\n{5}</svg>\n",
+                width, height, -box_padding - 1, path_, arrows_, elements_),
+            width, height};
+  }
+
+ private:
+  /// Of "name [shape]", but not of "with W_Q, W_K [shape]", which has several names. The step of "new h [96]"
+  /// may be called h.
+  static void find_target(Words& words, const Target& target) {
+    const auto& text = words.text;
+    const auto open = text.find(" [");
+    words.has_shape =
+        text.ends_with(']') && open != text.npos && text.find(", ") > open && !text.starts_with("with ");
+    const auto name = words.has_shape ? text.substr(0, open) : text;
+    const auto shape = words.has_shape ? text.substr(open + 2, text.size() - open - 3) : "";
+    words.address = target(name, shape);
+    if (words.address.empty() && words.has_shape)
+      words.address = target(name.substr(name.rfind(' ') + 1), shape);
+  }
+
+  /// Where a line that leaves a column to the left ends: at the words there or in the middle of the line
+  /// there.
+  double left_end(std::size_t line, std::size_t column) const {
+    const auto& cells = lines_[line];
+    for (auto i = column; i-- > 0;)
+      if (cells[i] != " ") return is_line(cells[i]) ? x_of(i + 1) : edge_of(line, i).second;
+    return x_of(column) - column_width / 2;
+  }
+
+  double right_end(std::size_t line, std::size_t column) const {
+    const auto& cells = lines_[line];
+    for (auto i = column + 1; i < cells.size(); ++i)
+      if (cells[i] != " ") return is_line(cells[i]) ? x_of(i) : edge_of(line, i).first;
+    return x_of(column + 1);
+  }
+
+  /// Both edges of the words or the box at a column.
+  std::pair<double, double> edge_of(std::size_t line, std::size_t column) const {
+    for (const auto& words : words_[line]) {
+      if (column < words.first || column >= words.last) continue;
+      const double room = words.is_box() ? box_padding : gap;
+      return {x_of(words.first) - room, x_of(words.last) + room};
+    }
+    return {x_of(column), x_of(column + 1)};
+  }
+
+  /// A line from one point to another, which is beside or above it, and the head of its arrow.
+  void draw_arrow(double x1, double y1, double x2, double y2) {
+    path_ += segment(x1, y1, x2, y2);
+    const bool is_flat = y1 == y2;
+    const double back = (is_flat ? x2 > x1 : y2 > y1) ? -arrow_length : arrow_length;
+    const double x = is_flat ? x2 + back : x2, y = is_flat ? y2 : y2 + back;
+    const double across = is_flat ? 0.0 : arrow_half_width, along = is_flat ? arrow_half_width : 0.0;
+    arrows_ += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}L{:.1f} {:.1f}Z", x2, y2, x - across, y - along,
+                           x + across, y + along);
+  }
+
+  bool has_words_at(std::size_t line, std::size_t column) const {
+    return line < lines_.size() && column < lines_[line].size() && lines_[line][column] != " " &&
+           !is_line(lines_[line][column]);
+  }
+
+  /// What joins or branches off ends with an arrow at the words that it reaches.
+  void draw_line(std::size_t line, std::size_t column) {
+    const auto& cell = lines_[line][column];
+    const double x = x_of(column) + column_width / 2, y = y_of(line), up = y - line_height / 2,
+                 down = y + line_height / 2;
+    if (cell == "→") draw_arrow(left_end(line, column), y, right_end(line, column), y);
+    if (cell == "←") draw_arrow(right_end(line, column), y, left_end(line, column), y);
+    if (cell == "↑") draw_arrow(x, down, x, up);
+    if (cell == "↓") draw_arrow(x, up, x, down);
+    const auto goes = [sides = sides_of(cell)](char side) { return sides.find(side) != sides.npos; };
+    const bool is_corner = goes('l') != goes('r') && goes('u') != goes('d');
+    const bool branches = (goes('u') || goes('d')) && goes('r');
+    auto next = column + 1;
+    while (next < lines_[line].size() && lines_[line][next] == " ") ++next;
+    if (goes('l')) path_ += segment(left_end(line, column), y, x, y);
+    if (branches && has_words_at(line, next))
+      draw_arrow(x, y, right_end(line, column), y);
+    else if (goes('r'))
+      path_ += segment(x, y, right_end(line, column), y);
+    if (is_corner && goes('l') && goes('u') && line > 0 && has_words_at(line - 1, column))
+      draw_arrow(x, y, x, up);
+    else if (goes('u'))
+      path_ += segment(x, up, x, y);
+    if (goes('d')) path_ += segment(x, y, x, down);
+  }
+
+  void draw_words(std::size_t line, const Words& words) {
+    const double y = y_of(line), length = x_of(words.last) - x_of(words.first);
+    const auto text = fmt::format(
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
+        x_of(words.first), y + 4.5, length, escaped(words.text));
+    const auto box =
+        words.is_box()
+            ? fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:g}\" rx=\"5\"/>",
+                          x_of(words.first) - box_padding, y - half_box, length + 2 * box_padding,
+                          2 * half_box)
+            : "";
+    const auto* style = words.is_box() ? "attn-box" : "attn-label";
+    elements_ +=
+        words.address.empty() || words.address == nowhere
+            ? fmt::format("<g class=\"{}\">{}{}</g>\n", style, box, text)
+            : fmt::format("<a href=\"{}\" class=\"{}\">{}{}</a>\n", escaped(words.address), style, box, text);
+  }
+
+  std::vector<Columns> lines_;
+  std::vector<std::vector<Words>> words_;
+  std::size_t columns_ = 0;
+  std::string path_, arrows_, elements_;
+};
+
+}  // namespace
+
+svg::Drawing flow_drawing(const std::string& diagram, const Target& target) {
+  return FlowDrawing(diagram, target).draw();
+}
+
+}  // namespace attn::html
+
+namespace attn::svg {
+
+namespace {
+
+Drawing flow_of(const Panel& panel) {
+  return html::flow_drawing(std::get<std::string>(panel.content), [](const auto&, const std::string& shape) {
+    return std::string(shape.empty() ? "" : html::nowhere);
+  });
+}
+
+}  // namespace
+
+const Kind flow{"flow",
+                [](const Panel& panel) {
+                  const auto drawing = flow_of(panel);
+                  return Room{drawing.width, drawing.height};
+                },
+                [](const Panel& panel, const Room&, const Shown&) { return flow_of(panel); }};
+
+}  // namespace attn::svg
