@@ -79,6 +79,8 @@ def add(lesson, lengths=(4, 8, 16, 32, 64), d_model=8, window=2, block=4, rank=4
             if layer != "projections" and multiply_adds < here["full"][0]:
                 t.setdefault(f"{layer}/crossing", n)
     t["multiply_adds"] = [t[f"{layer}/multiply_adds"] for layer in ("recurrence", "full", "local", "linear")]
+    t["layer/multiply_adds"] = [[8 * n * d_model ** 2 for n in lengths],
+                                [4 * n * d_model ** 2 + 2 * n ** 2 * d_model for n in lengths]]
     t["score_bytes"] = [t[f"{layer}/score_bytes"] for layer in ("full", "chunked", "local", "flash")]
     by_d = [costs.of(lengths[0], factor * d_model) for factor in (1, 2, 4)]
     t["multiply_adds_by_d"] = [[column[layer][0] for column in by_d] for layer in (
