@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 #include <utility>
-#include <xtensor/xmath.hpp>
 
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
@@ -113,9 +112,7 @@ std::optional<Mask<3>> causal() {
 }
 
 Tensor<3> norm(const Tensor<3>& x, const Norm& weights) {
-  const Tensor<3> centred = x - xt::mean(x, {2}, xt::keep_dims);
-  const Tensor<3> variance = xt::mean(centred * centred, {2}, xt::keep_dims);
-  return centred / xt::sqrt(variance + 1e-5) * weights.gain + weights.bias;
+  return attn::layer_norm(x, weights.gain, weights.bias);
 }
 
 Tensor<3> step(const Page& page, const std::string& id, std::size_t width = d_model) {
