@@ -10,9 +10,11 @@
 #include <numeric>
 #include <string>
 #include <vector>
+#include <xtensor/xview.hpp>
 
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
+#include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
@@ -90,6 +92,7 @@ struct HeadsOfModels {
   formula::Numbers weights, links;  ///< [head×query×key]; links: 1 where a word comes from that one
   formula::Numbers seen;            ///< [head×query] how many keys the query may see
   formula::Numbers same, begins;    ///< [head×key] first place of the word; [head] its first one in `words`
+  formula::Numbers next;            ///< [token×letter] the logits of the model induction
 };
 
 const HeadsOfModels& heads_of_models() {
@@ -107,8 +110,10 @@ const HeadsOfModels& heads_of_models() {
                          .links = formula::Numbers(pairs, 0.0),
                          .seen = formula::Numbers(rows, 0.0),
                          .same = formula::Numbers(rows, -1.0),
-                         .begins = formula::Numbers(attn::Shape{count}, 0.0)};
+                         .begins = formula::Numbers(attn::Shape{count}, 0.0),
+                         .next = {}};
     for (const auto& layer : layers) {
+      if (layer.model == "induction" && layer.logits) all.next = attn::sample(*layer.logits, 0);
       const auto same = first_places(layer.keys);
       for (std::size_t head = 0; head < layer.weights.shape(1); ++head) {
         const auto at = all.names.size();
@@ -136,6 +141,12 @@ formula::View weights_of_models(const DocumentRun& run) {
   run.bench().trace.label("head_of_model", {{heads.names}});
   run.bench().trace.label("models/word", {{heads.words}});
   return owned_view(heads.weights);
+}
+
+/// What the model induction says behind the letters that the page shows, [letter].
+formula::View letters_after_both(const DocumentRun& run) {
+  run.bench().trace.label("two/letter", {{attn::shipped_model("induction")->vocabularies.at("classes")}});
+  return owned_view(formula::Numbers(xt::row(heads_of_models().next, run.sheet().size_of("two/query") - 1)));
 }
 
 /// What the document says of the heads, side by side: [head_of_model×measure].
@@ -172,6 +183,7 @@ void run_patterns(Workbench& bench) {
                   {"keys_seen_in_models", [](DocumentRun&) { return owned_view(heads_of_models().seen); }},
                   {"same_words_of_models", [](DocumentRun&) { return owned_view(heads_of_models().same); }},
                   {"measures_of_models", measures_of_models},
+                  {"letters_after_both", letters_after_both},
                   {"beginnings", [](DocumentRun&) { return owned_view(heads_of_models().begins); }}}};
   DocumentRun run(bench, functions);
   if (bench.options.model) run.set("words_of_models", static_cast<double>(heads_of_models().words.size()));

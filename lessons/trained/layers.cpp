@@ -155,6 +155,8 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
     const auto name = layers > 1 ? fmt::format("{} {}", of.name, layer) : of.name;
     all.push_back({of.model, of.name, name, words, words, {}, std::move(attention.weights), visible});
   }
+  if (model->said("class_of") == "token" && model->find("output/b") != nullptr)
+    all.back().logits = attn::linear(X, model->matrix("output/W"), model->vector("output/b"));
   return all;
 }
 

@@ -59,9 +59,10 @@ struct LayerOfModel {
   std::string name;   ///< "encoder 2": with the number of the layer where there are several
   std::vector<std::string> queries, keys;
   std::vector<std::set<std::size_t>>
-      links{};        ///< of a translation: the keys that each query's word comes from
-  Tensor<4> weights;  ///< [1×head×query×key]
-  Mask<3> visible;    ///< [1×query×key]
+      links{};                        ///< of a translation: the keys that each query's word comes from
+  Tensor<4> weights;                  ///< [1×head×query×key]
+  Mask<3> visible;                    ///< [1×query×key]
+  std::optional<Tensor<3>> logits{};  ///< [1×token×class] of the last layer, where each token has a class
 };
 
 /// Every attention of every shipped model of attention, computed by the functions of the lessons that teach
