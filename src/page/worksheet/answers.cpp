@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -121,13 +120,15 @@ class Arithmetic {
 
   double number() {
     skip_spaces();
-    double ignored = 0.0;
-    const auto* const end = std::from_chars(rest_.data(), rest_.data() + rest_.size(), ignored).ptr;
-    const auto token = rest_.substr(0, static_cast<std::size_t>(end - rest_.data()));
+    const std::string terminated(rest_);
+    char* end = nullptr;
+    std::strtod(terminated.c_str(), &end);
+    const auto token = rest_.substr(0, static_cast<std::size_t>(end - terminated.c_str()));
     rest_.remove_prefix(token.size());
-    const auto value = token.find_first_not_of("0123456789.eE+-") == token.npos && !token.starts_with('-')
-                           ? number_in(token)
-                           : std::nullopt;
+    const auto value =
+        token.find_first_not_of("0123456789.eE+-") == token.npos && token.find_first_of("+-") != 0
+            ? number_in(token)
+            : std::nullopt;
     if (!value) return refuse_it();
     const auto mantissa = token.substr(0, token.find_first_of("eE"));
     const auto exponent =
