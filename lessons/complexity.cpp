@@ -213,7 +213,7 @@ formula::View counted_crossings(LayerCosts& costs, const DocumentRun& run) {
   formula::Numbers places(attn::Shape{layers.size()}, 0.0);
   for (std::size_t k = 0; k < layers.size(); ++k) {
     const auto* first = run.sheet().find(layers[k] + "/first");
-    if (first == nullptr || !std::isfinite(first->at({}))) continue;
+    if (first == nullptr || !first->shape.empty() || !std::isfinite(first->at({}))) continue;
     const auto n = static_cast<std::size_t>(first->at({}));
     const bool begins_there = n < 2 || !costs.takes_less(layers[k], {n - 1, run.bench().d_model()});
     if (costs.takes_less(layers[k], {n, run.bench().d_model()}) && begins_there)

@@ -15,9 +15,10 @@ double pairs_in(const attn::Mask<3>& mask) {
 }
 
 attn::Mask<3> mask_of(const Setting& setting) {
-  const auto window = attn::window_mask(setting.n, setting.n, setting.window.value_or(setting.n));
-  return setting.causal ? attn::both(attn::causal_mask(setting.n, setting.n), window)
-                        : attn::repeat_mask(window, 1);
+  const auto window =
+      attn::repeat_mask(attn::window_mask(setting.n, setting.n, setting.window.value_or(setting.n)), 1);
+  return setting.causal ? attn::both(attn::repeat_mask(attn::causal_mask(setting.n, setting.n), 1), window)
+                        : window;
 }
 
 }  // namespace
