@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "corpora/grammar.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
 #include "corpora/grammar.hpp"

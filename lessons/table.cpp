@@ -11,8 +11,8 @@
 #include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "trace/file.hpp"
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/file.hpp"
 
 namespace lessons {
 

@@ -21,7 +21,6 @@
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
 #include "corpora/sequences.hpp"
-#include "corpora/sequences.hpp"
 #include "formula/entrywise.hpp"
 #include "lessons/backward/moved.hpp"
 #include "lessons/documents/front_matter.hpp"

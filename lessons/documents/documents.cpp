@@ -20,7 +20,6 @@
 #include "formula/functions.hpp"
 #include "formula/parse.hpp"
 #include "trace/file.hpp"
-#include "trace/file.hpp"
 
 namespace lessons {
 

@@ -15,8 +15,8 @@
 #include "lessons/seq2seq.hpp"
 #include "lessons/trained/translation.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "trace/file.hpp"
 #include "trace/entry.hpp"
+#include "trace/file.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {

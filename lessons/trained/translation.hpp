@@ -8,7 +8,6 @@
 
 #include "attn/tensor.hpp"
 #include "corpora/sentence_pair.hpp"
-#include "corpora/sentence_pair.hpp"
 #include "lessons/workbench/options.hpp"
 
 /// The models of the task translation. Their vocabulary has stand-ins, as "[animal]" and "[verbed]", for the

@@ -10,9 +10,9 @@
 #include "attn/ops/softmax.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/temporary_file.hpp"
+#include "trace/archives.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/json/json.hpp"
-#include "trace/archives.hpp"
 #include "trace/number.hpp"
 #include "trace/stored_trace.hpp"
 

@@ -56,7 +56,6 @@ Mask<3> both(const Mask<3>& a, const Mask<3>& b) {
   return a && b;
 }
 
-
 template <std::size_t N>
 Integers<N> dropout_mask(Random& random, double p,
                          const std::array<std::size_t, N>& shape) requires Rank<N, 1, 4> {

@@ -1,7 +1,5 @@
 /// Right tensors that are expressed otherwise, and mistakes that show in one place of several.
 
-#include "trace/diagnosis/dump.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numbers>

@@ -1,10 +1,9 @@
-#include "attn/ops/softmax.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <stdexcept>
 
 #include "attn/ops/measure.hpp"
+#include "attn/ops/softmax.hpp"
 #include "tests/unit/fixture.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"

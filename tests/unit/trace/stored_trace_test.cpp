@@ -10,9 +10,8 @@
 
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/stored_files.hpp"
-#include "trace/json/json.hpp"
 #include "trace/archives.hpp"
-#include "trace/stored_trace.hpp"
+#include "trace/json/json.hpp"
 
 using Catch::Matchers::StartsWith;
 using Strings = std::vector<std::string>;

@@ -1,9 +1,8 @@
-#include "trace/diagnosis/replay.hpp"
-
 #include <catch2/catch.hpp>
 #include <limits>
 
 #include "tests/unit/trace/diagnosis/tensors.hpp"
+#include "trace/diagnosis/replay.hpp"
 #include "trace/number.hpp"
 
 using attn::AnyTensor;

@@ -1,3 +1,5 @@
+#include "trace/diagnosis/dump.hpp"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -5,7 +7,6 @@
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/temporary_file.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
-#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/layout.hpp"
 
 using attn::AnyTensor;

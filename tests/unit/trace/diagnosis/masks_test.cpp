@@ -1,9 +1,8 @@
-#include "trace/diagnosis/layout.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/trace/diagnosis/tensors.hpp"
+#include "trace/diagnosis/layout.hpp"
 
 using attn::Dtype;
 using attn::ExpectedTensor;

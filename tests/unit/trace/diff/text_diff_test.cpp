@@ -1,10 +1,9 @@
-#include "trace/diff/diff.hpp"
-
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
 #include "tests/unit/processor_time.hpp"
+#include "trace/diff/diff.hpp"
 
 using attn::compare_texts;
 using attn::DiffSettings;

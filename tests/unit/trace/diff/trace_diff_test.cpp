@@ -1,10 +1,9 @@
-#include "trace/diff/diff.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "attn/text/width.hpp"
 #include "tests/unit/memory_trace.hpp"
 #include "tests/unit/trace/diff/compared_traces.hpp"
+#include "trace/diff/diff.hpp"
 
 using attn::Verdict;
 
