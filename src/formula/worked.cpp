@@ -146,6 +146,7 @@ class Working {
       const auto score = [&](const Index& place) { return (*this)(shared_out, at.with(x->axis, place[0])); };
       if (x->name == "unguarded_softmax" && sees_nothing(score, length))
         return std::numeric_limits<double>::quiet_NaN();
+      if ((*this)(shared_out, at).value() == -std::numeric_limits<double>::infinity()) return 0.0;
       return attn::worked_softmax(attn::WorkedOut(score), length, divisor)({at.at(x->axis)});
     }
     if (x->name == "log_sum_exp") return log_sum_exp(x, at);
