@@ -12,10 +12,12 @@ namespace attn {
 
 namespace {
 
+/// The numbers that the labels are, or end with: "8" and "n=8".
 std::vector<double> positions_of(const AxisLabels& labels, std::size_t count) {
   std::vector<double> positions;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto number = labels.empty() ? std::nullopt : number_in(labels.of(0)[i]);
+  for (std::size_t i = 0; i < count && !labels.empty(); ++i) {
+    const auto& label = labels.of(0)[i];
+    const auto number = number_in(label.substr(label.rfind('=') + 1));
     if (!number) break;
     positions.push_back(*number);
   }
