@@ -98,10 +98,8 @@ Curves on_logarithmic_scales(const Result& result, std::vector<Curves::Line> lin
   curves.axis = "n";
   curves.lines = std::move(lines);
   for (const auto& length : result.lengths) curves.positions.push_back(static_cast<double>(length.setting.n));
-  std::vector<double> all;
-  for (const auto& line : curves.lines) all.insert(all.end(), line.values.begin(), line.values.end());
   curves.horizontal = attn::scale_of(curves.positions);
-  curves.vertical = attn::scale_of(all);
+  curves.vertical = attn::scale_of_lines(curves.lines);
   curves.horizontal.is_logarithmic = curves.vertical.is_logarithmic = true;
   return curves;
 }

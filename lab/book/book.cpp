@@ -18,7 +18,7 @@
 #include "lab/output.hpp"
 #include "lessons/lesson.hpp"
 #include "page/html/markup.hpp"
-#include "page/svg/png.hpp"
+#include "page/svg/drawing.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"
 

@@ -29,11 +29,7 @@ std::vector<double> positions_of(const AxisLabels& labels, std::size_t count) {
 
 /// The distance of round numbers of which some five lie on the scale.
 double step_of(const Scale& scale) {
-  const double least = (scale.high - scale.low) / 5;
-  const double power = std::pow(10.0, std::floor(std::log10(least)));
-  for (const double digit : {1.0, 2.0, 2.5, 5.0})
-    if (least <= digit * power * (1 + 1e-9)) return digit * power;
-  return 10 * power;
+  return round_up((scale.high - scale.low) / 5, {1.0, 2.0, 2.5, 5.0});
 }
 
 }  // namespace
@@ -51,6 +47,12 @@ Scale scale_of(const std::vector<double>& values) {
   if (finite.empty()) return {};
   const auto [low, high] = std::minmax_element(finite.begin(), finite.end());
   return {*low, *high, *low > 0.0 && *high > 100.0 * *low};
+}
+
+Scale scale_of_lines(const std::vector<Curves::Line>& lines) {
+  std::vector<double> all;
+  for (const auto& line : lines) all.insert(all.end(), line.values.begin(), line.values.end());
+  return scale_of(all);
 }
 
 std::vector<double> ticks_of(const Scale& scale) {
@@ -75,6 +77,13 @@ std::vector<double> ticks_of(const Scale& scale) {
   return ticks;
 }
 
+double round_up(double value, const std::vector<double>& fronts) {
+  const double power = std::pow(10.0, std::floor(std::log10(value)));
+  for (const double front : fronts)
+    if (value <= front * power * (1 + 1e-9)) return front * power;
+  return 10 * power;
+}
+
 Scale with_round_ends(Scale scale) {
   if (scale.is_logarithmic || !(scale.low < scale.high)) return scale;
   const double step = step_of(scale);
@@ -86,28 +95,27 @@ std::string tick(double value) {
   return is_long ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
-Curves curves_of(const Event& event) {
+Curves curves_of(const Event& event, bool by_column) {
   const auto& tensor = *event.tensor;
-  const std::size_t points = tensor.shape.back();
-  const std::size_t lines = element_count(tensor.shape) / std::max<std::size_t>(points, 1);
-  const bool has_names = tensor.shape.size() == 2 && !event.labels[0].empty();
+  const std::size_t rank = tensor.shape.size(), along = by_column ? 0 : rank - 1, across = by_column ? 1 : 0;
+  const std::size_t points = tensor.shape[along], lines = rank > 1 ? tensor.shape[across] : 1;
 
   Curves curves;
-  curves.axis = event.axes.back();
+  curves.axis = event.axes[along];
   curves.value_name = last_of_path(event.id);
   std::replace(curves.value_name.begin(), curves.value_name.end(), '_', ' ');
-  curves.positions = positions_of(event.labels.back(), points);
-  std::vector<double> all;
+  curves.positions = positions_of(event.labels[along], points);
   for (std::size_t i = 0; i < lines; ++i) {
     Curves::Line line;
-    if (tensor.shape.size() > 1)
-      line.name = event.axes[0] + " " + (has_names ? event.labels[0].of(0)[i] : fmt::format("{}", i));
-    for (std::size_t j = 0; j < points; ++j) line.values.push_back(tensor.at(i * points + j));
-    all.insert(all.end(), line.values.begin(), line.values.end());
+    if (rank > 1)
+      line.name = event.axes[across] + " " +
+                  (event.labels[across].empty() ? fmt::format("{}", i) : event.labels[across].of(0)[i]);
+    for (std::size_t j = 0; j < points; ++j)
+      line.values.push_back(tensor.at(by_column ? j * lines + i : i * points + j));
     curves.lines.push_back(std::move(line));
   }
   curves.horizontal = scale_of(curves.positions);
-  curves.vertical = scale_of(all);
+  curves.vertical = scale_of_lines(curves.lines);
   if (event.linear) {
     curves.vertical = {std::min(0.0, curves.vertical.low), curves.vertical.high, false};
     curves.horizontal.is_logarithmic = false;

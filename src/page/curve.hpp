@@ -26,6 +26,10 @@ Scale scale_of(const std::vector<double>& values);
 /// else those with 1, 2 and 5 in front, else some five at equal distances.
 std::vector<double> ticks_of(const Scale& scale);
 
+/// The value, which is above 0, or the next one that has one of these numbers, from 1 to below 10 and in
+/// order, in front of a power of ten.
+double round_up(double value, const std::vector<double>& fronts);
+
 /// The scale from one round value to another; a logarithmic one as it is.
 Scale with_round_ends(Scale scale);
 
@@ -43,14 +47,20 @@ struct Curves {
   std::string value_name{};  ///< what the values are
   std::vector<Line> lines;
   Scale horizontal, vertical;
+
+  bool is_one() const { return lines.size() == 1 && lines[0].name.empty(); }  ///< of a tensor of rank 1
 };
+
+/// The scale of all values of these lines.
+Scale scale_of_lines(const std::vector<Curves::Line>& lines);
 
 /// A value beside a scale: four digits, and whole numbers below a thousand million in full.
 std::string tick(double value);
 
-/// The curves of a step of rank 1 or 2. Where the values need a logarithmic scale, positions that grow
-/// eightfold get one as well, so that a power of the position is a straight line. Where the step asks for
-/// linear scales, that of positive values begins at 0.
-Curves curves_of(const Event& event);
+/// The curves of a step of rank 1 or 2; `by_column`: along the columns of a matrix, and not along its rows.
+/// Where the values need a logarithmic scale, positions that grow eightfold get one as well, so that a power
+/// of the position is a straight line. Where the step asks for linear scales, that of positive values begins
+/// at 0.
+Curves curves_of(const Event& event, bool by_column = false);
 
 }  // namespace attn

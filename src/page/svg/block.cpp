@@ -11,35 +11,27 @@ namespace attn::svg {
 
 namespace {
 
-constexpr double smallest_of_usual_scale = 0.5;  // where few rows have larger shares, the scale ends there
-constexpr double larger_than_usual = 4.0;        // so many times, a number is not on the scale
-constexpr double rows_on_scale = 0.7;            // of all
-constexpr std::size_t many_times = 8;            // as many columns as rows: a strip
-constexpr double smallest_of_colours = 0.03;     // of the scale, that is told from 0
+constexpr double caption_size = 16.0, caption_height = 26.0, remark_height = 17.0, panel_gap = 20.0;
 
 /// Shares are compared with each other, numbers with those that have the same columns, queries with keys, and
 /// about the same size, so that the colours of one scale show both.
 bool belong_together(const Panel& one, const Panel& other) {
+  constexpr double smallest_of_colours = 0.03;  // of the scale, that is told from 0
   const auto *a = one.matrix(), *b = other.matrix();
   if (one.kind != other.kind || (a == nullptr) != (b == nullptr) || other.begins_column) return false;
   if (a == nullptr) return true;
-  if (a->kind != b->kind) return false;
   const auto [smaller, larger] = std::minmax({a->largest(), b->largest()});
-  return a->kind == Matrix::Kind::shares ||
-         (a->columns.name == b->columns.name && (smaller == 0.0 || smaller >= smallest_of_colours * larger));
-}
-
-/// The round number that is as large, or the next one.
-double round_up(double value) {
-  const double power = std::pow(10.0, std::floor(std::log10(value)));
-  for (const double digits : {1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0})
-    if (value <= digits * power * (1 + 1e-9)) return digits * power;
-  return 10 * power;
+  return a->kind == b->kind &&
+         (a->kind == Matrix::Kind::shares || (a->columns.name == b->columns.name &&
+                                              (smaller == 0.0 || smaller >= smallest_of_colours * larger)));
 }
 
 /// One look for all panels, whose scale ends at a round number: that of shares at 1, unless they are small,
 /// and where a few rows have much larger numbers, at that of the others.
 void settle_look(const Panels& panels, std::optional<bool> is_scale_largest) {
+  constexpr double smallest_usual = 0.5;     // where few rows have larger shares, the scale ends there
+  constexpr double larger_than_usual = 4.0;  // so many times, a number is not on the scale
+  constexpr double rows_on_scale = 0.7;      // of all
   Look look{.scale = 1.0, .largest = 0.0};
   std::vector<double> largest;  // of each row, in size
   for (const auto* panel : panels)
@@ -59,24 +51,22 @@ void settle_look(const Panels& panels, std::optional<bool> is_scale_largest) {
         largest[static_cast<std::size_t>(std::min(count - 1, std::ceil(rows_on_scale * count)))];
     const bool ends_at_usual = usual > 0.0 && (are_shares || look.largest > larger_than_usual * usual);
     const double end = ends_at_usual && is_scale_largest != true ? usual : look.largest;
-    const bool ends_at_1 = is_scale_largest ? !*is_scale_largest : end >= smallest_of_usual_scale;
-    look.scale = are_shares && ends_at_1 ? 1.0 : round_up(end);
+    const bool ends_at_1 = is_scale_largest ? !*is_scale_largest : end >= smallest_usual;
+    look.scale =
+        are_shares && ends_at_1 ? 1.0 : round_up(end, {1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0});
   }
   for (auto* panel : panels) panel->look = look;
 }
 
 /// Of heads of layers a row for each layer, of strips one below the other, of others any number.
 std::size_t wanted_columns(const Panels& panels) {
-  const auto is_of_first = [&](const Panel* panel) { return panel->id == panels[0]->id; };
-  const auto of_first = static_cast<std::size_t>(std::count_if(panels.begin(), panels.end(), is_of_first));
+  constexpr std::size_t many_times = 8;  // as many columns as rows: a strip
+  const auto of_first = static_cast<std::size_t>(std::count_if(
+      panels.begin(), panels.end(), [&](const Panel* panel) { return panel->id == panels[0]->id; }));
   if (of_first > 1 && panels.size() % of_first == 0) return of_first;
   const auto* const table = panels[0]->kind == &heatmap ? panels[0]->matrix() : nullptr;
   return table != nullptr && table->columns.size() >= many_times * table->rows.size() ? 1 : 0;
 }
-
-constexpr double caption_size = 16.0, caption_height = 26.0, remark_height = 17.0, panel_gap = 20.0;
-constexpr double smallest_part = 0.31;    // of the height that a table would like: its words can be read
-constexpr std::size_t most_readable = 4;  // rows of tables; more are thumbnails
 
 Room larger(const Room& a, const Room& b) {
   return {std::max(a.width, b.width), std::max(a.height, b.height)};
@@ -86,13 +76,22 @@ double total(const std::vector<double>& lengths) {
   return std::accumulate(lengths.begin(), lengths.end(), 0.0);
 }
 
-/// Panels of one kind beside each other and below one another, each with its caption. A neighbour's labels
-/// stand for those of a panel where they are the same.
+/// Of the caption and the lines below it.
+double width_of_words(const Panel& panel) {
+  return std::max(bold * text_width(panel.caption, caption_size), widest(panel.remarks));
+}
+
+/// Panels of one kind beside each other and below one another, each with its caption. Where all have the same
+/// labels, only those at the edge show them.
 class Grid {
  public:
   explicit Grid(const Panels& panels) : panels_(panels), kind_(*panels[0]->kind) {
     std::size_t remarks = 0;
+    const auto* const first = panels[0]->matrix();
     for (const auto* panel : panels_) {
+      const auto* const matrix = panel->matrix();
+      shares_columns_ = shares_columns_ && matrix != nullptr && matrix->columns == first->columns;
+      shares_rows_ = shares_rows_ && shares_columns_ && matrix->rows == first->rows;
       wish_ = larger(wish_, kind_.wish(*panel));
       words_ = std::max(words_, width_of_words(*panel));
       remarks = std::max(remarks, panel->remarks.size());
@@ -121,54 +120,30 @@ class Grid {
   }
 
  private:
-  /// Of the caption and the lines below it.
-  static double width_of_words(const Panel& panel) {
-    double width = bold * text_width(panel.caption, caption_size);
-    for (const auto& remark : panel.remarks) width = std::max(width, text_width(remark));
-    return width;
-  }
-
   Room beside(const Panel& panel, const Room& room) const {
     return kind_.beside == nullptr ? Room{0.0, 0.0} : kind_.beside(panel, room);
   }
 
   std::size_t rows(std::size_t columns) const { return (panels_.size() + columns - 1) / columns; }
 
-  /// Whether a panel in such a column has labels of rows, or one in such a row those of columns: one of them
-  /// differs from its neighbour.
-  std::vector<bool> labelled(std::size_t columns, bool by_column) const {
-    std::vector<bool> result(by_column ? columns : rows(columns), false);
-    for (std::size_t i = 0; i < panels_.size(); ++i) {
-      const auto place = by_column ? i % columns : i / columns, back = by_column ? 1 : columns;
-      const auto* const own = panels_[i]->matrix();
-      const auto* const other = place == 0 ? nullptr : panels_[i - back]->matrix();
-      const bool is_like = own != nullptr && other != nullptr && own->columns == other->columns &&
-                           (!by_column || own->rows == other->rows);
-      if (!is_like) result[place] = true;
-    }
-    return result;
-  }
-
   /// What each panel gets. The labels' room depends on that of the panels, and the other way round.
   Room room_of_one(const Room& room, std::size_t columns) const {
-    const auto count = [](const std::vector<bool>& labels) {
-      return static_cast<double>(std::count(labels.begin(), labels.end(), true));
-    };
-    const double of_rows = count(labelled(columns, true));
-    const double of_columns = count(labelled(columns, false));
     const auto across = static_cast<double>(columns), down = static_cast<double>(rows(columns));
     Room one = wish_;
     for (int i = 0; i < 3; ++i) {
       Room labels{0.0, 0.0};
       for (const auto* panel : panels_) labels = larger(labels, beside(*panel, readable(one, columns)));
-      one = {(room.width - panel_gap * (across - 1) - labels.width * of_rows) / across,
-             (room.height - panel_gap * (down - 1) - above_ * down - labels.height * of_columns) / down};
+      labels = {labels.width * (shares_rows_ ? 1.0 : across), labels.height * (shares_columns_ ? 1.0 : down)};
+      one = {(room.width - panel_gap * (across - 1) - labels.width) / across,
+             (room.height - panel_gap * (down - 1) - above_ * down - labels.height) / down};
     }
     return one;
   }
 
   /// So high that words have room, unless the panels are thumbnails.
   Room readable(const Room& one, std::size_t columns) const {
+    constexpr double smallest_part = 0.31;    // of the height that a table would like: its words can be read
+    constexpr std::size_t most_readable = 4;  // rows of tables; more are thumbnails
     const bool can_be_low = &kind_ != &heatmap || rows(columns) > most_readable;
     return {one.width, can_be_low ? one.height : std::max(one.height, smallest_part * wish_.height)};
   }
@@ -192,32 +167,31 @@ class Grid {
 
   Drawing draw_in(std::size_t columns, const Room& room) const {
     const auto one = readable(room_of_one(room, columns), columns);
-    const auto has_rows = labelled(columns, true), has_columns = labelled(columns, false);
     std::vector<Drawing> drawings;
     std::vector<double> widths(columns, 0.0);
     for (std::size_t i = 0; i < panels_.size(); ++i) {
-      const auto column = i % columns;
-      const auto wish = kind_.wish(*panels_[i]);
-      const Room own =
-          &kind_ == &heatmap  // cells of one size in all of them
-              ? Room{one.width * wish.width / wish_.width, one.height * wish.height / wish_.height}
-              : one;
-      drawings.push_back(kind_.draw(*panels_[i], own, {has_rows[column], has_columns[i / columns]}));
-      const double words = width_of_words(*panels_[i]), width = std::max(drawings[i].width, words);
-      drawings[i].left = std::min(drawings[i].left, width - words);
-      widths[column] = std::max(widths[column], width);
+      const auto& panel = *panels_[i];
+      const auto wish = kind_.wish(panel);
+      auto own = one;
+      if (&kind_ == &heatmap)  // cells of one size in all of them
+        own = {one.width * wish.width / wish_.width, one.height * wish.height / wish_.height};
+      const auto drawing =
+          kind_.draw(panel, own, {!shares_rows_ || i % columns == 0, !shares_columns_ || i < columns});
+      const double words = width_of_words(panel), width = std::max(drawing.width, words);
+      const double left = std::min(drawing.left, width - words);
+      Drawing cell;
+      cell.text(left, caption_size, panel.caption, Anchor::start, "caption");
+      double y = panel.caption.empty() ? 0.0 : caption_size + 3;
+      for (const auto& remark : panel.remarks) cell.text(left, y += remark_height, remark);
+      cell.put(0, above_, drawing);
+      drawings.push_back(cell);
+      widths[i % columns] = std::max(widths[i % columns], width);
     }
     const double width = total(widths) + panel_gap * static_cast<double>(columns - 1);
     Drawing all, line;
     for (std::size_t i = 0; i < panels_.size(); ++i) {
-      const auto& panel = *panels_[i];
-      const double left = drawings[i].left;
-      Drawing cell{"", widths[i % columns]};
-      cell.text(left, caption_size, panel.caption, Anchor::start, "caption");
-      double y = panel.caption.empty() ? 0.0 : caption_size + 3;
-      for (const auto& remark : panel.remarks) cell.text(left, y += remark_height, remark);
-      cell.put(0, above_, drawings[i]);
-      line.put_beside(panel_gap, cell);
+      drawings[i].width = widths[i % columns];
+      line.put_beside(panel_gap, drawings[i]);
       if ((i + 1) % columns != 0 && i + 1 < panels_.size()) continue;
       all.put_below(panel_gap, in_the_middle(std::exchange(line, {}), width));
     }
@@ -226,49 +200,10 @@ class Grid {
 
   const Panels& panels_;
   const Kind& kind_;
-  Room wish_{1.0, 1.0};               ///< of the largest panel
-  double words_ = 0.0, above_ = 0.0;  ///< the width of captions and remarks, and their height
+  Room wish_{1.0, 1.0};                              ///< of the largest panel
+  double words_ = 0.0, above_ = 0.0;                 ///< the width of captions and remarks, and their height
+  bool shares_rows_ = true, shares_columns_ = true;  ///< so that those at the edge have the labels of all
 };
-
-}  // namespace
-
-std::vector<Panels> blocks_of(std::vector<Panel>& panels, std::optional<bool> is_scale_largest) {
-  std::vector<Panels> blocks;
-  for (auto& panel : panels) {
-    if (blocks.empty() || !belong_together(*blocks.back().back(), panel)) blocks.emplace_back();
-    blocks.back().push_back(&panel);
-  }
-  for (const auto& block : blocks) settle_look(block, is_scale_largest);
-  const auto* const first = panels[0].matrix();
-  const bool are_like = std::all_of(panels.begin(), panels.end(), [&](const Panel& panel) {
-    return panel.kind == &heatmap && panel.matrix()->rows == first->rows &&
-           panel.matrix()->columns == first->columns;
-  });
-  if (!are_like || blocks.size() < 3) return blocks;
-  Panels all;  // in one block, in which tables keep their scales
-  for (auto& panel : panels) all.push_back(&panel);
-  return {all};
-}
-
-std::string explanation(const Panels& block) {
-  const auto& look = block[0]->look;
-  const auto* matrix = block[0]->matrix();
-  if (matrix == nullptr) return "";
-  const auto &row = matrix->rows.name, &column = matrix->columns.name;
-  const bool are_shares = matrix->kind == Matrix::Kind::shares;
-  auto words = (row.empty() ? "" : fmt::format("Rows: {}. ", row)) + fmt::format("Columns: {}.", column);
-  if (matrix->kind == Matrix::Kind::mask) return words + " A dark cell: the one may see the other.";
-  if (are_shares) words += fmt::format(" A row: the share of each {}.", column);
-  if (block[0]->kind == &arcs) words += " The thicker a line, the larger the share.";
-  if (look.has_negative) words += " Blue is above 0, orange below.";
-  if (block.back()->look.scale != look.scale)
-    words += " Each table has a scale of its own.";
-  else if (are_shares && look.scale < 1.0)
-    words += fmt::format(" The scale ends at {:g}, not at 1.", look.scale);
-  return words;
-}
-
-namespace {
 
 constexpr double below = 14.0, between_blocks = 2 * panel_gap;
 
@@ -282,8 +217,7 @@ Drawing drawn(const Panels& block, const Room& room, const Drawing& words) {
       last.put_beside(beside_words, words);
     else
       last.put_below(4, words);
-    const Room above{room.width, std::max(room.height - last.height - below, lowest)};
-    auto all = Grid(block).draw(above);
+    auto all = Grid(block).draw({room.width, std::max(room.height - last.height - below, lowest)});
     all.put_below(below, last);
     return all;
   };
@@ -328,6 +262,42 @@ std::vector<std::vector<Panels>> columns_of(const std::vector<Panels>& blocks) {
 }
 
 }  // namespace
+
+std::vector<Panels> blocks_of(std::vector<Panel>& panels, std::optional<bool> is_scale_largest) {
+  std::vector<Panels> blocks;
+  for (auto& panel : panels) {
+    if (blocks.empty() || !belong_together(*blocks.back().back(), panel)) blocks.emplace_back();
+    blocks.back().push_back(&panel);
+  }
+  for (const auto& block : blocks) settle_look(block, is_scale_largest);
+  const auto* const first = panels[0].matrix();
+  const bool are_like = std::all_of(panels.begin(), panels.end(), [&](const Panel& panel) {
+    return panel.kind == &heatmap && panel.matrix()->rows == first->rows &&
+           panel.matrix()->columns == first->columns;
+  });
+  if (!are_like || blocks.size() < 3) return blocks;
+  Panels all;  // in one block, in which tables keep their scales
+  for (auto& panel : panels) all.push_back(&panel);
+  return {all};
+}
+
+std::string explanation(const Panels& block) {
+  const auto& look = block[0]->look;
+  const auto* matrix = block[0]->matrix();
+  if (matrix == nullptr) return "";
+  const auto &row = matrix->rows.name, &column = matrix->columns.name;
+  const bool are_shares = matrix->kind == Matrix::Kind::shares;
+  auto words = (row.empty() ? "" : fmt::format("Rows: {}. ", row)) + fmt::format("Columns: {}.", column);
+  if (matrix->kind == Matrix::Kind::mask) return words + " A dark cell: the one may see the other.";
+  if (are_shares) words += fmt::format(" A row: the share of each {}.", column);
+  if (block[0]->kind == &arcs) words += " The thicker a line, the larger the share.";
+  if (look.has_negative) words += " Blue is above 0, orange below.";
+  if (block.back()->look.scale != look.scale)
+    words += " Each table has a scale of its own.";
+  else if (are_shares && look.scale < 1.0)
+    words += fmt::format(" The scale ends at {:g}, not at 1.", look.scale);
+  return words;
+}
 
 bool stand_beside(const std::vector<Panels>& blocks, double width) {
   const bool can_shrink = std::all_of(blocks.begin(), blocks.end(),

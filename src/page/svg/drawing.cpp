@@ -1,22 +1,92 @@
 #include "page/svg/drawing.hpp"
 
-#include <fmt/format.h>
+#ifndef __EMSCRIPTEN__
+#include <zlib.h>
+#endif
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <new>
 #include <utility>
 
+#include "attn/random/generator.hpp"
 #include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
+#include "page/text/plain.hpp"
 
 namespace attn::svg {
 
 namespace {
 
-std::string with(std::string words, std::string_view part, std::string_view other) {
-  for (auto at = words.find(part); at != words.npos; at = words.find(part, at + other.size()))
-    words.replace(at, part.size(), other);
-  return words;
+constexpr int shade_steps = 32;  // on each side of 0
+
+using Ramp = std::array<Colour, 5>;
+
+struct Colours {
+  Ramp above_0, below_0;
+  Palette palette;
+  std::array<Colour, 8> lines;
+};
+
+constexpr Colours on_light = {
+    {{{247, 251, 255}, {198, 219, 239}, {107, 174, 214}, {33, 113, 181}, {8, 48, 107}}},
+    {{{247, 251, 255}, {253, 208, 162}, {253, 141, 60}, {217, 72, 1}, {127, 39, 4}}},
+    {{255, 255, 255}, {27, 27, 27}, {85, 85, 85}, {150, 150, 150}, {194, 24, 91}},
+    {{{31, 95, 168},
+      {184, 74, 0},
+      {0, 117, 90},
+      {156, 53, 135},
+      {122, 90, 31},
+      {179, 38, 30},
+      {11, 111, 128},
+      {95, 99, 104}}}};
+constexpr Colours on_dark = {
+    {{{30, 34, 41}, {27, 61, 102}, {33, 113, 181}, {107, 174, 214}, {222, 235, 247}}},
+    {{{30, 34, 41}, {92, 46, 14}, {190, 80, 12}, {253, 150, 75}, {254, 230, 206}}},
+    {{20, 22, 26}, {238, 238, 238}, {170, 176, 186}, {125, 130, 140}, {255, 128, 171}},
+    {{{122, 184, 240},
+      {255, 154, 82},
+      {79, 208, 165},
+      {224, 138, 208},
+      {209, 171, 98},
+      {255, 138, 128},
+      {95, 208, 220},
+      {181, 186, 194}}}};
+
+const Colours& colours_on(Theme theme) {
+  return theme == Theme::light ? on_light : on_dark;
+}
+
+/// The relative luminance of WCAG 2.
+double luminance(const Colour& colour) {
+  const auto linear = [](double channel) {
+    const double part = channel / 255.0;
+    return part <= 0.03928 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
+}
+
+int step_of(double place) {
+  return static_cast<int>(std::lround(std::clamp(place, -1.0, 1.0) * shade_steps));
+}
+
+Colour shade_of_step(Theme theme, int step) {
+  return shade(theme, static_cast<double>(step) / shade_steps);
+}
+
+std::string rules_of_dark_paints(std::string_view selector) {
+  std::string rules;
+  const auto add = [&](std::string_view name, auto number, const Colour& colour, const Colour& ink) {
+    rules += fmt::format("{} .attn-{}{}{{fill:{};color:{}}}", selector, name, number, hex(colour), hex(ink));
+  };
+  for (int step = -shade_steps; step <= shade_steps; ++step) {
+    const auto colour = shade_of_step(Theme::dark, step);
+    add("shade", step, colour, ink_on(colour));
+  }
+  for (std::size_t i = 0; i < on_dark.lines.size(); ++i) add("line", i, on_dark.lines[i], on_dark.lines[i]);
+  add("marked", "", on_dark.palette.mark, ink_on(on_dark.palette.mark));
+  return rules;
 }
 
 std::string rules_of(Theme theme, std::string_view selector) {
@@ -55,7 +125,112 @@ constexpr std::string_view common_rules =
     ".attn-picture .attn-flow text{font-family:\"DejaVu Sans "
     "Mono\",Menlo,Consolas,monospace;font-size:14px}\n";
 
+std::string big_endian(std::size_t number) {
+  return {static_cast<char>(number >> 24), static_cast<char>(number >> 16), static_cast<char>(number >> 8),
+          static_cast<char>(number)};
+}
+
+std::string chunk(const std::string& type, const std::string& data) {
+  return big_endian(data.size()) + type + data + big_endian(crc32(type + data));
+}
+
 }  // namespace
+
+std::string hex(const Colour& colour) {
+  return fmt::format("#{:02x}{:02x}{:02x}", std::lround(colour.red), std::lround(colour.green),
+                     std::lround(colour.blue));
+}
+
+double contrast(const Colour& one, const Colour& other) {
+  const auto [low, high] = std::minmax({luminance(one), luminance(other)});
+  return (high + 0.05) / (low + 0.05);
+}
+
+Colour shade(Theme theme, double place) {
+  const auto& ramp = place < 0.0 ? colours_on(theme).below_0 : colours_on(theme).above_0;
+  const double along = std::min(std::abs(place), 1.0) * static_cast<double>(ramp.size() - 1);
+  const auto below = std::min(static_cast<std::size_t>(along), ramp.size() - 2);
+  const double part = along - static_cast<double>(below);
+  const auto &from = ramp[below], &to = ramp[below + 1];
+  return {std::lerp(from.red, to.red, part), std::lerp(from.green, to.green, part),
+          std::lerp(from.blue, to.blue, part)};
+}
+
+Colour ink_on(const Colour& colour) {
+  const Colour black, white{255, 255, 255};
+  return contrast(black, colour) < contrast(white, colour) ? white : black;
+}
+
+const Palette& palette(Theme theme) {
+  return colours_on(theme).palette;
+}
+
+std::string paint(const Colour& colour) {
+  return fmt::format("fill=\"{}\" color=\"{}\"", hex(colour), hex(ink_on(colour)));
+}
+
+std::string paint_of_place(double place) {
+  const int step = step_of(place);
+  return fmt::format("class=\"attn-shade{}\" {}", step, paint(shade_of_step(Theme::light, step)));
+}
+
+std::string paint_of_part(std::size_t part) {
+  constexpr std::array places = {0.85, 0.4, -0.25, -0.6, 0.15, 0.6, -0.45, -0.85};
+  return paint_of_place(places[part % places.size()]);
+}
+
+std::string paint_of_mark() {
+  return "class=\"attn-marked\" " + paint(on_light.palette.mark);
+}
+
+std::string paint_of_line(std::size_t line) {
+  const auto colour = hex(on_light.lines[line %= on_light.lines.size()]);
+  return fmt::format("class=\"attn-line{0}\" fill=\"{1}\" color=\"{1}\"", line, colour);
+}
+
+#ifdef __EMSCRIPTEN__
+const bool can_pack = false;
+
+std::string packed(const std::string&, int) {
+  return {};
+}
+#else
+const bool can_pack = true;
+
+std::string packed(const std::string& bytes, int level) {
+  auto size = compressBound(bytes.size());
+  std::string result(size, '\0');
+  if (compress2(reinterpret_cast<Bytef*>(result.data()), &size, reinterpret_cast<const Bytef*>(bytes.data()),
+                bytes.size(), level) != Z_OK)
+    throw std::bad_alloc();
+  result.resize(size);
+  return result;
+}
+#endif
+
+std::string png(const std::vector<double>& places, std::size_t width, Theme theme) {
+  constexpr std::size_t fewest_pixels = 1000;  // so that no cell blurs
+  const std::size_t height = places.size() / width, zoom = 1 + fewest_pixels / std::max(width, height);
+  const auto colour_of = [](double place) {
+    if (std::isfinite(place)) return static_cast<char>(2 + shade_steps + step_of(place));
+    return static_cast<char>(place < 0.0 ? 0 : 1);
+  };
+  std::string rows, colours;
+  for (std::size_t y = 0; y < height; ++y) {
+    std::string row(1, '\0');  // no filter
+    for (std::size_t x = 0; x < width; ++x) row.append(zoom, colour_of(places[y * width + x]));
+    for (std::size_t i = 0; i < zoom; ++i) rows += row;
+  }
+  std::vector<Colour> all = {palette(theme).paper, palette(theme).mark};
+  for (int step = -shade_steps; step <= shade_steps; ++step) all.push_back(shade_of_step(theme, step));
+  for (const auto& [red, green, blue] : all)
+    for (const double channel : {red, green, blue}) colours += static_cast<char>(std::lround(channel));
+  const std::string eight_bits_of_palette("\x08\x03\0\0\0", 5);
+  return "\x89PNG\r\n\x1A\n" +
+         chunk("IHDR", big_endian(width * zoom) + big_endian(height * zoom) + eight_bits_of_palette) +
+         chunk("PLTE", colours) + chunk("tRNS", std::string(1, '\0')) + chunk("IDAT", packed(rows, 1)) +
+         chunk("IEND", "");
+}
 
 std::string px(double length) {
   return fmt::format("{:g}", std::round(length * 10.0) / 10.0);
@@ -81,10 +256,9 @@ void Drawing::text(double x, double y, std::string_view words, Anchor anchor, st
   elements += in_px("<text x=\"{}\" y=\"{}\"", x, y);
   if (anchor != Anchor::start)
     elements += anchor == Anchor::end ? " text-anchor=\"end\"" : " text-anchor=\"middle\"";
-  const auto letters = size < font_size + 1 ? "" : fmt::format("attn-{:.0f}", std::floor(size));
-  if (!letters.empty() || !style.empty())
-    elements += fmt::format(" class=\"{}{}{}{}\"", letters, letters.empty() || style.empty() ? "" : " ",
-                            style.empty() ? "" : "attn-", style);
+  std::string classes = size < font_size + 1 ? "" : fmt::format("attn-{:.0f}", std::floor(size));
+  if (!style.empty()) classes += fmt::format("{}attn-{}", classes.empty() ? "" : " ", style);
+  if (!classes.empty()) elements += fmt::format(" class=\"{}\"", classes);
   if (rotation != 0.0) elements += in_px(" transform=\"rotate({} {} {})\"", rotation, x, y);
   elements += fmt::format(">{}</text>\n", escaped(words));
 }
@@ -148,18 +322,20 @@ double widest(const std::vector<std::string>& words, double size) {
 }
 
 std::string without_noncharacters(std::string words) {
-  for (const std::string_view absent : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"})
-    words = with(std::move(words), absent, "\xEF\xBF\xBD");
-  return words;
+  return replaced(replaced(std::move(words), "\xEF\xBF\xBE", "\xEF\xBF\xBD"), "\xEF\xBF\xBF", "\xEF\xBF\xBD");
 }
 
 std::string escaped(std::string_view words) {
-  auto text = with(without_noncharacters(printable(words)), "&", "&amp;");
-  return with(with(with(std::move(text), "<", "&lt;"), ">", "&gt;"), "\"", "&quot;");
+  auto text = replaced(without_noncharacters(printable(words)), "&", "&amp;");
+  return replaced(replaced(replaced(std::move(text), "<", "&lt;"), ">", "&gt;"), "\"", "&quot;");
+}
+
+std::string joined(const std::string& one, const std::string& other) {
+  return one + (one.empty() || other.empty() ? "" : ", ") + other;
 }
 
 std::string with_minus_sign(std::string number) {
-  return with(std::move(number), "-", "−");
+  return replaced(std::move(number), "-", "−");
 }
 
 std::string style_sheet(std::string_view theme) {

@@ -2,13 +2,61 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "page/svg/colours.hpp"
-
 namespace attn::svg {
+
+// Colours: those of all pictures, and of the shaded cells of a page of HTML.
+
+enum class Theme { light, dark };
+
+/// Red, green and blue, each from 0 to 255.
+struct Colour {
+  double red = 0.0, green = 0.0, blue = 0.0;
+};
+
+/// "#rrggbb".
+std::string hex(const Colour& colour);
+
+/// The contrast of two colours as WCAG 2 defines it: from 1 to 21.
+double contrast(const Colour& one, const Colour& other);
+
+/// The colour of a number from -1 to 1: nearly the paper's at 0, blue above, orange below, which every kind
+/// of colour blindness tells apart. The further from 0, the darker on light paper and the lighter on dark
+/// paper.
+Colour shade(Theme theme, double place);
+
+/// Black or white, whichever is easier to read on the colour.
+Colour ink_on(const Colour& colour);
+
+/// What is no number: the paper, words, words of less weight, lines beside numbers, and what is pointed at.
+struct Palette {
+  Colour paper, ink, muted, rule, mark;
+};
+const Palette& palette(Theme theme);
+
+/// Attributes of what has a colour: it as `fill`, and as `color` that of words on it. They are those on light
+/// paper; the class has those on dark paper.
+std::string paint(const Colour& colour);
+std::string paint_of_place(double place);
+std::string paint_of_part(std::size_t part);  ///< one of several tables: they differ in lightness, too
+std::string paint_of_mark();
+std::string paint_of_line(std::size_t line);  ///< one of eight, with its own colour as `color`
+
+/// Whether the program can pack bytes: not in a browser.
+extern const bool can_pack;
+
+/// Bytes in zlib's format (RFC 1950).
+std::string packed(const std::string& bytes, int level);
+
+/// Numbers as an image in the format PNG: each is a place from -1 to 1 as `shade` has it, −∞ lets all
+/// through, and what is no other number is marked.
+std::string png(const std::vector<double>& places, std::size_t width, Theme theme);
+
+// Drawings.
 
 /// What a drawing may take.
 struct Room {
@@ -78,6 +126,9 @@ std::string without_noncharacters(std::string words);
 
 /// Words as text of an XML document, without characters that would move a cursor or reorder a line.
 std::string escaped(std::string_view words);
+
+/// Both with a comma between them, where neither is empty.
+std::string joined(const std::string& one, const std::string& other);
 
 /// A minus as people write it: U+2212.
 std::string with_minus_sign(std::string number);

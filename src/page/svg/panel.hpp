@@ -67,6 +67,7 @@ struct Panel {
   const Kind* kind = nullptr;
   std::size_t order = 0;       ///< in the lesson's picture
   bool begins_column = false;  ///< beside what comes before
+  bool can_grow = false;       ///< by other lines
   std::string place{};         ///< "head 0"
   Index at{};                  ///< the same along the axes before the panel's
 
@@ -145,8 +146,10 @@ bool fits(const Kind& kind, const Event& event);
 std::optional<std::size_t> axis_of_heads(const Event& event);
 
 /// The panels of a tensor, each as `panel` but for what it shows and its place: one for each table, of bars
-/// one for each row, of lines one for all. `head` picks one head of several.
-std::vector<Panel> panels_of(const Event& event, const Panel& panel, std::optional<std::size_t> head);
+/// one for each row, of lines one for all. `tables` are those of the event so far, and get what they lack.
+/// `head` picks one head of several.
+std::vector<Panel> panels_of(const Event& event, std::vector<Matrix>& tables, const Panel& panel,
+                             std::optional<std::size_t> head);
 
 /// Gives the panels their marks: each line is `ID: a line below the caption`, `ID[0, 2]: words` of a row, a
 /// cell or a point, with `*` for any, or `ID = 0.5: words` of a value. Returns the lines that no panel has a

@@ -16,6 +16,13 @@
 
 namespace attn::svg {
 
+double Matrix::largest() const {
+  double largest = 0.0;
+  for (const double value : values)
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
 namespace {
 
 constexpr std::size_t longest_label = 32;
@@ -72,20 +79,13 @@ Matrix patches_of(const Matrix& matrix) {
 /// few.
 Curves curves_along(const Event& event, std::optional<std::size_t> head) {
   constexpr std::size_t most_lines = 8;
-  auto turned = event;
-  std::vector<double> values;
-  const auto& shape = event.tensor->shape;
-  if (shape.size() == 2 && !event.curve && !event.distribution) {
-    for (std::size_t j = 0; j < shape[1]; ++j)
-      for (std::size_t i = 0; i < shape[0]; ++i) values.push_back(event.tensor->at(i * shape[1] + j));
-    turned.tensor = TensorView{Dtype::float64, {shape[1], shape[0]}, values.data()};
-    std::swap(turned.axes[0], turned.axes[1]);
-    std::swap(turned.labels[0], turned.labels[1]);
-  }
-  auto curves = curves_of(turned);
+  const bool by_column = event.axes.size() == 2 && !event.curve && !event.distribution;
+  const std::size_t names = by_column ? 1 : 0;
+  auto curves = curves_of(event, by_column);
   if (head) curves.lines = {curves.lines[*head]};
   for (auto& line : curves.lines)  // a token needs no word before it
-    if (turned.axes.size() > 1 && !turned.labels[0].empty()) line.name.erase(0, turned.axes[0].size() + 1);
+    if (event.axes.size() > 1 && !event.labels[names].empty())
+      line.name.erase(0, event.axes[names].size() + 1);
   const std::size_t count = curves.lines.size();
   if (count <= most_lines) return curves;
   for (std::size_t i = 0; i < most_lines; ++i)
@@ -115,10 +115,6 @@ std::string what_differs(const std::string& id, const std::vector<std::string>& 
   return name;
 }
 
-std::string with_place(const std::string& words, const std::string& place) {
-  return words + (words.empty() || place.empty() ? "" : ", ") + place;
-}
-
 /// "max weight" of "max weight raw" and "max weight scaled".
 std::string common_words(const std::string& one, const std::string& other) {
   const auto end = std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first;
@@ -126,15 +122,10 @@ std::string common_words(const std::string& one, const std::string& other) {
   return common == other ? common : common.substr(0, common.find_last_of(' ') + 1);
 }
 
-/// Some places along an axis; from the end where they are below 0.
-struct Places {
-  long first, last;
-};
-
-/// A line of marks in its parts; places are nothing where they stand for any.
+/// A line of marks in its parts.
 struct Pointer {
   std::string id{}, words{};
-  std::vector<std::optional<Places>> places{};
+  std::vector<std::optional<std::pair<long, long>>> places{};  ///< the first and the last, or any
   std::optional<double> value{};
 };
 
@@ -144,15 +135,7 @@ double number_in_mark(std::string_view text) {
       "\"{}\" is no number; valid in a mark: ID[0, 2]: WORDS, ID[0..1]: WORDS, ID = 0.5: WORDS", text));
 }
 
-std::optional<Places> places_in_mark(std::string_view text) {
-  constexpr std::string_view to = "..";
-  if (trimmed(text, " ") == "*") return std::nullopt;
-  const auto end = text.find(to);
-  const auto first = std::lround(number_in_mark(text.substr(0, end)));
-  return Places{first, end == text.npos ? first : std::lround(number_in_mark(text.substr(end + to.size())))};
-}
-
-/// "weights[0, *]: words", "weights = 0.5: words" or "weights: words".
+/// "weights[0, *]: words", "weights[-2..-1]: words", "weights = 0.5: words" or "weights: words".
 Pointer pointer_in(const std::string& line) {
   static const std::regex form(R"((.+?)(?:\[([^\[\]]*)\])?(?: = (.*?))?:(?: (.*))?)");
   std::smatch match;
@@ -160,7 +143,14 @@ Pointer pointer_in(const std::string& line) {
   Pointer pointer{match[1], match[4]};
   if (match[3].matched) pointer.value = number_in_mark(match[3].str());
   std::istringstream places(match[2]);
-  for (std::string place; std::getline(places, place, ',');) pointer.places.push_back(places_in_mark(place));
+  for (std::string place; std::getline(places, place, ',');) {
+    const auto end = place.find("..");
+    const auto last = end == place.npos ? place : place.substr(end + 2);
+    pointer.places.emplace_back();
+    if (trimmed(place, " ") != "*")
+      pointer.places.back() = {std::lround(number_in_mark(place.substr(0, end))),
+                               std::lround(number_in_mark(last))};
+  }
   return pointer;
 }
 
@@ -171,8 +161,8 @@ Shape panel_shape(const Panel& panel) {
                                      : Shape{matrix->rows.size(), matrix->columns.size()};
   const auto* curves = std::get_if<Curves>(&panel.content);
   if (curves == nullptr) return {};
-  const bool is_one = curves->lines.size() == 1 && curves->lines[0].name.empty();
-  return is_one ? Shape{curves->positions.size()} : Shape{curves->lines.size(), curves->positions.size()};
+  return curves->is_one() ? Shape{curves->positions.size()}
+                          : Shape{curves->lines.size(), curves->positions.size()};
 }
 
 /// Whether the panel has what is pointed at.
@@ -189,10 +179,10 @@ bool put_mark(Panel& panel, const Pointer& pointer) {
   for (std::size_t axis = 0; axis + before < places.size(); ++axis)
     if (const auto& place = places[before + axis]) {
       const auto size = static_cast<long>(shape[axis]);
-      if (std::max(place->first, place->last) >= size || std::min(place->first, place->last) < -size)
+      if (std::max(place->first, place->second) >= size || std::min(place->first, place->second) < -size)
         return false;
       first[axis] = static_cast<std::size_t>((place->first + size) % size);
-      last[axis] = static_cast<std::size_t>((place->last + size) % size);
+      last[axis] = static_cast<std::size_t>((place->second + size) % size);
     }
   if (shape.size() == 1) std::swap(first[0], first[1]);
   return panel.marks.push_back({first[0], first[1], {}, pointer.words, last[0]}), true;
@@ -225,7 +215,8 @@ std::optional<std::size_t> axis_of_heads(const Event& event) {
   return axis + 1 < event.axes.size() ? std::optional(axis) : std::nullopt;
 }
 
-std::vector<Panel> panels_of(const Event& event, const Panel& panel, std::optional<std::size_t> head) {
+std::vector<Panel> panels_of(const Event& event, std::vector<Matrix>& tables, const Panel& panel,
+                             std::optional<std::size_t> head) {
   std::vector<Panel> panels;
   const auto push = [&](auto content, const std::string& place, const Index& at) {
     panels.push_back(panel);
@@ -240,8 +231,10 @@ std::vector<Panel> panels_of(const Event& event, const Panel& panel, std::option
   const Shape before(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(axes));
   for (std::size_t index = 0; index < element_count(before); ++index) {
     const auto at = index_at(index, before);
+    if (tables.size() <= index)
+      tables.push_back(matrix_of(event, index, !at.empty() && event.axes[0] == "batch" ? at[0] : 0));
     if (head && heads && at[*heads] != *head) continue;
-    auto matrix = matrix_of(event, index, !at.empty() && event.axes[0] == "batch" ? at[0] : 0);
+    auto matrix = tables[index];
     const auto place = place_of(event, at);
     if (panel.kind == &colours || panel.kind == &bar_palette) matrix = patches_of(matrix);
     if (panel.kind != &bars) {
@@ -254,7 +247,7 @@ std::vector<Panel> panels_of(const Event& event, const Panel& panel, std::option
       if (shape.size() > 1) of_row.push_back(row);
       push(row_of(matrix, row),
            matrix.rows.size() == 1 ? place
-                                   : with_place(place, label.starts_with(axis) ? label : axis + " " + label),
+                                   : joined(place, label.starts_with(axis) ? label : axis + " " + label),
            of_row);
     }
   }
@@ -297,95 +290,45 @@ void settle_captions(std::vector<Panel>& panels) {
         panel.remarks.erase(panel.remarks.begin());
       }
     }
-    panel.caption = with_place(panel.caption, panel.place);
+    panel.caption = joined(panel.caption, panel.place);
   }
   if (panels.size() == 1 && panels[0].kind != &lines) panels[0].caption.clear();
+}
+
+/// Whether the panel goes into the last one: bars to be stacked, numbers where that has none, lines over the
+/// same positions.
+bool goes_into(const Panel& last, const Panel& panel) {
+  if (last.kind != panel.kind) return false;
+  if (panel.kind == &stacks || panel.kind == &together)
+    return last.matrix()->columns == panel.matrix()->columns &&
+           (panel.kind == &stacks || last.matrix()->rows == panel.matrix()->rows);
+  const auto *one = std::get_if<Curves>(&last.content), *other = std::get_if<Curves>(&panel.content);
+  return one != nullptr && last.can_grow && other->is_one() && one->axis == other->axis &&
+         one->positions == other->positions;
 }
 
 /// Makes the panel a row of the stacks, called as its caption.
 void add_row(Panel& stacks, Panel& panel) {
   auto& all = *stacks.matrix();
-  const auto& row = *panel.matrix();
-  for (auto& mark : panel.marks) {
-    mark.row = all.rows.size();
-    stacks.marks.push_back(mark);
-  }
-  all.values.insert(all.values.end(), row.values.begin(), row.values.end());
+  const auto& row = panel.matrix()->values;
+  for (auto& mark : panel.marks) mark.row = all.rows.size();
+  stacks.marks.insert(stacks.marks.end(), panel.marks.begin(), panel.marks.end());
+  all.values.insert(all.values.end(), row.begin(), row.end());
   all.rows.labels.push_back(panel.caption);
   all.row_remarks.push_back(panel.remarks.empty() ? "" : panel.remarks.front());
 }
 
 /// The numbers of a table in the places that had none, with the paint of that part.
-void fill(Matrix& all, const Matrix& table, const std::string& name, std::size_t part) {
-  all.words.resize(all.values.size());
-  all.paints.resize(all.values.size());
-  for (std::size_t i = 0; i < table.values.size(); ++i) {
-    if (table.values[i] == Matrix::hidden) continue;
-    all.values[i] = table.values[i];
-    all.words[i] = name;
-    all.paints[i] = paint_of_part(part);
-  }
+void fill(Matrix& all, const Panel& panel, std::size_t part) {
+  const auto& values = panel.matrix()->values;
+  all.words.resize(values.size());
+  all.paints.resize(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i] != Matrix::hidden)
+      all.values[i] = values[i], all.words[i] = panel.caption, all.paints[i] = paint_of_part(part);
 }
 
-void join_tables(std::vector<Panel>& panels) {
-  std::vector<Panel> joined;
-  std::size_t parts = 0;  // of the last one
-  for (auto& panel : panels) {
-    auto* const table = panel.matrix();
-    const bool is_stack = panel.kind == &stacks;
-    if (!is_stack && panel.kind != &together) {
-      joined.push_back(std::move(panel));
-      parts = 0;
-      continue;
-    }
-    const auto* const last = parts > 0 ? joined.back().matrix() : nullptr;
-    if (last == nullptr || last->columns != table->columns || (!is_stack && last->rows != table->rows)) {
-      parts = 0;
-      joined.push_back(panel);
-      auto& first = joined.back();
-      first.caption.clear();
-      if (is_stack) {
-        first.remarks.clear(), first.marks.clear();
-        first.content = Matrix{.kind = table->kind, .columns = table->columns};
-      } else {
-        first.kind = &heatmap;
-      }
-    }
-    if (is_stack)
-      add_row(joined.back(), panel);
-    else
-      fill(*joined.back().matrix(), *table, panel.caption, parts);
-    ++parts;
-  }
-  panels = std::move(joined);
-}
-
-void take_palettes(std::vector<Panel>& panels) {
-  for (const auto& palette : panels)
-    for (auto& panel : panels)
-      if (auto* matrix = panel.matrix();
-          palette.kind == &bar_palette && panel.kind == &bars && matrix->columns == palette.matrix()->rows)
-        matrix->paints = palette.matrix()->paints;
-  std::erase_if(panels, [](const Panel& panel) { return panel.kind == &bar_palette; });
-}
-
-/// Columns that are called as the parts of a joined table get their colours.
-void paint_columns(std::vector<Panel>& panels) {
-  std::map<std::string, std::string> parts;
-  for (const auto& panel : panels)
-    for (std::size_t i = 0; panel.kind == &heatmap && i < panel.matrix()->words.size(); ++i)
-      parts[panel.matrix()->words[i]] = panel.matrix()->paints[i];
-  for (auto& panel : panels) {
-    if (panel.kind != &heatmap || !panel.matrix()->words.empty()) continue;
-    auto& [kind, rows, columns, values, paints, words, remarks] = *panel.matrix();
-    const auto is_part = [&](const std::string& label) { return parts.contains(label); };
-    if (!std::all_of(columns.labels.begin(), columns.labels.end(), is_part)) continue;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      paints.push_back(parts.at(columns.labels[i % columns.size()]));
-  }
-}
-
-/// Joins what follows into a plot of the same positions: its line, called as its caption, and its marks.
+/// The line, called as its caption, and its marks.
 void add_curve(Panel& plot, const Panel& panel) {
   auto& curves = std::get<Curves>(plot.content);
   const auto& other = std::get<Curves>(panel.content);
@@ -396,38 +339,67 @@ void add_curve(Panel& plot, const Panel& panel) {
     plot.marks.push_back(mark);
   }
   curves.lines.push_back(other.lines[0]);
+  curves.lines.back().name = panel.caption;
   curves.value_name = common_words(curves.value_name, other.value_name);
-  std::vector<double> all;
-  for (const auto& line : curves.lines) all.insert(all.end(), line.values.begin(), line.values.end());
-  curves.vertical = scale_of(all);
+  curves.vertical = scale_of_lines(curves.lines);
 }
 
-void join_curves(std::vector<Panel>& panels) {
+void join(std::vector<Panel>& panels) {
   std::vector<Panel> joined;
-  std::vector<std::string> names;
-  Curves* last = nullptr;  // of one line, that may get more
+  std::size_t parts = 0;  // of the last one
   for (auto& panel : panels) {
-    auto* const curves = std::get_if<Curves>(&panel.content);
-    const bool is_one = curves != nullptr && curves->lines.size() == 1 && curves->lines[0].name.empty();
-    if (is_one) curves->lines[0].name = std::exchange(panel.caption, "");
-    if (curves != nullptr)
-      for (auto& line : curves->lines) {
-        const auto known = std::find(names.begin(), names.end(), line.name);
-        line.style = static_cast<std::size_t>(known - names.begin());
-        if (known == names.end()) names.push_back(line.name);
-      }
-    if (is_one && last != nullptr && last->axis == curves->axis && last->positions == curves->positions) {
-      add_curve(joined.back(), panel);
-      continue;
+    const bool is_new = joined.empty() || !goes_into(joined.back(), panel);
+    if (is_new) {
+      parts = 0;
+      joined.push_back(panel);
+      auto& last = joined.back();
+      const auto* const table = panel.matrix();
+      auto* const curves = std::get_if<Curves>(&last.content);
+      last.can_grow = curves != nullptr && curves->is_one();
+      if (last.can_grow) curves->lines[0].name = panel.caption;
+      if (last.can_grow || panel.kind == &stacks || panel.kind == &together) last.caption.clear();
+      if (panel.kind == &stacks)
+        last.remarks.clear(), last.marks.clear(),
+            last.content = Matrix{.kind = table->kind, .columns = table->columns};
     }
-    joined.push_back(std::move(panel));
-    last = is_one ? std::get_if<Curves>(&joined.back().content) : nullptr;
+    if (panel.kind == &stacks) add_row(joined.back(), panel);
+    if (panel.kind == &together) fill(*joined.back().matrix(), panel, parts++);
+    if (panel.kind == &lines && !is_new) add_curve(joined.back(), panel);
   }
   panels = std::move(joined);
   for (auto& panel : panels)
+    if (panel.kind == &together) panel.kind = &heatmap;
+}
+
+/// What is called as the rows of a palette or the parts of a joined table gets their colours, and bars that
+/// are called as a line its own; lines of one name look alike.
+void settle_paints(std::vector<Panel>& panels) {
+  std::map<std::string, std::string> paints;
+  std::vector<std::string> names;  // of lines
+  for (auto& panel : panels) {
+    const auto* const matrix = panel.matrix();
+    const bool is_palette = panel.kind == &bar_palette;
+    for (std::size_t i = 0; (is_palette || panel.kind == &heatmap) && i < matrix->words.size(); ++i)
+      paints[is_palette ? matrix->rows.labels[i] : matrix->words[i]] = matrix->paints[i];
+    auto* const curves = std::get_if<Curves>(&panel.content);
+    for (std::size_t i = 0; curves != nullptr && i < curves->lines.size(); ++i) {
+      const auto known = std::find(names.begin(), names.end(), curves->lines[i].name);
+      curves->lines[i].style = static_cast<std::size_t>(known - names.begin());
+      if (known == names.end()) names.push_back(curves->lines[i].name);
+    }
+  }
+  std::erase_if(panels, [](const Panel& panel) { return panel.kind == &bar_palette; });
+  for (auto& panel : panels) {
+    if ((panel.kind != &heatmap && panel.kind != &bars) || !panel.matrix()->words.empty()) continue;
+    auto& [kind, rows, columns, values, own, words, remarks] = *panel.matrix();
+    const auto has_paint = [&](const std::string& label) { return paints.contains(label); };
+    if (std::all_of(columns.labels.begin(), columns.labels.end(), has_paint))
+      for (std::size_t i = 0; i < values.size(); ++i)
+        own.push_back(paints.at(columns.labels[i % columns.size()]));
     for (std::size_t i = 0; panel.kind == &bars && i < names.size(); ++i)
       if (!names[i].empty() && panel.caption.starts_with(names[i]))
-        panel.matrix()->paints.assign(panel.matrix()->values.size(), paint_of_line(i));
+        own.assign(values.size(), paint_of_line(i));
+  }
 }
 
 }  // namespace
@@ -436,10 +408,8 @@ void arrange(std::vector<Panel>& panels) {
   std::stable_sort(panels.begin(), panels.end(),
                    [](const Panel& a, const Panel& b) { return a.order < b.order; });
   settle_captions(panels);
-  join_tables(panels);
-  take_palettes(panels);
-  paint_columns(panels);
-  join_curves(panels);
+  join(panels);
+  settle_paints(panels);
 }
 
 }  // namespace attn::svg

@@ -77,24 +77,6 @@ SvgRenderer::SvgRenderer(Header header, PictureStyle style)
       style_(std::move(style)),
       subtitle_(subtitle_of(header_, style_.weights_by_hand)) {}
 
-/// As often as the tensor is named.
-std::vector<Panel> SvgRenderer::named(const Event& event) const {
-  if (style_.takes_all) return {Panel{.id = event.id}};
-  std::vector<Panel> panels;
-  const auto& parts = style_.picture.parts;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const auto& [id, caption, kind, index, begins_column] = parts[i];
-    if (::fnmatch(id.c_str(), event.id.c_str(), 0) != 0 || (!panels.empty() && style_.kind != nullptr))
-      continue;
-    panels.push_back({.id = event.id,
-                      .caption = caption,
-                      .kind = svg::kind_named(kind),
-                      .order = i,
-                      .begins_column = begins_column});
-  }
-  return panels;
-}
-
 void SvgRenderer::receive(const Event& event) {
   if (event.marks) {
     title_ = event.title, sentence_ = event.note, marks_ = *event.marks;
@@ -108,22 +90,30 @@ void SvgRenderer::receive(const Event& event) {
   }
   if (!event.tensor || event.tensor->data == nullptr || event.tensor->shape.empty()) return;
   drawable_.push_back(event.id);
-  const auto panels = named(event);
-  for (const auto& panel : panels)
-    add(event, panel, style_.takes_all ? Picture::Part() : style_.picture.parts[panel.order]);
-  if (panels.empty() && svg::is_usual(event) && !has_named_)
-    add(event, Panel{.id = event.id}, Picture::Part());
+  tables_.clear();
+  if (style_.takes_all) return add(event, {}, 0);
+  const auto& parts = style_.picture.parts;
+  bool is_named = false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (::fnmatch(parts[i].id.c_str(), event.id.c_str(), 0) != 0) continue;
+    if (!is_named || style_.kind == nullptr) add(event, parts[i], i);
+    is_named = true;
+  }
+  if (!is_named && svg::is_usual(event) && !has_named_) add(event, {}, 0);
 }
 
-void SvgRenderer::add(const Event& event, Panel panel, const Picture::Part& part) {
-  if (style_.kind != nullptr) panel.kind = style_.kind;
-  if (panel.kind == nullptr) panel.kind = &svg::usual_kind(event);
-  if (!svg::fits(*panel.kind, event)) {
+/// As the lesson's picture names the tensor, if it does.
+void SvgRenderer::add(const Event& event, const Picture::Part& part, std::size_t order) {
+  const auto* const of_part = svg::kind_named(part.kind);
+  const auto& kind = style_.kind != nullptr ? *style_.kind
+                     : of_part != nullptr   ? *of_part
+                                            : svg::usual_kind(event);
+  if (!svg::fits(kind, event)) {
     leaves_out_ = leaves_out_ || !part.id.empty();
     if (!style_.takes_all) return;
-    const bool is_arcs = panel.kind == &svg::arcs;
+    const bool is_arcs = &kind == &svg::arcs;
     throw Error(fmt::format(
-        "--picture {} draws {}; {} is {}; valid: {}", panel.kind->name,
+        "--picture {} draws {}; {} is {}; valid: {}", kind.name,
         is_arcs ? "the attention of words" : "vectors and matrices", event.id, named_shape(event),
         is_arcs ? "--steps with weights, or --picture heatmap, bars or lines" : "--picture heatmap or bars"));
   }
@@ -138,8 +128,13 @@ void SvgRenderer::add(const Event& event, Panel panel, const Picture::Part& part
   if (heads) heads_ = std::max(heads_, event.tensor->shape[*heads]);
   if (style_.head && (!heads || *style_.head >= event.tensor->shape[*heads])) return;
   numbers_ += element_count(event.tensor->shape);
+  const Panel panel{.id = event.id,
+                    .caption = part.caption,
+                    .kind = &kind,
+                    .order = order,
+                    .begins_column = part.begins_column};
   if (numbers_ <= most_numbers)
-    for (auto& one : svg::panels_of(event, panel, style_.head ? style_.head : part.index)) {
+    for (auto& one : svg::panels_of(event, tables_, panel, style_.head ? style_.head : part.index)) {
       if (part.index) one.place.clear();
       name_sentences(header_, one.matrix());
       panels_.push_back(std::move(one));
@@ -156,18 +151,14 @@ void SvgRenderer::add(const std::string& caption, Curves curves) {
   panels_.push_back({.id = caption, .caption = caption, .content = std::move(curves), .kind = &svg::lines});
 }
 
-/// Whether it shows what the lesson's picture names, as the lesson names it.
+/// Whether it shows what the lesson's picture names.
 bool SvgRenderer::is_of_lesson() const {
   return !style_.takes_all && has_named_ && !leaves_out_;
 }
 
+/// The same as the lesson names it.
 bool SvgRenderer::is_as_named() const {
   return is_of_lesson() && style_.kind == nullptr && !style_.head && !style_.title;
-}
-
-/// What is to be seen; empty where only the lesson's own picture shows it.
-std::string SvgRenderer::sentence() const {
-  return is_as_named() ? sentence_ : "";
 }
 
 std::string SvgRenderer::title() const {
@@ -185,10 +176,9 @@ Drawing SvgRenderer::page(const std::vector<Panels>& blocks, const Room& room) c
   const double width = room.width - 2 * margin;
   Drawing all, origin, framed;
   if (!style_.is_bare) {
-    const auto seen = sentence();
     all = svg::lines_of_text(title(), width, 26.0, "title");
-    all.put_below(1, svg::lines_of_text(seen.empty() ? subtitle_ : seen, width, 16.0, "words"));
-    if (!seen.empty()) origin = svg::lines_of_text(subtitle_, width, svg::font_size, "muted");
+    all.put_below(1, svg::lines_of_text(sentence_.empty() ? subtitle_ : sentence_, width, 16.0, "words"));
+    if (!sentence_.empty()) origin = svg::lines_of_text(subtitle_, width, svg::font_size, "muted");
   }
   const double above_body = style_.is_bare ? 0.0 : 14.0;
   const double height = room.height - 2 * margin - all.height - above_body;
@@ -244,9 +234,9 @@ void SvgRenderer::require_something() const {
 std::string SvgRenderer::finish() {
   require_something();
   remarks_.clear();
-  if (is_as_named())
-    for (const auto& line : svg::put_marks(panels_, marks_))
-      remarks_.push_back(fmt::format("the picture has no place for \"{}\"", line));
+  if (!is_as_named()) sentence_.clear(), marks_.clear();  // only the lesson's own picture shows it
+  for (const auto& line : svg::put_marks(panels_, marks_))
+    remarks_.push_back(fmt::format("the picture has no place for \"{}\"", line));
   svg::arrange(panels_);
   const auto blocks = svg::blocks_of(panels_, style_.is_scale_largest);
   using enum svg::Theme;
@@ -268,8 +258,8 @@ std::string SvgRenderer::finish() {
   const double left = (page.width - across) / 2, top = (page.height - down) / 2;
   Drawing paper;
   paper.frame(left, top, across, down, "paper");
-  auto description = sentence() + (sentence().empty() ? "" : " ") + "attnlab " + header_.lesson +
-                     (subtitle_.empty() ? "" : " · ") + subtitle_ + ".";
+  auto description = fmt::format("{}{}attnlab {}{}{}.", sentence_, sentence_.empty() ? "" : " ",
+                                 header_.lesson, subtitle_.empty() ? "" : " · ", subtitle_);
   for (const auto& block : blocks) description += " " + explanation(block);
   const auto document = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" {} role=\"img\" class=\"attn-picture "

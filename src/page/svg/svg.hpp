@@ -56,13 +56,11 @@ class SvgRenderer : public Sink {
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
-  std::vector<svg::Panel> named(const Event& event) const;
-  void add(const Event& event, svg::Panel panel, const Picture::Part& part);
+  void add(const Event& event, const Picture::Part& part, std::size_t order);
   void require_something() const;
   bool is_of_lesson() const;
   bool is_as_named() const;
   std::string title() const;
-  std::string sentence() const;
   svg::Drawing page(const std::vector<svg::Panels>& blocks, const svg::Room& room) const;
   svg::Drawing page_with_words(const std::vector<svg::Panels>& blocks) const;
 
@@ -70,6 +68,7 @@ class SvgRenderer : public Sink {
   PictureStyle style_;
   std::string subtitle_, title_, sentence_, marks_;
   std::vector<svg::Panel> panels_;
+  std::vector<svg::Matrix> tables_;             ///< of the last tensor, which may be drawn several times
   std::vector<std::string> titles_, drawable_;  ///< of the tensors drawn; ids of those that could be
   std::vector<std::string> remarks_;
   std::size_t heads_ = 0, numbers_ = 0;

@@ -51,6 +51,8 @@ TEST_CASE("points stand at their labels where these are numbers, else at their i
   const Tensor<1> values = {1.0, 2.0, 3.0};
   CHECK(attn::curves_of(curve(values, {"d_k"}, {{{{"4", "16", "64"}}}})).positions ==
         std::vector<double>{4.0, 16.0, 64.0});
+  CHECK(attn::curves_of(curve(values, {"length"}, {{{{"n=4", "n=16", "n=64"}}}})).positions ==
+        std::vector<double>{4.0, 16.0, 64.0});
   CHECK(attn::curves_of(curve(values, {"token"}, {{{{"4", "b", "64"}}}})).positions ==
         std::vector<double>{0.0, 1.0, 2.0});
   CHECK(attn::curves_of(curve(values, {"position"}, {{}})).positions == std::vector<double>{0.0, 1.0, 2.0});
