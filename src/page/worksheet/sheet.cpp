@@ -4,10 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
+#include <vector>
 
+#include "attn/text/printable.hpp"
+#include "attn/text/width.hpp"
 #include "page/builder.hpp"
+#include "page/html/markup.hpp"
 #include "page/text/plain.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/wording.hpp"
@@ -145,6 +151,310 @@ Sheet SheetMaker::finish() {
   }
   others_.clear();
   return std::exchange(sheet_, Sheet());
+}
+
+namespace {
+
+constexpr std::size_t page_width = 80;
+constexpr std::size_t widest_blank = 9, narrowest_blank = 5;
+
+/// What stands in the cells of a table.
+enum class Cells { numbers, blanks, answers };
+
+std::string first_line_of(const Event& event) {
+  return event.formula.substr(0, event.formula.find('\n'));
+}
+
+/// A label as it can stand beside the bars of a table.
+std::string label_of(const page::Place& place) {
+  return replaced(printable(place.label), "|", "¦");
+}
+
+/// A tensor as tables, with bars where something is to be written in.
+class SheetTable {
+ public:
+  SheetTable(const SheetTensor& tensor, Cells cells) : tensor_(tensor), table_(tensor.table), cells_(cells) {
+    const auto& columns = table_.grids.front()->columns;
+    left_ = display_width(corner());
+    for (const auto& row : table_.grids.front()->rows) left_ = std::max(left_, display_width(row_label(row)));
+    const auto room = (page_width - left_ - 8) / columns.size();
+    width_ = cells == Cells::numbers
+                 ? 2
+                 : std::clamp(room - std::min<std::size_t>(room, 3), narrowest_blank, widest_blank);
+    for (const auto& column : columns) width_ = std::max(width_, display_width(label_of(*column)));
+    if (cells != Cells::blanks)
+      for (const auto& number : tensor.written) width_ = std::max(width_, display_width(number));
+  }
+
+  std::string text() const {
+    std::string text;
+    for (const auto& grid : table_.grids) {
+      if (!grid->caption.empty()) text += "     " + printable(grid->caption) + '\n';
+      text += head(*grid);
+      for (const auto& row : grid->rows) text += line(row_label(row), written(row), has_bars());
+    }
+    return text;
+  }
+
+ private:
+  bool has_bars() const { return cells_ != Cells::numbers; }
+  const std::string& corner() const { return table_.row_axis.empty() ? table_.column_axis : table_.row_axis; }
+
+  std::string row_label(const page::Row& row) const {
+    return table_.row_axis.empty() ? std::string(last_of_path(tensor_.event.id)) : label_of(*row.place);
+  }
+
+  std::string line(const std::string& label, const std::vector<std::string>& cells, bool has_marks) const {
+    auto text = "     " + pad_right(label, left_);
+    for (const auto& cell : cells)
+      text += (has_marks ? " | " : has_bars() ? "   " : "  ") + pad_left(cell, width_);
+    return text + (has_marks ? " |\n" : "\n");
+  }
+
+  std::string head(const page::Grid& grid) const {
+    std::vector<std::string> labels;
+    for (const auto& column : grid.columns) labels.push_back(label_of(*column));
+    return line(corner(), labels, false);
+  }
+
+  std::vector<std::string> written(const page::Row& row) const {
+    std::vector<std::string> cells;
+    for (const auto& cell : row.cells)
+      cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_') : tensor_.written[cell.offset]);
+    return cells;
+  }
+
+  const SheetTensor& tensor_;
+  const page::Table& table_;
+  Cells cells_;
+  std::size_t left_ = 0, width_ = 0;
+};
+
+/// "1  scores = Q Kᵀ   How well …?   [query 3 × key 3]": in one line where it fits.
+std::string heading(const std::string& start, const SheetTensor& tensor) {
+  const auto& event = tensor.event;
+  auto definition = start + event.id;
+  const auto formula = first_line_of(event);
+  if (!formula.empty()) definition += (event.id.find('=') == event.id.npos ? " = " : ": ") + formula;
+  const auto& shape = tensor.named_shape;
+  const auto title = event.title.empty() ? "" : "   " + event.title;
+  if (const auto line = with_end(definition + title, shape, page_width)) return *line + '\n';
+  const auto first = with_end(definition, shape, page_width);
+  const auto text = first ? *first + '\n' : definition + '\n' + pad_left(shape, page_width) + '\n';
+  return text +
+         (title.empty() ? "" : paragraph(event.title, page_width, std::max<std::size_t>(start.size(), 3)));
+}
+
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (const auto& line : lines_of(lines)) text += "      " + line + '\n';
+  return text;
+}
+
+/// The title and the command that prints the page, by which `read_answers` knows it.
+std::string head_of_page(const Sheet& sheet, const std::string& title) {
+  return paragraph(fmt::format("worksheet {}: {}", sheet.lesson, title), page_width, 0) + rule(page_width) +
+         "\n" + fmt::format("  {}\n", sheet.command) +
+         (sheet.numbers.empty() ? "" : fmt::format("  The numbers are {}.\n", sheet.numbers)) + '\n';
+}
+
+/// The steps with one entry worked out: of blanks as an example of the first, of answers each.
+std::string steps_of_page(const Sheet& sheet, Cells cells) {
+  std::string text;
+  std::size_t number = 0;
+  for (const auto& step : sheet.asked) {
+    text += heading(fmt::format("{}  ", ++number), step);
+    const bool has_example = number == 1 && !step.example.empty();
+    const auto worked = cells == Cells::answers ? step.worked
+                        : has_example           ? "For example " + step.example
+                                                : "";
+    if (!worked.empty()) text += paragraph(worked, page_width, 3);
+    text += SheetTable(step, cells).text() + '\n';
+  }
+  return text;
+}
+
+std::string blank_page(const Sheet& sheet) {
+  auto text = head_of_page(sheet, sheet.title) + "  Name: " + std::string(page_width - 8, '_') +
+              "\n\nThe idea\n" + paragraph(sheet.idea, page_width, 2) + '\n' + indented(sheet.formula);
+  if (!sheet.rule.empty()) text += '\n' + paragraph(sheet.rule, page_width, 2);
+  text +=
+      "\nHow to fill it in\n" + paragraph(how_to_fill_in(sheet, true), page_width, 2) + "\nWhat is given\n";
+  for (const auto& one : sheet.given)
+    text += heading("  ", one) + SheetTable(one, Cells::numbers).text() + '\n';
+  text += steps_of_page(sheet, Cells::blanks);
+  for (const auto& step : sheet.unchanged)
+    text += paragraph(step + " changes no number here.", page_width, 2);
+  return text;
+}
+
+std::string without_last_gap(std::string page) {
+  if (page.ends_with("\n\n")) page.pop_back();
+  return page;
+}
+
+using html::escaped;
+
+std::string formulas_for_paper(const std::string& formula) {
+  std::string markup;
+  for (const auto& line : lines_of(formula)) markup += fmt::format("<div>{}</div>\n", html::mathml(line));
+  return fmt::format("<div class=\"formula\">\n{}</div>\n", markup);
+}
+
+/// The tables of a tensor, with what `cell` writes in them.
+std::string paper_tables(const SheetTensor& tensor, std::size_t number,
+                         const std::function<std::string(std::size_t)>& cell) {
+  return html::table_markup(tensor.event.id, tensor.table, number, cell);
+}
+
+std::string definition_for_paper(const SheetTensor& tensor) {
+  const auto& event = tensor.event;
+  auto markup = fmt::format("<span class=\"name\">{}</span>", escaped(event.id));
+  const auto formula = first_line_of(event);
+  if (!formula.empty())
+    markup += (event.id.find('=') == event.id.npos ? " <span class=\"is\">=</span> " : ": ") +
+              html::mathml(printable(formula));
+  return fmt::format("<span class=\"definition\">{}</span><span class=\"shape\">{}</span>", markup,
+                     escaped(tensor.named_shape));
+}
+
+std::string worked_for_paper(const char* start, const std::string& worked) {
+  return html::paragraphs(worked.empty() ? "" : start + worked, " class=\"worked\"");
+}
+
+class PaperPage {
+ public:
+  explicit PaperPage(const Sheet& sheet) : sheet_(sheet) {}
+
+  std::string blank() {
+    auto markup = head(sheet_.title);
+    markup += "<p class=\"student\">Name: <span></span></p>\n";
+    markup += "<section>\n<h2>The idea</h2>\n" + html::paragraphs(sheet_.idea) +
+              formulas_for_paper(sheet_.formula) + html::paragraphs(sheet_.rule) +
+              html::paragraphs(how_to_fill_in(sheet_, false), " class=\"legend\"") + "</section>\n";
+    markup += "<section>\n<h2>What is given</h2>\n<div class=\"given\">\n";
+    for (const auto& one : sheet_.given)
+      markup += paper_tables(one, ++tables_, [&](std::size_t offset) { return one.written[offset]; });
+    markup += "</div>\n</section>\n";
+    markup += "<div class=\"asked\">\n";
+    for (std::size_t i = 0; i < sheet_.asked.size(); ++i) {
+      const auto& step = sheet_.asked[i];
+      markup += section(i, i == 0 ? worked_for_paper("For example ", step.example) : "",
+                        paper_tables(step, ++tables_, [](std::size_t) { return std::string(); }));
+    }
+    markup += "</div>\n";
+    for (const auto& step : sheet_.unchanged) markup += html::paragraphs(step + " changes no number here.");
+    return fmt::format("<div class=\"worksheet\">\n{}</div>\n", markup);
+  }
+
+  std::string answers() {
+    auto markup = head("the answers");
+    for (std::size_t i = 0; i < sheet_.asked.size(); ++i) {
+      const auto& step = sheet_.asked[i];
+      markup += section(i, worked_for_paper("", step.worked),
+                        paper_tables(step, ++tables_, [&](std::size_t at) { return step.written[at]; }));
+    }
+    return fmt::format("<div class=\"worksheet answers{}\">\n{}</div>\n", fits_half() ? "" : " wide", markup);
+  }
+
+ private:
+  /// Whether each definition fits half the width of the paper: a formula does not wrap.
+  bool fits_half() const {
+    constexpr std::size_t columns = 34;
+    return std::all_of(sheet_.asked.begin(), sheet_.asked.end(), [](const SheetTensor& step) {
+      const auto formula = first_line_of(step.event);
+      return display_width(step.event.id + " = " + formula) <= columns;
+    });
+  }
+
+  std::string head(const std::string& title) const {
+    return fmt::format(
+        "<header>\n<p class=\"series\">Attention Lab · worksheet</p>\n<h1>{}</h1>\n<p "
+        "class=\"subtitle\">{}</p>\n<p class=\"sources\"><code>{}</code>{}</p>\n</header>\n",
+        escaped(sheet_.lesson), escaped(title), escaped(sheet_.command),
+        sheet_.numbers.empty() ? "" : " · The numbers are " + escaped(sheet_.numbers) + ".");
+  }
+
+  std::string section(std::size_t i, const std::string& worked, const std::string& tables) const {
+    const auto& step = sheet_.asked[i];
+    return fmt::format(
+        "<section class=\"step\">\n<h2><span class=\"number\">{}</span>{}</h2>\n{}{}{}</section>\n", i + 1,
+        definition_for_paper(step), html::paragraphs(step.event.title, " class=\"title\""), worked, tables);
+  }
+
+  const Sheet& sheet_;
+  std::size_t tables_ = 0;
+};
+
+std::string in_quotes(const std::string& text) {
+  return nlohmann::json(text).dump();
+}
+
+/// A number of JSON as it is, a fraction or an infinity as text.
+std::string json_of(const std::string& written) {
+  return written.find_first_not_of("-0123456789.") == std::string::npos ? written : in_quotes(written);
+}
+
+/// Nested lists with a line for each row.
+std::string nested_lists_of(const SheetTensor& tensor, std::size_t axis, std::size_t offset,
+                            bool with_answers) {
+  const auto& shape = tensor.numbers.shape();
+  std::vector<std::string> items;
+  std::size_t size = 1;
+  for (auto after = axis + 1; after < shape.size(); ++after) size *= shape[after];
+  for (std::size_t i = 0; i < shape[axis]; ++i) {
+    const auto at = offset + i * size;
+    if (axis + 1 < shape.size())
+      items.push_back(nested_lists_of(tensor, axis + 1, at, with_answers));
+    else
+      items.push_back(with_answers ? json_of(tensor.written[at]) : "null");
+  }
+  const auto margin = ",\n" + std::string(axis + 2, ' ');
+  return fmt::format("[{}]", fmt::join(items, axis + 1 < shape.size() ? margin : ", "));
+}
+
+}  // namespace
+
+std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
+  const auto decimals = sheet.rule.empty()
+                            ? "A decimal counts as rounded in its last digit: two digits after the "
+                              "point will do."
+                            : "A decimal counts as rounded in its last digit.";
+  const bool asks_for_infinity = std::any_of(sheet.asked.begin(), sheet.asked.end(),
+                                             [](const auto& step) { return contains(step.written, "-inf"); });
+  return fmt::format(
+      "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}{} Each step is "
+      "judged from your own numbers before it. To check this sheet{}: attnlab check {} FILE",
+      sheet.blanks(), asks_for_infinity ? "Write −∞ as -inf. " : "", decimals,
+      to_type_in ? "" : ", type it into the text sheet that its command prints", sheet.lesson);
+}
+
+std::string sheet_as_text(const Sheet& sheet, SheetPages pages) {
+  const auto blank = pages == SheetPages::answers ? "" : without_last_gap(blank_page(sheet));
+  if (pages == SheetPages::sheet) return blank;
+  const auto answers =
+      without_last_gap(head_of_page(sheet, "the answers") + steps_of_page(sheet, Cells::answers));
+  return pages == SheetPages::answers ? answers : blank + '\f' + answers;
+}
+
+std::string sheets_as_html(const std::vector<Sheet>& sheets, SheetPages pages) {
+  std::string body;
+  for (const auto& sheet : sheets) {
+    PaperPage page(sheet);
+    if (pages != SheetPages::answers) body += page.blank();
+    if (pages != SheetPages::sheet) body += page.answers();
+  }
+  return html::document(html::content_policy(), "Worksheet: " + sheets.front().lesson, html::style_sheet(),
+                        "", fmt::format("<main>\n{}</main>\n", body), true);
+}
+
+std::string sheet_as_json(const Sheet& sheet, bool with_answers) {
+  auto text = fmt::format("{{\n \"worksheet\": {},\n \"name\": {}", in_quotes(sheet.command),
+                          with_answers ? "\"the answers\"" : "\"\"");
+  for (const auto& step : sheet.asked)
+    text += fmt::format(",\n {}:\n [{}", in_quotes(step.event.id),
+                        nested_lists_of(step, 0, 0, with_answers).substr(1));
+  return text + "\n}\n";
 }
 
 }  // namespace attn
