@@ -343,24 +343,17 @@ class FlowDrawing {
       words.address = target(name.substr(name.rfind(' ') + 1), shape);
   }
 
-  /// Where a line that leaves a column to the left ends: at the words there or in the middle of the line
-  /// there.
-  double left_end(std::size_t line, std::size_t column) const {
+  /// Where a line that leaves a column to the left or to the right ends: at what stands there.
+  double end_of(std::size_t line, std::size_t column, bool is_left) const {
     const auto& cells = lines_[line];
-    for (auto i = column; i-- > 0;)
-      if (cells[i] != " ") return is_line(cells[i]) ? x_of(i + 1) : edge_of(line, i).second;
-    return x_of(column) - column_width / 2;
+    const std::size_t step = is_left ? static_cast<std::size_t>(-1) : 1;  // 0 − 1 is no column
+    for (auto i = column + step; i < cells.size(); i += step)
+      if (cells[i] != " ") return is_left ? edges_of(line, i).second : edges_of(line, i).first;
+    return is_left ? x_of(column) - column_width / 2 : x_of(column + 1);
   }
 
-  double right_end(std::size_t line, std::size_t column) const {
-    const auto& cells = lines_[line];
-    for (auto i = column + 1; i < cells.size(); ++i)
-      if (cells[i] != " ") return is_line(cells[i]) ? x_of(i) : edge_of(line, i).first;
-    return x_of(column + 1);
-  }
-
-  /// Both edges of the words or the box at a column.
-  std::pair<double, double> edge_of(std::size_t line, std::size_t column) const {
+  /// Of the words or the box at a column, or of the line there.
+  std::pair<double, double> edges_of(std::size_t line, std::size_t column) const {
     for (const auto& words : words_[line]) {
       if (column < words.first || column >= words.last) continue;
       const double room = words.is_box() ? box_padding : gap;
@@ -390,8 +383,8 @@ class FlowDrawing {
     const auto& cell = lines_[line][column];
     const double x = x_of(column) + column_width / 2, y = y_of(line), up = y - line_height / 2,
                  down = y + line_height / 2;
-    if (cell == "→") draw_arrow(left_end(line, column), y, right_end(line, column), y);
-    if (cell == "←") draw_arrow(right_end(line, column), y, left_end(line, column), y);
+    if (cell == "→") draw_arrow(end_of(line, column, true), y, end_of(line, column, false), y);
+    if (cell == "←") draw_arrow(end_of(line, column, false), y, end_of(line, column, true), y);
     if (cell == "↑") draw_arrow(x, down, x, up);
     if (cell == "↓") draw_arrow(x, up, x, down);
     const auto goes = [sides = sides_of(cell)](char side) { return sides.find(side) != sides.npos; };
@@ -399,11 +392,11 @@ class FlowDrawing {
     const bool branches = (goes('u') || goes('d')) && goes('r');
     auto next = column + 1;
     while (next < lines_[line].size() && lines_[line][next] == " ") ++next;
-    if (goes('l')) path_ += segment(left_end(line, column), y, x, y);
+    if (goes('l')) path_ += segment(end_of(line, column, true), y, x, y);
     if (branches && has_words_at(line, next))
-      draw_arrow(x, y, right_end(line, column), y);
+      draw_arrow(x, y, end_of(line, column, false), y);
     else if (goes('r'))
-      path_ += segment(x, y, right_end(line, column), y);
+      path_ += segment(x, y, end_of(line, column, false), y);
     if (is_corner && goes('l') && goes('u') && line > 0 && has_words_at(line - 1, column))
       draw_arrow(x, y, x, up);
     else if (goes('u'))
