@@ -81,17 +81,13 @@ double width_of_words(const Panel& panel) {
   return std::max(bold * text_width(panel.caption, caption_size), widest(panel.remarks));
 }
 
-/// Panels of one kind beside each other and below one another, each with its caption. Where all have the same
-/// labels, only those at the edge show them.
+/// Panels of one kind beside each other and below one another, each with its caption. A neighbour's labels
+/// stand for those of a panel where they are the same.
 class Grid {
  public:
   explicit Grid(const Panels& panels) : panels_(panels), kind_(*panels[0]->kind) {
     std::size_t remarks = 0;
-    const auto* const first = panels[0]->matrix();
     for (const auto* panel : panels_) {
-      const auto* const matrix = panel->matrix();
-      shares_columns_ = shares_columns_ && matrix != nullptr && matrix->columns == first->columns;
-      shares_rows_ = shares_rows_ && shares_columns_ && matrix->rows == first->rows;
       wish_ = larger(wish_, kind_.wish(*panel));
       words_ = std::max(words_, width_of_words(*panel));
       remarks = std::max(remarks, panel->remarks.size());
@@ -126,14 +122,38 @@ class Grid {
 
   std::size_t rows(std::size_t columns) const { return (panels_.size() + columns - 1) / columns; }
 
+  /// The columns in which a panel has labels of rows, and the rows in which one has those of columns: one of
+  /// them differs from its neighbour.
+  struct Labelled {
+    std::vector<bool> columns, rows;
+  };
+
+  Labelled labelled(std::size_t columns) const {
+    Labelled result{std::vector<bool>(columns), std::vector<bool>(rows(columns))};
+    for (std::size_t i = 0; i < panels_.size(); ++i) {
+      const auto is_like = [&](std::size_t back, bool have_rows_to_agree) {
+        const auto *own = panels_[i]->matrix(), *other = panels_[i - back]->matrix();
+        return own != nullptr && other != nullptr && own->columns == other->columns &&
+               (!have_rows_to_agree || own->rows == other->rows);
+      };
+      if (i % columns == 0 || !is_like(1, true)) result.columns[i % columns] = true;
+      if (i < columns || !is_like(columns, false)) result.rows[i / columns] = true;
+    }
+    return result;
+  }
+
   /// What each panel gets. The labels' room depends on that of the panels, and the other way round.
   Room room_of_one(const Room& room, std::size_t columns) const {
+    const auto count = [](const std::vector<bool>& labels) {
+      return static_cast<double>(std::count(labels.begin(), labels.end(), true));
+    };
+    const auto has_labels = labelled(columns);
     const auto across = static_cast<double>(columns), down = static_cast<double>(rows(columns));
     Room one = wish_;
     for (int i = 0; i < 3; ++i) {
       Room labels{0.0, 0.0};
       for (const auto* panel : panels_) labels = larger(labels, beside(*panel, readable(one, columns)));
-      labels = {labels.width * (shares_rows_ ? 1.0 : across), labels.height * (shares_columns_ ? 1.0 : down)};
+      labels = {labels.width * count(has_labels.columns), labels.height * count(has_labels.rows)};
       one = {(room.width - panel_gap * (across - 1) - labels.width) / across,
              (room.height - panel_gap * (down - 1) - above_ * down - labels.height) / down};
     }
@@ -167,6 +187,7 @@ class Grid {
 
   Drawing draw_in(std::size_t columns, const Room& room) const {
     const auto one = readable(room_of_one(room, columns), columns);
+    const auto has_labels = labelled(columns);
     std::vector<Drawing> drawings;
     std::vector<double> widths(columns, 0.0);
     for (std::size_t i = 0; i < panels_.size(); ++i) {
@@ -176,7 +197,7 @@ class Grid {
       if (&kind_ == &heatmap)  // cells of one size in all of them
         own = {one.width * wish.width / wish_.width, one.height * wish.height / wish_.height};
       const auto drawing =
-          kind_.draw(panel, own, {!shares_rows_ || i % columns == 0, !shares_columns_ || i < columns});
+          kind_.draw(panel, own, {has_labels.columns[i % columns], has_labels.rows[i / columns]});
       const double words = width_of_words(panel), width = std::max(drawing.width, words);
       const double left = std::min(drawing.left, width - words);
       Drawing cell;
@@ -200,9 +221,8 @@ class Grid {
 
   const Panels& panels_;
   const Kind& kind_;
-  Room wish_{1.0, 1.0};                              ///< of the largest panel
-  double words_ = 0.0, above_ = 0.0;                 ///< the width of captions and remarks, and their height
-  bool shares_rows_ = true, shares_columns_ = true;  ///< so that those at the edge have the labels of all
+  Room wish_{1.0, 1.0};               ///< of the largest panel
+  double words_ = 0.0, above_ = 0.0;  ///< the width of captions and remarks, and their height
 };
 
 constexpr double below = 14.0, between_blocks = 2 * panel_gap;
