@@ -1,5 +1,3 @@
-#include "lab/arguments.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,9 +10,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/utf8.hpp"
-#include "lab/check/arguments.hpp"
 #include "lab/command_line.hpp"
-#include "lab/diff/diff.hpp"
 #include "lab/worksheet/worksheet.hpp"
 #include "lessons/numbers/page.hpp"
 
@@ -250,8 +246,7 @@ void require_text(const Presentation& presentation) {
 
 /// The index of the lesson in the curriculum.
 std::size_t parse_first(const std::string& text) {
-  std::vector<std::string> names;
-  for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
+  const auto names = names_of(lessons::all_lessons());
   const auto found = std::find(names.begin(), names.end(), text);
   if (found == names.end())
     throw Error(
@@ -311,8 +306,7 @@ std::string help_on(const std::string& topic) {
 }
 
 std::vector<std::string> command_names() {
-  std::vector<std::string> names;
-  for (const auto* lesson : lessons::all_lessons()) names.emplace_back(lesson->name);
+  auto names = names_of(lessons::all_lessons());
   for (const auto& line : command_lines()) names.emplace_back(line.name);
   return names;
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
+#include "lab/output.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/file.hpp"
 
@@ -105,6 +107,19 @@ void parse_seeds(const std::string& text, lessons::Options& options, std::option
 
 }  // namespace
 
+std::string_view help_text(std::string_view heading) {
+  const auto all = asset("help.txt");
+  const auto begin = all.find(fmt::format("\n[{}]\n", heading)) + heading.size() + 4;
+  return all.substr(begin, std::min(all.find("\n\n[", begin), all.size() - 1) - begin);
+}
+
+std::string about_command(std::string_view command) {
+  std::string text;
+  for (const auto& line : attn::split(help_text(command), '\n'))
+    text += line.empty() ? "\n\n" : (text.empty() || text.ends_with('\n') ? "" : " ") + line;
+  return help_paragraph(text) + "\n";
+}
+
 std::string help_paragraph(std::string_view text) {
   return wrapped(text, help_width);
 }
@@ -157,16 +172,6 @@ void OptionGroup::add(std::string_view flag, std::string_view value, std::string
   add_text_option(app_, flag, value, values, help_of_option(help), std::move(assign_text))->group(heading_);
 }
 
-void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
-                      std::optional<std::string>& field) const {
-  add(flag, value, help, [&field](const std::string& text) { field = text; });
-}
-
-void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
-                      std::string& field) const {
-  add(flag, value, help, [&field](const std::string& text) { field = text; });
-}
-
 void OptionGroup::add_flag(std::string_view flag, std::string_view help, bool& field) const {
   app_.add_flag_callback(
           fmt::format("--{}", flag), [&field] { field = true; }, help_of_option(help))
@@ -181,21 +186,44 @@ CLI::Option* add_paging_option(CLI::App& app, Paging& paging) {
 }
 
 std::string valid_instead_of_lesson(std::string_view name, const std::vector<std::string>& valid) {
-  constexpr const char* lessons_of_words =
-      "additiveattention scoring alibi positional attention self-attention bahdanau seq2seq "
-      "backprop backward bert transformer-block causal masking causalattention masking decoder generate "
-      "dotproductattention sdpa dropout training encoder transformer-block entropy patterns "
-      "flash efficient flashattention efficient gpt generate gpt2 generate gqa multihead "
-      "gradient backward gradients backward groupedqueryattention multihead kvcache generate "
-      "layernorm transformer-block linearattention efficient llama generate localattention efficient "
-      "lstm seq2seq luong seq2seq mha multihead mqa multihead multiqueryattention multihead "
-      "qkv self-attention ringattention ring rnn seq2seq rope positional rotary positional "
-      "scaleddotproductattention sdpa slidingwindow efficient softmax stability translation seq2seq";
-  std::istringstream words(lessons_of_words);
+  std::istringstream words{std::string(help_text("lessons of words"))};
   const auto wanted = attn::folded(name);
   for (std::string word, lesson; words >> word >> lesson;)
     if (word == wanted) return attn::valid_instead_of(lesson, valid);
   return attn::valid_instead_of(name, valid);
+}
+
+std::vector<const lessons::Lesson*> lessons_of(std::string_view command) {
+  auto known = lessons::all_lessons();
+  std::erase_if(known, [&](const lessons::Lesson* lesson) {
+    const bool is_on_paper = (command == "worksheet" || command == "check") && lesson->worksheet;
+    return !is_on_paper && (command == "worksheet" || !lesson->probe);
+  });
+  return known;
+}
+
+std::vector<std::string> names_of(const std::vector<const lessons::Lesson*>& lessons) {
+  std::vector<std::string> names;
+  for (const auto* lesson : lessons) names.emplace_back(lesson->name);
+  return names;
+}
+
+const lessons::Lesson& lesson_asked_for(std::string_view command, int argc, char** argv) {
+  const auto names = names_of(lessons_of(command));
+  if (argc < 2 || argv[1][0] == '-')
+    throw Error(fmt::format("{}: no lesson is given; valid: attnlab {} LESSON, one of {}", command, command,
+                            fmt::join(names, ", ")));
+  const auto* const lesson = lessons::lesson_named(argv[1]);
+  if (lesson != nullptr &&
+      (command == "worksheet" || lesson->probe || (command == "check" && lesson->worksheet)))
+    return *lesson;
+  if (lesson != nullptr && lesson->name.ends_with(".md"))
+    throw Error(
+        fmt::format("{} {}: the document has no probe; valid: a line \"probe: \" with options in its "
+                    "front matter",
+                    command, argv[1]));
+  throw Error(fmt::format("{} knows no lesson \"{}\"; {}", command, argv[1],
+                          valid_instead_of_lesson(argv[1], names)));
 }
 
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv) {

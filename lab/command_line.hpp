@@ -11,18 +11,212 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "attn/error.hpp"
-#include "lab/arguments.hpp"
+#include "lab/bench/bench.hpp"
+#include "lab/check/check.hpp"
+#include "lab/output.hpp"
+#include "lab/train/train.hpp"
+#include "lab/worksheet/worksheet.hpp"
+#include "lessons/lesson.hpp"
+#include "page/svg/svg.hpp"
+#include "trace/diff/diff.hpp"
 
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
-/// What the commands share in reading their arguments and in printing their help. All throw attn::Error.
 namespace lab {
+
+enum class Format { text, json, npz, safetensors, svg, png, pdf, html, python, cpp };
+enum class Color { automatic, always, never };
+
+/// How and where the trace of a run is shown.
+struct Presentation {
+  std::optional<Format> format;       ///< where not given it follows the ending of `output`
+  std::optional<std::string> output;  ///< a file; standard output where not given
+  std::vector<std::string> steps;     ///< only these, where there are any
+  std::vector<std::string> explain;   ///< entries to work out in place of the page: "weights[sat, cat]"
+  bool shapes = false;                ///< shapes only
+  int precision = 4;
+  bool full = false;
+  bool all = false;
+  bool brief = false;  ///< HTML without what is folded at its end
+  bool plain = false;
+  std::optional<std::size_t> width;  ///< columns of text; where not given it follows the terminal
+  Color color = Color::automatic;
+  Paging paging = Paging::automatic;
+  attn::PictureStyle picture{};
+  std::string of_picture{};  ///< a flag that decides it, where one was typed
+};
+
+/// What counts as a difference between two traces, and how it is shown.
+struct Comparison : attn::DiffSettings {
+  bool all = false;              ///< what agrees is listed too
+  Format format = Format::text;  ///< or json
+};
+
+struct DiffTraces {
+  std::string a, b;  ///< files
+  Comparison comparison;
+  bool is_quiet = false;  ///< nothing is printed, the exit status tells
+  Paging paging = Paging::automatic;
+};
+
+struct RunLesson {
+  const lessons::Lesson* lesson;
+  lessons::Options options;
+  Presentation presentation;
+  std::optional<std::string> expected{};  ///< a stored trace to compare the run with, instead of showing it
+  Comparison comparison{};
+  bool is_quiet = false;  ///< of a comparison: nothing is printed, the exit status tells
+};
+
+/// The lessons in order; of the options only the sentence, the target, the seed, how numbers are drawn and
+/// the dtype are the tour's.
+struct TakeTour {
+  std::size_t first = 0;  ///< index of the lesson to start with
+  lessons::Options options;
+  Presentation presentation;
+};
+
+/// `lesson new NAME`: writes NAME.md.
+struct NewLesson {
+  std::string file;
+  std::string from{};  ///< the lesson of the lab that it is a copy of; empty: the smallest lesson
+};
+
+/// `lesson check FILE`.
+struct CheckLesson {
+  std::string file;
+  Paging paging = Paging::automatic;
+};
+
+/// The whole curriculum as one page of HTML that runs the lab in the browser.
+struct MakeBook {
+  std::string output;
+  std::optional<std::string> program{};  ///< the folder that lab/browser/build has made
+};
+
+/// An option, or an argument without one, as its line in the help tells it.
+struct OptionHelp {
+  std::vector<std::string> names;  ///< "-o", "--output"; of an argument "DUMP"
+  std::string value;               ///< "FILE", "text|json"; empty where the option takes none
+  std::string text;
+  std::string group;  ///< the heading that it stands under; empty of an argument
+};
+
+/// What the help of a command says, in its parts. The manual and the completions of shells are made of it.
+struct CommandHelp {
+  std::string description;  ///< "check: the first wrong step of …", then paragraphs
+  std::vector<OptionHelp> options;
+  std::string examples;  ///< "Examples:" and a line for each
+};
+
+/// The help or the version that was asked for.
+struct PrintText {
+  std::string text;
+  std::optional<CommandHelp> help{};  ///< of a command with options: the same in its parts
+};
+
+using Command =
+    std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
+                 ListMistakes, MakeWorksheet, TakeTour, NewLesson, CheckLesson, MakeBook, PrintText>;
+
+/// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
+Command parse(int argc, char** argv);
+
+/// The same of the words of a command, of which the first is the name of the program.
+Command parse(std::vector<std::string> words);
+
+/// A command, as the general help lists it, and what reads what follows `attnlab`, which `argv[0]` is then.
+struct CommandLine {
+  std::string_view name;
+  std::string_view arguments;  ///< that follow the name: "LESSON DUMP"
+  std::string_view summary;
+  Command (*parse)(int argc, char** argv);
+};
+
+/// All commands but the lessons.
+const std::vector<CommandLine>& command_lines();
+
+/// What follows the name of a lesson, which `argv[0]` is.
+Command parse_lesson(const lessons::Lesson& lesson, int argc, char** argv);
+
+Command parse_tour(int argc, char** argv);
+Command parse_diff(int argc, char** argv);
+Command parse_check(int argc, char** argv);
+Command parse_probe(int argc, char** argv);
+Command parse_break(int argc, char** argv);
+Command parse_book(int argc, char** argv);
+Command parse_own_lesson(int argc, char** argv);
+Command parse_author(int argc, char** argv);
+Command parse_worksheet(int argc, char** argv);
+Command parse_bench(int argc, char** argv);
+Command parse_train(int argc, char** argv);
+Command parse_manual(int argc, char** argv);
+Command parse_completions(int argc, char** argv);
+
+/// Shows the contents, then the lessons in order. Where both standard input and output are a terminal, shows
+/// each page as `show` does and waits for a key before the next: `q`, Ctrl-C and Ctrl-D end the tour, any
+/// other goes on. Returns whether every claim held.
+bool take_tour(const TakeTour& tour);
+
+/// Writes a document that runs, for its author to change. Throws attn::Error where the file is there already.
+void write_new_lesson(const NewLesson& lesson);
+
+/// Prints what is wrong with a document, with lines and columns: names that nothing has, whatever its
+/// conditions leave out; what its runs refuse, claims that do not hold, and a page that is too long. Its runs
+/// are those of its defaults, of its examples and of its probe. Returns whether nothing is.
+bool check_lesson(const CheckLesson& lesson);
+
+/// Writes a document with every lesson's page, the exercises, the glossary, and the program as WebAssembly
+/// where there is one; where there is none it says so on stderr. Throws attn::Error where that cannot be
+/// done, and where the folder of `program` does not hold it.
+void run_book(const MakeBook& make);
+
+/// What a comparison found.
+struct DiffReport {
+  std::string text;  ///< empty where there is nothing to say
+  bool is_equal = true;
+};
+
+/// Compares two stored traces. Throws attn::Error where one cannot be read, or one is text and the other
+/// data.
+DiffReport compare_files(const DiffTraces& diff);
+
+/// Runs the lesson and compares it with the trace that is expected of it: with text as text, in the way the
+/// run would have been shown, and with data tensor by tensor. --steps restricts both. Claims that do not hold
+/// are a difference. Throws attn::Error as a run and as `compare_files` do.
+DiffReport compare_with_expected(const RunLesson& run);
+
+/// What a run printed, in the format that was asked for.
+struct Page {
+  std::string text;
+  bool all_claims_hold = true;
+};
+
+/// A format, its name, and how its files end.
+struct FormatRow {
+  Format format;
+  std::string name, ending;
+};
+
+/// All formats, in their order.
+const std::vector<FormatRow>& formats();
+
+/// Throws attn::Error for bad input.
+Page run_lesson(const RunLesson& run);
+
+/// What stands in the body of the lesson's page of HTML, but for its script.
+std::string run_lesson_body(const RunLesson& run);
+
+/// Runs the lesson and sends what --steps and --shapes leave of its trace to the sink that `sink_for` has for
+/// a trace with that header. Returns whether every claim held. Throws attn::Error for bad input.
+bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for);
 
 /// Whether an option may be given once, with a value, or any number of times, with texts that may be empty.
 enum class Values { one, list };
@@ -34,6 +228,12 @@ inline constexpr const char* what_is_computed = "What is computed";
 inline bool is_help(std::string_view argument) {
   return argument == "--help" || argument == "-h";
 }
+
+/// A text of help.txt by its heading, as it stands there.
+std::string_view help_text(std::string_view heading);
+
+/// The text there on a command, in lines as wide as the help.
+std::string about_command(std::string_view command);
 
 /// The text in lines as wide as the help, or as what is right of the options' names there.
 std::string help_paragraph(std::string_view text);
@@ -66,6 +266,14 @@ void refuse_extras(const CLI::App& app, std::string_view command);
 /// multihead? valid: …" of mha.
 std::string valid_instead_of_lesson(std::string_view name, const std::vector<std::string>& valid);
 
+/// The lessons that the command knows: `worksheet` those on paper, `check` these and those that have a probe,
+/// all others the latter.
+std::vector<const lessons::Lesson*> lessons_of(std::string_view command);
+std::vector<std::string> names_of(const std::vector<const lessons::Lesson*>& lessons);
+
+/// One of these, which the first argument names; of `worksheet` any.
+const lessons::Lesson& lesson_asked_for(std::string_view command, int argc, char** argv);
+
 [[noreturn]] void refuse_option(const CLI::App& app, std::string_view command, const std::string& name);
 [[noreturn]] void refuse_choice(std::string_view flag, std::string_view text,
                                 const std::vector<std::string>& valid);
@@ -97,9 +305,10 @@ class OptionGroup {
 
   void add(std::string_view flag, std::string_view value, std::string_view help,
            std::function<void(const std::string&)> assign_text, Values values = Values::one) const;
-  void add(std::string_view flag, std::string_view value, std::string_view help,
-           std::optional<std::string>& field) const;
-  void add(std::string_view flag, std::string_view value, std::string_view help, std::string& field) const;
+  template <class Text>
+  void add(std::string_view flag, std::string_view value, std::string_view help, Text& field) const {
+    add(flag, value, help, [&field](const std::string& text) { field = text; });
+  }
   void add_flag(std::string_view flag, std::string_view help, bool& field) const;
 
   /// Its value is one of these words.
@@ -119,6 +328,9 @@ class OptionGroup {
 
 /// Adds the options of the lesson; parsing fills `options`, which starts as the lesson's defaults.
 void add_lesson_options(CLI::App& app, const lessons::Lesson& lesson, lessons::Options& options);
+
+/// Adds the options that say what counts as a difference: --atol, --only-common and so on.
+void add_tolerance_options(CLI::App& app, Comparison& comparison, const char* heading);
 
 /// A whole number from `smallest` to `largest`.
 int parse_whole(std::string_view flag, const std::string& text, int smallest, int largest);

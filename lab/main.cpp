@@ -14,8 +14,7 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/matmul.hpp"
-#include "lab/arguments.hpp"
-#include "lab/diff/diff.hpp"
+#include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lab/ranks.hpp"
 

@@ -108,7 +108,8 @@ class ProgressOfRun : public attn::Sink {
 };
 
 /// Texts that are a part of the program: "book.style" and "book.script", each with its SHA-256 in hexadecimal
-/// digits as "book.style.sha256", and the files "exercises.txt", "glossary.txt" and "completions.bash".
+/// digits as "book.style.sha256", and the files "help.txt", "exercises.txt", "glossary.txt" and
+/// "completions.bash".
 std::string_view asset(std::string_view name);
 
 }  // namespace lab

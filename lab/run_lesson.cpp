@@ -11,7 +11,6 @@
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
-#include "lab/arguments.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lab/ranks.hpp"

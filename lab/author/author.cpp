@@ -17,7 +17,6 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/trim.hpp"
 #include "document/prose.hpp"
-#include "lab/arguments.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lessons/documents/documents.hpp"
@@ -133,18 +132,11 @@ class Review {
     return at == fault.npos ? 0 : std::strtoul(fault.c_str() + at + line.size(), nullptr, 10);
   }
 
-  document::Place place_of_step(const std::string& id) const {
-    const auto* block = find_block(document_.blocks(), [&](const document::Block& one) {
-      return one.definition && one.definition->name == id;
-    });
-    return block == nullptr ? document::Place{file_} : block->code.place_of(0);
-  }
-
-  document::Place place_of_claim(const std::string& id) const {
-    const auto* block = find_block(document_.blocks(), [&](const document::Block& one) {
-      return one.kind == document::Block::Kind::item && one.marks.id == id;
-    });
-    return block == nullptr ? document::Place{file_} : block->place;
+  /// Of a formula, or of the item that states a claim.
+  document::Place place_of(const IsWanted& is_wanted) const {
+    const auto* block = find_block(document_.blocks(), is_wanted);
+    if (block == nullptr) return document::Place{file_};
+    return block->kind == document::Block::Kind::item ? block->place : block->code.place_of(0);
   }
 
   /// One fault of a place is enough: runs meet it again.
@@ -173,12 +165,16 @@ class Review {
         claims_ = findings.claims;
       }
       if (const auto& undefined = findings.undefined; undefined && document_.front("nan").empty())
-        return add_at(place_of_step(undefined->first),
+        return add_at(place_of([&](const document::Block& one) {
+                        return one.definition && one.definition->name == undefined->first;
+                      }),
                       fmt::format("{} is nan {}; valid: a formula without 0/0 and ∞ − ∞, as in rows of "
                                   "padding, which are 0",
                                   undefined->second, when));
       for (const auto& broken : findings.broken)
-        add_at(place_of_claim(broken.id),
+        add_at(place_of([&](const document::Block& one) {
+                 return one.kind == document::Block::Kind::item && one.marks.id == broken.id;
+               }),
                fmt::format("the claim {{#{}}} does not hold {}: {}: {}", broken.id, when,
                            broken.measurement->claim, attn::measured(*broken.measurement, 4)));
     } catch (const document::Error& error) {
@@ -263,24 +259,6 @@ std::string copy_of(const std::string& lesson, const std::string& file) {
 
 using attn::Error;
 
-const char* const about_run =
-    "run: a lesson of your own, a document with formulas\n"
-    "\n"
-    "FILE.md states the lesson: its options, its inputs, its steps as formulas, its claims. It runs as the "
-    "lab's own lessons do, with every format and with --explain and --define. attnlab probe FILE.md, check, "
-    "break and worksheet take it, too. attnlab lesson new NAME writes one to begin with; how to write it "
-    "stands in lessons/README.md. attnlab run FILE.md --help lists the options that it has.";
-
-const char* const about_author =
-    "lesson: write a lesson of your own, and check it\n"
-    "\n"
-    "attnlab lesson new NAME writes NAME.md, a lesson that runs, for you to change; with --from LESSON it is "
-    "a copy of that lesson. attnlab lesson check "
-    "FILE, or the name of a lesson that is a document, "
-    "says what is wrong with a document, with line and column: a name that nothing has, a formula that does "
-    "not fit, a claim that does not hold, a page that is too long. How to write one stands in "
-    "lessons/README.md.";
-
 /// "cosine.md" of cosine.
 std::string file_of(const std::string& name) {
   return name.ends_with(".md") ? name : name + ".md";
@@ -332,7 +310,7 @@ bool check_lesson(const CheckLesson& check) {
 }
 
 Command parse_own_lesson(int argc, char** argv) {
-  CLI::App app(help_paragraph(about_run) + "\n", "attnlab run FILE.md");
+  CLI::App app(about_command("run"), "attnlab run FILE.md");
   prepare(app, help_examples({"run cosine.md", "run cosine.md --sentence \"i love cats\" --format json"}));
   app.set_help_flag("--help,-h", "this page");
   if (argc > 1 && is_help(argv[1])) return *read_arguments(app, "run", argc, argv);
@@ -345,7 +323,7 @@ Command parse_own_lesson(int argc, char** argv) {
 Command parse_author(int argc, char** argv) {
   std::string task, name, from;
   auto paging = Paging::automatic;
-  CLI::App app(help_paragraph(about_author) + "\n", "attnlab lesson");
+  CLI::App app(about_command("lesson"), "attnlab lesson");
   prepare(app,
           help_examples({"lesson new cosine", "lesson new mine --from multihead", "lesson check cosine.md"}));
   app.add_option("TASK", task, "new or check")->type_name("new|check");

@@ -1,5 +1,3 @@
-#include "lab/arguments.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

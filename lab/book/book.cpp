@@ -13,7 +13,6 @@
 
 #include "attn/error.hpp"
 #include "attn/text/trim.hpp"
-#include "lab/arguments.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lessons/lesson.hpp"

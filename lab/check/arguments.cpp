@@ -1,5 +1,3 @@
-#include "lab/check/arguments.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "lab/check/check.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "trace/diagnosis/dump.hpp"
@@ -23,60 +22,6 @@ using lessons::Lesson;
 
 const char* const of_command = "Of this command";
 
-const char* const about_check =
-    "check: the first wrong step of your own implementation, and which mistake it is\n"
-    "\n"
-    "DUMP holds the tensors of your program: npz, safetensors or JSON, under the names of the lesson or "
-    "other common ones. Each step is computed from your own tensors before it. Where one differs, the "
-    "mistakes that people make there are tried on the same numbers; the one that gives your tensor is named. "
-    "A filled-in worksheet (attnlab worksheet LESSON) is checked as well: it says itself what it is a sheet "
-    "of.\n"
-    "\n"
-    "Exit status: 0 where all is right, but for rounding and other conventions, 1 where a step is wrong, "
-    "could not be judged or is blank on a worksheet, 2 for trouble.";
-
-const char* const about_probe =
-    "probe: inputs whose dimensions expose mistakes, and what to compute from them\n"
-    "\n"
-    "Writes inputs and weights of a lesson to FILE and prints the task: what to compute, under which names "
-    "to save it, and how. attnlab check LESSON DUMP --probe FILE then says what is wrong. Another --seed "
-    "gives other numbers. With --audit it says which mistakes your dimensions would hide.";
-
-const char* const about_break =
-    "break: a lesson with a classic mistake in it, beside the right one\n"
-    "\n"
-    "Shows what the mistake changes and what it does not, why the usual tests pass and why a model may train "
-    "with it. attnlab break --list [LESSON] names the mistakes.";
-
-/// Whether somebody's tensors can be checked, or at least a worksheet.
-bool is_known(std::string_view command, const Lesson& lesson) {
-  return lesson.probe || (command == "check" && lesson.worksheet);
-}
-
-std::vector<std::string> names_of_lessons(std::string_view command) {
-  std::vector<std::string> names;
-  for (const auto* lesson : lessons::all_lessons())
-    if (is_known(command, *lesson)) names.emplace_back(lesson->name);
-  return names;
-}
-
-/// The lesson that the first argument names.
-const Lesson& lesson_named(std::string_view command, int argc, char** argv) {
-  const auto names = names_of_lessons(command);
-  if (argc < 2 || argv[1][0] == '-')
-    throw Error(fmt::format("{}: no lesson is given; valid: attnlab {} LESSON, one of {}", command, command,
-                            fmt::join(names, ", ")));
-  const auto* const lesson = lessons::lesson_named(argv[1]);
-  if (lesson != nullptr && is_known(command, *lesson)) return *lesson;
-  if (lesson != nullptr && lesson->name.ends_with(".md"))
-    throw Error(
-        fmt::format("{} {}: the document has no probe; valid: a line \"probe: \" with options in its "
-                    "front matter",
-                    command, argv[1]));
-  throw Error(fmt::format("{} knows no lesson \"{}\"; {}", command, argv[1],
-                          valid_instead_of_lesson(argv[1], names)));
-}
-
 bool asks_for_help(int argc, char** argv) {
   return argc == 2 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h");
 }
@@ -88,22 +33,6 @@ std::optional<Command> read_after_lesson(CLI::App& app, const std::string& comma
   if (auto help = read_arguments(app, command, argc - lessons, argv + lessons)) return help;
   refuse_extras(app, command);
   return std::nullopt;
-}
-
-void add_own(CLI::App& app, std::string_view flag, std::string_view value, std::string_view help,
-             std::function<void(const std::string&)> assign, Values values = Values::one) {
-  add_text_option(app, flag, value, values, help_of_option(help), std::move(assign))->group(of_command);
-}
-
-void add_own_flag(CLI::App& app, const std::string& flag, std::string_view help, bool& is_given) {
-  app.add_flag_callback(
-         flag, [&is_given] { is_given = true; }, help_of_option(help))
-      ->group(of_command);
-}
-
-/// Takes the text as it is.
-std::function<void(const std::string&)> into(std::optional<std::string>& field) {
-  return [&field](const std::string& text) { field = text; };
 }
 
 /// Without the window of a probe that hides the future, too.
@@ -136,11 +65,10 @@ Lesson any_lesson(std::string_view command) {
   any.inputs = [](const lessons::Options&) {
     return std::vector<lessons::Input>{{.id = "those of the lesson", .axes = {}}};
   };
-  for (const auto* lesson : lessons::all_lessons())
-    if (is_known(command, *lesson)) {
-      if (any.options.empty()) any.options = lesson->options;
-      std::erase_if(any.options, [&](std::string_view key) { return !lesson->uses(key); });
-    }
+  const auto lessons = lessons_of(command);
+  any.options = lessons.front()->options;
+  for (const auto* lesson : lessons)
+    std::erase_if(any.options, [&](std::string_view key) { return !lesson->uses(key); });
   any.probe.emplace();
   return any;
 }
@@ -151,44 +79,25 @@ std::string lessons_in_help(std::string_view command, bool is_on_any) {
   return "\n" +
          help_paragraph(fmt::format("LESSON is one of {}. attnlab {} LESSON --help lists the options that "
                                     "this lesson has, too.",
-                                    fmt::join(names_of_lessons(command), ", "), command)) +
+                                    fmt::join(names_of(lessons_of(command)), ", "), command)) +
          "\n";
 }
 
-void add_hint(CLI::App& app, CheckDump& check) {
-  add_own(app, "hint", "1|2|3",
-          "tell no more than 1: which step is wrong, 2: the family of its mistake, 3: its name; default all, "
-          "with what to do",
-          [&](const std::string& text) {
-            check.hint = static_cast<attn::Hint>(parse_whole("hint", text, 1, 3) - 1);
-          });
-  add_own_flag(app, "--reveal", "print the numbers that would be right", check.reveals);
-}
-
-void add_formats(CLI::App& app, CheckDump& check) {
-  add_own(app, "format", "text|json|csv",
-          "default text, or what the ending of --output says; csv of a folder alone",
-          [&](const std::string& text) {
-            check.format = parse_choice<CheckFormat>(
-                "format", text,
-                {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
-          });
-}
-
-void add_framework(CLI::App& app, CheckDump& check) {
+void add_framework(const OptionGroup& group, CheckDump& check) {
   std::vector<std::string_view> names;
   for (const auto& framework : attn::frameworks()) names.push_back(framework.name);
-  add_own(
-      app, "like", fmt::format("{}", fmt::join(names, "|")),
+  group.add(
+      "like", fmt::format("{}", fmt::join(names, "|")),
       "the conventions of a framework: what true means in a mask, the corner of a causal one, rows that see "
       "nothing, the pairs of RoPE, sines beside cosines, the order of gates, how Q, K and V are fused",
       [&check, names](const std::string& text) {
-        const auto* framework = attn::find_framework(text);
-        if (framework == nullptr)
+        const auto found = std::find(names.begin(), names.end(), text);
+        if (found == names.end())
           throw Error(fmt::format("--like {} is unknown; valid: {}", text, fmt::join(names, ", ")));
-        check.conventions = framework->conventions;
-        check.options.mask_true = framework->mask_true;
-        check.fused = framework->fused;
+        const auto& framework = attn::frameworks()[static_cast<std::size_t>(found - names.begin())];
+        check.conventions = framework.conventions;
+        check.options.mask_true = framework.mask_true;
+        check.fused = framework.fused;
       });
 }
 
@@ -197,9 +106,9 @@ void add_framework(CLI::App& app, CheckDump& check) {
 Command parse_check(int argc, char** argv) {
   const auto any = any_lesson("check");
   const bool is_on_any = asks_for_help(argc, argv);
-  CheckDump check{.lesson = is_on_any ? &any : &lesson_named("check", argc, argv)};
+  CheckDump check{.lesson = is_on_any ? &any : &lesson_asked_for("check", argc, argv)};
   const auto command = fmt::format("check {}", check.lesson->name);
-  CLI::App app(help_paragraph(about_check) + "\n", "attnlab " + command);
+  CLI::App app(about_command("check"), "attnlab " + command);
   prepare(app, help_examples({"check multihead mine.npz --probe probe.npz",
                               "check sdpa mine.safetensors --causal --hint 1",
                               "check multihead --folder homework --probe probes --output grades.csv",
@@ -207,30 +116,41 @@ Command parse_check(int argc, char** argv) {
                    lessons_in_help("check", is_on_any));
   std::string dump;
   app.add_option("DUMP", dump, "tensors of your program")->type_name("FILE");
-  add_own(
-      app, "probe", "FILE|DIR",
+  const OptionGroup group(app, of_command);
+  group.add(
+      "probe", "FILE|DIR",
       "the inputs, as attnlab probe wrote them; of a folder of probes the one of the dump's file name, of "
       "the id that it names or with the inputs that it has; default those in DUMP",
-      into(check.probe));
+      check.probe);
   app.add_option("-o,--output", check.output,
                  help_of_option("write the report to a file, whole or not at all; default standard output"))
       ->type_name("FILE")
       ->group(of_command);
-  add_own(app, "junit", "FILE",
-          "also write the report as a test suite in JUnit's XML: a case for each step, or for each file of a "
-          "folder. Where GitHub Actions runs it, each problem is an annotation, too",
-          into(check.junit));
-  add_own(
-      app, "folder", "DIR",
+  group.add(
+      "junit", "FILE",
+      "also write the report as a test suite in JUnit's XML: a case for each step, or for each file of a "
+      "folder. Where GitHub Actions runs it, each problem is an annotation, too",
+      check.junit);
+  group.add(
+      "folder", "DIR",
       "check every file in it and in folders inside it, a line each; with --output DIR/ a report for each "
       "besides",
-      into(check.folder));
-  add_hint(app, check);
-  add_own(
-      app, "rename", "NAME=ID", "your NAME is ID in the lesson; repeatable, groups end in /",
+      check.folder);
+  group.add(
+      "hint", "1|2|3",
+      "tell no more than 1: which step is wrong, 2: the family of its mistake, 3: its name; default all, "
+      "with what to do",
+      [&](const std::string& text) {
+        check.hint = static_cast<attn::Hint>(parse_whole("hint", text, 1, 3) - 1);
+      });
+  group.add_flag("reveal", "print the numbers that would be right", check.reveals);
+  group.add(
+      "rename", "NAME=ID", "your NAME is ID in the lesson; repeatable, groups end in /",
       [&](const std::string& text) { check.renames.push_back(parse_rename(text)); }, Values::list);
-  add_framework(app, check);
-  add_formats(app, check);
+  add_framework(group, check);
+  group.add_choice("format", "default text, or what the ending of --output says; csv of a folder alone",
+                   check.format,
+                   {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
   add_paging_option(app, check.paging)->group(of_command);
   add_lesson_options(app, *check.lesson, check.options);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
@@ -250,9 +170,9 @@ Command parse_check(int argc, char** argv) {
 Command parse_probe(int argc, char** argv) {
   const bool is_on_any = asks_for_help(argc, argv);
   MakeProbe probe{.lesson = lessons::lesson_of_probe(is_on_any ? any_lesson("probe")
-                                                               : lesson_named("probe", argc, argv))};
+                                                               : lesson_asked_for("probe", argc, argv))};
   const auto command = fmt::format("probe {}", probe.lesson->name);
-  CLI::App app(help_paragraph(about_probe) + "\n", "attnlab " + command);
+  CLI::App app(about_command("probe"), "attnlab " + command);
   prepare(app,
           help_examples(
               {"probe multihead --output probe.npz --seed 7", "probe multihead --seed 1-30 --output probes/",
@@ -263,7 +183,8 @@ Command parse_probe(int argc, char** argv) {
                  "the file, .npz, .safetensors or .json; of several seeds a folder will do")
       ->type_name("FILE")
       ->group(of_command);
-  add_own_flag(app, "--audit", "tell which mistakes these dimensions hide", probe.is_audit);
+  const OptionGroup group(app, of_command);
+  group.add_flag("audit", "tell which mistakes these dimensions hide", probe.is_audit);
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
   add_no_window(app, *probe.lesson, probe.options);
@@ -271,10 +192,11 @@ Command parse_probe(int argc, char** argv) {
                    "other numbers, or a probe for each of these seeds, in a file each with its task beside "
                    "it; default 42",
                    probe.options, probe.last_seed);
-  add_own(app, "names", "FILE",
-          "a probe and its task for each line of FILE, named after it, of seeds from --seed on; --output is "
-          "their folder",
-          into(probe.names));
+  group.add(
+      "names", "FILE",
+      "a probe and its task for each line of FILE, named after it, of seeds from --seed on; --output is "
+      "their folder",
+      probe.names);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_model(command, probe.options);
   const bool are_several = probe.last_seed || probe.names;
@@ -303,12 +225,12 @@ Command parse_break(int argc, char** argv) {
     if (argc > 3)
       throw Error(fmt::format("break --list: \"{}\" is one too many; valid: one lesson", argv[3]));
     return argc == 2 ? ListMistakes{}
-                     : ListMistakes{.lesson = &lesson_named("break --list", argc - 1, argv + 1)};
+                     : ListMistakes{.lesson = &lesson_asked_for("break --list", argc - 1, argv + 1)};
   }
   BreakLesson broken{.lesson = lessons::lesson_of_probe(is_on_any ? any_lesson("break")
-                                                                  : lesson_named("break", argc, argv))};
+                                                                  : lesson_asked_for("break", argc, argv))};
   const auto command = fmt::format("break {}", broken.lesson->name);
-  CLI::App app(help_paragraph(about_break) + "\n", "attnlab " + command);
+  CLI::App app(about_command("break"), "attnlab " + command);
   prepare(app, help_examples({"break multihead heads-reshape-only", "break --list multihead"}) +
                    lessons_in_help("break", is_on_any));
   app.add_option("MISTAKE", broken.mistake, "of attnlab break --list")->type_name("ID");

@@ -11,9 +11,8 @@
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
 #include "attn/text/width.hpp"
-#include "lab/arguments.hpp"
 #include "lab/check/check.hpp"
-#include "lab/check/checked.hpp"
+#include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
 #include "page/html/markup.hpp"
@@ -314,7 +313,7 @@ std::vector<std::string> mistakes_of_probe(const lessons::Lesson& lesson) {
 
 void list_mistakes(const ListMistakes& list) {
   std::string text;
-  const auto listed = list.lesson == nullptr ? lessons_with_probe() : std::vector{list.lesson};
+  const auto listed = list.lesson == nullptr ? lessons_of("break") : std::vector{list.lesson};
   for (const auto* lesson : listed) {
     auto ids = mistakes_of_probe(*lesson);
     std::size_t widest = 0;

@@ -15,7 +15,6 @@
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
-#include "lab/check/checked.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lab/worksheet/worksheet.hpp"
@@ -382,13 +381,6 @@ CheckFormat format_of(const CheckDump& check) {
       {{".txt", CheckFormat::text}, {".json", CheckFormat::json}, {".csv", CheckFormat::csv}});
 }
 
-void give(const std::string& text, const CheckDump& check) {
-  if (check.output)
-    write_to_file(*check.output, text);
-  else
-    show(text, check.paging);
-}
-
 bool is_on_github() {
   const char* const value = std::getenv("GITHUB_ACTIONS");
   return value != nullptr && std::string_view(value) == "true";
@@ -408,7 +400,7 @@ int run_check(const CheckDump& check) {
   if (check.folder) {
     const auto graded = grade_folder(check, format);
     give(graded.cases, check);
-    give(graded.table, check);
+    write_or_show(graded.table, check.output, check.paging);
     return graded.status;
   }
   if (format == CheckFormat::csv)
@@ -417,7 +409,7 @@ int run_check(const CheckDump& check) {
   const auto checked = check_file(check, *check.dump);
   if (check.junit || is_on_github())
     give(cases_of(check, checked, report(check, checked, *check.dump, CheckFormat::text)), check);
-  give(report(check, checked, *check.dump, format), check);
+  write_or_show(report(check, checked, *check.dump, format), check.output, check.paging);
   return checked.diagnosis.is_right() && checked.diagnosis.blanks == 0 ? 0 : 1;
 }
 

@@ -1,5 +1,3 @@
-#include "lab/check/checked.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -10,6 +8,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
+#include "lab/check/check.hpp"
 #include "lab/output.hpp"
 #include "lab/worksheet/worksheet.hpp"
 #include "lessons/workbench/own_inputs.hpp"

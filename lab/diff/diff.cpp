@@ -1,20 +1,28 @@
-#include "lab/diff/diff.hpp"
+#include "trace/diff/diff.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <memory>
 #include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "attn/error.hpp"
-#include "lab/arguments.hpp"
-#include "lab/check/checked.hpp"
-#include "lab/trace_file.hpp"
+#include "attn/text/utf8.hpp"
+#include "lab/check/check.hpp"
+#include "lab/command_line.hpp"
 #include "page/text/text.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
-#include "trace/diff/diff.hpp"
+#include "trace/file.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace lab {
@@ -25,12 +33,49 @@ using attn::DiffNames;
 using attn::DiffSettings;
 using attn::Error;
 
-DiffSettings settings_of(const Comparison& comparison) {
-  return {.absolute = comparison.absolute,
-          .relative = comparison.relative,
-          .only_common = comparison.only_common,
-          .ignores_config = comparison.ignores_config,
-          .renames = comparison.renames};
+namespace fs = std::filesystem;
+
+constexpr std::string_view blanks = " \t\r\n";
+
+/// Whether it begins as an archive, an array of NumPy, a JSON object or the length of a safetensors header
+/// does: a printed trace has no such beginning.
+bool is_data(std::string_view start) {
+  const auto visible = start.substr(std::min(start.find_first_not_of(blanks), start.size()));
+  return start.starts_with("PK") || start.starts_with("\x93NUMPY") || visible.starts_with('{') ||
+         start.find('\0') != std::string_view::npos;
+}
+
+/// A trace as a file holds it: what was printed, or data.
+using TraceFile = std::variant<std::string, std::unique_ptr<attn::StoredTrace>>;
+
+/// Opens a trace of either kind; its first bytes decide which. Both may come from a pipe, and "-" is standard
+/// input. Throws attn::Error for a file that cannot be read or is neither.
+TraceFile open_trace_file(const std::string& path) {
+  constexpr const char* valid = "a trace as text, JSON, npz or safetensors";
+  attn::File file(path, valid);
+  const auto& text = file.bytes();
+  if (is_data(std::string_view(text).substr(0, 64))) return attn::open_trace(std::move(file));
+  if (text.find_first_not_of(blanks) == std::string::npos) attn::refuse(path, "it is empty", valid);
+  attn::require_valid_utf8(text, path);
+  return text;
+}
+
+/// The first line, from 1 on, in which two files of the same length differ; 0 where there is none. It tells
+/// of digits that are too many to make another number.
+std::size_t first_different_line(const std::string& path_a, const std::string& path_b) {
+  std::error_code error;
+  if (fs::file_size(path_a, error) != fs::file_size(path_b, error) || error) return 0;
+  std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
+  std::vector<char> chunk_a(1 << 16), chunk_b(1 << 16);
+  for (std::size_t line = 1; a && b;) {
+    a.read(chunk_a.data(), static_cast<std::streamsize>(chunk_a.size()));
+    b.read(chunk_b.data(), static_cast<std::streamsize>(chunk_b.size()));
+    const auto end = chunk_a.begin() + std::min(a.gcount(), b.gcount());
+    const auto same = std::mismatch(chunk_a.begin(), end, chunk_b.begin()).first;
+    line += static_cast<std::size_t>(std::count(chunk_a.begin(), same, '\n'));
+    if (same != end) return line;
+  }
+  return 0;
 }
 
 /// Of data or of text.
@@ -44,7 +89,7 @@ DiffReport report_of(const Diff& diff, const DiffNames& names, const Comparison&
 /// A trace of some steps does not name the shapes of the others. So where the expected one has all steps, so
 /// has the run, and what is not asked for is left out of both.
 DiffReport compare_with_text(RunLesson run, const std::string& expected, const DiffNames& names) {
-  auto settings = settings_of(run.comparison);
+  DiffSettings settings = run.comparison;
   if (!attn::is_of_some_steps(expected)) settings.only = std::exchange(run.presentation.steps, {});
   run.presentation.format = Format::text;
   run.presentation.color = Color::never;
@@ -119,7 +164,7 @@ DiffReport compare_with_data(const RunLesson& run, const attn::StoredTrace& expe
   if (run.presentation.shapes)
     throw Error(fmt::format(
         "--shapes leaves out the numbers that {} has; valid: --shapes with a printed trace", *run.expected));
-  auto settings = settings_of(run.comparison);
+  DiffSettings settings = run.comparison;
   settings.only = run.presentation.steps;
   settings.a_is_expected = true;
   std::optional<attn::Recorder> recorder;
@@ -145,6 +190,13 @@ std::string note_on_spelling(const attn::StoredTrace& a, const attn::StoredTrace
   return line == 0 ? "" : fmt::format("equal as numbers, but not written the same: first in line {}\n", line);
 }
 
+using attn::Error;
+
+void refuse_extra_of_diff(const CLI::App& app, const std::string& argument) {
+  if (argument.starts_with('-')) refuse_option(app, "diff", argument.substr(0, argument.find('=')));
+  throw Error(fmt::format("diff takes two files, but \"{}\" is a third; valid: attnlab diff A B", argument));
+}
+
 }  // namespace
 
 DiffReport compare_files(const DiffTraces& diff) {
@@ -154,10 +206,10 @@ DiffReport compare_files(const DiffTraces& diff) {
         fmt::format("{} is a printed trace and {} is data; valid: two printed traces, or any two of "
                     "JSON, npz and safetensors",
                     a.index() == 0 ? diff.a : diff.b, a.index() == 0 ? diff.b : diff.a));
-  const auto settings = settings_of(diff.comparison);
   if (const auto* text = std::get_if<std::string>(&a))
-    return report_of(attn::compare_texts(*text, std::get<std::string>(b), settings), {}, diff.comparison);
-  const auto found = attn::compare_traces(*std::get<1>(a), *std::get<1>(b), settings);
+    return report_of(attn::compare_texts(*text, std::get<std::string>(b), diff.comparison), {},
+                     diff.comparison);
+  const auto found = attn::compare_traces(*std::get<1>(a), *std::get<1>(b), diff.comparison);
   auto report = report_of(found, {}, diff.comparison);
   if (diff.comparison.format != Format::json) report.text += attn::hint_on_absent(found, {});
   if (report.text.empty()) report.text = note_on_spelling(*std::get<1>(a), *std::get<1>(b), diff);
@@ -169,6 +221,46 @@ DiffReport compare_with_expected(const RunLesson& run) {
   const DiffNames names{.a = std::filesystem::path(*run.expected).filename(), .b = "this run"};
   if (const auto* text = std::get_if<std::string>(&expected)) return compare_with_text(run, *text, names);
   return compare_with_data(run, *std::get<1>(expected), names);
+}
+
+void add_tolerance_options(CLI::App& app, Comparison& comparison, const char* heading) {
+  const OptionGroup group(app, heading);
+  for (const auto& [flag, words, field] :
+       {std::tuple("atol", "absolute tolerance; default by element type", &comparison.absolute),
+        {"rtol", "relative tolerance; default by element type", &comparison.relative}})
+    group.add(flag, "X", words, [flag = flag, field = field](const std::string& text) {
+      *field = parse_tolerance(flag, text);
+    });
+  group.add_flag("only-common", "compare the ids that both have, and no words", comparison.only_common);
+  group.add_flag("ignore-config", "compare numbers alone, whatever the options and the words",
+                 comparison.ignores_config);
+  group.add(
+      "rename", "FROM=TO", "the id FROM of either counts as TO; repeatable, groups end in /",
+      [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); }, Values::list);
+}
+
+Command parse_diff(int argc, char** argv) {
+  CLI::App app(about_command("diff"), "attnlab diff");
+  prepare(app, help_examples({"diff expected.txt mine.txt", "diff expected.npz mine.safetensors --atol 1e-6",
+                              "diff expected.npz mine.npz --only-common --rename attn=weights"}));
+  DiffTraces diff;
+  app.add_option("A", diff.a, "a trace, the one that B is held against")->type_name("FILE");
+  app.add_option("B", diff.b, "another")->type_name("FILE");
+  add_tolerance_options(app, diff.comparison, "What counts as equal");
+  const char* const how_shown = "How it is shown";
+  const OptionGroup shown(app, how_shown);
+  shown.add_flag("all", "list what agrees too", diff.comparison.all);
+  shown.add_choice("format", "default text", diff.comparison.format,
+                   {{"text", Format::text}, {"json", Format::json}});
+  shown.add_flag("quiet", "print nothing: the exit status tells", diff.is_quiet);
+  add_paging_option(app, diff.paging)->group(how_shown);
+  app.set_help_flag("--help,-h", "this page")->group(how_shown);
+  if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;
+  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra_of_diff(app, extras.front());
+  if (app.count("B") == 0)
+    throw Error(fmt::format("diff takes two files, but {}; valid: attnlab diff A B",
+                            app.count("A") == 0 ? "none is given" : diff.a + " is the only one"));
+  return diff;
 }
 
 }  // namespace lab

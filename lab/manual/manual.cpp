@@ -7,18 +7,10 @@
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
-#include "lab/arguments.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 
 namespace lab {
-
-std::vector<const lessons::Lesson*> lessons_with_probe() {
-  std::vector<const lessons::Lesson*> result;
-  for (const auto* lesson : lessons::all_lessons())
-    if (lesson->probe) result.push_back(lesson);
-  return result;
-}
 
 namespace {
 
@@ -41,7 +33,7 @@ bool is_on_lessons(std::string_view command) {
 /// Of a command that is about a lesson without the lesson's own options.
 CommandHelp help_of_command(const std::string& command) {
   if (!is_on_lessons(command)) return help_of({command});
-  auto help = help_of({command, std::string(lessons_with_probe().front()->name)});
+  auto help = help_of({command, names_of(lessons_of("probe")).front()});
   std::erase_if(help.options, [](const OptionHelp& option) { return option.group == what_is_computed; });
   return help;
 }
@@ -143,11 +135,9 @@ std::string examples_in_roff(const std::string& examples) {
   return ".SH EXAMPLES\n" + as_printed(examples.substr(examples.find('\n') + 1));
 }
 
-const char* const exit_status =
-    ".SH EXIT STATUS\n"
-    ".TP\n.B 0\nall that is claimed holds\n"
-    ".TP\n.B 1\nsomething does not\n"
-    ".TP\n.B 2\nbad usage or bad input\n";
+std::string in_help(std::string_view heading) {
+  return std::string(help_text(heading)) + '\n';
+}
 
 std::string head(std::string_view topic, std::string_view title, const std::string& synopsis) {
   auto name = page_name(topic);
@@ -163,8 +153,7 @@ std::string synopsis_of(std::string_view topic, std::string_view arguments) {
 
 /// The commands and lessons that have a page of their own.
 Words manual_topics() {
-  Words topics;
-  for (const auto* lesson : lessons::all_lessons()) topics.emplace_back(lesson->name);
+  auto topics = names_of(lessons::all_lessons());
   for (const auto& line : command_lines())
     if (line.name != "list" && line.name != "manual" && line.name != "completions")
       topics.emplace_back(line.name);
@@ -191,14 +180,7 @@ std::string page_of_program() {
     text += fmt::format(".TP\n{}\n{}\n", has_page ? reference(line.name) : bold(line.name),
                         in_roff(line.summary));
   }
-  return text + exit_status +
-         ".SH ENVIRONMENT\n"
-         ".TP\n.B ATTNLAB_DATA\na folder with models, corpora, lessons or mistakes that come before those of "
-         "the program\n"
-         ".TP\n.B ATTNLAB_PROGRESS\n1 shows progress on standard error where it is no terminal, 0 shows "
-         "none\n"
-         ".TP\n.B NO_COLOR\nno colours\n"
-         ".TP\n.B PAGER\nwhat a page longer than the screen goes through\n";
+  return text + in_help("exit status in roff") + in_help("environment in roff");
 }
 
 std::string arguments_of(std::string_view command) {
@@ -218,19 +200,11 @@ std::string page_of(const std::string& topic) {
           options_in_roff(help);
   if (is_on_lessons(topic))
     text += ".PP\nIt also takes what the lesson's own page lists under \"What is computed\".\n";
-  return text + examples_in_roff(help.examples) + exit_status + ".SH SEE ALSO\n" + reference("") + "\n";
+  return text + examples_in_roff(help.examples) + in_help("exit status in roff") + ".SH SEE ALSO\n" +
+         reference("") + "\n";
 }
 
 const Words shells = {"bash", "zsh", "fish"};
-
-Words lessons_for(const std::string& command) {
-  Words names;
-  for (const auto* lesson : lessons::all_lessons())
-    if (command == "worksheet" ? lesson->worksheet.has_value()
-                               : lesson->probe || (command == "check" && lesson->worksheet))
-      names.emplace_back(lesson->name);
-  return names;
-}
 
 Words commands() {
   Words lines;
@@ -246,12 +220,12 @@ Words arguments_at(std::size_t place, const Words& words) {
   const auto& command = words[0];
   if (command == "diff" || (command == "check" && place == 3)) return {"FILE"};
   if (place == 3 && command == "break") {
-    for (const auto* lesson : lessons_with_probe())
+    for (const auto* lesson : lessons_of(command))
       if (lesson->name == words[1]) return mistakes_of_probe(*lesson);
-    return words[1] == "--list" ? lessons_for(command) : Words();
+    return words[1] == "--list" ? names_of(lessons_of(command)) : Words();
   }
   if (place != 2) return {};
-  if (is_on_lessons(command)) return lessons_for(command);
+  if (is_on_lessons(command)) return names_of(lessons_of(command));
   if (command == "manual") return manual_topics();
   if (command == "completions") return shells;
   if (command == "--help") return {"numbers"};
@@ -328,25 +302,6 @@ std::string choices_for(const Words& words) {
   return text;
 }
 
-const char* const about_manual =
-    "manual: a page for man, in roff, about the program or one command of it\n\n"
-    "Usage: attnlab manual\n"
-    "       attnlab manual COMMAND\n"
-    "       attnlab manual --list    what has a page\n\n"
-    "Examples:\n"
-    "  attnlab manual sdpa | man -l -\n";
-
-const char* const about_completions =
-    "completions: a script that lets a shell complete what follows attnlab\n\n"
-    "Commands, lessons, options and their values, mistakes, tasks and files.\n\n"
-    "Usage: attnlab completions bash|zsh|fish\n"
-    "       attnlab completions --for WORD...    what may stand in the place of the last word, as these "
-    "ask\n\n"
-    "Examples:\n"
-    "  . <(attnlab completions bash)\n"
-    "  attnlab completions zsh > ~/.zfunc/_attnlab\n"
-    "  attnlab completions fish > ~/.config/fish/completions/attnlab.fish\n";
-
 void require_one_of(const std::string& name, const std::vector<std::string>& valid, std::string_view what) {
   if (std::find(valid.begin(), valid.end(), name) != valid.end()) return;
   throw attn::Error(fmt::format("{} \"{}\" is unknown; {}", what, name, attn::valid_instead_of(name, valid)));
@@ -355,7 +310,7 @@ void require_one_of(const std::string& name, const std::vector<std::string>& val
 }  // namespace
 
 Command parse_manual(int argc, char** argv) {
-  if (argc == 2 && is_help(argv[1])) return PrintText{about_manual};
+  if (argc == 2 && is_help(argv[1])) return PrintText{in_help("manual")};
   if (argc > 2)
     throw attn::Error(fmt::format("manual: \"{}\" is one too many; valid: attnlab manual COMMAND", argv[2]));
   if (argc == 1) return PrintText{page_of_program()};
@@ -366,7 +321,7 @@ Command parse_manual(int argc, char** argv) {
 }
 
 Command parse_completions(int argc, char** argv) {
-  if (argc == 2 && is_help(argv[1])) return PrintText{about_completions};
+  if (argc == 2 && is_help(argv[1])) return PrintText{in_help("completions")};
   if (argc > 2 && std::string_view(argv[1]) == "--for")
     return PrintText{choices_for({argv + 2, argv + argc})};
   if (argc != 2)

@@ -160,38 +160,8 @@ attn::Dump dump_of(const attn::Answers& answers, const attn::Sheet& sheet,
 
 using attn::Error;
 using attn::SheetPages;
-using lessons::Lesson;
 
 const char* const of_worksheet = "Of this command";
-
-const char* const about_worksheet =
-    "worksheet: a lesson to be worked by hand\n"
-    "\n"
-    "Prints small whole numbers, what to compute from them and blanks to write in; --answers FILE has the "
-    "answers. Another --seed gives another sheet, and the same seed the same sheet everywhere. attnlab "
-    "check LESSON FILE then says which entry of a filled-in sheet is the first wrong one: of a text sheet, "
-    "or of a JSON file that --format json printed.";
-
-const char* const usage_of_worksheet =
-    "\n\nUsage: attnlab worksheet LESSON [options]\n       attnlab worksheet LESSON --help\n";
-
-const Lesson& lesson_on_paper(int argc, char** argv) {
-  std::vector<std::string> names;
-  for (const auto* lesson : lessons::all_lessons())
-    if (lesson->worksheet) names.emplace_back(lesson->name);
-  if (argc < 2 || argv[1][0] == '-')
-    throw Error(fmt::format("worksheet: no lesson is given; valid: attnlab worksheet LESSON, one of {}",
-                            fmt::join(names, ", ")));
-  if (const auto* lesson = lessons::lesson_named(argv[1])) return *lesson;
-  throw Error(
-      fmt::format("worksheet knows no lesson \"{}\"; {}", argv[1], valid_instead_of_lesson(argv[1], names)));
-}
-
-void require_files(const MakeWorksheet& worksheet, const std::string& command) {
-  if (worksheet.output && worksheet.output == worksheet.answers)
-    throw Error(fmt::format("{}: --answers {} is the file of the sheet; valid: another file", command,
-                            *worksheet.answers));
-}
 
 void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
   const OptionGroup group(app, of_worksheet);
@@ -272,10 +242,12 @@ JudgedSheet judge(const attn::Answers& answers, const MakeWorksheet& worksheet, 
 }
 
 Command parse_worksheet(int argc, char** argv) {
-  if (argc == 2 && is_help(argv[1])) return PrintText{help_paragraph(about_worksheet) + usage_of_worksheet};
-  MakeWorksheet worksheet{.lesson = lessons::lesson_of_worksheet(lesson_on_paper(argc, argv))};
+  if (argc == 2 && is_help(argv[1]))
+    return PrintText{about_command("worksheet") +
+                     "\nUsage: attnlab worksheet LESSON [options]\n       attnlab worksheet LESSON --help\n"};
+  MakeWorksheet worksheet{.lesson = lessons::lesson_of_worksheet(lesson_asked_for("worksheet", argc, argv))};
   const auto command = fmt::format("worksheet {}", worksheet.lesson->name);
-  CLI::App app(help_paragraph(about_worksheet) + "\n", "attnlab " + command);
+  CLI::App app(about_command("worksheet"), "attnlab " + command);
   prepare(app, help_examples({"worksheet sdpa --seed 7", "worksheet self-attention --normaliser sum",
                               "worksheet masking --seed 1-30 --output sheet.html --answers key.html"}));
   add_lesson_options(app, *worksheet.lesson, worksheet.options);
@@ -284,7 +256,9 @@ Command parse_worksheet(int argc, char** argv) {
   app.set_help_flag("--help,-h", "this page")->group(of_worksheet);
   if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
   refuse_extras(app, command);
-  require_files(worksheet, command);
+  if (worksheet.output && worksheet.output == worksheet.answers)
+    throw Error(fmt::format("{}: --answers {} is the file of the sheet; valid: another file", command,
+                            *worksheet.answers));
   return worksheet;
 }
 

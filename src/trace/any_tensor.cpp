@@ -277,19 +277,14 @@ std::string encode(const TensorView& tensor, ElementType type) {
       std::memcpy(bytes.data() + i * sizeof element, &element, sizeof element);
     }
   };
-  switch (type) {
-    case ElementType::float32:
-      write([](double value) { return static_cast<float>(value); });
-      break;
-    case ElementType::float16:
-      write(half_bits);
-      break;
-    case ElementType::bfloat16:
-      write(bfloat16_bits);
-      break;
-    default:
-      if (count > 0) std::memcpy(bytes.data(), tensor.data, bytes.size());
-  }
+  if (type == ElementType::float32)
+    write([](double value) { return static_cast<float>(value); });
+  else if (type == ElementType::float16)
+    write(half_bits);
+  else if (type == ElementType::bfloat16)
+    write(bfloat16_bits);
+  else if (count > 0)
+    std::memcpy(bytes.data(), tensor.data, bytes.size());
   return bytes;
 }
 

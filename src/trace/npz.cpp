@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -99,24 +100,12 @@ constexpr std::string_view magic = "\x93NUMPY", ending = ".npy";
 
 /// "objects" for NumPy's dtype '|O', and so on; the code itself where there is no word for it.
 std::string words_for(std::string_view code) {
-  switch (code.empty() ? '\0' : code[0]) {
-    case 'O':
-      return "objects";
-    case 'f':
-      return "floats of another size";
-    case 'c':
-      return "complex numbers";
-    case 'S':
-    case 'U':
-      return "texts";
-    case 'M':
-    case 'm':
-      return "times";
-    case 'V':
-      return "records";
-    default:
-      return "elements of an unknown type";
-  }
+  static const std::map<char, std::string> words = {{'O', "objects"},         {'f', "floats of another size"},
+                                                    {'c', "complex numbers"}, {'S', "texts"},
+                                                    {'U', "texts"},           {'M', "times"},
+                                                    {'m', "times"},           {'V', "records"}};
+  const auto found = words.find(code.empty() ? '\0' : code[0]);
+  return found == words.end() ? "elements of an unknown type" : found->second;
 }
 
 /// A header, which is a literal of Python, as JSON: {'shape': (3, 4), } is {"shape": [3, 4]}.

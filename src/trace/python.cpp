@@ -18,16 +18,9 @@ namespace {
 /// How far what the code computes in float64 may be from a trace that is rounded at each step, relative to
 /// the largest number of the tensor.
 double tolerance_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float32:
-      return 1e-4;
-    case Dtype::float16:
-      return 5e-2;
-    case Dtype::bfloat16:
-      return 3e-1;
-    default:
-      return 1e-9;
-  }
+  if (dtype == Dtype::float32) return 1e-4;
+  if (dtype == Dtype::float16) return 5e-2;
+  return dtype == Dtype::bfloat16 ? 3e-1 : 1e-9;
 }
 
 std::string element_in_python(const TensorView& tensor, std::size_t offset) {

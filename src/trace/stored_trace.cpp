@@ -1,25 +1,41 @@
 #include "trace/stored_trace.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
+#include "trace/any_tensor.hpp"
 #include "trace/archives.hpp"
 #include "trace/csv.hpp"
+#include "trace/file.hpp"
 #include "trace/json/json.hpp"
+#include "trace/number.hpp"
 
 namespace attn {
 
 namespace {
+
+constexpr std::uint64_t length_size = 8;  // of the header of a safetensors file
 
 enum class FileFormat { npz, safetensors, json, unknown };
 
 /// By the first bytes: an archive has its signature, a text none below the space, and a safetensors file
 /// begins with the eight bytes of a length.
 FileFormat format_of(std::string_view beginning) {
-  constexpr std::size_t length_size = 8;
   if (beginning.starts_with("PK")) return FileFormat::npz;
   const auto first = beginning.substr(0, length_size);
   const bool has_text =
@@ -44,6 +60,206 @@ FileFormat format_of(std::string_view beginning) {
       file.path(),
       "it begins with " + in_message(beginning.substr(0, 8)) + ", as no npz, safetensors or JSON file does",
       "an .npz, .safetensors or JSON file with tensors");
+}
+
+using nlohmann::json;
+
+constexpr std::uint64_t longest_json_header = 100'000'000;
+constexpr std::string_view valid_entry =
+    R"({"dtype":"F32","shape":[3,4],"data_offsets":[0,48]} with offsets that fit)";
+
+/// A list of whole numbers, none below 0.
+Shape numbers_from(const json& list, std::string_view place) {
+  const bool is_valid =
+      list.is_array() && std::all_of(list.begin(), list.end(), std::mem_fn(&json::is_number_unsigned));
+  if (!is_valid)
+    refuse(place, fmt::format("it has {} where whole numbers belong", in_message(list.dump())), valid_entry);
+  return list.get<Shape>();
+}
+
+class SafetensorsReader : public StoredTrace {
+ public:
+  explicit SafetensorsReader(File file) : file_(std::move(file)), bytes_(file_.bytes()) {
+    const auto length = little_endian(bytes_.substr(0, length_size));
+    const auto most = std::min(longest_json_header, bytes_.size() - length_size);
+    if (length > most)
+      refuse(file_.path(), fmt::format("its header claims {} bytes", length),
+             fmt::format("up to {} for this file", most));
+    const auto text = bytes_.substr(length_size, length);
+    bytes_.remove_prefix(length_size + length);
+    if (!text.starts_with('{')) refuse(file_.path(), "its header does not begin with {", "a JSON object");
+    const auto header = parse_json<json>(text, file_.path());
+    for (const auto& [name, entry] : header.items())
+      if (name != "__metadata__") add_entry(name, entry);
+    settle_order();
+    if (header.contains("__metadata__")) read_metadata(header["__metadata__"]);
+    for (const auto& [tensor, layout, begin, end] : entries_)
+      add(tensor, [place = place_of(tensor.id), layout = layout, stored = bytes_.substr(begin, end - begin)] {
+        return decode(layout, stored, place);
+      });
+  }
+
+ private:
+  struct Entry {
+    StoredTensor tensor;
+    Layout layout;
+    std::uint64_t begin = 0, end = 0;  ///< from the end of the header
+  };
+
+  std::string place_of(const std::string& name) const {
+    return fmt::format("{}: tensor {}", file_.path(), in_message(name));
+  }
+
+  void add_entry(const std::string& id, const json& entry) {
+    const auto place = place_of(id);
+    if (!is_valid_name(id)) refuse(place, "its name has control characters or none", valid_name);
+    const bool is_valid = entry.is_object() && entry.size() == 3 && entry.contains("dtype") &&
+                          entry.contains("shape") && entry.contains("data_offsets");
+    if (!is_valid) refuse(place, fmt::format("its entry is {}", in_message(entry.dump())), valid_entry);
+    const auto& code = entry["dtype"];
+    const auto type =
+        element_type_called(code.is_string() ? code.get<std::string>() : "", &StoredType::safetensors);
+    if (!type)
+      refuse(place, fmt::format("its dtype is {}", in_message(code.dump())),
+             "F16, BF16, F32, F64, BOOL, I8 to I64 and U8 to U64");
+    const Layout layout{.type = *type, .shape = numbers_from(entry["shape"], place)};
+    const auto offsets = numbers_from(entry["data_offsets"], place);
+    const auto size = stored_size(layout, place);
+    const auto& name = properties_of(*type).name;
+    if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] - offsets[0] != size)
+      refuse(place,
+             fmt::format("its shape {} of {} takes {} bytes, its offsets are {}", to_string(layout.shape),
+                         name, size, in_message(entry["data_offsets"].dump())),
+             valid_entry);
+    entries_.push_back({stored_as(id, layout), layout, offsets[0], offsets[1]});
+  }
+
+  /// The order of the elements in the file, which have to follow each other from its header to its end.
+  void settle_order() {
+    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
+      return std::tie(a.begin, a.end, a.tensor.id) < std::tie(b.begin, b.end, b.tensor.id);
+    });
+    std::uint64_t end = 0;
+    for (const auto& entry : entries_) {
+      if (entry.begin != end)
+        refuse(place_of(entry.tensor.id),
+               fmt::format("its elements begin at {} where those before end at {}", entry.begin, end),
+               "elements without gap or overlap");
+      end = entry.end;
+    }
+    if (end != bytes_.size())
+      refuse(file_.path(), fmt::format("its tensors take {} bytes, but {} are there", end, bytes_.size()),
+             "as many as the header says");
+  }
+
+  void read_metadata(const json& metadata) {
+    const bool is_valid =
+        metadata.is_object() && std::all_of(metadata.begin(), metadata.end(), std::mem_fn(&json::is_string));
+    if (!is_valid) refuse(file_.path(), "its __metadata__ is no object of texts", R"({"name":"text"})");
+    metadata_ = metadata.get<std::map<std::string, std::string>>();
+    if (metadata.value("schema", "") != trace_schema) return;
+    read_lesson(metadata, header_, file_.path());
+    read_config(parse_json<nlohmann::ordered_json>(metadata.value("config", "{}"), file_.path()), header_,
+                file_.path());
+    for (auto& entry : entries_) {
+      const auto description = metadata.find("tensor:" + entry.tensor.id);
+      if (description == metadata.end()) continue;
+      const auto place = place_of(entry.tensor.id);
+      read_description(parse_json<json>(description->get_ref<const std::string&>(), place), entry.tensor,
+                       place);
+    }
+  }
+
+  File file_;
+  std::string_view bytes_;  ///< in the end the elements alone
+  std::vector<Entry> entries_;
+};
+
+static_assert(std::endian::native == std::endian::little, "elements are stored as they are");
+
+namespace fs = std::filesystem;
+
+constexpr const char* rows_of_numbers = "rows of numbers, with commas between them";
+
+/// The text up to the separator, which both are taken off what is left.
+std::string_view take_up_to(char separator, std::string_view& left) {
+  const auto part = left.substr(0, left.find(separator));
+  left.remove_prefix(std::min(part.size() + 1, left.size()));
+  return part;
+}
+
+/// A number of a cell, which may be infinite or NaN.
+std::optional<double> number_of_cell(std::string_view cell) {
+  const auto number = parse_number(cell);
+  if (number) return number;
+  const auto special = number_in(cell);
+  return special && !std::isfinite(*special) ? special : std::nullopt;
+}
+
+/// Appends the numbers of one line. Returns how many they are.
+std::size_t append_row(std::vector<double>& numbers, std::string_view line, const std::string& place) {
+  std::size_t count = 0;
+  for (bool is_last = false; !is_last; ++count) {
+    is_last = line.find(',') == std::string_view::npos;
+    const auto cell = trimmed(take_up_to(',', line));
+    const auto number = number_of_cell(cell);
+    if (!number) refuse(place, fmt::format("{} is no number", in_message(cell)), rows_of_numbers);
+    numbers.push_back(*number);
+  }
+  return count;
+}
+
+AnyTensor matrix_in(const File& file) {
+  auto left = trimmed(file.bytes());
+  std::vector<double> numbers;
+  std::size_t rows = 0, columns = 0;
+  while (!left.empty()) {
+    const auto place = fmt::format("{}: line {}", file.path(), ++rows);
+    const auto count = append_row(numbers, take_up_to('\n', left), place);
+    if (rows == 1) columns = count;
+    if (count != columns)
+      refuse(place, fmt::format("it has {} numbers, but line 1 has {}", count, columns),
+             "as many in every line");
+  }
+  if (rows == 0) refuse(file.path(), "it is empty", rows_of_numbers);
+  AnyTensor matrix(Dtype::float64, {rows, columns});
+  std::copy(numbers.begin(), numbers.end(), matrix.elements<double>());
+  return matrix;
+}
+
+void add_matrix(StoredTrace& trace, std::string name, const File& file) {
+  if (!is_valid_name(name)) refuse(file.path(), fmt::format("it is called {}", in_message(name)), valid_name);
+  trace.add({.id = std::move(name)}, matrix_in(file));
+}
+
+bool is_csv(const fs::path& path) {
+  return path.extension() == ".csv";
+}
+
+/// The files of rows in a folder and in those inside it, by name.
+std::vector<fs::path> csv_files_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error))
+    if (is_csv(entry->path()) && entry->is_regular_file(error)) files.push_back(entry->path());
+  if (error) refuse(folder, error.message(), "a folder that can be read");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string cell_of(const nlohmann::ordered_json& value) {
+  if (value.is_null()) return "";
+  if (value.is_boolean()) return value.get<bool>() ? "1" : "0";
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
+  if (value.is_number()) return value.dump();
+  const auto text = value.is_array()
+                        ? fmt::format("{}", fmt::join(value.get<std::vector<std::string>>(), " "))
+                        : value.get<std::string>();
+  if (text.find_first_of(",\"\n") == text.npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
 }
 
 }  // namespace
@@ -140,6 +356,82 @@ std::unique_ptr<StoredTrace> open_trace(File file) {
       if (file.path().ends_with(".csv")) return open_csv(file);
   }
   refuse_format(file, beginning);
+}
+
+void SafetensorsFile::describe(std::string_view name, const std::string& text) {
+  append_member(metadata_, name, json_text(text));
+}
+
+void SafetensorsFile::add(std::string_view id, const TensorView& tensor, ElementType type) {
+  const auto begin = elements_.size();
+  elements_ += encode(tensor, type);
+  append_member(entries_, id,
+                json_text({{"dtype", properties_of(type).safetensors},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {begin, elements_.size()}}}));
+}
+
+std::string SafetensorsFile::finish() {
+  constexpr std::size_t alignment = 8;
+  auto header =
+      fmt::format("{{\"__metadata__\":{{{}}}{}{}}}", metadata_, entries_.empty() ? "" : ",", entries_);
+  header.append((alignment - header.size() % alignment) % alignment, ' ');
+  return little_endian(header.size(), length_size) + header + elements_;
+}
+
+SafetensorsWriter::SafetensorsWriter(const Header& header) {
+  file_.describe("schema", std::string(trace_schema));
+  file_.describe("lesson", header.lesson);
+  file_.describe("title", header.title);
+  file_.describe("config", '{' + config_as_json(header) + '}');
+}
+
+void SafetensorsWriter::receive(const Event& event) {
+  if (!event.tensor || !has_elements(*event.tensor)) return;
+  const auto copy = with_one_nan(*event.tensor);
+  file_.describe("tensor:" + event.id, description_as_json(event));
+  file_.add(event.id, copy.view(), element_type_of(copy.dtype()));
+}
+
+std::unique_ptr<StoredTrace> open_safetensors(File file) {
+  return std::make_unique<SafetensorsReader>(std::move(file));
+}
+
+AnyTensor read_csv(const std::string& path) {
+  return matrix_in(File(path, rows_of_numbers));
+}
+
+std::unique_ptr<StoredTrace> open_csv(const File& file) {
+  auto trace = std::make_unique<StoredTrace>();
+  add_matrix(*trace, fs::path(file.path()).stem().string(), file);
+  return trace;
+}
+
+bool has_csv_files(const std::string& folder) {
+  std::error_code error;
+  return fs::is_directory(folder, error) && !csv_files_in(folder).empty();
+}
+
+std::unique_ptr<StoredTrace> open_csv_folder(const std::string& folder) {
+  auto trace = std::make_unique<StoredTrace>();
+  for (const auto& path : csv_files_in(folder))
+    add_matrix(*trace, fs::relative(path, folder).replace_extension().string(),
+               File(path.string(), rows_of_numbers));
+  return trace;
+}
+
+std::string csv_of(const nlohmann::ordered_json& objects) {
+  std::string text;
+  for (const auto& object : objects) {
+    std::vector<std::string> names, cells;
+    for (const auto& [name, value] : object.items()) {
+      names.push_back(name);
+      cells.push_back(cell_of(value));
+    }
+    if (text.empty()) text = fmt::format("{}\n", fmt::join(names, ","));
+    text += fmt::format("{}\n", fmt::join(cells, ","));
+  }
+  return text;
 }
 
 }  // namespace attn

@@ -5,16 +5,92 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
 #include "attn/error.hpp"
 #include "attn/ops/precision.hpp"
+#include "trace/entry.hpp"
 #include "trace/file.hpp"
+#include "trace/given.hpp"
 #include "trace/recurrence.hpp"
 
 namespace attn {
+
+namespace {
+
+/// "(2, 3)": where the element at a row-major offset stands.
+std::string index_of(std::size_t offset, const Shape& shape) {
+  return fmt::format("({})", fmt::join(index_at(offset, shape), ", "));
+}
+
+bool holds(Dtype dtype, double value) {
+  if (dtype == Dtype::boolean) return value == 0.0 || value == 1.0;
+  return dtype == Dtype::int64 ? is_whole_number(value) : std::isfinite(round_to(dtype, value));
+}
+
+std::string_view valid_elements(Dtype dtype) {
+  static const std::map<Dtype, std::string_view> valid = {
+      {Dtype::float64, "finite numbers"},
+      {Dtype::float32, "finite numbers up to 3.4e38, the largest of float32"},
+      {Dtype::float16, "finite numbers up to 65504, the largest of float16"},
+      {Dtype::bfloat16, "finite numbers up to 3.38e38, the largest of bfloat16"},
+      {Dtype::int64, "whole numbers"},
+      {Dtype::boolean, "0 or 1, where 1 means may be seen"}};
+  return valid.at(dtype);
+}
+
+/// Copies between row t of a whole tensor and the row alone: `copy(in_whole, in_row, count)` for each run of
+/// elements that stand together.
+template <class Copy>
+void for_each_run(const Shape& row_shape, std::size_t axis, std::size_t length, std::size_t t, Copy copy) {
+  const auto run = strides_of(row_shape)[axis];
+  for (std::size_t i = 0; i * run < element_count(row_shape); ++i) copy((i * length + t) * run, i * run, run);
+}
+
+}  // namespace
+
+AnyTensor identity_matrix(const Shape& shape) {
+  AnyTensor matrix(Dtype::int64, shape);
+  for (std::size_t i = 0; i < std::min(shape[0], shape[1]); ++i)
+    matrix.elements<std::int64_t>()[i * shape[1] + i] = 1;
+  return matrix;
+}
+
+void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype, void* elements) {
+  const auto view = given.view();
+  const auto count = element_count(view.shape);
+  if (view.dtype == Dtype::int64 && dtype == Dtype::int64) {  // of which double has not all
+    std::copy_n(static_cast<const std::int64_t*>(view.data), count, static_cast<std::int64_t*>(elements));
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const double value = view.at(i);
+    if (!holds(dtype, value))
+      throw Error(fmt::format("{} has {} at {}; valid: {}", name, value, index_of(i, view.shape),
+                              valid_elements(dtype)));
+    store(dtype, elements, i, round_to(dtype, value));
+  }
+}
+
+void require_at_most(const std::string& name, const TensorView& tensor, double largest) {
+  if (!is_floating(tensor.dtype)) return;
+  const auto count = element_count(tensor.shape);
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::abs(tensor.at(i)) > largest)
+      throw Error(fmt::format("{} has {} at {}; valid: numbers up to {}, whose products stay finite", name,
+                              tensor.at(i), index_of(i, tensor.shape), largest));
+}
+
+std::string shape_with_axes(const Shape& shape, const std::vector<std::string>& axes) {
+  if (shape.empty()) return "(scalar)";
+  if (axes.size() != shape.size()) return to_string(shape);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < shape.size(); ++i) parts.push_back(fmt::format("{} {}", shape[i], axes[i]));
+  return fmt::format("({})", fmt::join(parts, " × "));
+}
 
 bool Limit::holds(double value) const {
   if (comparison == Comparison::equal) return value == bound;
@@ -278,6 +354,68 @@ void Trace::send(Event event) {
   last_id_ = event.id;
   place_on_page(event);
   sink_->receive(event);
+}
+
+void Recurrence::watch(Rows& rows, const Mistakes& mistakes) {
+  if (!trace_.options_.watch) return;
+  auto whole = rows.elements;
+  const auto with_row_of = [&](const Mistake& mistake) -> std::optional<AnyTensor> {
+    auto row = mistake.result(nullptr);
+    if (!row || row->shape() != rows.row_shape) return std::nullopt;
+    AnyTensor changed(TensorView{Dtype::float64, rows.shape, whole.data()});
+    for_each_run(rows.row_shape, rows.axis, length_, t_,
+                 [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+                   std::copy_n(row->elements<double>() + in_row, count,
+                               changed.elements<double>() + in_whole);
+                 });
+    return changed;
+  };
+  Mistakes in_the_whole;
+  in_the_whole.reserve(mistakes.size());
+  for (const auto& mistake : mistakes)  // two references: a closure that needs no memory of its own
+    in_the_whole.emplace_back(mistake.id(), [&mistake, &with_row_of] { return with_row_of(mistake); });
+  trace_.watch(Kind::step, rows.about, {Dtype::float64, rows.shape, nullptr}, whole.data(), in_the_whole,
+               Tapped::Row{rows.axis, t_});
+  for_each_run(rows.row_shape, rows.axis, length_, t_,
+               [&](std::size_t in_whole, std::size_t, std::size_t count) {
+                 std::copy_n(&whole[in_whole], count, &rows.elements[in_whole]);
+               });
+}
+
+void Recurrence::take(const About& about, const Shape& row_shape, double* elements,
+                      const Mistakes& mistakes) {
+  const auto id = trace_.prefix_ + about.id;
+  const auto named = std::find(about.axes.begin(), about.axes.end(), axis_) - about.axes.begin();
+  const auto axis = static_cast<std::size_t>(named) + row_shape.size() - about.axes.size();
+  if (axis >= row_shape.size() || row_shape[axis] != 1)
+    throw std::logic_error("[recurrence] " + id + " is no single row along " + axis_);
+  auto shape = row_shape;
+  shape[axis] = length_;
+  const auto [place, is_new] = tensors_.try_emplace(
+      id,
+      Rows{.group = trace_.prefix_, .about = about, .axis = axis, .row_shape = row_shape, .shape = shape});
+  auto& rows = place->second;
+  if (is_new) {
+    rows.elements.resize(element_count(shape));
+    const bool drops_batch = row_shape.size() > about.axes.size() && !trace_.options_.batched;
+    trace_.ranks_[id] = row_shape.size() - (drops_batch ? 1 : 0);
+  }
+  const auto each_run = [&](auto copy) { for_each_run(row_shape, axis, length_, t_, copy); };
+  each_run([&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+    std::copy_n(elements + in_row, count, &rows.elements[in_whole]);
+  });
+  watch(rows, mistakes);
+  each_run([&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
+    trace_.round(about, &rows.elements[in_whole], count);
+    std::copy_n(&rows.elements[in_whole], count, elements + in_row);
+  });
+}
+
+void Recurrence::show(const std::string& id) {
+  const auto& rows = tensors_.at(trace_.prefix_ + id);
+  const Trace::Restore<std::string> restore{trace_.prefix_, trace_.prefix_};
+  trace_.prefix_ = rows.group;
+  trace_.emit(Kind::step, rows.about, {trace_.dtype(), rows.shape, rows.elements.data()});
 }
 
 }  // namespace attn

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "trace/diagnosis/catalogue.hpp"
-#include "trace/diagnosis/comparison.hpp"
-#include "trace/diagnosis/suppositions.hpp"
+#include "trace/diagnosis/search.hpp"
 
 namespace attn {
 
