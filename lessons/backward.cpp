@@ -27,7 +27,6 @@
 #include "lessons/seq2seq.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 

@@ -20,7 +20,6 @@
 #include "lessons/trained/layers.hpp"
 #include "lessons/trained/translation.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 

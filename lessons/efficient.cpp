@@ -16,7 +16,6 @@
 #include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 

@@ -29,8 +29,7 @@
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/workbench/draws.hpp"
-#include "lessons/workbench/sharpen.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "lessons/workbench/workbench.hpp"

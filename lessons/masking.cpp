@@ -13,7 +13,6 @@
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {

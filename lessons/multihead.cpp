@@ -22,7 +22,6 @@
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "lessons/workbench/sharpen.hpp"
 #include "trace/entry.hpp"
 
 namespace lessons {

@@ -28,7 +28,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/sharpen.hpp"
 #include "trace/model.hpp"
 
 namespace lessons {

@@ -8,7 +8,6 @@
 
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 

@@ -16,7 +16,6 @@
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 

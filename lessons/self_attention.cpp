@@ -15,7 +15,6 @@
 #include "lessons/sdpa.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/notice.hpp"
-#include "lessons/workbench/sharpen.hpp"
 
 namespace lessons {
 

@@ -7,8 +7,8 @@
 
 #include "attn/text/tokens.hpp"
 #include "lessons/documents/document_run.hpp"
-#include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/model.hpp"
+#include "lessons/workbench/plan.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {

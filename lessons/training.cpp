@@ -26,7 +26,7 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/claims.hpp"
-#include "lessons/workbench/draws.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 

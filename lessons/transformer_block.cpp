@@ -10,7 +10,6 @@
 #include "lessons/multihead.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/sharpen.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/model.hpp"
 

@@ -13,7 +13,7 @@
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
 #include "formula/functions.hpp"
-#include "formula/text.hpp"
+#include "formula/parse.hpp"
 #include "lab/check/check.hpp"
 #include "lessons/workbench/own_inputs.hpp"
 #include "lessons/workbench/probe.hpp"

@@ -1,5 +1,3 @@
-#include "lessons/documents/claim.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,31 +7,28 @@
 
 #include "attn/ops/measure.hpp"
 #include "document/prose.hpp"
-#include "formula/text.hpp"
+#include "formula/parse.hpp"
 #include "lessons/documents/documents.hpp"
+#include "lessons/documents/meanings.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 
 Sides sides_of(const document::Block& item) {
   const auto& code = item.code.text();
-  const std::string about = " ≈ ", equal = " = ", at_most = " ≤ ", at_least = " ≥ ", differs = " ≠ ",
-                    by = " by ";
-  const auto cut = [&](std::size_t at, const std::string& sign) {
+  const std::string equal = " = ", differs = " ≠ ", by = " by ";
+  const auto cut = [&](std::size_t at, const std::string& sign, double bound = 0.0) {
     return Sides{.left = item.code.part(0, at),
                  .right = item.code.part(at + sign.size()),
                  .is_exact = sign == equal,
-                 .bound = sign == at_most    ? 1.0
-                          : sign == at_least ? -1.0
-                                             : 0.0};
+                 .bound = bound};
   };
   if (const auto at = code.find(differs), least = code.find(by); at != code.npos && least != code.npos)
     return {.left = item.code.part(0, at),
             .right = item.code.part(at + differs.size(), least),
             .least = item.code.part(least + by.size())};
-  if (const auto at = code.find(about); at != std::string::npos) return cut(at, about);
-  for (const auto& sign : {at_most, at_least})
-    if (const auto at = code.find(sign); at != std::string::npos) return cut(at, sign);
+  for (const auto& [sign, bound] : {std::pair(" ≈ ", 0.0), {" ≤ ", 1.0}, {" ≥ ", -1.0}})
+    if (const auto at = code.find(sign); at != std::string::npos) return cut(at, sign, bound);
   int depth = 0;
   for (std::size_t i = 0; i + equal.size() <= code.size(); ++i) {
     if (code[i] == '(' || code[i] == '[') ++depth;

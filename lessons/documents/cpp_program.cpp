@@ -24,36 +24,6 @@ double tolerance_of(attn::Dtype dtype) {
   return dtype == attn::Dtype::bfloat16 ? 3e-1 : 1e-9;
 }
 
-constexpr const char* helpers = R"(
-#include <cstdio>
-#include <string>
-
-namespace {
-
-template <class Element>
-xt::xarray<Element> array(const std::vector<std::size_t>& shape, const std::vector<double>& numbers) {
-  xt::xarray<Element> result = xt::zeros<Element>(shape);
-  for (std::size_t i = 0; i < numbers.size(); ++i) result.flat(i) = static_cast<Element>(numbers[i]);
-  return result;
-}
-
-int agree = 0, wrong = 0;
-
-void expect(const std::string& name, const xt::xarray<double>& computed, const xt::xarray<double>& expected) {
-  double largest = 1.0;
-  for (const double x : expected)
-    if (std::isfinite(x)) largest = std::max(largest, std::abs(x));
-  bool is_equal = computed.shape() == expected.shape();
-  for (std::size_t i = 0; is_equal && i < expected.size(); ++i) {
-    const double x = computed.flat(i), y = expected.flat(i);
-    is_equal = x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= tolerance * largest;
-  }
-  ++(is_equal ? agree : wrong);
-  if (!is_equal) std::printf("%s differs\n", name.c_str());
-}
-
-)";
-
 }  // namespace
 
 void CppProgram::receive(const attn::Event& event) {
@@ -101,7 +71,8 @@ std::string CppProgram::finish() {
       "// g++ -std=c++20 -O2 THIS_FILE.cpp -o lesson -lopenblas && ./lesson\n"
       "// attnlab {}: {}\n// Needs xtensor and xtensor-blas.\n",
       header_.lesson, header_.title);
-  text += formula::xtensor_head() + fmt::format("\nconstexpr double tolerance = {};\n", tolerance_) + helpers;
+  text += formula::xtensor_head() + fmt::format("\nconstexpr double tolerance = {};\n\n", tolerance_) +
+          formula::xtensor_expect() + "\n";
   for (std::size_t sample = 0; sample < samples_; ++sample) text += of_sample(sample);
   text += "}  // namespace\n\nint main() {\n";
   for (std::size_t sample = 0; sample < samples_; ++sample) text += fmt::format("  sample_{}();\n", sample);

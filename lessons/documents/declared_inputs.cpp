@@ -5,9 +5,8 @@
 
 #include "attn/ops/mask.hpp"
 #include "document/prose.hpp"
+#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/documents.hpp"
-#include "lessons/documents/page_formula.hpp"
-#include "lessons/documents/steps.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -26,8 +25,7 @@ void DeclaredInputs::tell(const document::Block& block, const attn::About& about
     throw document::Error(block.place, fmt::format("{} is no input of the lesson; valid: {}", about.id,
                                                    describe_inputs(lesson, bench.options)));
   if (input->draw == Draw::given && !bench.has_given(about.id)) return meanings_.set(about.id, 0.0);
-  auto declared = block.definition->axes;
-  for (auto& axis : declared) axis = scope.name_of(axis);
+  auto declared = scope.axes_of(block);
   if (const auto option = option_of(block); !option.empty()) return tell_option(about, declared, option);
   if (const auto table = table_of(block); !table.empty()) return tell_rows(about, table);
   if (const auto formula = formula_of(block); !formula.text().empty())

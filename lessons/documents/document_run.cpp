@@ -3,9 +3,8 @@
 #include <cctype>
 
 #include "document/prose.hpp"
-#include "lessons/documents/claim.hpp"
 #include "lessons/documents/documents.hpp"
-#include "lessons/documents/page_formula.hpp"
+#include "lessons/documents/meanings.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -37,6 +36,7 @@ class Declarations {
       : document_(document), options_(options) {}
 
   std::vector<Declared> all;
+  bool repeats_parts = false;
 
   /// What the parts around a block make of it.
   struct Around {
@@ -81,6 +81,8 @@ class Declarations {
   }
 
   void use(const document::Block& block, const Around& around) {
+    const auto& arguments = block.call.arguments;
+    repeats_parts = repeats_parts || std::any_of(arguments.begin(), arguments.end(), is_repetition);
     const auto repetition = options_ == nullptr ? std::nullopt : repetition_of(block);
     std::optional<double> from, to;
     if (repetition) from = number(repetition->from, around), to = number(repetition->to, around);
@@ -192,64 +194,49 @@ class Declarations {
   const Options* options_;
 };
 
-/// What decides which inputs a lesson has.
-struct Choices {
-  const std::vector<std::string_view>& keys;  ///< of the options that it takes
-  const Options& options;
-
-  /// What a condition is in every run with these choices. The options that the lesson does not take are what
-  /// they always are; of the others it counts here whether a dimension or a second sentence is given, and
-  /// whether there is a model. None where it depends on the run.
-  std::optional<double> always(const formula::Expr& x) const {
-    return formula::number_in(x, [this](const formula::Expr& part) {
-      return part->op == formula::Op::name ? always(part->name) : std::nullopt;
-    });
-  }
-
-  bool leave_out(const Declared& declared) const {
-    return std::any_of(declared.conditions.begin(), declared.conditions.end(),
-                       [&](const auto& condition) { return always(condition) == 0.0; });
-  }
-
- private:
-  std::optional<double> always(const std::string& name) const {
+/// What a condition is in every run of a lesson that takes these options. Those that it does not take are
+/// what they always are; of the others it counts here whether a dimension or a second sentence is given, and
+/// whether there is a model. None where it depends on the run.
+std::optional<double> always(const formula::Expr& x, const std::vector<std::string_view>& keys,
+                             const Options& options) {
+  return formula::number_in(x, [&](const formula::Expr& part) -> std::optional<double> {
+    const auto& name = part->name;
+    if (part->op != formula::Op::name) return std::nullopt;
     if (name == "trained") return options.model.has_value();
-    if (name == "source") return option_in_formulas(options, name);
-    if (name.ends_with("=given")) return option_in_formulas(options, name);
+    if (name == "source" || name.ends_with("=given")) return option_in_formulas(options, name);
     auto key = name.substr(0, name.find('='));
     std::replace(key.begin(), key.end(), '_', '-');
     const bool is_taken = std::find(keys.begin(), keys.end(), key) != keys.end();
     return is_taken ? std::nullopt : option_in_formulas({}, name);
-  }
-};
+  });
+}
 
-struct DrawWord {
-  std::string_view word;
-  Draw draw;
-};
-
-constexpr std::array draw_words = {
-    DrawWord{"normal", Draw::normal}, DrawWord{"embedding", Draw::embedding},
-    DrawWord{"weight", Draw::weight}, DrawWord{"left weight", Draw::left_weight},
-    DrawWord{"zeros", Draw::zeros},   DrawWord{"ones", Draw::ones},
-    DrawWord{"given", Draw::given},   DrawWord{"mask", Draw::page},
-    DrawWord{"dropout", Draw::page},  DrawWord{"lengths", Draw::page},
-    DrawWord{"padding", Draw::page}};
+constexpr std::pair<std::string_view, Draw> draw_words[] = {{"normal", Draw::normal},
+                                                            {"embedding", Draw::embedding},
+                                                            {"weight", Draw::weight},
+                                                            {"zeros", Draw::zeros},
+                                                            {"left weight", Draw::left_weight},
+                                                            {"ones", Draw::ones},
+                                                            {"given", Draw::given},
+                                                            {"mask", Draw::page},
+                                                            {"dropout", Draw::page},
+                                                            {"lengths", Draw::page},
+                                                            {"padding", Draw::page}};
 
 Draw draw_of(const document::Block& block) {
   if (!table_of(block).empty()) return Draw::given;
   if (!option_of(block).empty()) return Draw::option;
   if (!function_of(block).name.empty() || !formula_of(block).text().empty()) return Draw::page;
-  const auto* const found = std::find_if(draw_words.begin(), draw_words.end(),
-                                         [&](const auto& known) { return known.word == block.draw; });
-  if (found != draw_words.end()) return found->draw;
-  std::string valid;
-  for (const auto& known : draw_words) valid += fmt::format("{}{}", valid.empty() ? "" : ", ", known.word);
+  std::vector<std::string_view> valid;
+  for (const auto& [word, draw] : draw_words) {
+    if (word == block.draw) return draw;
+    valid.push_back(word);
+  }
   throw document::Error(
       block.place, fmt::format("the input {0} {1}; valid: {0}[…]: and one of {2}", block.definition->name,
                                block.draw.empty() ? "does not say how its numbers come about"
                                                   : fmt::format("is drawn as \"{}\"", block.draw),
-                               valid));
+                               fmt::join(valid, ", ")));
 }
 
 std::string text_in(const std::string& path) {
@@ -370,55 +357,39 @@ document::Call function_of(const document::Block& block) {
           document::cut_at_commas(draw.substr(open + 1, draw.size() - open - 2))};
 }
 
-std::vector<Declared> declared_in(const document::Document& document) {
-  Declarations declarations(document, nullptr);
+std::vector<Declared> declared_in(const document::Document& document, const Options* options) {
+  Declarations declarations(document, options);
   declarations.add(document.blocks(), {});
   return declarations.all;
 }
-
-std::vector<Declared> declared_in(const document::Document& document, const Options& options) {
-  Declarations declarations(document, &options);
-  declarations.add(document.blocks(), {});
-  return declarations.all;
-}
-
-namespace {
-
-bool repeat_parts(const std::vector<document::Block>& blocks, std::size_t depth) {
-  using Kind = document::Block::Kind;
-  return depth <= deepest && std::any_of(blocks.begin(), blocks.end(), [depth](const document::Block& block) {
-           if (block.kind == Kind::use)
-             return repetition_of(block).has_value() || repeat_parts(part_used_by(block).blocks(), depth + 1);
-           return block.kind == Kind::choice &&
-                  std::any_of(block.choice->branches.begin(), block.choice->branches.end(),
-                              [depth](const auto& branch) { return repeat_parts(branch.content, depth); });
-         });
-}
-
-}  // namespace
 
 bool repeats_parts(const document::Document& document) {
-  return repeat_parts(document.blocks(), 0);
+  Declarations declarations(document, nullptr);
+  declarations.add(document.blocks(), {});
+  return declarations.repeats_parts;
 }
 
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,
                              const Options& options) {
-  const Choices choices{keys, options};
+  const auto is_taken = [&](std::string_view key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
   std::vector<Input> inputs;
   Declarations declarations(document, &options);
   declarations.add(document.blocks(), {});
   for (const auto& declared : declarations.all) {
     const auto& [block, id, axes, conditions, is_given] = declared;
-    if (!block->is_input || choices.leave_out(declared) || !may_be_given(*block)) continue;
+    const bool is_left_out = std::any_of(conditions.begin(), conditions.end(), [&](const auto& condition) {
+      return always(condition, keys, options) == 0.0;
+    });
+    if (!block->is_input || is_left_out || !may_be_given(*block)) continue;
     if (formula::has_formulas(id)) continue;  // options do not say how often it is there
-    if (const auto key = option_of(*block);
-        !key.empty() && std::find(keys.begin(), keys.end(), key) == keys.end())
+    if (const auto key = option_of(*block); !key.empty() && !is_taken(key))
       throw document::Error(
           block->place, fmt::format("{} is no option of the lesson; valid: {}", key, fmt::join(keys, ", ")));
     Input input = {.id = id, .axes = axes, .draw = is_given ? Draw::given : draw_of(*block)};
     for (auto& axis : input.axes) axis = extent_in(document, axis);
-    const bool takes_heads = std::find(keys.begin(), keys.end(), "heads") != keys.end();
-    const bool may_have_heads = takes_heads || !formula_of(*block).text().empty();
+    const bool may_have_heads = is_taken("heads") || !formula_of(*block).text().empty();
     if (may_have_heads && !axes.empty() && axes[0] == "head") input.axes[0] = "[head]";
     input.option = option_of(*block);
     input.rows_of = table_of(*block);

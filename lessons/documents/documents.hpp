@@ -12,7 +12,7 @@
 
 #include "document/document.hpp"
 #include "formula/parse.hpp"
-#include "lessons/workbench/inputs.hpp"
+#include "lessons/workbench/plan.hpp"
 
 namespace lessons {
 
@@ -78,11 +78,8 @@ bool has_samples(const document::Block& input);
 
 /// All of them, in their order; those that a condition leaves out, too. What stands in a part that is
 /// repeated is there once, with the formulas in its name: `hop={hop}/m`. Throws document::Error.
-std::vector<Declared> declared_in(const document::Document& document);
-
-/// The same for a run with these options: what is repeated is there as often as the options alone say it,
-/// else once, as above.
-std::vector<Declared> declared_in(const document::Document& document, const Options& options);
+/// With options it is there as often as these alone say it.
+std::vector<Declared> declared_in(const document::Document& document, const Options* options = nullptr);
 
 /// Whether the document or one of its parts repeats a part.
 bool repeats_parts(const document::Document& document);

@@ -63,10 +63,6 @@ void set_field(Field& field, const std::string& value) {
   }
 }
 
-bool has_key(const std::vector<std::string_view>& keys, std::string_view key) {
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
-}
-
 /// `translation, pairs, name = translation-transformer`
 Trained trained_of(std::string_view model, const LessonCode& code) {
   const auto parts = cut(model);
@@ -153,7 +149,8 @@ Options options_of(std::string_view arguments, const std::vector<std::string_vie
   for (std::size_t i = 0; i < words.size(); ++i) {
     bool is_known = false;
     visit_options(options, [&](const OptionInfo& info, auto& field) {
-      if (words[i] != fmt::format("--{}", info.flag) || !has_key(keys, info.key) || is_known) return;
+      const bool is_taken = std::find(keys.begin(), keys.end(), info.key) != keys.end();
+      if (words[i] != fmt::format("--{}", info.flag) || !is_taken || is_known) return;
       is_known = true;
       if constexpr (std::is_same_v<std::decay_t<decltype(field)>, bool>)
         field = true;

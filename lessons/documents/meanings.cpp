@@ -31,7 +31,7 @@ std::optional<double> constant(const formula::Expr& x) {
 /// x · 1 and x / 1 as x, and of `where` what is chosen whatever the run computes.
 formula::Expr simplified(const formula::Expr& x) {
   const auto simple = formula::with_parts(x, simplified);
-  if (simple->op == formula::Op::call && simple->name == "where")
+  if (formula::is_call(simple, "where"))
     if (const auto chosen = constant(simple->parts[0])) return simple->parts[*chosen != 0.0 ? 1 : 2];
   if (simple->op != formula::Op::call || simple->parts.size() != 2) return simple;
   const auto& [left, right] = std::pair(simple->parts[0], simple->parts[1]);
@@ -136,14 +136,10 @@ void Meanings::read_axes(const document::Document& document) {
   const bool has_batch = document.front("sentences") != "one";
   const auto lengths = has_batch ? plan.key_tokens().lengths() : std::vector<std::size_t>();
   if (has_batch) sheet_.axis(batch, std::max<std::size_t>(1, lengths.size()));
-  if (!lengths.empty()) {
-    auto counts = formula::Numbers::from_shape({lengths.size()});
-    std::copy(lengths.begin(), lengths.end(), counts.begin());
-    set_whole("lengths", {batch}, std::move(counts));
-  }
+  if (!lengths.empty()) sheet_.set("lengths", owned_view(lengths, {batch}));
   const auto inputs = plan.lesson->inputs(bench_.options);
   const auto is_said = [said = axes_said_by(document)](const auto& axis) { return said.count(axis) > 0; };
-  for (const auto& declared : declared_in(document, bench_.options)) {
+  for (const auto& declared : declared_in(document, &bench_.options)) {
     const auto& axes = declared.axes;
     if (const auto key = option_of(*declared.block); !key.empty()) {
       const auto counts = counts_of_option(bench_.options, key);
@@ -246,7 +242,7 @@ formula::Expr Meanings::stacked(const formula::Expr& x, const Scope& scope) cons
 }
 
 formula::Expr Meanings::chosen(const formula::Expr& x, const Scope& scope) const {
-  const bool is_choice = x->op == formula::Op::call && x->name == "where";
+  const bool is_choice = formula::is_call(x, "where");
   const auto condition = is_choice ? constant(settled(x->parts[0], scope)) : std::nullopt;
   return condition ? chosen(x->parts[*condition != 0.0 ? 1 : 2], scope) : x;
 }
@@ -256,12 +252,11 @@ namespace {
 /// Whether it speaks of a counter, or has names that do.
 bool speaks_of_counters(const formula::Expr& x, const Scope& scope) {
   const auto has_formulas = [](const std::string& name) { return formula::has_formulas(name); };
-  const bool is_counter = x->op == formula::Op::name && scope.counters.count(x->name) > 0;
-  const bool is_stack = x->op == formula::Op::call && x->name == "stack";
-  return is_counter || is_stack || has_formulas(x->name) || has_formulas(x->axis) ||
-         std::any_of(x->changed.begin(), x->changed.end(), has_formulas) ||
-         std::any_of(x->parts.begin(), x->parts.end(),
-                     [&](const auto& part) { return speaks_of_counters(part, scope); });
+  return formula::any_part(x, [&](const formula::Expr& part) {
+    const bool is_counter = part->op == formula::Op::name && scope.counters.count(part->name) > 0;
+    return is_counter || formula::is_call(part, "stack") || has_formulas(part->name) ||
+           has_formulas(part->axis) || std::any_of(part->changed.begin(), part->changed.end(), has_formulas);
+  });
 }
 
 }  // namespace
@@ -339,13 +334,10 @@ formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) c
 }
 
 formula::Expr Meanings::with_own_steps(const formula::Expr& x, const Scope& scope) const {
-  formula::Node node =
-      *formula::with_parts(x, [&](const formula::Expr& part) { return with_own_steps(part, scope); });
-  const bool is_tensor = node.op == formula::Op::name || node.op == formula::Op::entry;
-  const bool is_known = sheet_.find_form(node.name) != nullptr || sheet_.has_axis(node.name);
-  if (is_tensor && !is_known && sheet_.find_form(scope.prefix + node.name) != nullptr)
-    node.name.insert(0, scope.prefix);
-  return formula::Expr(std::move(node));
+  return with_prefix(x, scope.prefix, [&](const std::string& name) {
+    const bool is_known = sheet_.find_form(name) != nullptr || sheet_.has_axis(name);
+    return !is_known && sheet_.find_form(scope.prefix + name) != nullptr;
+  });
 }
 
 bool Meanings::holds(const std::optional<formula::Expr>& condition, const Scope& scope) {

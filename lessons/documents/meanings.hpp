@@ -31,6 +31,9 @@ struct Scope {
 
   /// "causal/weights" of the formula of `weights`.
   std::string id_of(const document::Block& formula) const;
+
+  /// The axes that the formula names, as they are called here.
+  formula::Axes axes_of(const document::Block& formula) const;
 };
 
 /// A heading and what follows it up to the next.
@@ -65,6 +68,16 @@ formula::View owned_view(const std::vector<Number>& list, formula::Axes axes = {
   auto view = owned_view(std::move(numbers), std::move(axes));
   view.is_whole = std::is_integral_v<Number>;
   return view;
+}
+
+/// The formula with the prefix before the names of tensors that have it.
+template <class HasPrefix>
+formula::Expr with_prefix(const formula::Expr& x, const std::string& prefix, const HasPrefix& has_prefix) {
+  const auto inner =
+      formula::with_parts(x, [&](const auto& part) { return with_prefix(part, prefix, has_prefix); });
+  const bool is_tensor = x->op == formula::Op::name || x->op == formula::Op::entry;
+  if (!is_tensor || !has_prefix(x->name)) return inner;
+  return formula::edited(inner, [&](formula::Node& node) { node.name.insert(0, prefix); });
 }
 
 /// What the formulas, conditions and values of a document mean in a run: tensors, axes, settings, and the
@@ -278,5 +291,25 @@ class Outline {
   std::set<std::string> steps_, shown_;
   std::map<std::string, std::string> drawn_as_;
 };
+
+/// The two sides of `left = right`, of `left ≈ right`, of `left ≤ right` and `left ≥ right`, and of `left ≠
+/// right by least`.
+struct Sides {
+  document::Source left, right;
+  bool is_exact = false;
+  double bound = 0.0;  ///< 1 where the right side is an upper bound of the left one, −1 where a lower one
+  document::Source least{};  ///< how much some entry differs at least
+};
+
+/// Throws document::Error for what is no claim.
+Sides sides_of(const document::Block& item);
+
+/// Tells the claim `left = right`, `left ≈ right` or `left ≠ right by least` of a document, said so, with the
+/// names of this scope: by how much the sides differ, and how much they may or must, from the sizes of the
+/// terms. The last is claimed where rounding is smaller than half of that number. `left ≤ number` says how
+/// large the largest entry is, and may be, `left ≥ number` the same of the smallest. Throws document::Error
+/// for what is no claim.
+void tell_claim_of(Meanings& meanings, const document::Block& item, const Scope& scope,
+                   const std::string& words);
 
 }  // namespace lessons

@@ -10,8 +10,8 @@
 #include "attn/text/spelling.hpp"
 #include "document/prose.hpp"
 #include "formula/parse.hpp"
-#include "lessons/documents/claim.hpp"
 #include "lessons/documents/documents.hpp"
+#include "lessons/documents/meanings.hpp"
 #include "lessons/workbench/options.hpp"
 
 namespace lessons {

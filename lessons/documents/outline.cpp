@@ -25,6 +25,12 @@ std::string Scope::id_of(const document::Block& formula) const {
   return prefix + name_of(formula.definition->name);
 }
 
+formula::Axes Scope::axes_of(const document::Block& formula) const {
+  auto axes = formula.definition->axes;
+  for (auto& axis : axes) axis = name_of(axis);
+  return axes;
+}
+
 std::vector<const document::Block*> Section::of(Kind kind) const {
   std::vector<const document::Block*> all;
   std::copy_if(blocks.begin(), blocks.end(), std::back_inserter(all),
@@ -115,11 +121,7 @@ void Outline::note_step(const Section& section, const document::Block& formula, 
 }
 
 formula::Expr Outline::with_steps(const formula::Expr& x, const std::string& prefix) const {
-  formula::Node node =
-      *formula::with_parts(x, [&](const formula::Expr& part) { return with_steps(part, prefix); });
-  const bool is_tensor = node.op == formula::Op::name || node.op == formula::Op::entry;
-  if (is_tensor && steps_.count(prefix + node.name) > 0) node.name.insert(0, prefix);
-  return formula::Expr(std::move(node));
+  return with_prefix(x, prefix, [&](const std::string& name) { return steps_.count(prefix + name) > 0; });
 }
 
 Scope Outline::scope_of(const document::Block& use, const Scope& around) const {

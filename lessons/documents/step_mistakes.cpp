@@ -1,5 +1,3 @@
-#include "lessons/documents/step_mistakes.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -14,6 +12,8 @@
 #include "formula/edits.hpp"
 #include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
+#include "formula/parse.hpp"
+#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/meanings.hpp"
 #include "lessons/lesson.hpp"
 #include "trace/diagnosis/catalogue.hpp"
@@ -33,91 +33,49 @@ formula::View number_alone(double number) {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-/// What the run calls the axis `name`, which stands `from_last` places before the mask's last one.
-std::string axis_of(const formula::View& mask, const formula::Sheet& sheet, const std::string& name,
-                    std::size_t from_last) {
-  return sheet.has_axis(name) ? name : mask.axes.at(mask.axes.size() - 1 - from_last);
-}
-
-/// What a mask is made of: the rule on positions, and the padding of the keys.
-class MaskRules {
- public:
-  MaskRules(const Workbench& bench, const formula::View& mask, const formula::Sheet& sheet);
-
-  /// Adds `hides_future`, `hides_padding`, `reach`, `offset`, `real` and `allowed` (step_mistakes.hpp).
-  void add_to(Views& known) const;
-
- private:
-  double behind(std::size_t i, std::size_t j) const;
-  void find_rule(const formula::View& mask);
-
-  /// A key that no query sees, and none could by the rule on positions, is padding if the sentence has ended.
-  void add_keys_out_of_reach(const attn::TokenBatch& keys);
-
-  std::string query_, key_;  ///< the axes as the run calls them
-  std::size_t queries_, keys_, samples_;
-  double offset_, window_;
-  bool hides_future_ = true;
-  formula::Truths real_, allowed_;
-};
-
-MaskRules::MaskRules(const Workbench& bench, const formula::View& mask, const formula::Sheet& sheet)
-    : query_(axis_of(mask, sheet, "query", 1)),
-      key_(axis_of(mask, sheet, "key", 0)),
-      queries_(sheet.size_of(query_)),
-      keys_(sheet.size_of(key_)),
-      samples_(sheet.has_axis("batch") ? sheet.size_of("batch") : 1),
-      offset_(static_cast<double>(keys_) - static_cast<double>(queries_)),
-      window_(bench.options.window ? static_cast<double>(*bench.options.window) : unbounded),
-      real_(formula::Truths::from_shape({samples_, keys_})),
-      allowed_(formula::Truths::from_shape({queries_, keys_})) {
-  find_rule(mask);
-  if (queries_ == 1) hides_future_ = bench.options.causal;  // the last query sees every key, causal or not
-  for (std::size_t i = 0; i < queries_; ++i)
-    for (std::size_t j = 0; j < keys_; ++j)
-      allowed_(i, j) = !(hides_future_ && behind(i, j) < 0.0) && std::abs(behind(i, j)) <= window_;
+/// Adds what a mask is made of, the rule on positions and the padding of the keys: `hides_future`,
+/// `hides_padding`, `reach`, `offset`, `real` and `allowed` (document_run.hpp).
+void add_rules_of_mask(Views& known, const Workbench& bench, formula::View mask,
+                       const formula::Sheet& sheet) {
+  const auto axis_of = [&](const char* name, std::size_t from_last) {
+    return sheet.has_axis(name) ? name : mask.axes.at(mask.axes.size() - 1 - from_last);
+  };
+  const auto query = axis_of("query", 1), key = axis_of("key", 0);
+  const auto queries = sheet.size_of(query), keys = sheet.size_of(key),
+             samples = sheet.has_axis("batch") ? sheet.size_of("batch") : 1;
+  for (auto& axis : mask.axes)
+    if (axis != "batch") axis = axis == query ? "query" : "key";
+  formula::Sheet rules;
+  for (const auto& [axis, length] : {std::pair("batch", samples), {"query", queries}, {"key", keys}})
+    rules.axis(axis, length);
+  const auto compute = [&](const char* text) { return rules.compute(formula::parse_definition(text)); };
+  const auto set = [&](const char* name, double number) {
+    rules.set(name, known[name] = number_alone(number));
+  };
+  rules.set("mask", mask);
+  set("offset", static_cast<double>(keys) - static_cast<double>(queries));
+  const double ahead =
+                   compute("ahead = max(batch, query, key) where(mask, key - query - offset, -inf)").at({}),
+               far = compute("far = max(batch, query, key) where(mask, abs(query + offset - key), 0)").at({});
+  const double window = bench.options.window ? static_cast<double>(*bench.options.window) : unbounded;
+  // The last query sees every key, causal or not.
+  set("hides_future", queries == 1 ? bench.options.causal : ahead <= 0.0);
+  set("reach", far > window ? unbounded : window);
+  known["allowed"] = compute(
+      "allowed[query, key] = not (hides_future and query + offset < key) and abs(query + offset - key) <= "
+      "reach");
+  auto real = compute("seen[batch, key] = 1 = max(query) mask");
   const auto& plan = bench.plan;
-  add_keys_out_of_reach(plan.lesson->uses("source") ? plan.source : plan.sentence);
-}
-
-void MaskRules::add_to(Views& known) const {
-  const bool pads = std::find(real_.begin(), real_.end(), false) != real_.end();
-  known["hides_future"] = number_alone(hides_future_);
-  known["hides_padding"] = number_alone(pads);
-  known["reach"] = number_alone(window_);
-  known["offset"] = number_alone(offset_);
-  known["real"] = formula::view_of({"batch", key_}, std::make_shared<const formula::Truths>(real_));
-  known["allowed"] = formula::view_of({query_, key_}, std::make_shared<const formula::Truths>(allowed_));
-}
-
-double MaskRules::behind(std::size_t i, std::size_t j) const {
-  return static_cast<double>(i) + offset_ - static_cast<double>(j);
-}
-
-void MaskRules::find_rule(const formula::View& mask) {
-  real_.fill(false);
-  attn::Index at(mask.axes.size());
-  for (std::size_t b = 0; b < samples_; ++b)
-    for (std::size_t i = 0; i < queries_; ++i)
-      for (std::size_t j = 0; j < keys_; ++j) {
-        std::transform(mask.axes.begin(), mask.axes.end(), at.begin(), [&](const auto& axis) {
-          return axis == "batch" ? b : axis == query_ ? i : j;
-        });
-        if (mask.at(at) == 0.0) continue;
-        real_(b, j) = true;
-        hides_future_ = hides_future_ && behind(i, j) >= 0.0;
-        if (std::abs(behind(i, j)) > window_) window_ = unbounded;
-      }
-}
-
-void MaskRules::add_keys_out_of_reach(const attn::TokenBatch& keys) {
-  const auto lengths = keys.lengths();
-  if (lengths.size() != samples_) return;
-  for (std::size_t j = 0; j < keys_; ++j) {
-    bool is_in_reach = false;
-    for (std::size_t i = 0; i < queries_; ++i) is_in_reach = is_in_reach || allowed_(i, j);
-    for (std::size_t b = 0; !is_in_reach && b < samples_; ++b) real_(b, j) = j < lengths[b];
+  const auto lengths = (plan.lesson->uses("source") ? plan.source : plan.sentence).lengths();
+  if (lengths.size() == samples) {  // a key that no query could see is padding if the sentence has ended
+    rules.set("lengths", owned_view(lengths, {"batch"}));
+    real = compute("real[batch, key] = seen or key < lengths and not (1 = max(query) allowed)");
   }
+  known["allowed"].axes = {query, key};
+  known["real"] = real;
+  known["real"].axes = {"batch", key};
+  const auto numbers = formula::truths_in_order(real);
+  set("hides_padding", std::find(numbers.begin(), numbers.end(), false) != numbers.end());
 }
 
 /// The number at which half of the weight stands below.
@@ -161,16 +119,13 @@ class StepMistakes {
     if (has_batch && sheet.has_axis("key"))
       axes_["batch_key"] = sheet.size_of("batch") * sheet.size_of("key");
     const auto lengths = bench.plan.target.lengths();
-    if (lesson.uses("target") && has_batch && lengths.size() == sheet.size_of("batch")) {
-      auto numbers = formula::Numbers::from_shape({lengths.size()});
-      std::copy(lengths.begin(), lengths.end(), numbers.begin());
-      known_["target_lengths"] = owned_view(std::move(numbers), {"batch"});
-    }
+    if (lesson.uses("target") && has_batch && lengths.size() == sheet.size_of("batch"))
+      known_["target_lengths"] = owned_view(lengths, {"batch"});
     find_unmasked();
     if (step.name == "Q" || step.name == "K" || step.name == "V") find_fused();
     if (step.name != "masked") return;
     if (const auto* mask = sheet.find(settled(formula::name("mask"))->name))
-      MaskRules(bench, *mask, sheet).add_to(known_);
+      add_rules_of_mask(known_, bench, *mask, sheet);
   }
 
   /// Whether the run has all names, and its dimensions and settings are as the conditions want them.
@@ -210,8 +165,9 @@ class StepMistakes {
  private:
   /// Whether a formula speaks of how many features a key has: no other scale is a wrong √d_k.
   static bool has_size_of_d_k(const formula::Expr& x) {
-    return (x->op == formula::Op::size && x->name.ends_with("d_k")) ||
-           std::any_of(x->parts.begin(), x->parts.end(), has_size_of_d_k);
+    return formula::any_part(x, [](const formula::Expr& part) {
+      return part->op == formula::Op::size && part->name.ends_with("d_k");
+    });
   }
 
   struct Meaning {
@@ -297,13 +253,8 @@ class StepMistakes {
       known_[name] = number_alone(static_cast<double>(parts[i].weight->shape[1]));
   }
 
-  formula::Expr with_unmasked(const formula::Expr& x) const {
-    if (x->op == formula::Op::name && x->name == "unmasked") return formula::name(unmasked_);
-    return formula::with_parts(x, [this](const formula::Expr& part) { return with_unmasked(part); });
-  }
-
   formula::Expr settled(const formula::Expr& y) const {
-    const auto x = unmasked_.empty() ? y : with_unmasked(y);
+    const auto x = unmasked_.empty() ? y : formula::with_names(y, {{"unmasked", formula::name(unmasked_)}});
     const auto with_own_names = read_.empty() ? x : with_read(x);
     return step_.settled ? step_.settled(with_own_names) : with_own_names;
   }
@@ -313,10 +264,9 @@ class StepMistakes {
   static std::string as_read(const std::string& name) { return name + "/read"; }
 
   formula::Expr with_read(const formula::Expr& x) const {
-    formula::Node node =
-        *formula::with_parts(x, [this](const formula::Expr& part) { return with_read(part); });
-    if (read_.count(node.name) > 0) node.name = as_read(node.name);
-    return formula::Expr(std::move(node));
+    const auto inner = formula::with_parts(x, [this](const formula::Expr& part) { return with_read(part); });
+    if (read_.count(x->name) == 0) return inner;
+    return formula::edited(inner, [](formula::Node& node) { node.name = as_read(node.name); });
   }
 
   /// The axis of the run along which an index goes.

@@ -1,4 +1,3 @@
-#include "lessons/documents/steps.hpp"
 
 #include <fmt/format.h>
 
@@ -12,11 +11,9 @@
 #include "formula/edits.hpp"
 #include "formula/functions.hpp"
 #include "formula/gradient.hpp"
-#include "formula/text.hpp"
+#include "formula/parse.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/documents.hpp"
-#include "lessons/documents/page_formula.hpp"
-#include "lessons/documents/step_mistakes.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 
 namespace lessons {
@@ -101,9 +98,9 @@ bool is_as_good(const attn::AnyTensor& result, const attn::AnyTensor& right) {
 bool is_plain(const formula::Expr& x, const formula::Definition& tensor, bool is_index = false) {
   const bool is_its_entry = x->op == formula::Op::entry && x->name == tensor.name;
   if (is_its_entry && is_index) return false;
-  for (std::size_t i = 0; is_its_entry && !formula::operands(tensor.expr).empty() && i < tensor.axes.size();
-       ++i)
-    if (!formula::same(x->parts[i], formula::position(tensor.axes[i]))) return false;
+  if (is_its_entry && !formula::operands(tensor.expr).empty())
+    for (std::size_t i = 0; i < tensor.axes.size(); ++i)
+      if (!formula::same(x->parts[i], formula::position(tensor.axes[i]))) return false;
   return std::all_of(x->parts.begin(), x->parts.end(), [&](const formula::Expr& part) {
     return is_plain(part, tensor, is_index || x->op == formula::Op::entry);
   });
@@ -201,8 +198,7 @@ void Steps::compute(std::vector<Member> members) {
     const auto& scope = member.section->scope;
     if (member.section->is_left_out) stand_in(*member.formula, scope);
     if (member.section->is_left_out) return true;
-    formula::Definition named{scope.id_of(*member.formula), member.formula->definition->axes, 0.0};
-    for (auto& axis : named.axes) axis = scope.name_of(axis);
+    formula::Definition named{scope.id_of(*member.formula), scope.axes_of(*member.formula), 0.0};
     carry_batch(*member.section, named);
     sheet.set(named.name, inputs_.foreseen(named.axes));
     axes_of[named.name] = named.axes;
@@ -280,12 +276,9 @@ void Steps::tell_made(const Section& section, const document::Block& block, cons
   const auto id = section.scope.id_of(block);
   for (const auto& tensor : function.arguments) meanings_.sheet().form(tensor);
   auto numbers = named(functions_.tensors, function.name, block.place)(run_);
-  auto axes = block.definition->axes;
-  for (auto& axis : axes) axis = section.scope.name_of(axis);
-  axes = meanings_.with_heads_there(std::move(axes));
-  const bool has_batch = numbers.shape.size() == axes.size() + 1;
-  numbers.axes = axes;
-  if (has_batch) numbers.axes.insert(numbers.axes.begin(), Meanings::batch);
+  numbers.axes = meanings_.with_heads_there(section.scope.axes_of(block));
+  if (numbers.shape.size() == numbers.axes.size() + 1)
+    numbers.axes.insert(numbers.axes.begin(), Meanings::batch);
   if (may_be_given(block)) return inputs_.tell_made(about_input(section, block), std::move(numbers));
   if (!outline_.has(section, section.heading, "hidden")) {
     numbers = formula::owned_alone(std::move(numbers));
@@ -302,8 +295,7 @@ void Steps::tell_made(const Section& section, const document::Block& block, cons
 }
 
 void Steps::tell_input(const Section& section, const document::Block& block) {
-  auto axes = block.definition->axes;
-  for (auto& axis : axes) axis = section.scope.name_of(axis);
+  const auto axes = section.scope.axes_of(block);
   const OwnLabels labels(meanings_.bench().trace, axes);
   const bool is_number = axes.empty() && !option_of(block).empty();
   if (is_number && outline_.has(section, section.heading, "hidden")) return;
@@ -329,13 +321,9 @@ attn::About Steps::about_input(const Section& section, const document::Block& bl
 }
 
 formula::Definition Steps::definition_of(const document::Block& formula, const Scope& scope) {
-  auto axes = formula.definition->axes;
-  for (auto& axis : axes) axis = scope.name_of(axis);
-  axes = meanings_.with_heads_there(std::move(axes));
+  const auto axes = meanings_.with_heads_there(scope.axes_of(formula));
   auto value = meanings_.settled(formula.definition->expr, scope);
-  const auto operands = formula::operands(value);
-  const bool has_mask = meanings_.sheet().find_form("mask") != nullptr;
-  if (!has_mask && std::find(operands.begin(), operands.end(), "mask") != operands.end())
+  if (meanings_.sheet().find_form("mask") == nullptr && formula::has(formula::operands(value), "mask"))
     throw formula::Error(
         value->at, "this run hides nothing, so it has no mask; valid: {if has_mask} behind the heading");
   if (!scope.format.empty() && !formula::is_truth(value)) value = formula::call(scope.format, {value});
@@ -346,11 +334,9 @@ void Steps::require_named_axes(const document::Block& formula, const formula::De
                                const Scope& scope) const {
   const auto& named = formula.definition->axes;
   for (const auto& axis : definition.axes) {
-    const bool is_named =
-        std::any_of(named.begin(), named.end(), [&](const auto& one) { return scope.name_of(one) == axis; });
     const auto name = name_on_page(axis);
     const bool may_be_carried = axis == Meanings::batch || name == "head" || name == "kv_head";
-    if (named.empty() || is_named || may_be_carried) continue;
+    if (named.empty() || formula::has(scope.axes_of(formula), axis) || may_be_carried) continue;
     throw formula::Error(
         definition.expr->at,
         fmt::format("{0} has the axis {1} besides [{2}]; valid: {0}[{1}, {2}], or a sum over {1}",
@@ -359,9 +345,7 @@ void Steps::require_named_axes(const document::Block& formula, const formula::De
 }
 
 void Steps::tell_lengths_for(const formula::Definition& definition) {
-  const auto operands = formula::operands(definition.expr);
-  const bool has_lengths = std::find(operands.begin(), operands.end(), "lengths") != operands.end();
-  if (has_lengths && !inputs_.has_told_lengths())
+  if (formula::has(formula::operands(definition.expr), "lengths") && !inputs_.has_told_lengths())
     inputs_.tell_lengths({.id = "lengths", .title = "How many tokens of each sentence are real"});
 }
 
@@ -531,9 +515,8 @@ std::vector<std::string> Steps::shown_operands(const formula::Expr& x) const {
   std::vector<std::string> shown;
   std::set<std::string> seen;
   const auto add = [&](const std::string& name) {
-    if ((name != "lengths" || meanings_.bench().plan.key_tokens().is_padded()) &&
-        std::find(shown.begin(), shown.end(), name) == shown.end())
-      shown.push_back(name);
+    const bool is_padded = meanings_.bench().plan.key_tokens().is_padded();
+    if ((name != "lengths" || is_padded) && !formula::has(shown, name)) shown.push_back(name);
   };
   const std::function<void(const formula::Expr&)> add_all = [&](const formula::Expr& part) {
     for (const auto& name : formula::operands(part)) {
@@ -685,7 +668,7 @@ void Steps::require_all_defined() const {
     std::vector<std::string> steps;
     for (const auto& step : meanings_.sheet().definitions())
       if (const auto short_name = without_counters(step.name);
-          hidden_.count(step.name) == 0 && std::find(steps.begin(), steps.end(), short_name) == steps.end())
+          hidden_.count(step.name) == 0 && !formula::has(steps, short_name))
         steps.push_back(short_name);
     throw attn::Error(fmt::format("--define '{}': {} is no step of this run; valid: {}", text, name,
                                   fmt::join(steps, ", ")));

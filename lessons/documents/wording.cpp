@@ -6,7 +6,6 @@
 #include "document/prose.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/documents.hpp"
-#include "lessons/documents/steps.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
 

@@ -1,5 +1,3 @@
-#include "lessons/workbench/draws.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "attn/random/random_state.hpp"
 #include "attn/random/torch_random.hpp"
 #include "attn/text/trim.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 
@@ -106,24 +105,25 @@ std::string DrawCode::begin() const {
       generator, options.seed);
 }
 
+std::string DrawCode::stream(std::string_view name) const {
+  return draws_by_name(options) ? fmt::format("rng({})", name) : "rng";
+}
+
 std::string DrawCode::normal(std::string_view name, std::string_view shape) const {
   if (draws_as_torch(options)) return fmt::format("torch.randn({})", shape);
-  return draws_by_name(options) ? fmt::format("rng({}).normal(0, 1, {})", name, shape)
-                                : fmt::format("rng.normal(0, 1, {})", shape);
+  return fmt::format("{}.normal(0, 1, {})", stream(name), shape);
 }
 
 std::string DrawCode::binomial(std::string_view name, std::string_view probability,
                                std::string_view shape) const {
   if (draws_as_torch(options)) return fmt::format("torch.rand({}) < {}", shape, probability);
-  return draws_by_name(options) ? fmt::format("rng({}).binomial(1, {}, {})", name, probability, shape)
-                                : fmt::format("rng.binomial(1, {}, {})", probability, shape);
+  return fmt::format("{}.binomial(1, {}, {})", stream(name), probability, shape);
 }
 
 std::string DrawCode::integers(std::string_view name, std::size_t count, std::string_view shape) const {
   if (draws_as_torch(options)) return fmt::format("torch.randint({}, {})", count, shape);
-  const auto generator = draws_by_name(options) ? fmt::format("rng({})", name) : std::string("rng");
   const auto* const function = options.rng == "pcg64" ? "integers" : "randint";
-  return fmt::format("{}.{}(0, {}, {})", generator, function, count, shape);
+  return fmt::format("{}.{}(0, {}, {})", stream(name), function, count, shape);
 }
 
 std::string_view DrawCode::library() const {

@@ -1,4 +1,3 @@
-#include "lessons/workbench/given_inputs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,8 +11,8 @@
 #include "attn/text/tokens.hpp"
 #include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/model.hpp"
+#include "lessons/workbench/plan.hpp"
 #include "trace/csv.hpp"
 #include "trace/event.hpp"
 #include "trace/json/json.hpp"
@@ -288,8 +287,8 @@ void follow_texts(const Lesson& lesson, const GivenInputs& given, const Facts& f
                   return tokens_for(lesson, options, of_run, flag == "target" ? Side::target : Side::source);
                 });
   };
-  const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
-  if (!is_pair) return follow_one("sentence", options.sentence, lesson.defaults.sentence);
+  if (lesson.uses("sentence") && !options.has_pair())
+    return follow_one("sentence", options.sentence, lesson.defaults.sentence);
   if (!lesson.uses("source")) return;
   follow_one("source", options.source, lesson.defaults.source);
   if (writes_by_itself(lesson, given, options)) return;
@@ -301,10 +300,9 @@ void follow_texts(const Lesson& lesson, const GivenInputs& given, const Facts& f
 /// A lesson on one sentence or two is on two where the queries are not as many as the keys.
 void part_queries_from_keys(const Lesson& lesson, const GivenInputs& given, Options& options) {
   const bool may_be_either = lesson.uses("sentence") && lesson.uses("source");
-  const bool is_pair = !options.source.empty() || !options.target.empty();
   const auto* Q = given.find("Q");
   const auto* K = given.find("K");
-  if (!may_be_either || is_pair || Q == nullptr || K == nullptr || options.typed.count("sentence") > 0)
+  if (!may_be_either || options.has_pair() || options.is_typed("sentence") || Q == nullptr || K == nullptr)
     return;
   if (Q->shape.size() < 2 || K->shape.size() < 2) return;
   const auto queries = Q->shape[Q->shape.size() - 2], keys = K->shape[K->shape.size() - 2];
@@ -333,10 +331,6 @@ void follow_heads(const Lesson& lesson, const GivenInputs& given, Options& optio
     });
     if (rank > input.axes.size() || is_of_one || is_said) options.heads = heads;
   }
-}
-
-bool types_a_text(const Options& options) {
-  return !options.sentence.empty() || !options.source.empty() || !options.target.empty();
 }
 
 }  // namespace
@@ -378,22 +372,19 @@ void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options&
   if (file.header().lesson != lesson.name) return;
   auto kept = options.typed;
   kept.insert({"define", "code"});  // what a run did otherwise is no input of the next
-  if (types_a_text(options)) kept.insert({"sentence", "source", "target"});
+  if (options.has_texts()) kept.insert({"sentence", "source", "target"});
   const auto& config = file.header().config;
   restore(options, lesson.options, kept, config);
   options.is_run_again = true;
   for (const auto& [name, value] : config) {
-    if (name == "unknown_word")
-      if (const auto* text = std::get_if<std::string>(&value)) options.unknown_word = *text;
-    if (name == attn::origin_of_numbers)
-      if (const auto* text = std::get_if<std::string>(&value)) options.numbers = *text;
-    if (name == "read_as")
-      if (const auto* pairs = std::get_if<std::vector<std::vector<std::string>>>(&value))
-        for (const auto& pair : *pairs)
-          if (pair.size() == 2) options.read_as[pair[0]] = pair[1];
-    if (name == "vocabulary")
-      if (const auto* lists = std::get_if<std::vector<std::vector<std::string>>>(&value))
-        if (lists->size() == 1) options.vocabulary = lists->front();
+    const auto* text = std::get_if<std::string>(&value);
+    const auto* lists = std::get_if<std::vector<std::vector<std::string>>>(&value);
+    if (name == "unknown_word" && text != nullptr) options.unknown_word = *text;
+    if (name == attn::origin_of_numbers && text != nullptr) options.numbers = *text;
+    if (name == "read_as" && lists != nullptr)
+      for (const auto& pair : *lists)
+        if (pair.size() == 2) options.read_as[pair[0]] = pair[1];
+    if (name == "vocabulary" && lists != nullptr && lists->size() == 1) options.vocabulary = lists->front();
   }
   const bool is_older_than_draws =
       std::none_of(config.begin(), config.end(), [](const auto& member) { return member.first == "draws"; });

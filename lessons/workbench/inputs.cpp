@@ -1,4 +1,3 @@
-#include "lessons/workbench/inputs.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,7 +30,7 @@ std::size_t count_of(std::string_view factor, const Options& options) {
 /// A query is a token of the target and a key one of the source where there are two texts, else both are of
 /// the sentence.
 std::string_view text_along(std::string_view axis, const Lesson& lesson, const Options& options) {
-  const bool is_pair = !lesson.uses("sentence") || !options.source.empty() || !options.target.empty();
+  const bool is_pair = !lesson.uses("sentence") || options.has_pair();
   if (axis == "query") return is_pair ? "target" : "sentence";
   return is_pair ? "source" : "sentence";
 }
@@ -100,10 +99,6 @@ Extent extent_of(std::string_view axis, const Lesson& lesson, const Options& opt
   return extent;
 }
 
-bool is_text(std::string_view dimension) {
-  return dimension == "sentence" || dimension == "source" || dimension == "target" || dimension == "memory";
-}
-
 std::vector<Extent> extents_of(const Lesson& lesson, const Input& input, const Options& options) {
   std::vector<Extent> extents;
   for (const auto& axis : input.axes) {
@@ -129,12 +124,8 @@ const attn::TokenBatch* text_of(std::string_view dimension, const Plan& plan) {
 std::optional<std::size_t> length_of(const Extent& extent, const Plan& plan) {
   const auto scaled = [&](std::size_t length) { return extent.multiplier * length + extent.offset; };
   if (const auto* text = text_of(extent.dimension, plan)) return scaled(text->length());
-  std::optional<std::size_t> length;
-  visit_options(plan.options, [&](const OptionInfo& info, const auto& field) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::optional<std::size_t>>)
-      if (info.key == extent.dimension && field) length = scaled(*field);
-  });
-  return length;
+  const auto counts = counts_of_option(plan.options, extent.dimension);
+  return counts.empty() ? std::nullopt : std::optional(scaled(counts[0]));
 }
 
 std::string describe_inputs(const Lesson& lesson, const Options& options) {

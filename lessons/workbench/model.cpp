@@ -144,10 +144,7 @@ attn::TokenBatch tokens_cut(const Trained& trained, const std::vector<std::strin
 
 /// The texts that the lesson will run on.
 Options with_own_texts(const Lesson& lesson, Options options) {
-  if (!options.sentence.empty() || !options.source.empty() || !options.target.empty()) return options;
-  options.sentence = lesson.defaults.sentence;
-  options.source = lesson.defaults.source;
-  options.target = lesson.defaults.target;
+  if (!options.has_texts()) options.take_texts_of(lesson.defaults);
   return options;
 }
 
@@ -229,17 +226,8 @@ ModelInputs::ModelInputs(const Lesson& lesson, const Model& model, Options& opti
       source_(tokens_for(lesson, options, texts.source)),
       target_(tokens_for(lesson, options, texts.target, Side::target)) {}
 
-const std::vector<std::string>& ModelInputs::vocabulary(const std::string& name) const {
+const std::vector<std::string>& ModelInputs::vocabulary(std::string_view name) const {
   return vocabulary_of(model_, name);
-}
-
-std::size_t ModelInputs::number(const std::string& name) const {
-  return model_.number(name);
-}
-
-std::size_t ModelInputs::row_of(const std::string& word, const std::string& vocabulary) const {
-  const auto& words = vocabulary_of(model_, vocabulary);
-  return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
 }
 
 attn::Tensor<3> ModelInputs::rows(const std::string& table, const std::string& vocabulary,
@@ -251,10 +239,11 @@ attn::Tensor<3> ModelInputs::rows(const std::string& table, const std::string& v
   for (std::size_t sample = 0; sample < tokens.size(); ++sample)
     for (std::size_t position = 0; position < tokens.lengths()[sample]; ++position) {
       const auto& words = vocabulary_of(model_, vocabulary);
-      const auto row = row_of(options_.as_read(tokens.tokens[sample][position], words), vocabulary);
+      const auto& word = options_.as_read(tokens.tokens[sample][position], words);
+      const auto row = static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
       if (row >= weights.shape(0))
-        throw Error(fmt::format("{} of the model has {} rows for {} words", table, weights.shape(0),
-                                vocabulary_of(model_, vocabulary).size()));
+        throw Error(
+            fmt::format("{} of the model has {} rows for {} words", table, weights.shape(0), words.size()));
       std::copy_n(&weights(row, 0), width, &result(sample, position, 0));
     }
   return result;

@@ -8,13 +8,59 @@
 
 #include "attn/tensor.hpp"
 #include "attn/text/tokens.hpp"
-#include "lessons/workbench/given_inputs.hpp"
 #include "lessons/workbench/options.hpp"
+#include "trace/given.hpp"
 #include "trace/model.hpp"
+#include "trace/stored_trace.hpp"
 
 namespace lessons {
 
 struct Lesson;
+
+/// An input that --set gives.
+struct SetInput {
+  std::string id;
+  std::optional<attn::AnyTensor> tensor;  ///< none of the identity
+};
+
+/// What the texts of --set say: "X=[[1,0],[0,1]]", "W_Q=identity", "X=@rows.csv". Those that came along with
+/// the file of --input leave an input to that file where it has one; `file` is null where there is none.
+/// Throws attn::Error for a text that says no tensor, and for an input that is given twice.
+std::vector<SetInput> read_set_inputs(const Lesson& lesson, const Options& options,
+                                      const attn::StoredTrace* file);
+
+/// The tensors of --input and those of --set, as if one file had them.
+class GivenInputs : public attn::StoredTrace {
+ public:
+  /// `file` is null where there is none, else it is there as long as this is.
+  explicit GivenInputs(const attn::StoredTrace* file, std::vector<SetInput> set = {});
+
+  attn::AnyTensor read(std::size_t index) const override;
+
+  /// "--input" or "--set": what gives the input, as messages name it.
+  std::string_view option_of(std::string_view id) const;
+
+  /// All of them. The steps of a trace are left out: the lesson computes them.
+  attn::GivenTensors read_inputs() const;
+
+ private:
+  const attn::StoredTrace* file_;
+  std::vector<attn::AnyTensor> set_;  ///< the first of the tensors
+  std::vector<std::string> identities_;
+};
+
+/// A trace of the same lesson brings its own options along, except those that were typed; one whose config
+/// has no `draws` was drawn before there was a choice: from one stream. Throws attn::Error for a value that
+/// an option cannot have.
+void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options& options);
+
+/// Fills in what follows from given tensors: the shapes of the inputs decide the dimensions, the number of
+/// samples and of tokens. Tokens are called 1, 2, 3 … where neither a typed sentence, nor the trace's, nor
+/// the lesson's own has as many. Looks at shapes, and at the elements of inputs that are options or lengths
+/// only.
+///
+/// Throws attn::Error for shapes that contradict each other or a typed option (both named).
+void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options);
 
 /// A trained model as a lesson takes its inputs from it.
 class ModelInputs {
@@ -31,13 +77,13 @@ class ModelInputs {
   const attn::TokenBatch& target() const { return target_; }
 
   /// The words of one of the model's vocabularies. Throws attn::Error where it has none of that name.
-  const std::vector<std::string>& vocabulary(const std::string& name) const;
+  const std::vector<std::string>& vocabulary(std::string_view name) const;
 
   /// For what the shapes do not tell, as the number of heads.
   Options& options() { return options_; }
 
   /// A number of the configuration. Throws attn::Error where it has none of that name.
-  std::size_t number(const std::string& name) const;
+  std::size_t number(const std::string& name) const { return model_.number(name); }
 
   /// A weight. Throws attn::Error where the model has none of that id with as many axes.
   attn::Tensor<2> matrix(const std::string& id) const { return model_.matrix(id); }
@@ -72,7 +118,6 @@ class ModelInputs {
 
  private:
   void give(const std::string& id, attn::AnyTensor tensor) { inputs_.push_back({id, std::move(tensor)}); }
-  std::size_t row_of(const std::string& word, const std::string& vocabulary) const;
 
   const Lesson& lesson_;
   const attn::Model& model_;

@@ -44,13 +44,8 @@ std::string name_along(const attn::Event& event, std::size_t axis, std::size_t i
 }
 
 std::string words_that_cross(const attn::Event& weights, std::size_t words) {
-  const auto rank = weights.tensor->shape.size(), keys = weights.tensor->shape.back();
-  const auto looks_at = [&](std::size_t query) {
-    std::size_t most = 0;
-    for (std::size_t key = 1; key < keys; ++key)
-      if (weights.tensor->at(query * keys + key) > weights.tensor->at(query * keys + most)) most = key;
-    return most;
-  };
+  const auto rank = weights.tensor->shape.size();
+  const auto looks_at = [&](std::size_t query) { return strongest_in_row(weights, query); };
   const auto target = [&](std::size_t query) { return name_along(weights, rank - 2, query); };
   const auto source = [&](std::size_t query) { return name_along(weights, rank - 1, looks_at(query)); };
   for (std::size_t query = 0; query + 1 < words; ++query)

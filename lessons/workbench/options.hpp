@@ -17,58 +17,33 @@ namespace lessons {
 
 /// What a person may decide about a run. Unset dimensions follow from the others (see plan.hpp).
 struct Options {
-  std::vector<std::string> sentence{};
-  std::vector<std::string> source{};
-  std::vector<std::string> target{};
-  std::optional<std::size_t> d_model{};
-  std::optional<std::size_t> d_k{};
-  std::optional<std::size_t> d_v{};
-  std::optional<std::size_t> d_a{};
+  std::vector<std::string> sentence{}, source{}, target{};
+  std::optional<std::size_t> d_model{}, d_k{}, d_v{}, d_a{};
   std::vector<std::size_t> d_k_list{};
-  std::optional<std::size_t> heads{};
-  std::optional<std::size_t> kv_heads{};
-  std::optional<std::size_t> samples{};
-  std::optional<std::size_t> window{};
+  std::optional<std::size_t> heads{}, kv_heads{}, samples{}, window{};
   bool causal = false;
-  double dropout = 0.0;
-  double temperature = 1.0;
-  bool residual = false;
-  bool norm = false;
+  double dropout = 0.0, temperature = 1.0;
+  bool residual = false, norm = false;
   std::uint32_t seed = 42;
-  std::string rng = "legacy";
-  std::string draws = "name";
-  std::optional<std::string> weight_scale{};
-  std::optional<std::string> embeddings{};
-  std::string dtype = "float64";
-  std::string scoring = "additive";
-  std::string mask = "causal";
-  std::string encoding = "all";
-  std::string pairing = "adjacent";
-  std::string attention = "bahdanau";
+  std::string rng = "legacy", draws = "name";
+  std::optional<std::string> weight_scale{}, embeddings{};
+  std::string dtype = "float64", scoring = "additive", mask = "causal", encoding = "all";
+  std::string pairing = "adjacent", attention = "bahdanau";
   bool bidirectional = false;
   std::string through = "sdpa";
-  std::optional<std::size_t> hidden{};
-  std::optional<std::size_t> d_ff{};
-  std::string activation = "relu";
-  std::string norm_order = "post";
+  std::optional<std::size_t> hidden{}, d_ff{};
+  std::string activation = "relu", norm_order = "post";
   std::optional<std::string> memory{};
-  std::optional<std::size_t> classes{};
-  std::optional<std::size_t> new_tokens{};
+  std::optional<std::size_t> classes{}, new_tokens{};
   std::string variant = "all";
   std::optional<std::string> pattern{};
-  std::optional<std::size_t> block{};
-  std::optional<std::size_t> rank{};
-  std::optional<std::size_t> features{};
-  std::optional<std::size_t> layers{};
-  std::optional<std::size_t> layer{};
-  std::optional<std::size_t> warmup{};
+  std::optional<std::size_t> block{}, rank{}, features{}, layers{}, layer{}, warmup{};
   std::optional<double> max_norm{};
   std::vector<std::size_t> lengths{};
   std::optional<std::size_t> ranks{};
   std::string order = "contiguous";
   std::vector<std::string> define{};  ///< "scaled = scores / d_k": other formulas for steps
-  std::string code = "numpy";
-  std::string way = "ring";
+  std::string code = "numpy", way = "ring";
   std::map<std::string_view, std::optional<double>> of_formulas{};  ///< see numbers_of_formulas
 
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
@@ -98,6 +73,15 @@ struct Options {
   std::vector<std::string> set{};    ///< the inputs of --set, which every lesson takes: "X=[[1,0],[0,1]]"
   attn::MaskTrue mask_true = attn::MaskTrue::by_name;  ///< in the masks that are given
   std::set<std::string_view> typed{};                  ///< keys of the options that were typed, not defaults
+
+  bool has_pair() const { return !source.empty() || !target.empty(); }
+  bool has_texts() const { return !sentence.empty() || has_pair(); }
+  void take_texts_of(const Options& other) {
+    sentence = other.sentence;
+    source = other.source;
+    target = other.target;
+  }
+  bool is_typed(std::string_view key) const { return typed.count(key) > 0; }
 
   /// Whether somebody gives tensors that no trace of the lab tells the origin of.
   bool gives_tensors() const { return !set.empty() || (!input.empty() && numbers.empty()); }

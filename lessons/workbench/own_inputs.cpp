@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "lessons/workbench/given_inputs.hpp"
+#include "lessons/workbench/model.hpp"
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/dump.hpp"
@@ -155,10 +155,6 @@ std::string rules_in_words(const std::string& mask, const Plan& plan, const attn
   return attn::listed(rules, "and");
 }
 
-bool is_typed(const Options& options, std::string_view key) {
-  return options.typed.count(key) > 0;
-}
-
 /// Takes a tensor whose name may be an input's or a step's ("q_proj": W_Q or Q) for the input where its shape
 /// goes with the other inputs and is not the step's.
 void decide_by_shapes(const Lesson& lesson, const Options& options, const attn::StoredTrace& file,
@@ -239,7 +235,7 @@ std::unique_ptr<attn::StoredTrace> as_inputs(const Lesson& lesson, const Options
 /// "heads = 2 is assumed …", where neither somebody nor the file says how many heads its weights are of.
 std::optional<std::string> assumed_heads(const Lesson& lesson, const Options& options,
                                          const attn::StoredTrace& file) {
-  if (!lesson.uses("heads") || is_typed(options, "heads") || file.header().lesson == lesson.name)
+  if (!lesson.uses("heads") || options.is_typed("heads") || file.header().lesson == lesson.name)
     return std::nullopt;
   for (const auto& tensor : file.tensors()) {
     const auto input = find_input(lesson, options, tensor.id);
@@ -381,7 +377,7 @@ void require_possible_ids(const Lesson& lesson, const Options& options,
 
 attn::Fusion fusion_of(const Options& options, std::optional<attn::FusedLayout> layout) {
   attn::Fusion fusion{.layout = layout};
-  if (is_typed(options, "heads") || is_typed(options, "kv-heads")) {
+  if (options.is_typed("heads") || options.is_typed("kv-heads")) {
     fusion.heads = options.heads;
     fusion.kv_heads = options.kv_heads ? options.kv_heads : options.heads;
   }

@@ -15,11 +15,9 @@
 #include "attn/error.hpp"
 #include "attn/random/generator.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/workbench/draws.hpp"
-#include "lessons/workbench/given_inputs.hpp"
-#include "lessons/workbench/inputs.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/own_inputs.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
 
@@ -46,12 +44,8 @@ std::string nearest_divisors(std::size_t number, std::size_t wanted) {
 }
 
 void fill_in_sentences(const Lesson& lesson, Options& options) {
-  const bool has_pair = !options.source.empty() || !options.target.empty();
-  if (options.sentence.empty() && !has_pair) {
-    options.sentence = lesson.defaults.sentence;
-    options.source = lesson.defaults.source;
-    options.target = lesson.defaults.target;
-  }
+  const bool has_pair = options.has_pair();
+  if (!options.has_texts()) options.take_texts_of(lesson.defaults);
   if (!options.sentence.empty() && has_pair)
     throw Error(
         "--sentence goes with neither --source nor --target; valid: one sentence for both, or one for each");

@@ -36,8 +36,8 @@ void fill_padding(const std::string& id, attn::AnyTensor& samples, std::uint32_t
 void let_given_mask_decide(Plan& plan) {
   const auto is_mask = [](const auto& one) { return one.first == "mask" || one.first.ends_with("/mask"); };
   if (std::none_of(plan.given.begin(), plan.given.end(), is_mask)) return;
-  if (plan.options.typed.count("causal") == 0) plan.options.causal = false;
-  if (plan.options.typed.count("window") == 0) plan.options.window.reset();
+  if (!plan.options.is_typed("causal")) plan.options.causal = false;
+  if (!plan.options.is_typed("window")) plan.options.window.reset();
 }
 
 /// Adds normal(0, 1/4) to what is all 0 or all 1 before training, so that a gain or a bias that is left out,
@@ -54,13 +54,12 @@ void vary_untrained(const std::string& id, attn::AnyTensor& tensor, std::uint32_
 /// What is as the probe of the whole lesson has it becomes what that of the part has.
 void take_probe_of_part(const Lesson& whole, const Lesson& part, Options& options) {
   const auto same_as_whole = [&](std::string_view key) {
-    return options.typed.count(key) == 0 && config_of(options, {key}) == config_of(whole.defaults, {key});
+    return !options.is_typed(key) && config_of(options, {key}) == config_of(whole.defaults, {key});
   };
   for (const auto key : whole.options)
     if (key != "through" && same_as_whole(key))
       restore(options, {key}, {}, config_of(part.probe->options, {key}));
-  if (options.sentence.empty() && options.source.empty() && options.target.empty())
-    options.sentence = part.probe->options.sentence;
+  if (!options.has_texts()) options.sentence = part.probe->options.sentence;
 }
 
 std::vector<std::string_view> parts_with_probe(const Lesson& lesson) {

@@ -1,15 +1,15 @@
-#include "lessons/workbench/proposals.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 
 #include "attn/text/tokens.hpp"
 #include "attn/text/trim.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/workbench.hpp"
 #include "trace/entry.hpp"
 #include "trace/number.hpp"
 #include "trace/wording.hpp"
@@ -169,18 +169,12 @@ std::string with_own_options(const std::string& command, const Options& options,
   const auto words = attn::shell_words(command);
   const auto said = options_said(words);
   const auto* const lesson = lesson_named(words.front());
-  const auto says = [&](std::string_view flag) {
-    return std::any_of(said.begin(), said.end(), [&](const auto& one) { return one.flag == flag; });
+  const auto says = [&](const std::set<std::string_view>& flags) {
+    return std::any_of(said.begin(), said.end(), [&](const auto& one) { return flags.count(one.flag) > 0; });
   };
-  const auto has_own_start = [&] {
-    for (const auto* flag : {"sentence", "source", "target", "memory", "embeddings", "input", "set"})
-      if (says(flag)) return true;
-    return false;
-  };
-  if (lesson == nullptr || has_own_start()) return command;
-  bool is_of_dimensions = says("model");
-  for (const auto* flag : {"d-model", "heads", "kv-heads", "d-k", "d-v"})
-    is_of_dimensions = is_of_dimensions || says(flag);
+  if (lesson == nullptr || says({"sentence", "source", "target", "memory", "embeddings", "input", "set"}))
+    return command;
+  const bool is_of_dimensions = says({"model", "d-model", "heads", "kv-heads", "d-k", "d-v"});
   const bool is_of_own_lesson =
       lesson->name == own_lesson.name && part_said(*lesson, said).through == own_lesson.through;
   const bool keeps_tensors = options.gives_tensors() && is_of_own_lesson && !is_of_dimensions;
@@ -196,7 +190,7 @@ std::string with_own_options(const std::string& command, const Options& options,
     add("source", options.source, usual.source);
     add("target", options.target, usual.target);
   }
-  if (options.seed != usual.seed && lesson->uses("seed") && !says("seed"))
+  if (options.seed != usual.seed && lesson->uses("seed") && !says({"seed"}))
     whole += fmt::format(" --seed {}", options.seed);
   if (!is_of_own_lesson) return whole;
   const bool is_drawn_anyway = options.unknown_word || !options.missing_model.empty() ||
@@ -204,7 +198,7 @@ std::string with_own_options(const std::string& command, const Options& options,
                                (!options.numbers.empty() && options.numbers != lesson->numbers);
   const bool wants_no_model =
       own_lesson.trained && !options.model && !is_drawn_anyway && !options.gives_tensors();
-  if (wants_no_model && lesson->uses("model") && !says("model")) whole += " --model none";
+  if (wants_no_model && lesson->uses("model") && !says({"model"})) whole += " --model none";
   if (keeps_tensors) {
     for (const auto& path : options.input)
       if (options.numbers.empty() && !options.is_run_again)
@@ -214,7 +208,7 @@ std::string with_own_options(const std::string& command, const Options& options,
   const bool with_dimensions =
       !is_of_dimensions && !options.model && !options.gives_tensors() && !options.embeddings;
   return whole + changed_options(options, own_lesson, with_dimensions,
-                                 [&](std::string_view flag) { return lesson->uses(flag) && !says(flag); });
+                                 [&](std::string_view flag) { return lesson->uses(flag) && !says({flag}); });
 }
 
 }  // namespace lessons

@@ -1,5 +1,3 @@
-#include "lessons/workbench/sharpen.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,6 +8,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
 #include "attn/ops/softmax.hpp"
+#include "lessons/documents/front_matter.hpp"
 #include "trace/mistake.hpp"
 
 namespace lessons {

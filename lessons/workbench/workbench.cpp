@@ -16,7 +16,6 @@
 #include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
-#include "lessons/workbench/draws.hpp"
 
 namespace lessons {
 
@@ -33,9 +32,7 @@ std::string with_what_it_is_of(const std::string& heading, const Plan& plan) {
 /// The lesson's options with the sentences and the seed of the run.
 Options texts_of(const Plan& plan) {
   auto options = plan.lesson->defaults;
-  options.sentence = plan.options.sentence;
-  options.source = plan.options.source;
-  options.target = plan.options.target;
+  options.take_texts_of(plan.options);
   options.seed = plan.options.seed;
   options.model = "none";  // is not to be said
   return options;
@@ -195,7 +192,8 @@ Slices Workbench::slices_of(const Input& input, std::size_t rank) const {
   for (std::size_t axis = 0; axis < extents.size() && !slices.axis; ++axis) {
     const bool is_vocabulary = extents[axis].name == "vocabulary";
     if (is_vocabulary) slices.entries = trace.labels(extents[axis].name).of(0);
-    if (is_vocabulary || is_text(extents[axis].dimension)) slices.axis = axis + (slices.batched ? 1 : 0);
+    if (is_vocabulary || text_of(extents[axis].dimension, plan) != nullptr)
+      slices.axis = axis + (slices.batched ? 1 : 0);
   }
   return slices;
 }

@@ -10,7 +10,7 @@
 
 #include "attn/text/width.hpp"
 #include "formula/numpy.hpp"
-#include "formula/text.hpp"
+#include "formula/parse.hpp"
 
 namespace document {
 

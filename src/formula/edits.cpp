@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <ctime>
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
+#include "formula/parse.hpp"
 
 namespace formula {
 
@@ -25,21 +27,42 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 using Put = std::function<Expr(const Expr& other)>;
 
 Expr with_part(const Expr& x, std::size_t i, const Expr& part) {
-  Node node = *x;
-  node.parts[i] = part;
-  return Expr(std::move(node));
+  return edited(x, [&](Node& node) { node.parts[i] = part; });
 }
 
 Expr with_function(const Expr& x, const std::string& name) {
-  Node node = *x;
-  node.name = name;
-  return Expr(std::move(node));
+  return edited(x, [&](Node& node) { node.name = name; });
 }
 
 Expr over_axis(const Expr& x, const std::string& axis) {
-  Node node = *x;
-  node.axis = axis;
-  return Expr(std::move(node));
+  return edited(x, [&](Node& node) { node.axis = axis; });
+}
+
+/// What may stand in the place of a function of the operands x, y and z.
+const std::vector<Expr>& others_for(const std::string& function) {
+  static const std::map<std::string, std::vector<const char*>> texts = {
+      {"+", {"x", "y", "x - y", "x * y"}},
+      {"-", {"x", "-y", "x + y", "x * y"}},
+      {"*", {"x", "y", "x * y * y", "x / y", "x + y"}},
+      {"/", {"x", "x / y / y", "x * y", "x + y", "y / x"}},
+      {"where", {"y", "where(x, z, y)", "y + x", "y * x"}},
+      {"<", {"x <= y", "y < x", "x < y + 1", "x < y + -1", "0 <= 0"}},
+      {"<=", {"x < y", "y <= x", "x <= y + 1", "x <= y + -1", "0 <= 0"}},
+      {"and", {"x", "y", "x or y"}},
+      {"or", {"x", "y", "x and y"}},
+      {"^", {"x", "x ^ -y"}},
+      {"sin", {"x", "sin(sin(x))", "cos(x)"}},
+      {"cos", {"x", "cos(cos(x))", "sin(x)"}},
+  };
+  static const auto all = [] {
+    std::map<std::string, std::vector<Expr>> read;
+    for (const auto& [name, others] : texts)
+      for (const auto* other : others) read[name].push_back(parse(other));
+    return read;
+  }();
+  static const std::vector<Expr> none;
+  const auto found = all.find(function);
+  return found == all.end() ? none : found->second;
 }
 
 /// Whether each position in it is of an axis that the result has or a sum goes over.
@@ -186,42 +209,14 @@ class Editor {
   }
 
   void function(const Expr& x, const Put& put) {
-    const auto& f = x->name;
-    const auto& p = x->parts;
-    if (f == "+" || f == "-") {
-      add(put, p[0]);
-      add(put, f == "-" ? -p[1] : p[1]);
-      add(put, with_function(x, f == "+" ? "-" : "+"));
-      add(put, p[0] * p[1]);
-    } else if (f == "*" || f == "/") {
-      add(put, p[0]);
-      if (f == "*") add(put, p[1]);
-      add(put, call(f, {x, p[1]}));
-      add(put, with_function(x, f == "*" ? "/" : "*"));
-      add(put, p[0] + p[1]);
-      if (f == "/") add(put, p[1] / p[0]);
-    } else if (f == "where") {
-      add(put, p[1]);
-      add(put, call("where", {p[0], p[2], p[1]}));
-      add(put, p[1] + p[0]);
-      add(put, p[1] * p[0]);
-    } else if (f == "<" || f == "<=") {
-      add(put, with_function(x, f == "<" ? "<=" : "<"));
-      add(put, call(f, {p[1], p[0]}));
-      for (const double shift : {1.0, -1.0}) add(put, call(f, {p[0], p[1] + shift}));
-      add(put, call("<=", {0.0, 0.0}));
-    } else if (f == "and" || f == "or") {
-      add(put, p[0]);
-      add(put, p[1]);
-      add(put, with_function(x, f == "and" ? "or" : "and"));
-    } else if (f == "^") {
-      add(put, p[0]);
-      add(put, call("^", {p[0], -p[1]}));
-    } else if (p.size() == 1) {
-      add(put, p[0]);
-      add(put, call(f, {x}));
-      if (f == "sin" || f == "cos") add(put, with_function(x, f == "sin" ? "cos" : "sin"));
-    }
+    constexpr std::array operands = {"x", "y", "z"};
+    std::map<std::string, Expr> meant;
+    for (std::size_t i = 0; i < x->parts.size(); ++i) meant.emplace(operands.at(i), x->parts[i]);
+    const auto& others = others_for(x->name);
+    for (const auto& other : others) add(put, with_names(other, meant));
+    if (!others.empty() || x->parts.size() != 1) return;
+    add(put, x->parts[0]);
+    add(put, call(x->name, {x}));
   }
 
   static std::string group_of(const std::string& name) { return name.substr(0, name.rfind('/') + 1); }
@@ -423,8 +418,8 @@ std::vector<Definition> edits_in_part(const Sheet& sheet, const Definition& defi
 /// and their roots too, and a factor and a term of the whole.
 void for_each_constant(const Expr& x, const Put& put,
                        const std::function<void(std::function<Expr(double)>)>& see) {
-  const bool is_constant = x->op == Op::size || x->op == Op::number ||
-                           (x->op == Op::call && x->name == "sqrt" && x->parts[0]->op == Op::size);
+  const bool is_constant =
+      x->op == Op::size || x->op == Op::number || (is_call(x, "sqrt") && x->parts[0]->op == Op::size);
   if (is_constant) return see([put](double c) { return put(c); });
   if (x->name == "layer_norm") return for_each_constant(*expanded(x), put, see);
   for (std::size_t i = 0; i < x->parts.size(); ++i)

@@ -55,21 +55,6 @@ void copy_run(const Element* from, std::ptrdiff_t stride, double* to, std::size_
 
 }  // namespace entrywise
 
-Entrywise::Place Entrywise::number(double number) {
-  values_.push_back({.number = number});
-  return values_.size() - 1;
-}
-
-Entrywise::Place Entrywise::entries(const View& view) {
-  values_.push_back({.strides = view.strides, .data = view.data, .is_truth = view.is_truth});
-  return values_.size() - 1;
-}
-
-Entrywise::Place Entrywise::applied(const Function& function, const std::vector<Place>& operands) {
-  values_.push_back({.function = &function, .operands = operands});
-  return values_.size() - 1;
-}
-
 /// Computes a block of entries of one value and of those that it is computed from.
 class Entrywise::Blocks {
  public:
@@ -82,7 +67,7 @@ class Entrywise::Blocks {
     for (std::size_t i = shape_.size(); i-- > 1;) put_together(i - 1);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const auto& value = values_[i];
-      if (value.data == nullptr && value.function == nullptr) std::fill_n(block(i), size_, value.number);
+      if (value.is_number()) std::fill_n(block(i), size_, value.number);
       computed_[i] = block(i);
     }
   }
@@ -90,7 +75,7 @@ class Entrywise::Blocks {
   /// The entries from `first` on, of the last value; in `to`, where that is given and they are computed.
   const double* operator()(std::size_t first, std::size_t count, double* to = nullptr) {
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      if (values_[i].data != nullptr) load(i, first, count);
+      if (values_[i].view.data != nullptr) load(i, first, count);
       if (values_[i].function == nullptr) continue;
       auto* const result = to != nullptr && i + 1 == values_.size() ? to : block(i);
       apply(i, result, count);
@@ -105,29 +90,29 @@ class Entrywise::Blocks {
   /// Makes one axis of two, where no view has a gap between them.
   void put_together(std::size_t i) {
     for (const auto& value : values_)
-      if (value.data != nullptr && !entrywise::go_on(value.strides, shape_, i)) return;
+      if (value.view.data != nullptr && !entrywise::go_on(value.view.strides, shape_, i)) return;
     const auto at = static_cast<std::ptrdiff_t>(i);
     for (auto& value : values_)
-      if (value.data != nullptr) value.strides.erase(value.strides.begin() + at);
+      if (value.view.data != nullptr) value.view.strides.erase(value.view.strides.begin() + at);
     shape_[i] *= shape_[i + 1];
     shape_.erase(shape_.begin() + at + 1);
   }
 
   void load(std::size_t i, std::size_t first, std::size_t count) {
-    const auto& value = values_[i];
+    const auto& view = values_[i].view;
     auto* const to = block(i);
     computed_[i] = to;
-    const auto stride = shape_.empty() ? 0 : value.strides.back();
+    const auto stride = shape_.empty() ? 0 : view.strides.back();
     const auto load_run = [&](std::ptrdiff_t offset, std::size_t place, std::size_t run) {
-      if (value.is_truth)
-        return entrywise::copy_run(static_cast<const bool*>(value.data) + offset, stride, to + place, run);
-      const auto* const from = static_cast<const double*>(value.data) + offset;
+      if (view.is_truth)
+        return entrywise::copy_run(static_cast<const bool*>(view.data) + offset, stride, to + place, run);
+      const auto* const from = static_cast<const double*>(view.data) + offset;
       if (run == count && stride == 1)
         computed_[i] = from;
       else
         entrywise::copy_run(from, stride, to + place, run);
     };
-    entrywise::for_each_run(shape_, value.strides, first, count, load_run);
+    entrywise::for_each_run(shape_, view.strides, first, count, load_run);
   }
 
   void apply(std::size_t i, double* to, std::size_t count) const {
@@ -169,18 +154,23 @@ void Entrywise::compute(Place value, bool* result) const {
   });
 }
 
+namespace {
+
+template <class Container>
+Container in_order(const View& view) {
+  Container elements(view.shape);
+  Entrywise(view.shape, {{.view = view}}).compute(0, elements.data());
+  return elements;
+}
+
+}  // namespace
+
 Numbers numbers_in_order(const View& view) {
-  Numbers numbers(view.shape);
-  Entrywise copy(view.shape);
-  copy.compute(copy.entries(view), numbers.data());
-  return numbers;
+  return in_order<Numbers>(view);
 }
 
 Truths truths_in_order(const View& view) {
-  Truths truths(view.shape);
-  Entrywise copy(view.shape);
-  copy.compute(copy.entries(view), truths.data());
-  return truths;
+  return in_order<Truths>(view);
 }
 
 }  // namespace formula

@@ -17,16 +17,26 @@ class Entrywise {
   /// A value in the list of those that a program computes.
   using Place = std::size_t;
 
+  /// The entries of a view along the axes of what is computed, of which truth values become 1 and 0, a
+  /// function of values before it, or a number.
+  struct Value {
+    View view{};
+    double number = 0.0;
+    const Function* function = nullptr;
+    std::vector<Place> operands{};
+    bool is_truth = false;  ///< which its numbers mean
+
+    bool is_number() const { return function == nullptr && view.data == nullptr; }
+  };
+
   /// What is computed has that shape.
-  explicit Entrywise(attn::Shape shape) : shape_(std::move(shape)) {}
+  explicit Entrywise(attn::Shape shape, std::vector<Value> values = {})
+      : shape_(std::move(shape)), values_(std::move(values)) {}
 
-  Place number(double number);
-
-  /// The entries of a view along the axes of what is computed. Truth values become 1 and 0. Their owner has
-  /// to keep them until all is computed.
-  Place entries(const View& view);
-
-  Place applied(const Function& function, const std::vector<Place>& operands);
+  Place add(Value value) {
+    values_.push_back(std::move(value));
+    return values_.size() - 1;
+  }
 
   /// Sees the entries of one value in row-major order, a block at a time: how many stood before them, the
   /// numbers, and how many they are.
@@ -38,15 +48,6 @@ class Entrywise {
   void compute(Place value, bool* result) const;
 
  private:
-  struct Value {
-    double number = 0.0;
-    std::vector<std::ptrdiff_t> strides{};  ///< of entries
-    const void* data = nullptr;
-    bool is_truth = false;
-    const Function* function = nullptr;
-    std::vector<Place> operands{};
-  };
-
   class Blocks;
 
   attn::Shape shape_;

@@ -9,7 +9,6 @@
 #include "attn/ops/softmax.hpp"
 #include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
-#include "formula/linear_index.hpp"
 #include "formula/sheet.hpp"
 
 namespace formula {
@@ -18,11 +17,6 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t much_to_copy = std::size_t{1} << 18;
-
-Axes joined(Axes axes, std::initializer_list<Axes> more) {
-  for (const auto& some : more) axes.insert(axes.end(), some.begin(), some.end());
-  return axes;
-}
 
 /// Of row-major elements; 0 along an axis of length 1, as xtensor has it.
 std::vector<std::ptrdiff_t> row_major_strides(const attn::Shape& shape) {
@@ -47,6 +41,11 @@ View copy_of(const View& view) {
       view.is_truth ? owned(view.axes, truths_in_order(view)) : owned(view.axes, numbers_in_order(view));
   copy.is_whole = view.is_whole;
   return copy;
+}
+
+double element(const View& tensor, std::ptrdiff_t offset) {
+  return tensor.is_truth ? static_cast<const bool*>(tensor.data)[offset]
+                         : static_cast<const double*>(tensor.data)[offset];
 }
 
 double number_of(const View& scalar) {
@@ -204,33 +203,20 @@ class Evaluator {
     for (std::size_t i = 0; i < places.size(); ++i) {
       const auto length = static_cast<double>(tensor.shape[i]);
       const auto stride = static_cast<double>(tensor.strides[i]);
-      Entrywise along(shape_of(axes));
-      along.see(along.entries(spread(places[i], axes)),
-                [&, to = offsets.data()](std::size_t first, const double* place, std::size_t count) {
-                  for (std::size_t k = 0; k < count; ++k) {
-                    const double index = std::floor(place[k]);
-                    to[first + k] += index >= 0.0 && index < length ? index * stride : not_a_number;
-                  }
-                });
+      const auto add = [&, to = offsets.data()](std::size_t first, const double* place, std::size_t count) {
+        for (std::size_t k = 0; k < count; ++k) {
+          const double index = std::floor(place[k]);
+          to[first + k] += index >= 0.0 && index < length ? index * stride : not_a_number;
+        }
+      };
+      along({{.view = places[i]}}, axes).see(0, add);
     }
     for (double& offset : offsets)
       if (!std::isnan(offset)) offset = element(tensor, static_cast<std::ptrdiff_t>(offset));
     return owned(axes, std::move(offsets));
   }
 
-  static double element(const View& tensor, std::ptrdiff_t offset) {
-    return tensor.is_truth ? static_cast<const bool*>(tensor.data)[offset]
-                           : static_cast<const double*>(tensor.data)[offset];
-  }
-
-  /// A value that functions of entries take or give.
-  struct Term {
-    View view{};  ///< of what is no number and no function's value
-    double number = 0.0;
-    const Function* function = nullptr;
-    std::vector<std::size_t> operands{};
-    bool is_truth = false;
-  };
+  using Term = Entrywise::Value;
 
   /// A formula as functions of entries, each of what stands before it. What repeats along an axis is computed
   /// before, and stands there as entries.
@@ -313,30 +299,24 @@ class Evaluator {
   }
 
   /// What computes the terms along these axes, as long as they live.
-  Entrywise along(const std::vector<Term>& terms, const Axes& axes) const {
-    Entrywise program(shape_of(axes));
-    for (const auto& term : terms)
-      if (term.function != nullptr)
-        program.applied(*term.function, term.operands);
-      else if (term.view.data != nullptr)
-        program.entries(spread(term.view, axes));
-      else
-        program.number(term.number);
-    return program;
+  Entrywise along(std::vector<Term> terms, const Axes& axes) const {
+    for (auto& term : terms) {
+      if (term.view.data != nullptr) term.view = spread(std::move(term.view), axes);
+      term.view.axes.clear();
+    }
+    return Entrywise(shape_of(axes), std::move(terms));
   }
 
   View called(const Expr& x) {
-    const auto terms = terms_of(x);
+    auto terms = terms_of(x);
     const auto last = terms.known.back().second;
-    const auto& term = terms.all[last];
-    if (term.function == nullptr && term.view.data != nullptr) {
-      auto view = term.view;
-      view.is_whole = false;
-      return view;
-    }
+    auto& view = terms.all[last].view;
+    view.is_whole = false;
+    if (view.data != nullptr) return view;
+    const bool is_truth = terms.all[last].is_truth;
     const auto axes = axes_of_terms(terms.all);
-    const auto program = along(terms.all, axes);
-    if (!term.is_truth) return computed<Numbers>(program, last, axes);
+    const auto program = along(std::move(terms.all), axes);
+    if (!is_truth) return computed<Numbers>(program, last, axes);
     return computed<Truths>(program, last, axes);
   }
 
@@ -353,10 +333,11 @@ class Evaluator {
     if (const auto whole = expanded(x)) return value(*whole);
     if (x->name == "sum" && is_product(x->parts[0], {x->axis})) return sum_of_products(x);
     if (x->name == "argmax") return places_of_largest(x);
-    const auto terms = terms_of(x->parts[0]);
+    auto terms = terms_of(x->parts[0]);
     auto axes = axes_of_terms(terms.all);
     if (!has(axes, x->axis)) axes.push_back(x->axis);
-    return reduced(x->name, along(terms.all, axes), terms.known.back().second, axes, place_in(axes, x->axis));
+    return reduced(x->name, along(std::move(terms.all), axes), terms.known.back().second, axes,
+                   place_in(axes, x->axis));
   }
 
   View reduced(const std::string& f, const Entrywise& program, std::size_t value, Axes axes,
@@ -433,9 +414,8 @@ class Evaluator {
 
   /// A product, or the sum of one over axes other than `summed`.
   static bool is_product(const Expr& x, const Axes& summed) {
-    return (x->op == Op::call && x->name == "*") ||
-           (x->op == Op::over && x->name == "sum" && !has(summed, x->axis) &&
-            is_product(x->parts[0], joined(summed, {{x->axis}})));
+    return is_call(x, "*") || (x->op == Op::over && x->name == "sum" && !has(summed, x->axis) &&
+                               is_product(x->parts[0], joined(summed, {{x->axis}})));
   }
 
   /// Σ x · y over one axis or several: a matrix product for each position of the axes that both keep.
@@ -664,7 +644,7 @@ double View::at(const attn::Index& index) const {
   std::ptrdiff_t offset = 0;
   for (std::size_t i = 0; i < strides.size(); ++i)
     offset += static_cast<std::ptrdiff_t>(index[i]) * strides[i];
-  return is_truth ? static_cast<const bool*>(data)[offset] : static_cast<const double*>(data)[offset];
+  return element(*this, offset);
 }
 
 View view_of(Axes axes, std::shared_ptr<const Numbers> numbers) {

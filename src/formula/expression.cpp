@@ -15,6 +15,11 @@ bool has(const Axes& axes, const std::string& axis) {
   return place_in(axes, axis) < axes.size();
 }
 
+Axes joined(Axes axes, std::initializer_list<Axes> more) {
+  for (const auto& some : more) axes.insert(axes.end(), some.begin(), some.end());
+  return axes;
+}
+
 Expr::Expr(double number) : node_(std::make_shared<const Node>(Node{.op = Op::number, .number = number})) {}
 Expr::Expr(Node node) : node_(std::make_shared<const Node>(std::move(node))) {}
 
@@ -82,6 +87,13 @@ Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& chan
   return Expr(Node{x->op, x->number, x->name, x->axis, std::move(parts), x->changed, x->at, x->is_known});
 }
 
+Expr with_names(const Expr& x, const std::map<std::string, Expr>& formulas) {
+  const auto found = x->op == Op::name ? formulas.find(x->name) : formulas.end();
+  return found != formulas.end()
+             ? found->second
+             : with_parts(x, [&](const Expr& part) { return with_names(part, formulas); });
+}
+
 namespace {
 
 /// Whether `x` without its axis `own` stays free of `axis` at those positions.
@@ -99,9 +111,8 @@ Expr at_other_position(const Expr& x, const std::map<std::string, Expr>& positio
   const auto& place = positions.at(x->axis);
   if (place->op != Op::position || !leaves_free(x->parts[0], positions, x->axis, place->name))
     return at_positions(expanded(x).value(), positions);
-  Node node = *with_parts(x, [&](const Expr& part) { return at_positions(part, positions); });
-  node.axis = place->name;
-  return Expr(std::move(node));
+  return edited(with_parts(x, [&](const Expr& part) { return at_positions(part, positions); }),
+                [&](Node& node) { node.axis = place->name; });
 }
 
 }  // namespace
@@ -152,7 +163,7 @@ std::vector<std::string> operands(const Expr& x) {
   const std::function<void(const Expr&)> see = [&](const Expr& part) {
     const bool is_tensor = part->op == Op::entry || part->op == Op::again;
     if (is_tensor && !has(names, part->name)) names.push_back(part->name);
-    const bool is_choice = part->op == Op::call && part->name == "where";  // its condition comes last
+    const bool is_choice = is_call(part, "where");  // its condition comes last
     for (std::size_t i = 0; i < part->parts.size(); ++i)
       see(part->parts[is_choice ? (i + 1) % part->parts.size() : i]);
   };

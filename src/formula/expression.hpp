@@ -1,10 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "attn/error.hpp"
@@ -19,6 +23,9 @@ using Axes = std::vector<std::string>;
 /// Where `axis` stands among them; their number where it does not.
 std::size_t place_in(const Axes& axes, const std::string& axis);
 bool has(const Axes& axes, const std::string& axis);
+
+/// All of them, one list after the other.
+Axes joined(Axes axes, std::initializer_list<Axes> more);
 
 /// What is wrong with a formula, and where in its text.
 class Error : public attn::Error {
@@ -90,11 +97,34 @@ Expr operator*(Expr x, Expr y);
 Expr operator/(Expr x, Expr y);
 Expr operator-(Expr x);
 
+/// Whether `x` calls that function of numbers.
+inline bool is_call(const Expr& x, std::string_view function) {
+  return x->op == Op::call && x->name == function;
+}
+
+/// Whether `is` holds of `x` or of something in it.
+template <class Is>
+bool any_part(const Expr& x, const Is& is) {
+  return is(x) ||
+         std::any_of(x->parts.begin(), x->parts.end(), [&](const Expr& part) { return any_part(part, is); });
+}
+
+/// `x` with what `change` makes of its node.
+template <class Change>
+Expr edited(const Expr& x, const Change& change) {
+  Node node = *x;
+  change(node);
+  return Expr(std::move(node));
+}
+
 /// The same formula, wherever it stands in a text.
 bool same(const Expr& x, const Expr& y);
 
 /// `x` with `change` of each of its parts.
 Expr with_parts(const Expr& x, const std::function<Expr(const Expr& part)>& change);
+
+/// `x` with these formulas for names.
+Expr with_names(const Expr& x, const std::map<std::string, Expr>& formulas);
 
 /// `x` with other formulas for positions along axes. Axes that `x` sums over are its own: the formulas do not
 /// go along them.

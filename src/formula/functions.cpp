@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "attn/tensor.hpp"
@@ -40,14 +41,6 @@ Function of_two(std::string_view name, bool is_truth = false) {
             const double *const a = x[0], *const b = x[1];
             for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i], b[i]);
           }};
-}
-
-Composite over_axis(std::string name, const char* body) {
-  return {std::move(name), true, {"x"}, parse(body)};
-}
-
-Composite of_number(std::string name, const char* body) {
-  return {std::move(name), false, {"x"}, parse(body)};
 }
 
 }  // namespace
@@ -103,34 +96,28 @@ const Function* function_named(std::string_view name) {
 
 const std::vector<Composite>& composites() {
   static const std::vector<Composite> all = {
-      over_axis("softmax",
-                "where(max(axis) x = -inf, 0, exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x))"),
-      over_axis("unguarded_softmax", "exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x)"),
-      over_axis("log_sum_exp",
-                "where(max(axis) x = -inf, -inf, max(axis) x + log(sum(axis) exp(x - max(axis) x)))"),
-      over_axis("mean", "sum(axis) x / size(axis)"),
-      over_axis("entropy", "-sum(axis) x * log(max(x, 1e-300))"),
-      over_axis("layer_norm", "(x - mean(axis) x) / sqrt(mean(axis) (x - mean(axis) x) ^ 2 + 1e-5)"),
-      of_number("sigmoid", "1 / (1 + exp(-x))"),
-      of_number("relu", "max(x, 0)"),
-      of_number("gelu", "x * (1 + erf(x / sqrt(2))) / 2"),
+      {"softmax", true, false,
+       "where(max(axis) x = -inf, 0, exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x))"},
+      {"unguarded_softmax", true, false, "exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x)"},
+      {"log_sum_exp", true, true,
+       "where(max(axis) x = -inf, -inf, max(axis) x + log(sum(axis) exp(x - max(axis) x)))"},
+      {"mean", true, true, "sum(axis) x / size(axis)"},
+      {"entropy", true, true, "-sum(axis) x * log(max(x, 1e-300))"},
+      {"layer_norm", true, false, "(x - mean(axis) x) / sqrt(mean(axis) (x - mean(axis) x) ^ 2 + 1e-5)"},
+      {"sigmoid", false, false, "1 / (1 + exp(-x))"},
+      {"relu", false, false, "max(x, 0)"},
+      {"gelu", false, false, "x * (1 + erf(x / sqrt(2))) / 2"},
   };
   return all;
 }
 
 const Composite* composite_named(std::string_view name) {
-  constexpr std::array names = {"softmax",    "unguarded_softmax", "log_sum_exp", "mean", "entropy",
-                                "layer_norm", "sigmoid",           "relu",        "gelu"};
-  // The parser asks while their bodies are parsed.
-  if (std::find(names.begin(), names.end(), name) == names.end()) return nullptr;
   return find_named(composites(), name);
 }
 
 bool goes_over_axis(std::string_view name) {
-  constexpr std::array composites = {"softmax", "unguarded_softmax", "log_sum_exp",
-                                     "mean",    "entropy",           "layer_norm"};
-  return is_one_of_reductions(name) ||
-         std::find(composites.begin(), composites.end(), name) != composites.end();
+  const auto* composite = composite_named(name);
+  return composite == nullptr ? is_one_of_reductions(name) : composite->goes_over_axis;
 }
 
 bool rounds_to_format(std::string_view name) {
@@ -138,21 +125,20 @@ bool rounds_to_format(std::string_view name) {
 }
 
 bool reduces(std::string_view name) {
-  return is_one_of_reductions(name) || name == "log_sum_exp" || name == "mean" || name == "entropy";
+  const auto* composite = composite_named(name);
+  return composite == nullptr ? is_one_of_reductions(name) : composite->reduces;
 }
 
 namespace {
 
-/// `body` with what stands for its operands and its axis put in.
-Expr instantiated(const Expr& body, const Composite& composite, const Expr& x) {
-  if (body->op == Op::name)
-    for (std::size_t i = 0; i < composite.operands.size(); ++i)
-      if (body->name == composite.operands[i]) return x->parts.at(i);
-  Node node = *body;
-  if (node.op == Op::over && node.axis == "axis") node.axis = x->axis;
-  if (node.op == Op::size && node.name == "axis") node.name = x->axis;
-  for (auto& part : node.parts) part = instantiated(part, composite, x);
-  return Expr(std::move(node));
+/// `body` with what stands for its operand and its axis put in.
+Expr instantiated(const Expr& body, const Expr& x) {
+  if (body->op == Op::name) return x->parts[0];
+  return edited(body, [&](Node& node) {
+    if (node.op == Op::over) node.axis = x->axis;
+    if (node.op == Op::size) node.name = x->axis;
+    for (auto& part : node.parts) part = instantiated(part, x);
+  });
 }
 
 }  // namespace
@@ -161,7 +147,12 @@ std::optional<Expr> expanded(const Expr& x) {
   if (x->op != Op::call && x->op != Op::over) return std::nullopt;
   const auto* composite = composite_named(x->name);
   if (composite == nullptr || composite->goes_over_axis != (x->op == Op::over)) return std::nullopt;
-  return instantiated(composite->body, *composite, x);
+  static const auto bodies = [] {
+    std::map<std::string_view, Expr> all;
+    for (const auto& one : composites()) all.emplace(one.name, parse(one.body));
+    return all;
+  }();
+  return instantiated(bodies.at(composite->name), x);
 }
 
 Expr stack(const Expr& axis, const std::vector<Expr>& parts) {
@@ -174,9 +165,9 @@ Expr stack(const Expr& axis, const std::vector<Expr>& parts) {
 std::optional<Stacked> stacked(const Expr& x) {
   Stacked result;
   auto rest = x;
-  for (double i = 0.0; rest->op == Op::call && rest->name == "where"; ++i) {
+  for (double i = 0.0; is_call(rest, "where"); ++i) {
     const auto& condition = rest->parts[0];
-    const bool is_next = condition->op == Op::call && condition->name == "=" &&
+    const bool is_next = is_call(condition, "=") &&
                          (condition->parts[0]->op == Op::position || condition->parts[0]->op == Op::name) &&
                          (result.axis.empty() || condition->parts[0]->name == result.axis) &&
                          condition->parts[1]->op == Op::number && condition->parts[1]->number == i;

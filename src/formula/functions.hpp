@@ -32,10 +32,9 @@ const Function* function_named(std::string_view name);
 
 /// A formula with a name: `sigmoid(x) = 1 / (1 + exp(-x))`, `mean(axis) x = sum(axis) x / size(axis)`.
 struct Composite {
-  std::string name;
-  bool goes_over_axis;
-  std::vector<std::string> operands;  ///< names in `body`
-  Expr body;                          ///< `axis` stands for the axis
+  std::string_view name;
+  bool goes_over_axis, reduces;
+  const char* body;  ///< `x` stands for the operand and `axis` for the axis
 };
 
 /// All of them: softmax, unguarded_softmax, log_sum_exp, mean, entropy, layer_norm, sigmoid, relu, gelu.

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "formula/functions.hpp"
-#include "formula/linear_index.hpp"
+#include "formula/sheet.hpp"
 
 namespace formula {
 
@@ -35,10 +35,6 @@ Expr equal(Expr x, Expr y) {
   return call("=", {std::move(x), std::move(y)});
 }
 
-bool is_call(const Expr& x, std::string_view function) {
-  return x->op == Op::call && x->name == function;
-}
-
 /// x · factor, within the numerator where x is a quotient.
 Expr times(const Expr& x, const Expr& factor) {
   return is_call(x, "/") ? times(x->parts[0], factor) / x->parts[1] : x * factor;
@@ -46,9 +42,7 @@ Expr times(const Expr& x, const Expr& factor) {
 
 /// A number of the forward pass, or of a whole row, where it does not stand for an entry of its own.
 Expr known(const Expr& x) {
-  Node node = *x;
-  node.is_known = node.op == Op::over;
-  return Expr(std::move(node));
+  return edited(x, [](Node& node) { node.is_known = node.op == Op::over; });
 }
 
 /// The axes of which `x` speaks, of its own or not.
@@ -69,10 +63,10 @@ std::string other_axis(Sheet& sheet, const std::string& axis, const Axes& taken)
 /// `x`, which goes over an axis, along one that is none of `taken`.
 Expr along_other_axis(const Expr& x, Sheet& sheet, Axes taken) {
   add_axes(x, taken);
-  Node node = *x;
-  node.axis = other_axis(sheet, x->axis, taken);
-  node.parts[0] = at_positions(x->parts[0], {{x->axis, position(node.axis)}});
-  return Expr(std::move(node));
+  return edited(x, [&](Node& node) {
+    node.axis = other_axis(sheet, x->axis, taken);
+    node.parts[0] = at_positions(x->parts[0], {{x->axis, position(node.axis)}});
+  });
 }
 
 /// `x` at other positions, which may go along axes that `x` sums over.
@@ -177,10 +171,9 @@ class Back {
     if (f == "softmax" || f == "unguarded_softmax")
       return through_part(x, 0, value * (seed - over("sum", x->axis, value * seed)), axes);
     if (f == "layer_norm") {
-      Node deviation = *expanded(x).value()->parts[1];
-      deviation.is_known = true;
+      const auto deviation = edited(expanded(x).value()->parts[1], [](Node& node) { node.is_known = true; });
       const auto of_row = known(mean(seed)), along = known(value) * known(mean(value * seed));
-      return through_part(x, 0, (seed - of_row - along) / Expr(std::move(deviation)), axes);
+      return through_part(x, 0, (seed - of_row - along) / deviation, axes);
     }
     auto inner = axes;
     inner.push_back(x->axis);
@@ -271,9 +264,9 @@ class Back {
 
   /// Whether a softmax in `x` goes along an axis along which the condition changes.
   static bool mixes_along(const Expr& x, const Expr& condition) {
-    if (x->op == Op::over && !reduces(x->name) && depends_on(condition, x->axis)) return true;
-    return std::any_of(x->parts.begin(), x->parts.end(),
-                       [&](const Expr& part) { return mixes_along(part, condition); });
+    return any_part(x, [&](const Expr& part) {
+      return part->op == Op::over && !reduces(part->name) && depends_on(condition, part->axis);
+    });
   }
 
   /// f′(x) of a function of one number, of which `value` is f(x); none of one that has none or is constant
@@ -531,10 +524,6 @@ std::vector<Expr> with_blocks_joined(const std::vector<Expr>& terms, const Sheet
   return joined;
 }
 
-bool has_again(const Expr& x) {
-  return x->op == Op::again || std::any_of(x->parts.begin(), x->parts.end(), has_again);
-}
-
 /// Gradients by tensors of a sheet, each found once.
 class Gradients {
  public:
@@ -578,7 +567,7 @@ class Gradients {
   std::vector<Expr> shares_of(const Definition& step, const std::string& of) {
     const auto seed = of_step(step);
     if (!seed) return {};
-    if (has_again(step.expr))
+    if (any_part(step.expr, [](const Expr& part) { return part->op == Op::again; }))
       throw Error(at_, fmt::format("the gradient by {} goes through {}, which has again(…)", of, step.name));
     Back back(sheet_, of);
     back.through(step.expr, *seed, step.axes, entry(step.name, positions(step.axes)));

@@ -14,6 +14,108 @@
 
 namespace formula {
 
+bool fits(const Axes& axes, const Axes& target) {
+  return axes.size() <= target.size() && std::equal(axes.rbegin(), axes.rend(), target.rbegin());
+}
+
+bool is_of_one_operand(const Array& x) {
+  const auto has_axes = [](const Array& part) { return !part.axes.empty(); };
+  return x.kind == Array::Kind::function && std::count_if(x.parts.begin(), x.parts.end(), has_axes) == 1;
+}
+
+std::vector<std::size_t> places_in(const Axes& axes, const Axes& some) {
+  std::vector<std::size_t> places;
+  for (const auto& axis : some) places.push_back(place_in(axes, axis));
+  return places;
+}
+
+std::vector<const char*> signs_along(const Axes& axes, const Axes& target, const char* own,
+                                     const char* other) {
+  std::vector<const char*> signs;
+  for (auto axis = std::find(target.begin(), target.end(), axes[0]); axis != target.end(); ++axis)
+    signs.push_back(has(axes, *axis) ? own : other);
+  return signs;
+}
+
+Array::Type Scope::type_of(const std::string& name) const {
+  const auto& view = tensor(name);
+  const auto* definition = sheet_.definition_of(original(name));
+  if (view.is_truth || (definition != nullptr && is_truth(definition->expr))) return Array::Type::truth;
+  return view.is_whole ? Array::Type::whole : Array::Type::real;
+}
+
+Axes Scope::kept(Axes axes) const {
+  std::erase_if(axes, [this](const auto& axis) { return drops(axis) || axis == along_; });
+  return axes;
+}
+
+Axes Scope::axes_of(const std::string& name) const {
+  return kept(tensor(name).axes);
+}
+
+const std::string& Scope::original(const std::string& name) const {
+  const auto found = originals_.find(name);
+  return found == originals_.end() ? name : found->second;
+}
+
+std::string Scope::fresh(const std::string& wish) {
+  const auto is_taken = [this](const std::string& name) {
+    return std::find(taken_.begin(), taken_.end(), name) != taken_.end() ||
+           std::any_of(sheet_.tensors().begin(), sheet_.tensors().end(),
+                       [&](const auto& tensor) { return identifier(tensor.first) == name; });
+  };
+  auto name = identifier(prefix_ + wish);
+  for (int i = 2; is_taken(name); ++i) name = identifier(prefix_ + wish) + "_" + std::to_string(i);
+  taken_.push_back(name);
+  return name;
+}
+
+std::vector<Definition> Scope::without_again(const Definition& definition) {
+  std::vector<Definition> all;
+  auto expr = plain(definition.expr, {}, all);
+  all.push_back({definition.name, definition.axes, std::move(expr)});
+  return all;
+}
+
+/// `x` with other names for what `changed` names, and with the names of new steps for what it computes again.
+Expr Scope::plain(const Expr& x, const Names& changed, std::vector<Definition>& before) {
+  if (x->op == Op::again) return computed_again(x, changed, before);
+  const auto with_plain_parts = with_parts(x, [&](const Expr& part) { return plain(part, changed, before); });
+  const auto found = changed.find(x->name);
+  if (x->op != Op::entry || found == changed.end()) return with_plain_parts;
+  return entry(found->second, with_plain_parts->parts);
+}
+
+Expr Scope::computed_again(const Expr& x, const Names& outer, std::vector<Definition>& before) {
+  auto changed = outer;
+  const auto add = [&](const std::string& name, const Axes& axes, Expr expr) {
+    const auto other = fresh(name + "_again");
+    originals_[other] = name;
+    before.push_back({other, axes, std::move(expr)});
+    return other;
+  };
+  for (std::size_t i = 0; i < x->parts.size(); ++i) {
+    const auto& name = x->changed[i];
+    changed[name] = add(name, sheet_.form(name).axes, plain(x->parts[i], outer, before));
+  }
+  for (const auto& definition : sheet_.definitions()) {
+    const auto from = operands(definition.expr);
+    const bool follows =
+        std::any_of(from.begin(), from.end(), [&](const auto& name) { return changed.count(name) > 0; });
+    if (follows && sheet_.recurrence_of(definition.name) != nullptr)
+      throw Error(
+          0, fmt::format("{} is computed place by place, and again in no line of code", definition.name));
+    if (follows && changed.count(definition.name) == 0)
+      changed[definition.name] =
+          add(definition.name, definition.axes, plain(definition.expr, changed, before));
+    if (definition.name == x->name) break;
+  }
+  std::vector<Expr> places;
+  for (const auto& axis : sheet_.form(x->name).axes) places.push_back(position(axis));
+  const auto found = changed.find(x->name);
+  return entry(found == changed.end() ? x->name : found->second, std::move(places));
+}
+
 namespace numpy {
 
 namespace {
@@ -121,19 +223,10 @@ class NumPy {
 
   /// So that it broadcasts to `target`.
   std::string fit(const Array& x, const Axes& target, Binding least) const {
-    if (x.axes.empty() || std::equal(x.axes.rbegin(), x.axes.rend(), target.rbegin())) return bound(x, least);
-    if (x.kind == Kind::reduction) {
-      const auto& whole = x.parts[0].axes;
-      if (whole.size() <= target.size() && std::equal(whole.rbegin(), whole.rend(), target.rbegin()))
-        return bound(reduction(x, true), least);
-    }
-    const auto has_axes = [](const Array& part) { return !part.axes.empty(); };
-    if (x.kind == Kind::function && std::count_if(x.parts.begin(), x.parts.end(), has_axes) == 1)
-      return bound(function(x, target), least);
-    std::vector<const char*> index;
-    for (auto axis = std::find(target.begin(), target.end(), x.axes[0]); axis != target.end(); ++axis)
-      index.push_back(has(x.axes, *axis) ? ":" : "None");
-    return fmt::format("{}[{}]", bound(x), fmt::join(index, ", "));
+    if (fits(x.axes, target)) return bound(x, least);
+    if (x.kind == Kind::reduction && fits(x.parts[0].axes, target)) return bound(reduction(x, true), least);
+    if (is_of_one_operand(x)) return bound(function(x, target), least);
+    return fmt::format("{}[{}]", bound(x), fmt::join(signs_along(x.axes, target, ":", "None"), ", "));
   }
 
   Text function(const Array& x, const Axes& axes) const {
@@ -177,8 +270,7 @@ class NumPy {
 
   static std::string axis_argument(const Array& x) {
     const auto& axes = x.parts[0].axes;
-    std::vector<std::size_t> places;
-    for (const auto& axis : x.over) places.push_back(place_in(axes, axis));
+    const auto places = places_in(axes, x.over);
     if (places.size() == axes.size()) return "";
     if (places.size() > 1) return "axis=" + tuple(places);
     return places[0] + 1 == axes.size() ? "axis=-1" : fmt::format("axis={}", places[0]);
@@ -216,10 +308,9 @@ class NumPy {
   }
 
   Text transposed(const Array& x) const {
-    const auto& axes = x.parts[0].axes;
     const auto text = bound(x.parts[0]);
-    std::vector<std::size_t> places, moved;
-    for (const auto& axis : x.axes) places.push_back(place_in(axes, axis));
+    const auto places = places_in(x.parts[0].axes, x.axes);
+    std::vector<std::size_t> moved;
     if (places.size() == 2) return {text + ".T"};
     for (std::size_t i = 0; i < places.size(); ++i)
       if (places[i] != i) moved.push_back(i);
@@ -366,9 +457,7 @@ std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& defin
 namespace {
 
 bool calls(const Expr& x, const std::string& function) {
-  return (x->op == Op::call && x->name == function) ||
-         std::any_of(x->parts.begin(), x->parts.end(),
-                     [&](const Expr& part) { return calls(part, function); });
+  return any_part(x, [&](const Expr& part) { return is_call(part, function); });
 }
 
 }  // namespace

@@ -35,4 +35,8 @@ std::vector<std::string> xtensor_lines(const Sheet& sheet, const Definition& def
 /// call.
 std::string xtensor_head();
 
+/// What follows in one that asserts each step: `array` makes an input of numbers, `expect` compares to within
+/// `tolerance`, and counts in `agree` and `wrong`.
+std::string xtensor_expect();
+
 }  // namespace formula

@@ -50,7 +50,7 @@ std::vector<std::string> function_names() {
   std::vector<std::string> names = {"sum", "argmax", "size", "again", "stack"};
   for (const auto& one : functions())
     if (begins_word(one.name[0]) && !is_operator(one.name)) names.emplace_back(one.name);
-  for (const auto& one : composites()) names.push_back(one.name);
+  for (const auto& one : composites()) names.emplace_back(one.name);
   return names;
 }
 

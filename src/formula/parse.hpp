@@ -24,6 +24,20 @@ Definition parse_definition(std::string_view text);
 /// Reads an input's declaration, `NAME[axes]`.
 Definition parse_declaration(std::string_view text);
 
+/// As `parse` reads it: `sum(d_k) Q[query, d_k] * K[key, d_k]`, with no parentheses that it can do without. A
+/// formula that `parse` made it parses to the same one, unless the text gets too long for it.
+std::string text(const Expr& x);
+std::string text(const Definition& definition);
+
+/// As pages print it, in Unicode: `Q Kᵀ`, `scores / √d_k`, `softmax(masked)`, `weights V`,
+/// `scaled where mask, −∞ elsewhere`. A sum of the products of two tensors is a matrix product where it is
+/// one, `hidden · v_a` with a vector; other sums are written Σ with their axis. An index that is a position
+/// is left out, and so is the `batch`.
+std::string page_text(const Expr& x);
+
+/// MathML of the same, without the `math` element.
+std::string mathml(const Expr& x);
+
 /// The line and the column, both from 1 on, of a byte; columns count characters.
 struct Place {
   std::size_t line, column;

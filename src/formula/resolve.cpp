@@ -55,7 +55,7 @@ class Resolver {
       if (tensor != nullptr) collect_axes(*tensor, x->op == Op::again ? std::vector<Expr>{} : x->parts);
       return;
     }
-    if (x->op == Op::call && x->name == "gradient") return collect_gradient(whole_tensor(x));
+    if (is_call(x, "gradient")) return collect_gradient(whole_tensor(x));
     const bool binds = x->op == Op::over && reduces(x->name);
     if (x->op == Op::over && !sheet_.has_axis(x->axis)) throw unknown_axis(x->axis, x->at);
     if (binds) bound_.push_back(x->axis);
@@ -123,14 +123,17 @@ class Resolver {
       case Op::entry:
         return sheet_.find_form(x->name) != nullptr ? entry_of(x) : axis_of(x);
       case Op::call:
-        if (x->name == "gradient") return gradient_of(x);
-        return with_parts(x, [this](const Expr& part) { return resolve(part); });
+        return x->name == "gradient" ? gradient_of(x) : with_resolved_parts(x);
       case Op::over:
         return over_axis(x);
       case Op::again:
         return again_of(x);
     }
     return x;
+  }
+
+  Expr with_resolved_parts(const Expr& x) {
+    return with_parts(x, [this](const Expr& part) { return resolve(part); });
   }
 
   Expr position_of(const Expr& x) const {
@@ -168,10 +171,10 @@ class Resolver {
       if (!has(bound_, x->axis))
         throw Error(x->at, fmt::format("{} goes over {}, which the result [{}] does not have", x->name,
                                        x->axis, fmt::join(bound_, ", ")));
-      return with_parts(x, [this](const Expr& part) { return resolve(part); });
+      return with_resolved_parts(x);
     }
     bound_.push_back(x->axis);
-    const auto result = with_parts(x, [this](const Expr& part) { return resolve(part); });
+    const auto result = with_resolved_parts(x);
     bound_.pop_back();
     return result;
   }

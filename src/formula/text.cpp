@@ -1,5 +1,3 @@
-#include "formula/text.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "formula/functions.hpp"
+#include "formula/parse.hpp"
 
 namespace formula {
 
@@ -63,8 +62,8 @@ const Operator* operator_of(const Expr& x) {
 Level level_of(const Expr& x) {
   if (x->op == Op::number) return std::signbit(x->number) ? sign : atom;
   if (const auto* const found = operator_of(x)) return found->level;
-  if (x->op == Op::call && x->name == "neg") return sign;
-  return x->op == Op::call && x->name == "not" ? negation : atom;
+  if (is_call(x, "neg")) return sign;
+  return is_call(x, "not") ? negation : atom;
 }
 
 bool takes_product(const Expr& x) {
@@ -73,8 +72,7 @@ bool takes_product(const Expr& x) {
 
 /// `max(a, b) -x` would subtract.
 bool begins_with_minus(const Expr& x) {
-  const bool is_product = x->op == Op::call && x->name == "*";
-  return is_product ? begins_with_minus(x->parts[0]) : level_of(x) == sign;
+  return is_call(x, "*") ? begins_with_minus(x->parts[0]) : level_of(x) == sign;
 }
 
 std::string list(const std::vector<Expr>& parts) {
@@ -201,9 +199,7 @@ bool is_plain(const Expr& index) {
 }
 
 bool mentions(const Expr& x, const std::string& axis) {
-  return (is_plain(x) && x->name == axis) ||
-         std::any_of(x->parts.begin(), x->parts.end(),
-                     [&](const Expr& part) { return mentions(part, axis); });
+  return any_part(x, [&](const Expr& part) { return is_plain(part) && part->name == axis; });
 }
 
 std::optional<Matrix> matrix_of_entry(const Expr& x) {
@@ -233,8 +229,7 @@ bool fit(const std::vector<Expr>& left, const std::vector<Expr>& right) {
 }
 
 std::optional<MatrixProduct> matrix_product(const Expr& x) {
-  if (x->op != Op::over || x->name != "sum" || x->parts[0]->op != Op::call || x->parts[0]->name != "*")
-    return std::nullopt;
+  if (x->op != Op::over || x->name != "sum" || !is_call(x->parts[0], "*")) return std::nullopt;
   auto left = matrix(x->parts[0]->parts[0]), right = matrix(x->parts[0]->parts[1]);
   if (!left || !right || left->row == left->column || right->row == right->column) return std::nullopt;
   const bool turns_left = left->column != x->axis, turns_right = right->row != x->axis;
@@ -242,8 +237,7 @@ std::optional<MatrixProduct> matrix_product(const Expr& x) {
   if (turns_right) std::swap(right->row, right->column);
   const auto &row = left->row, &column = right->column;
   const auto in_leads = [&](const Expr& lead) {
-    return mentions(lead, x->axis) || (!row.empty() && mentions(lead, row)) ||
-           (!column.empty() && mentions(lead, column));
+    return mentions(lead, x->axis) || mentions(lead, row) || mentions(lead, column);
   };
   const bool is_one = left->column == x->axis && right->row == x->axis && (row != column || row.empty()) &&
                       fit(left->leads, right->leads) &&
@@ -278,7 +272,7 @@ bool is_piece(const Expr& x, const Expr& i, const Expr& n, bool is_rest) {
 /// Whether `where(i < n, x[i], y[i - n])` has x and y end to end.
 bool are_end_to_end(const Expr& x) {
   const auto& condition = x->parts[0];
-  if (condition->op != Op::call || condition->name != "<" || !is_plain(condition->parts[0])) return false;
+  if (!is_call(condition, "<") || !is_plain(condition->parts[0])) return false;
   const auto &i = condition->parts[0], &n = condition->parts[1];
   return is_piece(x->parts[1], i, n, false) && is_piece(x->parts[2], i, n, true);
 }

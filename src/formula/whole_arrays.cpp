@@ -7,8 +7,8 @@
 
 #include "formula/entrywise.hpp"
 #include "formula/functions.hpp"
-#include "formula/linear_index.hpp"
 #include "formula/numpy.hpp"
+#include "formula/sheet.hpp"
 
 namespace formula {
 
@@ -20,11 +20,6 @@ using Kind = Array::Kind;
 using Type = Array::Type;
 
 constexpr double largest_whole = 2147483648.0;
-
-Axes joined(Axes axes, std::initializer_list<Axes> more) {
-  for (const auto& some : more) axes.insert(axes.end(), some.begin(), some.end());
-  return axes;
-}
 
 Axes without(Axes axes, const Axes& others) {
   axes.erase(std::remove_if(axes.begin(), axes.end(), [&](const auto& axis) { return has(others, axis); }),
@@ -266,9 +261,8 @@ class Analysis {
   std::optional<Array> end_to_end(const Expr& x, const Axes& order) const {
     const auto& condition = x->parts[0];
     if (goes_along(condition)) return std::nullopt;
-    const bool is_part = condition->op == Op::call && condition->name == "<" &&
-                         condition->parts[0]->op == Op::position && !has_operands(condition) &&
-                         natural(condition->parts[1]).empty();
+    const bool is_part = is_call(condition, "<") && condition->parts[0]->op == Op::position &&
+                         !has_operands(condition) && natural(condition->parts[1]).empty();
     if (!is_part || scope_.drops(condition->parts[0]->name)) return std::nullopt;
     const auto& axis = condition->parts[0]->name;
     const double first = places_along(condition->parts[1], {})[0];
@@ -416,16 +410,11 @@ class Analysis {
 
   /// Of mean(axis) (y - mean(axis) y) ^ 2 that y, or null.
   static const Expr* deviating_in(const Expr& x) {
-    const auto is = [](const Expr& part, Op op, const char* name) {
-      return part->op == op && part->name == name;
-    };
     const auto& square = x->parts[0];
-    const bool is_of_square = x->name == "mean" && is(square, Op::call, "^") && same(square->parts[1], 2.0) &&
-                              is(square->parts[0], Op::call, "-");
-    if (!is_of_square) return nullptr;
-    const auto &y = square->parts[0]->parts[0], &mean = square->parts[0]->parts[1];
-    const bool is_its_mean = is(mean, Op::over, "mean") && mean->axis == x->axis && same(mean->parts[0], y);
-    return is_its_mean ? &y : nullptr;
+    if (x->name != "mean" || !is_call(square, "^") || !is_call(square->parts[0], "-")) return nullptr;
+    const auto& y = square->parts[0]->parts[0];
+    const bool is_its_own = same(square, call("^", {y - over("mean", x->axis, y), 2.0}));
+    return is_its_own ? &y : nullptr;
   }
 
   Array softmax(const Expr& x, Array part) {
@@ -499,7 +488,7 @@ class Analysis {
   }
 
   static std::vector<Expr> factors_of(const Expr& x) {
-    if (x->op != Op::call || x->name != "*") return {x};
+    if (!is_call(x, "*")) return {x};
     auto factors = factors_of(x->parts[0]);
     for (const auto& more : factors_of(x->parts[1])) factors.push_back(more);
     return factors;

@@ -59,6 +59,19 @@ struct Array {
   std::optional<Row> row{};  ///< of a variable
 };
 
+/// Whether it broadcasts to `target` as it is.
+bool fits(const Axes& axes, const Axes& target);
+
+/// Whether it is a function of one operand that has axes, beside numbers.
+bool is_of_one_operand(const Array& x);
+
+/// Where each of `some` stands among the axes.
+std::vector<std::size_t> places_in(const Axes& axes, const Axes& some);
+
+/// What stands at each axis of `target` from the first of `axes` on: `own` for these, else `other`.
+std::vector<const char*> signs_along(const Axes& axes, const Axes& target, const char* own,
+                                     const char* other);
+
 /// A line of a program.
 struct Assignment {
   std::string name;  ///< an identifier

@@ -118,7 +118,7 @@ class Working {
 
   /// x + y + z and x · y · z as one sum or product.
   std::vector<Worked> terms_of(const std::string& f, const Expr& x, const Places& at) const {
-    if (x->op != Op::call || x->name != f) return {(*this)(x, at)};
+    if (!is_call(x, f)) return {(*this)(x, at)};
     auto terms = terms_of(f, x->parts[0], at);
     if (f == "+" && is_nothing(x->parts[1], at)) return terms;
     if (f == "+" && is_nothing(x->parts[0], at)) terms.clear();
@@ -139,8 +139,7 @@ class Working {
     const auto length = sheet_.size_of(x->axis);
     if (x->name == "softmax" || x->name == "unguarded_softmax") {
       const auto& operand = x->parts[0];
-      const bool is_divided =
-          operand->op == Op::call && operand->name == "/" && operand->parts[1]->op == Op::number;
+      const bool is_divided = is_call(operand, "/") && operand->parts[1]->op == Op::number;
       const auto& shared_out = is_divided ? operand->parts[0] : operand;
       const double divisor = is_divided ? operand->parts[1]->number : 1.0;
       const auto score = [&](const Index& place) { return (*this)(shared_out, at.with(x->axis, place[0])); };

@@ -58,6 +58,16 @@ Text infix(const Operator& sign, const Text& x, const Text& y) {
   return {fmt::format("{} {} {}", bound(x, sign.binding), sign.sign, bound(y, next)), sign.binding};
 }
 
+/// A call of the function under its other name, or under its own in that namespace.
+Text call_of(const std::string& function, const std::map<std::string, const char*>& renamed,
+             const std::string& space, const std::vector<Text>& operands) {
+  const auto found = renamed.find(function);
+  std::vector<std::string> texts;
+  for (const auto& operand : operands) texts.push_back(operand.text);
+  return {fmt::format("{}({})", found == renamed.end() ? space + function : found->second,
+                      fmt::join(texts, ", "))};
+}
+
 const char* element_of(Type type) {
   return type == Type::truth ? "bool" : "double";
 }
@@ -141,16 +151,12 @@ class WholeArrays {
     return name;
   }
 
-  static bool fits(const Array& x, const Axes& target) {
-    return x.axes.size() <= target.size() && std::equal(x.axes.rbegin(), x.axes.rend(), target.rbegin());
-  }
-
   /// Whether xtensor may reduce or broadcast it as an expression: with views or reductions in it the result
   /// is wrong, or it crashes.
   static bool is_flat(const Array& x) {
     return x.kind == Kind::number || x.kind == Kind::variable || x.kind == Kind::positions ||
            (x.kind == Kind::function && std::all_of(x.parts.begin(), x.parts.end(), [&](const Array& part) {
-              return is_flat(part) && fits(part, x.axes);
+              return is_flat(part) && fits(part.axes, x.axes);
             }));
   }
 
@@ -163,14 +169,11 @@ class WholeArrays {
 
   /// So that it broadcasts to `target`.
   Text fit(const Array& x, const Axes& target) {
-    if (fits(x, target)) return read(x);
-    if (x.kind == Kind::reduction && x.name != "argmax" && fits(x.parts[0], target)) return reduced(x, true);
-    const auto has_axes = [](const Array& part) { return !part.axes.empty(); };
-    if (x.kind == Kind::function && std::count_if(x.parts.begin(), x.parts.end(), has_axes) == 1)
-      return function(x, target);
-    std::vector<const char*> index;
-    for (auto axis = std::find(target.begin(), target.end(), x.axes[0]); axis != target.end(); ++axis)
-      index.push_back(has(x.axes, *axis) ? "xt::all()" : "xt::newaxis()");
+    if (fits(x.axes, target)) return read(x);
+    if (x.kind == Kind::reduction && x.name != "argmax" && fits(x.parts[0].axes, target))
+      return reduced(x, true);
+    if (is_of_one_operand(x)) return function(x, target);
+    const auto index = signs_along(x.axes, target, "xt::all()", "xt::newaxis()");
     // A view of xt::arange has the wrong entries, too.
     const auto whole = x.kind == Kind::positions ? named(read(x), x.type, x.axes[0]) : variable(x);
     return {fmt::format("xt::view({}, {})", whole, fmt::join(index, ", "))};
@@ -202,11 +205,7 @@ class WholeArrays {
       return infix(found->second, p[0], p[1]);
     static const std::map<std::string, const char*> renamed = {
         {"max", "lab::maximum"}, {"min", "lab::minimum"}, {"^", "xt::pow"}};
-    const auto found = renamed.find(f);
-    std::vector<std::string> parts;
-    for (const auto& part : p) parts.push_back(part.text);
-    return {
-        fmt::format("{}({})", found == renamed.end() ? "xt::" + f : found->second, fmt::join(parts, ", "))};
+    return call_of(f, renamed, "xt::", p);
   }
 
   Text reduced(const Array& x, bool keeps) {
@@ -219,8 +218,7 @@ class WholeArrays {
   Text reduction(const Array& x, bool keeps) {
     const auto& part = x.parts[0];
     const auto inner = as_numbers(part, flat(part));
-    std::vector<std::size_t> places;
-    for (const auto& axis : x.over) places.push_back(place_in(part.axes, axis));
+    const auto places = places_in(part.axes, x.over);
     const bool is_whole = places.size() == part.axes.size() && !keeps;
     if (x.name == "argmax") {  // xtensor 0.24.3 fails on what has no name
       const bool has_name = part.kind == Kind::variable && part.type != Type::truth;
@@ -260,8 +258,7 @@ class WholeArrays {
 
   Text transposed(const Array& x) {
     const auto& part = x.parts[0];
-    std::vector<std::size_t> places;
-    for (const auto& axis : x.axes) places.push_back(place_in(part.axes, axis));
+    const auto places = places_in(part.axes, x.axes);
     if (places.size() == 2) return {fmt::format("xt::transpose({})", variable(part))};
     return {fmt::format("xt::transpose({}, {{{}}})", variable(part), fmt::join(places, ", "))};
   }
@@ -298,7 +295,7 @@ class WholeArrays {
           fmt::format("{} * xt::ones<double>({{{}}})", bound(read(part), product), fmt::join(shape, ", ")),
           product};
     const auto whole =
-        is_flat(part) && fits(part, x.axes) ? read(part).text : named(fit(part, x.axes), part.type);
+        is_flat(part) && fits(part.axes, x.axes) ? read(part).text : named(fit(part, x.axes), part.type);
     return {fmt::format("xt::broadcast({}, {{{}}})", whole, fmt::join(shape, ", "))};
   }
 
@@ -318,17 +315,12 @@ class Loops {
     std::vector<std::string> lines, inner;
     for (const auto& step : together.steps) {
       const auto kept = scope_.kept(step.axes);
-      Axes others;
-      std::vector<std::string> places;
-      for (const auto& axis : kept) {
-        if (axis != together.axis) others.push_back(axis);
-        places.push_back(place_of(axis));
-      }
+      auto others = kept;
+      std::erase(others, together.axis);
       lines.push_back(fmt::format("xt::xarray<double> {} = xt::zeros<double>({{{}}});", identifier(step.name),
                                   fmt::join(sheet_.shape_of(kept), ", ")));
-      add_loops(
-          inner, others, "  ",
-          fmt::format("{}({}) = {};", identifier(step.name), fmt::join(places, ", "), read(step.expr).text));
+      add_loops(inner, others, "  ",
+                fmt::format("{}({}) = {};", identifier(step.name), places_along(kept), read(step.expr).text));
     }
     const auto place = place_of(together.axis);
     const auto length = sheet_.size_of(together.axis);
@@ -344,14 +336,11 @@ class Loops {
     const auto name = identifier(definition.name);
     const auto* element = is_truth(definition.expr) ? "bool" : "double";
     const auto text = read(definition.expr).text;
-    if (scope_.kept(definition.axes).empty())
-      return {fmt::format("const xt::xarray<{}> {}({});", element, name, text)};
     const auto kept = scope_.kept(definition.axes);
-    std::vector<std::string> places;
-    for (const auto& axis : kept) places.push_back(place_of(axis));
+    if (kept.empty()) return {fmt::format("const xt::xarray<{}> {}({});", element, name, text)};
     std::vector<std::string> lines = {fmt::format("xt::xarray<{0}> {1} = xt::zeros<{0}>({{{2}}});", element,
                                                   name, fmt::join(sheet_.shape_of(kept), ", "))};
-    add_loops(lines, kept, "", fmt::format("{}({}) = {};", name, fmt::join(places, ", "), text));
+    add_loops(lines, kept, "", fmt::format("{}({}) = {};", name, places_along(kept), text));
     return lines;
   }
 
@@ -364,6 +353,12 @@ class Loops {
       margin += "  ";
     }
     lines.push_back(margin + line);
+  }
+
+  std::string places_along(const Axes& axes) const {
+    std::vector<std::string> places;
+    for (const auto& axis : axes) places.push_back(place_of(axis));
+    return fmt::format("{}", fmt::join(places, ", "));
   }
 
   /// The variable that counts along an axis; no tensor has its name.
@@ -432,11 +427,7 @@ class Loops {
         {"max", "lab::larger"},        {"min", "lab::smaller"},     {"^", "std::pow"},
         {"mod", "lab::mod"},           {"float32", "lab::float32"}, {"float16", "lab::float16"},
         {"bfloat16", "lab::bfloat16"}, {"abs", "std::abs<double>"}};
-    const auto found = renamed.find(f);
-    std::vector<std::string> parts;
-    for (const auto& part : p) parts.push_back(part.text);
-    return {
-        fmt::format("{}({})", found == renamed.end() ? "std::" + f : found->second, fmt::join(parts, ", "))};
+    return call_of(f, renamed, "std::", p);
   }
 
   Text over_axis(const Expr& x) const {

@@ -9,7 +9,6 @@
 #include <random>
 
 #include "formula/parse.hpp"
-#include "formula/text.hpp"
 
 namespace formula {
 

@@ -33,19 +33,23 @@ TEST_CASE("Functions of entries are computed a block at a time, whatever the str
   const auto truths = view_of({"row", "column"}, std::make_shared<const Truths>(odd));
 
   Entrywise program({rows, columns});
-  const auto x = program.entries(table);
-  const auto along_row = program.entries(
-      with_strides(view_of({"c"}, std::shared_ptr<const Numbers>(row)), {rows, columns}, {0, 1}));
-  const auto along_column = program.entries(
-      with_strides(view_of({"r"}, std::shared_ptr<const Numbers>(column)), {rows, columns}, {1, 0}));
-  const auto turned = program.entries(with_strides(view_of({"c", "r"}, std::shared_ptr<const Numbers>(other)),
-                                                   {rows, columns}, {1, static_cast<std::ptrdiff_t>(rows)}));
-  const auto is_odd = program.entries(truths);
-  const auto sum = program.applied(*function_named("+"), {x, along_row});
-  const auto power = program.applied(*function_named("^"), {along_column, program.number(3.0)});
-  const auto chosen = program.applied(*function_named("where"), {is_odd, sum, power});
-  const auto whole = program.applied(*function_named("-"), {chosen, turned});
-  const auto is_less = program.applied(*function_named("<"), {whole, program.number(0.0)});
+  const auto x = program.add({.view = table});
+  const auto along_row = program.add(
+      {.view = with_strides(view_of({"c"}, std::shared_ptr<const Numbers>(row)), {rows, columns}, {0, 1})});
+  const auto along_column =
+      program.add({.view = with_strides(view_of({"r"}, std::shared_ptr<const Numbers>(column)),
+                                        {rows, columns}, {1, 0})});
+  const auto turned =
+      program.add({.view = with_strides(view_of({"c", "r"}, std::shared_ptr<const Numbers>(other)),
+                                        {rows, columns}, {1, static_cast<std::ptrdiff_t>(rows)})});
+  const auto is_odd = program.add({.view = truths});
+  const auto sum = program.add({.function = function_named("+"), .operands = {x, along_row}});
+  const auto power = program.add(
+      {.function = function_named("^"), .operands = {along_column, program.add({.number = 3.0})}});
+  const auto chosen = program.add({.function = function_named("where"), .operands = {is_odd, sum, power}});
+  const auto whole = program.add({.function = function_named("-"), .operands = {chosen, turned}});
+  const auto is_less =
+      program.add({.function = function_named("<"), .operands = {whole, program.add({.number = 0.0})}});
 
   Numbers result(attn::Shape{rows, columns});
   Truths less(attn::Shape{rows, columns});
@@ -74,13 +78,13 @@ TEST_CASE("A value that needs no function is copied, and a number is repeated", 
   CHECK_FALSE(truths_in_order(table)(0, 3));
   CHECK(truths_in_order(table)(0, 4));
   Entrywise program({2, 2});
-  program.entries(with_strides(table, {2, 2}, {0, 0}));
+  program.add({.view = with_strides(table, {2, 2}, {0, 0})});
   Numbers numbers(attn::Shape{2, 2});
-  program.compute(program.number(7.0), numbers.data());
+  program.compute(program.add({.number = 7.0}), numbers.data());
   CHECK((numbers == Numbers(attn::Shape{2, 2}, 7.0)));
   Entrywise single({});
   double number = 0.0;
-  single.compute(single.number(5.0), &number);
+  single.compute(single.add({.number = 5.0}), &number);
   CHECK(number == 5.0);
 }
 

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "formula/parse.hpp"
-#include "formula/text.hpp"
 #include "tests/unit/formula/random_formula.hpp"
 
 namespace formula {

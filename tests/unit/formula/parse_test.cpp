@@ -2,8 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "formula/text.hpp"
-
 namespace {
 
 using formula::parse;

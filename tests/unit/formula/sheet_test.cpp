@@ -10,7 +10,6 @@
 
 #include "attn/error.hpp"
 #include "formula/parse.hpp"
-#include "formula/text.hpp"
 #include "tests/unit/formula/random_formula.hpp"
 
 namespace formula {

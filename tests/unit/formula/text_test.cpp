@@ -1,4 +1,3 @@
-#include "formula/text.hpp"
 
 #include <rapidcheck/catch.h>
 

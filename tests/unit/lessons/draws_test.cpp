@@ -1,5 +1,3 @@
-#include "lessons/workbench/draws.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -7,6 +5,7 @@
 #include <set>
 
 #include "attn/error.hpp"
+#include "lessons/workbench/workbench.hpp"
 #include "tests/unit/lessons/page.hpp"
 
 using lessons::Options;

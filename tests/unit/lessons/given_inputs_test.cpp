@@ -1,10 +1,9 @@
-#include "lessons/workbench/given_inputs.hpp"
-
 #include <catch2/catch.hpp>
 #include <map>
 
 #include "attn/error.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/model.hpp"
 #include "lessons/workbench/plan.hpp"
 #include "tests/unit/lessons/page.hpp"
 

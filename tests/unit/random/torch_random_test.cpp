@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "attn/error.hpp"
-#include "lessons/workbench/draws.hpp"
+#include "lessons/workbench/workbench.hpp"
 
 using attn::TorchRandom;
 using nlohmann::json;
