@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "attn/random/random.hpp"
-#include "corpora/compiled_grammar.hpp"
+#include "corpora/grammar.hpp"
 
 namespace corpora {
 

@@ -9,7 +9,7 @@
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
-#include "corpora/compiled_grammar.hpp"
+#include "corpora/grammar.hpp"
 
 namespace corpora {
 

@@ -14,7 +14,7 @@
 #include "attn/text/text_file.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
-#include "corpora/draw.hpp"
+#include "corpora/sequences.hpp"
 
 namespace corpora {
 

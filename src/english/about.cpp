@@ -1,10 +1,9 @@
-#include "english/about.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <set>
 
-#include "corpora/draw.hpp"
+#include "corpora/sequences.hpp"
+#include "english/lexicon.hpp"
 
 namespace english {
 

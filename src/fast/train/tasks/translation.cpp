@@ -7,7 +7,7 @@
 
 #include "attn/error.hpp"
 #include "attn/random/generator.hpp"
-#include "corpora/dates.hpp"
+#include "corpora/sequences.hpp"
 #include "corpora/grammar.hpp"
 #include "corpora/sentence_pair.hpp"
 #include "fast/train/examples.hpp"
