@@ -2,8 +2,7 @@
 
 #include <memory>
 
-#include "english/about.hpp"
-#include "english/word_features.hpp"
+#include "english/lexicon.hpp"
 #include "fast/train/trainer.hpp"
 #include "fast/train/transformer.hpp"
 
