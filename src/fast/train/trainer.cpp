@@ -10,7 +10,7 @@
 
 #include "attn/random/generator.hpp"
 #include "fast/parallel.hpp"
-#include "fast/simd/flush_denormals.hpp"
+#include "fast/simd/isa.hpp"
 #include "fast/train/loops.hpp"
 
 namespace attn::train {

@@ -67,22 +67,14 @@ using Sequences = std::vector<std::vector<int>>;
 
 /// scale · Σ cross-entropy of each target word and of the end, the words before it being given (teacher
 /// forcing). Dropout acts on the embeddings and on what is read out, or on what each sublayer adds.
-/// Instantiated for both kinds of sizes, as the next.
+/// Instantiated for both kinds of sizes.
 template <class T, class Sizes>
 Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Sizes& sizes,
                              const Sequences& sources, const Sequences& targets, T scale,
                              double dropout_probability, Random* random);
 
-/// The weights that each head pays to the source while the model is made to write the targets: [layer · heads
-/// + head][sample][target][source], the row of the end left out. The row of a word is that which writes it,
-/// and so has read the words before.
-template <class Sizes>
-std::vector<std::vector<std::vector<std::vector<float>>>> forced_attention(const Weights<float>& weights,
-                                                                           const Sizes& sizes,
-                                                                           const Sequences& sources,
-                                                                           const Sequences& targets);
-
-/// The attention to the source that one head pays while the model is made to write the targets.
+/// The attention to the source that one head pays while the model is made to write the targets, the row of
+/// the end left out. The row of a word is that which writes it, and so has read the words before.
 struct AttendingHead {
   std::string name;                                      ///< "layer 2, head 1"; empty for the only one
   std::vector<std::vector<std::vector<float>>> weights;  ///< [sample][target][source]
