@@ -1,5 +1,3 @@
-#include "fast/bench/ranks.hpp"
-
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
@@ -16,7 +14,6 @@
 #include "attn/error.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/benchmark.hpp"
-#include "fast/bench/kernel.hpp"
 #include "fast/exact/kernels.hpp"
 
 namespace attn::bench {
@@ -151,25 +148,25 @@ class OneProcess {
       block_.d_key = Array<T, 4>(block_.key.shape());
       block_.d_value = Array<T, 4>(block_.value.shape());
     }
-    forward_ = {.sizes = sizes_,
-                .visible = hides_keys ? setting.visible() : fast::Visibility(),
-                .scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(setting.d_k))),
-                .query = block_.query.data(),
-                .key = block_.key.data(),
-                .value = block_.value.data(),
-                .output = block_.output.data(),
-                .log_sum_exp = block_.log_sum_exp.data(),
-                .threads = threads};
+    call_ = {.sizes = sizes_,
+             .visible = hides_keys ? setting.visible() : fast::Visibility(),
+             .scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(setting.d_k))),
+             .query = block_.query.data(),
+             .key = block_.key.data(),
+             .value = block_.value.data(),
+             .output = block_.output.data(),
+             .log_sum_exp = block_.log_sum_exp.data(),
+             .threads = threads,
+             .d_output = block_.d_output.data(),
+             .d_query = block_.d_query.data(),
+             .d_key = block_.d_key.data(),
+             .d_value = block_.d_value.data()};
   }
 
   double seconds(Pass pass) {
     const auto& kernel = exact::fastest(sizes_);
     const Stopwatch watch;
-    if (pass == Pass::forward)
-      kernel.forward(forward_);
-    else
-      kernel.backward(exact::Backward<T>{forward_, block_.d_output.data(), block_.d_query.data(),
-                                         block_.d_key.data(), block_.d_value.data()});
+    pass == Pass::forward ? kernel.forward(call_) : kernel.backward(call_);
     return watch.seconds();
   }
 
@@ -179,7 +176,7 @@ class OneProcess {
   const Setting& setting_;
   RankBlock<T> block_;
   fast::Sizes sizes_;
-  exact::Forward<T> forward_;
+  exact::Call<T> call_;
 };
 
 /// The largest difference of some rows, along the third axis, from those of the whole; infinite of NaN.

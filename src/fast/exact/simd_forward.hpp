@@ -6,9 +6,9 @@
 
 #include "fast/exact/heads.hpp"
 #include "fast/exact/lane_visibility.hpp"
-#include "fast/simd/exp2.hpp"
-#include "fast/simd/flush_denormals.hpp"
+#include "fast/simd/isa.hpp"
 #include "fast/simd/product.hpp"
+#include "fast/simd/vector.hpp"
 
 namespace attn::exact {
 
@@ -96,7 +96,7 @@ class ForwardPanel {
 
   /// The queries of a block from `first` on. `matrices` has room for width · (d_k + d_v) numbers, `weights`,
   /// which all panels share, for width · tile_keys.
-  void begin(const ForwardBlock<T>& block, std::size_t first, T* matrices, T* weights) {
+  void begin(const QueryBlock<T>& block, std::size_t first, T* matrices, T* weights) {
     block_ = &block;
     first_ = first;
     queries_ = std::min(width, block.queries - first);
@@ -297,7 +297,7 @@ class ForwardPanel {
     }
   }
 
-  const ForwardBlock<T>* block_ = nullptr;
+  const QueryBlock<T>* block_ = nullptr;
   std::size_t first_ = 0;
   std::size_t queries_ = 0;
   T* query_ = nullptr;    ///< [d_k×lane], times scale and log₂ e
@@ -308,7 +308,7 @@ class ForwardPanel {
 };
 
 template <class T, class Arch>
-void attend(const ForwardBlock<T>& block, T* scratch) {
+void attend(const QueryBlock<T>& block, T* scratch) {
   using Panel = ForwardPanel<T, Arch>;
   const simd::FlushDenormals flush;
   T* matrices = scratch + Panel::width * Panel::tile_keys;

@@ -218,9 +218,9 @@ struct Found {
 };
 
 template <class T>
-exact::Forward<T> call_of(const RingProblem& problem, const Ring& ring, std::size_t rank, std::size_t owner,
-                          const RankBlock<T>& block, const std::vector<T>& keys_and_values, T* output,
-                          T* log_sum_exp) {
+exact::Call<T> call_of(const RingProblem& problem, const Ring& ring, std::size_t rank, std::size_t owner,
+                       const RankBlock<T>& block, const std::vector<T>& keys_and_values, T* output,
+                       T* log_sum_exp) {
   return {.sizes = ring.sizes(rank, owner),
           .visible = ring.visible(rank, owner),
           .scale = static_cast<T>(problem.scale),
@@ -301,14 +301,14 @@ std::vector<T> backward_at_hop(const RingProblem& problem, const Ring& ring, std
                                std::size_t owner, RankBlock<T>& block, const std::vector<T>& travelling) {
   std::vector<T> d_travelling(ring.numbers(owner), T{0}), d_query(block.query.size());
   if (ring.pairs(rank, owner) == 0) return d_travelling;
-  exact::fastest(problem.sizes)
-      .backward(exact::Backward<T>{.forward = call_of(problem, ring, rank, owner, block, travelling,
-                                                      block.output.data(), block.log_sum_exp.data()),
-                                   .d_output = block.d_output.data(),
-                                   .d_query = d_query.data(),
-                                   .d_key = d_travelling.data(),
-                                   .d_value = d_travelling.data() + ring.key_numbers(owner),
-                                   .is_part = ring.ranks() > 1});
+  auto call =
+      call_of(problem, ring, rank, owner, block, travelling, block.output.data(), block.log_sum_exp.data());
+  call.d_output = block.d_output.data();
+  call.d_query = d_query.data();
+  call.d_key = d_travelling.data();
+  call.d_value = d_travelling.data() + ring.key_numbers(owner);
+  call.is_part = ring.ranks() > 1;
+  exact::fastest(problem.sizes).backward(call);
   add(d_query.data(), d_query.size(), block.d_query.data());
   return d_travelling;
 }
