@@ -28,22 +28,24 @@ std::string Vocabulary::text(const std::vector<int>& ids, const char* separator)
   return text;
 }
 
-std::size_t LabelledExamples::predictions(std::size_t example) const {
-  const auto& targets = examples_[example].targets;
-  return static_cast<std::size_t>(
-      std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; }));
-}
-
-Variable<float> LabelledExamples::loss(Tape<float>& tape, const Weights<float>& weights,
-                                       const std::vector<std::size_t>& examples, float scale, double dropout,
-                                       Random* random) const {
-  std::vector<std::vector<int>> inputs, targets;
-  for (const std::size_t example : examples) {
-    inputs.push_back(examples_[example].input);
-    targets.push_back(examples_[example].targets);
+Examples examples_of(const TransformerSizes& sizes, std::vector<Labelled> labelled) {
+  Examples examples;
+  for (const auto& [input, targets] : labelled) {
+    examples.lengths.push_back(input.size());
+    examples.predictions.push_back(static_cast<std::size_t>(
+        std::count_if(targets.begin(), targets.end(), [](int target) { return target >= 0; })));
   }
-  const auto result = run(tape, weights, sizes_, rows_by_sample(inputs), dropout, random);
-  return cross_entropy(tape, result.logits, rows_by_sample(targets).ids, scale);
+  examples.loss = [sizes, all = std::move(labelled)](auto& tape, const auto& weights, const auto& numbers,
+                                                     float scale, double dropout, Random* random) {
+    std::vector<std::vector<int>> inputs, targets;
+    for (const std::size_t number : numbers) {
+      inputs.push_back(all[number].input);
+      targets.push_back(all[number].targets);
+    }
+    const auto result = run(tape, weights, sizes, rows_by_sample(inputs), dropout, random);
+    return cross_entropy(tape, result.logits, rows_by_sample(targets).ids, scale);
+  };
+  return examples;
 }
 
 Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const std::vector<int>& input) {
@@ -80,15 +82,22 @@ Share accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
   return share;
 }
 
-Variable<float> TranslationExamples::loss(Tape<float>& tape, const Weights<float>& weights,
-                                          const std::vector<std::size_t>& examples, float scale,
-                                          double dropout, Random* random) const {
-  Sequences sources, targets;
-  for (const std::size_t example : examples) {
-    sources.push_back(sources_[example]);
-    targets.push_back(targets_[example]);
+Examples examples_of(std::shared_ptr<const TranslationModel> model, Translations translations) {
+  Examples examples;
+  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
+    examples.lengths.push_back(translations.sources[i].size() + translations.targets[i].size());
+    examples.predictions.push_back(translations.targets[i].size() + 1);
   }
-  return model_->loss(tape, weights, sources, targets, scale, dropout, random);
+  examples.loss = [model, all = std::move(translations)](auto& tape, const auto& weights, const auto& numbers,
+                                                         float scale, double dropout, Random* random) {
+    Sequences sources, targets;
+    for (const std::size_t number : numbers) {
+      sources.push_back(all.sources[number]);
+      targets.push_back(all.targets[number]);
+    }
+    return model->loss(tape, weights, sources, targets, scale, dropout, random);
+  };
+  return examples;
 }
 
 }  // namespace attn::train

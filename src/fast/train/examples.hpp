@@ -46,25 +46,7 @@ struct Labelled {
   std::vector<int> targets;
 };
 
-/// Examples for a transformer.
-class LabelledExamples : public Examples {
- public:
-  LabelledExamples(TransformerSizes sizes, std::vector<Labelled> examples)
-      : sizes_(sizes), examples_(std::move(examples)) {}
-
-  std::size_t count() const override { return examples_.size(); }
-  std::size_t length(std::size_t example) const override { return examples_[example].input.size(); }
-  std::size_t predictions(std::size_t example) const override;
-  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights,
-                       const std::vector<std::size_t>& examples, float scale, double dropout,
-                       Random* random) const override;
-
-  const std::vector<Labelled>& all() const { return examples_; }
-
- private:
-  TransformerSizes sizes_;
-  std::vector<Labelled> examples_;
-};
+Examples examples_of(const TransformerSizes& sizes, std::vector<Labelled> examples);
 
 /// What a trained transformer makes of a sentence.
 struct Reading {
@@ -80,26 +62,10 @@ Share accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
                const std::vector<Labelled>& examples);
 
 /// Sentences and their translations.
-class TranslationExamples : public Examples {
- public:
-  TranslationExamples(std::shared_ptr<const TranslationModel> model, Sequences sources, Sequences targets)
-      : model_(std::move(model)), sources_(std::move(sources)), targets_(std::move(targets)) {}
-
-  std::size_t count() const override { return sources_.size(); }
-  std::size_t length(std::size_t example) const override {
-    return sources_[example].size() + targets_[example].size();
-  }
-  std::size_t predictions(std::size_t example) const override { return targets_[example].size() + 1; }
-  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights,
-                       const std::vector<std::size_t>& examples, float scale, double dropout,
-                       Random* random) const override;
-
-  const Sequences& sources() const { return sources_; }
-  const Sequences& targets() const { return targets_; }
-
- private:
-  std::shared_ptr<const TranslationModel> model_;
-  Sequences sources_, targets_;
+struct Translations {
+  Sequences sources, targets;
 };
+
+Examples examples_of(std::shared_ptr<const TranslationModel> model, Translations examples);
 
 }  // namespace attn::train

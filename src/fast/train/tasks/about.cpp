@@ -20,7 +20,7 @@ bool is_trained_on(const std::string& word) {
 
 /// For each word of a sentence, which one it is about. One noun, verb and adjective in five is in no sentence
 /// that is trained on: the held-out sentences are made of these.
-class About final : public TaskOf<AboutExamples> {
+class About final : public Task {
  public:
   explicit About(const TaskOptions& options)
       : lexicon_(options.lexicon), names_(english::names_of_features(lexicon_)) {
@@ -29,16 +29,15 @@ class About final : public TaskOf<AboutExamples> {
     const english::AboutGrammar known(lexicon_, is_trained_on), unseen(lexicon_, is_held_out);
     auto training = draw(known, generator, 120000), validation = draw(known, generator, 500);
     for (int i = 0; i < 2000; ++i) sentences_.push_back(unseen.draw(generator));
-    std::vector<AboutExample> held_out;
-    for (const auto& sentence : sentences_) held_out.push_back(example(sentence));
-    set(weights_of(sizes_), {sizes_, std::move(training)}, {sizes_, std::move(validation)},
-        {sizes_, std::move(held_out)});
+    for (const auto& sentence : sentences_) held_out_.push_back(example(sentence));
+    set(weights_of(sizes_), examples_of(sizes_, std::move(training)),
+        examples_of(sizes_, std::move(validation)));
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     Share named = {0, 0}, looks = {0, 0}, causal = {0, 0};
     double weight = 0;
-    for (const auto& one : held_out().all()) {
+    for (const auto& one : held_out_) {
       const auto reading = read(weights, sizes_, one), under_mask = read(weights, sizes_, one, true);
       for (std::size_t query = 0; query < one.about.size(); ++query) {
         const auto right = one.about[query];
@@ -58,7 +57,7 @@ class About final : public TaskOf<AboutExamples> {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < 4; ++i) {
       const auto& words = sentences_[i].words;
-      const auto reading = read(weights, sizes_, held_out().all()[i]);
+      const auto reading = read(weights, sizes_, held_out_[i]);
       std::string sentence, answers;
       for (std::size_t query = 0; query < words.size(); ++query) {
         sentence += words[query] + " ";
@@ -101,6 +100,7 @@ class About final : public TaskOf<AboutExamples> {
   std::vector<std::string> names_;
   AboutSizes sizes_;
   std::vector<english::AboutSentence> sentences_;  ///< held out
+  std::vector<AboutExample> held_out_;             ///< the same as numbers
 };
 
 }  // namespace
