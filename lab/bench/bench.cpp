@@ -33,14 +33,8 @@ BenchFormat format_of(const RunBench& run) {
 
 /// The processor whose kernels OpenBLAS is to use: one that has the same instructions and no better ones.
 const char* core_with(Isa isa) {
-  switch (isa) {
-    case Isa::avx512:
-      return "SkylakeX";
-    case Isa::avx2:
-      return "Haswell";
-    default:
-      return "Prescott";
-  }
+  constexpr const char* cores[] = {"Prescott", "Haswell", "SkylakeX"};
+  return cores[static_cast<std::size_t>(isa)];
 }
 
 /// The arguments of this program.

@@ -200,23 +200,6 @@ using Values = std::vector<std::size_t>;
 /// word of the table has them.
 using Entries = std::vector<std::optional<LexicalEntry>>;
 
-/// The last of the conditions that hold counts; one form alone is for every condition.
-std::optional<std::size_t> form_index(const std::vector<std::vector<Condition>>& possible, std::size_t forms,
-                                      const std::vector<bool>& holds) {
-  if (forms == 1) return 0;
-  std::optional<std::size_t> result;
-  std::size_t offset = 0;
-  for (const auto& conditions : possible) {
-    if (conditions.size() == forms) {
-      for (std::size_t i = 0; i < forms; ++i)
-        if (holds[offset + i]) result = i;
-      return result;
-    }
-    offset += conditions.size();
-  }
-  return result;
-}
-
 /// Words with their values, and rules with theirs, that a grammar may have.
 constexpr std::size_t most_combined = 2'000'000;
 
@@ -341,16 +324,14 @@ class Compiler {
     for (const auto& [condition, name] : shape.categories)
       if (satisfies(table.symbol, values, condition)) category = &name;
     if (category == nullptr) return {};
-    const auto source = holding(table.symbol, values, shape.source);
-    const auto target = holding(table.symbol, values, shape.target);
+    const auto source = last_forms(table.symbol, values, shape.source);
+    const auto target = last_forms(table.symbol, values, shape.target);
     Entries entries(table.rows.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto& row = table.rows[i];
       if (!satisfies(table.symbol, values, row.condition)) continue;
-      const auto source_form = form_index(shape.source, row.source.size(), source);
-      const auto target_form = form_index(shape.target, row.target.size(), target);
-      if (!source_form || !target_form || !row.source[*source_form] || !row.target[*target_form]) continue;
-      entries[i] = entry_of(row.source[*source_form]->front(), *row.target[*target_form], *category);
+      const auto *source_form = form_of(row.source, source), *target_form = form_of(row.target, target);
+      if (source_form && target_form) entries[i] = entry_of(source_form->front(), *target_form, *category);
     }
     return entries;
   }
@@ -375,12 +356,24 @@ class Compiler {
     return true;
   }
 
-  std::vector<bool> holding(std::size_t symbol, const Values& values,
-                            const std::vector<std::vector<Condition>>& possible) const {
-    std::vector<bool> holds;
-    for (const auto& conditions : possible)
-      for (const auto& condition : conditions) holds.push_back(satisfies(symbol, values, condition));
-    return holds;
+  /// Of each possible number of forms the last whose condition holds; one form alone is for every condition.
+  std::map<std::size_t, std::size_t> last_forms(std::size_t symbol, const Values& values,
+                                                const std::vector<std::vector<Condition>>& possible) const {
+    std::map<std::size_t, std::size_t> last;
+    for (auto conditions = possible.rbegin(); conditions != possible.rend(); ++conditions) {
+      last.erase(conditions->size());  // the first of several counts
+      for (std::size_t i = 0; i < conditions->size(); ++i)
+        if (satisfies(symbol, values, (*conditions)[i])) last[conditions->size()] = i;
+    }
+    last[1] = 0;
+    return last;
+  }
+
+  /// Null where the word has none.
+  static const std::vector<Word>* form_of(const std::vector<Form>& forms,
+                                          const std::map<std::size_t, std::size_t>& last) {
+    const auto found = last.find(forms.size());
+    return found != last.end() && forms[found->second] ? &*forms[found->second] : nullptr;
   }
 
   static void compare(Entries& entries, const Entries& others) {

@@ -186,27 +186,16 @@ struct Steps {
   Array<T, 3> scores, scaled, masked, weights;
 };
 
-/// One head of [batch×head×row×column]; `index` counts the heads of its own tensor.
-template <class T>
-Matrix<T> head_of(const Array<T, 4>& tensor, std::size_t index) {
-  const std::size_t rows = tensor.shape(2), columns = tensor.shape(3);
+/// One head of [batch×head×row×column] or [head×row×column]; `index` counts the heads of its own tensor.
+template <class T, std::size_t N>
+Matrix<T> head_of(const Array<T, N>& tensor, std::size_t index) {
+  const std::size_t rows = tensor.shape(N - 2), columns = tensor.shape(N - 1);
   return {tensor.data() + index * rows * columns, rows, columns};
 }
 
-template <class T>
-Matrix<T> head_of(const Array<T, 3>& tensor, std::size_t index) {
-  const std::size_t rows = tensor.shape(1), columns = tensor.shape(2);
-  return {tensor.data() + index * rows * columns, rows, columns};
-}
-
-template <class T>
-T* data_of_head(Array<T, 4>& tensor, std::size_t index) {
-  return tensor.data() + index * tensor.shape(2) * tensor.shape(3);
-}
-
-template <class T>
-T* data_of_head(Array<T, 3>& tensor, std::size_t index) {
-  return tensor.data() + index * tensor.shape(1) * tensor.shape(2);
+template <class T, std::size_t N>
+T* data_of_head(Array<T, N>& tensor, std::size_t index) {
+  return tensor.data() + index * tensor.shape(N - 2) * tensor.shape(N - 1);
 }
 
 template <class T>

@@ -40,14 +40,8 @@ Positions from_both_ends(std::size_t n, std::size_t rank, std::size_t ranks) {
 }  // namespace
 
 std::string_view name_of(Order order) {
-  switch (order) {
-    case Order::striped:
-      return "striped";
-    case Order::zigzag:
-      return "zigzag";
-    default:
-      return "contiguous";
-  }
+  constexpr std::string_view names[] = {"contiguous", "striped", "zigzag"};
+  return names[static_cast<std::size_t>(order)];
 }
 
 const std::vector<Order>& all_orders() {
@@ -69,8 +63,6 @@ std::size_t owner_at_hop(std::size_t rank, std::size_t hop, std::size_t ranks) {
 }
 
 namespace {
-
-using Positions = std::vector<std::size_t>;
 
 std::size_t next_of(std::size_t rank, std::size_t ranks) {
   return (rank + 1) % ranks;
