@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attn/tensor.hpp"
+#include "fast/exact/kernels.hpp"
 #include "fast/ranks/ring.hpp"
 #include "fast/visibility.hpp"
 
@@ -77,19 +78,18 @@ struct Task {
   double operations(Pass pass) const;
 };
 
-/// The inputs and outputs of a kernel, for one sample.
+/// The inputs and outputs of a kernel, for one sample. d_output and the gradients are empty unless they are
+/// measured.
 template <class T>
-struct Operands {
-  Array<T, 4> query;     ///< [batch×head×query×d_k]
-  Array<T, 4> key;       ///< [batch×kv_head×key×d_k]
-  Array<T, 4> value;     ///< [batch×kv_head×key×d_v]
-  Array<T, 4> d_output;  ///< [batch×head×query×d_v]; this and the gradients are empty unless
-                         ///< they are measured
+using Operands = fast::RankBlock<T>;
 
-  Array<T, 4> output;       ///< [batch×head×query×d_v]
-  Array<T, 3> log_sum_exp;  ///< [batch×head×query]
-  Array<T, 4> d_query, d_key, d_value;
-};
+/// Gives them room for what a kernel computes, 0 everywhere. Instantiated for float and double, as the next.
+template <class T>
+void add_results(Operands<T>& operands, const Setting& setting);
+
+/// The call of an exact kernel that computes them.
+template <class T>
+exact::Call<T> exact_call(Operands<T>& operands, const Setting& setting);
 
 /// Of mean 0 and variance 1: the sum of four uniform numbers, made of 64 random bits.
 double nearly_normal(std::uint64_t bits);

@@ -125,31 +125,52 @@ double nearly_normal(std::uint64_t bits) {
 }
 
 template <class T>
+void add_results(Operands<T>& operands, const Setting& setting) {
+  const auto zeros = [&](std::size_t heads, std::size_t width) {
+    return Array<T, 4>(Shape4{1, heads, setting.n, width}, T{0});
+  };
+  operands.output = zeros(setting.heads, setting.d_v);
+  operands.log_sum_exp = Array<T, 3>({1, setting.heads, setting.n}, T{0});
+  if (!setting.backward) return;
+  operands.d_query = zeros(setting.heads, setting.d_k);
+  operands.d_key = zeros(setting.kv_heads, setting.d_k);
+  operands.d_value = zeros(setting.kv_heads, setting.d_v);
+}
+
+template <class T>
+exact::Call<T> exact_call(Operands<T>& operands, const Setting& setting) {
+  return {.sizes = setting.sizes(),
+          .visible = setting.visible(),
+          .scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(setting.d_k))),
+          .query = operands.query.data(),
+          .key = operands.key.data(),
+          .value = operands.value.data(),
+          .output = operands.output.data(),
+          .log_sum_exp = operands.log_sum_exp.data(),
+          .threads = setting.threads,
+          .d_output = operands.d_output.data(),
+          .d_query = operands.d_query.data(),
+          .d_key = operands.d_key.data(),
+          .d_value = operands.d_value.data()};
+}
+
+template <class T>
 Operands<T> draw_operands(const Setting& setting) {
-  const std::size_t n = setting.n, d_k = setting.d_k, d_v = setting.d_v;
   std::mt19937_64 generator(42);
   const auto drawn = [&](std::size_t heads, std::size_t width) {
-    Array<T, 4> tensor(Shape4{1, heads, n, width});
+    Array<T, 4> tensor(Shape4{1, heads, setting.n, width});
     for (T& element : tensor) element = static_cast<T>(nearly_normal(generator()));
     return tensor;
   };
-  const auto zeros = [&](std::size_t heads, std::size_t width) {
-    return Array<T, 4>(Shape4{1, heads, n, width}, T{0});
-  };
-
   Operands<T> operands;
-  operands.query = drawn(setting.heads, d_k);
-  operands.key = drawn(setting.kv_heads, d_k);
-  operands.value = drawn(setting.kv_heads, d_v);
-  operands.output = zeros(setting.heads, d_v);
-  operands.log_sum_exp = Array<T, 3>({1, setting.heads, n}, T{0});
+  operands.query = drawn(setting.heads, setting.d_k);
+  operands.key = drawn(setting.kv_heads, setting.d_k);
+  operands.value = drawn(setting.kv_heads, setting.d_v);
   if (setting.scores == Scores::rising) make_scores_rise(operands);
+  add_results(operands, setting);
   if (!setting.backward) return operands;
-  operands.d_output = drawn(setting.heads, d_v);
+  operands.d_output = drawn(setting.heads, setting.d_v);
   clear_unchecked_rows(operands.d_output, setting);
-  operands.d_query = zeros(setting.heads, d_k);
-  operands.d_key = zeros(setting.kv_heads, d_k);
-  operands.d_value = zeros(setting.kv_heads, d_v);
   return operands;
 }
 
@@ -173,8 +194,13 @@ std::vector<std::size_t> checked_queries(const Setting& setting) {
   return queries;
 }
 
-template Operands<float> draw_operands(const Setting&);
-template Operands<double> draw_operands(const Setting&);
+#define INSTANTIATE(T)                                              \
+  template void add_results(Operands<T>&, const Setting&);          \
+  template exact::Call<T> exact_call(Operands<T>&, const Setting&); \
+  template Operands<T> draw_operands(const Setting&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
 
 namespace {
 
@@ -293,23 +319,6 @@ Kernel<T> xtensor_kernel() {
 }  // namespace
 
 namespace {
-
-template <class T>
-exact::Call<T> exact_call(Operands<T>& operands, const Setting& setting) {
-  return {.sizes = setting.sizes(),
-          .visible = setting.visible(),
-          .scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(setting.d_k))),
-          .query = operands.query.data(),
-          .key = operands.key.data(),
-          .value = operands.value.data(),
-          .output = operands.output.data(),
-          .log_sum_exp = operands.log_sum_exp.data(),
-          .threads = setting.threads,
-          .d_output = operands.d_output.data(),
-          .d_query = operands.d_query.data(),
-          .d_key = operands.d_key.data(),
-          .d_value = operands.d_value.data()};
-}
 
 /// Only kernel 2 holds scores: those of one head for each busy thread, and their gradients in the backward
 /// pass, where one thread computes all heads that share keys.
