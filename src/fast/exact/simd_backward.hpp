@@ -6,11 +6,7 @@
 #include <numbers>
 #include <utility>
 
-#include "fast/exact/heads.hpp"
-#include "fast/exact/lane_visibility.hpp"
-#include "fast/simd/isa.hpp"
-#include "fast/simd/product.hpp"
-#include "fast/simd/vector.hpp"
+#include "fast/exact/simd_forward.hpp"
 
 namespace attn::exact {
 

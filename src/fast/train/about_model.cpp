@@ -33,15 +33,6 @@ AboutExample about_example(const std::vector<english::WordFeatures>& words,
   return example;
 }
 
-namespace {
-
-struct AboutRun {
-  Attended<float> first, second;  ///< of each layer
-  Variable<float> named;          ///< the share of each word in the answer, [batch·positions × positions]
-  HeadSizes sizes;                ///< of the second layer
-};
-
-/// With `is_causal` the second layer sees no later word.
 AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes& sizes,
              const std::vector<const AboutExample*>& examples, bool is_causal) {
   Lengths lengths;
@@ -75,6 +66,8 @@ AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes&
   result.named = attend(tape, query, key, key, {batch, positions, positions, 1}, lengths).weights;
   return result;
 }
+
+namespace {
 
 /// A word whose answer comes later is about itself.
 std::vector<std::size_t> without_later(std::vector<std::size_t> about) {

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "english/lexicon.hpp"
+#include "fast/train/models.hpp"
 #include "fast/train/trainer.hpp"
-#include "fast/train/transformer.hpp"
 
 namespace attn::train {
 
@@ -51,6 +51,16 @@ struct AboutExample {
 /// Of features that have no name among `names` nothing is told.
 AboutExample about_example(const std::vector<english::WordFeatures>& words,
                            const std::vector<std::string>& names, const std::vector<std::size_t>& about);
+
+struct AboutRun {
+  Attended<float> first, second;  ///< of each layer
+  Variable<float> named;          ///< the share of each word in the answer, [batch·positions × positions]
+  HeadSizes sizes;                ///< of the second layer
+};
+
+/// With `is_causal` the second layer sees no later word.
+AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes& sizes,
+             const std::vector<const AboutExample*>& examples, bool is_causal);
 
 /// Sentences to learn from. The loss is −ln of the share that the right word has in the answer, and 0.3 times
 /// the cross-entropy of the weights of head 0 of the second layer, which is to give 0.75 to the right word,

@@ -1,7 +1,7 @@
-#include "fast/train/translation_model.hpp"
-
 #include <algorithm>
 #include <stdexcept>
+
+#include "fast/train/models.hpp"
 
 namespace attn::train {
 

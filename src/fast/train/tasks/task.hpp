@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "attn/error.hpp"
+#include "fast/train/models.hpp"
 #include "fast/train/trainer.hpp"
-#include "fast/train/transformer.hpp"
 
 namespace attn::train {
 

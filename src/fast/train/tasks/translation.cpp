@@ -10,7 +10,7 @@
 #include "corpora/grammar.hpp"
 #include "corpora/sentence_pair.hpp"
 #include "corpora/sequences.hpp"
-#include "fast/train/examples.hpp"
+#include "fast/train/models.hpp"
 #include "fast/train/tasks/task.hpp"
 
 namespace attn::train {

@@ -1,8 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "fast/train/transformer.hpp"
-#include "fast/train/translation_model.hpp"
+#include "fast/train/models.hpp"
 #include "tests/unit/fast/train/lesson_weights.hpp"
 
 using namespace attn::train;

@@ -5,7 +5,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/positional.hpp"
 #include "fast/train/about_model.hpp"
-#include "fast/train/examples.hpp"
+#include "fast/train/models.hpp"
 #include "lessons/trained/about.hpp"
 #include "tests/unit/fast/train/lesson_weights.hpp"
 #include "trace/file.hpp"

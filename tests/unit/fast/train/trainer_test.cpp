@@ -6,7 +6,7 @@
 #include <set>
 
 #include "attn/random/generator.hpp"
-#include "fast/train/examples.hpp"
+#include "fast/train/models.hpp"
 
 using namespace attn::train;
 
