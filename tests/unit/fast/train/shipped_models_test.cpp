@@ -183,7 +183,7 @@ TEST_CASE("training: what the shipped model about attends to is what the lesson 
     const auto tokens = english::with_contractions_cut(attn::tokenize(sentence));
     const auto example = about_example(english::features_of(lessons::lexicon(), tokens), names, {});
     Tape<float> tape(false);
-    const auto result = run<float>(tape, {&table, values.data(), nullptr}, sizes, {&example}, false);
+    const auto result = run(tape, {&table, values.data(), nullptr}, sizes, {&example}, false);
     CHECK(largest_difference(numbers_of(result.second.weights), told.elements("weights")) <
           10 * lesson_tolerance);
   }
