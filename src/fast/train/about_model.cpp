@@ -95,12 +95,12 @@ std::vector<std::vector<float>> shares_of(const std::vector<std::size_t>& about,
 
 }  // namespace
 
-Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> about) {
-  Examples result;
-  for (const auto& example : about) result.lengths.push_back(example.words.size());
-  result.predictions = result.lengths;
-  result.loss = [sizes, all = std::move(about)](auto& tape, const auto& weights, const auto& numbers,
-                                                float scale, double, Random* random) {
+Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> given) {
+  Examples trained;
+  for (const auto& example : given) trained.lengths.push_back(example.words.size());
+  trained.predictions = trained.lengths;
+  trained.loss = [sizes, all = std::move(given)](auto& tape, const auto& weights, const auto& numbers,
+                                                 float scale, double, Random* random) {
     constexpr float of_looks = 0.3F;
     std::vector<const AboutExample*> examples;
     for (const auto number : numbers) examples.push_back(&all[number]);
@@ -121,7 +121,7 @@ Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> about) {
     return add_scaled(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
                       loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
   };
-  return result;
+  return trained;
 }
 
 AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const AboutExample& example,
