@@ -270,7 +270,7 @@ double gradient_error(const Task& task, const Operands<T>& operands);
 struct Trial {
   double seconds = 0.0;
   std::optional<double> extra_bytes{};     ///< allocated at one time, at most, besides its operands
-  double error = 0.0;                      ///< as reference_check.hpp says
+  double error = 0.0;                      ///< output_error, or gradient_error
   std::optional<double> relative_error{};  ///< likewise
 };
 
