@@ -34,17 +34,11 @@ const char* const about_bench =
     "and values go round (lesson ring).\n\n"
     "The exit status is 0 whatever the times are.";
 
-std::vector<std::pair<std::string, Isa>> isas() {
-  std::vector<std::pair<std::string, Isa>> choices;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512})
-    choices.emplace_back(attn::simd::name_of(isa), isa);
-  return choices;
-}
-
-std::string isa_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, isa] : isas()) names.push_back(name);
-  return fmt::format("{}", fmt::join(names, "|"));
+template <class Choice>
+std::vector<std::pair<std::string, Choice>> named(const std::vector<Choice>& choices) {
+  std::vector<std::pair<std::string, Choice>> all;
+  for (const Choice choice : choices) all.emplace_back(name_of(choice), choice);
+  return all;
 }
 
 std::size_t count_of(std::string_view flag, const std::string& text) {
@@ -90,16 +84,13 @@ void add_measured(CLI::App& app, RunBench& run) {
             setting.kv_heads);
   group.add_flag("causal", "hide every later token", setting.causal);
   add_count("window", "hide every token more than N positions away", setting.window);
-  group.add("dtype", "float32|float64", "element type; default float32", [&](const std::string& text) {
-    run.dtype = parse_choice<std::string>("dtype", text, {{"float32", "float32"}, {"float64", "float64"}});
-  });
-  group.add("scores", "normal|rising",
-            "rising: each key scores more than the one before, so that running maxima are rescaled all the "
-            "time; default normal",
-            [&](const std::string& text) {
-              setting.scores = parse_choice<Scores>("scores", text,
-                                                    {{"normal", Scores::normal}, {"rising", Scores::rising}});
-            });
+  group.add_choice("dtype", "element type; default float32", run.dtype,
+                   {{"float32", "float32"}, {"float64", "float64"}});
+  group.add_choice(
+      "scores",
+      "rising: each key scores more than the one before, so that running maxima are rescaled all the time; "
+      "default normal",
+      setting.scores, {{"normal", Scores::normal}, {"rising", Scores::rising}});
   group.add_flag("backward", "measure the gradients, too, of the kernels that have them", setting.backward);
   group.add(
       "kernels", "NAME,NAME,...",
@@ -112,35 +103,18 @@ void add_how(CLI::App& app, RunBench& run) {
   const OptionGroup group(app, how_it_is_measured);
   group.add_flag("ranks", "on the ranks that mpirun started: mpirun -n 2 attnlab bench --ranks",
                  run.on_ranks);
-  group.add("order", "contiguous|striped|zigzag", "of the ranks' blocks; default contiguous",
-            [&](const std::string& text) {
-              std::vector<std::pair<std::string, attn::fast::Order>> orders;
-              for (const auto order : attn::fast::all_orders()) orders.emplace_back(name_of(order), order);
-              run.order = parse_choice<attn::fast::Order>("order", text, orders);
-            });
+  group.add_choice("order", "of the ranks' blocks; default contiguous", run.order,
+                   named(attn::fast::all_orders()));
   group.add("threads", "N", "threads, for BLAS as well; default 1",
             [&](const std::string& text) { run.setting.threads = parse_whole("threads", text, 1, 1024); });
-  group.add("isa", isa_names(), "instruction set of the kernels and of BLAS; default the best that there is",
-            [&](const std::string& text) { run.isa = parse_choice<Isa>("isa", text, isas()); });
+  group.add_choice("isa", "instruction set of the kernels and of BLAS; default the best that there is",
+                   run.isa, named(std::vector{Isa::generic, Isa::avx2, Isa::avx512}));
   group.add("rounds", "N", "rounds at each length; default 7",
             [&](const std::string& text) { run.effort.rounds = parse_whole("rounds", text, 1, 1000000); });
   group.add("seconds", "X",
             "time for all rounds, after one trial of each kernel; the slowest kernels are left out where "
             "they would take longer; default 60",
             [&](const std::string& text) { run.effort.seconds = seconds_of(text); });
-}
-
-void add_shown(CLI::App& app, RunBench& run) {
-  const OptionGroup group(app, how_it_is_shown);
-  group.add("format", "text|json|csv|svg", "default text, or what the ending of --output says",
-            [&](const std::string& text) {
-              run.format = parse_choice<BenchFormat>("format", text,
-                                                     {{"text", BenchFormat::text},
-                                                      {"json", BenchFormat::json},
-                                                      {"csv", BenchFormat::csv},
-                                                      {"svg", BenchFormat::svg}});
-            });
-  group.add("output", "FILE", "write to a file, whole or not at all; default standard output", run.output);
 }
 
 [[noreturn]] void refuse_extra_of_bench(const CLI::App& app, const std::string& argument) {
@@ -179,7 +153,13 @@ Command parse_bench(int argc, char** argv) {
   RunBench run;
   add_measured(app, run);
   add_how(app, run);
-  add_shown(app, run);
+  const OptionGroup shown(app, how_it_is_shown);
+  shown.add_choice("format", "default text, or what the ending of --output says", run.format,
+                   {{"text", BenchFormat::text},
+                    {"json", BenchFormat::json},
+                    {"csv", BenchFormat::csv},
+                    {"svg", BenchFormat::svg}});
+  shown.add("output", "FILE", "write to a file, whole or not at all; default standard output", run.output);
   app.set_help_flag("--help,-h", "this page")->group(how_it_is_shown);
   if (const auto help = read_arguments(app, "bench", argc, argv)) return *help;
   if (const auto extras = app.remaining(); !extras.empty()) refuse_extra_of_bench(app, extras.front());

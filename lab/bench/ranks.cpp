@@ -1,6 +1,6 @@
 // attnlab bench --ranks: what ring attention takes on the ranks of mpirun.
 
-#include "fast/bench/ranks.hpp"
+#include "lab/ranks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,9 +15,7 @@
 #include "attn/error.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
-#include "lab/bench/report.hpp"
 #include "lab/output.hpp"
-#include "lab/ranks.hpp"
 
 namespace lab {
 

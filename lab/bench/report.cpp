@@ -1,5 +1,3 @@
-#include "lab/bench/report.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,6 +13,7 @@
 #include "attn/text/width.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/benchmark.hpp"
+#include "lab/bench/bench.hpp"
 #include "page/svg/svg.hpp"
 #include "page/text/text.hpp"
 

@@ -123,12 +123,8 @@ void add_sizes(CLI::App& app, RunTraining& run) {
 void add_outputs(CLI::App& app, RunTraining& run) {
   const OptionGroup group(app, where_it_goes);
   group.add("output", "FILE", "the weights, as safetensors; default TASK.safetensors", run.output);
-  group.add("dtype", "float16|float32",
-            "of the weights in the file; default float16 where that changes no score",
-            [&](const std::string& text) {
-              run.dtype =
-                  parse_choice<std::string>("dtype", text, {{"float16", "float16"}, {"float32", "float32"}});
-            });
+  group.add_choice("dtype", "of the weights in the file; default float16 where that changes no score",
+                   run.dtype, {{"float16", "float16"}, {"float32", "float32"}});
   group.add_flag("without-weights", "write what was measured, and how, but no weights: a file of figures",
                  run.without_weights);
   group.add_flag("pharaoh",

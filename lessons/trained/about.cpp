@@ -9,7 +9,7 @@
 #include "attn/error.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/positional.hpp"
-#include "english/word_features.hpp"
+#include "english/lexicon.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/file.hpp"

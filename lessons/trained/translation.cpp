@@ -10,7 +10,7 @@
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 #include "corpora/grammar.hpp"
-#include "english/word_features.hpp"
+#include "english/lexicon.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/file.hpp"

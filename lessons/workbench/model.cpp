@@ -13,7 +13,7 @@
 #include "attn/text/spelling.hpp"
 #include "corpora/sentence_pair.hpp"
 #include "document/document.hpp"
-#include "english/word_features.hpp"
+#include "english/lexicon.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/about.hpp"
 #include "lessons/trained/translation.hpp"

@@ -1,5 +1,3 @@
-#include "corpora/compiled_grammar.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,9 +7,135 @@
 #include <utility>
 #include <vector>
 
+#include "corpora/grammar.hpp"
+
 namespace corpora {
 
 namespace {
+
+/// Whether all items of a rule can become words.
+bool all_end(const Rule& rule, const std::vector<bool>& ends) {
+  return std::all_of(rule.source.begin(), rule.source.end(),
+                     [&](const Item& item) { return ends[item.symbol]; });
+}
+
+/// For each symbol whether it can become words: it has a table of them, or a rule whose items all can.
+std::vector<bool> symbols_that_end(const GrammarText& text) {
+  std::vector<bool> ends(text.symbols.size(), false);
+  for (const auto& table : text.tables) ends[table.symbol] = true;
+  for (bool grows = true; grows;) {
+    grows = false;
+    for (const auto& rule : text.rules)
+      if (!ends[rule.symbol] && all_end(rule, ends)) ends[rule.symbol] = grows = true;
+  }
+  return ends;
+}
+
+/// Throws Error unless every nonterminal can end, none becomes itself without a word more, and wherever a
+/// variable stands for what a noun decides there is exactly one such noun.
+class Checks {
+ public:
+  explicit Checks(const GrammarText& text) : text_(text), rules_of_(text.symbols.size()) {
+    for (const auto& rule : text.rules) rules_of_[rule.symbol].push_back(&rule);
+  }
+
+  void require_ends() const {
+    const auto ends = symbols_that_end(text_);
+    for (const auto& rule : text_.rules)
+      for (const auto& item : rule.source)
+        if (!ends[item.symbol])
+          text_.fail(rule.line,
+                     fmt::format("the rule never ends: {} leads back to itself in each of its rules",
+                                 text_.written(item.symbol)),
+                     "a rule without it, too");
+  }
+
+  void require_growth() const {
+    std::vector<std::size_t> marks(text_.symbols.size(), unseen);
+    for (std::size_t symbol = 0; symbol < text_.symbols.size(); ++symbol) follow_single_items(symbol, marks);
+  }
+
+  void require_reached() const {
+    std::vector<bool> is_reached(text_.symbols.size(), false);
+    reach(text_.start, is_reached);
+    for (std::size_t symbol = 0; symbol < text_.symbols.size(); ++symbol)
+      if (!is_reached[symbol])
+        text_.fail(text_.symbols[symbol].line,
+                   fmt::format("no rule that <sentence> leads to has {}", text_.written(symbol)),
+                   "a rule with it, or no such section");
+  }
+
+  void require_deciders() {
+    for (const auto& symbol : text_.symbols) decided_.emplace_back(symbol.sorts.size(), false);
+    for (const auto& table : text_.tables)
+      if (text_.shapes[table.shape].decides) decided_[table.symbol][0] = true;
+    for (bool grows = true; grows;) {
+      grows = false;
+      for (const auto& rule : text_.rules)
+        for (std::size_t i = 0; i < text_.symbols[rule.symbol].sorts.size(); ++i)
+          if (!decided_[rule.symbol][i] && deciders(rule, i) > 0) decided_[rule.symbol][i] = grows = true;
+    }
+    for (const auto& table : text_.tables)
+      if (!text_.shapes[table.shape].decides && !decided_[table.symbol].empty() && decided_[table.symbol][0])
+        text_.fail(table.line,
+                   fmt::format("in another table {} decides its variable", text_.written(table.symbol)),
+                   "a shape that decides in all tables, or in none");
+    for (const auto& rule : text_.rules)
+      for (std::size_t i = 0; i < rule.variables.size(); ++i) require_one_decider(rule, i);
+  }
+
+ private:
+  static constexpr std::size_t unseen = 0, open = 1, done = 2;
+
+  void follow_single_items(std::size_t symbol, std::vector<std::size_t>& marks) const {
+    if (marks[symbol] == done) return;
+    marks[symbol] = open;
+    for (const auto* rule : rules_of_[symbol]) {
+      if (rule->source.size() != 1) continue;
+      const auto next = rule->source[0].symbol;
+      if (marks[next] == open)
+        text_.fail(rule->line,
+                   fmt::format("{} leads back to itself without a word more", text_.written(next)),
+                   "a rule with another nonterminal beside it");
+      follow_single_items(next, marks);
+    }
+    marks[symbol] = done;
+  }
+
+  void reach(std::size_t symbol, std::vector<bool>& is_reached) const {
+    if (is_reached[symbol]) return;
+    is_reached[symbol] = true;
+    for (const auto* rule : rules_of_[symbol])
+      for (const auto& item : rule->source) reach(item.symbol, is_reached);
+  }
+
+  /// How many items of the rule decide a variable.
+  std::size_t deciders(const Rule& rule, std::size_t variable) const {
+    std::size_t count = 0;
+    for (const auto& item : rule.source)
+      for (std::size_t i = 0; i < item.variables.size(); ++i)
+        if (item.variables[i] == variable && decided_[item.symbol][i]) ++count;
+    return count;
+  }
+
+  void require_one_decider(const Rule& rule, std::size_t variable) const {
+    if (!text_.sorts[rule.variables[variable].sort].is_decided) return;
+    const auto count = deciders(rule, variable);
+    const bool is_parameter = variable < text_.symbols[rule.symbol].sorts.size();
+    const bool wants_one = !is_parameter || decided_[rule.symbol][variable];
+    if (count == (wants_one ? 1 : 0)) return;
+    const auto name = rule.variables[variable].name.empty() ? "a variable" : rule.variables[variable].name;
+    text_.fail(
+        rule.line,
+        count == 0 ? fmt::format("no word decides {}", name) : fmt::format("{} words decide {}", count, name),
+        "one nonterminal with it that leads to a word whose shape decides");
+  }
+
+  const GrammarText& text_;
+  std::vector<std::vector<const Rule*>> rules_of_;
+  std::vector<std::vector<bool>>
+      decided_;  ///< of each nonterminal's parameters: whether one of its words decides it
+};
 
 std::vector<Combinations> values_of(const GrammarText& text, const Table& table, const Row& row) {
   std::vector<Combinations> values;
@@ -75,23 +199,6 @@ using Values = std::vector<std::size_t>;
 /// Of a table with certain values, for each row: nothing where the word does not have them. Empty where no
 /// word of the table has them.
 using Entries = std::vector<std::optional<LexicalEntry>>;
-
-/// The last of the conditions that hold counts; one form alone is for every condition.
-std::optional<std::size_t> form_index(const std::vector<std::vector<Condition>>& possible, std::size_t forms,
-                                      const std::vector<bool>& holds) {
-  if (forms == 1) return 0;
-  std::optional<std::size_t> result;
-  std::size_t offset = 0;
-  for (const auto& conditions : possible) {
-    if (conditions.size() == forms) {
-      for (std::size_t i = 0; i < forms; ++i)
-        if (holds[offset + i]) result = i;
-      return result;
-    }
-    offset += conditions.size();
-  }
-  return result;
-}
 
 /// Words with their values, and rules with theirs, that a grammar may have.
 constexpr std::size_t most_combined = 2'000'000;
@@ -217,16 +324,14 @@ class Compiler {
     for (const auto& [condition, name] : shape.categories)
       if (satisfies(table.symbol, values, condition)) category = &name;
     if (category == nullptr) return {};
-    const auto source = holding(table.symbol, values, shape.source);
-    const auto target = holding(table.symbol, values, shape.target);
+    const auto source = last_forms(table.symbol, values, shape.source);
+    const auto target = last_forms(table.symbol, values, shape.target);
     Entries entries(table.rows.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto& row = table.rows[i];
       if (!satisfies(table.symbol, values, row.condition)) continue;
-      const auto source_form = form_index(shape.source, row.source.size(), source);
-      const auto target_form = form_index(shape.target, row.target.size(), target);
-      if (!source_form || !target_form || !row.source[*source_form] || !row.target[*target_form]) continue;
-      entries[i] = entry_of(row.source[*source_form]->front(), *row.target[*target_form], *category);
+      const auto *source_form = form_of(row.source, source), *target_form = form_of(row.target, target);
+      if (source_form && target_form) entries[i] = entry_of(source_form->front(), *target_form, *category);
     }
     return entries;
   }
@@ -251,12 +356,24 @@ class Compiler {
     return true;
   }
 
-  std::vector<bool> holding(std::size_t symbol, const Values& values,
-                            const std::vector<std::vector<Condition>>& possible) const {
-    std::vector<bool> holds;
-    for (const auto& conditions : possible)
-      for (const auto& condition : conditions) holds.push_back(satisfies(symbol, values, condition));
-    return holds;
+  /// Of each possible number of forms the last whose condition holds; one form alone is for every condition.
+  std::map<std::size_t, std::size_t> last_forms(std::size_t symbol, const Values& values,
+                                                const std::vector<std::vector<Condition>>& possible) const {
+    std::map<std::size_t, std::size_t> last;
+    for (auto conditions = possible.rbegin(); conditions != possible.rend(); ++conditions) {
+      last.erase(conditions->size());  // the first of several counts
+      for (std::size_t i = 0; i < conditions->size(); ++i)
+        if (satisfies(symbol, values, (*conditions)[i])) last[conditions->size()] = i;
+    }
+    last[1] = 0;
+    return last;
+  }
+
+  /// Null where the word has none.
+  static const std::vector<Word>* form_of(const std::vector<Form>& forms,
+                                          const std::map<std::size_t, std::size_t>& last) {
+    const auto found = last.find(forms.size());
+    return found != last.end() && forms[found->second] ? &*forms[found->second] : nullptr;
   }
 
   static void compare(Entries& entries, const Entries& others) {
@@ -401,8 +518,31 @@ class Compiler {
 }  // namespace
 
 CompiledGrammar compile(const GrammarText& text) {
-  require_sound_rules(text);
+  Checks checks(text);
+  checks.require_ends();
+  checks.require_growth();
+  checks.require_reached();
+  checks.require_deciders();
   return Compiler(text).compile();
+}
+
+GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text) {
+  const auto is_of_words = [&](const Form& form) {
+    return form && std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+             return form->front().text == word || form->front().before_vowel == word;
+           });
+  };
+  GrammarText kept = {text.file_name, text.features,     text.sorts, text.symbols, text.shapes, {},
+                      text.rules,     text.contractions, text.start};
+  for (const auto& table : text.tables) {
+    Table its = {table.line, table.symbol, table.shape, table.allowed, {}};
+    for (const auto& row : table.rows)
+      if (std::any_of(row.source.begin(), row.source.end(), is_of_words)) its.rows.push_back(row);
+    if (!its.rows.empty()) kept.tables.push_back(std::move(its));
+  }
+  const auto ends = symbols_that_end(kept);
+  std::erase_if(kept.rules, [&](const Rule& rule) { return !all_end(rule, ends); });
+  return kept;
 }
 
 CompiledGrammar compile_without_weights(const GrammarText& text) {

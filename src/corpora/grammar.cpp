@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <set>
 #include <string>
@@ -14,128 +13,294 @@
 
 #include "attn/error.hpp"
 #include "attn/text/text_file.hpp"
-#include "corpora/compiled_grammar.hpp"
 
 namespace corpora {
 
 namespace {
 
-using WordSet = std::set<const Word*>;
-
-/// Which words stand first (side 0) and last (side 1) in what a state becomes.
-class EdgeFinder {
+/// Decides how a sentence is derived. `first` is the place of a piece's first word in the sentence.
+class Choices {
  public:
-  explicit EdgeFinder(const CompiledGrammar& grammar) : edges_(grammar.states.size()) {
-    for (std::size_t i = 0; i < edges_.size(); ++i)
-      for (const auto& entry : grammar.states[i].entries)
-        if (!entry.target->empty()) {
-          edges_[i][0].insert(&entry.target->front());
-          edges_[i][1].insert(&entry.target->back());
-        }
-    for (bool grows = true; grows;) {
-      grows = false;
-      for (std::size_t i = 0; i < edges_.size(); ++i)
-        for (const auto& alternative : grammar.states[i].alternatives)
-          for (const std::size_t side : {0, 1}) {
-            const auto& target = alternative.rule->target;
-            auto& all = edges_[i][side];
-            const auto before = all.size();
-            all.merge(of(alternative, side == 0 ? target.front() : target.back(), side));
-            grows |= all.size() > before;
-          }
-    }
+  virtual ~Choices() = default;
+
+  /// An index into the state's alternatives for a piece of `length` words.
+  virtual std::size_t alternative(const State& state, std::size_t first, std::size_t length) = 0;
+
+  /// How many of the `length` words of the items from `item` on the item itself has.
+  virtual std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t first,
+                                 std::size_t length) = 0;
+
+  /// An index into the state's entries.
+  virtual std::size_t entry(const State& state, std::size_t first) = 0;
+};
+
+/// By the weights of the grammar.
+class RandomChoices final : public Choices {
+ public:
+  RandomChoices(const CompiledGrammar& grammar, attn::Random& random) : grammar_(grammar), random_(random) {}
+
+  std::size_t alternative(const State& state, std::size_t, std::size_t length) override {
+    return draw_index(state.cumulative[length]);
   }
 
-  WordSet of(const Alternative& alternative, const TargetItem& item, std::size_t side) const {
-    if (item.item) return edges_[alternative.states[*item.item]][side];
-    return {side == 0 ? &item.words.front() : &item.words.back()};
+  std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t,
+                         std::size_t length) override {
+    if (item + 1 == alternative.states.size()) return length;
+    const auto& state = grammar_.states[alternative.states[item]];
+    if (state.is_table) return 1;
+    const auto& rest = alternative.rest[item + 1];
+    double left = random_.random_sample() * alternative.rest[item][length];
+    std::size_t possible = 1;
+    for (std::size_t own = 1; own < length; ++own) {
+      const double weight = state.weights[own] * rest[length - own];
+      if (weight == 0.0) continue;
+      possible = own;
+      left -= weight;
+      if (left < 0.0) break;
+    }
+    return possible;
+  }
+
+  std::size_t entry(const State& state, std::size_t) override { return draw_index(state.entry_weights); }
+
+ private:
+  /// An index into weights that each contain all before them.
+  std::size_t draw_index(const std::vector<double>& cumulative) {
+    if (cumulative.size() == 1) return 0;
+    const double drawn = random_.random_sample() * cumulative.back();
+    const auto found = std::upper_bound(cumulative.begin(), cumulative.end(), drawn);
+    return static_cast<std::size_t>(std::min(found, cumulative.end() - 1) - cumulative.begin());
+  }
+
+  const CompiledGrammar& grammar_;
+  attn::Random& random_;
+};
+
+/// Those that lead to a given sentence, the first of the grammar where there are several.
+class GivenWords final : public Choices {
+ public:
+  GivenWords(const CompiledGrammar& grammar, const std::vector<std::string>& words)
+      : grammar_(grammar),
+        words_(words),
+        known_(grammar.states.size() * words.size() * (words.size() + 1), -1) {}
+
+  /// Whether any choices lead to the sentence. Where none do, the others must not be asked.
+  bool has_derivation() { return fits(grammar_.start, 0, words_.size()); }
+
+  std::size_t alternative(const State& state, std::size_t first, std::size_t length) override {
+    std::size_t index = 0;
+    while (!items_fit(state.alternatives[index], 0, first, length)) ++index;
+    return index;
+  }
+
+  std::size_t own_length(const Alternative& alternative, std::size_t item, std::size_t first,
+                         std::size_t length) override {
+    if (item + 1 == alternative.states.size()) return length;
+    std::size_t own = 1;
+    while (!fits(alternative.states[item], first, own) ||
+           !items_fit(alternative, item + 1, first + own, length - own))
+      ++own;
+    return own;
+  }
+
+  std::size_t entry(const State& state, std::size_t first) override {
+    const auto found =
+        std::find_if(state.entries.begin(), state.entries.end(), [&](const LexicalEntry& entry) {
+          return entry.source->text == words_[first] || entry.source->before_vowel == words_[first];
+        });
+    return static_cast<std::size_t>(found - state.entries.begin());
   }
 
  private:
-  std::vector<std::array<WordSet, 2>> edges_;
+  bool fits(std::size_t state_index, std::size_t first, std::size_t length) {
+    const auto& state = grammar_.states[state_index];
+    if (state.is_table) return length == 1 && entry(state, first) < state.entries.size();
+    const auto place = (state_index * words_.size() + first) * (words_.size() + 1) + length;
+    if (known_[place] < 0)
+      known_[place] = std::any_of(
+          state.alternatives.begin(), state.alternatives.end(),
+          [&](const Alternative& alternative) { return items_fit(alternative, 0, first, length); });
+    return known_[place] == 1;
+  }
+
+  bool items_fit(const Alternative& alternative, std::size_t item, std::size_t first, std::size_t length) {
+    const auto items_left = alternative.states.size() - item;
+    if (length < items_left) return false;
+    if (items_left == 1) return fits(alternative.states[item], first, length);
+    for (std::size_t own = 1; own + items_left - 1 <= length; ++own)
+      if (fits(alternative.states[item], first, own) &&
+          items_fit(alternative, item + 1, first + own, length - own))
+        return true;
+    return false;
+  }
+
+  const CompiledGrammar& grammar_;
+  const std::vector<std::string>& words_;
+  std::vector<signed char> known_;  ///< for each state, place and length: whether it fits, −1 where unknown
 };
+
+/// How a sentence is derived, which tells both its sides.
+class Derivation {
+ public:
+  Derivation(const GrammarText& text, const CompiledGrammar& grammar, Choices& choices, std::size_t length)
+      : text_(text), grammar_(grammar), choices_(choices) {
+    words_.reserve(length);
+    nodes_.reserve(4 * length);
+    children_.reserve(4 * length);
+    root_ = expand(grammar.start, length, 0);
+  }
+
+  SentencePair pair() const {
+    SentencePair pair;
+    pair.source.reserve(words_.size());
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      const auto& entry = *words_[i].entry;
+      const auto* next = i + 1 < words_.size() ? words_[i + 1].entry->source : nullptr;
+      SourceWord word{form_before(*entry.source, next), *entry.category, entry.gloss, std::nullopt};
+      if (words_[i].referent) {
+        word.controller = deciders_[*words_[i].referent];
+        word.nouns_between = nouns_between(i, *word.controller);
+      }
+      pair.source.push_back(std::move(word));
+    }
+    TargetWords target;
+    add_target(root_, target);
+    put_together(target, text_.contractions, pair);
+    return pair;
+  }
+
+ private:
+  /// A state that has become an alternative with children, or an entry: one source word.
+  struct Node {
+    const Alternative* alternative;
+    std::size_t first_child;  ///< among children_, one for each source item
+    std::size_t first_word;
+    std::size_t last_word;  ///< the one after it
+  };
+
+  struct DrawnWord {
+    const LexicalEntry* entry;
+    std::optional<std::size_t> referent;  ///< what it agrees with
+    bool decides;
+  };
+
+  /// From `referents` on stack_ has what the variables of the state stand for. Returns the node's index.
+  std::size_t expand(std::size_t state_index, std::size_t length, std::size_t referents) {
+    const auto& state = grammar_.states[state_index];
+    Node node{nullptr, children_.size(), words_.size(), 0};
+    if (state.is_table) {
+      add_word(state, referents);
+    } else {
+      node.alternative = &state.alternatives[choices_.alternative(state, words_.size(), length)];
+      expand_items(node, state, length, referents);
+    }
+    node.last_word = words_.size();
+    nodes_.push_back(node);
+    return nodes_.size() - 1;
+  }
+
+  /// What `node.alternative` has on its source side.
+  void expand_items(Node& node, const State& state, std::size_t length, std::size_t referents) {
+    const auto& rule = *node.alternative->rule;
+    const auto variables = stack_.size();
+    for (std::size_t i = 0; i < state.allowed.size(); ++i) stack_.push_back(stack_[referents + i]);
+    for (auto i = state.allowed.size(); i < rule.variables.size(); ++i) {
+      stack_.push_back(deciders_.size());
+      deciders_.push_back(0);
+    }
+    const auto arguments = stack_.size();
+    children_.resize(node.first_child + rule.source.size());
+    for (std::size_t i = 0; i < rule.source.size(); ++i) {
+      for (const auto variable : rule.source[i].variables) stack_.push_back(stack_[variables + variable]);
+      const auto own = choices_.own_length(*node.alternative, i, words_.size(), length);
+      const auto child = expand(node.alternative->states[i], own, arguments);
+      children_[node.first_child + i] = child;
+      length -= own;
+      stack_.resize(arguments);
+    }
+    stack_.resize(variables);
+  }
+
+  void add_word(const State& state, std::size_t referents) {
+    const auto& entry = state.entries[choices_.entry(state, words_.size())];
+    std::optional<std::size_t> referent;
+    if (state.decides)
+      deciders_[stack_[referents]] = words_.size();
+    else if (state.decided_variable && entry.agrees)
+      referent = stack_[referents + *state.decided_variable];
+    words_.push_back({&entry, referent, state.decides});
+  }
+
+  void add_target(std::size_t index, TargetWords& target) const {
+    const auto& node = nodes_[index];
+    if (node.alternative == nullptr) {
+      for (const auto& word : *words_[node.first_word].entry->target) {
+        target.links.push_back({node.first_word, target.words.size(), true});
+        target.words.push_back(&word);
+      }
+      return;
+    }
+    for (const auto& item : node.alternative->rule->target) {
+      const auto start = target.words.size();
+      if (item.item) add_target(children_[node.first_child + *item.item], target);
+      for (const auto& word : item.words) target.words.push_back(&word);
+      for (const auto& link : item.links) {
+        const auto& linked = nodes_[children_[node.first_child + link.item]];
+        for (auto i = start; i < target.words.size(); ++i)
+          for (auto source = linked.first_word; source < linked.last_word; ++source)
+            target.links.push_back({source, i, link.is_sure});
+      }
+    }
+  }
+
+  std::size_t nouns_between(std::size_t a, std::size_t b) const {
+    const auto [first, last] = std::minmax(a, b);
+    std::size_t count = 0;
+    for (auto i = first + 1; i < last; ++i)
+      if (words_[i].decides) ++count;
+    return count;
+  }
+
+  const GrammarText& text_;
+  const CompiledGrammar& grammar_;
+  Choices& choices_;
+  std::vector<Node> nodes_;
+  std::vector<std::size_t> children_;
+  std::vector<DrawnWord> words_;
+  std::vector<std::size_t> stack_;     ///< of referents, by the variables of rules that are being expanded
+  std::vector<std::size_t> deciders_;  ///< the word that decides each referent
+  std::size_t root_;
+};
+
+}  // namespace
+
+SentencePair draw_pair(const GrammarText& text, const CompiledGrammar& grammar, attn::Random& random,
+                       std::size_t length) {
+  RandomChoices choices(grammar, random);
+  return Derivation(text, grammar, choices, length).pair();
+}
+
+std::optional<SentencePair> derive(const GrammarText& text, const CompiledGrammar& grammar,
+                                   const std::vector<std::string>& words) {
+  if (words.empty() || words.size() > longest_sentence) return std::nullopt;
+  GivenWords choices(grammar, words);
+  if (!choices.has_derivation()) return std::nullopt;
+  return Derivation(text, grammar, choices, words.size()).pair();
+}
+
+namespace {
 
 void add_forms(const Word& word, std::set<std::string>& vocabulary) {
   vocabulary.insert(word.text);
   if (!word.before_vowel.empty()) vocabulary.insert(word.before_vowel);
 }
 
-void add_meeting(const Word& word, const Word& next, const Contractions& contractions,
-                 std::set<std::string>& vocabulary) {
-  const auto& form = form_before(word, &next);
-  const auto contraction = contractions.find({form, next.text});
-  if (contraction != contractions.end()) vocabulary.insert(contraction->second);
-}
-
-/// Every word of the target sentences, elided, joined and contracted as their neighbours demand, by which
-/// words can begin and end what each state becomes.
-std::set<std::string> target_vocabulary(const GrammarText& text, const CompiledGrammar& grammar) {
-  std::set<std::string> vocabulary;
-  const EdgeFinder edges(grammar);
-  for (const auto& state : grammar.states) {
-    for (const auto& entry : state.entries)
-      for (std::size_t i = 0; i < entry.target->size(); ++i) {
-        add_forms((*entry.target)[i], vocabulary);
-        if (i > 0) add_meeting((*entry.target)[i - 1], (*entry.target)[i], text.contractions, vocabulary);
-      }
-    for (const auto& alternative : state.alternatives) {
-      const auto& target = alternative.rule->target;
-      for (std::size_t i = 0; i < target.size(); ++i) {
-        for (const auto& word : target[i].words) add_forms(word, vocabulary);
-        if (i == 0) continue;
-        const auto following = edges.of(alternative, target[i], 0);
-        for (const auto* word : edges.of(alternative, target[i - 1], 1))
-          for (const auto* next : following) add_meeting(*word, *next, text.contractions, vocabulary);
-      }
-    }
-  }
-  return vocabulary;
-}
-
 constexpr std::string_view valid_grammar = "a text file with a grammar";
-
-bool has_form(const Row& row, const std::string& word) {
-  return std::any_of(row.source.begin(), row.source.end(), [&](const Form& form) {
-    return form && (form->front().text == word || form->front().before_vowel == word);
-  });
-}
-
-/// A table with those of its rows that one of the words can come from.
-Table with_rows_of(const std::vector<std::string>& words, const Table& table) {
-  Table kept = {table.line, table.symbol, table.shape, table.allowed, {}};
-  std::copy_if(table.rows.begin(), table.rows.end(), std::back_inserter(kept.rows), [&](const Row& row) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const std::string& word) { return has_form(row, word); });
-  });
-  return kept;
-}
-
-/// The rows of these words and the rules that lead to them.
-GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text) {
-  GrammarText kept = {.file_name = text.file_name,
-                      .features = text.features,
-                      .sorts = text.sorts,
-                      .symbols = text.symbols,
-                      .shapes = text.shapes,
-                      .tables = {},
-                      .rules = text.rules,
-                      .contractions = text.contractions,
-                      .start = text.start};
-  for (const auto& table : text.tables)
-    if (auto its = with_rows_of(words, table); !its.rows.empty()) kept.tables.push_back(std::move(its));
-  const auto ends = symbols_that_end(kept);
-  std::erase_if(kept.rules, [&](const Rule& rule) { return !all_end(rule, ends); });
-  return kept;
-}
 
 }  // namespace
 
 Grammar::Grammar(GrammarText text)
-    : text_(std::make_unique<GrammarText>(std::move(text))),
-      compiled_(std::make_unique<CompiledGrammar>(compile(*text_))) {}
-Grammar::Grammar(Grammar&&) noexcept = default;
-Grammar& Grammar::operator=(Grammar&&) noexcept = default;
-Grammar::~Grammar() = default;
+    : text_(std::make_unique<const GrammarText>(std::move(text))), compiled_(compile(*text_)) {}
 
 Grammar Grammar::read(std::string_view text, std::string_view file_name) {
   return Grammar(parse_grammar(text, file_name));
@@ -146,7 +311,7 @@ Grammar Grammar::load(const std::string& path) {
 }
 
 std::vector<std::size_t> Grammar::lengths() const {
-  const auto& weights = compiled_->states[compiled_->start].weights;
+  const auto& weights = compiled_.states[compiled_.start].weights;
   std::vector<std::size_t> result;
   for (std::size_t length = 1; length <= longest_sentence; ++length)
     if (weights[length] > 0.0) result.push_back(length);
@@ -154,38 +319,46 @@ std::vector<std::size_t> Grammar::lengths() const {
 }
 
 SentencePair Grammar::draw(attn::Random& random, std::size_t length) const {
-  const auto& weights = compiled_->states[compiled_->start].weights;
+  const auto& weights = compiled_.states[compiled_.start].weights;
   if (length > longest_sentence || weights[length] <= 0.0)
     throw attn::Error(fmt::format("{} has no sentence of {} words; valid: {}", text_->file_name, length,
                                   fmt::join(lengths(), ", ")));
-  return draw_pair(*text_, *compiled_, random, length);
+  return draw_pair(*text_, compiled_, random, length);
 }
 
 std::optional<SentencePair> Grammar::translate(const std::vector<std::string>& words) const {
-  return derive(*text_, *compiled_, words);
+  return derive(*text_, compiled_, words);
 }
 
 std::vector<std::string> Grammar::source_words() const {
   std::set<std::string> words;
-  for (const auto& state : compiled_->states)
+  for (const auto& state : compiled_.states)
     for (const auto& entry : state.entries) add_forms(*entry.source, words);
   return {words.begin(), words.end()};
 }
 
 std::vector<std::string> Grammar::target_words() const {
-  const auto words = target_vocabulary(*text_, *compiled_);
-  return {words.begin(), words.end()};
+  std::set<std::string> words;
+  for (const auto& state : compiled_.states) {
+    for (const auto& entry : state.entries)
+      for (const auto& word : *entry.target) add_forms(word, words);
+    for (const auto& alternative : state.alternatives)
+      for (const auto& item : alternative.rule->target)
+        for (const auto& word : item.words) add_forms(word, words);
+  }
+  std::vector<std::string> all(words.begin(), words.end());
+  for (const auto& [parts, contraction] : text_->contractions)
+    if (words.count(parts.first) > 0 && words.count(parts.second) > 0) all.push_back(contraction);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
 }
 
 GrammarFile::GrammarFile(const std::string& path)
-    : text_(
-          std::make_unique<const GrammarText>(parse_grammar(attn::text_of_file(path, valid_grammar), path))) {
-}
-
-GrammarFile::~GrammarFile() = default;
+    : text_(parse_grammar(attn::text_of_file(path, valid_grammar), path)) {}
 
 std::optional<SentencePair> GrammarFile::translate(const std::vector<std::string>& words) const {
-  const auto text = only_of(words, *text_);
+  const auto text = only_of(words, text_);
   return derive(text, compile_without_weights(text), words);
 }
 

@@ -1,20 +1,206 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "attn/random/random.hpp"
 #include "corpora/sentence_pair.hpp"
 
 namespace corpora {
+/// A grammar as its file has it, checked line by line. data/corpora/README.md tells the format.
 
-struct CompiledGrammar;
-struct GrammarText;
+/// Something in which words agree: "number", with its values "singular" and "plural".
+struct Feature {
+  std::string name;
+  std::vector<std::string> values;
+};
+
+/// What a variable can stand for: a value of each of these features. Its combinations are numbered, the first
+/// feature slowest.
+struct Sort {
+  std::vector<std::size_t> features;
+  std::size_t combinations = 1;
+  bool is_decided = false;  ///< by the words of some table, as what a noun refers to
+};
+
+/// Those combinations of a sort that are allowed, a bit for each.
+using Combinations = std::uint64_t;
+inline constexpr std::size_t most_combinations = 64;
+
+/// For each feature its allowed values, a bit for each.
+using Condition = std::vector<std::uint64_t>;
+
+/// What stands between angle brackets: a nonterminal. It has either rules or tables of words.
+struct Symbol {
+  std::string name;
+  std::size_t line = 0;
+  std::vector<std::size_t> sorts;  ///< of its parameters
+};
+
+/// A form of a word: nothing where the file says "-", no words where it says "()".
+using Form = std::optional<std::vector<Word>>;
+
+struct Row {
+  std::size_t line;
+  std::vector<Form> source;
+  std::vector<Form> target;
+  Condition condition;
+};
+
+/// Which forms the words of a table have.
+struct Shape {
+  std::string name;
+  std::size_t line;
+  bool decides = false;
+  std::vector<std::pair<Condition, std::string>> categories;  ///< of those that fit, the last counts
+  std::vector<std::vector<Condition>> source;  ///< for each possible number of forms, when to use each
+  std::vector<std::vector<Condition>> target;
+};
+
+struct Table {
+  std::size_t line;
+  std::size_t symbol;
+  std::size_t shape;
+  std::vector<Combinations> allowed;  ///< for each parameter
+  std::vector<Row> rows;
+};
+
+struct Variable {
+  std::string name;  ///< empty where a rule says only which values it has
+  std::size_t sort;
+  Combinations allowed;
+};
+
+/// A nonterminal in a rule, with the rule's variables that it is given.
+struct Item {
+  std::size_t symbol;
+  std::vector<std::size_t> variables;
+};
+
+/// An item of the source side whose words are linked to a target item, besides its own.
+struct ExtraLink {
+  std::size_t item;
+  bool is_sure;
+};
+
+/// Either what an item of the source side becomes, or a word.
+struct TargetItem {
+  std::optional<std::size_t> item;
+  std::vector<Word> words;
+  std::vector<ExtraLink> links;
+};
+
+struct Rule {
+  std::size_t line;
+  double weight;
+  std::size_t symbol;
+  std::vector<Variable> variables;  ///< those of the left side first
+  std::vector<Item> source;
+  std::vector<TargetItem> target;
+};
+
+struct GrammarText {
+  std::string file_name;
+  std::vector<Feature> features;
+  std::vector<Sort> sorts;
+  std::vector<Symbol> symbols;
+  std::vector<Shape> shapes;
+  std::vector<Table> tables;
+  std::vector<Rule> rules;
+  Contractions contractions;
+  std::size_t start = 0;  ///< the symbol <sentence>
+
+  /// The value of a sort's feature in one of its combinations.
+  std::size_t value(const Sort& sort, std::size_t feature, std::size_t combination) const;
+
+  /// Whether a combination of a sort agrees with a condition on those features that the sort has.
+  bool satisfies(const Sort& sort, std::size_t combination, const Condition& condition) const;
+
+  /// The same for one of a symbol's variables. The condition is about the first variable that has a feature.
+  bool satisfies(std::size_t symbol, std::size_t variable, std::size_t combination,
+                 Condition condition) const;
+
+  /// The symbol as the file writes it: "<noun>".
+  std::string written(std::size_t symbol) const { return '<' + symbols[symbol].name + '>'; }
+
+  /// Throws Error: the file, the line, the problem, then what would be valid.
+  [[noreturn]] void fail(std::size_t line, std::string_view problem, std::string_view valid) const;
+};
+
+/// Throws Error, with the name of the file and the line, where the text is no grammar.
+GrammarText parse_grammar(std::string_view text, std::string_view file_name);
+
+/// No sentence of a grammar has more source words.
+inline constexpr std::size_t longest_sentence = 32;
+
+/// A word of a table with the values of its variables, and what it says then.
+struct LexicalEntry {
+  const Word* source;
+  const std::vector<Word>* target;
+  const std::string* category;
+  std::string gloss;
+  bool agrees = false;  ///< whether another value of its decided variable says something else
+};
+
+/// Weights of what has 0, 1, … words.
+using LengthWeights = std::array<double, longest_sentence + 1>;
+
+/// A rule with a state for each of its source items.
+struct Alternative {
+  const Rule* rule;
+  std::vector<std::size_t> states;
+  std::vector<LengthWeights> rest;  ///< of the items from the first, the second… on together
+};
+
+/// A nonterminal whose variables have certain values: it becomes one of `alternatives` or one of `entries`.
+struct State {
+  std::size_t symbol;
+  std::vector<Combinations> allowed;
+  bool is_table;
+  bool decides = false;  ///< whether what agrees with its variable agrees with its word
+  std::optional<std::size_t> decided_variable;  ///< of a table: the place of the variable that a noun decides
+  std::vector<Alternative> alternatives;
+  std::vector<LexicalEntry> entries;
+  std::vector<double> entry_weights;  ///< each with all before it
+  LengthWeights weights{};
+
+  /// For each number of words the weights of the alternatives, each with all before it.
+  std::vector<std::vector<double>> cumulative;
+};
+
+/// A grammar whose features are compiled away: an ordinary weighted grammar without context, in which
+/// everything agrees. States refer to the text, which has to stay where it is.
+struct CompiledGrammar {
+  std::deque<State> states;  ///< large, and more come one by one, so that moving them would take long
+  std::size_t start = 0;
+};
+
+/// For drawing: throws Error where a rule cannot end, can never be used or lacks a word that decides a
+/// variable.
+CompiledGrammar compile(const GrammarText& text);
+
+/// The rows of these words and the rules that lead to them.
+GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text);
+
+/// For sentences that are given: nothing is checked, and nothing is drawn by the weights.
+CompiledGrammar compile_without_weights(const GrammarText& text);
+
+/// A pair whose source has `length` words, of which there is one, by the weights of the grammar.
+SentencePair draw_pair(const GrammarText& text, const CompiledGrammar& grammar, attn::Random& random,
+                       std::size_t length);
+
+/// The first derivation of a sentence; none where the grammar does not have it.
+std::optional<SentencePair> derive(const GrammarText& text, const CompiledGrammar& grammar,
+                                   const std::vector<std::string>& words);
 
 /// A synchronous grammar: each of its rules makes a piece of a source sentence and the same piece of its
 /// translation, and words agree across rules in number, gender and whatever else the grammar's file declares.
@@ -27,10 +213,6 @@ class Grammar {
 
   /// As above, from a file.
   static Grammar load(const std::string& path);
-
-  Grammar(Grammar&&) noexcept;
-  Grammar& operator=(Grammar&&) noexcept;
-  ~Grammar();
 
   /// A pair whose source has exactly `length` words, by the weights of the grammar among those. Throws
   /// attn::Error where the grammar has none.
@@ -53,8 +235,8 @@ class Grammar {
  private:
   explicit Grammar(GrammarText text);
 
-  std::unique_ptr<GrammarText> text_;
-  std::unique_ptr<CompiledGrammar> compiled_;
+  std::unique_ptr<const GrammarText> text_;  ///< stays where it is when the grammar is moved
+  CompiledGrammar compiled_;
 };
 
 /// A grammar that is read once and compiled for one sentence at a time: what its words have no part in is
@@ -63,13 +245,12 @@ class GrammarFile {
  public:
   /// Throws attn::Error as Grammar::load does, but for rules that can never be used.
   explicit GrammarFile(const std::string& path);
-  ~GrammarFile();
 
   /// What Grammar::load(path).translate(words) gives.
   std::optional<SentencePair> translate(const std::vector<std::string>& words) const;
 
  private:
-  std::unique_ptr<const GrammarText> text_;
+  GrammarText text_;
 };
 
 /// Words of the longest source that is trained on.

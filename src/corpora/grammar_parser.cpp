@@ -9,7 +9,7 @@
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
-#include "corpora/compiled_grammar.hpp"
+#include "corpora/grammar.hpp"
 
 namespace corpora {
 
@@ -42,6 +42,7 @@ void GrammarText::fail(std::size_t line, std::string_view problem, std::string_v
 
 namespace {
 
+using attn::in_message;
 using Texts = std::vector<std::string>;
 
 struct Line {
@@ -141,8 +142,7 @@ std::vector<Section> read_sections(const std::string& text, const GrammarText& g
         fmt::format("{} is empty: it has no rule; valid: {}", grammar.file_name, valid_headers));
   for (const auto& section : sections)
     if (section.lines.empty())
-      grammar.fail(section.header.number,
-                   fmt::format("{} has no lines", attn::in_message(section.header.text)),
+      grammar.fail(section.header.number, fmt::format("{} has no lines", in_message(section.header.text)),
                    "indented lines below it");
   return sections;
 }
@@ -182,20 +182,21 @@ class GrammarParser {
   }
 
  private:
-  [[noreturn]] void fail(const Line& line, std::string_view problem, std::string_view valid) const {
-    grammar_.fail(line.number, problem, valid);
+  template <class... Args>
+  [[noreturn]] void fail(const Line& line, std::string_view valid, fmt::format_string<Args...> problem,
+                         Args&&... args) const {
+    grammar_.fail(line.number, fmt::format(problem, std::forward<Args>(args)...), valid);
   }
 
   void read_declarations(const Section& section) {
     const auto& tokens = section.header.tokens;
     if (begins_rules(section) || begins_words(section)) {
       if (tokens.size() > 2 || (begins_rules(section) && tokens.size() > 1))
-        fail(section.header, fmt::format("{} follows the nonterminal", attn::in_message(tokens[1])),
-             valid_headers);
+        fail(section.header, valid_headers, "{} follows the nonterminal", in_message(tokens[1]));
       return;
     }
     if (tokens.size() == 2 && tokens[0] == "shape") return;
-    if (tokens.size() != 1) fail(section.header, "this is no section", valid_headers);
+    if (tokens.size() != 1) fail(section.header, valid_headers, "this is no section");
     static const std::map<std::string, void (GrammarParser::*)(const Line&)> readers = {
         {"features", &GrammarParser::read_feature},
         {"groups", &GrammarParser::read_group},
@@ -204,7 +205,7 @@ class GrammarParser {
         {"contractions", &GrammarParser::read_contraction}};
     const auto reader = readers.find(tokens[0]);
     if (reader == readers.end())
-      fail(section.header, fmt::format("{} is no section", attn::in_message(tokens[0])), valid_headers);
+      fail(section.header, valid_headers, "{} is no section", in_message(tokens[0]));
     for (const auto& line : section.lines) (this->*reader->second)(line);
   }
 
@@ -212,19 +213,18 @@ class GrammarParser {
   std::pair<Texts, Texts> sides(const Line& line, std::string_view valid) const {
     const auto equals = std::find(line.tokens.begin(), line.tokens.end(), "=");
     if (equals == line.tokens.end() || std::count(line.tokens.begin(), line.tokens.end(), "=") != 1)
-      fail(line, "the line has not one = between its two sides", valid);
+      fail(line, valid, "the line has not one = between its two sides");
     std::pair<Texts, Texts> result{{line.tokens.begin(), equals}, {equals + 1, line.tokens.end()}};
-    if (result.first.empty() || result.second.empty()) fail(line, "nothing stands on one side of =", valid);
+    if (result.first.empty() || result.second.empty()) fail(line, valid, "nothing stands on one side of =");
     return result;
   }
 
   void read_feature(const Line& line) {
     constexpr std::string_view valid = "FEATURE = VALUE VALUE …, all of other names";
     const auto [left, right] = sides(line, valid);
-    if (left.size() != 1) fail(line, "a feature has one name", valid);
+    if (left.size() != 1) fail(line, valid, "a feature has one name");
     if (right.size() > most_combinations)
-      fail(line, fmt::format("{} has {} values", left[0], right.size()),
-           fmt::format("at most {}", most_combinations));
+      fail(line, fmt::format("at most {}", most_combinations), "{} has {} values", left[0], right.size());
     for (std::size_t value = 0; value < right.size(); ++value)
       add_condition(line, right[value], grammar_.features.size(), std::uint64_t{1} << value);
     grammar_.features.push_back({left[0], right});
@@ -233,13 +233,12 @@ class GrammarParser {
   void read_group(const Line& line) {
     constexpr std::string_view valid = "GROUP = VALUE VALUE …, values of one feature";
     const auto [left, right] = sides(line, valid);
-    if (left.size() != 1) fail(line, "a group has one name", valid);
+    if (left.size() != 1) fail(line, valid, "a group has one name");
     const auto feature = named_condition(line, right[0]).first;
     std::uint64_t values = 0;
     for (const auto& name : right) {
       const auto condition = named_condition(line, name);
-      if (condition.first != feature)
-        fail(line, fmt::format("{} is of another feature", attn::in_message(name)), valid);
+      if (condition.first != feature) fail(line, valid, "{} is of another feature", in_message(name));
       values |= condition.second;
     }
     add_condition(line, left[0], feature, values);
@@ -247,16 +246,13 @@ class GrammarParser {
 
   void add_condition(const Line& line, const std::string& name, std::size_t feature, std::uint64_t values) {
     if (!named_conditions_.emplace(name, std::pair(feature, values)).second)
-      fail(line, fmt::format("{} is there already", attn::in_message(name)),
-           "a name for one value or group only");
+      fail(line, "a name for one value or group only", "{} is there already", in_message(name));
   }
 
   /// The feature of a value or group, and its values.
   std::pair<std::size_t, std::uint64_t> named_condition(const Line& line, const std::string& name) const {
-    const auto found = named_conditions_.find(name);
-    if (found != named_conditions_.end()) return found->second;
-    fail(line, fmt::format("{} is no value of a feature", attn::in_message(name)),
-         list(names_of(named_conditions_), "those of a section features"));
+    place_of(line, named_conditions_, name, "value of a feature", "those of a section features");
+    return named_conditions_.at(name);
   }
 
   void read_variables(const Line& line) {
@@ -268,12 +264,12 @@ class GrammarParser {
       sort.features.push_back(feature);
       sort.combinations *= grammar_.features[feature].values.size();
       if (sort.combinations > most_combinations)
-        fail(line, "the features have too many combinations", fmt::format("at most {}", most_combinations));
+        fail(line, fmt::format("at most {}", most_combinations), "the features have too many combinations");
     }
     for (const auto& name : left) {
-      if (!is_variable(name)) fail(line, fmt::format("{} is no variable", attn::in_message(name)), valid);
+      if (!is_variable(name)) fail(line, valid, "{} is no variable", in_message(name));
       if (!variables_.emplace(name, grammar_.sorts.size()).second)
-        fail(line, fmt::format("{} is there already", attn::in_message(name)), "another letter");
+        fail(line, "another letter", "{} is there already", in_message(name));
     }
     grammar_.sorts.push_back(std::move(sort));
   }
@@ -284,8 +280,7 @@ class GrammarParser {
                        const char* where_empty) const {
     const auto names = names_of(items);
     const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end())
-      fail(line, fmt::format("{} is no {}", attn::in_message(name), kind), list(names, where_empty));
+    if (found == names.end()) fail(line, list(names, where_empty), "{} is no {}", in_message(name), kind);
     return static_cast<std::size_t>(found - names.begin());
   }
 
@@ -297,12 +292,11 @@ class GrammarParser {
     constexpr std::string_view valid = "source = a e …, or target = a e …";
     const auto [left, right] = sides(line, valid);
     if (left.size() != 1 || (left[0] != "source" && left[0] != "target"))
-      fail(line, fmt::format("{} has no vowels", attn::in_message(left[0])), valid);
+      fail(line, valid, "{} has no vowels", in_message(left[0]));
     auto& vowels = left[0] == "source" ? source_vowels_ : target_vowels_;
     for (const auto& letter : right) {
       const auto code_points = attn::code_points(letter);
-      if (code_points.size() != 1)
-        fail(line, fmt::format("{} is not one letter", attn::in_message(letter)), valid);
+      if (code_points.size() != 1) fail(line, valid, "{} is not one letter", in_message(letter));
       vowels += code_points;
     }
   }
@@ -310,7 +304,7 @@ class GrammarParser {
   void read_contraction(const Line& line) {
     constexpr std::string_view valid = "WORD WORD = WORD";
     const auto [left, right] = sides(line, valid);
-    if (left.size() != 2 || right.size() != 1) fail(line, "two words become one", valid);
+    if (left.size() != 2 || right.size() != 1) fail(line, valid, "two words become one");
     grammar_.contractions[{left[0], left[1]}] = right[0];
   }
 
@@ -366,10 +360,9 @@ class GrammarParser {
       else if ((line.tokens[0] == "source" || line.tokens[0] == "target") && !rest.empty())
         (line.tokens[0] == "source" ? shape.source : shape.target).push_back(parse_conditions(line, rest));
       else
-        fail(line, fmt::format("{} tells nothing about a shape", attn::in_message(line.text)), valid);
+        fail(line, valid, "{} tells nothing about a shape", in_message(line.text));
     }
-    if (shape.categories.empty())
-      fail(section.header, fmt::format("the shape {} has no category", shape.name), valid);
+    if (shape.categories.empty()) fail(section.header, valid, "the shape {} has no category", shape.name);
     grammar_.shapes.push_back(std::move(shape));
   }
 
@@ -379,8 +372,8 @@ class GrammarParser {
     const auto equals = std::find(texts.begin(), texts.end(), "=");
     const auto conditions = parse_conditions(line, {texts.begin(), equals});
     if (texts.size() != 2 * conditions.size() + 1)
-      fail(line, "there is not one name for each condition",
-           "category CONDITION … = NAME …, as many of each");
+      fail(line, "category CONDITION … = NAME …, as many of each",
+           "there is not one name for each condition");
     std::vector<std::pair<Condition, std::string>> categories;
     for (std::size_t i = 0; i < conditions.size(); ++i)
       categories.emplace_back(conditions[i], texts[conditions.size() + 1 + i]);
@@ -400,8 +393,7 @@ class GrammarParser {
     if (shape.decides) {
       const auto& sorts = grammar_.symbols[table.symbol].sorts;
       if (sorts.size() != 1)
-        fail(header, fmt::format("the words of <{}> decide {} variables", bracket.name, sorts.size()),
-             "one variable");
+        fail(header, "one variable", "the words of <{}> decide {} variables", bracket.name, sorts.size());
       grammar_.sorts[sorts[0]].is_decided = true;
     }
     for (const auto& line : section.lines) table.rows.push_back(parse_row(line, shape));
@@ -426,7 +418,7 @@ class GrammarParser {
     require_number_of_forms(line, "target", target.size(), shape.target);
     for (const auto& form : row.source)
       if (form && (form->size() != 1 || is_joined((*form)[0].text)))
-        fail(line, "a source form is not one word", "one word, as a sentence has it between spaces");
+        fail(line, "one word, as a sentence has it between spaces", "a source form is not one word");
     return row;
   }
 
@@ -436,8 +428,8 @@ class GrammarParser {
     for (const auto& conditions : possible) counts.push_back(std::to_string(conditions.size()));
     const auto written = std::to_string(count);
     if (std::find(counts.begin(), counts.end(), written) == counts.end())
-      fail(line, fmt::format("the {} side has {} forms", side, count),
-           fmt::format("{} by its shape", fmt::join(counts, " or ")));
+      fail(line, fmt::format("{} by its shape", fmt::join(counts, " or ")), "the {} side has {} forms", side,
+           count);
   }
 
   Form parse_form(const Line& line, const std::string& text, const std::u32string& vowels) const {
@@ -456,8 +448,8 @@ class GrammarParser {
       const auto forms = attn::split(part, '/');
       if (forms.size() > 2 || std::find(forms.begin(), forms.end(), "") != forms.end() ||
           part.find_first_of("<>()*:=") != part.npos)
-        fail(line, fmt::format("{} is no word", attn::in_message(text)),
-             "word, two_words, before/before' a vowel, or *word where it begins with none by its sound");
+        fail(line, "word, two_words, before/before' a vowel, or *word where it begins with none by its sound",
+             "{} is no word", in_message(text));
       const auto first = attn::code_points(forms[0]).front();
       words.push_back(
           {forms[0], forms.size() == 2 ? forms[1] : "", !is_barred && vowels.find(first) != vowels.npos});
@@ -481,11 +473,11 @@ class GrammarParser {
     }
     const auto& first = grammar_.symbols[known->second];
     if (has_rules_[known->second] || begins_rules(section))
-      fail(line, fmt::format("<{}> begins on line {} already", symbol.name, first.line),
-           "one section for the rules of a nonterminal, or several tables of words");
+      fail(line, "one section for the rules of a nonterminal, or several tables of words",
+           "<{}> begins on line {} already", symbol.name, first.line);
     if (first.sorts != symbol.sorts)
-      fail(line, fmt::format("<{}> has other variables than on line {}", symbol.name, first.line),
-           "the same in each table");
+      fail(line, "the same in each table", "<{}> has other variables than on line {}", symbol.name,
+           first.line);
   }
 
   void read_rules(const Section& section) {
@@ -496,7 +488,7 @@ class GrammarParser {
       const auto variable = parse_variable(section.header, argument);
       if (std::any_of(parameters.begin(), parameters.end(),
                       [&](const Variable& other) { return other.name == variable.name; }))
-        fail(section.header, fmt::format("{} stands there twice", variable.name), "another variable");
+        fail(section.header, "another variable", "{} stands there twice", variable.name);
       parameters.push_back(variable);
     }
     for (const auto& line : section.lines)
@@ -507,13 +499,13 @@ class GrammarParser {
     Rule rule{line.number, 1.0, symbol, parameters, {}, {}};
     auto tokens = line.tokens;
     if (const auto weight = attn::parse_number(tokens[0])) {
-      if (!(*weight > 0)) fail(line, fmt::format("the weight is {}", tokens[0]), "a weight above 0");
+      if (!(*weight > 0)) fail(line, "a weight above 0", "the weight is {}", tokens[0]);
       rule.weight = *weight;
       tokens.erase(tokens.begin());
     }
     const auto equals = std::find(tokens.begin(), tokens.end(), "=");
     const Texts source(tokens.begin(), equals);
-    if (source.empty()) fail(line, "the source side is empty", valid_rule);
+    if (source.empty()) fail(line, valid_rule, "the source side is empty");
     Texts names;
     for (const auto& token : source) names.push_back(add_item(line, token, rule));
     if (equals == tokens.end())
@@ -528,21 +520,22 @@ class GrammarParser {
   /// Returns its name.
   std::string add_item(const Line& line, const std::string& token, Rule& rule) const {
     if (!is_bracket(token))
-      fail(line, fmt::format("the source side has the bare word {}", attn::in_message(token)),
-           "<nonterminals>, whose words stand in tables");
+      fail(line, "<nonterminals>, whose words stand in tables", "the source side has the bare word {}",
+           in_message(token));
     const auto bracket = parse_bracket(line, token);
     if (!bracket.sources.empty())
-      fail(line, fmt::format("{} has links on the source side", attn::in_message(token)), valid_rule);
+      fail(line, valid_rule, "{} has links on the source side", in_message(token));
     const auto known = symbols_.find(bracket.name);
     if (known == symbols_.end())
-      fail(line, fmt::format("<{}> is no nonterminal of this file", bracket.name),
+      fail(line,
            fmt::format("<{}>, or a section that begins with it",
-                       attn::likely_meant(bracket.name, names_of(symbols_))));
+                       attn::likely_meant(bracket.name, names_of(symbols_))),
+           "<{}> is no nonterminal of this file", bracket.name);
     Item item{known->second, {}};
     const auto& symbol = grammar_.symbols[item.symbol];
     if (bracket.arguments.size() != symbol.sorts.size())
-      fail(line, fmt::format("{} has {} variables", attn::in_message(token), bracket.arguments.size()),
-           fmt::format("{}, as on line {}", symbol.sorts.size(), symbol.line));
+      fail(line, fmt::format("{}, as on line {}", symbol.sorts.size(), symbol.line), "{} has {} variables",
+           in_message(token), bracket.arguments.size());
     for (std::size_t i = 0; i < symbol.sorts.size(); ++i)
       item.variables.push_back(add_variable(line, bracket.arguments[i], symbol.sorts[i], rule));
     rule.source.push_back(std::move(item));
@@ -557,9 +550,8 @@ class GrammarParser {
     }
     const auto variable = parse_variable(line, text);
     if (variable.sort != sort)
-      fail(line,
-           fmt::format("the variable {} has other features than the nonterminal asks for", variable.name),
-           "a variable as in the section of the nonterminal");
+      fail(line, "a variable as in the section of the nonterminal",
+           "the variable {} has other features than the nonterminal asks for", variable.name);
     for (std::size_t i = 0; i < rule.variables.size(); ++i) {
       if (rule.variables[i].name != variable.name) continue;
       rule.variables[i].allowed &= variable.allowed;
@@ -581,8 +573,8 @@ class GrammarParser {
       const auto parenthesis = std::min(token.find('('), token.size());
       links = parse_sources(line, token.substr(parenthesis));
       if (links.empty())
-        fail(line, fmt::format("nothing tells where {} comes from", attn::in_message(token)),
-             fmt::format("{}({})", token, names[0]));
+        fail(line, fmt::format("{}({})", token, names[0]), "nothing tells where {} comes from",
+             in_message(token));
       result.words = parse_target_words(line, token.substr(0, parenthesis), target_vowels_);
     }
     for (auto name : links) {
@@ -600,10 +592,9 @@ class GrammarParser {
     if (same != source.end()) return static_cast<std::size_t>(same - source.begin());
     const auto count = std::count(names.begin(), names.end(), name);
     if (count != 1)
-      fail(line,
+      fail(line, count == 0 ? "what stands on the source side" : "the same variables as there", "{}",
            count == 0 ? fmt::format("<{}> is on the target side only", name)
-                      : fmt::format("<{}> is {} times on the source side", name, count),
-           count == 0 ? "what stands on the source side" : "the same variables as there");
+                      : fmt::format("<{}> is {} times on the source side", name, count));
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
   }
 
@@ -616,23 +607,23 @@ class GrammarParser {
       for (const auto& link : target.links) is_linked[link.item] = true;
     }
     for (std::size_t i = 0; i < source.size(); ++i) {
-      if (uses[i] > 1)
-        fail(line, fmt::format("{} is {} times on the target side", source[i], uses[i]), "once");
+      if (uses[i] > 1) fail(line, "once", "{} is {} times on the target side", source[i], uses[i]);
       if (uses[i] == 0 && !is_linked[i])
-        fail(line, fmt::format("{} has nothing on the target side", source[i]),
+        fail(line,
              fmt::format("{}, or a word that comes from it: word({})", source[i],
-                         grammar_.symbols[rule.source[i].symbol].name));
+                         grammar_.symbols[rule.source[i].symbol].name),
+             "{} has nothing on the target side", source[i]);
       if (uses[i] == 0 && has_rules_[rule.source[i].symbol])
-        fail(line, fmt::format("{} has rules and is only linked on the target side", source[i]), source[i]);
+        fail(line, source[i], "{} has rules and is only linked on the target side", source[i]);
     }
   }
 
   Bracket parse_bracket(const Line& line, const std::string& token) const {
     constexpr std::string_view valid = "<name>, <name X> or <name X:value value>";
     const auto end = token.find('>');
-    if (end == token.npos) fail(line, fmt::format("{} is not closed", attn::in_message(token)), valid);
+    if (end == token.npos) fail(line, valid, "{} is not closed", in_message(token));
     auto words = words_of(token.substr(1, end - 1));
-    if (words.empty()) fail(line, fmt::format("{} has no name", attn::in_message(token)), valid);
+    if (words.empty()) fail(line, valid, "{} has no name", in_message(token));
     Bracket bracket{words[0], {words.begin() + 1, words.end()}, {}};
     bracket.sources = parse_sources(line, token.substr(end + 1));
     return bracket;
@@ -642,8 +633,8 @@ class GrammarParser {
   Texts parse_sources(const Line& line, const std::string& text) const {
     if (text.empty()) return {};
     if (text.size() < 3 || text.front() != '(' || text.back() != ')')
-      fail(line, fmt::format("{} does not tell where a word comes from", attn::in_message(text)),
-           "(a) or (a b?), names of the source side, with ? where the link is possible only");
+      fail(line, "(a) or (a b?), names of the source side, with ? where the link is possible only",
+           "{} does not tell where a word comes from", in_message(text));
     return words_of(text.substr(1, text.size() - 2));
   }
 
@@ -666,10 +657,9 @@ class GrammarParser {
       if (std::find(sort.features.begin(), sort.features.end(), feature) == sort.features.end()) {
         std::vector<Feature> own;
         for (const auto index : sort.features) own.push_back(grammar_.features[index]);
-        fail(line,
-             fmt::format("{} is a {}, which the variable does not have", attn::in_message(name),
-                         grammar_.features[feature].name),
-             fmt::format("a value of {}", list(names_of(own))));
+        fail(line, fmt::format("a value of {}", list(names_of(own))),
+             "{} is a {}, which the variable does not have", in_message(name),
+             grammar_.features[feature].name);
       }
       for (std::size_t i = 0; i < sort.combinations; ++i)
         if ((values >> grammar_.value(sort, feature, i) & 1) == 0) result &= ~(Combinations{1} << i);

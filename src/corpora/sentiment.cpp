@@ -14,7 +14,7 @@
 #include "attn/text/text_file.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
-#include "corpora/draw.hpp"
+#include "corpora/sequences.hpp"
 
 namespace corpora {
 
@@ -55,18 +55,14 @@ class SentimentReader {
     }
     require_complete();
     SentimentCorpus corpus;
-    corpus.nouns_ = lists_["nouns"];
-    corpus.viewers_ = lists_["viewers"];
-    corpus.intensifiers_ = lists_["intensifiers"];
-    corpus.negators_ = lists_["negators"];
-    corpus.asides_ = lists_["asides"];
     for (const auto* kind : {"adjectives", "verbs"})
       for (const bool is_positive : {false, true}) {
         const auto& texts = lists_[(is_positive ? "positive " : "negative ") + std::string(kind)];
         for (std::size_t i = 0; i < texts.size(); ++i)
           corpus.words_[is_positive].push_back(
-              {texts[i], is_positive, kind == std::string_view("verbs"), i % corpus.negators_.size()});
+              {texts[i], is_positive, kind == std::string_view("verbs"), i % lists_["negators"].size()});
       }
+    corpus.lists_ = std::move(lists_);
     return corpus;
   }
 
@@ -135,17 +131,17 @@ LabelledSentence SentimentCorpus::draw_unseen_pair(attn::Random& random) const {
   const bool is_positive = draw_once_in(random, 2);
   ClauseParts parts;
   parts.word = &draw_from(random, words_[!is_positive]);
-  parts.negator = negators_[parts.word->unseen_negator];
+  parts.negator = lists_.at("negators")[parts.word->unseen_negator];
   return with_or_without_contrast(random, draw_parts_around(random, std::move(parts)));
 }
 
 std::vector<std::string> SentimentCorpus::vocabulary() const {
   std::set<std::string> words(frame_words.begin(), frame_words.end());
-  for (const auto* list : {&nouns_, &viewers_, &intensifiers_, &negators_})
-    words.insert(list->begin(), list->end());
+  for (const auto* name : {"nouns", "viewers", "intensifiers", "negators"})
+    words.insert(lists_.at(name).begin(), lists_.at(name).end());
   for (const auto& sentiment_words : words_)
     for (const auto& word : sentiment_words) words.insert(word.text);
-  for (const auto& aside : asides_)
+  for (const auto& aside : lists_.at("asides"))
     for (const auto& word : attn::split(aside, ' ')) words.insert(word);
   return {words.begin(), words.end()};
 }
@@ -194,19 +190,19 @@ LabelledSentence SentimentCorpus::draw_clause(attn::Random& random, bool is_posi
   ClauseParts parts;
   parts.word = &draw_from(random, words_[is_positive != is_negated]);
   if (is_negated) {
-    const auto seen = draw_index(random, negators_.size() - 1);
-    parts.negator = negators_[seen < parts.word->unseen_negator ? seen : seen + 1];
+    const auto seen = draw_index(random, lists_.at("negators").size() - 1);
+    parts.negator = lists_.at("negators")[seen < parts.word->unseen_negator ? seen : seen + 1];
   } else if (!parts.word->is_verb && draw_once_in(random, 2)) {
-    parts.intensifier = draw_from(random, intensifiers_);
+    parts.intensifier = draw_from(random, lists_.at("intensifiers"));
   }
   return draw_parts_around(random, std::move(parts));
 }
 
 LabelledSentence SentimentCorpus::draw_parts_around(attn::Random& random, ClauseParts parts) const {
-  if (draw_once_in(random, 3)) parts.aside = draw_from(random, asides_);
-  parts.noun = draw_from(random, nouns_);
+  if (draw_once_in(random, 3)) parts.aside = draw_from(random, lists_.at("asides"));
+  parts.noun = draw_from(random, lists_.at("nouns"));
   if (parts.word->is_verb)
-    parts.viewer = draw_from(random, viewers_);
+    parts.viewer = draw_from(random, lists_.at("viewers"));
   else
     parts.has_word_before_noun = draw_once_in(random, 2);
   return clause(parts);

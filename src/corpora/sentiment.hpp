@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,9 +65,8 @@ class SentimentCorpus {
   LabelledSentence draw_parts_around(attn::Random& random, ClauseParts parts) const;
   LabelledSentence with_or_without_contrast(attn::Random& random, LabelledSentence last) const;
 
-  std::vector<std::string> nouns_, viewers_, intensifiers_, negators_;
-  std::vector<std::string> asides_;                  ///< of one word or several, with a space between them
-  std::array<std::vector<SentimentWord>, 2> words_;  ///< the negative ones, the positive ones
+  std::map<std::string, std::vector<std::string>> lists_;  ///< by name; asides are of one word or several
+  std::array<std::vector<SentimentWord>, 2> words_;        ///< the negative ones, the positive ones
 };
 
 }  // namespace corpora

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "attn/error.hpp"
-#include "corpora/draw.hpp"
 
 namespace corpora {
 
@@ -69,6 +70,104 @@ InductionSequence draw_induction(attn::Random& random, std::size_t length, std::
     }
   }
   return sequence;
+}
+
+namespace {
+
+using std::chrono::sys_days;
+
+constexpr int first_year = 1900, last_year = 2099;
+constexpr std::size_t abbreviation = 3;
+
+constexpr std::array<std::string_view, 12> month_names{"January",   "February", "March",    "April",
+                                                       "May",       "June",     "July",     "August",
+                                                       "September", "October",  "November", "December"};
+constexpr std::array<std::string_view, 7> weekday_names{"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                                        "Thursday", "Friday", "Saturday"};
+
+std::string_view ordinal_ending(unsigned day) {
+  if (day / 10 == 1) return "th";
+  constexpr std::array<std::string_view, 4> endings{"th", "st", "nd", "rd"};
+  return day % 10 < endings.size() ? endings[day % 10] : "th";
+}
+
+sys_days january(int year) {
+  return std::chrono::year(year) / std::chrono::January / 1;
+}
+
+char lower_case_of(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& date_forms() {
+  static const std::vector<std::string_view> forms{
+      "%e %B %Y",      "%B %e, %Y",       "%e %b %Y", "%b %e, %Y",     "%a %e %b %Y", "%A, %e %B %Y",
+      "%A, %B %e, %Y", "the %o of %B %Y", "%o %B %Y", "%B the %o, %Y", "%d-%b-%Y",    "%Y, %B %e",
+      "%e.%n.%Y",      "%d.%m.%Y",        "%Y/%n/%e", "%Y/%m/%d"};
+  return forms;
+}
+
+DateExample date_example(std::chrono::year_month_day date, std::string_view form) {
+  const auto year = static_cast<int>(date.year());
+  const auto month = static_cast<unsigned>(date.month()), day = static_cast<unsigned>(date.day());
+  const auto month_name = month_names[month - 1];
+  const auto weekday = weekday_names[std::chrono::weekday(sys_days(date)).c_encoding()];
+  DateExample example = {"", fmt::format("{:04}-{:02}-{:02}", year, month, day), {}};
+  auto& source = example.source;
+  const auto add_field = [&](std::size_t first, std::size_t last, std::string_view text) {
+    for (auto place = first; place <= last; ++place)
+      example.fields[place] = {source.size(), source.size() + text.size()};
+    source += text;
+  };
+  const auto add_year = [&](std::string_view text) { add_field(0, 3, text); };
+  const auto add_month = [&](std::string_view text) { add_field(5, 6, text); };
+  const auto add_day = [&](std::string_view text) { add_field(8, 9, text); };
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    if (form[i] != '%') {
+      source += form[i];
+      continue;
+    }
+    const char conversion = form[++i];
+    if (conversion == 'Y') add_year(fmt::format("{:04}", year));
+    if (conversion == 'm') add_month(fmt::format("{:02}", month));
+    if (conversion == 'n') add_month(fmt::format("{}", month));
+    if (conversion == 'B') add_month(month_name);
+    if (conversion == 'b') add_month(month_name.substr(0, abbreviation));
+    if (conversion == 'd') add_day(fmt::format("{:02}", day));
+    if (conversion == 'e' || conversion == 'o') add_day(fmt::format("{}", day));
+    if (conversion == 'o') source += ordinal_ending(day);
+    if (conversion == 'A') source += weekday;
+    if (conversion == 'a') source += weekday.substr(0, abbreviation);
+  }
+  return example;
+}
+
+DateExample in_lower_case(DateExample example) {
+  std::transform(example.source.begin(), example.source.end(), example.source.begin(), lower_case_of);
+  return example;
+}
+
+DateExample draw_date(attn::Random& random) {
+  const auto first = january(first_year).time_since_epoch(), end = january(last_year + 1).time_since_epoch();
+  const sys_days day(std::chrono::days(random.integer(first.count(), end.count())));
+  const auto form = draw_from(random, date_forms());
+  auto example = date_example(day, form);
+  return draw_once_in(random, 2) ? in_lower_case(std::move(example)) : example;
+}
+
+std::string date_source_characters() {
+  std::set<char> characters;
+  // Every day of one year in every form: no year has other characters.
+  for (auto day = january(first_year); day < january(first_year + 1); day += std::chrono::days(1))
+    for (const auto form : date_forms())
+      for (const char c : date_example(day, form).source) characters.insert({c, lower_case_of(c)});
+  return {characters.begin(), characters.end()};
+}
+
+std::string date_target_characters() {
+  return "-0123456789";
 }
 
 }  // namespace corpora

@@ -1,10 +1,11 @@
-#include "english/about.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
-#include "corpora/draw.hpp"
+#include "attn/text/trim.hpp"
+#include "corpora/sequences.hpp"
+#include "english/lexicon.hpp"
 
 namespace english {
 
@@ -38,24 +39,18 @@ class Writer {
   Writer(const Words& words, attn::Random& random) : words_(words), random_(random) {}
 
   AboutSentence sentence() {
+    const std::pair<std::size_t, void (Writer::*)()> kinds[] = {
+        {12, &Writer::when_first}, {17, &Writer::question},  {21, &Writer::there_is},
+        {25, &Writer::imperative}, {33, &Writer::says_that}, {37, &Writer::fragment},
+        {100, &Writer::statement}};
     const auto r = corpora::draw_index(random_, 100);
-    if (r < 12)
-      when_first();
-    else if (r < 17)
-      question();
-    else if (r < 21)
-      there_is();
-    else if (r < 25)
-      imperative();
-    else if (r < 33)
-      says_that();
-    else if (r < 37)
-      fragment();
-    else
-      statement();
+    (this->*std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& one) {
+              return r < one.first;
+            })->second)();
     if (once_in(2) && !is_question_) put(once_in(8) ? "!" : ".");
     if (once_in(25) && result_.words.size() > 4) break_off();
-    if (!once_in(3)) capitalise_first();
+    auto& first = result_.words.front();
+    if (!once_in(3) && first.front() >= 'a' && first.front() <= 'z') first = proper(first);
     return std::move(result_);
   }
 
@@ -64,34 +59,16 @@ class Writer {
   bool chance(std::size_t percent) { return corpora::draw_index(random_, 100) < percent; }
   const std::string& any(const std::vector<std::string>& items) { return corpora::draw_from(random_, items); }
 
-  static std::vector<std::string> list(const std::string& text) {
-    std::vector<std::string> items;
-    for (std::size_t begin = 0; begin < text.size();) {
-      const auto end = std::min(text.find(' ', begin), text.size());
-      items.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-    return items;
-  }
-  std::string one_of(const std::string& text) { return any(list(text)); }
+  std::string one_of(const std::string& text) { return any(attn::split(text, ' ')); }
 
-  std::size_t put(const std::string& word) {
+  /// About another word, or about itself.
+  std::size_t put(const std::string& word, std::optional<std::size_t> about = {}) {
+    const auto at = next();
     result_.words.push_back(word);
-    result_.about.push_back(result_.words.size() - 1);
-    return result_.words.size() - 1;
-  }
-  std::size_t put(const std::string& word, std::size_t about) {
-    const auto at = put(word);
-    result_.about[at] = about;
+    result_.about.push_back(about.value_or(at));
     return at;
   }
   std::size_t next() const { return result_.words.size(); }
-
-  void capitalise_first() {
-    auto& first = result_.words.front();
-    if (first.front() >= 'a' && first.front() <= 'z')
-      first.front() = static_cast<char>(first.front() - 'a' + 'A');
-  }
 
   /// Slides and titles break off: what a lost word was to say is said of none.
   void break_off() {
@@ -160,6 +137,9 @@ class Writer {
     return entity;
   }
 
+  /// Of one of these kinds, with nothing behind it.
+  Entity short_noun(const std::string& kinds) { return noun_phrase(one_of(kinds), {.may_be_long = false}); }
+
   /// All words from `begin` on that are about none yet are about the noun: not those of a possessor.
   void point_before(std::size_t begin, std::size_t noun) {
     for (auto i = begin; i < noun; ++i)
@@ -227,7 +207,7 @@ class Writer {
       relative_of_object(entity);
     } else if (r < 29 && entity.is_being()) {
       put(form_of(any(words_.acts_on_things), Form::gerund), entity.at);
-      noun_phrase(one_of("t f q"), {.may_be_long = false});
+      short_noun("t f q");
     }
   }
 
@@ -240,14 +220,13 @@ class Writer {
   /// "the book that the girl read"
   void relative_of_object(const Entity& entity) {
     if (!once_in(4)) put(entity.kind == "p" ? one_of("whom that who") : one_of("that that which"), entity.at);
-    const auto subject =
-        chance(40) ? personal_pronoun() : noun_phrase(one_of("p p a"), {.may_be_long = false});
+    const auto subject = chance(40) ? personal_pronoun() : short_noun("p p a");
     verb(subject, any(entity.is_being() ? words_.acts_on_beings : words_.acts_on_things), simple_tense());
   }
 
   void of_phrase() {
     const auto of = put("of");
-    result_.about[of] = noun_phrase(one_of("t l q g p t"), {.may_be_long = false}).at;
+    result_.about[of] = short_noun("t l q g p t").at;
   }
 
   /// "on the mat", "after crossing the river" where somebody does so. The noun, where there is one.
@@ -255,7 +234,7 @@ class Writer {
     if (subject && subject->is_being() && once_in(12)) {
       const auto preposition = put(one_of("after before by without while for of when"));
       result_.about[preposition] = put(form_of(any(words_.acts_on_things), Form::gerund), subject->at);
-      return noun_phrase(one_of("t f q l"), {.may_be_long = false});
+      return short_noun("t f q l");
     }
     const auto preposition = put(
         one_of("on in at under over near behind across with through from to for by into about against after "
@@ -268,11 +247,11 @@ class Writer {
       result_.about[preposition] = object_pronoun_of_nobody();
       return {};
     }
-    const auto object = noun_phrase(one_of("t t l l f q a p g d"), {.may_be_long = false});
+    const auto object = short_noun("t t l l f q a p g d");
     result_.about[preposition] = object.at;
     if (once_in(8)) {
       put("and");
-      noun_phrase(one_of("t l f q"), {.may_be_long = false});
+      short_noun("t l f q");
     }
     if (once_in(12)) prepositional();
     return object;
@@ -345,35 +324,27 @@ class Writer {
   }
 
   std::size_t verb(const Entity& subject, const std::string& lemma, Tense tense) {
-    if (tense == Tense::past) {
-      if (once_in(10)) adverb_before();
-      return put_verb(past(lemma), subject.at);
-    }
-    if (tense == Tense::present) {
-      if (once_in(8)) adverb_before();
-      return put_verb(is_singular(subject) ? form_of(lemma, Form::third_person) : lemma, subject.at);
-    }
+    const bool is_one = is_singular(subject);
     if (tense == Tense::negated) {
-      put(one_of(is_singular(subject) ? "did does did can could will would ca wo should"
-                                      : "did do did can could will would ca wo should"),
+      put(one_of(is_one ? "did does did can could will would ca wo should"
+                        : "did do did can could will would ca wo should"),
           subject.at);
       put(one_of("not n't n't"), subject.at);
-      return put_verb(lemma, subject.at);
-    }
-    if (tense == Tense::modal) {
+    } else if (tense == Tense::modal) {
       put(one_of("will can could must would may should might 'll 'd"), subject.at);
-      if (once_in(8)) adverb_before();
-      return put_verb(lemma, subject.at);
-    }
-    if (tense == Tense::progressive) {
+    } else if (tense == Tense::progressive) {
       put(is(subject), subject.at);
-      if (once_in(8)) adverb_before();
-      return put_verb(form_of(lemma, Form::gerund), subject.at);
+    } else if (tense == Tense::perfect) {
+      put(is_one ? one_of("has had 's") : one_of("have had 've"), subject.at);
+      if (once_in(6)) put(one_of("not n't"), subject.at);
     }
-    put(is_singular(subject) ? one_of("has had 's") : one_of("have had 've"), subject.at);
-    if (once_in(6)) put(one_of("not n't"), subject.at);
-    if (once_in(8)) adverb_before();
-    return put_verb(past(lemma), subject.at);
+    if (tense != Tense::negated && once_in(tense == Tense::past ? 10 : 8)) adverb_before();
+    const bool is_past = tense == Tense::past || tense == Tense::perfect;
+    return put_verb(is_past                             ? past(lemma)
+                    : tense == Tense::progressive       ? form_of(lemma, Form::gerund)
+                    : tense == Tense::present && is_one ? form_of(lemma, Form::third_person)
+                                                        : lemma,
+                    subject.at);
   }
 
   std::optional<Entity> predicate(const Entity& subject, bool is_short = false) {
@@ -434,17 +405,17 @@ class Writer {
   void listed() {
     if (once_in(2)) {
       put(",");
-      noun_phrase(one_of("t f q"), {.may_be_long = false});
+      short_noun("t f q");
     }
     put("and");
-    noun_phrase(one_of("t f q"), {.may_be_long = false});
+    short_noun("t f q");
   }
 
   /// "to deposit money"
   void infinitive(const Entity& subject) {
     const auto to = put("to");
     result_.about[to] = put(any(words_.acts_on_things), subject.at);
-    noun_phrase(one_of("t f q l"), {.may_be_long = false});
+    short_noun("t f q l");
   }
 
   std::size_t adjective_said_of(const Entity& subject, const std::string& adjective) {
@@ -506,7 +477,7 @@ class Writer {
     put(past(any(subject.is_being() ? words_.acts_on_beings : words_.acts_on_things)), subject.at);
     if (chance(40)) {
       const auto by = put("by");
-      result_.about[by] = noun_phrase(one_of("p p a g"), {.may_be_long = false}).at;
+      result_.about[by] = short_noun("p p a g").at;
     } else if (chance(40)) {
       prepositional();
     }

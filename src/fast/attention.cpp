@@ -89,8 +89,8 @@ Tensor<N> output_for(const Tensor<N>& Q, const Tensor<N>& V) {
 }
 
 template <std::size_t N>
-exact::Forward<double> exact_call(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V, double divisor,
-                                  const Visibility& visible, Tensor<N>& output) {
+exact::Call<double> exact_call(const Tensor<N>& Q, const Tensor<N>& K, const Tensor<N>& V, double divisor,
+                               const Visibility& visible, Tensor<N>& output) {
   return {.sizes = sizes_of(Q, K, V),
           .visible = visible,
           .scale = 1.0 / divisor,
@@ -156,13 +156,16 @@ Outcome<Gradients<N>> attention_backward(const Tensor<N>& Q, const Tensor<N>& K,
 
   const auto& kernel = exact::fastest(sizes);
   Tensor<1> log_sum_exp = Tensor<1>::from_shape({sizes.samples * sizes.heads * sizes.n_q});
-  auto forward = exact_call(Q, K, V, divisor, visible, output);
-  forward.log_sum_exp = log_sum_exp.data();
-  kernel.forward(forward);
+  auto call = exact_call(Q, K, V, divisor, visible, output);
+  call.log_sum_exp = log_sum_exp.data();
   Gradients<N> result = {std::string(kernel.name), Tensor<N>(Q.shape()), Tensor<N>(K.shape()),
                          Tensor<N>(V.shape())};
-  kernel.backward(exact::Backward<double>{forward, d_output.data(), result.d_Q.data(), result.d_K.data(),
-                                          result.d_V.data()});
+  call.d_output = d_output.data();
+  call.d_query = result.d_Q.data();
+  call.d_key = result.d_K.data();
+  call.d_value = result.d_V.data();
+  kernel.forward(call);
+  kernel.backward(call);
   return result;
 }
 

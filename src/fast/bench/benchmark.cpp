@@ -94,41 +94,6 @@ class TimedFunction {
   int repetitions_ = 1;
 };
 
-/// The passes of a kernel with their measurements.
-template <class T>
-class KernelSeries {
- public:
-  KernelSeries(const TimedKernel<T>& timed, const Setting& setting, Operands<T>& operands, double shortest)
-      : passes_(timed.kernel->prepare(operands, setting)) {
-    add(timed, setting, Pass::forward, timed.trials.forward, shortest);
-    if (timed.trials.backward) add(timed, setting, Pass::backward, *timed.trials.backward, shortest);
-  }
-
-  /// Times each pass once; backward right after forward, whose results it reads.
-  void measure() {
-    for (std::size_t i = 0; i < timed_.size(); ++i) series_[i].seconds.push_back(timed_[i].seconds());
-  }
-
-  const std::vector<Series>& series() const { return series_; }
-
- private:
-  void add(const TimedKernel<T>& timed, const Setting& setting, Pass pass, const Trial& trial,
-           double shortest) {
-    timed_.emplace_back(passes_.of(pass), trial.seconds, shortest);
-    series_.push_back({.kernel = timed.kernel->name,
-                       .pass = pass,
-                       .operations = timed.kernel->task(setting).operations(pass),
-                       .extra_bytes = trial.extra_bytes,
-                       .error = trial.error,
-                       .variant = variant_of(*timed.kernel, setting),
-                       .relative_error = trial.relative_error});
-  }
-
-  Passes passes_;
-  std::vector<TimedFunction> timed_;
-  std::vector<Series> series_;
-};
-
 /// One measurement after the other; each round starts with the next one.
 void run_round(const std::vector<std::function<void()>>& measurements, int round, bool settles) {
   for (std::size_t i = 0; i < measurements.size(); ++i) {
@@ -145,22 +110,37 @@ LengthResult run_rounds(const Setting& setting, const std::vector<const TimedKer
                         const std::function<void(int round)>& report) {
   const Stopwatch watch;
   LengthResult result{.setting = setting};
-  std::vector<KernelSeries<T>> all;
-  for (const auto* kernel : kernels) all.emplace_back(*kernel, setting, operands, effort.shortest);
-
   auto& product = baselines.product;
   auto& loop = baselines.register_loop;
   std::vector<std::function<void()>> measurements = {
       [&] { result.product_rates.push_back(product.operations() / seconds_of([&] { product.run(); })); },
       [&] { result.peak_rates.push_back(loop.operations() / seconds_of([&] { loop.run(); })); }};
-  for (auto& one : all) measurements.emplace_back([&one] { one.measure(); });
+  for (const auto* one : kernels) {
+    const auto& trials = one->trials;
+    const auto passes = one->kernel->prepare(operands, setting);
+    std::vector<std::pair<TimedFunction, std::size_t>> timed;  // with the place of its series
+    const auto add = [&](Pass pass, const Trial& trial) {
+      timed.emplace_back(TimedFunction(passes.of(pass), trial.seconds, effort.shortest),
+                         result.series.size());
+      result.series.push_back({.kernel = one->kernel->name,
+                               .pass = pass,
+                               .operations = one->kernel->task(setting).operations(pass),
+                               .extra_bytes = trial.extra_bytes,
+                               .error = trial.error,
+                               .variant = variant_of(*one->kernel, setting),
+                               .relative_error = trial.relative_error});
+    };
+    add(Pass::forward, trials.forward);
+    if (trials.backward) add(Pass::backward, *trials.backward);
+    measurements.emplace_back([timed, &result] {  // backward right after forward, whose results it reads
+      for (const auto& [function, place] : timed) result.series[place].seconds.push_back(function.seconds());
+    });
+  }
 
   for (int round = 0; round < effort.rounds && (round == 0 || watch.seconds() < seconds); ++round) {
     report(round);
     run_round(measurements, round, setting.threads > 1);
   }
-  for (const auto& one : all)
-    result.series.insert(result.series.end(), one.series().begin(), one.series().end());
   return result;
 }
 

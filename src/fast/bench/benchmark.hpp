@@ -1,13 +1,149 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "fast/bench/kernel.hpp"
+#include "attn/tensor.hpp"
+#include "fast/exact/kernels.hpp"
+#include "fast/ranks/ring.hpp"
+#include "fast/visibility.hpp"
 
+/// Benchmarks of attention kernels.
 namespace attn::bench {
+
+enum class Pass { forward, backward };
+
+std::string_view name_of(Pass pass);
+
+/// What the scores are like: normal around 0, or rising steadily from the first key to the last, so that
+/// kernels with a running maximum have to rescale all the time.
+enum class Scores { normal, rising };
+
+std::string_view name_of(Scores scores);
+
+/// One size at which kernels are compared: a single sample with as many queries as keys.
+struct Setting {
+  std::size_t n = 1024;
+  std::size_t d_k = 64;
+  std::size_t d_v = 64;
+  std::size_t heads = 8;
+  std::size_t kv_heads = 8;  ///< divides heads
+  bool causal = false;
+  std::optional<std::size_t> window{};
+  Scores scores = Scores::normal;
+  int threads = 1;
+  bool backward = false;  ///< whether the gradients are measured, too
+
+  fast::Sizes sizes() const;
+  fast::Visibility visible() const;
+  bool hides_keys() const { return causal || window.has_value(); }
+
+  /// The same with all keys visible.
+  Setting unmasked() const;
+};
+
+/// Useful multiplications and additions of softmax attention to so many pairs in each head: 2 (d_k + d_v) a
+/// pair forward, which is 4 n² d for a head where all keys are visible, and 2 (3 d_k + 2 d_v) a pair
+/// backward, 10 n² d: the scores once more and the four products of the gradients.
+double softmax_operations(const Setting& setting, Pass pass, double pairs);
+
+/// What a kernel computes at a setting: which keys a query reads and what it computes from them. From this
+/// its operations are counted and its results are checked.
+struct Task {
+  enum class Formula { softmax, linear };
+
+  Setting setting{};  ///< the kernel's own: it may see all keys where other kernels' masks hide some
+  Formula formula = Formula::softmax;
+  std::optional<fast::BlockPattern> pattern{};
+
+  /// Full attention in its place: the softmax of all pairs, but for those that look ahead where it is causal.
+  Task full() const;
+
+  /// Whether it is that itself.
+  bool is_full() const { return formula == Formula::softmax && !pattern && !setting.window; }
+
+  /// The keys that a query reads, in rising order.
+  std::vector<std::size_t> keys_of(std::size_t query) const;
+
+  /// Pairs of a query and a key that it reads, in one head.
+  double pairs() const;
+
+  /// Useful multiplications and additions over all heads: `softmax_operations`, or for linear attention as
+  /// its kernels count.
+  double operations(Pass pass) const;
+};
+
+/// The inputs and outputs of a kernel, for one sample. d_output and the gradients are empty unless they are
+/// measured.
+template <class T>
+using Operands = fast::RankBlock<T>;
+
+/// Gives them room for what a kernel computes, 0 everywhere. Instantiated for float and double, as the next.
+template <class T>
+void add_results(Operands<T>& operands, const Setting& setting);
+
+/// The call of an exact kernel that computes them.
+template <class T>
+exact::Call<T> exact_call(Operands<T>& operands, const Setting& setting);
+
+/// Of mean 0 and variance 1: the sum of four uniform numbers, made of 64 random bits.
+double nearly_normal(std::uint64_t bits);
+
+/// Inputs of nearly normal numbers, the same at every call. With rising scores each key scores about a tenth
+/// more than the one before, for every query. The loss depends only on the outputs that are checked: the
+/// other rows of d_output are 0 (see `checked_queries`). Instantiated for float and double.
+template <class T>
+Operands<T> draw_operands(const Setting& setting);
+
+/// Bytes that the operands of a setting need.
+double operand_bytes(const Setting& setting, std::size_t element_size);
+
+/// The queries whose results are checked, in rising order, the first and the last among them. To check all of
+/// them would take longer than anything that is measured.
+std::vector<std::size_t> checked_queries(const Setting& setting);
+
+/// A kernel with its operands: each call computes once. `backward` must follow a `forward` and is empty where
+/// the kernel has no backward pass.
+struct Passes {
+  std::function<void()> forward{};
+  std::function<void()> backward{};
+
+  const std::function<void()>& of(Pass pass) const { return pass == Pass::forward ? forward : backward; }
+};
+
+/// A kernel that can be timed.
+template <class T>
+struct Kernel {
+  std::string name;
+  std::string variant;  ///< of attention, as the lesson efficient calls it: full, flash, sparse, linear
+  std::function<Task(const Setting&)> task = [](const Setting& setting) { return Task{.setting = setting}; };
+
+  /// Why it cannot run there: "takes no window". Empty where it can.
+  std::function<std::string(const Setting&)> unsupported = [](const Setting&) { return ""; };
+
+  /// Bytes of scores that it keeps at one time, where these grow with n².
+  std::function<double(const Setting&)> score_bytes = [](const Setting&) { return 0.0; };
+
+  /// Everything that is not to be timed. The passes must not outlive the operands.
+  std::function<Passes(Operands<T>&, const Setting&)> prepare;
+};
+
+/// What the lesson efficient calls the attention that a kernel computes there: where a window leaves pairs
+/// out it is local, or sliding where that ends at the query.
+template <class T>
+std::string variant_of(const Kernel<T>& kernel, const Setting& setting);
+
+/// All kernels that can be timed, from the simplest on: the lessons' attention as whole tensors of xtensor,
+/// then those of the tables of exact, block-sparse and linear attention. Where keys are hidden, the fastest
+/// ones once more with all keys visible, "NAME-full", to show what hiding saves. Instantiated for float and
+/// double.
+template <class T>
+std::vector<Kernel<T>> kernels(bool keys_are_hidden);
 
 /// How long the measurement may take and how often it is repeated.
 struct Effort {
@@ -134,7 +270,7 @@ double gradient_error(const Task& task, const Operands<T>& operands);
 struct Trial {
   double seconds = 0.0;
   std::optional<double> extra_bytes{};     ///< allocated at one time, at most, besides its operands
-  double error = 0.0;                      ///< as reference_check.hpp says
+  double error = 0.0;                      ///< output_error, or gradient_error
   std::optional<double> relative_error{};  ///< likewise
 };
 
@@ -191,5 +327,63 @@ void leave_out_slowest(Selection<T>& selection, const std::vector<Setting>& sett
 
 /// How long the rounds of a kernel take.
 double expected_seconds(const Trials& trials, const Effort& effort);
+
+/// One pass of ring attention, measured.
+struct RanksPass {
+  Pass pass = Pass::forward;
+  double operations = 0.0;               ///< useful ones, of all ranks together
+  std::vector<double> seconds{};         ///< in each round, of the rank that took longest
+  std::vector<double> waiting{};         ///< in each round, the longest that a rank waited for transfers
+  std::vector<double> one_rank_rates{};  ///< in each round, of the kernel on the blocks of rank 0, alone
+  std::vector<double> one_process{};     ///< in each round, seconds with a thread for each rank; may be empty
+  std::vector<std::uint64_t> bytes{};    ///< [rank] sent, counted
+  std::vector<std::uint64_t> formula{};  ///< [rank] what they should be
+  std::vector<double> memory{};          ///< [rank] bytes allocated at one time, inputs and results included
+  double error = 0.0;  ///< the largest difference of rank 0's rows from those of one process
+};
+
+/// What a message takes between two ranks: seconds = latency + bytes / bandwidth.
+struct Link {
+  double latency = 0.0;    ///< seconds
+  double bandwidth = 0.0;  ///< bytes a second
+
+  double seconds(double bytes) const { return latency + bytes / bandwidth; }
+};
+
+/// Ring attention on all ranks of a network, at one length.
+struct RanksResult {
+  Setting setting;
+  fast::Order order = fast::Order::contiguous;
+  std::size_t ranks = 1;
+  std::size_t hosts = 1;
+  double imbalance = 1.0;  ///< pairs of the rank with the most over those of the one with the fewest
+  Link link{};             ///< from rank 0 to rank 1 and back; where there is one rank, nothing
+  std::vector<RanksPass> passes{};
+};
+
+/// Times the fastest kernel on each rank, with transfers behind it, forward and, where the setting asks for
+/// it, backward. In each round all ranks run together; then rank 0 alone runs the kernel on its own block
+/// with its threads; then it alone runs the whole with as many threads as all ranks have, where that fits in
+/// memory. Every process gets the same result. Instantiated for float and double.
+///
+/// Throws Error where a rank's blocks do not fit in memory, and std::invalid_argument where this process
+/// plays other than one rank.
+template <class T>
+RanksResult run_on_ranks(const Setting& setting, fast::Order order, fast::Network& network, int rounds,
+                         const Progress& progress = {});
+
+/// What the measured rates would give for a sequence of n tokens on more ranks.
+struct Projection {
+  std::size_t ranks = 0;
+  double computing = 0.0;  ///< seconds of a hop
+  double transfer = 0.0;   ///< seconds of a hop, behind the computing
+  double seconds = 0.0;    ///< of the whole forward pass: at each hop the longer of the two
+  double waiting = 0.0;    ///< the share of it in which a rank waits for a transfer
+  double memory = 0.0;     ///< bytes of a rank
+};
+
+/// On paper: each rank computes at the rate measured, a transfer takes what the link takes, the work is
+/// shared evenly, and memory grows with n / ranks.
+Projection project(const RanksResult& measured, std::size_t n, std::size_t ranks, std::size_t item_size);
 
 }  // namespace attn::bench

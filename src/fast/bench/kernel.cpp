@@ -1,14 +1,17 @@
-#include "fast/bench/kernel.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xview.hpp>
 
-#include "fast/exact/kernels.hpp"
+#include "fast/bench/benchmark.hpp"
+#include "fast/exact/heads.hpp"
+#include "fast/gemm.hpp"
 #include "fast/linear/kernels.hpp"
 
 namespace attn::bench {
@@ -122,31 +125,52 @@ double nearly_normal(std::uint64_t bits) {
 }
 
 template <class T>
+void add_results(Operands<T>& operands, const Setting& setting) {
+  const auto zeros = [&](std::size_t heads, std::size_t width) {
+    return Array<T, 4>(Shape4{1, heads, setting.n, width}, T{0});
+  };
+  operands.output = zeros(setting.heads, setting.d_v);
+  operands.log_sum_exp = Array<T, 3>({1, setting.heads, setting.n}, T{0});
+  if (!setting.backward) return;
+  operands.d_query = zeros(setting.heads, setting.d_k);
+  operands.d_key = zeros(setting.kv_heads, setting.d_k);
+  operands.d_value = zeros(setting.kv_heads, setting.d_v);
+}
+
+template <class T>
+exact::Call<T> exact_call(Operands<T>& operands, const Setting& setting) {
+  return {.sizes = setting.sizes(),
+          .visible = setting.visible(),
+          .scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(setting.d_k))),
+          .query = operands.query.data(),
+          .key = operands.key.data(),
+          .value = operands.value.data(),
+          .output = operands.output.data(),
+          .log_sum_exp = operands.log_sum_exp.data(),
+          .threads = setting.threads,
+          .d_output = operands.d_output.data(),
+          .d_query = operands.d_query.data(),
+          .d_key = operands.d_key.data(),
+          .d_value = operands.d_value.data()};
+}
+
+template <class T>
 Operands<T> draw_operands(const Setting& setting) {
-  const std::size_t n = setting.n, d_k = setting.d_k, d_v = setting.d_v;
   std::mt19937_64 generator(42);
   const auto drawn = [&](std::size_t heads, std::size_t width) {
-    Array<T, 4> tensor(Shape4{1, heads, n, width});
+    Array<T, 4> tensor(Shape4{1, heads, setting.n, width});
     for (T& element : tensor) element = static_cast<T>(nearly_normal(generator()));
     return tensor;
   };
-  const auto zeros = [&](std::size_t heads, std::size_t width) {
-    return Array<T, 4>(Shape4{1, heads, n, width}, T{0});
-  };
-
   Operands<T> operands;
-  operands.query = drawn(setting.heads, d_k);
-  operands.key = drawn(setting.kv_heads, d_k);
-  operands.value = drawn(setting.kv_heads, d_v);
-  operands.output = zeros(setting.heads, d_v);
-  operands.log_sum_exp = Array<T, 3>({1, setting.heads, n}, T{0});
+  operands.query = drawn(setting.heads, setting.d_k);
+  operands.key = drawn(setting.kv_heads, setting.d_k);
+  operands.value = drawn(setting.kv_heads, setting.d_v);
   if (setting.scores == Scores::rising) make_scores_rise(operands);
+  add_results(operands, setting);
   if (!setting.backward) return operands;
-  operands.d_output = drawn(setting.heads, d_v);
+  operands.d_output = drawn(setting.heads, setting.d_v);
   clear_unchecked_rows(operands.d_output, setting);
-  operands.d_query = zeros(setting.heads, d_k);
-  operands.d_key = zeros(setting.kv_heads, d_k);
-  operands.d_value = zeros(setting.kv_heads, d_v);
   return operands;
 }
 
@@ -170,23 +194,131 @@ std::vector<std::size_t> checked_queries(const Setting& setting) {
   return queries;
 }
 
-template Operands<float> draw_operands(const Setting&);
-template Operands<double> draw_operands(const Setting&);
+#define INSTANTIATE(T)                                              \
+  template void add_results(Operands<T>&, const Setting&);          \
+  template exact::Call<T> exact_call(Operands<T>&, const Setting&); \
+  template Operands<T> draw_operands(const Setting&);
+INSTANTIATE(float)
+INSTANTIATE(double)
+#undef INSTANTIATE
 
 namespace {
 
+using fast::Matrix;
+
+/// All that attention is made of, [head×query×key].
 template <class T>
-exact::Forward<T> exact_call(Operands<T>& operands, const Setting& setting) {
-  return {.sizes = setting.sizes(),
-          .visible = setting.visible(),
-          .scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(setting.d_k))),
-          .query = operands.query.data(),
-          .key = operands.key.data(),
-          .value = operands.value.data(),
-          .output = operands.output.data(),
-          .log_sum_exp = operands.log_sum_exp.data(),
-          .threads = setting.threads};
+struct Steps {
+  Array<T, 3> scores, scaled, masked, weights;
+};
+
+/// One head of [batch×head×row×column] or [head×row×column]; `index` counts the heads of its own tensor.
+template <class T, std::size_t N>
+Matrix<T> head_of(const Array<T, N>& tensor, std::size_t index) {
+  const std::size_t rows = tensor.shape(N - 2), columns = tensor.shape(N - 1);
+  return {tensor.data() + index * rows * columns, rows, columns};
 }
+
+template <class T, std::size_t N>
+T* data_of_head(Array<T, N>& tensor, std::size_t index) {
+  return tensor.data() + index * tensor.shape(N - 2) * tensor.shape(N - 1);
+}
+
+template <class T>
+class XtensorAttention {
+ public:
+  XtensorAttention(Operands<T>& operands, const Setting& setting)
+      : operands_(operands),
+        setting_(setting),
+        shape_{setting.heads, setting.n, setting.n},
+        divisor_(std::sqrt(static_cast<T>(setting.d_k))) {}
+
+  void forward() {
+    steps_.scores = Array<T, 3>(shape_);
+    for (std::size_t head = 0; head < setting_.heads; ++head)
+      fast::multiply(T{1}, head_of(operands_.query, head), transposed(head_of(operands_.key, kv_head(head))),
+                     data_of_head(steps_.scores, head));
+    steps_.scaled = steps_.scores / divisor_;
+    if (setting_.hides_keys()) steps_.masked = masked();
+    steps_.weights = setting_.hides_keys() ? steps_.masked : steps_.scaled;
+    for (std::size_t row = 0; row < setting_.heads * setting_.n; ++row)
+      exact::softmax(steps_.weights.data() + row * setting_.n, setting_.n);
+    for (std::size_t head = 0; head < setting_.heads; ++head)
+      fast::multiply(T{1}, head_of(steps_.weights, head), head_of(operands_.value, kv_head(head)),
+                     data_of_head(operands_.output, head));
+  }
+
+  void backward() {
+    operands_.d_key.fill(T{0});
+    operands_.d_value.fill(T{0});
+    Array<T, 3> d_weights(shape_);
+    for (std::size_t head = 0; head < setting_.heads; ++head) {
+      fast::add_product(transposed(head_of(steps_.weights, head)), head_of(operands_.d_output, head),
+                        data_of_head(operands_.d_value, kv_head(head)));
+      fast::multiply(T{1}, head_of(operands_.d_output, head),
+                     transposed(head_of(operands_.value, kv_head(head))), data_of_head(d_weights, head));
+    }
+    const Array<T, 2> means = xt::sum(steps_.weights * d_weights, {2});
+    const Array<T, 3> d_scaled =
+        steps_.weights * (d_weights - xt::view(means, xt::all(), xt::all(), xt::newaxis()));
+    const Array<T, 3> d_scores = d_scaled / divisor_;
+    for (std::size_t head = 0; head < setting_.heads; ++head) {
+      fast::multiply(T{1}, head_of(d_scores, head), head_of(operands_.key, kv_head(head)),
+                     data_of_head(operands_.d_query, head));
+      fast::add_product(transposed(head_of(d_scores, head)), head_of(operands_.query, head),
+                        data_of_head(operands_.d_key, kv_head(head)));
+    }
+  }
+
+ private:
+  std::size_t kv_head(std::size_t head) const { return head * setting_.kv_heads / setting_.heads; }
+
+  /// The scaled scores, −∞ where a key is hidden.
+  Array<T, 3> masked() const {
+    auto scores = steps_.scaled;
+    for (std::size_t query = 0; query < setting_.n; ++query) {
+      const auto seen = visible_keys(setting_.sizes(), setting_.visible(), 0, query);
+      for (std::size_t head = 0; head < setting_.heads; ++head) {
+        T* const row = scores.data() + (head * setting_.n + query) * setting_.n;
+        std::fill(row, row + seen.begin, -std::numeric_limits<T>::infinity());
+        std::fill(row + seen.end, row + setting_.n, -std::numeric_limits<T>::infinity());
+      }
+    }
+    return scores;
+  }
+
+  Operands<T>& operands_;
+  Setting setting_;
+  std::array<std::size_t, 3> shape_;
+  T divisor_;
+  Steps<T> steps_;
+};
+
+/// Scores, scaled, masked, weights and as many gradients.
+template <class T>
+double score_bytes(const Setting& setting) {
+  const auto n = static_cast<double>(setting.n), heads = static_cast<double>(setting.heads);
+  const double steps = (setting.hides_keys() ? 4.0 : 3.0) + (setting.backward ? 3.0 : 0.0);
+  return n * n * heads * steps * sizeof(T);
+}
+
+/// Attention as the lessons compute it: every step a whole tensor, and all of them kept.
+template <class T>
+Kernel<T> xtensor_kernel() {
+  return {.name = "xtensor",
+          .variant = "full",
+          .score_bytes = score_bytes<T>,
+          .prepare = [](Operands<T>& operands, const Setting& setting) {
+            const auto attention = std::make_shared<XtensorAttention<T>>(operands, setting);
+            Passes passes{.forward = [attention] { attention->forward(); }};
+            if (setting.backward) passes.backward = [attention] { attention->backward(); };
+            return passes;
+          }};
+}
+
+}  // namespace
+
+namespace {
 
 /// Only kernel 2 holds scores: those of one head for each busy thread, and their gradients in the backward
 /// pass, where one thread computes all heads that share keys.
@@ -207,24 +339,19 @@ auto exact_score_bytes(const exact::Kernel& kernel) {
 template <class T>
 Kernel<T> timed(const exact::Kernel& kernel) {
   const bool goes_in_tiles = kernel.name == "tiled" || kernel.name == "simd";
-  return {
-      .name = std::string(kernel.name),
-      .variant = goes_in_tiles ? "flash" : "full",
-      .unsupported = [&kernel](const Setting& setting) -> std::string {
-        return kernel.fits(setting.sizes()) ? "" : "takes " + std::string(kernel.limits);
-      },
-      .score_bytes = exact_score_bytes<T>(kernel),
-      .prepare =
-          [&kernel](Operands<T>& operands, const Setting& setting) {
-            const auto call = exact_call(operands, setting);
-            Passes passes = {.forward = [&kernel, call] { kernel.forward(call); }};
-            if (setting.backward)
-              passes.backward = [&kernel, call, &operands] {
-                kernel.backward(exact::Backward<T>{call, operands.d_output.data(), operands.d_query.data(),
-                                                   operands.d_key.data(), operands.d_value.data()});
-              };
-            return passes;
-          }};
+  return {.name = std::string(kernel.name),
+          .variant = goes_in_tiles ? "flash" : "full",
+          .unsupported = [&kernel](const Setting& setting) -> std::string {
+            return kernel.fits(setting.sizes()) ? "" : "takes " + std::string(kernel.limits);
+          },
+          .score_bytes = exact_score_bytes<T>(kernel),
+          .prepare =
+              [&kernel](Operands<T>& operands, const Setting& setting) {
+                const auto call = exact_call(operands, setting);
+                Passes passes = {.forward = [&kernel, call] { kernel.forward(call); }};
+                if (setting.backward) passes.backward = [&kernel, call] { kernel.backward(call); };
+                return passes;
+              }};
 }
 
 /// Strides of √n blocks, which keep about n √n pairs (Child et al. 2019).

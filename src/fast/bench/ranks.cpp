@@ -1,5 +1,3 @@
-#include "fast/bench/ranks.hpp"
-
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
@@ -16,7 +14,6 @@
 #include "attn/error.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/benchmark.hpp"
-#include "fast/bench/kernel.hpp"
 #include "fast/exact/kernels.hpp"
 
 namespace attn::bench {
@@ -140,46 +137,25 @@ struct OnAllProcessors {
 template <class T>
 class OneProcess {
  public:
-  OneProcess(const Setting& setting, const Positions& positions, int threads, bool hides_keys)
+  OneProcess(const Setting& setting, const Positions& positions)
       : setting_(setting), block_(draw_block<T>(setting, positions)) {
-    sizes_ = setting.sizes();
-    sizes_.n_q = sizes_.n_k = positions.size();
-    block_.output = Array<T, 4>(std::array{std::size_t{1}, setting.heads, positions.size(), setting.d_v});
-    block_.log_sum_exp = Array<T, 3>(std::array{std::size_t{1}, setting.heads, positions.size()});
-    if (setting.backward) {
-      block_.d_query = Array<T, 4>(block_.query.shape());
-      block_.d_key = Array<T, 4>(block_.key.shape());
-      block_.d_value = Array<T, 4>(block_.value.shape());
-    }
-    forward_ = {.sizes = sizes_,
-                .visible = hides_keys ? setting.visible() : fast::Visibility(),
-                .scale = static_cast<T>(1.0 / std::sqrt(static_cast<double>(setting.d_k))),
-                .query = block_.query.data(),
-                .key = block_.key.data(),
-                .value = block_.value.data(),
-                .output = block_.output.data(),
-                .log_sum_exp = block_.log_sum_exp.data(),
-                .threads = threads};
+    setting_.n = positions.size();
+    add_results(block_, setting_);
   }
 
   double seconds(Pass pass) {
-    const auto& kernel = exact::fastest(sizes_);
+    const auto call = exact_call(block_, setting_);
+    const auto& kernel = exact::fastest(call.sizes);
     const Stopwatch watch;
-    if (pass == Pass::forward)
-      kernel.forward(forward_);
-    else
-      kernel.backward(exact::Backward<T>{forward_, block_.d_output.data(), block_.d_query.data(),
-                                         block_.d_key.data(), block_.d_value.data()});
+    pass == Pass::forward ? kernel.forward(call) : kernel.backward(call);
     return watch.seconds();
   }
 
   const RankBlock<T>& block() const { return block_; }
 
  private:
-  const Setting& setting_;
+  Setting setting_;
   RankBlock<T> block_;
-  fast::Sizes sizes_;
-  exact::Forward<T> forward_;
 };
 
 /// The largest difference of some rows, along the third axis, from those of the whole; infinite of NaN.
@@ -220,11 +196,13 @@ class RanksBenchmark {
         positions_(fast::blocks_of(order, setting.n, network.ranks())),
         blocks_{draw_block<T>(setting, positions_[network.here().begin])} {
     if (!is_first()) return;
-    alone_.emplace(setting, positions_[0], setting.threads, false);
+    alone_.emplace(setting.unmasked(), positions_[0]);
+    if (operand_bytes(setting, sizeof(T)) >= free_memory() / 2) return;
     Positions all(setting.n);
     std::iota(all.begin(), all.end(), std::size_t{0});
-    const int threads = setting.threads * static_cast<int>(network.ranks());
-    if (operand_bytes(setting, sizeof(T)) < free_memory() / 2) whole_.emplace(setting, all, threads, true);
+    auto with_all_threads = setting;
+    with_all_threads.threads *= static_cast<int>(network.ranks());
+    whole_.emplace(with_all_threads, all);
   }
 
   RanksResult run(int rounds, const Progress& progress) {

@@ -58,7 +58,7 @@ class QueryReference {
                                                                           .value = value_.data(),
                                                                           .output = output.data()});
     } else {
-      exact::kernels().front().forward(forward());
+      exact::kernels().front().forward(call());
     }
   }
 
@@ -67,11 +67,7 @@ class QueryReference {
     d_query.resize(query_.size());
     d_key.resize(key_.size());
     d_value.resize(value_.size());
-    exact::kernels().front().backward(exact::Backward<double>{.forward = forward(),
-                                                              .d_output = d_output_.data(),
-                                                              .d_query = d_query.data(),
-                                                              .d_key = d_key.data(),
-                                                              .d_value = d_value.data()});
+    exact::kernels().front().backward(call());
   }
 
   const std::vector<std::size_t> keys;
@@ -82,7 +78,7 @@ class QueryReference {
  private:
   fast::Sizes sizes() const { return {.n_k = keys.size(), .d_k = setting_.d_k, .d_v = setting_.d_v}; }
 
-  exact::Forward<double> forward() {
+  exact::Call<double> call() {
     return {.sizes = sizes(),
             .visible = {},
             .scale = 1.0 / std::sqrt(static_cast<double>(setting_.d_k)),
@@ -90,7 +86,11 @@ class QueryReference {
             .key = key_.data(),
             .value = value_.data(),
             .output = output.data(),
-            .log_sum_exp = &log_sum_exp_};
+            .log_sum_exp = &log_sum_exp_,
+            .d_output = d_output_.data(),
+            .d_query = d_query.data(),
+            .d_key = d_key.data(),
+            .d_value = d_value.data()};
   }
 
   const Setting& setting_;

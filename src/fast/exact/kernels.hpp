@@ -12,35 +12,31 @@ using fast::Range;
 using fast::Sizes;
 using fast::Visibility;
 
-/// The inputs of a call, each contiguous, row-major and finite. A query that may see no key gets the output
-/// 0. Scores are to stay below 10⁷ in float32 and 10¹⁵ in float64, where they lose all digits behind the
-/// point.
+/// A call, forward and backward, of tensors that are contiguous, row-major and finite. A query that may see
+/// no key gets the output 0. Scores are to stay below 10⁷ in float32 and 10¹⁵ in float64, where they lose all
+/// digits behind the point. The gradients are those of L = Σ output · d_output. Nothing n² is kept: the
+/// weights are computed again from the scores and log_sum_exp.
 template <class T>
-struct Forward {
+struct Call {
   Sizes sizes;
   Visibility visible;
   T scale;         ///< usually 1/√d_k
   const T* query;  ///< [sample×head×query×d_k]
   const T* key;    ///< [sample×kv_head×key×d_k]
   const T* value;  ///< [sample×kv_head×key×d_v]
-  T* output;       ///< [sample×head×query×d_v]
+  T* output;       ///< [sample×head×query×d_v], which backward reads, as the next
   T* log_sum_exp;  ///< [sample×head×query] ln Σ exp(scaled scores), −∞ where no key is seen; may be null
   int threads = 1;  ///< changes no digit of the result
   /// Of the keys that a query sees, those in the blocks listed for it alone: block-sparse attention, whose
   /// time is proportional to the number of blocks; all where null. For `takes_pattern` kernels, forward.
   const fast::BlockPattern* pattern = nullptr;
-};
 
-/// The gradients of L = Σ output · d_output. Nothing n² is kept: the weights are computed again from the
-/// scores and log_sum_exp.
-template <class T>
-struct Backward {
-  Forward<T> forward;    ///< as it was computed: output and log_sum_exp are read
-  const T* d_output;     ///< [sample×head×query×d_v]
-  T* d_query;            ///< [sample×head×query×d_k]
-  T* d_key;              ///< [sample×kv_head×key×d_k]
-  T* d_value;            ///< [sample×kv_head×key×d_v]
-  bool is_part = false;  ///< log_sum_exp is over more keys than these; kernel 1 refuses it
+  // For backward alone.
+  const T* d_output = nullptr;  ///< [sample×head×query×d_v]
+  T* d_query = nullptr;         ///< [sample×head×query×d_k]
+  T* d_key = nullptr;           ///< [sample×kv_head×key×d_k]
+  T* d_value = nullptr;         ///< [sample×kv_head×key×d_v]
+  bool is_part = false;         ///< log_sum_exp is over more keys than these; kernel 1 refuses it
 };
 
 /// One kernel, forward and backward.
@@ -49,15 +45,17 @@ struct Kernel {
   bool (*fits)(const Sizes& sizes) = [](const Sizes&) { return true; };
   std::string_view limits{};   ///< which sizes fit, where not all do: "d_k and d_v up to 256"
   bool takes_pattern = false;  ///< throws std::invalid_argument for one that does not fit the lengths
-  void (*forward32)(const Forward<float>&);
-  void (*forward64)(const Forward<double>&);
-  void (*backward32)(const Backward<float>&);
-  void (*backward64)(const Backward<double>&);
+  void (*forward32)(const Call<float>&);
+  void (*forward64)(const Call<double>&);
+  void (*backward32)(const Call<float>&);
+  void (*backward64)(const Call<double>&);
 
-  void forward(const Forward<float>& problem) const { forward32(problem); }
-  void forward(const Forward<double>& problem) const { forward64(problem); }
-  void backward(const Backward<float>& problem) const { backward32(problem); }
-  void backward(const Backward<double>& problem) const { backward64(problem); }
+  void forward(const Call<float>& problem) const { forward32(problem); }
+  void forward(const Call<double>& problem) const { forward64(problem); }
+
+  /// After `forward`.
+  void backward(const Call<float>& problem) const { backward32(problem); }
+  void backward(const Call<double>& problem) const { backward64(problem); }
 };
 
 /// All kernels, from the simplest to the fastest: each adds one technique to the one before. Plain loops, the

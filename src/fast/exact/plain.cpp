@@ -23,7 +23,7 @@ void add_scaled(T factor, const T* x, T* sum, std::size_t length) {
 
 /// The keys that a query attends to.
 template <class T>
-std::vector<Range> keys_of(const Forward<T>& problem, std::size_t sample, std::size_t query) {
+std::vector<Range> keys_of(const Call<T>& problem, std::size_t sample, std::size_t query) {
   const Range visible = visible_keys(problem.sizes, problem.visible, sample, query);
   if (problem.pattern == nullptr) return {visible};
   return key_ranges(*problem.pattern, query / problem.pattern->block, visible);
@@ -31,7 +31,7 @@ std::vector<Range> keys_of(const Forward<T>& problem, std::size_t sample, std::s
 
 /// Writes the weights of these keys, one after the other, and returns their log-sum-exp.
 template <class T>
-T weigh(const Forward<T>& problem, const Head<T>& head, std::size_t query, const std::vector<Range>& ranges,
+T weigh(const Call<T>& problem, const Head<T>& head, std::size_t query, const std::vector<Range>& ranges,
         T* weights) {
   const std::size_t d_k = problem.sizes.d_k;
   T* weight = weights;
@@ -43,7 +43,7 @@ T weigh(const Forward<T>& problem, const Head<T>& head, std::size_t query, const
 
 /// `weights` has room for a number per key, here and below.
 template <class T>
-void attend(const Forward<T>& problem, const Head<T>& head, std::size_t query, T* weights) {
+void attend(const Call<T>& problem, const Head<T>& head, std::size_t query, T* weights) {
   const std::size_t d_v = problem.sizes.d_v;
   const auto ranges = keys_of(problem, head.sample, query);
   const T log_sum_exp = weigh(problem, head, query, ranges, weights);
@@ -58,25 +58,25 @@ void attend(const Forward<T>& problem, const Head<T>& head, std::size_t query, T
 /// Adds what one query contributes to the gradients. With weights w = softmax(s) and o = Σ wⱼ vⱼ the gradient
 /// of a score is dsⱼ = wⱼ (do·vⱼ − do·o).
 template <class T>
-void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, std::size_t query, T* weights) {
+void attend_backward(const Call<T>& problem, const Head<T>& head, std::size_t query, T* weights) {
   const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
-  const Range keys = visible_keys(problem.sizes, problem.visible, head.forward.sample, query);
-  weigh(problem, head.forward, query, {keys}, weights);
+  const Range keys = visible_keys(problem.sizes, problem.visible, head.sample, query);
+  weigh(problem, head, query, {keys}, weights);
 
   const T* d_output = head.d_output + query * d_v;
-  const T mean = dot(d_output, head.forward.output + query * d_v, d_v);
+  const T mean = dot(d_output, head.output + query * d_v, d_v);
   for (std::size_t j = keys.begin; j < keys.end; ++j) {
     const T weight = weights[j - keys.begin];
-    const T d_weight = dot(d_output, head.forward.value + j * d_v, d_v);
+    const T d_weight = dot(d_output, head.value + j * d_v, d_v);
     const T d_score = weight * (d_weight - mean) * problem.scale;
     add_scaled(weight, d_output, head.d_value + j * d_v, d_v);
-    add_scaled(d_score, head.forward.key + j * d_k, head.d_query + query * d_k, d_k);
-    add_scaled(d_score, head.forward.query + query * d_k, head.d_key + j * d_k, d_k);
+    add_scaled(d_score, head.key + j * d_k, head.d_query + query * d_k, d_k);
+    add_scaled(d_score, head.query + query * d_k, head.d_key + j * d_k, d_k);
   }
 }
 
 template <class T>
-void plain_forward(const Forward<T>& problem) {
+void plain_forward(const Call<T>& problem) {
   const Sizes& sizes = problem.sizes;
   if (problem.pattern != nullptr) require_fitting(*problem.pattern, sizes);
   for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
@@ -87,15 +87,15 @@ void plain_forward(const Forward<T>& problem) {
 }
 
 template <class T>
-void plain_backward(const Backward<T>& problem) {
+void plain_backward(const Call<T>& problem) {
   if (problem.is_part)
     throw std::invalid_argument("[backward] this kernel needs all keys of a query at once");
-  const Sizes& sizes = problem.forward.sizes;
-  for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
+  const Sizes& sizes = problem.sizes;
+  for_each_group(problem, [&](const std::vector<Head<T>>& heads) {
     std::vector<T> weights(sizes.n_k);
     for (const auto& head : heads)
       for (std::size_t query = 0; query < sizes.n_q; ++query)
-        attend_backward(problem.forward, head, query, weights.data());
+        attend_backward(problem, head, query, weights.data());
   });
 }
 

@@ -15,11 +15,21 @@ namespace attn::exact {
 
 namespace {
 
+/// [query] the keys that each sees.
+template <class T>
+std::vector<Range> visible_to(const Call<T>& problem, const Head<T>& head, const Range& queries) {
+  std::vector<Range> visible;
+  visible.reserve(queries.size());
+  for (std::size_t query = queries.begin; query < queries.end; ++query)
+    visible.push_back(visible_keys(problem.sizes, problem.visible, head.sample, query));
+  return visible;
+}
+
 /// How a call is cut into blocks of queries, and the kernel for them.
 template <class T>
 class ForwardBlocks {
  public:
-  explicit ForwardBlocks(const Forward<T>& problem) : problem_(problem) {
+  explicit ForwardBlocks(const Call<T>& problem) : problem_(problem) {
     constexpr std::size_t most_bytes = 262144;  // a part of the second-level cache
     const Sizes& sizes = problem.sizes;
     if (problem.pattern != nullptr) {
@@ -52,11 +62,15 @@ class ForwardBlocks {
     const Range keys = visible_keys(sizes, problem_.visible, head.sample, queries);
     const auto runs =
         problem_.pattern != nullptr ? key_ranges(*problem_.pattern, block, keys) : std::vector{keys};
-    attend_block(kernel_, problem_, head, queries, runs, scratch_size_);
+    const auto visible = visible_to(problem_, head, queries);
+    simd::Scratch<T> scratch(scratch_size_);
+    kernel_.attend({head.from(first, sizes), queries.size(), sizes.d_k, sizes.d_v, problem_.scale,
+                    visible.data(), runs.data(), runs.size()},
+                   scratch.data());
   }
 
  private:
-  const Forward<T>& problem_;
+  const Call<T>& problem_;
   ForwardKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return forward_kernel<isa(), T>(); });
   std::size_t sharing_ = std::max<std::size_t>(problem_.sizes.n_q, 1);  ///< queries of a block of the pattern
   std::size_t queries_ = 0;
@@ -67,46 +81,30 @@ class ForwardBlocks {
 
 /// The gradients of one head, block of queries by block of queries.
 template <class T>
-void attend_backward(const BackwardKernel<T>& kernel, const Backward<T>& backward,
-                     const BackwardHead<T>& head, T* scratch) {
-  const Forward<T>& problem = backward.forward;
+void attend_backward(const BackwardKernel<T>& kernel, const Call<T>& problem, const Head<T>& head,
+                     T* scratch) {
   const Sizes& sizes = problem.sizes;
-  const std::size_t d_k = sizes.d_k, d_v = sizes.d_v, block_queries = kernel.block_queries(d_k, d_v);
-  std::vector<Range> visible(block_queries);
+  const std::size_t block_queries = kernel.block_queries(sizes.d_k, sizes.d_v);
   for (std::size_t first = 0; first < sizes.n_q; first += block_queries) {
-    const std::size_t queries = std::min(block_queries, sizes.n_q - first);
-    for (std::size_t i = 0; i < queries; ++i)
-      visible[i] = visible_keys(sizes, problem.visible, head.forward.sample, first + i);
-    kernel.attend({.queries = queries,
-                   .d_k = d_k,
-                   .d_v = d_v,
-                   .scale = problem.scale,
-                   .visible = visible.data(),
-                   .query = head.forward.query + first * d_k,
-                   .key = head.forward.key,
-                   .value = head.forward.value,
-                   .output = head.forward.output + first * d_v,
-                   .log_sum_exp = head.forward.log_sum_exp + first,
-                   .d_output = head.d_output + first * d_v,
-                   .d_query = head.d_query + first * d_k,
-                   .d_key = head.d_key,
-                   .d_value = head.d_value,
-                   .is_part = backward.is_part},
+    const Range queries = {first, std::min(first + block_queries, sizes.n_q)};
+    const auto visible = visible_to(problem, head, queries);
+    kernel.attend({head.from(first, sizes), queries.size(), sizes.d_k, sizes.d_v, problem.scale,
+                   visible.data(), nullptr, 0, problem.is_part},
                   scratch);
   }
 }
 
 template <class T>
-void simd_forward(const Forward<T>& problem) {
+void simd_forward(const Call<T>& problem) {
   const ForwardBlocks<T> blocks(problem);
   for_each_task(blocks.count(), problem.threads, [&](std::size_t task) { blocks.attend(task); });
 }
 
 template <class T>
-void simd_backward(const Backward<T>& problem) {
-  const Sizes& sizes = problem.forward.sizes;
+void simd_backward(const Call<T>& problem) {
+  const Sizes& sizes = problem.sizes;
   const BackwardKernel<T> kernel = simd::for_isa_in_use([](auto isa) { return backward_kernel<isa(), T>(); });
-  for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
+  for_each_group(problem, [&](const std::vector<Head<T>>& heads) {
     simd::Scratch<T> scratch(kernel.scratch_size(sizes.d_k, sizes.d_v));
     for (const auto& head : heads) attend_backward(kernel, problem, head, scratch.data());
   });

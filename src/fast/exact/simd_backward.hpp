@@ -6,11 +6,7 @@
 #include <numbers>
 #include <utility>
 
-#include "fast/exact/heads.hpp"
-#include "fast/exact/lane_visibility.hpp"
-#include "fast/simd/exp2.hpp"
-#include "fast/simd/flush_denormals.hpp"
-#include "fast/simd/product.hpp"
+#include "fast/exact/simd_forward.hpp"
 
 namespace attn::exact {
 
@@ -37,7 +33,7 @@ class BackwardPanel {
 
   /// The queries of a block from `first` on; `query` and `d_output` have room for width · d_k and width ·
   /// d_v.
-  void begin(const BackwardBlock<T>& block, std::size_t first, T* query, T* d_output) {
+  void begin(const QueryBlock<T>& block, std::size_t first, T* query, T* d_output) {
     const std::size_t d_k = block.d_k, d_v = block.d_v;
     block_ = &block;
     first_ = first;
@@ -194,7 +190,7 @@ class BackwardPanel {
     return matrix + (key - tile.keys.begin) * tile.stride + first_ + run.first_vector * lanes;
   }
 
-  const BackwardBlock<T>* block_ = nullptr;
+  const QueryBlock<T>* block_ = nullptr;
   std::size_t first_ = 0;
   std::size_t queries_ = 0;
   const T* query_ = nullptr;     ///< [d_k×lane], times scale and log₂ e
@@ -231,7 +227,7 @@ class BackwardPass {
            tile_keys * (whole_d_k + 2 * tile_stride(queries));
   }
 
-  BackwardPass(const BackwardBlock<T>& block, T* scratch)
+  BackwardPass(const QueryBlock<T>& block, T* scratch)
       : block_(block),
         whole_d_k_(simd::padded<T, Arch>(block.d_k)),
         whole_d_v_(simd::padded<T, Arch>(block.d_v)) {
@@ -346,7 +342,7 @@ class BackwardPass {
       std::copy_n(d_query_ + i * whole_d_k_, d_k, block_.d_query + i * d_k);
   }
 
-  const BackwardBlock<T>& block_;
+  const QueryBlock<T>& block_;
   std::size_t whole_d_k_;  ///< padded to whole registers
   std::size_t whole_d_v_;
   std::size_t stride_ = 0;
@@ -363,7 +359,7 @@ class BackwardPass {
 };
 
 template <class T, class Arch>
-void attend_backward(const BackwardBlock<T>& block, T* scratch) {
+void attend_backward(const QueryBlock<T>& block, T* scratch) {
   const simd::FlushDenormals flush;
   BackwardPass<T, Arch>(block, scratch).run();
 }

@@ -51,7 +51,7 @@ struct Tile {
 
 /// Calls `work(tile)` for all tiles of a block of queries in which something can be seen, in order.
 template <class T, class Work>
-void for_each_tile(const Forward<T>& problem, const Tiling& tiling, std::size_t sample, const Range& queries,
+void for_each_tile(const Call<T>& problem, const Tiling& tiling, std::size_t sample, const Range& queries,
                    const Work& work) {
   const Range keys = visible_keys(problem.sizes, problem.visible, sample, queries);
   for (std::size_t begin = keys.begin; begin < keys.end; begin += tiling.keys)
@@ -107,7 +107,7 @@ class RunningWeights {
 };
 
 template <class T>
-void attend(const Forward<T>& problem, const Tiling& tiling, const Head<T>& head, const Range& queries) {
+void attend(const Call<T>& problem, const Tiling& tiling, const Head<T>& head, const Range& queries) {
   const Sizes& sizes = problem.sizes;
   const std::size_t d_k = sizes.d_k, d_v = sizes.d_v;
   std::vector<T> weights(queries.size() * std::min(tiling.keys, sizes.n_k));
@@ -148,7 +148,7 @@ struct BackwardBuffers {
 
 /// Computes the weights of a tile again, 0 where the key is hidden.
 template <class T>
-void weigh(const Forward<T>& problem, const Head<T>& head, const Tile& tile, BackwardBuffers<T>& buffers) {
+void weigh(const Call<T>& problem, const Head<T>& head, const Tile& tile, BackwardBuffers<T>& buffers) {
   const std::size_t d_k = problem.sizes.d_k, length = tile.keys.size();
   multiply(problem.scale, rows(head.query, tile.queries, d_k), transposed(rows(head.key, tile.keys, d_k)),
            buffers.weights.data());
@@ -167,13 +167,12 @@ void weigh(const Forward<T>& problem, const Head<T>& head, const Tile& tile, Bac
 /// A log-sum-exp is rounded, which makes all weights of a query wrong by the same factor. Where it is so
 /// large that this matters, they are summed in a pass of their own.
 template <class T>
-void sum_weights(const Backward<T>& backward, const Head<T>& head, const Range& queries,
+void sum_weights(const Call<T>& problem, const Head<T>& head, const Range& queries,
                  BackwardBuffers<T>& buffers) {
   std::fill(buffers.weight_sums.begin(), buffers.weight_sums.end(), T{1});
-  const Forward<T>& problem = backward.forward;
   const T* log_sum_exp = head.log_sum_exp;
-  if (backward.is_part || std::none_of(log_sum_exp + queries.begin, log_sum_exp + queries.end,
-                                       [](T x) { return std::isfinite(x) && std::abs(x) > T{32}; }))
+  if (problem.is_part || std::none_of(log_sum_exp + queries.begin, log_sum_exp + queries.end,
+                                      [](T x) { return std::isfinite(x) && std::abs(x) > T{32}; }))
     return;
   std::vector<T> sums(queries.size());
   for_each_tile(problem, buffers.tiling, head.sample, queries, [&](const Tile& tile) {
@@ -190,12 +189,12 @@ void sum_weights(const Backward<T>& backward, const Head<T>& head, const Range& 
 
 /// Turns the gradients of weights into those of the products q·k: ds = scale · w (dw − do·o).
 template <class T>
-void softmax_backward(const Forward<T>& problem, const BackwardHead<T>& head, const Tile& tile,
+void softmax_backward(const Call<T>& problem, const Head<T>& head, const Tile& tile,
                       BackwardBuffers<T>& buffers) {
   const std::size_t d_v = problem.sizes.d_v, length = tile.keys.size();
   for (std::size_t i = 0; i < tile.queries.size(); ++i) {
     const T* d_output = head.d_output + (tile.queries.begin + i) * d_v;
-    const T* output = head.forward.output + (tile.queries.begin + i) * d_v;
+    const T* output = head.output + (tile.queries.begin + i) * d_v;
     const T mean = std::inner_product(d_output, d_output + d_v, output, T{0});
     const T* weights = buffers.weights.data() + i * length;
     T* d_scores = buffers.d_scores.data() + i * length;
@@ -205,14 +204,14 @@ void softmax_backward(const Forward<T>& problem, const BackwardHead<T>& head, co
 }
 
 template <class T>
-void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, const Tile& tile,
+void attend_backward(const Call<T>& problem, const Head<T>& head, const Tile& tile,
                      BackwardBuffers<T>& buffers) {
   const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
-  const Matrix<T> query = rows(head.forward.query, tile.queries, d_k);
-  const Matrix<T> key = rows(head.forward.key, tile.keys, d_k);
-  const Matrix<T> value = rows(head.forward.value, tile.keys, d_v);
+  const Matrix<T> query = rows(head.query, tile.queries, d_k);
+  const Matrix<T> key = rows(head.key, tile.keys, d_k);
+  const Matrix<T> value = rows(head.value, tile.keys, d_v);
   const Matrix<T> d_output = rows(head.d_output, tile.queries, d_v);
-  weigh(problem, head.forward, tile, buffers);
+  weigh(problem, head, tile, buffers);
   multiply(T{1}, d_output, transposed(value), buffers.d_scores.data());
   softmax_backward(problem, head, tile, buffers);
 
@@ -224,7 +223,7 @@ void attend_backward(const Forward<T>& problem, const BackwardHead<T>& head, con
 }
 
 template <class T>
-void forward_in_tiles(const Forward<T>& problem, const Tiling& tiling) {
+void forward_in_tiles(const Call<T>& problem, const Tiling& tiling) {
   const Sizes& sizes = problem.sizes;
   const fast::SingleThreadedBlas single_threaded;
   const std::size_t blocks = tiling.query_blocks(sizes);
@@ -236,38 +235,37 @@ void forward_in_tiles(const Forward<T>& problem, const Tiling& tiling) {
 }
 
 template <class T>
-void backward_in_tiles(const Backward<T>& problem, const Tiling& tiling) {
-  const Forward<T>& forward = problem.forward;
+void backward_in_tiles(const Call<T>& problem, const Tiling& tiling) {
   const fast::SingleThreadedBlas single_threaded;
-  for_each_group(problem, [&](const std::vector<BackwardHead<T>>& heads) {
+  for_each_group(problem, [&](const std::vector<Head<T>>& heads) {
     BackwardBuffers<T> buffers(tiling);
     for (const auto& head : heads)
-      for (std::size_t block = 0; block < tiling.query_blocks(forward.sizes); ++block) {
-        const Range queries = tiling.block_of_queries(forward.sizes, block);
-        sum_weights(problem, head.forward, queries, buffers);
-        for_each_tile(forward, tiling, head.forward.sample, queries,
-                      [&](const Tile& tile) { attend_backward(forward, head, tile, buffers); });
+      for (std::size_t block = 0; block < tiling.query_blocks(problem.sizes); ++block) {
+        const Range queries = tiling.block_of_queries(problem.sizes, block);
+        sum_weights(problem, head, queries, buffers);
+        for_each_tile(problem, tiling, head.sample, queries,
+                      [&](const Tile& tile) { attend_backward(problem, head, tile, buffers); });
       }
   });
 }
 
 template <class T>
-void blas_forward(const Forward<T>& problem) {
+void blas_forward(const Call<T>& problem) {
   forward_in_tiles(problem, one_tile(problem.sizes));
 }
 
 template <class T>
-void blas_backward(const Backward<T>& problem) {
-  backward_in_tiles(problem, one_tile(problem.forward.sizes));
+void blas_backward(const Call<T>& problem) {
+  backward_in_tiles(problem, one_tile(problem.sizes));
 }
 
 template <class T>
-void tiled_forward(const Forward<T>& problem) {
+void tiled_forward(const Call<T>& problem) {
   forward_in_tiles(problem, small_tiles);
 }
 
 template <class T>
-void tiled_backward(const Backward<T>& problem) {
+void tiled_backward(const Call<T>& problem) {
   backward_in_tiles(problem, small_tiles);
 }
 

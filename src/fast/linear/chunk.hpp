@@ -4,9 +4,9 @@
 #include <type_traits>
 
 #include "fast/linear/kernels.hpp"
-#include "fast/simd/exp2.hpp"
-#include "fast/simd/flush_denormals.hpp"
+#include "fast/simd/isa.hpp"
 #include "fast/simd/product.hpp"
+#include "fast/simd/vector.hpp"
 
 namespace attn::linear_time {
 

@@ -8,6 +8,175 @@
 
 namespace attn::linear_time {
 
+// Kernel 2: chunks of tokens at a time, so that all work is products of small matrices. S is read and written
+// once a chunk, and a number that is loaded into a register is used many times. A causal chunk adds what its
+// queries see of its own keys through masked weights, φ(Q) φ(K)ᵀ, of a few tokens.
+//
+// The sequence is cut into segments at places that depend on its length alone, and S is the sum of their
+// states from the first to the last. So several threads can work on one head and no digit depends on their
+// number, and sums of many tokens stay exact, because few numbers are added to a sum much larger than they
+// are.
+
+namespace {
+
+/// A sequence, cut where its length says.
+class Segments {
+ public:
+  explicit Segments(std::size_t length) : length_(length) {
+    const std::size_t chunks = (length + chunk_size - 1) / chunk_size;
+    step_ = std::max(segment_size, (chunks + most_segments - 1) / most_segments * chunk_size);
+  }
+
+  std::size_t count() const { return (length_ + step_ - 1) / step_; }
+  Range operator[](std::size_t index) const {
+    return {index * step_, std::min((index + 1) * step_, length_)};
+  }
+
+ private:
+  std::size_t length_;
+  std::size_t step_;
+};
+
+template <class T>
+class Call {
+ public:
+  explicit Call(const Forward<T>& problem)
+      : problem_(problem),
+        sizes_(problem.sizes),
+        layout_{sizes_.d_k, sizes_.d_v, problem.phi},
+        key_segments_(sizes_.n_k),
+        query_segments_(sizes_.n_q) {}
+
+  /// Pairs are those of a sample and a key/value head. Where there are enough of them, each thread takes a
+  /// whole one: it then meets the keys of a causal segment once only.
+  void run() const {
+    const std::size_t pairs = sizes_.samples * sizes_.kv_heads;
+    if (problem_.causal) clear_queries_before_first_key();
+    if (problem_.causal && pairs >= static_cast<std::size_t>(std::max(problem_.threads, 1)))
+      return for_each_task(pairs, problem_.threads, [&](std::size_t pair) { attend_causally(pair); });
+    const std::size_t together = std::max<std::size_t>(1, most_segments / (key_segments_.count() + 1));
+    for (std::size_t pair = 0; pair < pairs; pair += together)
+      attend_in_parts({pair, std::min(pair + together, pairs)});
+  }
+
+ private:
+  using Scratch = simd::Scratch<T>;
+
+  /// One segment after the other.
+  void attend_causally(std::size_t pair) const {
+    Scratch before(layout_.state_size()), state(layout_.state_size());
+    std::fill_n(before.data(), layout_.state_size(), T{0});
+    for (std::size_t index = 0; index < key_segments_.count(); ++index) {
+      attend_segment(pair, key_segments_[index], before.data(), state.data());
+      add(state.data(), before.data());
+    }
+  }
+
+  /// All segments at once: first their states, then the outputs.
+  void attend_in_parts(Range pairs) const {
+    const std::size_t segments = key_segments_.count(), size = layout_.state_size();
+    Scratch sums(pairs.size() * (segments + 1) * size);
+    const auto sum_before = [&](std::size_t pair, std::size_t segment) {
+      return sums.data() + ((pair - pairs.begin) * (segments + 1) + segment) * size;
+    };
+    for_each(pairs, segments, [&](std::size_t pair, std::size_t index) {
+      sum_keys(keys_in(pair, key_segments_[index]), sum_before(pair, index + 1));
+    });
+    for (std::size_t pair = pairs.begin; pair < pairs.end; ++pair) {
+      std::fill_n(sum_before(pair, 0), size, T{0});
+      for (std::size_t index = 0; index < segments; ++index)
+        add(sum_before(pair, index), sum_before(pair, index + 1));
+    }
+    if (problem_.causal)
+      for_each(pairs, segments, [&](std::size_t pair, std::size_t index) {
+        Scratch state(size);
+        attend_segment(pair, key_segments_[index], sum_before(pair, index), state.data());
+      });
+    else
+      for_each(pairs, query_segments_.count(), [&](std::size_t pair, std::size_t index) {
+        read(pair, query_segments_[index], sum_before(pair, segments));
+      });
+  }
+
+  template <class Work>
+  void for_each(Range pairs, std::size_t segments, const Work& work) const {
+    for_each_task(pairs.size() * segments, problem_.threads,
+                  [&](std::size_t task) { work(pairs.begin + task / segments, task % segments); });
+  }
+
+  void sum_keys(const Keys<T>& keys, T* state) const {
+    Scratch scratch(kernel_.scratch_size(layout_));
+    kernel_.sum_keys(layout_, keys, state, scratch.data());
+  }
+
+  void read(std::size_t pair, Range queries, const T* state) const {
+    Scratch scratch(kernel_.scratch_size(layout_));
+    for (const auto& reader : readers_of(pair, queries.begin))
+      kernel_.read(layout_, state, reader, queries.size(), scratch.data());
+  }
+
+  void attend_segment(std::size_t pair, Range positions, const T* before, T* state) const {
+    Scratch scratch(kernel_.scratch_size(layout_));
+    const Range queries = common(positions, {first_position(), sizes_.n_k});
+    const auto readers = readers_of(pair, queries.begin - first_position() + queries_before_first_key());
+    const Range within = {queries.begin - positions.begin, queries.end - positions.begin};
+    kernel_.attend(layout_,
+                   {.keys = keys_in(pair, positions),
+                    .queries = queries.empty() ? Range{} : within,
+                    .readers = readers.data(),
+                    .heads = readers.size(),
+                    .before = before},
+                   state, scratch.data());
+  }
+
+  /// sum += state
+  void add(const T* state, T* sum) const {
+    for (std::size_t i = 0; i < layout_.state_size(); ++i) sum[i] += state[i];
+  }
+
+  std::size_t queries_before_first_key() const { return sizes_.n_q - std::min(sizes_.n_q, sizes_.n_k); }
+
+  /// Of the first query that stands at a key.
+  std::size_t first_position() const { return sizes_.n_k - std::min(sizes_.n_q, sizes_.n_k); }
+
+  void clear_queries_before_first_key() const {
+    for (std::size_t head = 0; head < sizes_.samples * sizes_.heads; ++head)
+      std::fill_n(problem_.output + head * sizes_.n_q * sizes_.d_v, queries_before_first_key() * sizes_.d_v,
+                  T{0});
+  }
+
+  Keys<T> keys_in(std::size_t pair, Range positions) const {
+    const auto keys = keys_of(problem_, pair / sizes_.kv_heads, pair % sizes_.kv_heads);
+    const Range real = common(positions, {0, keys.count});
+    return {keys.key + real.begin * sizes_.d_k, keys.value + real.begin * sizes_.d_v, real.size()};
+  }
+
+  /// The heads that read a pair's keys, from a query on.
+  std::vector<Queries<T>> readers_of(std::size_t pair, std::size_t query) const {
+    const std::size_t heads = sizes_.heads / sizes_.kv_heads;
+    std::vector<Queries<T>> readers;
+    for (std::size_t member = 0; member < heads; ++member) {
+      const auto all = queries_of(problem_, pair / sizes_.kv_heads, pair % sizes_.kv_heads * heads + member);
+      readers.push_back({all.query + query * sizes_.d_k, all.output + query * sizes_.d_v});
+    }
+    return readers;
+  }
+
+  const Forward<T>& problem_;
+  const Sizes& sizes_;
+  Layout<T> layout_;
+  SegmentKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return segment_kernel<isa(), T>(); });
+  Segments key_segments_;
+  Segments query_segments_;
+};
+
+template <class T>
+void simd_forward(const Forward<T>& problem) {
+  Call<T>(problem).run();
+}
+
+}  // namespace
+
 namespace {
 
 template <class T>
@@ -85,7 +254,8 @@ void plain_forward(const Forward<T>& problem) {
 }  // namespace
 
 const std::vector<Kernel>& kernels() {
-  static const std::vector<Kernel> table = {{"plain", plain_forward, plain_forward}, simd_kernel()};
+  static const std::vector<Kernel> table = {{"plain", plain_forward, plain_forward},
+                                            {"simd", simd_forward, simd_forward}};
   return table;
 }
 

@@ -81,9 +81,6 @@ const std::vector<Kernel>& kernels();
 /// the chunks of a causal kernel add to that is overhead.
 double operations(const Sizes& sizes);
 
-/// Kernel 2, in its file.
-Kernel simd_kernel();
-
 /// How the numbers of one call lie in buffers. Each row is aligned to 64 bytes and padded with zeros.
 template <class T>
 struct Layout {

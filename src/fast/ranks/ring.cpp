@@ -40,14 +40,8 @@ Positions from_both_ends(std::size_t n, std::size_t rank, std::size_t ranks) {
 }  // namespace
 
 std::string_view name_of(Order order) {
-  switch (order) {
-    case Order::striped:
-      return "striped";
-    case Order::zigzag:
-      return "zigzag";
-    default:
-      return "contiguous";
-  }
+  constexpr std::string_view names[] = {"contiguous", "striped", "zigzag"};
+  return names[static_cast<std::size_t>(order)];
 }
 
 const std::vector<Order>& all_orders() {
@@ -69,8 +63,6 @@ std::size_t owner_at_hop(std::size_t rank, std::size_t hop, std::size_t ranks) {
 }
 
 namespace {
-
-using Positions = std::vector<std::size_t>;
 
 std::size_t next_of(std::size_t rank, std::size_t ranks) {
   return (rank + 1) % ranks;
@@ -218,9 +210,9 @@ struct Found {
 };
 
 template <class T>
-exact::Forward<T> call_of(const RingProblem& problem, const Ring& ring, std::size_t rank, std::size_t owner,
-                          const RankBlock<T>& block, const std::vector<T>& keys_and_values, T* output,
-                          T* log_sum_exp) {
+exact::Call<T> call_of(const RingProblem& problem, const Ring& ring, std::size_t rank, std::size_t owner,
+                       const RankBlock<T>& block, const std::vector<T>& keys_and_values, T* output,
+                       T* log_sum_exp) {
   return {.sizes = ring.sizes(rank, owner),
           .visible = ring.visible(rank, owner),
           .scale = static_cast<T>(problem.scale),
@@ -301,14 +293,14 @@ std::vector<T> backward_at_hop(const RingProblem& problem, const Ring& ring, std
                                std::size_t owner, RankBlock<T>& block, const std::vector<T>& travelling) {
   std::vector<T> d_travelling(ring.numbers(owner), T{0}), d_query(block.query.size());
   if (ring.pairs(rank, owner) == 0) return d_travelling;
-  exact::fastest(problem.sizes)
-      .backward(exact::Backward<T>{.forward = call_of(problem, ring, rank, owner, block, travelling,
-                                                      block.output.data(), block.log_sum_exp.data()),
-                                   .d_output = block.d_output.data(),
-                                   .d_query = d_query.data(),
-                                   .d_key = d_travelling.data(),
-                                   .d_value = d_travelling.data() + ring.key_numbers(owner),
-                                   .is_part = ring.ranks() > 1});
+  auto call =
+      call_of(problem, ring, rank, owner, block, travelling, block.output.data(), block.log_sum_exp.data());
+  call.d_output = block.d_output.data();
+  call.d_query = d_query.data();
+  call.d_key = d_travelling.data();
+  call.d_value = d_travelling.data() + ring.key_numbers(owner);
+  call.is_part = ring.ranks() > 1;
+  exact::fastest(problem.sizes).backward(call);
   add(d_query.data(), d_query.size(), block.d_query.data());
   return d_travelling;
 }

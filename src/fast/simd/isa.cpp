@@ -43,14 +43,8 @@ std::string names_of(const std::vector<Isa>& isas) {
 }  // namespace
 
 std::string_view name_of(Isa isa) {
-  switch (isa) {
-    case Isa::avx2:
-      return "avx2";
-    case Isa::avx512:
-      return "avx512";
-    default:
-      return "generic";
-  }
+  constexpr std::string_view names[] = {"generic", "avx2", "avx512"};
+  return names[static_cast<std::size_t>(isa)];
 }
 
 const std::vector<Isa>& available_isas() {

@@ -33,27 +33,26 @@ AboutExample about_example(const std::vector<english::WordFeatures>& words,
   return example;
 }
 
-template <class T>
-AboutRun<T> run(Tape<T>& tape, const Weights<T>& weights, const AboutSizes& sizes,
-                const std::vector<const AboutExample*>& examples, bool is_causal) {
+AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes& sizes,
+             const std::vector<const AboutExample*>& examples, bool is_causal) {
   Lengths lengths;
   for (const auto* example : examples) lengths.push_back(example->words.size());
   const std::size_t positions = *std::max_element(lengths.begin(), lengths.end()), batch = examples.size();
   constexpr std::size_t code = std::tuple_size_v<decltype(AboutExample::Word::code)>;
   const auto features = tape.constant(batch * positions, sizes.features + code);
   const auto codes = tape.constant(batch * positions, code);
-  std::fill_n(features.value, features.size(), T{0});
-  std::fill_n(codes.value, codes.size(), T{0});
+  std::fill_n(features.value, features.size(), 0.0F);
+  std::fill_n(codes.value, codes.size(), 0.0F);
   for (std::size_t sample = 0; sample < batch; ++sample)
     for (std::size_t position = 0; position < lengths[sample]; ++position) {
       const auto& word = examples[sample]->words[position];
-      T* row = features.value + (sample * positions + position) * features.columns;
-      for (const auto& [feature, share] : word.features) row[feature] = static_cast<T>(share);
+      float* row = features.value + (sample * positions + position) * features.columns;
+      for (const auto& [feature, share] : word.features) row[feature] = share;
       std::copy(word.code.begin(), word.code.end(), row + sizes.features);
       std::copy(word.code.begin(), word.code.end(), codes.value + (sample * positions + position) * code);
     }
-  Sublayers<T> sublayers(tape, weights, 0, nullptr);
-  AboutRun<T> result;
+  Sublayers<float> sublayers(tape, weights, 0, nullptr);
+  AboutRun result;
   auto x = linear(tape, features, weights("embedding"));
   const HeadSizes of_first = {batch, positions, positions, sizes.first.heads};
   result.sizes = {batch, positions, positions, sizes.second.heads, is_causal};
@@ -96,31 +95,33 @@ std::vector<std::vector<float>> shares_of(const std::vector<std::size_t>& about,
 
 }  // namespace
 
-AboutExamples::AboutExamples(AboutSizes sizes, std::vector<AboutExample> examples)
-    : sizes_(sizes), examples_(std::move(examples)) {}
-
-Variable<float> AboutExamples::loss(Tape<float>& tape, const Weights<float>& weights,
-                                    const std::vector<std::size_t>& numbers, float scale, double,
-                                    Random* random) const {
-  constexpr float of_looks = 0.3F;
-  std::vector<const AboutExample*> examples;
-  for (const auto number : numbers) examples.push_back(&examples_[number]);
-  const bool is_causal = random != nullptr && numbers.front() % 4 == 0;
-  const auto result = run(tape, weights, sizes_, examples, is_causal);
-  std::vector<Look<float>> named, looks;
-  for (std::size_t sample = 0; sample < examples.size(); ++sample) {
-    const auto about = is_causal ? without_later(examples[sample]->about) : examples[sample]->about;
-    const auto shares = shares_of(about, is_causal);
-    for (std::size_t query = 0; query < about.size(); ++query) {
-      const std::size_t row = sample * result.sizes.queries + query;
-      named.push_back({row, about[query], 1});
-      for (std::size_t key = 0; key < shares[query].size(); ++key)
-        looks.push_back({row, key, shares[query][key]});
+Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> given) {
+  Examples trained;
+  for (const auto& example : given) trained.lengths.push_back(example.words.size());
+  trained.predictions = trained.lengths;
+  trained.loss = [sizes, all = std::move(given)](auto& tape, const auto& weights, const auto& numbers,
+                                                 float scale, double, Random* random) {
+    constexpr float of_looks = 0.3F;
+    std::vector<const AboutExample*> examples;
+    for (const auto number : numbers) examples.push_back(&all[number]);
+    const bool is_causal = random != nullptr && numbers.front() % 4 == 0;
+    const auto result = run(tape, weights, sizes, examples, is_causal);
+    std::vector<Look<float>> named, looks;
+    for (std::size_t sample = 0; sample < examples.size(); ++sample) {
+      const auto about = is_causal ? without_later(examples[sample]->about) : examples[sample]->about;
+      const auto shares = shares_of(about, is_causal);
+      for (std::size_t query = 0; query < about.size(); ++query) {
+        const std::size_t row = sample * result.sizes.queries + query;
+        named.push_back({row, about[query], 1});
+        for (std::size_t key = 0; key < shares[query].size(); ++key)
+          looks.push_back({row, key, shares[query][key]});
+      }
     }
-  }
-  const HeadSizes of_names = {result.sizes.batch, result.sizes.queries, result.sizes.keys, 1};
-  return add_scaled(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
-                    loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
+    const HeadSizes of_names = {result.sizes.batch, result.sizes.queries, result.sizes.keys, 1};
+    return add_scaled(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
+                      loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
+  };
+  return trained;
 }
 
 AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const AboutExample& example,
@@ -137,10 +138,5 @@ AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const 
   }
   return reading;
 }
-
-template AboutRun<float> run(Tape<float>&, const Weights<float>&, const AboutSizes&,
-                             const std::vector<const AboutExample*>&, bool);
-template AboutRun<double> run(Tape<double>&, const Weights<double>&, const AboutSizes&,
-                              const std::vector<const AboutExample*>&, bool);
 
 }  // namespace attn::train

@@ -2,10 +2,9 @@
 
 #include <memory>
 
-#include "english/about.hpp"
-#include "english/word_features.hpp"
+#include "english/lexicon.hpp"
+#include "fast/train/models.hpp"
 #include "fast/train/trainer.hpp"
-#include "fast/train/transformer.hpp"
 
 namespace attn::train {
 
@@ -53,39 +52,21 @@ struct AboutExample {
 AboutExample about_example(const std::vector<english::WordFeatures>& words,
                            const std::vector<std::string>& names, const std::vector<std::size_t>& about);
 
-template <class T>
 struct AboutRun {
-  Attended<T> first, second;  ///< of each layer
-  Variable<T> named;          ///< the share of each word in the answer, [batch·positions × positions]
-  HeadSizes sizes;            ///< of the second layer
+  Attended<float> first, second;  ///< of each layer
+  Variable<float> named;          ///< the share of each word in the answer, [batch·positions × positions]
+  HeadSizes sizes;                ///< of the second layer
 };
 
 /// With `is_causal` the second layer sees no later word.
-template <class T>
-AboutRun<T> run(Tape<T>& tape, const Weights<T>& weights, const AboutSizes& sizes,
-                const std::vector<const AboutExample*>& examples, bool is_causal);
+AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes& sizes,
+             const std::vector<const AboutExample*>& examples, bool is_causal);
 
 /// Sentences to learn from. The loss is −ln of the share that the right word has in the answer, and 0.3 times
 /// the cross-entropy of the weights of head 0 of the second layer, which is to give 0.75 to the right word,
 /// 0.1 to the word itself (to the words that are about it, where it is itself the right one) and 0.15 to all.
 /// In training one batch in four is causal: a word whose answer comes later is then to name itself.
-class AboutExamples : public Examples {
- public:
-  AboutExamples(AboutSizes sizes, std::vector<AboutExample> examples);
-
-  std::size_t count() const override { return examples_.size(); }
-  std::size_t length(std::size_t example) const override { return examples_[example].words.size(); }
-  std::size_t predictions(std::size_t example) const override { return length(example); }
-  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights,
-                       const std::vector<std::size_t>& examples, float scale, double dropout,
-                       Random* random) const override;
-
-  const std::vector<AboutExample>& all() const { return examples_; }
-
- private:
-  AboutSizes sizes_;
-  std::vector<AboutExample> examples_;
-};
+Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> examples);
 
 /// What the model makes of a sentence.
 struct AboutReading {

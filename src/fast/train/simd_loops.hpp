@@ -6,8 +6,8 @@
 #include <numbers>
 
 #include "fast/gemm.hpp"
-#include "fast/simd/exp2.hpp"
 #include "fast/simd/product.hpp"
+#include "fast/simd/vector.hpp"
 #include "fast/train/loops.hpp"
 
 namespace attn::simd {

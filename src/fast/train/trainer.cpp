@@ -10,7 +10,7 @@
 
 #include "attn/random/generator.hpp"
 #include "fast/parallel.hpp"
-#include "fast/simd/flush_denormals.hpp"
+#include "fast/simd/isa.hpp"
 #include "fast/train/loops.hpp"
 
 namespace attn::train {
@@ -67,7 +67,7 @@ constexpr std::uint32_t drawing_weights = 0, ordering_examples = 1, dropping = 2
 
 std::size_t count_predictions(const Examples& examples, const std::vector<std::size_t>& batch) {
   std::size_t count = 0;
-  for (const std::size_t example : batch) count += examples.predictions(example);
+  for (const std::size_t example : batch) count += examples.predictions[example];
   return count;
 }
 
@@ -92,8 +92,7 @@ std::vector<std::size_t> share(const std::vector<std::size_t>& batch, std::size_
 }  // namespace
 
 Batches::Batches(const Examples& examples, std::size_t batch, std::uint32_t seed)
-    : batch_(std::min(batch, examples.count())), seed_(seed) {
-  for (std::size_t i = 0; i < examples.count(); ++i) lengths_.push_back(examples.length(i));
+    : lengths_(examples.lengths), batch_(std::min(batch, examples.count())), seed_(seed) {
   refill();
 }
 

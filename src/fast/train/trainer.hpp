@@ -80,22 +80,18 @@ struct Settings {
   int threads = 1;
 };
 
-/// What is trained on: numbered examples, and the loss of some of them.
-class Examples {
- public:
-  virtual ~Examples() = default;
-  virtual std::size_t count() const = 0;
+/// What is trained on: numbered examples.
+struct Examples {
+  std::vector<std::size_t> lengths;      ///< a batch is made of examples of like length
+  std::vector<std::size_t> predictions;  ///< how many each asks for
 
-  /// Numbers from which a batch is made of examples of like length.
-  virtual std::size_t length(std::size_t example) const = 0;
+  /// scale · Σ cross-entropy of the predictions of some examples. Without `random` there is no dropout.
+  std::function<Variable<float>(Tape<float>& tape, const Weights<float>& weights,
+                                const std::vector<std::size_t>& examples, float scale, double dropout,
+                                Random* random)>
+      loss;
 
-  /// How many predictions an example asks for.
-  virtual std::size_t predictions(std::size_t example) const = 0;
-
-  /// scale · Σ cross-entropy of the predictions. Without `random` there is no dropout.
-  virtual Variable<float> loss(Tape<float>& tape, const Weights<float>& weights,
-                               const std::vector<std::size_t>& examples, float scale, double dropout,
-                               Random* random) const = 0;
+  std::size_t count() const { return lengths.size(); }
 };
 
 /// The examples of each step: all in a new random order each time they are used up, and within a stretch of

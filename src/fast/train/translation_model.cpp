@@ -1,7 +1,7 @@
-#include "fast/train/translation_model.hpp"
-
 #include <algorithm>
 #include <stdexcept>
+
+#include "fast/train/models.hpp"
 
 namespace attn::train {
 
@@ -68,12 +68,15 @@ WeightTable weights_of(const TransformerTranslatorSizes& sizes) {
 
 namespace {
 
+template <class T, class Sizes>
+class Network;
+
 /// Two LSTMs while they run. Rows lie by position.
 template <class T>
-class Recurrent {
+class Network<T, EncoderDecoderSizes> {
  public:
-  Recurrent(Tape<T>& tape, const Weights<T>& weights, const EncoderDecoderSizes& sizes, double probability,
-            Random* random)
+  Network(Tape<T>& tape, const Weights<T>& weights, const EncoderDecoderSizes& sizes, double probability,
+          Random* random)
       : tape_(tape),
         weights_(weights),
         sizes_(sizes),
@@ -211,10 +214,10 @@ class Recurrent {
 
 /// The transformer while it runs. Rows lie by sample.
 template <class T>
-class EncoderAndDecoder {
+class Network<T, TransformerTranslatorSizes> {
  public:
-  EncoderAndDecoder(Tape<T>& tape, const Weights<T>& weights, const TransformerTranslatorSizes& sizes,
-                    double probability, Random* random)
+  Network(Tape<T>& tape, const Weights<T>& weights, const TransformerTranslatorSizes& sizes,
+          double probability, Random* random)
       : tape_(tape), weights_(weights), sizes_(sizes), sublayers_(tape, weights, probability, random) {}
 
   static Rows rows(const Sequences& sentences) { return rows_by_sample(sentences); }
@@ -287,17 +290,6 @@ class EncoderAndDecoder {
   std::size_t queries_ = 0;         ///< positions that were read
 };
 
-template <class T, class Sizes>
-struct NetworkOf;
-template <class T>
-struct NetworkOf<T, EncoderDecoderSizes> : Recurrent<T> {
-  using Recurrent<T>::Recurrent;
-};
-template <class T>
-struct NetworkOf<T, TransformerTranslatorSizes> : EncoderAndDecoder<T> {
-  using EncoderAndDecoder<T>::EncoderAndDecoder;
-};
-
 /// What a decoder reads to write each sentence: the mark and all words but the last.
 Sequences words_read(Sequences targets, int mark) {
   for (auto& words : targets) words.insert(words.begin(), mark);
@@ -316,57 +308,14 @@ template <class T, class Sizes>
 Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Sizes& sizes,
                              const Sequences& sources, const Sequences& targets, T scale,
                              double dropout_probability, Random* random) {
-  NetworkOf<T, Sizes> network(tape, weights, sizes, dropout_probability, random);
+  Network<T, Sizes> network(tape, weights, sizes, dropout_probability, random);
   network.encode(sources);
   network.decode(words_read(targets, sizes.mark()));
   return cross_entropy(tape, network.logits(), network.rows(words_to_write(targets, sizes.mark())).ids,
                        scale);
 }
 
-template <class Sizes>
-std::vector<std::vector<std::vector<std::vector<float>>>> forced_attention(const Weights<float>& weights,
-                                                                           const Sizes& sizes,
-                                                                           const Sequences& sources,
-                                                                           const Sequences& targets) {
-  Tape<float> tape(false);
-  NetworkOf<float, Sizes> network(tape, weights, sizes, 0, nullptr);
-  network.encode(sources);
-  network.decode(words_read(targets, sizes.mark()));
-  std::vector<std::vector<std::vector<std::vector<float>>>> heads;
-  for (std::size_t head = 0; head < network.heads(); ++head) {
-    auto& samples = heads.emplace_back(sources.size());
-    for (std::size_t sample = 0; sample < sources.size(); ++sample)
-      for (std::size_t target = 0; target < targets[sample].size(); ++target) {
-        const float* first = network.looks(head, sample, target);
-        samples[sample].emplace_back(first, first + sources[sample].size());
-      }
-  }
-  return heads;
-}
-
 namespace {
-
-template <class Sizes>
-Sequences translate(const Weights<float>& weights, const Sizes& sizes, const Sequences& sources,
-                    std::size_t most_words) {
-  Tape<float> tape(false);
-  NetworkOf<float, Sizes> network(tape, weights, sizes, 0, nullptr);
-  network.encode(sources);
-  Sequences read(sources.size(), {sizes.mark()}), written(sources.size());
-  std::vector<bool> has_ended(sources.size(), false);
-  for (std::size_t step = 0; step < most_words; ++step) {
-    const auto logits = network.next(read);
-    for (std::size_t sample = 0; sample < sources.size(); ++sample) {
-      const float *first = logits[sample], *end = first + sizes.target_words + 1;
-      const int word = static_cast<int>(std::max_element(first, end) - first);
-      read[sample].push_back(word);
-      has_ended[sample] = has_ended[sample] || word == sizes.mark();
-      if (!has_ended[sample]) written[sample].push_back(word);
-    }
-    if (std::find(has_ended.begin(), has_ended.end(), false) == has_ended.end()) break;
-  }
-  return written;
-}
 
 std::map<std::string, std::string> configuration_of(const EncoderDecoderSizes& sizes) {
   return {{"attention", name_of(sizes.attention)},
@@ -407,14 +356,43 @@ class ModelOf final : public TranslationModel {
 
   Sequences translate(const Weights<float>& weights, const Sequences& sources,
                       std::size_t most_words) const override {
-    return train::translate(weights, sizes_, sources, most_words);
+    Tape<float> tape(false);
+    Network<float, Sizes> network(tape, weights, sizes_, 0, nullptr);
+    network.encode(sources);
+    Sequences read(sources.size(), {sizes_.mark()}), written(sources.size());
+    std::vector<bool> has_ended(sources.size(), false);
+    for (std::size_t step = 0; step < most_words; ++step) {
+      const auto logits = network.next(read);
+      for (std::size_t sample = 0; sample < sources.size(); ++sample) {
+        const float *first = logits[sample], *end = first + sizes_.target_words + 1;
+        const int word = static_cast<int>(std::max_element(first, end) - first);
+        read[sample].push_back(word);
+        has_ended[sample] = has_ended[sample] || word == sizes_.mark();
+        if (!has_ended[sample]) written[sample].push_back(word);
+      }
+      if (std::find(has_ended.begin(), has_ended.end(), false) == has_ended.end()) break;
+    }
+    return written;
   }
 
   std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const Sequences& sources,
                                              const Sequences& targets) const override {
+    Tape<float> tape(false);
+    Network<float, Sizes> network(tape, weights, sizes_, 0, nullptr);
+    network.encode(sources);
+    network.decode(words_read(targets, sizes_.mark()));
     std::vector<AttendingHead> heads;
-    for (auto& head : forced_attention(weights, sizes_, sources, targets))
-      heads.push_back({name_of_head(sizes_, heads.size()), std::move(head)});
+    for (std::size_t head = 0; head < network.heads(); ++head) {
+      auto& [name, samples] = heads.emplace_back();
+      name = name_of_head(sizes_, head);
+      for (std::size_t sample = 0; sample < sources.size(); ++sample) {
+        auto& rows = samples.emplace_back();
+        for (std::size_t target = 0; target < targets[sample].size(); ++target) {
+          const float* first = network.looks(head, sample, target);
+          rows.emplace_back(first, first + sources[sample].size());
+        }
+      }
+    }
     return heads;
   }
 
@@ -432,15 +410,13 @@ std::shared_ptr<const TranslationModel> model_of(const TransformerTranslatorSize
   return std::make_shared<ModelOf<TransformerTranslatorSizes>>(sizes);
 }
 
-#define INSTANTIATE(Sizes)                                                                                 \
-  template Variable<float> translation_loss(Tape<float>&, const Weights<float>&, const Sizes&,             \
-                                            const Sequences&, const Sequences&, float, double, Random*);   \
-  template Variable<double> translation_loss(Tape<double>&, const Weights<double>&, const Sizes&,          \
-                                             const Sequences&, const Sequences&, double, double, Random*); \
-  template std::vector<std::vector<std::vector<std::vector<float>>>> forced_attention(                     \
-      const Weights<float>&, const Sizes&, const Sequences&, const Sequences&);
-INSTANTIATE(EncoderDecoderSizes)
-INSTANTIATE(TransformerTranslatorSizes)
+#define INSTANTIATE(T, Sizes)                                                                        \
+  template Variable<T> translation_loss(Tape<T>&, const Weights<T>&, const Sizes&, const Sequences&, \
+                                        const Sequences&, T, double, Random*);
+INSTANTIATE(float, EncoderDecoderSizes)
+INSTANTIATE(double, EncoderDecoderSizes)
+INSTANTIATE(float, TransformerTranslatorSizes)
+INSTANTIATE(double, TransformerTranslatorSizes)
 #undef INSTANTIATE
 
 }  // namespace attn::train

@@ -1,4 +1,4 @@
-#include "corpora/dates.hpp"
+#include "corpora/sequences.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,8 +1,7 @@
-#include "english/about.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "attn/random/generator.hpp"
+#include "english/lexicon.hpp"
 
 namespace {
 

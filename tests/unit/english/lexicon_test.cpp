@@ -2,8 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "english/word_features.hpp"
-
 using english::Form;
 using english::Lexicon;
 

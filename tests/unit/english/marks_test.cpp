@@ -7,7 +7,7 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/text/tokens.hpp"
-#include "english/word_features.hpp"
+#include "english/lexicon.hpp"
 #include "lessons/trained/about.hpp"
 #include "trace/model.hpp"
 

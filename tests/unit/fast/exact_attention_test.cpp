@@ -8,8 +8,8 @@
 #include "tests/unit/fast/exact_result.hpp"
 #include "tests/unit/fast/same_bits.hpp"
 
+using attn::exact::Call;
 using attn::exact::fastest;
-using attn::exact::Forward;
 using attn::exact::Kernel;
 using attn::exact::kernels;
 using attn::exact::Sizes;
@@ -144,14 +144,14 @@ TEMPLATE_TEST_CASE("the log-sum-exp may be left out", "[exact]", float, double) 
                    [&](const Kernel& kernel, const std::string& name) {
                      INFO(name);
                      std::vector<TestType> output(6);
-                     const Forward<TestType> problem = {{.n_q = 2, .n_k = 10, .d_k = 3, .d_v = 3},
-                                                        {},
-                                                        TestType{1},
-                                                        ones.data(),
-                                                        ones.data(),
-                                                        ones.data(),
-                                                        output.data(),
-                                                        nullptr};
+                     const Call<TestType> problem = {{.n_q = 2, .n_k = 10, .d_k = 3, .d_v = 3},
+                                                     {},
+                                                     TestType{1},
+                                                     ones.data(),
+                                                     ones.data(),
+                                                     ones.data(),
+                                                     output.data(),
+                                                     nullptr};
                      if constexpr (std::is_same_v<TestType, float>)
                        kernel.forward32(problem);
                      else

@@ -8,8 +8,7 @@
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/numbers.hpp"
 
-using attn::exact::Backward;
-using attn::exact::Forward;
+using attn::exact::Call;
 using attn::exact::Kernel;
 using attn::exact::Sizes;
 
@@ -17,9 +16,9 @@ namespace {
 
 /// A problem in the type that a kernel works in.
 template <class T>
-class Call {
+class TypedProblem {
  public:
-  Call(const ExactProblem& problem, int threads)
+  TypedProblem(const ExactProblem& problem, int threads)
       : problem_(problem),
         threads_(threads),
         query_(rounded<T>(problem.query)),
@@ -35,13 +34,20 @@ class Call {
     result.d_value.assign(value_.size(), nan);
   }
 
-  Forward<T> forward() {
-    return {problem_.sizes, problem_.visible,     static_cast<T>(problem_.scale), query_.data(), key_.data(),
-            value_.data(),  result.output.data(), result.log_sum_exp.data(),      threads_};
-  }
-
-  Backward<T> backward() {
-    return {forward(), d_output_.data(), result.d_query.data(), result.d_key.data(), result.d_value.data()};
+  Call<T> call() {
+    return {.sizes = problem_.sizes,
+            .visible = problem_.visible,
+            .scale = static_cast<T>(problem_.scale),
+            .query = query_.data(),
+            .key = key_.data(),
+            .value = value_.data(),
+            .output = result.output.data(),
+            .log_sum_exp = result.log_sum_exp.data(),
+            .threads = threads_,
+            .d_output = d_output_.data(),
+            .d_query = result.d_query.data(),
+            .d_key = result.d_key.data(),
+            .d_value = result.d_value.data()};
   }
 
   ExactResult<T> result;
@@ -56,16 +62,16 @@ class Call {
 
 template <class T>
 ExactResult<T> run_forward(const Kernel& kernel, const ExactProblem& problem, int threads) {
-  Call<T> one(problem, threads);
-  kernel.forward(one.forward());
+  TypedProblem<T> one(problem, threads);
+  kernel.forward(one.call());
   return one.result;
 }
 
 template <class T>
 ExactResult<T> run(const Kernel& kernel, const ExactProblem& problem, int threads) {
-  Call<T> one(problem, threads);
-  kernel.forward(one.forward());
-  kernel.backward(one.backward());
+  TypedProblem<T> one(problem, threads);
+  kernel.forward(one.call());
+  kernel.backward(one.call());
   return one.result;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "fast/simd/exp2.hpp"
-#include "fast/simd/flush_denormals.hpp"
+#include "fast/simd/isa.hpp"
 #include "fast/simd/product.hpp"
 #include "fast/simd/vector.hpp"
 #include "tests/unit/fast/simd_functions.hpp"

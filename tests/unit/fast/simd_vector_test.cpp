@@ -5,7 +5,6 @@
 #include <random>
 #include <vector>
 
-#include "fast/simd/flush_denormals.hpp"
 #include "fast/simd/isa.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/simd_functions.hpp"

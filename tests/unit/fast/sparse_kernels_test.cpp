@@ -10,7 +10,7 @@
 #include "tests/unit/fast/same_bits.hpp"
 #include "tests/unit/lessons/efficient/attention.hpp"
 
-using attn::exact::Forward;
+using attn::exact::Call;
 using attn::exact::Kernel;
 using attn::exact::kernels;
 using attn::exact::Sizes;
@@ -53,9 +53,9 @@ ExactResult<T> run(const Kernel& kernel, const ExactProblem& problem, const Bloc
   const auto nan = std::numeric_limits<T>::quiet_NaN();
   result.output.assign(problem.d_output.size(), nan);
   result.log_sum_exp.assign(query.size() / problem.sizes.d_k, nan);
-  kernel.forward(Forward<T>{problem.sizes, problem.visible, static_cast<T>(problem.scale), query.data(),
-                            key.data(), value.data(), result.output.data(), result.log_sum_exp.data(),
-                            threads, &pattern});
+  kernel.forward(Call<T>{problem.sizes, problem.visible, static_cast<T>(problem.scale), query.data(),
+                         key.data(), value.data(), result.output.data(), result.log_sum_exp.data(), threads,
+                         &pattern});
   return result;
 }
 

@@ -6,14 +6,14 @@
 #include "corpora/grammar.hpp"
 #include "corpora/sentiment.hpp"
 #include "corpora/sequences.hpp"
-#include "fast/train/examples.hpp"
+#include "fast/train/models.hpp"
 #include "fast/train/tasks/task.hpp"
 
 namespace attn::train {
 
 namespace {
 
-class LabelledTask : public TaskOf<LabelledExamples> {
+class LabelledTask : public Task {
  public:
   std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const override {
     return {{"words", words_.words()}, {"classes", classes_.words()}};
@@ -43,26 +43,24 @@ class LabelledTask : public TaskOf<LabelledExamples> {
 
   void set_examples(std::vector<Labelled> training, std::vector<Labelled> validation,
                     std::vector<Labelled> held_out) {
-    const auto examples = [&](std::vector<Labelled>& labelled) {
-      return LabelledExamples(sizes_, std::move(labelled));
-    };
-    set(weights_of(sizes_), examples(training), examples(validation), examples(held_out));
+    set(weights_of(sizes_), examples_of(sizes_, std::move(training)),
+        examples_of(sizes_, std::move(validation)));
+    held_out_ = std::move(held_out);
   }
 
-  const Labelled& held_out_example(std::size_t i) const { return held_out().all()[i]; }
-
   Reading reading(const Weights<float>& weights, std::size_t i) const {
-    return read(weights, sizes_, held_out_example(i).input);
+    return read(weights, sizes_, held_out_[i].input);
   }
 
   /// The likeliest class of each position, for all held-out examples.
   Score accuracy_of(const char* name, const Weights<float>& weights) const {
-    return {name, accuracy(weights, sizes_, held_out().all())};
+    return {name, accuracy(weights, sizes_, held_out_)};
   }
 
   Vocabulary words_, classes_;
   TransformerSizes sizes_;
   Generator generator_;  ///< of the examples
+  std::vector<Labelled> held_out_;
 };
 
 /// How often each head's most attended key is the right one, over the queries that have a right one.
@@ -137,7 +135,7 @@ class Induction final : public LabelledTask {
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < 3; ++i) {
-      const auto& example = held_out_example(i);
+      const auto& example = held_out_[i];
       const auto classes_read = reading(weights, i).classes;
       lines.push_back(words_.text(example.input));
       auto& written = lines.emplace_back();
@@ -191,9 +189,9 @@ class Reverse final : public LabelledTask {
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     RightKeys right_keys;
-    for (std::size_t i = 0; i < held_out().count(); ++i) {
+    for (std::size_t i = 0; i < held_out_.size(); ++i) {
       const auto found = reading(weights, i);
-      const auto length = held_out_example(i).input.size();
+      const auto length = held_out_[i].input.size();
       for (std::size_t query = 0; query < length; ++query) right_keys.add(found, query, length - 1 - query);
     }
     return {accuracy_of("symbols right", weights),
@@ -204,8 +202,7 @@ class Reverse final : public LabelledTask {
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < 3; ++i)
-      lines.push_back(words_.text(held_out_example(i).input) + "→ " +
-                      classes_.text(reading(weights, i).classes));
+      lines.push_back(words_.text(held_out_[i].input) + "→ " + classes_.text(reading(weights, i).classes));
     return lines;
   }
 
@@ -247,7 +244,7 @@ class Sentiment final : public LabelledTask {
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < 5; ++i)
-      lines.push_back(words_.text(held_out_example(i).input) + "→ " +
+      lines.push_back(words_.text(held_out_[i].input) + "→ " +
                       classes_.words()[static_cast<std::size_t>(reading(weights, i).classes[0])]);
     return lines;
   }
@@ -343,7 +340,7 @@ class Language final : public LabelledTask {
       const bool has_forms = other != other_number().end() && classes_.has(other->second);
       if (!has_forms || !sentence[t].controller || *sentence[t].controller >= t) continue;
       Tape<float> tape(false);
-      const auto result = run(tape, weights, sizes_, rows_by_sample({held_out_example(i).input}));
+      const auto result = run(tape, weights, sizes_, rows_by_sample({held_out_[i].input}));
       const float* logits = result.logits.value + (t - 1) * sizes_.classes;
       const bool is_right = logits[classes_.id(sentence[t].text)] > logits[classes_.id(other->second)];
       all.count(is_right);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "attn/error.hpp"
+#include "fast/train/models.hpp"
 #include "fast/train/trainer.hpp"
-#include "fast/train/transformer.hpp"
 
 namespace attn::train {
 
@@ -40,11 +40,11 @@ struct ScoreOfLengths {
 class Task {
  public:
   virtual ~Task() = default;
-  virtual const WeightTable& table() const = 0;
-  virtual const Examples& training() const = 0;
+  const WeightTable& table() const { return table_; }
+  const Examples& training() const { return training_; }
 
   /// Neither trained on nor scored: their loss tells which weights are the best so far.
-  virtual const Examples& validation() const = 0;
+  const Examples& validation() const { return validation_; }
 
   virtual std::vector<Score> scores(const Weights<float>& weights) const = 0;
 
@@ -64,31 +64,18 @@ class Task {
 
   /// What, beside the weights, the model is: "heads" "2".
   virtual std::map<std::string, std::string> configuration() const = 0;
-};
-
-/// A task whose examples are all of one kind.
-template <class Kind>
-class TaskOf : public Task {
- public:
-  const WeightTable& table() const override { return *table_; }
-  const Examples& training() const override { return *training_; }
-  const Examples& validation() const override { return *validation_; }
 
  protected:
   /// To be called once, by the constructor.
-  void set(WeightTable table, Kind training, Kind validation, Kind held_out) {
+  void set(WeightTable table, Examples training, Examples validation) {
     table_ = std::move(table);
     training_ = std::move(training);
     validation_ = std::move(validation);
-    held_out_ = std::move(held_out);
   }
 
-  /// What is scored.
-  const Kind& held_out() const { return *held_out_; }
-
  private:
-  std::optional<WeightTable> table_;
-  std::optional<Kind> training_, validation_, held_out_;
+  WeightTable table_;
+  Examples training_, validation_;
 };
 
 /// What a reader may choose. Unset: the task's default.

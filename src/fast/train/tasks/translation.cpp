@@ -7,10 +7,10 @@
 
 #include "attn/error.hpp"
 #include "attn/random/generator.hpp"
-#include "corpora/dates.hpp"
 #include "corpora/grammar.hpp"
 #include "corpora/sentence_pair.hpp"
-#include "fast/train/examples.hpp"
+#include "corpora/sequences.hpp"
+#include "fast/train/models.hpp"
 #include "fast/train/tasks/task.hpp"
 
 namespace attn::train {
@@ -74,7 +74,7 @@ Share share_of(const std::vector<bool>& holds) {
   return {static_cast<std::size_t>(right), holds.size()};
 }
 
-class TranslationTask : public TaskOf<TranslationExamples> {
+class TranslationTask : public Task {
  public:
   std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const override {
     return {{"source_words", source_words_.words()},
@@ -94,6 +94,12 @@ class TranslationTask : public TaskOf<TranslationExamples> {
         model_(choose_model(recurrent, options, source_words_.size(), target_words_.size())),
         generator_(options.seed, drawing_examples) {}
 
+  void set_examples(Translations training, Translations validation, Translations held_out) {
+    set(model_->table(), examples_of(model_, std::move(training)),
+        examples_of(model_, std::move(validation)));
+    held_out_ = std::move(held_out);
+  }
+
   /// What the model writes for all sources, some at a time.
   Sequences translate(const Weights<float>& weights, const Sequences& sources, std::size_t most_words) const {
     constexpr std::size_t at_once = 100;
@@ -108,30 +114,31 @@ class TranslationTask : public TaskOf<TranslationExamples> {
   }
 
   /// Of each example whether it is written without a mistake.
-  std::vector<bool> exact(const Weights<float>& weights, const TranslationExamples& examples) const {
+  std::vector<bool> exact(const Weights<float>& weights, const Translations& examples) const {
     std::size_t longest = 0;
-    for (const auto& target : examples.targets()) longest = std::max(longest, target.size());
-    const auto written = translate(weights, examples.sources(), longest + 5);
+    for (const auto& target : examples.targets) longest = std::max(longest, target.size());
+    const auto written = translate(weights, examples.sources, longest + 5);
     std::vector<bool> is_exact;
-    for (std::size_t i = 0; i < written.size(); ++i) is_exact.push_back(written[i] == examples.targets()[i]);
+    for (std::size_t i = 0; i < written.size(); ++i) is_exact.push_back(written[i] == examples.targets[i]);
     return is_exact;
   }
 
   /// What the model writes for the first held-out examples.
   Sequences first_translations(const Weights<float>& weights, std::size_t count,
                                std::size_t most_words) const {
-    const auto first = held_out().sources().begin();
-    const auto end = first + static_cast<std::ptrdiff_t>(std::min(held_out().count(), count));
+    const auto first = held_out_.sources.begin();
+    const auto end = first + static_cast<std::ptrdiff_t>(std::min(held_out_.sources.size(), count));
     return translate(weights, {first, end}, most_words);
   }
 
   std::vector<AttendingHead> heads(const Weights<float>& weights) const {
-    return model_->attending_heads(weights, held_out().sources(), held_out().targets());
+    return model_->attending_heads(weights, held_out_.sources, held_out_.targets);
   }
 
   Vocabulary source_words_, target_words_;
   std::shared_ptr<const TranslationModel> model_;
   Generator generator_;  ///< of the examples
+  Translations held_out_;
 };
 
 std::vector<std::string> characters(const std::string& text) {
@@ -162,11 +169,11 @@ class Dates final : public TranslationTask {
     };
     const auto training = draw_new(20000);
     dates_ = draw_new(500);
-    set(model_->table(), examples(training), examples(draw_new(500)), examples(dates_));
+    set_examples(translations(training), translations(draw_new(500)), translations(dates_));
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
-    std::vector<Score> scores = {{"exact dates", share_of(exact(weights, held_out()))}};
+    std::vector<Score> scores = {{"exact dates", share_of(exact(weights, held_out_))}};
     const auto all = heads(weights);
     if (all.empty()) return scores;
     Share best = {0, 0};
@@ -184,13 +191,13 @@ class Dates final : public TranslationTask {
   }
 
  private:
-  TranslationExamples examples(const std::vector<corpora::DateExample>& dates) const {
+  Translations translations(const std::vector<corpora::DateExample>& dates) const {
     Sequences sources, targets;
     for (const auto& date : dates) {
       sources.push_back(source_words_.ids(characters(date.source)));
       targets.push_back(target_words_.ids(characters(date.target)));
     }
-    return {model_, std::move(sources), std::move(targets)};
+    return {std::move(sources), std::move(targets)};
   }
 
   /// Of the digits, how many look most at a character of the field that decides them.
@@ -224,17 +231,17 @@ class GrammarTranslation final : public TranslationTask {
                         grammar.target_words()) {
     auto pairs = corpora::draw_pairs(grammar, generator_, 240000, 1000, 500);
     pairs_ = std::move(pairs.held_out);
-    set(model_->table(), examples(pairs.training), examples(pairs.validation), examples(pairs_));
+    set_examples(translations(pairs.training), translations(pairs.validation), translations(pairs_));
     longer_ = std::move(pairs.longer);
   }
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
-    const auto is_exact = exact(weights, held_out());
+    const auto is_exact = exact(weights, held_out_);
     std::vector<Score> scores = {{"exact translations", share_of(is_exact)},
                                  {"exact among the longest third", share_of(in_longest_third(is_exact))}};
     if (!longer_.empty())
       scores.push_back(
-          {"exact among longer ones than in training", share_of(exact(weights, examples(longer_)))});
+          {"exact among longer ones than in training", share_of(exact(weights, translations(longer_)))});
     const auto all = links_of_heads(weights);
     if (all.empty()) return scores;
     std::size_t words = 0;
@@ -248,13 +255,13 @@ class GrammarTranslation final : public TranslationTask {
 
   std::vector<ScoreOfLengths> by_length(const Weights<float>& weights) const override {
     std::map<std::size_t, std::vector<bool>> by_pair;  // of lengths: 1 and 2, 3 and 4, …
-    const auto add = [&](const TranslationExamples& examples) {
+    const auto add = [&](const Translations& examples) {
       const auto is_exact = exact(weights, examples);
       for (std::size_t i = 0; i < is_exact.size(); ++i)
-        by_pair[(examples.sources()[i].size() + 1) / 2].push_back(is_exact[i]);
+        by_pair[(examples.sources[i].size() + 1) / 2].push_back(is_exact[i]);
     };
-    add(held_out());
-    if (!longer_.empty()) add(examples(longer_));
+    add(held_out_);
+    if (!longer_.empty()) add(translations(longer_));
     std::vector<ScoreOfLengths> scores;
     for (const auto& [pair, is_exact] : by_pair)
       scores.push_back({2 * pair - 1, 2 * pair, is_exact.size(), share_of(is_exact).value()});
@@ -292,13 +299,13 @@ class GrammarTranslation final : public TranslationTask {
   }
 
  private:
-  TranslationExamples examples(const std::vector<corpora::SentencePair>& pairs) const {
+  Translations translations(const std::vector<corpora::SentencePair>& pairs) const {
     Sequences sources, targets;
     for (const auto& pair : pairs) {
       sources.push_back(source_words_.ids(corpora::texts(pair.source)));
       targets.push_back(target_words_.ids(pair.target));
     }
-    return {model_, std::move(sources), std::move(targets)};
+    return {std::move(sources), std::move(targets)};
   }
 
   /// Of what holds for each held-out sentence, that of the longest third of them.

@@ -1,7 +1,7 @@
-#include "fast/bench/kernel.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
+
+#include "fast/bench/benchmark.hpp"
 
 using attn::bench::Kernel;
 using attn::bench::Setting;

@@ -1,7 +1,7 @@
-#include "fast/bench/ranks.hpp"
-
 #include <catch2/catch.hpp>
 #include <stdexcept>
+
+#include "fast/bench/benchmark.hpp"
 
 using attn::bench::Pass;
 using attn::bench::project;

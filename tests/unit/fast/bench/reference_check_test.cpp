@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "fast/bench/benchmark.hpp"
-#include "fast/bench/kernel.hpp"
 #include "tests/unit/numbers.hpp"
 
 using namespace attn::bench;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "attn/ops/mask.hpp"
-#include "fast/bench/kernel.hpp"
+#include "fast/bench/benchmark.hpp"
 
 using namespace attn::bench;
 

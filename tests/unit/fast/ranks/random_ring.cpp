@@ -75,17 +75,20 @@ void compute_whole(const RingProblem& problem, RankBlock<T>& whole) {
   whole.d_query = Array<T, 4>(whole.query.shape());
   whole.d_key = Array<T, 4>(whole.key.shape());
   whole.d_value = Array<T, 4>(whole.value.shape());
-  const attn::exact::Forward<T> forward = {.sizes = sizes,
-                                           .visible = problem.visible,
-                                           .scale = static_cast<T>(problem.scale),
-                                           .query = whole.query.data(),
-                                           .key = whole.key.data(),
-                                           .value = whole.value.data(),
-                                           .output = whole.output.data(),
-                                           .log_sum_exp = whole.log_sum_exp.data()};
-  attn::exact::kernels().front().forward(forward);
-  attn::exact::kernels().front().backward(attn::exact::Backward<T>{
-      forward, whole.d_output.data(), whole.d_query.data(), whole.d_key.data(), whole.d_value.data()});
+  const attn::exact::Call<T> call = {.sizes = sizes,
+                                     .visible = problem.visible,
+                                     .scale = static_cast<T>(problem.scale),
+                                     .query = whole.query.data(),
+                                     .key = whole.key.data(),
+                                     .value = whole.value.data(),
+                                     .output = whole.output.data(),
+                                     .log_sum_exp = whole.log_sum_exp.data(),
+                                     .d_output = whole.d_output.data(),
+                                     .d_query = whole.d_query.data(),
+                                     .d_key = whole.d_key.data(),
+                                     .d_value = whole.d_value.data()};
+  attn::exact::kernels().front().forward(call);
+  attn::exact::kernels().front().backward(call);
 }
 
 }  // namespace

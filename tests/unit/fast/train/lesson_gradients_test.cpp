@@ -3,8 +3,7 @@
 #include <numeric>
 #include <utility>
 
-#include "fast/train/transformer.hpp"
-#include "fast/train/translation_model.hpp"
+#include "fast/train/models.hpp"
 #include "formula/gradient.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/train/gradients.hpp"

@@ -1,8 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "fast/train/transformer.hpp"
-#include "fast/train/translation_model.hpp"
+#include "fast/train/models.hpp"
 #include "tests/unit/fast/train/lesson_weights.hpp"
 
 using namespace attn::train;
@@ -30,7 +29,7 @@ void compare_translator(DecoderAttention attention) {
                              .hidden = 3},
                             given);
   const Weights<float> weights = {&table, values.data(), nullptr};
-  const auto rows = forced_attention(weights, sizes, {source}, {target}).front().front();
+  const auto rows = model_of(sizes)->attending_heads(weights, {source}, {target}).front().weights.front();
   auto of_words = told.elements("decoder/weights");
   of_words.resize(target.size() * source.size());  // without the row of the end
   CHECK(largest_difference(flattened(rows), of_words) < lesson_tolerance);

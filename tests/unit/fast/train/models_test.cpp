@@ -1,8 +1,8 @@
+#include "fast/train/models.hpp"
+
 #include <catch2/catch.hpp>
 
 #include "attn/random/random_state.hpp"
-#include "fast/train/transformer.hpp"
-#include "fast/train/translation_model.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 
 using namespace attn::train;

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "fast/train/models.hpp"
 #include "fast/train/operations.hpp"
 #include "fast/train/trainer.hpp"
-#include "fast/train/translation_model.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 #include "tests/unit/numbers.hpp"

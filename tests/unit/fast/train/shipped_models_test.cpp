@@ -5,7 +5,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/positional.hpp"
 #include "fast/train/about_model.hpp"
-#include "fast/train/examples.hpp"
+#include "fast/train/models.hpp"
 #include "lessons/trained/about.hpp"
 #include "tests/unit/fast/train/lesson_weights.hpp"
 #include "trace/file.hpp"
@@ -147,15 +147,16 @@ TEST_CASE("training: cross-attention of the shipped transformer is what the less
                                  targets = {"le chat noir ne dormait jamais", "le chat dormait"};
   const auto told = told_of_model("cross-attention", {.source = sources, .target = targets, .model = path});
   const auto shown = told.elements("weights"), other = told.elements("other/weights");
-  const auto heads = forced_attention({&table, values.data(), nullptr}, sizes,
-                                      {ids_of(source_words, sources[0]), ids_of(source_words, sources[1])},
-                                      {ids_of(target_words, targets[0]), ids_of(target_words, targets[1])});
+  const auto heads = model_of(sizes)->attending_heads(
+      {&table, values.data(), nullptr}, {ids_of(source_words, sources[0]), ids_of(source_words, sources[1])},
+      {ids_of(target_words, targets[0]), ids_of(target_words, targets[1])});
   const auto is_shown = [&](const std::vector<double>& weights, std::size_t head) {
     double worst = 0;
     for (std::size_t sample = 0; sample < 2; ++sample)
-      for (std::size_t t = 0; t < heads[head][sample].size(); ++t)
-        for (std::size_t j = 0; j < heads[head][sample][t].size(); ++j)
-          worst = std::max(worst, difference(weights[(sample * 6 + t) * 5 + j], heads[head][sample][t][j]));
+      for (std::size_t t = 0; t < heads[head].weights[sample].size(); ++t)
+        for (std::size_t j = 0; j < heads[head].weights[sample][t].size(); ++j)
+          worst = std::max(worst,
+                           difference(weights[(sample * 6 + t) * 5 + j], heads[head].weights[sample][t][j]));
     return worst < 10 * lesson_tolerance;
   };
   const auto rates = told.elements("alignment_error_rates");
@@ -182,7 +183,7 @@ TEST_CASE("training: what the shipped model about attends to is what the lesson 
     const auto tokens = english::with_contractions_cut(attn::tokenize(sentence));
     const auto example = about_example(english::features_of(lessons::lexicon(), tokens), names, {});
     Tape<float> tape(false);
-    const auto result = run<float>(tape, {&table, values.data(), nullptr}, sizes, {&example}, false);
+    const auto result = run(tape, {&table, values.data(), nullptr}, sizes, {&example}, false);
     CHECK(largest_difference(numbers_of(result.second.weights), told.elements("weights")) <
           10 * lesson_tolerance);
   }

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "attn/random/generator.hpp"
-#include "fast/train/examples.hpp"
+#include "fast/train/models.hpp"
 
 using namespace attn::train;
 
@@ -16,7 +16,7 @@ const TransformerSizes copying_sizes = {
     .words = 6, .classes = 6, .d_model = 8, .heads = 2, .d_k = 4, .d_v = 4, .d_ff = 8};
 
 /// Sentences of 2 to 6 words that are to be written down as they are.
-LabelledExamples copying(std::size_t count) {
+std::vector<Labelled> labelled(std::size_t count) {
   attn::Generator random(1);
   std::vector<Labelled> examples;
   for (std::size_t i = 0; i < count; ++i) {
@@ -26,7 +26,11 @@ LabelledExamples copying(std::size_t count) {
     example.targets = example.input;
     examples.push_back(std::move(example));
   }
-  return {copying_sizes, std::move(examples)};
+  return examples;
+}
+
+Examples copying(std::size_t count) {
+  return examples_of(copying_sizes, labelled(count));
 }
 
 const Settings short_training = {
@@ -86,7 +90,7 @@ TEST_CASE("training: a round has each example once, in batches of like length an
       const auto batch = batches.next();
       REQUIRE(batch.size() == 10);
       order.insert(order.end(), batch.begin(), batch.end());
-      spread += examples.length(batch.back()) - examples.length(batch.front());
+      spread += examples.lengths[batch.back()] - examples.lengths[batch.front()];
     }
     CHECK(std::set<std::size_t>(order.begin(), order.end()).size() == 600);
     CHECK(spread <= 10);  // few batches have two lengths
@@ -170,7 +174,7 @@ TEST_CASE("training: it learns, and what is reported is the loss of the batch be
   CHECK(report.predictions >= 40);
   while (!trainer.is_done()) trainer.step();
   CHECK(mean_loss(examples, trainer.weights()) < 0.1 * first);
-  CHECK(accuracy(trainer.weights(), copying_sizes, examples.all()).value() > 0.97);
+  CHECK(accuracy(trainer.weights(), copying_sizes, labelled(200)).value() > 0.97);
 }
 
 TEST_CASE("training: first weights have the deviations that are documented") {

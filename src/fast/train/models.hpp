@@ -1,14 +1,19 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "fast/train/operations.hpp"
+#include "fast/train/trainer.hpp"
 
-/// What transformers are made of: sentences by sample, positions, and the sublayers of the lesson
-/// `transformer-block`.
+/// Models to be trained, and what they learn from. What transformers are made of: sentences by sample,
+/// positions, and the sublayers of the lesson `transformer-block`.
 namespace attn::train {
 
 enum class Positions { none, sinusoidal, learned, rotary };
@@ -171,5 +176,159 @@ struct TransformerRun {
 template <class T>
 TransformerRun<T> run(Tape<T>& tape, const Weights<T>& weights, const TransformerSizes& sizes,
                       const Rows& rows, double dropout_probability = 0, Random* random = nullptr);
+
+// Models that read a sentence and write another one.
+
+/// How the decoder attends: with the state before its step (Bahdanau et al. 2014), with that and the word it
+/// reads, with the state after its step (Luong et al. 2015, "general"), or not at all (Sutskever et al.
+/// 2014).
+enum class DecoderAttention { bahdanau, bahdanau_input, luong_general, none };
+
+/// "bahdanau", "bahdanau-input", "luong-general", "none"
+std::string name_of(DecoderAttention attention);
+
+/// Two LSTMs: the model of the lesson `seq2seq`, with its ids, trained.
+struct EncoderDecoderSizes {
+  DecoderAttention attention = DecoderAttention::bahdanau_input;
+  std::size_t source_words;
+  std::size_t target_words;  ///< without the marks of begin and end
+  std::size_t d_model = 32;
+  std::size_t hidden = 48;  ///< of each direction of the encoder; the decoder has twice as many
+  std::size_t d_a = 64;
+
+  std::size_t width() const { return 2 * hidden; }  ///< of the states of encoder and decoder
+
+  /// The id that stands for `<s>` among the words that are read and for `</s>` among those that are written.
+  int mark() const { return static_cast<int>(target_words); }
+};
+
+WeightTable weights_of(const EncoderDecoderSizes& sizes);
+
+/// A transformer of an encoder and a decoder (Vaswani et al. 2017): blocks of the lesson `transformer-block`,
+/// those of the decoder with cross-attention.
+struct TransformerTranslatorSizes {
+  std::size_t source_words;
+  std::size_t target_words;  ///< without the marks of begin and end
+  std::size_t d_model = 64;
+  std::size_t heads = 4;
+  std::size_t d_k = 8;  ///< of a head
+  std::size_t d_v = 8;
+  std::size_t d_ff = 128;
+  std::size_t layers = 2;  ///< of the encoder, and as many of the decoder
+  Positions positions = Positions::sinusoidal;
+
+  int mark() const { return static_cast<int>(target_words); }  ///< as above
+
+  /// A block of the encoder.
+  TransformerSizes block() const {
+    return {
+        .words = 0, .classes = 0, .d_model = d_model, .heads = heads, .d_k = d_k, .d_v = d_v, .d_ff = d_ff};
+  }
+};
+
+/// Ids: source/embedding, target/embedding, encoder/layer=1/attention/W_Q, …, encoder/layer=1/norm_2/bias,
+/// decoder/layer=1/attention/W_Q, …, decoder/layer=1/cross/W_Q, …, output/W, output/b. Throws
+/// std::invalid_argument for learned positions, which would bound the sentences.
+WeightTable weights_of(const TransformerTranslatorSizes& sizes);
+
+using Sequences = std::vector<std::vector<int>>;
+
+/// scale · Σ cross-entropy of each target word and of the end, the words before it being given (teacher
+/// forcing). Dropout acts on the embeddings and on what is read out, or on what each sublayer adds.
+/// Instantiated for both kinds of sizes.
+template <class T, class Sizes>
+Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Sizes& sizes,
+                             const Sequences& sources, const Sequences& targets, T scale,
+                             double dropout_probability, Random* random);
+
+/// The attention to the source that one head pays while the model is made to write the targets, the row of
+/// the end left out. The row of a word is that which writes it, and so has read the words before.
+struct AttendingHead {
+  std::string name;                                      ///< "layer 2, head 1"; empty for the only one
+  std::vector<std::vector<std::vector<float>>> weights;  ///< [sample][target][source]
+};
+
+/// A model that reads a sentence and writes another one, whatever it is made of.
+class TranslationModel {
+ public:
+  virtual ~TranslationModel() = default;
+
+  virtual WeightTable table() const = 0;
+
+  /// What the model is, beside its weights: "heads" "2".
+  virtual std::map<std::string, std::string> configuration() const = 0;
+
+  /// As `translation_loss`.
+  virtual Variable<float> loss(Tape<float>& tape, const Weights<float>& weights, const Sequences& sources,
+                               const Sequences& targets, float scale, double dropout,
+                               Random* random) const = 0;
+
+  /// Writes the likeliest word again and again until the end, or until there are `most_words`.
+  virtual Sequences translate(const Weights<float>& weights, const Sequences& sources,
+                              std::size_t most_words) const = 0;
+
+  /// Of all heads that attend to the source; none of a model that does not.
+  virtual std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const Sequences& sources,
+                                                     const Sequences& targets) const = 0;
+};
+
+std::shared_ptr<const TranslationModel> model_of(const EncoderDecoderSizes& sizes);
+std::shared_ptr<const TranslationModel> model_of(const TransformerTranslatorSizes& sizes);
+
+/// Words with their numbers, 0, 1, ….
+class Vocabulary {
+ public:
+  explicit Vocabulary(std::vector<std::string> words);
+
+  const std::vector<std::string>& words() const { return words_; }
+  std::size_t size() const { return words_.size(); }
+
+  bool has(const std::string& word) const { return ids_.count(word) > 0; }
+
+  /// Throws std::logic_error for an unknown word.
+  int id(const std::string& word) const;
+  std::vector<int> ids(const std::vector<std::string>& words) const;
+
+  /// Each word with a separator behind it.
+  std::string text(const std::vector<int>& ids, const char* separator = " ") const;
+
+ private:
+  std::vector<std::string> words_;
+  std::unordered_map<std::string, int> ids_;
+};
+
+/// The place of the largest number of a row, the first of several.
+template <class Numbers>
+std::size_t strongest(const Numbers& row) {
+  return static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
+}
+
+/// What a transformer reads, and the class of each position (or the one of the sentence); −1: none.
+struct Labelled {
+  std::vector<int> input;
+  std::vector<int> targets;
+};
+
+Examples examples_of(const TransformerSizes& sizes, std::vector<Labelled> examples);
+
+/// What a trained transformer makes of a sentence.
+struct Reading {
+  std::vector<int> classes;  ///< the likeliest of each position, or of the sentence
+  /// [layer][head][query][key]
+  std::vector<std::vector<std::vector<std::vector<float>>>> weights;
+};
+
+Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const std::vector<int>& input);
+
+/// Of the predictions, how many are right.
+Share accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
+               const std::vector<Labelled>& examples);
+
+/// Sentences and their translations.
+struct Translations {
+  Sequences sources, targets;
+};
+
+Examples examples_of(std::shared_ptr<const TranslationModel> model, Translations examples);
 
 }  // namespace attn::train
