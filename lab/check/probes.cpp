@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "lab/check/checked.hpp"
 #include "trace/csv.hpp"
 

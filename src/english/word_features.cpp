@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace english {

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn::svg {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <new>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 
 namespace attn::svg {
 

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "page/html/markup.hpp"
 #include "page/text/plain.hpp"

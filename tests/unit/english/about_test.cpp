@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 
 namespace {
 

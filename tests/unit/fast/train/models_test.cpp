@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "fast/train/transformer.hpp"
 #include "fast/train/translation_model.hpp"
 #include "tests/unit/fast/train/gradients.hpp"

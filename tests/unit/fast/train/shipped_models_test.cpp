@@ -6,7 +6,7 @@
 #include "attn/ops/positional.hpp"
 #include "fast/train/about_model.hpp"
 #include "fast/train/examples.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "tests/unit/fast/train/lesson_weights.hpp"
 #include "trace/file.hpp"
 #include "trace/model.hpp"
