@@ -21,7 +21,6 @@
 #include <string_view>
 
 #include "attn/error.hpp"
-#include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "fast/ranks/network.hpp"
 #include "lab/ranks.hpp"

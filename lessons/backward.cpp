@@ -25,7 +25,7 @@
 #include "lessons/multihead.hpp"
 #include "lessons/sdpa.hpp"
 #include "lessons/seq2seq.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {

@@ -24,8 +24,8 @@ bool is_negated(const Workbench& bench) {
   if (!bench.options.model || bench.plan.is_batched()) return false;
   const auto words = attn::shipped_model("sentiment")->vocabularies.at("words");
   const auto& sentence = bench.plan.sentence.tokens.front();
-  const bool has_other = std::find(words.begin(), words.end(), in_its_place) != words.end();
-  return has_other && std::find(sentence.begin(), sentence.end(), negation) != sentence.end();
+  return attn::place_of(in_its_place, words) < words.size() &&
+         attn::place_of(negation, sentence) < sentence.size();
 }
 
 /// X with the vector of the other word wherever the sentence has "not".
@@ -34,9 +34,7 @@ formula::View not_negated(DocumentRun& run) {
   formula::Numbers rows(attn::Shape{1, X.shape(1), X.shape(2)});
   std::copy(X.begin(), X.end(), rows.begin());
   const auto model = attn::shipped_model("sentiment");
-  const auto& words = model->vocabularies.at("words");
-  const auto word =
-      static_cast<std::size_t>(std::find(words.begin(), words.end(), in_its_place) - words.begin());
+  const auto word = attn::place_of(in_its_place, model->vocabularies.at("words"));
   const auto vectors = model->matrix("embedding");
   const auto& sentence = run.bench().plan.sentence.tokens.front();
   for (std::size_t i = 0; i < sentence.size(); ++i)

@@ -2,8 +2,6 @@
 /// complexity.md, whose formulas are held against what is counted here while the layers run. Source: Vaswani
 /// et al. 2017, "Attention Is All You Need", section 4 and table 1.
 
-#include "lessons/complexity.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,6 +16,7 @@
 #include "attn/ops/cost_counter.hpp"
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
+#include "lessons/efficient.hpp"
 #include "lessons/lesson.hpp"
 
 namespace lessons {
@@ -238,26 +237,17 @@ void run_complexity(Workbench& bench) {
   const auto& options = bench.options;
   LayerCosts costs(bench);
   const auto d = bench.d_model(), first = options.lengths.front(), half = length_to_double(options);
-  const auto counted = [&](DocumentRun&) {
-    std::vector<Size> sizes;
-    for (const auto n : options.lengths) sizes.push_back({n, d});
-    return counts_of(costs, counted_layers(), sizes);
+  std::vector<Size> sizes;
+  for (const auto n : options.lengths) sizes.push_back({n, d});
+  Functions functions = {
+      .tensors = {{"counted_crossings", [&](DocumentRun& run) { return counted_crossings(costs, run); }}}};
+  const auto count = [&](const char* name, const std::vector<std::string>& of, const std::vector<Size>& on) {
+    functions.tensors[name] = [&costs, of, on](DocumentRun&) { return counts_of(costs, of, on); };
   };
-  const auto counted_by_d = [&](DocumentRun&) {
-    return counts_of(costs, counted_layers(), {{first, d}, {first, 2 * d}, {first, 4 * d}});
-  };
-  const auto counted_longer = [&](DocumentRun&) {
-    return counts_of(costs, {"recurrence", "full", "linear", "flash"}, {{half, d}, {2 * half, d}});
-  };
-  const auto counted_wider = [&](DocumentRun&) {
-    return counts_of(costs, {"recurrence", "full"}, {{half, d}, {half, 2 * d}});
-  };
-  const Functions functions = {
-      .tensors = {{"counted", counted},
-                  {"counted_by_d", counted_by_d},
-                  {"counted_longer", counted_longer},
-                  {"counted_wider", counted_wider},
-                  {"counted_crossings", [&](DocumentRun& run) { return counted_crossings(costs, run); }}}};
+  count("counted", counted_layers(), sizes);
+  count("counted_by_d", counted_layers(), {{first, d}, {first, 2 * d}, {first, 4 * d}});
+  count("counted_longer", {"recurrence", "full", "linear", "flash"}, {{half, d}, {2 * half, d}});
+  count("counted_wider", {"recurrence", "full"}, {{half, d}, {half, 2 * d}});
   DocumentRun run(bench, functions);
   set_names(run, options, costs);
   run.tell();

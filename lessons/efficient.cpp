@@ -1,25 +1,293 @@
 /// Attention for long sequences. The lesson is the document efficient.md; here stand patterns that no formula
-/// makes, and the table of all variants.
+/// makes, the table of all variants, and what holds the formulas against code that computes no more than it
+/// has to.
 
 #include "lessons/efficient.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+#include <xtensor/xbuilder.hpp>
 
 #include "attn/error.hpp"
+#include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
+#include "attn/ops/precision.hpp"
+#include "attn/ops/slice.hpp"
+#include "fast/attention.hpp"
+#include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/workbench/claims.hpp"
 
 namespace lessons {
 
 namespace {
+
+/// What the variants of attention are measured against.
+struct Full {
+  Workbench& bench;
+  Tensor<2> Q, K, V;  ///< [query×d_k], [key×d_k], [key×d_v]
+  KeyLists visible;   ///< the pairs of full attention: all, or none that look ahead
+  double magnitude;   ///< of what rounding is relative to
+
+  std::size_t n() const { return Q.shape(0); }
+  std::size_t block() const { return std::min(*bench.options.block, n()); }
+  bool causal() const { return bench.options.causal; }
+  attn::Limit rounding() const { return lessons::rounding(bench.trace, magnitude); }
+
+  /// Counts scores as numbers of the run's dtype.
+  CostCounter counter() const { return CostCounter(bench.trace.dtype()); }
+};
+
+Full full_of(const DocumentRun& run) {
+  auto& bench = run.bench();
+  auto Q = run.copy_of<double, 2>("Q"), K = run.copy_of<double, 2>("K"), V = run.copy_of<double, 2>("V");
+  const auto n = Q.shape(0);
+  const double magnitude =
+      magnitude_of_scores(Q, K, std::sqrt(static_cast<double>(K.shape(1)))) * attn::max_abs(V);
+  return {bench,
+          std::move(Q),
+          std::move(K),
+          std::move(V),
+          bench.options.causal ? attn::window_keys(n, n, 0) : attn::all_keys(n, n),
+          magnitude};
+}
+
+Tensor<2> output_of(const DocumentRun& run, const std::string& variant) {
+  return run.copy_of<double, 2>(variant + "/output");
+}
+
+/// Q cut into heads, and the keys and values that groups share, [1×head×n×d].
+struct Grouped {
+  Tensor<4> Q, K, V;
+};
+
+Grouped grouped(const DocumentRun& run) {
+  const auto heads_of = [&](const char* name) {
+    const auto heads = run.copy_of<double, 3>(name);
+    Tensor<4> sample({1, heads.shape(0), heads.shape(1), heads.shape(2)});
+    std::copy(heads.begin(), heads.end(), sample.begin());
+    return sample;
+  };
+  return {heads_of("gqa/queries"), heads_of("gqa/K_grouped"), heads_of("gqa/V_grouped")};
+}
+
+void claim_flash_memory(DocumentRun&, Full& full, const ToClaim& claim) {
+  constexpr std::size_t many_words = 64;  // twice as many take long: half of them are compared then
+  const auto n = full.n();
+  const bool is_half = n > many_words && n / 2 >= full.block();
+  const auto other = [&](const Tensor<2>& x) {
+    return is_half ? attn::rows(x, 0, n / 2) : Tensor<2>(xt::concatenate(xt::xtuple(x, x)));
+  };
+  const auto held = [&](const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V) {
+    auto counter = full.counter();
+    flash_attention(Q, K, V, full.block(), full.causal(), counter);
+    return static_cast<double>(counter.cost().score_bytes);
+  };
+  const double growth = held(other(full.Q), other(full.K), other(full.V)) - held(full.Q, full.K, full.V);
+  full.bench.trace.claim({.id = claim.id,
+                          .claim = claim.words,
+                          .formula = is_half ? "score_bytes − score_bytes for half the sequence"
+                                             : "score_bytes for the sequence twice over − score_bytes",
+                          .value = is_half ? -growth : growth,
+                          .limit = attn::exactly(0.0)});
+}
+
+/// φ(Q) and φ(K) of a variant.
+struct Features {
+  Tensor<2> phi_Q, phi_K;
+};
+
+Features features_of(const DocumentRun& run, const std::string& variant) {
+  return {run.copy_of<double, 2>(variant + "/phi_Q"), run.copy_of<double, 2>(variant + "/phi_K")};
+}
+
+double smallest_positive(const Tensor<2>& x) {
+  double smallest = std::numeric_limits<double>::infinity();
+  for (const double element : x)
+    if (element > 0.0) smallest = std::min(smallest, element);
+  return smallest;
+}
+
+/// What rounding may do to means of n values whose weights come out of sums of n features.
+attn::Limit rounding_of_sums(const Full& full) {
+  return rounding(full.bench.trace, std::sqrt(static_cast<double>(full.n())) * attn::max_abs(full.V));
+}
+
+/// Why outputs that are computed from these features in two ways cannot be compared; empty where they can.
+/// Near 0 numbers are rounded by an absolute amount, and small features lose their digits.
+std::string why_not_comparable(const Full& full, const Features& features) {
+  const auto dtype = full.bench.trace.dtype();
+  const auto format = attn::name_of(dtype);
+  const std::pair<const char*, const Tensor<2>*> sides[] = {{"φ(Q)", &features.phi_Q},
+                                                            {"φ(K)", &features.phi_K}};
+  for (const auto& [name, phi] : sides)
+    if (!std::isfinite(attn::max_abs(*phi)))
+      return fmt::format(
+          "{} is so large somewhere that it is infinite in {}. Its quotients are no numbers: the weights and "
+          "the output have nan there.",
+          name, format);
+  for (const auto& [name, phi] : sides)
+    if (std::isinf(smallest_positive(*phi)))
+      return fmt::format("{} is 0 everywhere in {}, so that there are no weights.", name, format);
+  const double largest_sum =
+      static_cast<double>(full.n()) * attn::max_abs(features.phi_K) * std::max(1.0, attn::max_abs(full.V));
+  if (std::isinf(attn::round_to(dtype, largest_sum)))
+    return fmt::format("Sums of features may be as large as {:.3g}, too large for {}.", largest_sum, format);
+  const double phi_q = smallest_positive(features.phi_Q), phi_k = smallest_positive(features.phi_K);
+  const double lost = std::max(attn::smallest_number(dtype) / phi_k,
+                               attn::smallest_number(attn::Dtype::float64) / phi_q / phi_k);
+  if (lost <= rounding(full.bench.trace).bound) return "";
+  return fmt::format(
+      "The smallest feature of the queries is {:.3g}, that of the keys {:.3g}. Numbers as small as that, or "
+      "as their product, have fewer digits in {} than others.",
+      phi_q, phi_k, format);
+}
+
+/// Claims that both outputs are `reference`, that of all weights that the features amount to, or says why it
+/// does not apply to these features.
+void claim_of_sums(const Full& full, const ToClaim& claim, const Features& features,
+                   const std::string& formula, const Tensor<2>& output, const Tensor<2>& counted,
+                   const Tensor<2>& reference) {
+  auto& trace = full.bench.trace;
+  if (const auto reason = why_not_comparable(full, features); !reason.empty())
+    return trace.note(claim.id, "Not compared: " + claim.words, reason);
+  trace.claim({.id = claim.id,
+               .claim = claim.words,
+               .formula = formula,
+               .value = attn::maximum({attn::max_abs_difference(output, reference),
+                                       attn::max_abs_difference(counted, reference)}),
+               .limit = rounding_of_sums(full)});
+}
+
+Tensor<2> recurrence_of(const Full& full, const Features& features) {
+  auto counter = full.counter();
+  return causal_linear_attention(features.phi_Q, features.phi_K, full.V, counter);
+}
+
+/// `do equals-all-weights performer`
+void claim_equals_all_weights(DocumentRun& run, Full& full, const ToClaim& claim) {
+  const auto features = features_of(run, claim.of);
+  Tensor<2> reference({full.n(), full.V.shape(1)});
+  const auto* const weights = static_cast<const double*>(run.sheet().tensor(claim.of + "/weights").data);
+  attn::multiply(weights, full.V.data(), reference.data(), full.n(), full.n(), full.V.shape(1));
+  auto counter = full.counter();
+  claim_of_sums(full, claim, features, "max |φ(Q) (φ(K)ᵀ V) / z − weights V|", output_of(run, claim.of),
+                full.causal() ? recurrence_of(full, features)
+                              : linear_attention(features.phi_Q, features.phi_K, full.V, counter),
+                reference);
+}
+
+void claim_equals_recurrence(DocumentRun& run, Full& full, const ToClaim& claim) {
+  const auto features = features_of(run, "linear");
+  const auto output = output_of(run, "linear/causal");
+  claim_of_sums(full, claim, features, "max |recurrence − (weights under the causal mask) V|", output,
+                recurrence_of(full, features), output);
+}
+
+/// `do equals-kernel local`: the fastest kernel that fits gives the variant's output, too.
+void claim_equals_kernel_of_variant(DocumentRun& run, Full& full, const ToClaim& claim) {
+  auto& trace = full.bench.trace;
+  const auto output = output_of(run, claim.of);
+  const auto compare = [&](const auto& fast, const attn::Limit& limit, const auto& difference) {
+    claim_equals_kernel(trace,
+                        {.id = claim.id,
+                         .claim = claim.words,
+                         .formula = "max |" + claim.of + "/output − kernel {}(Q, K, V)|",
+                         .limit = limit},
+                        attn::max_abs(full.V), fast, difference);
+  };
+  const auto difference = [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); };
+  if (claim.of.starts_with("linear")) {
+    const auto features = features_of(run, "linear");
+    if (const auto reason = why_not_comparable(full, features); !reason.empty())
+      return trace.note(claim.id, "Not compared with a fast kernel", reason);
+    const bool is_causal = full.causal() || claim.of == "linear/causal";
+    return compare(attn::fast::linear_attention(features.phi_Q, features.phi_K, full.V, is_causal),
+                   rounding_of_sums(full), difference);
+  }
+  if (claim.of == "sparse") {
+    const auto keys = attn::keys_of(run.copy_of<bool, 2>("sparse/mask"));
+    return compare(
+        attn::fast::block_sparse_attention(full.Q, full.K, full.V, {.block = 1, .key_blocks = keys}),
+        full.rounding(), difference);
+  }
+  if (claim.of == "gqa") {
+    const auto [Q, K, V] = grouped(run);
+    const double root = std::sqrt(static_cast<double>(Q.shape(3)));
+    return compare(attn::fast::attention(Q, K, V, root, {.causal = full.causal()}), full.rounding(),
+                   [&](const auto& fast) {
+                     return attn::max_abs_difference(attn::as_batch(output), attn::merge_heads(fast.output));
+                   });
+  }
+  attn::fast::Visibility visible = {.causal = full.causal() || claim.of == "sliding"};
+  if (claim.of != "flash") visible.window = *full.bench.options.window;
+  const double root = std::sqrt(static_cast<double>(full.K.shape(1)));
+  compare(attn::fast::attention(attn::as_batch(full.Q), attn::as_batch(full.K), attn::as_batch(full.V), root,
+                                visible),
+          full.rounding(),
+          [&](const auto& fast) { return attn::max_abs_difference(attn::as_batch(output), fast.output); });
+}
+
+/// The claims that hold the formulas of the lesson against code that computes the listed pairs, tiles, chunks
+/// and sums alone, and against the fast kernels; `{do magnitude}`: below which number an error is rounding.
+void add_claims_of_variants(Functions& functions) {
+  const auto known = std::make_shared<std::optional<Full>>();
+  const auto full_once = [known](const DocumentRun& run) -> Full& {
+    return *known ? **known : known->emplace(full_of(run));
+  };
+  functions.actions["magnitude"] = [full_once](DocumentRun& run) {
+    run.set("negligible", full_once(run).rounding().bound);
+  };
+  // What code that computes no more than it has to makes of the same inputs.
+  using Count = std::function<Tensor<2>(const DocumentRun& run, const Full& full, CostCounter& counter)>;
+  const auto add = [&](const std::string& name, const Count& compute) {
+    functions.tensors[name] = [full_once, compute](const DocumentRun& run) {
+      const auto& full = full_once(run);
+      auto counter = full.counter();
+      return owned_view(compute(run, full, counter));
+    };
+  };
+  for (const std::string variant : {"local", "sliding", "sparse"})
+    add("pairs_of_" + variant, [variant](const auto& run, const auto& full, auto& counter) {
+      const auto keys = attn::keys_of(run.template copy_of<bool, 2>(variant + "/mask"));
+      return sparse_attention(full.Q, full.K, full.V, keys, counter);
+    });
+  add("in_chunks", [](const auto&, const auto& full, auto& counter) {
+    return chunked_attention(full.Q, full.K, full.V, full.visible, full.block(), counter);
+  });
+  add("in_tiles", [](const auto&, const auto& full, auto& counter) {
+    return flash_attention(full.Q, full.K, full.V, full.block(), full.causal(), counter);
+  });
+  add("without_mixing", [](const auto&, const auto& full, auto& counter) {
+    const Tensor<2> one_key_each = xt::eye<double>(full.n());
+    return linformer_attention(full.Q, full.K, full.V, one_key_each, one_key_each, counter);
+  });
+  add("in_groups", [](const auto& run, const auto& full, auto& counter) {
+    const auto [Q, K, V] = grouped(run);
+    return attn::sample(grouped_attention(Q, K, V, full.visible, counter), 0);
+  });
+  const std::pair<const char*, void (*)(DocumentRun&, Full&, const ToClaim&)> claims[] = {
+      {"equals-kernel", claim_equals_kernel_of_variant},
+      {"flash-memory", claim_flash_memory},
+      {"equals-all-weights", claim_equals_all_weights},
+      {"equals-recurrence", claim_equals_recurrence}};
+  for (const auto& [name, make] : claims)
+    functions.claims[name] = [full_once, make = make](DocumentRun& run, const ToClaim& claim) {
+      make(run, full_once(run), claim);
+    };
+}
 
 std::optional<Mask<2>> read_pattern(const Plan& plan) {
   const auto& pattern = *plan.options.pattern;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "attn/ops/cost_counter.hpp"
-#include "attn/ops/sparse_pattern.hpp"
+#include "attn/ops/mask.hpp"
 #include "attn/tensor.hpp"
 #include "lessons/documents/document_run.hpp"
 
@@ -53,9 +53,15 @@ Tensor<2> causal_linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K
 Tensor<2> linformer_attention(const Tensor<2>& Q, const Tensor<2>& K, const Tensor<2>& V, const Tensor<2>& E,
                               const Tensor<2>& F, CostCounter& counter);
 
-/// The claims that hold the formulas of the lesson `efficient` against code that computes the listed pairs,
-/// tiles, chunks and sums alone, and against the fast kernels; `{do magnitude}`: below which number an error
-/// is rounding.
-void add_claims_of_variants(Functions& functions);
+/// The two layers that attention is compared with in "Attention Is All You Need" (Vaswani et al. 2017,
+/// table 1), each as plain as it can be.
+
+/// A recurrent layer (Elman 1990): h_t = tanh(x_t W_x + h_{t−1} W_h), h_0 = 0. X [n×d_in], W_x [d_in×d],
+/// W_h [d×d] → the states h_1, …, h_n [n×d].
+Tensor<2> recurrence(const Tensor<2>& X, const Tensor<2>& W_x, const Tensor<2>& W_h, CostCounter& counter);
+
+/// A convolution along the tokens: y_i = Σ_o x_{i+o} W_o, where o goes from −(width − 1)/2 to (width − 1)/2
+/// and there is nothing beyond the ends. X [n×d_in], W [width×d_in×d], width odd → [n×d].
+Tensor<2> convolution(const Tensor<2>& X, const Tensor<3>& W, CostCounter& counter);
 
 }  // namespace lessons

@@ -10,9 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "attn/attention.hpp"
@@ -28,7 +26,7 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 namespace lessons {
@@ -100,14 +98,9 @@ std::size_t layer_on_page(const Options& options) {
 std::vector<std::string> words_of_decoder(Workbench& bench) {
   const auto& prompt = bench.plan.sentence;
   const auto& known = bench.options.vocabulary;
-  if (known.empty()) {
-    std::vector<std::string> words;
-    for (const auto& token : prompt.tokens.front())
-      if (std::find(words.begin(), words.end(), token) == words.end()) words.push_back(token);
-    return words;
-  }
+  if (known.empty()) return prompt.distinct();
   for (const auto& token : prompt.tokens.front())
-    if (std::find(known.begin(), known.end(), bench.options.as_read(token)) == known.end())
+    if (attn::place_of(bench.options.as_read(token), known) == known.size())
       throw attn::Error(fmt::format("\"{}\" is none of the {} words of the vocabulary; the nearest is \"{}\"",
                                     token, known.size(), attn::likely_meant(token, known)));
   return known;
@@ -136,11 +129,10 @@ WrittenText choose_words(Workbench& bench) {
     if (by_number)
       words[text.prompt[i]] = text.typed[i];
     else
-      text.prompt.push_back(static_cast<std::size_t>(
-          std::find(words.begin(), words.end(), bench.options.as_read(text.typed[i])) - words.begin()));
+      text.prompt.push_back(attn::place_of(bench.options.as_read(text.typed[i]), words));
   }
-  const auto end = std::find(words.begin(), words.end(), attn::end_token);
-  if (is_trained && end != words.end()) text.end = static_cast<std::size_t>(end - words.begin());
+  const auto end = attn::place_of(attn::end_token, words);
+  if (is_trained && end < words.size()) text.end = end;
   bench.label({"vocabulary"}, {{words}});
   return text;
 }
@@ -254,23 +246,6 @@ attn::Mistakes mistakes_of_cache(DocumentRun& run, const std::string& id) {
            }}};
 }
 
-/// The likeliest words of each step, [step×5], the first ones of equals.
-formula::View likeliest_words(const WrittenText& text) {
-  constexpr std::size_t most = 5;
-  const auto count = std::min(most, text.words.size());
-  formula::Numbers likeliest(attn::Shape{text.logits.size(), count});
-  std::vector<std::size_t> order(text.words.size());
-  for (std::size_t step = 0; step < text.logits.size(); ++step) {
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const auto end = order.begin() + static_cast<std::ptrdiff_t>(count);
-    std::partial_sort(order.begin(), end, order.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair(-text.logits[step](0, a), a) < std::pair(-text.logits[step](0, b), b);
-    });
-    std::copy(order.begin(), end, &likeliest(step, 0));
-  }
-  return owned_view(std::move(likeliest));
-}
-
 /// [step×vocabulary]
 formula::View logits_of(const WrittenText& text) {
   formula::Numbers logits(attn::Shape{text.logits.size(), text.words.size()});
@@ -295,8 +270,8 @@ std::optional<std::size_t> other_form(const std::vector<std::string>& vocabulary
     if (text == many) forms = {one};
   }
   for (const auto& form : forms) {
-    const auto found = std::find(vocabulary.begin(), vocabulary.end(), form);
-    if (found != vocabulary.end()) return static_cast<std::size_t>(found - vocabulary.begin());
+    const auto found = attn::place_of(form, vocabulary);
+    if (found < vocabulary.size()) return found;
   }
   return std::nullopt;
 }
@@ -327,7 +302,6 @@ void add_functions(Functions& functions, const WrittenText& text) {
       {"chosen", [&](DocumentRun&) { return owned_view(text.written); }},
       {"chosen_logits", [&](DocumentRun&) { return logits_of(text); }},
       {"function_words", [&](DocumentRun&) { return function_words(text); }},
-      {"likeliest_words", [&](DocumentRun&) { return likeliest_words(text); }},
       {"sharings", [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); }}};
   functions.texts = {{"text",
                       [&](const DocumentRun&) {
@@ -363,7 +337,7 @@ void run_generate(Workbench& bench) {
   run.axis("sharing/kv_head", sharings(bench.heads()).size());
   bench.label({"vocabulary"}, {{text.words}});
   bench.label({"prompt/token"}, {{text.typed}});
-  const auto distinct = std::set<std::string>(text.typed.begin(), text.typed.end()).size();
+  const auto distinct = bench.plan.sentence.distinct().size();
   run.set("page_layer", static_cast<double>(page_layer));
   run.set("steps", static_cast<double>(text.written.size()));
   run.set("ended", text.end == text.written.back());

@@ -10,7 +10,6 @@
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "lessons/workbench/workbench.hpp"

@@ -10,16 +10,12 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <xtensor/xmanipulation.hpp>
 
 #include "attn/ops/mask.hpp"
-#include "attn/ops/matmul.hpp"
-#include "attn/ops/slice.hpp"
 #include "formula/entrywise.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
-#include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
@@ -64,24 +60,13 @@ const std::vector<std::pair<std::string, formula::Axes>>& multihead_weights() {
 
 namespace {
 
-/// The rows X W + b of each head, [batch×head×n×d], in which each pair of numbers is turned where there are
-/// angles.
-Tensor<4> rows_of_heads(const Tensor<3>& X, const attn::Matrix& W, const attn::Vector& b, std::size_t heads,
-                        const std::optional<Tensor<2>>& angles = std::nullopt) {
-  auto rows = attn::split_heads(
-      b.is_given ? attn::linear(X, W.elements, b.elements) : attn::linear(X, W.elements), heads);
-  if (!angles) return rows;
-  const Tensor<3> of_all = xt::reshape_view(rows, {rows.shape(0) * heads, rows.shape(2), rows.shape(3)});
-  return xt::reshape_view(attn::rotate_pairs(of_all, *angles, attn::Pairing::adjacent), rows.shape());
-}
-
 /// The queries' tokens as keys and values, too: the tables between have another shape, the output has not.
 Tensor<3> output_of_itself(const Workbench& bench, const Tensor<3>& X,
                            const attn::MultiHeadWeights& weights) {
   const auto& tokens = bench.plan.target.size() > 0 ? bench.plan.target : bench.plan.sentence;
   attn::AttentionOptions options{.temperature = bench.options.temperature};
   if (tokens.is_padded()) options.mask = attn::padding_mask(tokens.lengths(), X.shape(1), X.shape(1));
-  return attend_in_heads(X, X, weights, options).output;
+  return attn::multi_head_attention(X, weights, options).output;
 }
 
 }  // namespace
@@ -97,20 +82,6 @@ attn::MultiHeadWeights weights_by_name(
        {std::pair("b_Q", &weights.b_Q), {"b_K", &weights.b_K}, {"b_V", &weights.b_V}, {"b_O", &weights.b_O}})
     if (const auto given = of(name)) *bias = *given;
   return weights;
-}
-
-InHeads attend_in_heads(const Tensor<3>& X_query, const Tensor<3>& X_key,
-                        const attn::MultiHeadWeights& weights, const attn::AttentionOptions& options,
-                        const std::optional<Tensor<2>>& angles) {
-  const auto& [heads, W_Q, W_K, W_V, W_O, b_Q, b_K, b_V, b_O] = weights;
-  const auto kv_heads = heads * W_K.elements.shape(1) / W_Q.elements.shape(1);
-  const auto [mixed, shares] = attn::attention(rows_of_heads(X_query, W_Q, b_Q, heads, angles),
-                                               rows_of_heads(X_key, W_K, b_K, kv_heads, angles),
-                                               rows_of_heads(X_key, W_V, b_V, kv_heads), options);
-  const auto concat = attn::merge_heads(Tensor<4>(mixed));
-  return {
-      b_O.is_given ? attn::linear(concat, W_O.elements, b_O.elements) : attn::linear(concat, W_O.elements),
-      shares};
 }
 
 namespace {

@@ -17,7 +17,6 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "trace/diagnosis/replay.hpp"
@@ -26,26 +25,22 @@ namespace lessons {
 
 namespace {
 
-/// Throws attn::Error, with `name`, unless every row sums to 1, or is 0 where nothing may be seen.
-void require_shares(const Tensor<4>& weights, attn::Dtype dtype, const std::string& name) {
-  const bool is_half = dtype == attn::Dtype::float16 || dtype == attn::Dtype::bfloat16;
-  const double rounding_of_others = is_half ? 1e-2 : 1e-3;
-  const auto n_k = weights.shape(3);
-  for (auto row = weights.begin(); row != weights.end(); row += static_cast<std::ptrdiff_t>(n_k)) {
-    const auto end = row + static_cast<std::ptrdiff_t>(n_k);
-    const double sum = std::accumulate(row, end, 0.0), smallest = *std::min_element(row, end);
+/// Throws attn::Error unless every row of weights that are given sums to 1, or is 0 where nothing may be
+/// seen.
+void require_shares(DocumentRun& run) {
+  const auto& trace = run.bench().trace;
+  if (!trace.is_given("weights")) return;
+  const auto weights = run.in_heads("weights");
+  const double rounding_of_others = attn::item_size(trace.dtype()) == 2 ? 1e-2 : 1e-3;
+  const auto n_k = static_cast<std::ptrdiff_t>(weights.shape(3));
+  for (auto row = weights.begin(); row != weights.end(); row += n_k) {
+    const double sum = std::accumulate(row, row + n_k, 0.0), smallest = *std::min_element(row, row + n_k);
     if (smallest < 0.0 || (sum != 0.0 && std::abs(sum - 1.0) > rounding_of_others))
       throw attn::Error(
           fmt::format("{} has a row with the sum {:g} and the smallest weight {:g}; valid: rows of weights "
                       "of 0 or more that sum to 1",
-                      name, sum, smallest));
+                      trace.given_name("weights"), sum, smallest));
   }
-}
-
-void require_shares(DocumentRun& run) {
-  const auto& trace = run.bench().trace;
-  if (trace.is_given("weights"))
-    require_shares(run.in_heads("weights"), trace.dtype(), trace.given_name("weights"));
 }
 
 /// What rounding explains in the sums of the rows: weights that are given may have been rounded before.
@@ -68,8 +63,7 @@ void claim_rows_sum_to_1(DocumentRun& run, const ToClaim& claim) {
 /// For each word the place where it stands first.
 std::vector<std::size_t> first_places(const std::vector<std::string>& words) {
   std::vector<std::size_t> places;
-  for (const auto& word : words)
-    places.push_back(static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin()));
+  for (const auto& word : words) places.push_back(attn::place_of(word, words));
   return places;
 }
 
@@ -174,7 +168,7 @@ std::string texts_of_models(const DocumentRun&) {
 
 void run_patterns(Workbench& bench) {
   const Functions functions = {
-      .actions = {{"shares", [](DocumentRun& run) { require_shares(run); }}},
+      .actions = {{"shares", require_shares}},
       .claims = {{"rows-sum-to-1", claim_rows_sum_to_1}},
       .texts = {{"texts_of_models", texts_of_models}},
       .tensors = {{"same_words", same_words},

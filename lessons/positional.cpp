@@ -45,7 +45,7 @@ Tensor<3> encoded_letters(const attn::Model& model, std::size_t count) {
 /// What a model makes of the first letters of the alphabet: "j i h".
 std::string reverse_alphabet(const attn::Model& model, std::size_t count) {
   const auto X = encoded_letters(model, count);
-  const auto attention = attend(X, model, "layer=1/attention/", {.heads = 1});
+  const auto attention = attn::multi_head_attention(X, weights_in(model, "layer=1/attention/", 1));
   const auto logits =
       attn::linear<3>(X + attention.output, model.matrix("output/W"), model.vector("output/b"));
   std::vector<std::string> letters;

@@ -14,7 +14,7 @@
 #include "fast/attention.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
 
 namespace lessons {

@@ -13,7 +13,7 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/sdpa.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 
 namespace lessons {
@@ -41,8 +41,7 @@ std::string one_word_decides(const DocumentRun&) {
   for (const std::string last : {"tired", "wide"}) {
     const auto words = attn::tokenize("the animal left the street: it was " + last);
     const auto weights = layers_of_about(*attn::shipped_model("about"), words).second_weights;
-    const auto it = static_cast<std::size_t>(std::find(words.begin(), words.end(), "it") - words.begin());
-    const auto* const row = &weights(0, 0, it, 0);
+    const auto* const row = &weights(0, 0, attn::place_of("it", words), 0);
     table += fmt::format("{}        {:>6}\n\"it\"    {:6.2f}", table.empty() ? "" : "\n",
                          fmt::join(words, "  "), fmt::join(row, row + words.size(), "  "));
   }

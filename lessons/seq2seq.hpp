@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,43 +34,5 @@ Functions functions_of(const Texts& texts);
 
 /// The inputs of the lesson seq2seq under these options.
 std::vector<Input> seq2seq_input_list(const Options& options);
-
-/// The words that a model trained for translation writes, and what it reads for them.
-inline constexpr const char* target_embedding = "target/embedding";
-
-/// Gives the lesson seq2seq the weights of a model that `attnlab train translation` wrote, and lets the
-/// options that follow from them be as they were trained: how the decoder attends, both directions, the words
-/// that it may write. Throws attn::Error for a model without attention.
-void give_translation(ModelInputs& inputs);
-
-/// The same sentences with <s> in front, as the decoder reads them.
-attn::TokenBatch after_start(attn::TokenBatch batch);
-
-/// Whether the decoder attends before its cell makes the step, and the cell reads the context: Bahdanau's.
-inline bool attends_before_the_cell(const Options& options) {
-  return options.attention == "bahdanau" || options.attention == "bahdanau-input";
-}
-
-/// Whether the lesson writes by itself with a model, and so needs the vectors of all words: the input
-/// `target/embedding`.
-bool reads_its_own_words(const Options& options);
-
-/// Beside the alignment of a trained decoder, the links that the lab's grammar has between both sentences,
-/// and what a model with another query looks at: the notes `gold` and `links` and the step
-/// `other_query/weights`. weights [1×target×source]. Only for one sentence, and where the grammar knows it.
-/// `writes` are the words of the target; with `is_greedy` the decoder chose them itself.
-void show_gold(Workbench& bench, const Tensor<3>& weights, const std::vector<std::string>& writes,
-               bool is_greedy);
-
-/// What became of translators as sentences grow (Bahdanau et al. 2014, figure 2, on the lab's own sentences):
-/// the share of exact translations [model×length] that the training of the shipped models measured. Throws
-/// attn::Error where a model has none, or of other lengths.
-formula::View exact_by_length(Workbench& bench);
-
-/// In which order the words of the target look at those of the source, by trained weights.
-std::string about_learned_alignment(const attn::Event& weights);
-
-/// "the the cat …" for each sentence, with a capital where its source has one.
-std::string quoted(const attn::TokenBatch& batch, const attn::TokenBatch& sources);
 
 }  // namespace lessons

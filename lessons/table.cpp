@@ -133,7 +133,7 @@ const Lesson& part_of(const Lesson& lesson, std::string_view through) {
 namespace {
 
 /// Products of several such numbers, as a lesson multiplies them, are finite.
-constexpr double largest_factor = 1e30;
+constexpr double largest_input = 1e30;
 
 std::set<std::string> inputs_of_any_size(const Lesson& lesson, const Options& options) {
   std::set<std::string> ids;
@@ -153,7 +153,7 @@ attn::TraceOptions trace_options(const Lesson& lesson, const Plan& plan, const a
   return {.batched = plan.is_batched(),
           .dtype = plan.dtype(),
           .given = &plan.given,
-          .largest_given = largest_factor,
+          .largest_given = largest_input,
           .given_of_any_size = inputs_of_any_size(lesson, plan.options),
           .watch = watch};
 }

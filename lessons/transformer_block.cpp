@@ -8,7 +8,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/trained/about.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/model.hpp"

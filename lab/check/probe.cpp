@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "lab/check/check.hpp"

@@ -15,7 +15,7 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/trim.hpp"
 #include "document/prose.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "page/svg/panel.hpp"
 #include "trace/number.hpp"

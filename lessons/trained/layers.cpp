@@ -1,9 +1,11 @@
 #include "lessons/trained/layers.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "attn/error.hpp"
@@ -11,42 +13,179 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/positional.hpp"
 #include "attn/ops/softmax.hpp"
+#include "english/lexicon.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/trained/about.hpp"
 #include "lessons/trained/translation.hpp"
+#include "lessons/workbench/notice.hpp"
+#include "trace/file.hpp"
 
 namespace lessons {
 
+const english::Lexicon& lexicon() {
+  static const english::Lexicon shipped(attn::data_folder("lexicon") + "/english.txt");
+  return shipped;
+}
+
 namespace {
 
-InHeads attend_to(const Tensor<3>& X, const Tensor<3>& X_key, const attn::Model& model,
-                  const std::string& group, const Beside& beside) {
-  const auto weights = weights_by_name(beside.heads, [&](const std::string& id) {
-    return id.starts_with('W') ? std::optional<attn::AnyRank<double>>(model.matrix(group + id))
-                               : std::nullopt;
-  });
-  attn::AttentionOptions options;
-  if (beside.mask) options.mask = *beside.mask;
-  return attend_in_heads(X, X_key, weights, options, beside.angles);
+/// The rows of features times the matrix `embedding`.
+Tensor<3> embedded(const attn::Model& model, const std::vector<std::string>& tokens) {
+  const auto embedding = model.matrix("embedding");
+  const auto found = model.vocabularies.find("features");
+  const auto words = english::features_of(lexicon(), tokens);
+  if (found == model.vocabularies.end() ||
+      embedding.shape(0) != found->second.size() + words.front().code.size())
+    throw attn::Error("embedding of the model has not a row for each of its features");
+  const auto& names = found->second;
+  auto features = Tensor<3>::from_shape({1, tokens.size(), embedding.shape(0)});
+  features.fill(0.0);
+  for (std::size_t t = 0; t < words.size(); ++t) {
+    for (const auto& [name, share] : words[t].named) {
+      const auto at = std::lower_bound(names.begin(), names.end(), name);
+      if (at != names.end() && *at == name)
+        features(0, t, static_cast<std::size_t>(at - names.begin())) = share;
+    }
+    std::copy(words[t].code.begin(), words[t].code.end(), &features(0, t, names.size()));
+  }
+  return attn::linear(features, embedding);
+}
+
+bool is_word(const std::string& token) {
+  return (token.front() >= 'A' && token.front() <= 'Z') || (token.front() >= 'a' && token.front() <= 'z') ||
+         (token.front() & 0x80) != 0;
 }
 
 }  // namespace
 
-InHeads attend(const Tensor<3>& X, const attn::Model& model, const std::string& group, const Beside& beside) {
-  return attend_to(X, X, model, group, beside);
+std::optional<std::string> not_english(const std::vector<std::string>& tokens) {
+  std::size_t words = 0;
+  std::vector<std::string> unknown;
+  for (const auto& token : tokens) {
+    if (!is_word(token)) continue;
+    ++words;
+    if (lexicon().readings(token).empty()) unknown.push_back("\"" + token + "\"");
+  }
+  if (words > 0 && 2 * unknown.size() <= words) return std::nullopt;
+  if (words == 0) return "a text without words";
+  if (unknown.size() > 3) unknown.resize(3), unknown.push_back("…");
+  return fmt::format("most of the words ({}): it reads English", fmt::join(unknown, ", "));
 }
 
-Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group,
-                  const Beside& beside, const std::optional<Tensor<3>>& memory) {
+std::string taken_for(const std::vector<std::string>& tokens) {
+  std::vector<std::string> said;
+  const auto words = english::features_of(lexicon(), tokens);
+  for (std::size_t t = 0; t < tokens.size(); ++t)
+    if (!words[t].taken_for.empty()) {
+      auto one = fmt::format("\"{}\" is taken for {}", tokens[t], words[t].taken_for);
+      if (std::find(said.begin(), said.end(), one) == said.end()) said.push_back(std::move(one));
+    }
+  return fmt::format("{}", fmt::join(said, ", "));
+}
+
+Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions) {
+  const auto columns = model.matrix("layer=1/attention/W_Q").shape(1);
+  const auto heads = model.number("layer=1/heads");
+  if (heads == 0 || columns % (2 * heads) != 0)
+    throw attn::Error(
+        fmt::format("layer=1/attention/W_Q has {} columns for {} heads; valid: as many pairs "
+                    "for each",
+                    columns, heads));
+  return attn::position_angles(positions, attn::position_frequencies(columns / heads));
+}
+
+namespace {
+
+Block first_layer(const attn::Model& model, const std::vector<std::string>& tokens) {
+  return apply_block(embedded(model, tokens), model, "layer=1/", model.number("layer=1/heads"),
+                     {.angles = angles_of_first_layer(model, tokens.size())});
+}
+
+/// What `of` makes of each text, [1×token×d_model], in one tensor.
+template <class Of>
+Tensor<3> of_each_text(const ModelInputs& inputs, Of of) {
+  std::vector<Tensor<3>> texts;
+  for (const auto& tokens : inputs.sentence().tokens) texts.push_back(of(tokens));
+  return as_samples(texts, inputs.sentence().length());
+}
+
+}  // namespace
+
+AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens) {
+  auto first = first_layer(model, tokens);
+  const auto second = attn::multi_head_attention(
+      first.output, weights_in(model, "layer=2/attention/", model.number("heads")));
+  return {std::move(first.weights), std::move(first.output), second.weights};
+}
+
+Tensor<3> words_as_vectors(const ModelInputs& inputs) {
+  return of_each_text(inputs, [&](const auto& tokens) { return embedded(inputs.model(), tokens); });
+}
+
+Tensor<3> input_of_second_layer(const ModelInputs& inputs) {
+  return of_each_text(inputs, [&](const auto& tokens) { return first_layer(inputs.model(), tokens).output; });
+}
+
+void give_about(ModelInputs& inputs) {
+  inputs.give_rows("X", input_of_second_layer(inputs));
+  for (const std::string id : {"W_Q", "W_K", "W_V"})
+    inputs.give(id, inputs.columns_of_head("layer=2/attention/" + id, 0));
+}
+
+std::string who_is_about_whom(const attn::Event& weights) {
+  constexpr std::size_t most = 3;
+  struct Look {
+    bool is_of_pronoun;
+    std::size_t distance;
+    std::string words;
+  };
+  const auto& shape = weights.tensor->shape;
+  const auto axis = shape.size() - 2, queries = shape[axis], keys = shape.back();
+  const auto samples = weights.axes.front() == "batch" ? shape.front() : 1;
+  const auto rows_of_sample = attn::element_count(shape) / keys / samples;
+  std::vector<Look> looks;
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    const auto& words = weights.labels[axis].of(sample);
+    for (std::size_t query = 0; query < queries; ++query) {
+      const auto row = sample * rows_of_sample + query;
+      const auto key = strongest_in_row(weights, row);
+      const auto share = weights.tensor->at(row * keys + key);
+      if (key == query || !(share > 0.5) || words[query] == "<pad>") continue;
+      looks.push_back({lexicon().guessed_readings(words[query]).front().part == "pronoun",
+                       std::max(query, key) - std::min(query, key),
+                       fmt::format("\"{}\" at \"{}\" ({:.2f})", words[query], words[key], share)});
+    }
+  }
+  if (looks.empty())
+    return "The model says which word each one belongs to. Here no word gives more than half to another "
+           "one.";
+  std::stable_sort(looks.begin(), looks.end(), [](const Look& a, const Look& b) {
+    return std::tuple(b.is_of_pronoun, b.distance) < std::tuple(a.is_of_pronoun, a.distance);
+  });
+  std::vector<std::string> said;
+  for (std::size_t i = 0; i < std::min(most, looks.size()); ++i) said.push_back(looks[i].words);
+  return fmt::format("Each word looks most at the word it belongs to, according to the model: {}.",
+                     fmt::join(said, ", "));
+}
+
+attn::MultiHeadWeights weights_in(const attn::Model& model, const std::string& group, std::size_t heads) {
+  return {.heads = heads,
+          .W_Q = model.matrix(group + "W_Q"),
+          .W_K = model.matrix(group + "W_K"),
+          .W_V = model.matrix(group + "W_V"),
+          .W_O = model.matrix(group + "W_O")};
+}
+
+Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group, std::size_t heads,
+                  const attn::AttentionOptions& options, const std::optional<Tensor<3>>& memory) {
   const auto vector = [&](const std::string& id) { return model.vector(group + id); };
   const auto normed = [&](const Tensor<3>& x, const std::string& norm) {
     return attn::layer_norm(x, vector(norm + "/gain"), vector(norm + "/bias"));
   };
-  const auto found = attend(X, model, group + "attention/", beside);
+  const auto found = attn::multi_head_attention(X, weights_in(model, group + "attention/", heads), options);
   Block block = {.weights = found.weights, .attended = normed(X + found.output, "norm_1"), .output = {}};
   auto x = block.attended;
   if (memory) {
-    const auto looked = attend_to(x, *memory, model, group + "cross/", {beside.heads});
+    const auto looked = attn::multi_head_attention(x, *memory, weights_in(model, group + "cross/", heads));
     block.cross_weights = looked.weights;
     x = normed(x + looked.output, "norm_cross");
   }
@@ -60,11 +199,12 @@ namespace {
 
 /// The first `count` blocks of one side of the model, one upon the other.
 std::vector<Block> blocks_of(const ModelInputs& inputs, const char* side, std::size_t count, Tensor<3> X,
-                             const std::optional<Mask<3>>& mask, const std::optional<Tensor<3>>& memory) {
+                             const attn::AttentionOptions& options,
+                             const std::optional<Tensor<3>>& memory = std::nullopt) {
   std::vector<Block> blocks;
   for (std::size_t layer = 1; layer <= count; ++layer)
     blocks.push_back(apply_block(layer == 1 ? X : blocks.back().output, inputs.model(),
-                                 fmt::format("{}/layer={}/", side, layer), {inputs.number("heads"), mask},
+                                 fmt::format("{}/layer={}/", side, layer), inputs.number("heads"), options,
                                  memory));
   return blocks;
 }
@@ -80,14 +220,13 @@ Tensor<3> as_samples(const std::vector<Tensor<3>>& texts, std::size_t length) {
 
 std::vector<Block> encoder_blocks(const ModelInputs& inputs, const attn::TokenBatch& source) {
   const auto X = inputs.with_positions(inputs.rows("source/embedding", "source_words", source), source);
-  return blocks_of(inputs, "encoder", inputs.number("layers"), X, std::nullopt, std::nullopt);
+  return blocks_of(inputs, "encoder", inputs.number("layers"), X, {});
 }
 
 std::vector<Block> decoder_blocks(const ModelInputs& inputs, const attn::TokenBatch& read,
                                   const Tensor<3>& memory, std::size_t count) {
   const auto X = inputs.with_positions(inputs.rows("target/embedding", "target_words", read), read);
-  const auto causal = attn::repeat_mask(attn::causal_mask(read.length(), read.length()), 1);
-  return blocks_of(inputs, "decoder", count, X, causal, memory);
+  return blocks_of(inputs, "decoder", count, X, {.causal = true}, memory);
 }
 
 attn::TokenBatch before_each(std::vector<std::string> words) {
@@ -134,9 +273,9 @@ void add(std::vector<LayerOfModel>& all, const std::vector<LayerOfModel>& more) 
 /// Layers of attention one upon the other, with nothing but the residual connection between them.
 std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   const auto model = attn::shipped_model(of.model);
-  Options options, texts;
+  Options ignored, texts;
   texts.sentence = {of.text};
-  const ModelInputs inputs(*lesson_named("patterns"), *model, options, texts);
+  const ModelInputs inputs(*lesson_named("patterns"), *model, ignored, texts);
   const auto& words = inputs.sentence().tokens.front();
   const auto n = words.size(), layers = inputs.number("layers"), heads = inputs.number("heads");
   if (layers > 1 && (model->said("norm") != "none" || inputs.number("d_ff") > 0))
@@ -146,14 +285,14 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   std::vector<LayerOfModel> all;
   for (std::size_t layer = 1; layer <= layers; ++layer) {
     const auto group = fmt::format("layer={}/attention/", layer);
-    Beside beside = {heads, visible};
+    attn::AttentionOptions options = {.mask = visible};
     if (model->said("positions") == "rotary")
-      beside.angles =
+      options.angles =
           attn::position_angles(n, attn::position_frequencies(model->matrix(group + "W_Q").shape(1) / heads));
-    auto attention = attend(X, *model, group, beside);
+    auto attention = attn::multi_head_attention(X, weights_in(*model, group, heads), options);
     X += attention.output;
     const auto name = layers > 1 ? fmt::format("{} {}", of.name, layer) : of.name;
-    all.push_back({of.model, of.name, name, words, words, {}, std::move(attention.weights), visible});
+    all.push_back({of.model, of.name, name, words, words, {}, attention.weights, visible});
   }
   if (model->said("class_of") == "token" && model->find("output/b") != nullptr)
     all.back().logits = attn::linear(X, model->matrix("output/W"), model->vector("output/b"));

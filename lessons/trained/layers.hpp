@@ -7,11 +7,48 @@
 #include <string_view>
 #include <vector>
 
+#include "english/lexicon.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/workbench/model.hpp"
+#include "lessons/workbench/workbench.hpp"
+#include "trace/trace.hpp"
 
-/// What the blocks of shipped models make of a text, as the parts of the lessons compute it.
+/// What shipped models read and what their layers make of a text, as the parts of the lessons compute it. Of
+/// each word of an English sentence the model about (attnlab train about) says which one it is about.
 namespace lessons {
+
+/// The lab's lexicon of English words, read once.
+const english::Lexicon& lexicon();
+
+/// `most of its words ("le", "chat", …): it reads English`: why the model cannot read a sentence of which the
+/// lexicon knows fewer than half of the words. Nothing where it can.
+std::optional<std::string> not_english(const std::vector<std::string>& tokens);
+
+/// `"blorf" is taken for a noun`: of the words that the lexicon lacks. Empty where it has all.
+std::string taken_for(const std::vector<std::string>& tokens);
+
+/// What the two layers of the model make of one sentence.
+struct AboutLayers {
+  Tensor<4> first_weights;  ///< of the first layer, [1×head×query×key]
+  Tensor<3> X;              ///< its output: what the second layer reads, [1×token×d_model]
+  Tensor<4> second_weights;
+};
+AboutLayers layers_of_about(const attn::Model& model, const std::vector<std::string>& tokens);
+
+/// Gives X and W_Q, W_K and W_V of head 0 of the second layer, which looks at the word that is sought.
+void give_about(ModelInputs& inputs);
+
+/// What the first layer reads and what it makes of that, [text×token×d_model], with zeros for padding.
+Tensor<3> words_as_vectors(const ModelInputs& inputs);
+Tensor<3> input_of_second_layer(const ModelInputs& inputs);
+
+/// The angles of the first layer's rotary attention for that many positions, [position×pair].
+Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions);
+
+/// `Each word looks most at the word it belongs to, according to the model: "it" at "animal" (0.78), …`: of a
+/// table [query×key] the words that give more than half to another one, pronouns first, then the farthest;
+/// three at most.
+std::string who_is_about_whom(const attn::Event& weights);
 
 /// What a block goes through.
 struct Block {
@@ -21,21 +58,14 @@ struct Block {
   Tensor<3> output;                          ///< [1×token×d_model]
 };
 
-/// What is beside the weights of a layer of attention.
-struct Beside {
-  std::size_t heads;
-  std::optional<Mask<3>> mask{};      ///< [1×query×key], true = may be seen
-  std::optional<Tensor<2>> angles{};  ///< of rotary attention
-};
+/// The weights that a model has under that group, "layer=1/attention/".
+attn::MultiHeadWeights weights_in(const attn::Model& model, const std::string& group, std::size_t heads);
 
-/// Multi-head attention of a text to itself, X [1×token×d_model], with the weights that a model has under
-/// that group, "layer=1/attention/".
-InHeads attend(const Tensor<3>& X, const attn::Model& model, const std::string& group, const Beside& beside);
-
-/// A block of a transformer, the part block.md, with the weights of the group "layer=1/". With a memory, an
-/// encoder's output [1×source×d_model], it is a decoder's block.
-Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group,
-                  const Beside& beside, const std::optional<Tensor<3>>& memory = std::nullopt);
+/// A block of a transformer, the part block.md, on X [1×token×d_model] with the weights of the group
+/// "layer=1/". With a memory, an encoder's output [1×source×d_model], it is a decoder's block.
+Block apply_block(const Tensor<3>& X, const attn::Model& model, const std::string& group, std::size_t heads,
+                  const attn::AttentionOptions& options,
+                  const std::optional<Tensor<3>>& memory = std::nullopt);
 
 /// The blocks of the encoder of the transformer that `attnlab train translation --attention transformer`
 /// wrote, on a sentence.

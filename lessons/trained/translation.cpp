@@ -11,7 +11,7 @@
 #include "attn/text/width.hpp"
 #include "corpora/grammar.hpp"
 #include "english/lexicon.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"

@@ -5,9 +5,7 @@
 #include <numeric>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
-#include "attn/random/random_state.hpp"
-#include "attn/random/torch_random.hpp"
+#include "attn/random/random.hpp"
 #include "attn/text/trim.hpp"
 #include "lessons/workbench/workbench.hpp"
 

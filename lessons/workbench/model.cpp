@@ -15,7 +15,7 @@
 #include "document/document.hpp"
 #include "english/lexicon.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "lessons/trained/translation.hpp"
 #include "trace/file.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/own_inputs.hpp"

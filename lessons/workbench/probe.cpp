@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 
 namespace lessons {
 

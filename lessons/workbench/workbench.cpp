@@ -15,7 +15,7 @@
 #include "attn/text/width.hpp"
 #include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 
 namespace lessons {
 

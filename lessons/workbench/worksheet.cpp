@@ -11,7 +11,7 @@
 
 #include "attn/error.hpp"
 #include "attn/ops/softmax.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "trace/entry.hpp"
 
 namespace lessons {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmanipulation.hpp>
@@ -99,6 +100,15 @@ void check(const AttentionOptions& options, const Shape& scores) {
                     shown(mask.shape), to_string(scores)));
 }
 
+/// For the angles of so many positions and numbers of a query.
+void check_angles(const Matrix& angles, std::size_t positions, std::size_t d_k) {
+  const bool has_rank = angles.shape.size() == 2;
+  if (angles.is_given && !(has_rank && angles.shape[0] >= positions && 2 * angles.shape[1] == d_k))
+    throw Error(fmt::format(
+        "angles is {}; valid: [position×pair] with {} positions or more and d_k / 2 pairs, d_k = {}",
+        shown(angles.shape), positions, d_k));
+}
+
 void check(const Rows& Q, const Rows& K, const Rows& V, const AttentionOptions& options) {
   const auto rank = Q.shape.size();
   Axes axes;
@@ -108,6 +118,7 @@ void check(const Rows& Q, const Rows& K, const Rows& V, const AttentionOptions& 
   const auto [batch, heads, n_q, d_k] = Q.elements.shape();
   if (d_k == 0) throw Error(fmt::format("Q is {}; valid: d_k from 1", to_string(Q.shape)));
   quotient(heads, "heads of Q", K.elements.shape(1), "kv_head");
+  check_angles(options.angles, std::max(n_q, K.elements.shape(2)), d_k);
   check(options, {batch, heads, n_q, K.elements.shape(2)});
 }
 
@@ -138,6 +149,7 @@ std::size_t check(const Tokens& X_query, const Tokens& X_key, const MultiHeadWei
   axes.fit_bias("b_K", b_K, "kv_head·d_k");
   axes.fit_bias("b_V", b_V, "kv_head·d_v");
   axes.fit_bias("b_O", b_O, "d_model");
+  check_angles(options.angles, std::max(X_query.elements.shape(1), X_key.elements.shape(1)), d_k);
   check(options, {X_query.elements.shape(0), heads, X_query.elements.shape(1), X_key.elements.shape(1)});
   return kv_heads;
 }
@@ -230,7 +242,13 @@ std::pair<Tensor<4>, Tensor<4>> mix(const Tensor<4>& scores, const Tensor<4>& V,
 }
 
 std::pair<Tensor<4>, Tensor<4>> attend(const Tensor<4>& Q, const Tensor<4>& K, const Tensor<4>& V,
-                                       const AttentionOptions& options) {
+                                       AttentionOptions options) {
+  if (const auto angles = std::exchange(options.angles, {}); angles.is_given) {
+    const auto turned = [&](const Tensor<4>& x) -> Tensor<4> {
+      return xt::reshape_view(rotate_pairs(in_samples(x), angles.elements, Pairing::adjacent), x.shape());
+    };
+    return attend(turned(Q), turned(K), V, options);
+  }
   const std::size_t heads = Q.shape(1), d_k = Q.shape(3);
   const auto scores = matmul(Q, attn::transpose(repeat_heads(K, heads)));
   const double divisor = std::sqrt(static_cast<double>(d_k)) * options.temperature;

@@ -80,6 +80,8 @@ struct AttentionOptions {
   AnyMask mask{};  ///< true = may be seen: [query×key], [batch×query×key] or [batch×head×query×key];
                    ///< along an axis of length 1 it is repeated
   double temperature = 1.0;  ///< divides the scores
+  Matrix angles{};  ///< of rotary attention (Su et al. 2021), not of additive: by how much each pair of
+                    ///< numbers of a query and of a key is turned, [position×pair]
 };
 
 /// A mixture of values for each query, and the share of each key in it.

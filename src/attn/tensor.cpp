@@ -3,27 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
 #include <numeric>
 
 namespace attn {
-
-namespace {
-
-/// x rounded to so many binary digits, the leading 1 included, of which numbers below 2^smallest_exponent
-/// have fewer; infinity beyond the largest number.
-double round_to(double x, int digits, int smallest_exponent, double largest) {
-  if (x == 0.0 || !std::isfinite(x)) return x;
-  const int exponent = std::max(std::ilogb(x), smallest_exponent);
-  const double rounded =
-      std::ldexp(std::nearbyint(std::ldexp(x, digits - 1 - exponent)), exponent + 1 - digits);
-  return std::abs(rounded) > largest ? std::copysign(std::numeric_limits<double>::infinity(), x) : rounded;
-}
-
-}  // namespace
 
 std::string_view name_of(Dtype dtype) {
   constexpr std::string_view names[] = {"float64", "float32", "float16", "bfloat16", "int64", "bool"};
@@ -37,19 +20,6 @@ std::size_t item_size(Dtype dtype) {
 
 bool is_floating(Dtype dtype) {
   return dtype != Dtype::int64 && dtype != Dtype::boolean;
-}
-
-double round_to(Dtype dtype, double x) {
-  switch (dtype) {
-    case Dtype::float32:
-      return static_cast<double>(static_cast<float>(x));
-    case Dtype::float16:
-      return round_to(x, 11, -14, 65504.0);
-    case Dtype::bfloat16:
-      return round_to(x, 8, -126, 0x1.FEp127);
-    default:
-      return x;
-  }
 }
 
 std::size_t element_count(const Shape& shape) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string_view>
 
 namespace attn {
@@ -16,16 +15,42 @@ double fold(const std::vector<Worked>& parts, Function f) {
   return result;
 }
 
-using Functions = std::map<std::string_view, double (*)(const std::vector<Worked>&)>;
+/// What stands in which way in a text.
+enum class Kind { call, negation, sum, difference, product, quotient, power, comparison };
+
+}  // namespace
+
+struct Worked::Function {
+  std::string_view name;
+  double (*value_of)(const std::vector<Worked>& arguments);
+  Kind kind = Kind::call;
+  const char* separator = ", ";
+};
+
+namespace {
 
 template <auto f>
 double of_first(const std::vector<Worked>& arguments) {
   return f(arguments.at(0).value());
 }
 
-/// By the names that they have in formulas.
-const Functions& functions() {
-  static const Functions all = {
+template <auto f>
+double of_all(const std::vector<Worked>& arguments) {
+  return fold(arguments, f);
+}
+
+}  // namespace
+
+const std::vector<Worked::Function>& Worked::functions() {
+  static const std::vector<Function> all = {
+      {"+", of_all<[](double x, double y) { return x + y; }>, Kind::sum, " + "},
+      {"-", of_all<[](double x, double y) { return x - y; }>, Kind::difference, " − "},
+      {"*", of_all<[](double x, double y) { return x * y; }>, Kind::product, " · "},
+      {"/", of_all<[](double x, double y) { return x / y; }>, Kind::quotient, " / "},
+      {"^", of_all<[](double x, double y) { return std::pow(x, y); }>, Kind::power, "^"},
+      {"<", of_all<[](double x, double y) { return x < y ? 1.0 : 0.0; }>, Kind::comparison, " < "},
+      {"<=", of_all<[](double x, double y) { return x <= y ? 1.0 : 0.0; }>, Kind::comparison, " ≤ "},
+      {"neg", of_first<[](double x) { return -x; }>, Kind::negation},
       {"exp", of_first<[](double x) { return std::exp(x); }>},
       {"sqrt", of_first<[](double x) { return std::sqrt(x); }>},
       {"tanh", of_first<[](double x) { return std::tanh(x); }>},
@@ -37,72 +62,49 @@ const Functions& functions() {
       {"float32", of_first<[](double x) { return round_to(Dtype::float32, x); }>},
       {"float16", of_first<[](double x) { return round_to(Dtype::float16, x); }>},
       {"bfloat16", of_first<[](double x) { return round_to(Dtype::bfloat16, x); }>},
-      {"min", [](const auto& of) { return fold(of, [](double a, double b) { return std::min(a, b); }); }},
-      {"max", [](const auto& of) { return fold(of, [](double a, double b) { return std::max(a, b); }); }},
+      {"min", of_all<[](double x, double y) { return std::min(x, y); }>},
+      {"max", of_all<[](double x, double y) { return std::max(x, y); }>},
   };
   return all;
 }
-
-}  // namespace
 
 Worked::Worked(double constant) : value_(constant) {}
 
 Worked::Worked(Operand operand, double value)
     : value_(value), operand_(std::make_shared<Operand>(std::move(operand))) {}
 
-Worked::Worked(Operation operation, std::vector<Worked> parts, double value)
-    : operation_(operation), value_(value), parts_(std::make_shared<std::vector<Worked>>(std::move(parts))) {}
-
-Worked Worked::sum(std::vector<Worked> terms) {
-  const double value = fold(terms, std::plus());
-  return terms.size() == 1 ? terms[0] : Worked(Operation::sum, std::move(terms), value);
-}
-
-Worked Worked::product(std::vector<Worked> factors) {
-  const double value = fold(factors, std::multiplies());
-  return factors.size() == 1 ? factors[0] : Worked(Operation::product, std::move(factors), value);
-}
-
 bool Worked::has_function(std::string_view name) {
-  return functions().contains(name);
+  return std::any_of(functions().begin(), functions().end(),
+                     [name](const Function& function) { return function.name == name; });
 }
 
 Worked Worked::call(std::string_view function, std::vector<Worked> arguments) {
-  const auto& [name, value_of] = *functions().find(function);
-  const double value = value_of(arguments);
-  Worked result(Operation::call, std::move(arguments), value);
-  result.function_ = name;
+  const auto found = std::find_if(functions().begin(), functions().end(),
+                                  [function](const Function& one) { return one.name == function; });
+  Worked result(found->value_of(arguments));
+  result.function_ = &*found;
+  result.parts_ = std::make_shared<std::vector<Worked>>(std::move(arguments));
   return result;
 }
 
-Worked Worked::less(Worked x, Worked y) {
-  const double value = x.value() < y.value() ? 1.0 : 0.0;
-  return Worked(Operation::less, {std::move(x), std::move(y)}, value);
+Worked Worked::sum(std::vector<Worked> terms) {
+  return terms.size() == 1 ? terms[0] : call("+", std::move(terms));
 }
 
-Worked Worked::at_most(Worked x, Worked y) {
-  const double value = x.value() <= y.value() ? 1.0 : 0.0;
-  return Worked(Operation::at_most, {std::move(x), std::move(y)}, value);
+Worked Worked::product(std::vector<Worked> factors) {
+  return factors.size() == 1 ? factors[0] : call("*", std::move(factors));
 }
 
 Worked operator-(Worked x) {
-  const double value = -x.value();
-  return Worked(Worked::Operation::negation, {std::move(x)}, value);
+  return Worked::call("neg", {std::move(x)});
 }
 
 Worked operator-(Worked x, Worked y) {
-  const double value = x.value() - y.value();
-  return Worked(Worked::Operation::difference, {std::move(x), std::move(y)}, value);
+  return Worked::call("-", {std::move(x), std::move(y)});
 }
 
 Worked operator/(Worked x, Worked y) {
-  const double value = x.value() / y.value();
-  return Worked(Worked::Operation::quotient, {std::move(x), std::move(y)}, value);
-}
-
-Worked pow(Worked x, Worked exponent) {
-  const double value = std::pow(x.value(), exponent.value());
-  return Worked(Worked::Operation::power, {std::move(x), std::move(exponent)}, value);
+  return Worked::call("/", {std::move(x), std::move(y)});
 }
 
 Worked largest(std::vector<Worked> of) {
@@ -113,18 +115,9 @@ Worked argmax(const std::vector<Worked>& of) {
   const auto place = std::max_element(of.begin(), of.end(),
                                       [](const Worked& x, const Worked& y) { return x.value() < y.value(); });
   std::vector<Worked> factors = {static_cast<double>(place - of.begin())};
-  if (place != of.begin()) factors.push_back(Worked::less(largest({of.begin(), place}), *place));
-  if (place + 1 != of.end()) factors.push_back(Worked::at_most(largest({place + 1, of.end()}), *place));
+  if (place != of.begin()) factors.push_back(Worked::call("<", {largest({of.begin(), place}), *place}));
+  if (place + 1 != of.end()) factors.push_back(Worked::call("<=", {largest({place + 1, of.end()}), *place}));
   return Worked::product(std::move(factors));
-}
-
-Worked equals(const Worked& x, const Worked& y) {
-  return Worked::product({Worked::at_most(x, y), Worked::at_most(y, x)});
-}
-
-Worked mean_of(std::vector<Worked> of) {
-  const auto count = static_cast<double>(of.size());
-  return Worked::sum(std::move(of)) / Worked(count);
 }
 
 bool Worked::is_finite() const {
@@ -150,43 +143,21 @@ void Worked::for_each_operand(const std::function<void(Operand&)>& change) {
   }
 }
 
-/// Whether it needs parentheses as a part of that operation.
-bool Worked::needs_parentheses_in(Operation outer, bool is_first) const {
-  if (outer == Operation::call || outer == Operation::number) return false;
-  if (operation_ == Operation::call) return false;
-  if (outer == Operation::negation) return true;
-  if (operation_ == Operation::number)
+/// Whether it needs parentheses as an argument of that function.
+bool Worked::needs_parentheses_in(const Function& outer, bool is_first) const {
+  if (outer.kind == Kind::call || (function_ && function_->kind == Kind::call)) return false;
+  if (outer.kind == Kind::negation) return true;
+  if (!function_)
     return std::signbit(value_) &&
-           (outer == Operation::power || (outer == Operation::difference && !is_first));
-  if (outer == Operation::power) return true;
-  if (operation_ == Operation::power) return false;
-  if (is_comparison()) return true;
-  if (outer == Operation::sum || outer == Operation::less || outer == Operation::at_most) return false;
-  const bool is_sum = operation_ == Operation::sum || operation_ == Operation::difference;
-  if (outer == Operation::difference) return is_sum && !is_first;
-  if (is_sum) return true;
-  return !is_first && (operation_ != Operation::product || outer == Operation::quotient);
-}
-
-const char* Worked::separator() const {
-  switch (operation_) {
-    case Operation::sum:
-      return " + ";
-    case Operation::difference:
-      return " − ";
-    case Operation::product:
-      return " · ";
-    case Operation::quotient:
-      return " / ";
-    case Operation::power:
-      return "^";
-    case Operation::less:
-      return " < ";
-    case Operation::at_most:
-      return " ≤ ";
-    default:
-      return ", ";
-  }
+           (outer.kind == Kind::power || (outer.kind == Kind::difference && !is_first));
+  const auto kind = function_->kind;
+  if (outer.kind == Kind::power) return true;
+  if (kind == Kind::power) return false;
+  if (kind == Kind::comparison) return true;
+  if (outer.kind == Kind::sum || outer.kind == Kind::comparison) return false;
+  const bool is_sum = kind == Kind::sum || kind == Kind::difference;
+  if (outer.kind == Kind::difference) return is_sum && !is_first;
+  return is_sum || (!is_first && (kind != Kind::product || outer.kind == Kind::quotient));
 }
 
 std::string Worked::text(const std::function<std::string(const Worked&)>& number,
@@ -198,15 +169,15 @@ std::string Worked::text(const std::function<std::string(const Worked&)>& number
 
 void Worked::append_text(std::string& text, const std::function<std::string(const Worked&)>& number,
                          std::size_t most_terms) const {
-  if (operation_ == Operation::number) {
+  if (!function_) {
     text += number(*this);
     return;
   }
-  const bool is_call = operation_ == Operation::call;
-  const bool is_root = is_call && function_ == "sqrt";
-  const bool has_parentheses = is_call && !(is_root && parts()[0].operation_ == Operation::number);
-  if (operation_ == Operation::negation) text += "−";
-  if (is_call) text += is_root ? "√" : function_;
+  const bool is_call = function_->kind == Kind::call;
+  const bool is_root = is_call && function_->name == "sqrt";
+  const bool has_parentheses = is_call && !(is_root && !parts()[0].function_);
+  if (function_->kind == Kind::negation) text += "−";
+  if (is_call) text += is_root ? "√" : function_->name;
   if (has_parentheses) text += '(';
   append_parts(text, number, most_terms);
   if (has_parentheses) text += ')';
@@ -216,17 +187,17 @@ void Worked::append_parts(std::string& text, const std::function<std::string(con
                           std::size_t most_terms) const {
   const std::size_t count = parts().size();
   const std::size_t most_parts =
-      operation_ == Operation::sum ? most_terms : std::max<std::size_t>(most_terms, 4);
+      function_->kind == Kind::sum ? most_terms : std::max<std::size_t>(most_terms, 4);
   const std::size_t edge = count > most_parts ? most_parts / 2 : count;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i > 0) text += separator();
+    if (i > 0) text += function_->separator;
     if (i == edge) {
       text += "…";
-      text += separator();
+      text += function_->separator;
       i = count - edge;
     }
     const auto& part = parts()[i];
-    const bool has_parentheses = part.needs_parentheses_in(operation_, i == 0);
+    const bool has_parentheses = part.needs_parentheses_in(*function_, i == 0);
     if (has_parentheses) text += '(';
     part.append_text(text, number, most_terms);
     if (has_parentheses) text += ')';

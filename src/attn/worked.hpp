@@ -28,22 +28,14 @@ class Worked {
   Worked(double constant);
   Worked(Operand operand, double value);
 
-  static Worked sum(std::vector<Worked> terms);
-  static Worked product(std::vector<Worked> factors);
-
-  /// Of exp, sqrt, tanh, log, erf, sin, cos, floor, float32, float16, bfloat16 of one number, min and max of
-  /// several.
+  /// `+`, `*`, `-`, `/`, `^`, `<`, `<=`, of one number neg, exp, sqrt, tanh, log, erf, sin, cos, floor,
+  /// float32, float16, bfloat16, of several min and max, by their names in formulas. A comparison is 1 or 0.
   static Worked call(std::string_view function, std::vector<Worked> arguments);
   static bool has_function(std::string_view name);
 
-  friend Worked operator-(Worked x);
-  friend Worked operator-(Worked x, Worked y);
-  friend Worked operator/(Worked x, Worked y);
-  friend Worked pow(Worked x, Worked exponent);
-
-  /// 1 where x < y or x ≤ y, 0 elsewhere.
-  static Worked less(Worked x, Worked y);
-  static Worked at_most(Worked x, Worked y);
+  /// Of a single one that itself.
+  static Worked sum(std::vector<Worked> terms);
+  static Worked product(std::vector<Worked> factors);
 
   double value() const { return value_; }
 
@@ -64,21 +56,18 @@ class Worked {
   std::string text(const std::function<std::string(const Worked&)>& number, std::size_t most_terms) const;
 
  private:
-  enum class Operation { number, negation, sum, difference, product, quotient, power, less, at_most, call };
+  struct Function;
 
-  Worked(Operation operation, std::vector<Worked> parts, double value);
+  static const std::vector<Function>& functions();
   const std::vector<Worked>& parts() const { return *parts_; }
   void append_text(std::string& text, const std::function<std::string(const Worked&)>& number,
                    std::size_t most_terms) const;
   void append_parts(std::string& text, const std::function<std::string(const Worked&)>& number,
                     std::size_t most_terms) const;
-  bool is_comparison() const { return operation_ == Operation::less || operation_ == Operation::at_most; }
-  bool needs_parentheses_in(Operation outer, bool is_first) const;
-  const char* separator() const;
+  bool needs_parentheses_in(const Function& outer, bool is_first) const;
 
-  Operation operation_ = Operation::number;
+  const Function* function_ = nullptr;  ///< of what is no number
   double value_ = 0.0;
-  std::string_view function_{};                   ///< of a call
   std::shared_ptr<Operand> operand_{};            ///< of a number that is an entry
   std::shared_ptr<std::vector<Worked>> parts_{};  ///< of what is no number; shared with copies of it
 };
@@ -86,7 +75,6 @@ class Worked {
 Worked operator-(Worked x);
 Worked operator-(Worked x, Worked y);
 Worked operator/(Worked x, Worked y);
-Worked pow(Worked x, Worked exponent);
 
 /// The largest of several.
 Worked largest(std::vector<Worked> of);
@@ -94,12 +82,6 @@ Worked largest(std::vector<Worked> of);
 /// Where the largest is, the first of several: its place, times that all before it are less and none after it
 /// is more.
 Worked argmax(const std::vector<Worked>& of);
-
-/// Σ / count of them.
-Worked mean_of(std::vector<Worked> of);
-
-/// 1 where x = y, 0 elsewhere: neither is more than the other.
-Worked equals(const Worked& x, const Worked& y);
 
 /// How each entry of a tensor comes about.
 using WorkedOut = std::function<Worked(const Index& at)>;

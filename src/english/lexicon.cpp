@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace english {

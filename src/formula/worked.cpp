@@ -100,13 +100,8 @@ class Working {
 
   Worked applied(const Expr& x, std::vector<Worked>& p, const Places& at) const {
     const auto& f = x->name;
-    if (f == "-") return p[0] - p[1];
-    if (f == "/") return p[0] / p[1];
-    if (f == "^") return pow(p[0], p[1]);
-    if (f == "neg") return -p[0];
-    if (f == "<") return Worked::less(p[0], p[1]);
-    if (f == "<=") return Worked::at_most(p[0], p[1]);
-    if (f == "=") return attn::equals(p[0], p[1]);
+    if (f == "=")
+      return Worked::product({Worked::call("<=", {p[0], p[1]}), Worked::call("<=", {p[1], p[0]})});
     if (f == "and") return Worked::product(std::move(p));
     if (f == "or") return Worked::call("max", std::move(p));
     if (f == "not") return Worked(1.0) - p[0];
@@ -149,7 +144,7 @@ class Working {
       return attn::worked_softmax(attn::WorkedOut(score), length, divisor)({at.at(x->axis)});
     }
     if (x->name == "log_sum_exp") return log_sum_exp(x, at);
-    if (x->name == "mean") return attn::mean_of(along(x, at));
+    if (x->name == "mean") return Worked::sum(along(x, at)) / Worked(static_cast<double>(length));
     if (x->name == "entropy") return attn::worked_entropy(along(x, at));
     if (x->name == "layer_norm") return normed(x, at);
     if (x->name == "sum") return Worked::sum(along(x, at));

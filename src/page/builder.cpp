@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attn/text/printable.hpp"
+#include "attn/text/width.hpp"
 #include "trace/entry.hpp"
 #include "trace/wording.hpp"
 

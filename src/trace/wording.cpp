@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "attn/text/printable.hpp"
+#include "attn/text/width.hpp"
 
 namespace attn {
 

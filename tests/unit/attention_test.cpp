@@ -164,6 +164,15 @@ TEST_CASE("positional encodings are those of the lesson positional, bit for bit"
   CHECK(same(attn::rotary_encoding(xt::view(X, xt::all(), xt::range(3, 5)), pairing, 3), last));
 }
 
+TEST_CASE("with angles queries and keys are turned before they meet", "[library]") {
+  const Numbers X = random_tensor<4>({2, 2, 5, 6}, 1), V = random_tensor<4>({2, 2, 5, 3}, 2);
+  const auto turned = attn::rotary_encoding(X);
+  const auto angles = attn::position_angles(7, attn::position_frequencies(6));
+  const auto rotary = attn::attention(X, X, V, {.angles = angles});
+  CHECK(same(rotary.output, attn::attention(turned, turned, V).output));
+  CHECK(!same(rotary.weights, attn::attention(X, X, V).weights));
+}
+
 TEST_CASE("whatever holds the numbers, attention is the same", "[library]") {
   const auto Q = plain({2, 3, 4}, 1), K = plain({2, 5, 4}, 2), V = plain({2, 5, 2}, 3);
   const auto expected = attn::attention(Q, K, V);
@@ -254,6 +263,8 @@ TEST_CASE("what does not fit is named, with its shape and what would be valid", 
         "mask is 3×2; valid: [batch×head×query×key] = 1×1×2×2, each of them or 1, also without head, or "
         "without "
         "batch and head");
+  CHECK(attention(x24, x24, x24, {.angles = x23}) ==
+        "angles is 2×3; valid: [position×pair] with 2 positions or more and d_k / 2 pairs, d_k = 4");
   const auto multi_head = [&](const attn::MultiHeadWeights& weights) {
     return error_of([&] { attn::multi_head_attention(x23, weights); });
   };

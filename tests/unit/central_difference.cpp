@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "attn/ops/measure.hpp"
 #include "attn/tensor.hpp"
@@ -27,7 +28,7 @@ double central_difference(const GradientCheck<N>& check, const Tensor<N>& direct
   auto ahead = check.f(moved(check.x, direction, check.step));
   const auto behind = check.f(moved(check.x, direction, -check.step));
   std::transform(ahead.begin(), ahead.end(), behind.begin(), ahead.begin(), std::minus<>());
-  return sum_of_products(ahead, check.d_output) / (2.0 * check.step);
+  return std::inner_product(ahead.begin(), ahead.end(), check.d_output.begin(), 0.0) / (2.0 * check.step);
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ double deviation_along(const GradientCheck<N>& check, const Tensor<N>& direction
   if (check.x.shape() != direction.shape())
     throw shape_mismatch("central_difference", "x", check.x, "direction", direction,
                          "the shapes must be equal");
-  const double expected = sum_of_products(check.gradient, direction);
+  const double expected = std::inner_product(direction.begin(), direction.end(), check.gradient.begin(), 0.0);
   return std::abs(expected - central_difference(check, direction));
 }
 

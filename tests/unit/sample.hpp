@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 
 /// One in `one_in` of what a long test goes through, in order. The number in the environment variable
 /// ATTNLAB_TEST_SEED, 0 where it is not set, says which: `one_in` numbers in a row take everything, and so

@@ -118,10 +118,7 @@ std::optional<std::int64_t> DependencyGraph::path_length(std::size_t from, std::
 }
 
 Tensor<2> elu_plus_one(const Tensor<2>& x) {
-  Tensor<2> features(x.shape());
-  std::transform(x.begin(), x.end(), features.begin(),
-                 [](double element) { return element > 0.0 ? element + 1.0 : std::exp(element); });
-  return features;
+  return xt::where(x > 0.0, x + 1.0, xt::exp(x));
 }
 
 Tensor<2> positive_random_features(const Tensor<2>& x, const Tensor<2>& omega, CostCounter& counter) {

@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
+#include "attn/error.hpp"
 #include "attn/tensor.hpp"
+#include "attn/text/text_file.hpp"
 
 namespace attn {
 
@@ -63,7 +68,7 @@ Integers<N> dropout_mask(Random& random, double p,
     throw std::invalid_argument(
         fmt::format("[dropout_mask] p is {}: it must be at least 0 and less than 1", p));
   Integers<N> mask(shape);
-  for (auto& kept : mask) kept = random.binomial(1, 1.0 - p);
+  for (auto& kept : mask) kept = random.bernoulli(1.0 - p);
   return mask;
 }
 
@@ -73,5 +78,100 @@ INSTANTIATE(2)
 INSTANTIATE(3)
 INSTANTIATE(4)
 #undef INSTANTIATE
+
+namespace {
+
+std::string valid_pattern(std::size_t n) {
+  return fmt::format("a text file of {0} line{1} with {0} digit{1} 0 or 1 each", n, n == 1 ? "" : "s");
+}
+
+/// The character, or the byte where it is none by itself.
+std::string printed(char character) {
+  const auto byte = static_cast<unsigned char>(character);
+  return byte < 0x80 ? std::string(1, character) : fmt::format("byte 0x{:02X}", byte);
+}
+
+/// The digits of the next line that has any; nothing at the end of the file.
+std::string next_digits(TextLines& file) {
+  std::string digits;
+  while (digits.empty()) {
+    const auto line = file.next();
+    if (!line) break;
+    if (line->find('\0') != line->npos) file.fail("there is a NUL byte");
+    for (const char character : *line)
+      if (character == '0' || character == '1')
+        digits += character;
+      else if (std::string_view(" \t\r").find(character) == std::string_view::npos)
+        file.fail(fmt::format("{:?} is neither 0 nor 1", printed(character)));
+  }
+  return digits;
+}
+
+}  // namespace
+
+KeyLists all_keys(std::size_t n_q, std::size_t n_k) {
+  std::vector<std::size_t> all(n_k);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return KeyLists(n_q, all);
+}
+
+KeyLists window_keys(std::size_t n, std::size_t before, std::size_t after) {
+  KeyLists keys(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t first = i - std::min(i, before), last = i + std::min(n - 1 - i, after);
+    for (std::size_t j = first; j <= last; ++j) keys[i].push_back(j);
+  }
+  return keys;
+}
+
+KeyLists keys_of(const Mask<2>& mask) {
+  KeyLists keys(mask.shape(0));
+  for (std::size_t i = 0; i < mask.shape(0); ++i)
+    for (std::size_t j = 0; j < mask.shape(1); ++j)
+      if (mask(i, j)) keys[i].push_back(j);
+  return keys;
+}
+
+std::size_t pair_count(const KeyLists& keys) {
+  std::size_t count = 0;
+  for (const auto& of_query : keys) count += of_query.size();
+  return count;
+}
+
+Mask<2> strided_pattern(std::size_t n, std::size_t stride) {
+  Mask<2> mask({n, n});
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) {
+      const std::size_t distance = i > j ? i - j : j - i;
+      mask(i, j) = distance < stride || distance % stride == 0;
+    }
+  return mask;
+}
+
+Mask<2> random_pattern(Random& random, std::size_t n, std::size_t count) {
+  Mask<2> mask({n, n}, false);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto keys = random.permutation(static_cast<std::int64_t>(n));
+    for (std::size_t k = 0; k < std::min(count, n); ++k) mask(i, static_cast<std::size_t>(keys[k])) = true;
+    mask(i, i) = true;
+  }
+  return mask;
+}
+
+Mask<2> load_pattern(const std::string& path, std::size_t n) {
+  TextLines file(path, valid_pattern(n), 8 * n + 255);
+  Mask<2> mask({n, n});
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto digits = next_digits(file);
+    if (digits.empty())
+      throw Error(fmt::format("{} has {} line{} for {} tokens; valid: {}", path, i, i == 1 ? "" : "s", n,
+                              valid_pattern(n)));
+    if (digits.size() != n) file.fail(fmt::format("there are {} digits for {} tokens", digits.size(), n));
+    for (std::size_t j = 0; j < n; ++j) mask(i, j) = digits[j] == '1';
+  }
+  if (!next_digits(file).empty())
+    file.fail(fmt::format("there are more than {} lines for as many tokens", n));
+  return mask;
+}
 
 }  // namespace attn

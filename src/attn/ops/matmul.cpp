@@ -136,8 +136,7 @@ Tensor<N> linear(const Tensor<N>& x, const Tensor<2>& weight, const Tensor<1>& b
   if (bias.size() != weight.shape(1))
     throw shape_mismatch("linear", "weight", weight, "bias", bias, "the last axes must match");
   auto sum = linear(x, weight);
-  for (std::size_t i = 0; i < sum.size(); ++i) sum.data()[i] += bias(i % bias.size());
-  return sum;
+  return sum += bias;
 }
 
 template <std::size_t N>

@@ -59,13 +59,6 @@ double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y) requires Rank<
 }
 
 template <std::size_t N>
-double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) requires Rank<N, 1, 4> {
-  if (x.shape() != y.shape())
-    throw shape_mismatch("sum_of_products", "x", x, "y", y, "the shapes must be equal");
-  return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
-}
-
-template <std::size_t N>
 double row_sum_deviation(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   if (weights.size() == 0) return 0.0;
   const auto rows = rows_of(weights);
@@ -77,7 +70,6 @@ double row_sum_deviation(const Tensor<N>& weights) requires Rank<N, 1, 4> {
 #define INSTANTIATE(N)                                                    \
   template double max_abs(const Tensor<N>&);                              \
   template double max_abs_difference(const Tensor<N>&, const Tensor<N>&); \
-  template double sum_of_products(const Tensor<N>&, const Tensor<N>&);    \
   template double row_sum_deviation(const Tensor<N>&);
 INSTANTIATE(1)
 INSTANTIATE(2)

@@ -25,10 +25,6 @@ double max_abs(const Tensor<N>& x) requires Rank<N, 1, 4>;
 template <std::size_t N>
 double max_abs_difference(const Tensor<N>& x, const Tensor<N>& y) requires Rank<N, 1, 4>;
 
-/// Σ x ∘ y for tensors of one shape, in C order. Throws std::invalid_argument where the shapes differ.
-template <std::size_t N>
-double sum_of_products(const Tensor<N>& x, const Tensor<N>& y) requires Rank<N, 1, 4>;
-
 /// The largest |Σⱼ weights − 1| over the rows along the last axis, rows that are all zero (nothing to attend
 /// to) left out.
 template <std::size_t N>

@@ -1,7 +1,6 @@
 #include "attn/ops/precision.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -23,6 +22,18 @@ const Format& format_of(Dtype dtype) {
 }
 
 }  // namespace
+
+/// Numbers below the smallest normal one have fewer digits.
+double round_to(Dtype dtype, double x) {
+  if (dtype == Dtype::float32) return static_cast<double>(static_cast<float>(x));
+  const bool is_half = dtype == Dtype::float16 || dtype == Dtype::bfloat16;
+  if (!is_half || x == 0.0 || !std::isfinite(x)) return x;
+  const auto& [digits, largest_exponent, smallest_exponent] = format_of(dtype);
+  const int step = std::max(std::ilogb(x) + 1 - digits, smallest_exponent);
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(x, -step)), step);
+  const bool is_beyond = rounded != 0.0 && std::ilogb(rounded) > largest_exponent;
+  return is_beyond ? std::copysign(std::numeric_limits<double>::infinity(), x) : rounded;
+}
 
 template <std::size_t N>
 Tensor<N> round_to(Dtype dtype, const Tensor<N>& x) requires Rank<N, 1, 2> {
@@ -70,19 +81,9 @@ template Tensor<2> round_to(Dtype, const Tensor<2>&);
 
 namespace {
 
-constexpr int fraction_bits = 10, smallest_exponent = -14;
+constexpr int fraction_bits = 10, smallest_normal_exponent = -14;
 constexpr unsigned sign_bit = 0x8000, infinity = 0x7C00, quiet_nan = 0x7E00, fraction_mask = 0x03FF;
 constexpr double first_beyond = 65520.0;  // halfway from the largest half to 2^16
-
-/// Between neighbouring numbers, by the exponent's bits; those of subnormal numbers are as far apart as the
-/// next ones.
-constexpr auto step_sizes = [] {
-  std::array<double, 31> sizes{};
-  double size = 0x1p-24;
-  for (std::size_t exponent = 1; exponent < sizes.size(); ++exponent, size *= 2.0) sizes[exponent] = size;
-  sizes[0] = sizes[1];
-  return sizes;
-}();
 
 }  // namespace
 
@@ -96,19 +97,17 @@ std::uint16_t half_bits(double x) {
   // fraction lie side by side, so the bits are that count plus 1024 for each exponent above the smallest:
   // where rounding fills up the fraction, the carry goes into the exponent by itself.
   const int exponent =
-      std::max(magnitude == 0.0 ? smallest_exponent : std::ilogb(magnitude), smallest_exponent);
+      std::max(magnitude == 0.0 ? smallest_normal_exponent : std::ilogb(magnitude), smallest_normal_exponent);
   const auto steps = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
-  const auto above_smallest = static_cast<unsigned>(exponent - smallest_exponent);
+  const auto above_smallest = static_cast<unsigned>(exponent - smallest_normal_exponent);
   return static_cast<std::uint16_t>(sign | ((above_smallest << fraction_bits) + steps));
 }
 
 double half_value(std::uint16_t bits) {
   const bool is_negative = (bits & sign_bit) != 0;
   const int exponent = (bits & infinity) >> fraction_bits, fraction = bits & fraction_mask;
-  double magnitude = 0.0;
-  if (exponent < 31)
-    magnitude = step_sizes[static_cast<std::size_t>(exponent)] * (exponent == 0 ? fraction : fraction + 1024);
-  else
+  double magnitude = std::ldexp(exponent == 0 ? fraction : fraction + 1024, std::max(exponent, 1) - 25);
+  if (exponent == 31)
     magnitude =
         fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   return std::copysign(magnitude, is_negative ? -1.0 : 1.0);

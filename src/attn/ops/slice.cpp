@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <utility>
 #include <vector>
-#include <xtensor/xbuilder.hpp>
 #include <xtensor/xmanipulation.hpp>
 #include <xtensor/xrepeat.hpp>
 #include <xtensor/xview.hpp>
@@ -47,12 +46,6 @@ Tensor<3> as_batch(const Tensor<2>& x) {
 
 Tensor<3> head(const Tensor<4>& x, std::size_t index) {
   return xt::view(x, xt::all(), index);
-}
-
-Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom) {
-  if (top.shape(1) != bottom.shape(1))
-    throw shape_mismatch("stack_rows", "top", top, "bottom", bottom, "the numbers of columns must match");
-  return xt::concatenate(xt::xtuple(top, bottom));
 }
 
 Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads) {

@@ -29,10 +29,6 @@ Tensor<3> as_batch(const Tensor<2>& x);
 /// One head of [batch×head×n×d]: [batch×n×d].
 Tensor<3> head(const Tensor<4>& x, std::size_t index);
 
-/// Two matrices on top of each other: [a×n], [b×n] → [(a+b)×n]. Throws std::invalid_argument, with both
-/// shapes, where they do not match.
-Tensor<2> stack_rows(const Tensor<2>& top, const Tensor<2>& bottom);
-
 /// A reshape and a transpose: [batch×n×head·d] → [batch×n×head×d] → [batch×head×n×d].
 /// Throws std::invalid_argument where `heads` does not divide the last axis.
 Tensor<4> split_heads(const Tensor<3>& x, std::size_t heads);

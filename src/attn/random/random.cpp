@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <numbers>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "attn/error.hpp"
@@ -22,13 +27,10 @@ std::uint64_t bit_mask(std::uint64_t largest) {
 
 }  // namespace
 
-std::int64_t Random::binomial(std::int64_t trials, double probability) {
-  constexpr auto largest = std::int64_t{1} << std::numeric_limits<double>::digits;
+bool Random::bernoulli(double probability) {
   if (!(probability >= 0.0 && probability <= 1.0))
-    throw Error(fmt::format("binomial probability {} is out of range; valid: 0 to 1", probability));
-  if (trials < 0 || trials > largest)
-    throw Error(fmt::format("binomial trials {} are out of range; valid: 0 to {}", trials, largest));
-  return draw_binomial(trials, probability);
+    throw Error(fmt::format("probability {} is out of range; valid: 0 to 1", probability));
+  return draw_bernoulli(probability);
 }
 
 std::int64_t Random::integer(std::int64_t low, std::int64_t high) {
@@ -67,134 +69,364 @@ std::uint64_t Random::masked(std::uint64_t largest) {
 
 namespace {
 
-/// Walks up the distribution function from 0 to where it exceeds a uniform variate.
-double binomial_by_inversion(Random& random, double n, double p) {
-  const double q = 1.0 - p;
-  const double mean = n * p;
-  const double probability_of_0 = std::exp(n * std::log(q));
-  const double bound = std::floor(std::min(n, mean + 10.0 * std::sqrt(mean * q + 1.0)));
-
-  double successes = 0.0;
-  double probability = probability_of_0;
-  double u = random.random_sample();
-  while (u > probability) {
-    ++successes;
-    if (successes > bound) {
-      successes = 0.0;
-      probability = probability_of_0;
-      u = random.random_sample();
-    } else {
-      u -= probability;
-      probability = ((n - successes + 1.0) * p * probability) / (successes * q);
-    }
+/// Of NumPy's draw by inversion: the walk up the distribution function, begun anew where rounding leaves it
+/// beyond 1. For p <= 1/2.
+bool succeeds_by_inversion(Random& random, double p) {
+  const double q = 1.0 - p, probability_of_0 = std::exp(std::log(q)),
+               probability_of_1 = p * probability_of_0 / q;
+  for (;;) {
+    const double u = random.random_sample();
+    if (u <= probability_of_0) return false;
+    if (u - probability_of_0 <= probability_of_1) return true;
   }
-  return successes;
-}
-
-/// BTPE (Kachitvichyanukul & Schmeiser 1988): rejection under a triangle, a parallelogram around it and two
-/// exponential tails. For p <= 1/2 and a mean n·p of 10 or more.
-class Btpe {
- public:
-  Btpe(double n, double p) : n_(n), p_(p), q_(1.0 - p), variance_(n * p * q_), mode_(std::floor(n * p + p)) {
-    const double mode_and_fraction = n * p + p;
-    half_width_ = std::floor(2.195 * std::sqrt(variance_) - 4.6 * q_) + 0.5;
-    centre_ = mode_ + 0.5;
-    left_ = centre_ - half_width_;
-    right_ = centre_ + half_width_;
-    slope_ = 0.134 + 20.5 / (15.3 + mode_);
-    left_rate_ = rate((mode_and_fraction - left_) / (mode_and_fraction - left_ * p));
-    right_rate_ = rate((right_ - mode_and_fraction) / (right_ * q_));
-    triangle_end_ = half_width_;
-    parallelogram_end_ = half_width_ * (1.0 + 2.0 * slope_);
-    left_tail_end_ = parallelogram_end_ + slope_ / left_rate_;
-    right_tail_end_ = left_tail_end_ + slope_ / right_rate_;
-  }
-
-  double draw(Random& random) const {
-    for (;;) {
-      const double u = random.random_sample() * right_tail_end_;
-      double v = random.random_sample();
-      double y;
-      if (u <= triangle_end_) {
-        return std::floor(centre_ - half_width_ * v + u);
-      } else if (u <= parallelogram_end_) {
-        const double x = left_ + (u - half_width_) / slope_;
-        v = v * slope_ + 1.0 - std::fabs(mode_ - x + 0.5) / half_width_;
-        if (v > 1.0) continue;
-        y = std::floor(x);
-      } else if (u <= left_tail_end_) {
-        y = std::floor(left_ + std::log(v) / left_rate_);
-        if (y < 0.0) continue;
-        v = v * (u - parallelogram_end_) * left_rate_;
-      } else {
-        y = std::floor(right_ - std::log(v) / right_rate_);
-        if (y > n_) continue;
-        v = v * (u - left_tail_end_) * right_rate_;
-      }
-      if (accepts(y, v)) return y;
-    }
-  }
-
- private:
-  static double rate(double a) { return a * (1.0 + a / 2.0); }
-
-  /// Whether v is at most P(y) / P(mode).
-  bool accepts(double y, double v) const {
-    const double distance = std::fabs(y - mode_);
-    if (distance <= 20.0 || distance >= variance_ / 2.0 - 1.0) return !(v > probability_ratio(y));
-
-    const double log_v = std::log(v);
-    const double normal_log_ratio = -distance * distance / (2.0 * variance_);
-    const double squeeze = (distance / variance_) *
-                           ((distance * (distance / 3.0 + 0.625) + 0.16666666666666666) / variance_ + 0.5);
-    if (log_v < normal_log_ratio - squeeze) return true;
-    if (log_v > normal_log_ratio + squeeze) return false;
-    return !(log_v > log_probability_ratio(y));
-  }
-
-  /// P(y) / P(mode) by the recursion from one to the other.
-  double probability_ratio(double y) const {
-    const double odds = p_ / q_;
-    const double a = odds * (n_ + 1.0);
-    double ratio = 1.0;
-    for (double i = mode_ + 1.0; i <= y; ++i) ratio *= a / i - odds;
-    for (double i = y + 1.0; i <= mode_; ++i) ratio /= a / i - odds;
-    return ratio;
-  }
-
-  /// log(P(y) / P(mode)) by Stirling's formula for the factorials.
-  double log_probability_ratio(double y) const {
-    const double y_1 = y + 1.0;
-    const double mode_1 = mode_ + 1.0;
-    const double failures_at_mode = n_ + 1.0 - mode_;
-    const double failures = n_ - y + 1.0;
-    return centre_ * std::log(mode_1 / y_1) + (n_ - mode_ + 0.5) * std::log(failures_at_mode / failures) +
-           (y - mode_) * std::log(failures * p_ / (y_1 * q_)) + stirling_correction(mode_1) +
-           stirling_correction(failures_at_mode) + stirling_correction(y_1) + stirling_correction(failures);
-  }
-
-  static double stirling_correction(double x) {
-    const double square = x * x;
-    return (13680.0 - (462.0 - (132.0 - (99.0 - 140.0 / square) / square) / square) / square) / x / 166320.0;
-  }
-
-  double n_, p_, q_, variance_, mode_;
-  double half_width_, centre_, left_, right_;  ///< of the triangle's base
-  double slope_, left_rate_, right_rate_;
-  double triangle_end_, parallelogram_end_, left_tail_end_, right_tail_end_;  ///< areas, summed up
-};
-
-/// For p <= 1/2.
-double binomial_of_rarer(Random& random, double n, double p) {
-  return p * n <= 30.0 ? binomial_by_inversion(random, n, p) : Btpe(n, p).draw(random);
 }
 
 }  // namespace
 
-std::int64_t binomial_of_uniforms(Random& random, std::int64_t trials, double probability) {
-  const auto n = static_cast<double>(trials);
-  if (probability <= 0.5) return static_cast<std::int64_t>(binomial_of_rarer(random, n, probability));
-  return trials - static_cast<std::int64_t>(binomial_of_rarer(random, n, 1.0 - probability));
+bool succeeds(Random& random, double probability) {
+  if (probability <= 0.5) return succeeds_by_inversion(random, probability);
+  return !succeeds_by_inversion(random, 1.0 - probability);
+}
+
+namespace {
+
+/// The state of MT19937 that follows from two numbers: init_by_array of Matsumoto & Nishimura (2002), as a
+/// seed sequence of C++.
+class ArraySeed {
+ public:
+  using result_type = std::uint32_t;
+
+  ArraySeed(std::uint32_t seed, std::uint32_t key) : keys_{seed, key} {}
+
+  template <class Iterator>
+  void generate(Iterator begin, Iterator end) const {
+    constexpr std::uint32_t seed_of_all = 19650218u, first_factor = 1664525u, second_factor = 1566083941u;
+    const auto size = static_cast<std::uint32_t>(end - begin);
+    std::uint32_t word = seed_of_all;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      if (i > 0) word = 1812433253u * (word ^ word >> 30) + i;
+      begin[i] = word;
+    }
+    std::uint32_t at = 1;
+    const auto mix = [&](std::uint32_t factor, std::uint32_t addend) {
+      const std::uint32_t before = begin[at - 1], now = begin[at];
+      begin[at] = (now ^ (before ^ before >> 30) * factor) + addend;
+      if (++at < size) return;
+      begin[0] = begin[size - 1];
+      at = 1;
+    };
+    for (std::uint32_t i = 0; i < size; ++i) mix(first_factor, keys_[i % 2] + i % 2);
+    for (std::uint32_t i = 1; i < size; ++i) mix(second_factor, 0u - at);
+    begin[0] = 0x80000000u;
+  }
+
+ private:
+  std::array<std::uint32_t, 2> keys_;
+};
+
+std::mt19937 seeded_with(ArraySeed seed) {
+  return std::mt19937(seed);
+}
+
+}  // namespace
+
+RandomState::RandomState(std::uint32_t seed, std::uint32_t key) : generator_(seeded_with({seed, key})) {}
+
+std::uint32_t RandomState::next_uint32() {
+  return static_cast<std::uint32_t>(generator_());
+}
+
+std::uint64_t RandomState::next_uint64() {
+  const std::uint64_t high = next_uint32();
+  return high << 32 | next_uint32();
+}
+
+double RandomState::random_sample() {
+  const std::uint32_t high = next_uint32() >> 5;
+  const std::uint32_t low = next_uint32() >> 6;
+  return (high * 67108864.0 + low) / 9007199254740992.0;
+}
+
+double RandomState::standard_normal() {
+  if (std::exchange(has_cached_normal_, false)) return cached_normal_;
+  double x, y, square;
+  do {
+    x = 2.0 * random_sample() - 1.0;
+    y = 2.0 * random_sample() - 1.0;
+    square = x * x + y * y;
+  } while (square >= 1.0 || square == 0.0);
+  const double factor = std::sqrt(-2.0 * std::log(square) / square);
+  cached_normal_ = factor * x;
+  has_cached_normal_ = true;
+  return factor * y;
+}
+
+namespace {
+
+constexpr std::uint32_t fold(std::uint32_t value) {
+  return value ^ value >> 16;
+}
+
+/// Hashes words with a constant that is another one for each.
+class Hash {
+ public:
+  constexpr Hash(std::uint32_t constant, std::uint32_t factor) : constant_(constant), factor_(factor) {}
+
+  constexpr std::uint32_t operator()(std::uint32_t word) {
+    word ^= constant_;
+    constant_ *= factor_;
+    return fold(word * constant_);
+  }
+
+ private:
+  std::uint32_t constant_, factor_;
+};
+
+constexpr std::uint32_t mix(std::uint32_t x, std::uint32_t y) {
+  return fold(0xca01f9ddu * x - 0x4973f715u * y);
+}
+
+/// Four words, each of which depends on the whole entropy.
+std::array<std::uint32_t, 4> seed_pool(const Entropy& entropy) {
+  Hash hash(0x43b0d7e5u, 0x931e8875u);
+  std::array<std::uint32_t, 4> pool{};
+  if (entropy.size() > pool.size())
+    throw std::invalid_argument("[seed_state] more than four numbers are given: at most four are mixed");
+  std::copy(entropy.begin(), entropy.end(), pool.begin());
+  for (auto& word : pool) word = hash(word);
+  for (std::size_t from = 0; from < pool.size(); ++from)
+    for (std::size_t to = 0; to < pool.size(); ++to)
+      if (from != to) pool[to] = mix(pool[to], hash(pool[from]));
+  return pool;
+}
+
+}  // namespace
+
+std::array<std::uint64_t, 4> seed_state(const Entropy& entropy) {
+  const auto pool = seed_pool(entropy);
+  Hash hash(0x8b51f9ddu, 0x58f38dedu);
+  std::array<std::uint64_t, 4> state{};
+  for (std::size_t half = 0; half < 2 * state.size(); ++half)
+    state[half / 2] |= std::uint64_t{hash(pool[half % pool.size()])} << (half % 2 * 32);
+  return state;
+}
+
+Pcg64::Pcg64(const Entropy& entropy) {
+  const auto [state_high, state_low, stream_high, stream_low] = seed_state(entropy);
+  increment_ = (Uint128{stream_high} << 64 | stream_low) << 1 | 1;
+  state_ = increment_ + (Uint128{state_high} << 64 | state_low);
+  step();
+}
+
+std::uint64_t Pcg64::next_uint64() {
+  step();
+  const auto high = static_cast<std::uint64_t>(state_ >> 64), low = static_cast<std::uint64_t>(state_);
+  return std::rotr(high ^ low, static_cast<int>(high >> 58));
+}
+
+std::uint32_t Pcg64::next_uint32() {
+  has_upper_half_ = !has_upper_half_;
+  if (!has_upper_half_) return upper_half_;
+  const auto bits = next_uint64();
+  upper_half_ = static_cast<std::uint32_t>(bits >> 32);
+  return static_cast<std::uint32_t>(bits);
+}
+
+void Pcg64::step() {
+  constexpr Uint128 factor = Uint128{0x2360ed051fc65da4u} << 64 | 0x4385df649fccf645u;
+  state_ = state_ * factor + increment_;
+}
+
+namespace {
+
+constexpr std::size_t layer_count = 256;
+constexpr double tail_begin = 3.6541528853610088;     ///< where the layer at the bottom becomes the tail
+constexpr double layer_area = 0.0049286732339746519;  ///< of each layer, the tail included
+constexpr double units = 0x1p52;                      ///< into which a layer's width is divided
+
+double density(double x) {
+  return std::exp(-0.5 * x * x);
+}
+
+/// Layer 0 is the one at the bottom; of the others the topmost is 1 and the lowest 255.
+struct Ziggurat {
+  std::array<double, layer_count> unit;         ///< the width of a layer, divided by `units`
+  std::array<double, layer_count> density;      ///< at its right end
+  std::array<std::uint64_t, layer_count> safe;  ///< how many units lie below the density in all their height
+
+  Ziggurat();
+};
+
+std::uint64_t units_in(double ratio) {
+  return static_cast<std::uint64_t>(std::nearbyint(ratio * units));
+}
+
+/// Each layer ends where the density has risen by the layer's height, area / width. The density at the end of
+/// layer 38 lies almost halfway between two float64 numbers; NumPy's table has the upper one.
+Ziggurat::Ziggurat() {
+  double width = tail_begin;
+  unit.back() = width / units;
+  density.back() = attn::density(width);
+  safe.front() = units_in(width * density.back() / layer_area);
+  unit.front() = layer_area / density.back() / units;
+  density.front() = 1.0;
+  for (std::size_t layer = layer_count - 2; layer > 0; --layer) {
+    const double inner = std::sqrt(-2.0 * std::log(layer_area / width + density[layer + 1]));
+    safe[layer + 1] = units_in(inner / width);
+    unit[layer] = inner / units;
+    density[layer] = attn::density(inner);
+    if (layer == 38) density[layer] = 0x1.5ad29acc85c89p-1;
+    width = inner;
+  }
+  safe[1] = 0;
+}
+
+/// A number beyond `tail_begin` (Marsaglia 1964).
+double tail(Pcg64& bits) {
+  constexpr double reciprocal = 0.27366123732975827;  // of tail_begin
+  for (;;) {
+    const double x = -std::log1p(-bits.next_double()) * reciprocal;
+    const double y = -std::log1p(-bits.next_double());
+    if (y + y > x * x) return tail_begin + x;
+  }
+}
+
+/// One number normal(0, 1) by the ziggurat of Marsaglia & Tsang 2000: the area under the density is covered
+/// with 256 layers of equal area, a layer and a point in it are drawn, and nearly always the point lies below
+/// the density. The layers are those of NumPy, bit for bit.
+double ziggurat_normal(Pcg64& bits) {
+  static const Ziggurat ziggurat;
+  for (;;) {
+    const auto drawn = bits.next_uint64();
+    const auto layer = drawn & 0xff;
+    const bool is_negative = (drawn >> 8 & 1) != 0;
+    const auto distance = drawn >> 9 & 0xfffffffffffff;
+    const double size = static_cast<double>(distance) * ziggurat.unit[layer];
+    const double x = is_negative ? -size : size;
+    if (distance < ziggurat.safe[layer]) return x;
+    if (layer == 0) return (distance >> 8 & 1) != 0 ? -tail(bits) : tail(bits);
+    const double height = ziggurat.density[layer - 1] - ziggurat.density[layer];
+    if (height * bits.next_double() + ziggurat.density[layer] < density(x)) return x;
+  }
+}
+
+__extension__ using Uint128 = unsigned __int128;
+
+/// Uniform on 0, …, largest, which is less than the largest Word: the upper word of `next()` · (largest + 1),
+/// drawn again where the lower word says that this result would come too often (Lemire 2019).
+template <class Word, class DoubleWord, class Next>
+Word scaled_down(Word largest, Next next) {
+  constexpr int bits = std::numeric_limits<Word>::digits;
+  const Word count = largest + 1;
+  const Word too_often = static_cast<Word>(-count) % count;
+  DoubleWord product;
+  do {
+    product = DoubleWord{next()} * count;
+  } while (static_cast<Word>(product) < too_often);
+  return static_cast<Word>(product >> bits);
+}
+
+}  // namespace
+
+double Generator::random_sample() {
+  return bits_.next_double();
+}
+
+double Generator::standard_normal() {
+  return ziggurat_normal(bits_);
+}
+
+bool Generator::draw_bernoulli(double probability) {
+  return probability > 0.0 && succeeds(*this, probability);
+}
+
+std::uint64_t Generator::draw_integer(std::uint64_t largest) {
+  constexpr std::uint64_t largest_32 = std::numeric_limits<std::uint32_t>::max(),
+                          largest_64 = std::numeric_limits<std::uint64_t>::max();
+  if (largest == 0) return 0;
+  if (largest == largest_32) return next_uint32();
+  if (largest == largest_64) return next_uint64();
+  if (largest < largest_32)
+    return scaled_down<std::uint32_t, std::uint64_t>(static_cast<std::uint32_t>(largest),
+                                                     [this] { return next_uint32(); });
+  return scaled_down<std::uint64_t, Uint128>(largest, [this] { return next_uint64(); });
+}
+
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
+  constexpr std::uint32_t polynomial = 0xedb88320u;
+  std::uint32_t remainder = ~before;
+  for (const char byte : bytes) {
+    remainder ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) remainder = remainder >> 1 ^ (remainder % 2 == 1 ? polynomial : 0u);
+  }
+  return ~remainder;
+}
+
+namespace {
+
+constexpr std::size_t block = 16, pairs = block / 2;
+
+/// Makes normal numbers of 16 uniform ones in float32: pair j stands at j and j + 8.
+void box_muller(double* values) {
+  for (std::size_t j = 0; j < pairs; ++j) {
+    const float u1 = 1.0F - static_cast<float>(values[j]), u2 = static_cast<float>(values[j + pairs]);
+    const float radius = std::sqrt(-2.0F * std::log(u1)), angle = 2.0F * std::numbers::pi_v<float> * u2;
+    values[j] = radius * std::cos(angle);
+    values[j + pairs] = radius * std::sin(angle);
+  }
+}
+
+}  // namespace
+
+std::uint64_t TorchRandom::next_uint64() {
+  const std::uint64_t high = next_uint32();
+  return high << 32 | next_uint32();
+}
+
+double TorchRandom::random_sample() {
+  constexpr std::uint32_t lowest_24_bits = 0xFFFFFFu;
+  return std::ldexp(next_uint32() & lowest_24_bits, -24);
+}
+
+double TorchRandom::next_double() {
+  constexpr int bits = std::numeric_limits<double>::digits;
+  return std::ldexp(static_cast<double>(next_uint64() & ((std::uint64_t{1} << bits) - 1)), -bits);
+}
+
+double TorchRandom::standard_normal() {
+  if (cached_normal_) return *std::exchange(cached_normal_, std::nullopt);
+  const double u1 = next_double(), u2 = next_double();
+  const double radius = std::sqrt(-2.0 * std::log1p(-u2)), angle = 2.0 * std::numbers::pi * u1;
+  cached_normal_ = static_cast<float>(radius * std::sin(angle));
+  return static_cast<float>(radius * std::cos(angle));
+}
+
+void TorchRandom::fill_with_standard_normal(double* values, std::size_t count) {
+  if (count < block) return Random::fill_with_standard_normal(values, count);
+  const auto draw = [&](double* first, double* last) {
+    for (; first != last; ++first) *first = random_sample();
+  };
+  draw(values, values + count);
+  for (std::size_t begin = 0; begin + block <= count; begin += block) box_muller(values + begin);
+  if (count % block == 0) return;
+  double* const last_block = values + count - block;
+  draw(last_block, last_block + block);
+  box_muller(last_block);
+}
+
+bool TorchRandom::draw_bernoulli(double probability) {
+  return random_sample() < static_cast<double>(static_cast<float>(probability));
+}
+
+std::uint64_t TorchRandom::draw_integer(std::uint64_t largest) {
+  if (largest == std::numeric_limits<std::uint64_t>::max()) return next_uint64();
+  const bool fits_32_bits = largest < std::numeric_limits<std::uint32_t>::max();
+  return (fits_32_bits ? next_uint32() : next_uint64()) % (largest + 1);
+}
+
+void TorchRandom::shuffle(std::vector<std::int64_t>& numbers) {
+  for (std::size_t i = 0; i + 1 < numbers.size(); ++i)
+    std::swap(numbers[i], numbers[i + next_uint32() % (numbers.size() - i)]);
 }
 
 }  // namespace attn

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <random>
+#include <string_view>
 #include <vector>
 
 #include "attn/tensor.hpp"
@@ -33,9 +37,9 @@ class Random {
     return values;
   }
 
-  /// Number of successes in `trials` trials of probability `probability`. Throws Error unless
-  /// 0 <= probability <= 1 and 0 <= trials <= 2^53, up to which float64 counts exactly.
-  std::int64_t binomial(std::int64_t trials, double probability);
+  /// Whether a trial of that probability succeeds: `binomial(1, probability)` of the library. Throws Error
+  /// unless 0 <= probability <= 1.
+  bool bernoulli(double probability);
 
   /// Uniform on low, …, high − 1. Throws Error unless low < high.
   std::int64_t integer(std::int64_t low, std::int64_t high);
@@ -48,7 +52,7 @@ class Random {
   virtual void fill_with_standard_normal(double* values, std::size_t count);
 
  private:
-  virtual std::int64_t draw_binomial(std::int64_t trials, double probability) = 0;
+  virtual bool draw_bernoulli(double probability) = 0;
 
   /// Uniform on 0, …, largest; no draw where that is 0.
   virtual std::uint64_t draw_integer(std::uint64_t largest) { return masked(largest); }
@@ -63,9 +67,133 @@ class Random {
   std::uint64_t masked(std::uint64_t largest);
 };
 
-/// Number of successes in `trials` trials of probability `probability`, made of the uniform numbers of
-/// `random`: by inversion for small means, by BTPE (Kachitvichyanukul & Schmeiser 1988) otherwise. Uses up
-/// draws even where the result is certain.
-std::int64_t binomial_of_uniforms(Random& random, std::int64_t trials, double probability);
+/// The same, made of the uniform numbers of `random` as NumPy does it. Uses up draws even where the result is
+/// certain.
+bool succeeds(Random& random, double probability);
+
+/// NumPy's legacy generator `numpy.random.RandomState`, bit for bit: MT19937 with the distributions as they
+/// were frozen (NEP 19), so that a tutorial that begins with `np.random.seed(42)` finds its numbers here.
+class RandomState final : public Random {
+ public:
+  /// numpy.random.RandomState(seed).
+  explicit RandomState(std::uint32_t seed) : generator_(seed) {}
+
+  /// numpy.random.RandomState([seed, key]): a stream of its own for each key.
+  RandomState(std::uint32_t seed, std::uint32_t key);
+
+  double random_sample() override;
+
+  /// Marsaglia's polar method; every second value comes from the cache of the first.
+  double standard_normal() override;
+
+ private:
+  bool draw_bernoulli(double probability) override { return succeeds(*this, probability); }
+
+  std::uint32_t next_uint32() override;
+  std::uint64_t next_uint64() override;
+
+  std::mt19937 generator_;
+  bool has_cached_normal_ = false;
+  double cached_normal_ = 0.0;
+};
+
+/// What a SeedSequence is made of: up to four numbers.
+using Entropy = std::vector<std::uint32_t>;
+
+/// NumPy's bit generator `PCG64(SeedSequence(entropy))`: a linear congruential generator of 128 bits, of
+/// whose state 64 are made by a permutation (O'Neill 2014, PCG XSL-RR 128/64).
+class Pcg64 {
+ public:
+  explicit Pcg64(const Entropy& entropy);
+
+  std::uint64_t next_uint64();
+
+  /// The lower half of 64 bits, and their upper half the next time.
+  std::uint32_t next_uint32();
+
+  /// Uniform on [0, 1) with 53 random bits.
+  double next_double() { return static_cast<double>(next_uint64() >> 11) / 9007199254740992.0; }
+
+ private:
+  __extension__ using Uint128 = unsigned __int128;
+
+  void step();
+
+  Uint128 state_;
+  Uint128 increment_;
+  bool has_upper_half_ = false;
+  std::uint32_t upper_half_ = 0;
+};
+
+/// NumPy's `SeedSequence(entropy).generate_state(4, np.uint64)`: 256 bits in which every bit of the entropy
+/// has a share (O'Neill 2015, "Developing a seed_seq Alternative"). Throws std::invalid_argument for more
+/// than four numbers.
+std::array<std::uint64_t, 4> seed_state(const Entropy& entropy);
+
+/// NumPy's `numpy.random.default_rng(seed)`, that is `Generator(PCG64(SeedSequence(seed)))`, bit for bit as
+/// of NumPy 1.24. A later NumPy may draw other numbers (NEP 19); those of RandomState stay.
+class Generator final : public Random {
+ public:
+  explicit Generator(std::uint32_t seed) : bits_({seed}) {}
+
+  /// numpy.random.default_rng([seed, key]): a stream of its own for each key.
+  Generator(std::uint32_t seed, std::uint32_t key) : bits_({seed, key}) {}
+
+  double random_sample() override;
+
+  /// By the ziggurat method.
+  double standard_normal() override;
+
+ private:
+  /// Costs no draw where the probability is 0.
+  bool draw_bernoulli(double probability) override;
+
+  /// By multiplication (Lemire 2019), with 32 bits where they are enough.
+  std::uint64_t draw_integer(std::uint64_t largest) override;
+
+  std::uint32_t next_uint32() override { return bits_.next_uint32(); }
+  std::uint64_t next_uint64() override { return bits_.next_uint64(); }
+
+  Pcg64 bits_;
+};
+
+/// The checksum CRC-32 of zlib, gzip and PNG, as Python's `zlib.crc32(text.encode())` gives it. It goes on
+/// from that of the bytes before.
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before = 0);
+
+/// What PyTorch draws on a CPU after `torch.manual_seed(seed)`, in float32: `torch.rand` bit for bit,
+/// `torch.randn` to 3e-7, which is what its vectorised logarithm, sine and cosine leave open. As of
+/// PyTorch 1.13 (aten/src/ATen/native/cpu/DistributionTemplates.h, aten/src/ATen/core/DistributionsHelper.h).
+class TorchRandom final : public Random {
+ public:
+  explicit TorchRandom(std::uint32_t seed) : generator_(seed) {}
+
+  /// An element of `torch.rand`: 24 random bits.
+  double random_sample() override;
+
+  /// `torch.randn(1)`: one of a pair by Box and Muller (1958); the other comes from the cache.
+  double standard_normal() override;
+
+ private:
+  /// `torch.randn(count)`: 16 numbers and more come from as many uniform ones, eight pairs at a time, and the
+  /// last 16 anew where 16 does not divide the count.
+  void fill_with_standard_normal(double* values, std::size_t count) override;
+
+  /// `torch.rand(1) < probability`.
+  bool draw_bernoulli(double probability) override;
+
+  /// `torch.randint(largest + 1, ())`.
+  std::uint64_t draw_integer(std::uint64_t largest) override;
+
+  /// `torch.randperm`: from the first number to the last but one.
+  void shuffle(std::vector<std::int64_t>& numbers) override;
+
+  double next_double();
+  std::uint32_t next_uint32() override { return static_cast<std::uint32_t>(generator_()); }
+  std::uint64_t next_uint64() override;
+
+  std::mt19937 generator_;
+  std::optional<double> cached_normal_;
+};
 
 }  // namespace attn

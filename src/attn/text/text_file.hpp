@@ -2,6 +2,8 @@
 
 #include <fstream>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,5 +16,32 @@ std::ifstream open_text(const std::string& path, std::string_view valid);
 /// The whole of it. Throws Error as above, and for a file of more bytes.
 std::string text_of_file(const std::string& path, std::string_view valid,
                          std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
+
+/// Such a file, read line by line.
+class TextLines {
+ public:
+  /// Of lines of at most `longest` bytes. Throws Error as open_text.
+  TextLines(const std::string& path, const std::string& valid, std::size_t longest);
+
+  /// The next line without its end, until the one after; nothing at the end of the file. Throws Error for a
+  /// longer line.
+  std::optional<std::string_view> next();
+
+  /// How many lines were read.
+  std::size_t count() const { return count_; }
+
+  /// "FILE, line 3", the line that was read last.
+  std::string place() const;
+
+  /// Throws Error, with the place.
+  [[noreturn]] void fail(std::string_view problem) const { fail(problem, valid_); }
+  [[noreturn]] void fail(std::string_view problem, std::string_view valid) const;
+
+ private:
+  std::string path_, valid_;
+  std::size_t longest_, count_ = 0;
+  std::unique_ptr<char[]> buffer_;
+  std::ifstream stream_;
+};
 
 }  // namespace attn

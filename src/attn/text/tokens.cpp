@@ -85,4 +85,16 @@ AxisLabels TokenBatch::labels() const {
   return labels;
 }
 
+std::vector<std::string> TokenBatch::distinct() const {
+  std::vector<std::string> words;
+  for (const auto& sentence : tokens)
+    for (const auto& token : sentence)
+      if (place_of(token, words) == words.size()) words.push_back(token);
+  return words;
+}
+
+std::size_t place_of(std::string_view word, const std::vector<std::string>& words) {
+  return static_cast<std::size_t>(std::find(words.begin(), words.end(), word) - words.begin());
+}
+
 }  // namespace attn

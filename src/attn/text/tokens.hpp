@@ -46,9 +46,13 @@ struct TokenBatch {
   std::size_t length() const;  ///< of the longest sentence
   bool is_padded() const;      ///< whether some sentence is shorter than another
   std::vector<std::size_t> lengths() const;
-  AxisLabels labels() const;  ///< with padding; one list where all sentences are the same
+  AxisLabels labels() const;                  ///< with padding; one list where all sentences are the same
+  std::vector<std::string> distinct() const;  ///< each token once, where it first stands
 };
 
 TokenBatch tokenize(const std::vector<std::string>& sentences);
+
+/// The place of the first such word; how many words there are where none is.
+std::size_t place_of(std::string_view word, const std::vector<std::string>& words);
 
 }  // namespace attn

@@ -53,66 +53,37 @@ std::size_t cluster_width(std::string_view cluster) {
   return is_pictographic(characters.front()) ? std::min<std::size_t>(width, 2) : width;
 }
 
-/// Lays the words of one paragraph out on lines.
-class Paragraph {
- public:
-  explicit Paragraph(std::size_t width) : width_(width) {}
-
-  /// A word after `spaces` spaces, which are dropped where the line breaks there.
-  void add(std::size_t spaces, std::string_view word) {
-    const auto word_width = display_width(word);
-    if (spaces + word_width <= width_ - std::min(width_, line_width_)) {
-      append(std::string(spaces, ' '), spaces);
-      append(word, word_width);
-    } else {
-      break_line();
-      add_alone(word, word_width);
-    }
-  }
-
-  std::vector<std::string> finish() {
-    lines_.push_back(std::move(line_));
-    return std::move(lines_);
-  }
-
- private:
-  /// At the start of a line: whole where it fits, else as many clusters a line as fit, at least one.
-  void add_alone(std::string_view word, std::size_t word_width) {
-    if (word_width <= width_) return append(word, word_width);
-    for (const auto cluster : grapheme_clusters(word)) {
-      const auto width = display_width(cluster);
-      if (line_width_ + width > width_) break_line();
-      append(cluster, width);
-    }
-  }
-
-  void append(std::string_view text, std::size_t width) {
-    line_ += text;
-    line_width_ += width;
-  }
-
-  void break_line() {
-    if (line_.empty()) return;
-    lines_.push_back(std::move(line_));
-    line_.clear();
-    line_width_ = 0;
-  }
-
-  std::size_t width_;
-  std::vector<std::string> lines_;
-  std::string line_;
-  std::size_t line_width_ = 0;
-};
-
+/// The words of one paragraph on lines. A word longer than a line has as many clusters on each as fit, at
+/// least one; the spaces at which a line breaks are dropped.
 std::vector<std::string> wrap_paragraph(std::string_view text, std::size_t width) {
-  Paragraph paragraph(width);
+  std::vector<std::string> lines(1);
+  std::size_t used = 0;
+  const auto append = [&](std::string_view piece, std::size_t columns) {
+    lines.back() += piece;
+    used += columns;
+  };
+  const auto break_line = [&] {
+    if (!lines.back().empty()) lines.emplace_back();
+    used = 0;
+  };
   while (true) {
     const auto spaces = std::min(text.find_first_not_of(' '), text.size());
     text.remove_prefix(spaces);
-    if (text.empty()) return paragraph.finish();
+    if (text.empty()) return lines;
     const auto word = text.substr(0, text.find(' '));
-    paragraph.add(spaces, word);
     text.remove_prefix(word.size());
+    const auto columns = display_width(word);
+    const bool fits = spaces + columns <= width - std::min(width, used);
+    fits ? append(std::string(spaces, ' '), spaces) : break_line();
+    if (fits || columns <= width) {
+      append(word, columns);
+      continue;
+    }
+    for (const auto cluster : grapheme_clusters(word)) {
+      const auto of_cluster = display_width(cluster);
+      if (used + of_cluster > width) break_line();
+      append(cluster, of_cluster);
+    }
   }
 }
 
@@ -168,6 +139,51 @@ std::string paragraph(std::string_view text, std::size_t width, std::size_t inde
   std::string lines;
   for (const auto& line : wrap(text, width - indent)) lines += std::string(indent, ' ') + line + '\n';
   return lines;
+}
+
+namespace {
+
+/// Bytes of the control character, line separator or mark of direction that a text begins with; 0 for others.
+std::size_t control_length(std::string_view text) {
+  const std::pair<std::string_view, std::string_view> ranges[] = {{{"\0", 1}, "\x1F"},
+                                                                  {"\x7F", "\x7F"},
+                                                                  {"\u0080", "\u009F"},
+                                                                  {"\u2028", "\u202E"},
+                                                                  {"\u2066", "\u2069"}};
+  for (const auto& [first, last] : ranges) {
+    const auto start = text.substr(0, first.size());
+    if (start.size() == first.size() && start >= first && start <= last) return first.size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  const auto is_visible_ascii = [](char c) { return c >= ' ' && c <= '~'; };
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t control = is_visible_ascii(text.front()) ? 0 : control_length(text);
+    if (control == 0) {
+      result += text.front();
+    } else {
+      const bool is_ascii = static_cast<unsigned char>(text.front()) < 0x20;
+      result += is_ascii ? std::string("\xE2\x90") + static_cast<char>(0x80 + text.front()) : "�";
+    }
+    text.remove_prefix(std::max<std::size_t>(control, 1));
+  }
+  return result;
+}
+
+std::string without_colours(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text.substr(i, 2) == "\x1b[")
+      i = std::min(text.find_first_not_of("0123456789;", i + 2), text.size());
+    else if (text[i] != '\r')
+      plain += text[i];
+  }
+  return plain;
 }
 
 }  // namespace attn

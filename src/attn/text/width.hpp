@@ -7,6 +7,12 @@
 
 namespace attn {
 
+/// The text with signs in place of the characters that would move the cursor or reorder a line.
+std::string printable(std::string_view text);
+
+/// The text without a terminal's colours and without the carriage returns of other systems' line ends.
+std::string without_colours(std::string_view text);
+
 /// Columns that a text takes in a terminal: wide East Asian characters and emoji count two, combining marks,
 /// joiners, variation selectors and control characters none, an emoji sequence as one emoji.
 std::size_t display_width(std::string_view text);

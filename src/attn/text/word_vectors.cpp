@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -56,49 +54,19 @@ std::size_t parse_whole_number(std::string_view field) {
   return result.ec == std::errc{} ? number : std::numeric_limits<std::size_t>::max();
 }
 
-/// A file of word vectors, read line by line.
-class VectorFile {
- public:
-  explicit VectorFile(const std::string& path) : path_(path), stream_(open_text(path, valid_file)) {}
-
-  /// The fields of the next line that has any, until the line after; none at the end of the file.
-  Fields next() {
-    Fields fields;
-    while (fields.empty() && read_line()) fields = split(line_);
-    return fields;
+/// The fields of the next line that has any, until the line after; none at the end of the file.
+Fields next_fields(TextLines& file) {
+  Fields fields;
+  while (fields.empty()) {
+    auto line = file.next();
+    if (!line) break;
+    if (file.count() == 1 && line->starts_with(byte_order_mark)) line->remove_prefix(byte_order_mark.size());
+    if (line->ends_with('\r')) line->remove_suffix(1);
+    if (line->find('\0') != line->npos) file.fail("the line has a NUL byte, as in a binary file");
+    fields = split(*line);
   }
-
-  [[noreturn]] void fail(std::string_view problem, std::string_view valid = valid_file) const {
-    throw Error(fmt::format("{}, line {}: {}; valid: {}", path_, line_number_, problem, valid));
-  }
-
-  /// "FILE, line 3: the word".
-  std::string place_of_word() const { return fmt::format("{}, line {}: the word", path_, line_number_); }
-
- private:
-  static constexpr std::size_t buffer_size = longest_line + 1;
-
-  bool read_line() {
-    stream_.getline(buffer_.get(), buffer_size);
-    if (stream_.bad()) throw Error(fmt::format("{} cannot be read; valid: {}", path_, valid_file));
-    if (stream_.fail() && stream_.eof()) return false;
-    ++line_number_;
-    if (stream_.fail()) fail(fmt::format("the line is longer than {} bytes", longest_line));
-
-    const auto length = static_cast<std::size_t>(stream_.gcount()) - (stream_.eof() ? 0 : 1);
-    line_ = {buffer_.get(), length};
-    if (line_number_ == 1 && line_.starts_with(byte_order_mark)) line_.remove_prefix(byte_order_mark.size());
-    if (line_.ends_with('\r')) line_.remove_suffix(1);
-    if (line_.find('\0') != line_.npos) fail("the line has a NUL byte, as in a binary file");
-    return true;
-  }
-
-  std::string path_;
-  std::ifstream stream_;
-  std::unique_ptr<char[]> buffer_{new char[buffer_size]};  // not set to zero: lines are short
-  std::string_view line_;
-  std::size_t line_number_ = 0;
-};
+  return fields;
+}
 
 /// The line "COUNT DIMENSION" with which word2vec and fastText begin, and GloVe does not.
 struct Header {
@@ -106,7 +74,7 @@ struct Header {
   std::size_t dimension;
 };
 
-std::optional<Header> parse_header(const VectorFile& file, const Fields& fields) {
+std::optional<Header> parse_header(const TextLines& file, const Fields& fields) {
   if (fields.size() != 2 || !is_whole_number(fields[0]) || !is_whole_number(fields[1])) return std::nullopt;
   const Header header{parse_whole_number(fields[0]), parse_whole_number(fields[1])};
   if (header.dimension == 0 || header.dimension > largest_dimension)
@@ -115,7 +83,7 @@ std::optional<Header> parse_header(const VectorFile& file, const Fields& fields)
   return header;
 }
 
-double parse_component(const VectorFile& file, std::string_view field) {
+double parse_component(const TextLines& file, std::string_view field) {
   const auto number = parse_number(field);
   if (!number) file.fail(fmt::format("{} is not a finite number", in_message(field)));
   return *number;
@@ -123,7 +91,7 @@ double parse_component(const VectorFile& file, std::string_view field) {
 
 /// The word takes what the numbers leave. Some words of GloVe have spaces in them, but none ends with a
 /// number.
-std::string parse_word(const VectorFile& file, const Fields& fields, std::size_t dimension) {
+std::string parse_word(const TextLines& file, const Fields& fields, std::size_t dimension) {
   const bool too_few = fields.size() < dimension + 1;
   const std::size_t parts = too_few ? 1 : fields.size() - dimension;
   if (too_few || (parts > 1 && parse_number(fields[parts - 1])))
@@ -132,7 +100,7 @@ std::string parse_word(const VectorFile& file, const Fields& fields, std::size_t
   const auto& last = fields[parts - 1];
   const std::string_view word(fields[0].data(),
                               static_cast<std::size_t>(last.data() + last.size() - fields[0].data()));
-  require_valid_utf8(word, file.place_of_word());
+  require_valid_utf8(word, file.place() + ": the word");
   return nfc(word);
 }
 
@@ -160,19 +128,19 @@ std::vector<std::string> suggestions(const Vocabulary& vocabulary, const std::st
 }  // namespace
 
 WordVectors WordVectors::load(const std::string& path) {
-  VectorFile file(path);
+  TextLines file(path, std::string(valid_file), longest_line);
   WordVectors result;
   result.path_ = path;
-  auto fields = file.next();
+  auto fields = next_fields(file);
   if (fields.empty()) throw Error(fmt::format("{} is empty; valid: {}", path, valid_file));
   const auto header = parse_header(file, fields);
-  if (header) fields = file.next();
+  if (header) fields = next_fields(file);
   if (fields.empty()) file.fail("no vector follows the header");
   if (fields.size() == 1) file.fail(fmt::format("no number follows {}", in_message(fields[0])));
   result.dimension_ = header ? header->dimension : fields.size() - 1;
 
   std::size_t count = 0;
-  for (; !fields.empty(); fields = file.next()) {
+  for (; !fields.empty(); fields = next_fields(file)) {
     if (header && ++count > header->count)
       file.fail(fmt::format("this is more than the {} vectors of the header", header->count), valid_count);
     auto word = parse_word(file, fields, result.dimension_);

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "fast/parallel.hpp"
 #include "fast/simd/isa.hpp"
 #include "fast/train/loops.hpp"

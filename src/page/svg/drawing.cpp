@@ -10,8 +10,7 @@
 #include <new>
 #include <utility>
 
-#include "attn/random/generator.hpp"
-#include "attn/text/printable.hpp"
+#include "attn/random/random.hpp"
 #include "attn/text/width.hpp"
 #include "page/text/plain.hpp"
 

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "attn/text/printable.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/text/width.hpp"
 #include "page/builder.hpp"

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/text/printable.hpp"
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "page/text/plain.hpp"

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "page/builder.hpp"
 #include "page/html/markup.hpp"

@@ -10,7 +10,6 @@
 #include <utility>
 #include <variant>
 
-#include "attn/text/printable.hpp"
 #include "attn/text/width.hpp"
 #include "page/text/text.hpp"
 #include "trace/diff/diff.hpp"

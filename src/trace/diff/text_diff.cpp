@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/text/printable.hpp"
+#include "attn/text/width.hpp"
 #include "trace/diff/diff.hpp"
 #include "trace/filter.hpp"
 #include "trace/number.hpp"

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <set>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 
 using attn::Generator;
 using corpora::CharacterRange;

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "attn/text/tokens.hpp"
 #include "corpora/grammar.hpp"
 #include "lessons/trained/translation.hpp"

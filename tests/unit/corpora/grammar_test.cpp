@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "corpora/sequences.hpp"
 
 using attn::Generator;

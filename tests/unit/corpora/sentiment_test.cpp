@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "tests/unit/temporary_file.hpp"
 
 using attn::Generator;

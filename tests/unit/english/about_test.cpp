@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "english/lexicon.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 #include "attn/ops/measure.hpp"
 #include "attn/text/tokens.hpp"
 #include "english/lexicon.hpp"
-#include "lessons/trained/about.hpp"
+#include "lessons/trained/layers.hpp"
 #include "trace/model.hpp"
 
 namespace {

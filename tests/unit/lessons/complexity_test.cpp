@@ -1,4 +1,4 @@
-#include "lessons/complexity.hpp"
+#include "lessons/efficient.hpp"
 
 #include <catch2/catch.hpp>
 #include <stdexcept>

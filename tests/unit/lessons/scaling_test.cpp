@@ -5,7 +5,7 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "tests/unit/lessons/page.hpp"
 
 using attn::RandomState;

@@ -12,7 +12,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/text/word_vectors.hpp"
 #include "tests/unit/fixture.hpp"

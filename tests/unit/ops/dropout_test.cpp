@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "attn/ops/mask.hpp"
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "tests/unit/fixture.hpp"
 
 using attn::Integers;

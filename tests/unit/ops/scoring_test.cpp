@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <xtensor/xbuilder.hpp>
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
@@ -8,7 +9,6 @@
 #include "tests/unit/random_tensor.hpp"
 
 using attn::Tensor;
-using Catch::Contains;
 using fixture::relative_error;
 
 TEST_CASE("scoring functions agree with PyTorch", "[scoring]") {
@@ -38,7 +38,7 @@ TEST_CASE("additive equals concat with the two weights on top of each other", "[
   const auto W_q = random_tensor<2>({4, 6}, 3), W_k = random_tensor<2>({4, 6}, 4);
   const auto v_a = random_tensor<1>({6}, 5);
   const auto additive = plain::additive_scores(queries, keys, W_q, W_k, v_a);
-  const auto concat = plain::concat_scores(queries, keys, attn::stack_rows(W_q, W_k), v_a);
+  const auto concat = plain::concat_scores(queries, keys, xt::concatenate(xt::xtuple(W_q, W_k)), v_a);
   CHECK(attn::max_abs_difference(additive.scores, concat.scores) <= rounding);
   CHECK(attn::max_abs_difference(additive.hidden, concat.hidden) <= rounding);
 }
@@ -52,11 +52,4 @@ TEST_CASE("general with the identity equals dot", "[scoring]") {
 TEST_CASE("general scores read queries from the left and keys from the right of W_a", "[scoring]") {
   const Tensor<2> query = {{1.0, 0.0}}, key = {{0.0, 1.0}}, W_a = {{0.0, 7.0}, {3.0, 0.0}};
   CHECK(plain::general_scores(query, W_a, key)(0, 0) == 7.0);
-}
-
-TEST_CASE("rows are stacked in order", "[scoring]") {
-  const auto a = random_tensor<2>({2, 3}, 1), b = random_tensor<2>({5, 4}, 2);
-  CHECK(
-      (attn::stack_rows(Tensor<2>{{1, 2}}, Tensor<2>{{3, 4}, {5, 6}}) == Tensor<2>{{1, 2}, {3, 4}, {5, 6}}));
-  CHECK_THROWS_WITH(attn::stack_rows(a, b), Contains("[stack_rows]") && Contains("2×3") && Contains("5×4"));
 }

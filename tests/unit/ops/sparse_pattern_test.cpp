@@ -1,12 +1,9 @@
-#include "attn/ops/sparse_pattern.hpp"
-
 #include <catch2/catch.hpp>
 #include <limits>
-#include <stdexcept>
 
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "tests/unit/temporary_file.hpp"
 
 using attn::Mask;
@@ -44,9 +41,7 @@ TEST_CASE("a window has the keys on both sides and fewer at the ends", "[sparse_
 TEST_CASE("lists of keys and masks say the same", "[sparse_pattern]") {
   const auto window = attn::window_mask(5, 5, 2);
   CHECK(attn::keys_of(window) == attn::window_keys(5, 2, 2));
-  CHECK((attn::mask_of(attn::window_keys(5, 2, 2), 5) == window));
   CHECK(attn::pair_count(attn::window_keys(5, 1, 1)) == 13);
-  CHECK_THROWS_AS(attn::mask_of({{0, 3}}, 3), std::invalid_argument);
   CHECK(attn::all_keys(2, 3) == attn::KeyLists{{0, 1, 2}, {0, 1, 2}});
 }
 
@@ -69,10 +64,6 @@ TEST_CASE("the random pattern has the own key and the first of a permutation", "
     }
   }
   CHECK(rows_of(attn::random_pattern(random, 2, 5)) == std::vector<std::string>(2, "11"));
-}
-
-TEST_CASE("a pattern of length 0 is refused", "[sparse_pattern]") {
-  CHECK_THROWS_AS(attn::strided_pattern(3, 0), std::invalid_argument);
 }
 
 TEST_CASE("a pattern is read from a file of digits", "[sparse_pattern]") {

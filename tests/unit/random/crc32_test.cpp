@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 
 /// "123456789" is the check value that catalogues of checksums give; the others are zlib.crc32 of Python.
 TEST_CASE("the checksum of a text is zlib's") {

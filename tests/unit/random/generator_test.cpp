@@ -1,11 +1,10 @@
-#include "attn/random/generator.hpp"
-
 #include <bit>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "attn/error.hpp"
+#include "attn/random/random.hpp"
 
 using attn::Generator;
 using nlohmann::json;
@@ -20,7 +19,7 @@ Generator seeded(const json& seed) {
 json draw(Generator& random, const std::string& call, const json& arguments) {
   if (call == "random") return random.random_sample();
   if (call == "normal") return random.normal(arguments[0], arguments[1]);
-  if (call == "binomial") return random.binomial(arguments[0], arguments[1]);
+  if (call == "binomial") return random.bernoulli(arguments[1]) ? 1 : 0;
   if (call == "integers") return random.integer(arguments[0], arguments[1]);
   if (call == "permutation") return random.permutation(arguments[0]);
   throw std::logic_error("the fixture has draws of an unknown kind: " + call);
@@ -87,19 +86,17 @@ TEST_CASE("a draw of 32 bits leaves the other half for the next one, and 64 bits
   CHECK(bits.next_uint64() == same.next_uint64());
 }
 
-TEST_CASE("a binomial draw of default_rng costs nothing without trials or with probability 0") {
+TEST_CASE("a draw of probability 0 costs nothing in default_rng") {
   Generator random(3), untouched(3);
-  CHECK(random.binomial(0, 0.5) == 0);
-  CHECK(random.binomial(9, 0.0) == 0);
+  CHECK(!random.bernoulli(0.0));
   CHECK(random.random_sample() == untouched.random_sample());
-  CHECK(random.binomial(9, 1.0) == 9);
+  CHECK(random.bernoulli(1.0));
   CHECK(random.random_sample() != untouched.random_sample());
 }
 
 TEST_CASE("default_rng refuses what is out of range as RandomState does") {
   Generator random(0);
-  CHECK_THROWS_AS(random.binomial(0, 1.5), attn::Error);
-  CHECK_THROWS_AS(random.binomial(-1, 0.0), attn::Error);
+  CHECK_THROWS_AS(random.bernoulli(1.5), attn::Error);
   CHECK_THROWS_AS(random.integer(3, 3), attn::Error);
   CHECK_THROWS_AS(random.permutation(-1), attn::Error);
 }

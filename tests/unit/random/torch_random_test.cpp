@@ -1,5 +1,3 @@
-#include "attn/random/torch_random.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
@@ -8,6 +6,7 @@
 #include <numeric>
 
 #include "attn/error.hpp"
+#include "attn/random/random.hpp"
 #include "lessons/workbench/workbench.hpp"
 
 using attn::TorchRandom;
@@ -37,7 +36,7 @@ Values draw(attn::Random& random, const std::string& call, const json& arguments
   if (call == "randint")
     return repeated(3, [&] { return static_cast<double>(random.integer(0, arguments[0])); });
   if (call == "below")
-    return repeated(arguments[1], [&] { return static_cast<double>(random.binomial(1, arguments[0])); });
+    return repeated(arguments[1], [&] { return random.bernoulli(arguments[0]) ? 1.0 : 0.0; });
   if (call == "randperm") {
     const auto order = random.permutation(arguments[0]);
     return {order.begin(), order.end()};
@@ -83,7 +82,7 @@ TEST_CASE("every draw after manual_seed is PyTorch's") {
 
 TEST_CASE("PyTorch's generator refuses what is out of range as NumPy's do") {
   TorchRandom random(0);
-  CHECK_THROWS_AS(random.binomial(1, 1.5), attn::Error);
+  CHECK_THROWS_AS(random.bernoulli(1.5), attn::Error);
   CHECK_THROWS_AS(random.integer(3, 3), attn::Error);
   CHECK_THROWS_AS(random.permutation(-1), attn::Error);
 }

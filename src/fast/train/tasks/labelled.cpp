@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "corpora/grammar.hpp"
 #include "corpora/sentiment.hpp"
 #include "corpora/sequences.hpp"

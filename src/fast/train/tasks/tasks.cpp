@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "fast/train/about_model.hpp"
 #include "fast/train/models.hpp"
 #include "fast/train/tasks/task.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "corpora/grammar.hpp"
 #include "corpora/sentence_pair.hpp"
 #include "corpora/sequences.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "tests/unit/numbers.hpp"
 
 namespace gradients {

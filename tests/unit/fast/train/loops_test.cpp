@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 
 using attn::train::loops;

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 
 using namespace attn::train;

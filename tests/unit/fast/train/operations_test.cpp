@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "attn/random/random_state.hpp"
+#include "attn/random/random.hpp"
 #include "tests/unit/fast/each_isa.hpp"
 #include "tests/unit/fast/train/gradients.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "attn/random/generator.hpp"
+#include "attn/random/random.hpp"
 #include "fast/train/models.hpp"
 
 using namespace attn::train;

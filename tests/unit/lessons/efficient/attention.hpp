@@ -21,6 +21,14 @@ inline Matrices random_matrices(std::size_t n, std::size_t d_k, std::size_t d_v)
   return {random_tensor<2>({n, d_k}, 1), random_tensor<2>({n, d_k}, 2), random_tensor<2>({n, d_v}, 3)};
 }
 
+/// True at the listed keys, [query×key].
+inline attn::Mask<2> mask_of(const attn::KeyLists& keys, std::size_t n_k) {
+  attn::Mask<2> mask({keys.size(), n_k}, false);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    for (const auto j : keys[i]) mask(i, j) = true;
+  return mask;
+}
+
 /// What features amount to: every weight φ(qᵢ)ᵀφ(kⱼ) / Σⱼ φ(qᵢ)ᵀφ(kⱼ) where the mask [query×key] is true, 0
 /// elsewhere.
 inline attn::Tensor<2> implied_weights(const attn::Tensor<2>& phi_Q, const attn::Tensor<2>& phi_K,

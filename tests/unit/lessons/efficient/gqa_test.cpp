@@ -16,7 +16,7 @@ TEST_CASE("a shared head read in place equals the head repeated", "[grouped_atte
   CostCounter counter;
   const auto output = lessons::grouped_attention(Q, K, V, keys, counter);
   const auto plain = masked_attention<4>(Q, attn::repeat_heads(K, 6), attn::repeat_heads(V, 6),
-                                         attn::repeat_mask(attn::mask_of(keys, 5), batch));
+                                         attn::repeat_mask(mask_of(keys, 5), batch));
   CHECK(attn::max_abs_difference(output, attn::merge_heads(plain.output)) <= rounding);
   const auto pairs = static_cast<std::int64_t>(batch * 6 * attn::pair_count(keys));
   CHECK(counter.cost().multiply_adds == pairs * 5);

@@ -29,7 +29,7 @@ TEST_CASE("sparse attention equals full attention under its mask", "[sparse_atte
                            attn::window_keys(n, 0, 0)}) {
     CostCounter counter;
     const auto output = lessons::sparse_attention(in.Q, in.K, in.V, keys, counter);
-    const auto plain = masked_attention(in, attn::mask_of(keys, n));
+    const auto plain = masked_attention(in, mask_of(keys, n));
     CHECK(attn::max_abs_difference(output, plain.output) <= rounding);
     const auto pairs = static_cast<std::int64_t>(attn::pair_count(keys));
     CHECK(counter.cost().multiply_adds == pairs * static_cast<std::int64_t>(d_k + d_v));
