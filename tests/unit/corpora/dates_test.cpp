@@ -1,5 +1,3 @@
-#include "corpora/sequences.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cctype>
@@ -8,6 +6,7 @@
 #include <set>
 
 #include "attn/random/random.hpp"
+#include "corpora/sequences.hpp"
 
 using attn::Generator;
 using corpora::CharacterRange;
