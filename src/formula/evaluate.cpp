@@ -300,23 +300,23 @@ class Evaluator {
 
   /// What computes the terms along these axes, as long as they live.
   Entrywise along(std::vector<Term> terms, const Axes& axes) const {
-    for (auto& term : terms) {
+    for (auto& term : terms)
       if (term.view.data != nullptr) term.view = spread(std::move(term.view), axes);
-      term.view.axes.clear();
-    }
     return Entrywise(shape_of(axes), std::move(terms));
   }
 
   View called(const Expr& x) {
-    auto terms = terms_of(x);
+    const auto terms = terms_of(x);
     const auto last = terms.known.back().second;
-    auto& view = terms.all[last].view;
-    view.is_whole = false;
-    if (view.data != nullptr) return view;
-    const bool is_truth = terms.all[last].is_truth;
+    const auto& term = terms.all[last];
+    if (term.view.data != nullptr) {
+      auto view = term.view;
+      view.is_whole = false;
+      return view;
+    }
     const auto axes = axes_of_terms(terms.all);
-    const auto program = along(std::move(terms.all), axes);
-    if (!is_truth) return computed<Numbers>(program, last, axes);
+    const auto program = along(terms.all, axes);
+    if (!term.is_truth) return computed<Numbers>(program, last, axes);
     return computed<Truths>(program, last, axes);
   }
 
@@ -333,11 +333,10 @@ class Evaluator {
     if (const auto whole = expanded(x)) return value(*whole);
     if (x->name == "sum" && is_product(x->parts[0], {x->axis})) return sum_of_products(x);
     if (x->name == "argmax") return places_of_largest(x);
-    auto terms = terms_of(x->parts[0]);
+    const auto terms = terms_of(x->parts[0]);
     auto axes = axes_of_terms(terms.all);
     if (!has(axes, x->axis)) axes.push_back(x->axis);
-    return reduced(x->name, along(std::move(terms.all), axes), terms.known.back().second, axes,
-                   place_in(axes, x->axis));
+    return reduced(x->name, along(terms.all, axes), terms.known.back().second, axes, place_in(axes, x->axis));
   }
 
   View reduced(const std::string& f, const Entrywise& program, std::size_t value, Axes axes,
