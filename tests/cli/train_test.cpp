@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <functional>
@@ -414,6 +416,25 @@ TEST_CASE(
     CHECK((weights_of(output_of(lesson + numbers)) ==
            weights_of(output_of(lesson + numbers + " --model none"))));
   }
+}
+
+TEST_CASE("one word decides: \"it\" asks with another query, and the keys of its nouns hardly move") {
+  const auto row_of = [](const std::string& last, const std::string& id, std::size_t row) {
+    const auto trace =
+        trace_of("self-attention --sentence 'the animal left the street: it was " + last + "'");
+    return event_of(trace, id)["data"][row].get<std::vector<double>>();
+  };
+  const auto moves = [&](const std::string& id, std::size_t row) {
+    const auto tired = row_of("tired", id, row), wide = row_of("wide", id, row);
+    double farthest = 0.0;
+    for (std::size_t i = 0; i < tired.size(); ++i)
+      farthest = std::max(farthest, std::abs(tired[i] - wide[i]));
+    return farthest;
+  };
+  constexpr std::size_t animal = 1, street = 4, it = 6;
+  CHECK(moves("Q", it) > 1.0);
+  CHECK(moves("K", animal) < 0.1);
+  CHECK(moves("K", street) < 0.1);
 }
 
 TEST_CASE("transformer-block works out the X that the other lessons take from the model's first layer") {
