@@ -37,10 +37,9 @@ constexpr double unbounded = std::numeric_limits<double>::infinity();
 /// `hides_padding`, `reach`, `offset`, `real` and `allowed` (document_run.hpp).
 void add_rules_of_mask(Views& known, const Workbench& bench, formula::View mask,
                        const formula::Sheet& sheet) {
-  const auto axis_of = [&](const char* name, std::size_t from_last) {
-    return sheet.has_axis(name) ? name : mask.axes.at(mask.axes.size() - 1 - from_last);
-  };
-  const auto query = axis_of("query", 1), key = axis_of("key", 0);
+  const auto key = mask.axes.back();
+  const bool is_of_keys_alone = mask.axes.size() == 1 || mask.axes[mask.axes.size() - 2] == "batch";
+  const auto query = is_of_keys_alone ? "query" : mask.axes[mask.axes.size() - 2];
   const auto queries = sheet.size_of(query), keys = sheet.size_of(key),
              samples = sheet.has_axis("batch") ? sheet.size_of("batch") : 1;
   for (auto& axis : mask.axes)
