@@ -21,6 +21,14 @@ Tensor<N> moved(const Tensor<N>& x, const Tensor<N>& direction, double step) {
   return result;
 }
 
+/// Σ a ∘ b.
+template <std::size_t N>
+double sum_of_products(const Tensor<N>& a, const Tensor<N>& b) {
+  if (a.shape() != b.shape())
+    throw shape_mismatch("central_difference", "a", a, "b", b, "the shapes must be equal");
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
 /// (L(x + h·direction) − L(x − h·direction)) / 2h. The outputs are subtracted before they are summed, which
 /// keeps the digits that a difference of two large sums would lose.
 template <std::size_t N>
@@ -28,7 +36,7 @@ double central_difference(const GradientCheck<N>& check, const Tensor<N>& direct
   auto ahead = check.f(moved(check.x, direction, check.step));
   const auto behind = check.f(moved(check.x, direction, -check.step));
   std::transform(ahead.begin(), ahead.end(), behind.begin(), ahead.begin(), std::minus<>());
-  return std::inner_product(ahead.begin(), ahead.end(), check.d_output.begin(), 0.0) / (2.0 * check.step);
+  return sum_of_products(ahead, check.d_output) / (2.0 * check.step);
 }
 
 }  // namespace
@@ -38,7 +46,7 @@ double deviation_along(const GradientCheck<N>& check, const Tensor<N>& direction
   if (check.x.shape() != direction.shape())
     throw shape_mismatch("central_difference", "x", check.x, "direction", direction,
                          "the shapes must be equal");
-  const double expected = std::inner_product(direction.begin(), direction.end(), check.gradient.begin(), 0.0);
+  const double expected = sum_of_products(check.gradient, direction);
   return std::abs(expected - central_difference(check, direction));
 }
 

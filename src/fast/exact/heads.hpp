@@ -29,6 +29,12 @@ Kernel blas_kernel();
 Kernel tiled_kernel();
 Kernel simd_kernel();
 
+/// The numbers from `first` on; null where there are none.
+template <class T>
+T* from_number(T* numbers, std::size_t first) {
+  return numbers == nullptr ? nullptr : numbers + first;
+}
+
 /// One query head of one sample, with the keys and values that it reads, and the gradients in a backward
 /// pass. Heads that share keys and values share `d_key` and `d_value`.
 template <class T>
@@ -47,12 +53,11 @@ struct Head {
   /// The same from a query on.
   Head from(std::size_t query_index, const Sizes& sizes) const {
     Head head = *this;
-    head.query += query_index * sizes.d_k;
-    head.output += query_index * sizes.d_v;
-    if (log_sum_exp != nullptr) head.log_sum_exp += query_index;
-    if (d_output == nullptr) return head;
-    head.d_output += query_index * sizes.d_v;
-    head.d_query += query_index * sizes.d_k;
+    head.query = from_number(query, query_index * sizes.d_k);
+    head.output = from_number(output, query_index * sizes.d_v);
+    head.log_sum_exp = from_number(log_sum_exp, query_index);
+    head.d_output = from_number(d_output, query_index * sizes.d_v);
+    head.d_query = from_number(d_query, query_index * sizes.d_k);
     return head;
   }
 };
@@ -61,14 +66,16 @@ template <class T>
 Head<T> head_of(const Call<T>& call, std::size_t sample, std::size_t index) {
   const Sizes& sizes = call.sizes;
   const std::size_t keys = (sample * sizes.kv_heads + index * sizes.kv_heads / sizes.heads) * sizes.n_k;
-  Head<T> first = {sample,           call.query,    call.key,     call.value, call.output,
-                   call.log_sum_exp, call.d_output, call.d_query, call.d_key, call.d_value};
-  first.key += keys * sizes.d_k;
-  first.value += keys * sizes.d_v;
-  if (call.d_key != nullptr) {
-    first.d_key += keys * sizes.d_k;
-    first.d_value += keys * sizes.d_v;
-  }
+  const Head<T> first = {.sample = sample,
+                         .query = call.query,
+                         .key = from_number(call.key, keys * sizes.d_k),
+                         .value = from_number(call.value, keys * sizes.d_v),
+                         .output = call.output,
+                         .log_sum_exp = call.log_sum_exp,
+                         .d_output = call.d_output,
+                         .d_query = call.d_query,
+                         .d_key = from_number(call.d_key, keys * sizes.d_k),
+                         .d_value = from_number(call.d_value, keys * sizes.d_v)};
   return first.from((sample * sizes.heads + index) * sizes.n_q, sizes);
 }
 
