@@ -152,7 +152,7 @@ TEST_CASE("the first step of Adam moves every number by the rate, whatever its g
 
 TEST_CASE("without Adam a rate may be right, or so large that the loss is infinite", "[training]") {
   const auto told = told_by("training", usual());
-  const auto& table = told.formulas.at("rates");
+  const auto& table = told.formulas.at("comparison");
   CHECK_THAT(table, Contains("rate 1 ") && Contains("  0.00\n"));
   CHECK_THAT(table, Contains("rate 3") && Contains("inf") && !Contains("nan"));
 }
