@@ -116,8 +116,9 @@ const Composite* composite_named(std::string_view name) {
 }
 
 bool goes_over_axis(std::string_view name) {
+  if (is_one_of_reductions(name)) return true;  // as sum, the commonest
   const auto* composite = composite_named(name);
-  return composite == nullptr ? is_one_of_reductions(name) : composite->goes_over_axis;
+  return composite != nullptr && composite->goes_over_axis;
 }
 
 bool rounds_to_format(std::string_view name) {
@@ -125,8 +126,9 @@ bool rounds_to_format(std::string_view name) {
 }
 
 bool reduces(std::string_view name) {
+  if (is_one_of_reductions(name)) return true;  // as sum, the commonest
   const auto* composite = composite_named(name);
-  return composite == nullptr ? is_one_of_reductions(name) : composite->reduces;
+  return composite != nullptr && composite->reduces;
 }
 
 namespace {
