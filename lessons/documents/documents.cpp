@@ -211,17 +211,13 @@ std::optional<double> always(const formula::Expr& x, const std::vector<std::stri
   });
 }
 
-constexpr std::pair<std::string_view, Draw> draw_words[] = {{"normal", Draw::normal},
-                                                            {"embedding", Draw::embedding},
-                                                            {"weight", Draw::weight},
-                                                            {"left weight", Draw::left_weight},
-                                                            {"zeros", Draw::zeros},
-                                                            {"ones", Draw::ones},
-                                                            {"given", Draw::given},
-                                                            {"mask", Draw::page},
-                                                            {"dropout", Draw::page},
-                                                            {"lengths", Draw::page},
-                                                            {"padding", Draw::page}};
+constexpr std::pair<std::string_view, Draw> draw_words[] = {
+    {"normal", Draw::normal}, {"embedding", Draw::embedding},
+    {"weight", Draw::weight}, {"left weight", Draw::left_weight},
+    {"zeros", Draw::zeros},   {"ones", Draw::ones},
+    {"given", Draw::given},   {"mask", Draw::page},
+    {"dropout", Draw::page},  {"lengths", Draw::page},
+    {"padding", Draw::page}};
 
 Draw draw_of(const document::Block& block) {
   if (!table_of(block).empty()) return Draw::given;

@@ -1,4 +1,3 @@
-
 #include <rapidcheck/catch.h>
 
 #include <cmath>

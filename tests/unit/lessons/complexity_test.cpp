@@ -1,5 +1,3 @@
-#include "lessons/efficient.hpp"
-
 #include <catch2/catch.hpp>
 #include <stdexcept>
 #include <xtensor/xmath.hpp>
@@ -7,6 +5,7 @@
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/slice.hpp"
+#include "lessons/efficient.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/random_tensor.hpp"
 
