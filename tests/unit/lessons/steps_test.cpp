@@ -167,6 +167,7 @@ const std::set<std::string> about_no_step = {
     "crossings-as-counted",
     "each-pair-once",
     "entropy-rises-with-temperature",
+    "fewer-above-0.99",
     "flash-memory",
     "formulas-as-counted",
     "formulas-as-counted-by-d",
