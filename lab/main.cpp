@@ -39,6 +39,8 @@ template <class... Case>
 struct Cases : Case... {
   using Case::operator()...;
 };
+template <class... Case>
+Cases(Case...) -> Cases<Case...>;  // clang 14 cannot find it by itself
 
 /// Carries out what was asked for. Returns the exit status: 0 where all that was claimed holds, 1 otherwise.
 /// Throws attn::Error for bad input; nothing has been written then.

@@ -39,7 +39,7 @@ double share_of_one_rank(const RanksResult& result, const RanksPass& pass) {
 }
 
 double largest_of(const auto& numbers) {
-  return static_cast<double>(std::ranges::max(numbers));
+  return static_cast<double>(*std::max_element(numbers.begin(), numbers.end()));
 }
 
 std::string settings_line(const RunBench& run, const RanksResult& result) {

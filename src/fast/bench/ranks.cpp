@@ -74,7 +74,8 @@ void meet(Network& network) {
 }
 
 double largest_of(Network& network, double own) {
-  return std::ranges::max(of_all_ranks(network, own));
+  const auto all = of_all_ranks(network, own);
+  return *std::max_element(all.begin(), all.end());
 }
 
 std::size_t count_hosts(Network& network) {
@@ -238,7 +239,8 @@ class RanksBenchmark {
     for (std::size_t owner = 0; owner < pairs.size(); ++owner)
       for (std::size_t hop = 0; hop < pairs.size(); ++hop)
         pairs[owner] += static_cast<double>(fast::ring_pairs(problem_, pairs.size(), owner, hop));
-    return std::ranges::max(pairs) / std::ranges::min(pairs);
+    const auto [fewest, most] = std::minmax_element(pairs.begin(), pairs.end());
+    return *most / *fewest;
   }
 
   double seconds_of_whole(Pass pass) {
