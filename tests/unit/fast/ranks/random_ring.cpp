@@ -4,8 +4,23 @@
 #include <cmath>
 #include <random>
 
-#include "fast/exact/kernels.hpp"
 #include "tests/unit/numbers.hpp"
+
+template <class T>
+attn::exact::Call<T> call_of(const attn::fast::RingProblem& problem, attn::fast::RankBlock<T>& whole) {
+  return {.sizes = problem.sizes,
+          .visible = problem.visible,
+          .scale = static_cast<T>(problem.scale),
+          .query = whole.query.data(),
+          .key = whole.key.data(),
+          .value = whole.value.data(),
+          .output = whole.output.data(),
+          .log_sum_exp = whole.log_sum_exp.data(),
+          .d_output = whole.d_output.data(),
+          .d_query = whole.d_query.data(),
+          .d_key = whole.d_key.data(),
+          .d_value = whole.d_value.data()};
+}
 
 namespace {
 
@@ -75,18 +90,7 @@ void compute_whole(const RingProblem& problem, RankBlock<T>& whole) {
   whole.d_query = Array<T, 4>(whole.query.shape());
   whole.d_key = Array<T, 4>(whole.key.shape());
   whole.d_value = Array<T, 4>(whole.value.shape());
-  const attn::exact::Call<T> call = {.sizes = sizes,
-                                     .visible = problem.visible,
-                                     .scale = static_cast<T>(problem.scale),
-                                     .query = whole.query.data(),
-                                     .key = whole.key.data(),
-                                     .value = whole.value.data(),
-                                     .output = whole.output.data(),
-                                     .log_sum_exp = whole.log_sum_exp.data(),
-                                     .d_output = whole.d_output.data(),
-                                     .d_query = whole.d_query.data(),
-                                     .d_key = whole.d_key.data(),
-                                     .d_value = whole.d_value.data()};
+  const auto call = call_of(problem, whole);
   attn::exact::kernels().front().forward(call);
   attn::exact::kernels().front().backward(call);
 }
@@ -137,3 +141,7 @@ template struct RandomRing<float>;
 template struct RandomRing<double>;
 template RandomRing<float> random_ring(unsigned seed, std::size_t ranks);
 template RandomRing<double> random_ring(unsigned seed, std::size_t ranks);
+template attn::exact::Call<float> call_of(const attn::fast::RingProblem& problem,
+                                          attn::fast::RankBlock<float>& whole);
+template attn::exact::Call<double> call_of(const attn::fast::RingProblem& problem,
+                                           attn::fast::RankBlock<double>& whole);

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "fast/exact/kernels.hpp"
 #include "fast/ranks/ring.hpp"
 
 /// An attention of random sizes, spread over ranks, and the same in one process.
@@ -23,3 +24,7 @@ struct RandomRing {
 /// padding, also of a whole sample; the same for one seed everywhere.
 template <class T>
 RandomRing<T> random_ring(unsigned seed, std::size_t ranks);
+
+/// All tokens of a ring in one call of a kernel, forward or backward.
+template <class T>
+attn::exact::Call<T> call_of(const attn::fast::RingProblem& problem, attn::fast::RankBlock<T>& whole);

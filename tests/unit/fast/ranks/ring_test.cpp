@@ -90,19 +90,8 @@ TEST_CASE("under a causal mask zig-zag and striped blocks share the work evenly"
 TEST_CASE("the kernel that sums a softmax anew refuses a part of the keys", "[ranks]") {
   const auto ring = random_ring<double>(5, 2);
   auto whole = ring.whole;
-  const attn::exact::Call<double> part = {.sizes = ring.problem.sizes,
-                                          .visible = ring.problem.visible,
-                                          .scale = 1.0,
-                                          .query = whole.query.data(),
-                                          .key = whole.key.data(),
-                                          .value = whole.value.data(),
-                                          .output = whole.output.data(),
-                                          .log_sum_exp = whole.log_sum_exp.data(),
-                                          .d_output = whole.d_output.data(),
-                                          .d_query = whole.d_query.data(),
-                                          .d_key = whole.d_key.data(),
-                                          .d_value = whole.d_value.data(),
-                                          .is_part = true};
+  auto part = call_of(ring.problem, whole);
+  part.is_part = true;
   for (const auto& kernel : attn::exact::kernels()) {
     const bool needs_all = kernel.name == "plain";
     CAPTURE(kernel.name);
