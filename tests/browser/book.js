@@ -143,13 +143,18 @@ function areSame(a, b) {
   return names.length === Object.keys(b).length && names.every((name) => name in b && areSame(a[name], b[name]));
 }
 
+/** Opens all that an element is folded into. */
+const unfold = (page, element) => page.evaluate((selector) => {
+  for (let e = document.querySelector(selector); e !== null; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+}, element);
+
 /** A changed entry gives what the program computes from that input. */
 async function checkEdit(page) {
   await page.evaluate(() => { location.hash = "#/sdpa"; });
   await page.waitForFunction(() => document.body.dataset.lesson === "sdpa");
   await page.locator("#controls .reset").click();
   const cell = page.locator("#t-Q td").first();
-  if (!await cell.isVisible()) await page.locator("#t-Q summary").first().click();
+  await unfold(page, "#t-Q td");
   await cell.dblclick();
   await page.keyboard.type("2.5");
   await page.keyboard.press("Enter");
@@ -216,7 +221,7 @@ async function checkWholePage(page) {
     return main.textContent === document.querySelector("#lesson main").textContent;
   }, expected), "after a change the whole page is another than the program's");
   const idea = await page.$("#idea");
-  await page.locator("#t-heads details.numbers summary").click();
+  await unfold(page, "#t-heads td");
   await page.locator("#controls textarea").first().fill("the cat saw girls");
   await page.waitForFunction(() => document.querySelector("#t-heads").textContent.includes("cat"));
   check(await page.locator("#t-heads td").first().isVisible(), "a change folds a table that was unfolded");
