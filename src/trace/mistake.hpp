@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -30,22 +31,26 @@ inline constexpr double usual_large_negative = -3e4;
 /// step as a closure over the same locals, which is called only when somebody asks what the step would be.
 class Mistake {
  public:
+  using Compute = std::function<std::optional<AnyTensor>(const AnyTensor* theirs)>;
+
   /// `compute` returns the tensor as it then is, or none where the mistake cannot be made on these
   /// dimensions: `[&] { return scores; }`. It may take the tensor that somebody has for this step, to find
   /// what a mistake leaves open, such as the probability of dropout: `[&](const Tensor<3>& theirs) { … }`.
   /// Such a one is left out where nobody has a tensor for the step.
-  template <class Compute>
-  Mistake(std::string id, Compute compute) : id_(std::move(id)), is_fitted_(!std::is_invocable_v<Compute>) {
-    if constexpr (std::is_invocable_v<Compute>)
-      compute_ = [compute](const AnyTensor*) { return erased(compute()); };
-    else
-      compute_ = [compute](const AnyTensor* theirs) { return fitted(compute, &Compute::operator(), theirs); };
-  }
+  template <class Closure>
+  Mistake(std::string id, Closure compute)
+      : Mistake(std::move(id), !std::is_invocable_v<Closure>, [compute](const AnyTensor* theirs) {
+          if constexpr (std::is_invocable_v<Closure>)
+            return erased(compute());
+          else
+            return fitted(compute, &Closure::operator(), theirs);
+        }) {}
 
   /// The same of any element type and rank; `theirs` is null where nobody has a tensor.
-  Mistake(std::string id, bool is_fitted,
-          std::function<std::optional<AnyTensor>(const AnyTensor* theirs)> compute)
-      : id_(std::move(id)), is_fitted_(is_fitted), compute_(std::move(compute)) {}
+  Mistake(std::string id, bool is_fitted, Compute compute)
+      : id_(std::move(id)),
+        is_fitted_(is_fitted),
+        compute_(std::make_shared<const Compute>(std::move(compute))) {}
 
   /// In the catalogue.
   const std::string& id() const { return id_; }
@@ -54,7 +59,7 @@ class Mistake {
   bool is_fitted() const { return is_fitted_; }
 
   /// The step as it is with the mistake. `theirs` is the tensor that somebody has for it, or null.
-  std::optional<AnyTensor> result(const AnyTensor* theirs) const { return compute_(theirs); }
+  std::optional<AnyTensor> result(const AnyTensor* theirs) const { return (*compute_)(theirs); }
 
  private:
   template <class T, std::size_t N>
@@ -68,9 +73,9 @@ class Mistake {
     return tensor ? erased(std::move(*tensor)) : std::nullopt;
   }
 
-  template <class Compute, class Result, class T, std::size_t N>
-  static std::optional<AnyTensor> fitted(const Compute& compute,
-                                         Result (Compute::*)(const Array<T, N>&) const,
+  template <class Closure, class Result, class T, std::size_t N>
+  static std::optional<AnyTensor> fitted(const Closure& compute,
+                                         Result (Closure::*)(const Array<T, N>&) const,
                                          const AnyTensor* theirs) {
     if (theirs == nullptr || theirs->shape().size() != N ||
         is_floating(theirs->dtype()) != std::is_same_v<T, double>)
@@ -80,7 +85,7 @@ class Mistake {
 
   std::string id_;
   bool is_fitted_;
-  std::function<std::optional<AnyTensor>(const AnyTensor*)> compute_;
+  std::shared_ptr<const Compute> compute_;  ///< shared, for what it captures may be mistakes of other steps
 };
 
 using Mistakes = std::vector<Mistake>;
