@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "formula/parse.hpp"
+#include "trace/event.hpp"
 #include "trace/file.hpp"
 
 namespace attn {
@@ -252,10 +253,6 @@ std::vector<std::string> in_few_lines(const std::vector<std::string>& remarks) {
                     is_name ? "" : ", …", said));
   }
   return lines;
-}
-
-bool contains(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 }  // namespace attn

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -80,7 +81,10 @@ std::string listed(const std::vector<std::string>& words, std::string_view conju
 /// lesson.", which names all.
 std::vector<std::string> in_few_lines(const std::vector<std::string>& remarks);
 
-/// Whether the word is there.
-bool contains(const std::vector<std::string>& words, const std::string& word);
+/// Whether it is in the list.
+template <class List>
+bool contains(const List& list, const typename List::value_type& one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
+}
 
 }  // namespace attn

@@ -105,6 +105,12 @@ void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const
 /// few numbers it has.
 void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions);
 
+/// How far each number may be from what is expected under the hypothesis because the dump's were rounded to
+/// decimals: by half a unit of the last one, and by what moves it when all before it, of steps and of rounded
+/// inputs, move at random by up to half such a unit. `still` is what is expected.
+Tolerances tolerance_of_decimals(const Dump& dump, const Rerun& rerun, const Hypothesis& hypothesis,
+                                 const Predictions& still);
+
 /// Brings tensors that express the right ones otherwise to the form that the lesson has, where this leaves
 /// fewer steps of the dump that differ: axes in another order that shapes do not tell, samples and heads as
 /// one axis, the columns of queries and keys permuted alike, queries and keys multiplied by factors that
