@@ -15,9 +15,12 @@
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lessons/workbench/probe.hpp"
+#include "page/builder.hpp"
 #include "page/html/markup.hpp"
+#include "page/text/text.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diff/diff.hpp"
+#include "trace/entry.hpp"
 #include "trace/number.hpp"
 
 namespace lab {
@@ -27,7 +30,6 @@ namespace {
 using attn::Error;
 
 constexpr std::size_t break_width = 80;
-constexpr std::size_t most_shown = 7;  // rows and columns of a matrix
 
 using Steps = std::vector<attn::Prediction>;
 using Labels = std::map<std::string, std::vector<attn::AxisLabels>>;
@@ -53,39 +55,26 @@ class Claims : public attn::Sink {
   std::string text_;
 };
 
-/// How two tensors of one shape differ.
-struct Differences {
-  std::optional<std::size_t> first{};  ///< place
-  double largest = 0.0;
-  bool has_lost_finite_numbers = false;  ///< one of `wrong` is not finite, and another than the right one
-};
-
-Differences differences_of(const attn::Prediction& wrong, const attn::Prediction& right) {
-  Differences all;
-  for (std::size_t i = 0; i < wrong.expected.size(); ++i) {
-    const double difference = attn::difference(wrong.expected[i], right.expected[i]);
-    if (difference == 0.0) continue;
-    if (!all.first) all.first = i;
-    all.largest = std::max(all.largest, difference);
-    all.has_lost_finite_numbers = all.has_lost_finite_numbers || !std::isfinite(wrong.expected[i]);
-  }
-  return all;
-}
-
 bool has_other_shape(const attn::Prediction& wrong, const attn::Prediction& right) {
   return wrong.expected_shape != right.expected_shape;
+}
+
+/// How two tensors of one shape differ.
+attn::ElementDiff changes_between(const attn::Prediction& wrong, const attn::Prediction& right) {
+  return attn::compare_elements(wrong.tensor().view(), right.tensor().view(), {});
 }
 
 std::string change_in_words(const attn::Prediction& wrong, const attn::Prediction& right) {
   if (has_other_shape(wrong, right))
     return fmt::format("has the shape ({}) and not ({})", attn::to_string(wrong.expected_shape),
                        attn::to_string(right.expected_shape));
-  const auto differences = differences_of(wrong, right);
-  if (!differences.first) return "stays";
-  if (std::isinf(differences.largest))
-    return differences.has_lost_finite_numbers ? "changes to numbers that are not finite"
-                                               : "changes to finite numbers from others that are not";
-  return fmt::format("changes by up to {:.2g}", differences.largest);
+  const auto changes = changes_between(wrong, right);
+  if (changes.beyond == 0) return "stays";
+  if (!std::isinf(changes.max_absolute)) return fmt::format("changes by up to {:.2g}", changes.max_absolute);
+  for (std::size_t i = 0; i < wrong.expected.size(); ++i)
+    if (!std::isfinite(wrong.expected[i]) && !attn::is_near(wrong.expected[i], right.expected[i], 0.0))
+      return "changes to numbers that are not finite";
+  return "changes to finite numbers from others that are not";
 }
 
 /// What a run has to have for the mistake's formulas; one of them may be misspelt.
@@ -121,99 +110,48 @@ std::string table_of_changes(const Steps& wrong, const Steps& right) {
   return attn::format_columns(rows);
 }
 
-/// Four digits, of a large number as 1e+09; NaN whatever its sign.
-std::string entry(double number) {
-  constexpr double large = 1e3;
-  if (std::isnan(number)) return "nan";
-  return std::abs(number) < large ? fmt::format("{:.4f}", number) : fmt::format("{:.4g}", number);
-}
-
-/// What the first rows or columns of a matrix are called: tokens, or numbers.
-std::vector<std::string> names_along(const attn::Prediction& step, std::size_t axis, std::size_t sample,
-                                     const Labels& labels) {
-  const auto& shape = step.expected_shape;
-  const auto found = labels.find(step.id);
-  const bool has_names = found != labels.end() && shape == step.shape && axis < found->second.size() &&
-                         !found->second[axis].empty();
-  std::vector<std::string> names = has_names ? found->second[axis].of(sample) : std::vector<std::string>();
-  for (auto i = names.size(); i < shape[axis]; ++i) names.push_back(fmt::format("{}", i));
-  names.resize(std::min(shape[axis], most_shown));
-  return names;
-}
-
-/// The name of an axis of the step, the batch axis included.
-std::string axis_name(const attn::Prediction& step, std::size_t axis) {
-  const auto outer = step.shape.size() - step.axes.size();
-  if (step.expected_shape != step.shape) return "";
-  return axis < outer ? "sample" : step.axes[axis - outer];
-}
-
-/// One matrix of a tensor, the one in which the element at `offset` stands, with its first rows and columns.
-std::string printed_matrix(const attn::Prediction& step, std::size_t offset, const Labels& labels) {
-  constexpr std::size_t narrowest = 8;
-  const auto& shape = step.expected_shape;
-  if (shape.empty()) return fmt::format("    {}\n", entry(step.expected[0]));
-  const auto columns = shape.back(), rows = shape.size() < 2 ? 1 : shape[shape.size() - 2];
-  const auto begin = offset / (rows * columns) * (rows * columns);
-  const auto sample = shape.size() < 3 ? 0 : offset / (attn::element_count(shape) / shape[0]);
-  const auto column_names = names_along(step, shape.size() - 1, sample, labels);
-  auto row_names =
-      shape.size() < 2 ? std::vector<std::string>{""} : names_along(step, shape.size() - 2, sample, labels);
-  row_names.insert(row_names.begin(), shape.size() < 2 ? "" : axis_name(step, shape.size() - 2));
-  std::size_t width = 0;
-  for (const auto& name : row_names) width = std::max(width, attn::display_width(name));
-  std::string text;
-  for (std::size_t line = 0; line < row_names.size(); ++line) {
-    text += "    " + attn::pad_right(row_names[line], width);
-    for (std::size_t column = 0; column < column_names.size(); ++column) {
-      const auto& name = column_names[column];
-      const auto number = begin + (line == 0 ? 0 : line - 1) * columns + column;
-      text += ' ' + attn::pad_left(line == 0 ? name : entry(step.expected[number]),
-                                   std::max(narrowest, attn::display_width(name)));
-    }
-    text += columns > most_shown ? "  …\n" : "\n";
-  }
-  return rows > most_shown ? text + "     …\n" : text;
-}
-
-/// ", sample 0, head 1": where that matrix stands. The first axis is the batch.
-std::string place_of_matrix(const attn::Prediction& step, std::size_t offset) {
-  std::string text;
-  const auto& shape = step.expected_shape;
-  for (std::size_t axis = shape.size(); axis-- > 0; offset /= shape[axis])
-    if (axis + 2 < shape.size() && shape.size() == step.axes.size() + 1)
-      text = fmt::format(", {} {}", axis == 0 ? "sample" : step.axes[axis - 1], offset % shape[axis]) + text;
-  return text;
-}
-
+/// The matrix of a step in which the element at `offset` stands, as pages have it. The first axis of the
+/// step is the batch.
 std::string printed(const attn::Prediction& step, std::size_t offset, const char* which,
                     const Labels& labels) {
-  return fmt::format("\n{}{}, {}\n{}", step.id, place_of_matrix(step, offset), which,
-                     printed_matrix(step, offset, labels));
-}
-
-/// The step, right and with the mistake.
-std::string beside_each_other(const attn::Prediction& wrong, const attn::Prediction& right,
-                              const Labels& labels) {
-  const auto offset = has_other_shape(wrong, right) ? 0 : differences_of(wrong, right).first.value_or(0);
-  return printed(right, offset, "right", labels) + printed(wrong, offset, "with the mistake", labels);
+  constexpr int precision = 4;
+  constexpr std::size_t most_cells = 60;
+  const auto tensor = step.tensor();
+  const auto& shape = tensor.shape();
+  if (shape.empty())
+    return fmt::format("\n{}, {}\n    {}\n", step.id, which, attn::scalar_text(tensor.view(), precision));
+  const auto outer = shape.size() - std::min<std::size_t>(shape.size(), 2);
+  const auto at = attn::index_at(offset, shape);
+  const auto sample = outer > 0 ? at[0] : 0;
+  const bool has_axes = shape.size() == step.axes.size() + 1;
+  const auto name_of = [&](std::size_t axis) { return axis == 0 ? "sample" : step.axes[axis - 1]; };
+  std::string place;
+  for (std::size_t axis = 0; has_axes && axis < outer; ++axis)
+    place += fmt::format(", {} {}", name_of(axis), at[axis]);
+  attn::Event event{.kind = attn::Kind::step, .id = step.id};
+  const auto* const known = shape == step.shape ? attn::value_in(labels, step.id) : nullptr;
+  attn::Shape matrix;
+  for (auto axis = outer; axis < shape.size(); ++axis) {
+    matrix.push_back(shape[axis]);
+    event.axes.push_back(shape == step.shape ? name_of(axis) : axis == outer ? "row" : "column");
+    const bool has_labels = known != nullptr && axis < known->size() && !(*known)[axis].empty();
+    event.labels.push_back(has_labels ? attn::AxisLabels{{(*known)[axis].of(sample)}} : attn::AxisLabels{});
+  }
+  const auto count = attn::element_count(matrix);
+  const auto shown = attn::strided(tensor, matrix, attn::strides_of(matrix), offset / count * count);
+  event.tensor = shown.view();
+  return fmt::format(
+      "\n{}{}, {}\n{}", step.id, place, which,
+      attn::format_table(step.id, attn::page::table_of(event, precision, most_cells), {}).lines);
 }
 
 /// The place of the first step that changes; that of none is their number.
 std::size_t first_change(const Steps& wrong, const Steps& right) {
   std::size_t first = 0;
   while (first < right.size() && !has_other_shape(wrong[first], right[first]) &&
-         !differences_of(wrong[first], right[first]).first)
+         changes_between(wrong[first], right[first]).beyond == 0)
     ++first;
   return first;
-}
-
-std::string what_changes(const Steps& wrong, const Steps& right, const Labels& labels) {
-  const auto text = "\nWhat changes\n" + table_of_changes(wrong, right);
-  const auto first = first_change(wrong, right);
-  if (first == right.size())
-    return text + in_words("Nothing changes: on these dimensions the mistake hides.");
-  return text + beside_each_other(wrong[first], right[first], labels);
 }
 
 std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
@@ -255,14 +193,6 @@ class Substitute : public attn::Sink {
   const Steps& steps_;
 };
 
-std::optional<std::string> tensors_of(const std::string& path, const Steps& steps,
-                                      const lessons::Plan& plan) {
-  return tensor_file(path, plan.header(), [&](attn::Sink& file) {
-    Substitute substitute(file, steps);
-    lessons::run(*plan.lesson, plan, substitute);
-  });
-}
-
 /// The page as a document that a browser shows and prints.
 std::string as_html(const std::string& page) {
   return fmt::format(
@@ -275,7 +205,10 @@ void write(const std::string& path, const Steps& steps, const lessons::Plan& pla
   const auto ending = std::filesystem::path(path).extension().string();
   if (ending == ".txt" || ending == ".html")
     write_to_file(path, ending == ".txt" ? page : as_html(page));
-  else if (const auto tensors = tensors_of(path, steps, plan))
+  else if (const auto tensors = tensor_file(path, plan.header(), [&](attn::Sink& file) {
+             Substitute substitute(file, steps);
+             lessons::run(*plan.lesson, plan, substitute);
+           }))
     write_to_file(path, *tensors);
   else
     throw Error(
@@ -294,10 +227,18 @@ void run_break(const BreakLesson& broken) {
   const auto* mistake = attn::find_mistake(id);
   auto text = fmt::format("break {} {}\n", lesson.name, attn::id_without_variant(id));
   if (mistake != nullptr) text += in_words(fmt::format("What is done: {}.", mistake->name));
-  text += what_changes(wrong, right, labels_of(plan));
+  text += "\nWhat changes\n" + table_of_changes(wrong, right);
   const auto first = first_change(wrong, right);
-  if (first == right.size() || !has_other_shape(wrong[first], right[first]))
-    text += what_is_claimed(id, plan);
+  const bool has_change = first < right.size();
+  const bool has_same_shape = !has_change || !has_other_shape(wrong[first], right[first]);
+  if (!has_change) text += in_words("Nothing changes: on these dimensions the mistake hides.");
+  if (has_change) {
+    const auto offset = has_same_shape ? changes_between(wrong[first], right[first]).first : 0;
+    const auto labels = labels_of(plan);
+    text += printed(right[first], offset, "right", labels) +
+            printed(wrong[first], offset, "with the mistake", labels);
+  }
+  if (has_same_shape) text += what_is_claimed(id, plan);
   if (mistake != nullptr) text += known(*mistake);
   if (broken.output) write(*broken.output, wrong, plan, text);
   show(text, broken.paging);

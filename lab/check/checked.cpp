@@ -29,12 +29,6 @@ using attn::ExpectedTensor;
 using lessons::Lesson;
 using lessons::Plan;
 
-std::vector<std::string> ids_of(const std::vector<ExpectedTensor>& expected) {
-  std::vector<std::string> ids;
-  for (const auto& one : expected) ids.push_back(one.id);
-  return ids;
-}
-
 /// The lesson on the inputs that the file itself has.
 Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const std::string& path) {
   auto options = check.options;
@@ -105,9 +99,8 @@ std::vector<std::string> settled_by(const Plan& plan, bool has_sheet) {
 void note_rounded_inputs(Dump& dump, const std::vector<ExpectedTensor>& expected) {
   if (!dump.decimals) return;
   for (const auto& one : expected)
-    if (const auto found = dump.tensors.find(one.id); one.kind == attn::Kind::input &&
-                                                      found != dump.tensors.end() &&
-                                                      attn::decimals_of({&found->second}) == dump.decimals)
+    if (const auto* const theirs = attn::value_in(dump.tensors, one.id);
+        one.kind == attn::Kind::input && theirs != nullptr && attn::decimals_of({theirs}) == dump.decimals)
       dump.rounded_inputs.push_back(one.id);
 }
 
@@ -184,11 +177,13 @@ Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const a
                     path, check.lesson->name, check.lesson->name));
   auto [plan, assumptions] = inputs_of(check, source, path);
   auto expected = expected_tensors(plan);
-  auto dump = attn::named(file, ids_of(expected), fusion_of(check.options, check.fused));
-  refuse_unknown_renames(check, dump, ids_of(expected));
+  std::vector<std::string> ids;
+  for (const auto& one : expected) ids.push_back(one.id);
+  const auto fusion = fusion_of(check.options, check.fused);
+  auto dump = attn::named(file, ids, fusion);
+  refuse_unknown_renames(check, dump, ids);
   if (const auto meant = misspelt(dump, file, expected); !meant.empty()) {
-    dump =
-        attn::named(attn::RenamedTrace(file, meant), ids_of(expected), fusion_of(check.options, check.fused));
+    dump = attn::named(attn::RenamedTrace(file, meant), ids, fusion);
     for (const auto& [name, id] : meant)
       dump.assume(fmt::format("{} is taken for {}, whose name is nearly that.", name, id));
   }
@@ -316,26 +311,21 @@ std::string options_of_dimensions(const Lesson& lesson) {
 /// `unknown` says what else the file has.
 void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const std::string& path,
                     const std::string& unknown) {
-  bool judges_one = false;
+  std::vector<std::string> steps, needs;
   for (const auto& step : diagnosis.steps) {
-    if (step.finding != attn::Finding::not_judged) {
-      judges_one = true;
-    } else if (step.shape != step.right_shape) {
+    if (step.finding != attn::Finding::not_judged) continue;
+    steps.push_back(step.id);
+    for (const auto& id : step.needs)
+      if (!attn::contains(needs, id)) needs.push_back(id);
+    if (step.shape != step.right_shape)
       throw Error(fmt::format(
           "{}: {} is ({}) and not ({}), and {}, which would say who is right, is not there{}; "
           "valid: that too, --rename NAME=ID for one of another name, the probe, --probe FILE, or "
           "the options of dimensions: {}",
           path, step.id, attn::to_string(step.shape), attn::to_string(step.right_shape),
           attn::listed(step.needs, "and"), unknown, options_of_dimensions(*plan.lesson)));
-    }
   }
-  if (judges_one) return;
-  std::vector<std::string> steps, needs;
-  for (const auto& step : diagnosis.steps) {
-    steps.push_back(step.id);
-    for (const auto& id : step.needs)
-      if (!attn::contains(needs, id)) needs.push_back(id);
-  }
+  if (steps.size() < diagnosis.steps.size()) return;
   throw Error(fmt::format(
       "{} lacks {}, without which nobody can judge {}{}; valid: these inputs too, --rename "
       "NAME=ID for one of another name, the probe, --probe FILE, or --seed {} where that drew them",
@@ -352,7 +342,7 @@ attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace&
   for (const auto& [from, to] : check.renames) {
     const attn::Renames alone = {{from, to}};
     const auto is_changed = [&](const std::string& name) { return attn::renamed(name, alone) != name; };
-    if (!check.folder && !names.empty() && std::none_of(names.begin(), names.end(), is_changed))
+    if (!check.folder && !names.empty() && !attn::any_of(names, is_changed))
       throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, *check.dump, from,
                               attn::valid_instead_of(from, names)));
   }
@@ -390,7 +380,7 @@ Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, con
 std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis) {
   std::pair<std::size_t, std::size_t> trouble{0, 0};
   for (const auto& step : diagnosis.steps) {
-    if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
+    if (!step.is_wrong()) continue;
     if (step.mistakes.empty()) ++trouble.first;
     ++trouble.second;
   }
@@ -401,29 +391,7 @@ std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis)
 bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& source) {
   const auto& config = source.header().config;
   return check.lesson->uses("heads") && check.options.typed.count("heads") == 0 &&
-         std::none_of(config.begin(), config.end(), [](const auto& one) { return one.first == "heads"; });
-}
-
-/// The check with each number of heads that the shapes of the file's inputs allow, the usual one first.
-std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::StoredTrace& source,
-                                           const std::string& path) {
-  constexpr std::size_t usual = 0, most_heads = 32;
-  std::vector<CheckDump> possible;
-  for (std::size_t heads = usual; heads <= most_heads; ++heads) {
-    if (heads != usual && heads == check.options.heads) continue;
-    auto other = check;
-    if (heads != usual) {
-      other.options.typed.insert("heads");
-      other.options.heads = heads;
-    }
-    try {
-      inputs_of(other, source, path);
-      possible.push_back(std::move(other));
-    } catch (const Error&) {
-      continue;
-    }
-  }
-  return possible.empty() ? std::vector{check} : possible;
+         !attn::any_of(config, [](const auto& one) { return one.first == "heads"; });
 }
 
 /// How little goes with some number of heads before any mistake is looked for: how many tensors have another
@@ -432,24 +400,36 @@ std::pair<std::size_t, std::size_t> misfit_of(const CheckDump& check, const attn
                                               const attn::StoredTrace& source, const std::string& path) {
   const auto read = read_as_said(check, file, source, path, false);
   const auto has_other_shape = [&](const ExpectedTensor& one) {
-    const auto theirs = read.dump.tensors.find(one.id);
-    return theirs != read.dump.tensors.end() && theirs->second.shape() != one.shape;
+    const auto* const theirs = attn::value_in(read.dump.tensors, one.id);
+    return theirs != nullptr && theirs->shape() != one.shape;
   };
   return {std::count_if(read.expected.begin(), read.expected.end(), has_other_shape),
           attn::differing_steps(read.dump, read.rerun(), check.conventions, {}).size()};
 }
 
-/// The possible numbers of heads whose shapes go best with the file's, those that leave least to explain
-/// first, the usual one before others.
+/// The check with each number of heads that the shapes of the file's inputs allow and that go best with those
+/// of its steps, those that leave least to explain first, the usual one before others.
 std::vector<CheckDump> with_fitting_heads(const CheckDump& check, const attn::StoredTrace& file,
                                           const attn::StoredTrace& source, const std::string& path) {
+  constexpr std::size_t usual = 0, most_heads = 32;
   std::multimap<std::pair<std::size_t, std::size_t>, CheckDump> ranked;
-  for (const auto& one : with_possible_heads(check, source, path))
-    ranked.emplace(misfit_of(one, file, source, path), one);
+  for (std::size_t heads = usual; heads <= most_heads; ++heads) {
+    if (heads != usual && heads == check.options.heads) continue;
+    auto one = check;
+    if (heads != usual) {
+      one.options.typed.insert("heads");
+      one.options.heads = heads;
+    }
+    try {
+      ranked.emplace(misfit_of(one, file, source, path), one);
+    } catch (const Error&) {
+      continue;
+    }
+  }
   std::vector<CheckDump> fitting;
   for (auto& [misfit, one] : ranked)
     if (misfit.first == ranked.begin()->first.first) fitting.push_back(std::move(one));
-  return fitting;
+  return fitting.empty() ? std::vector{check} : fitting;
 }
 
 /// That a number of heads is taken which nobody gave. `tried` were possible.
@@ -534,10 +514,8 @@ Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::st
   }
   auto checked = check_tensors(check, file, path);
   checked.shows_its_probe = checked.shows_its_probe || is_folder;
-  const auto& steps = checked.diagnosis.steps;
-  const bool is_first_right =  // nothing of theirs is before it
-      steps.front().finding != attn::Finding::wrong && steps.front().finding != attn::Finding::shape;
-  if (!checked.shows_its_probe && !is_first_right && trouble_in(checked.diagnosis).first > 0)
+  const bool is_first_wrong = checked.diagnosis.steps.front().is_wrong();  // nothing of theirs is before it
+  if (!checked.shows_its_probe && is_first_wrong && trouble_in(checked.diagnosis).first > 0)
     checked.dump.assume(
         "Nothing in the file shows that it is of this probe; config or an input, saved beside, would.");
   checked.probe = std::filesystem::path(*check.probe).filename().string();
@@ -591,7 +569,7 @@ bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {
     if (entry.is_directory()) inside.push_back(entry.path().filename().string());
   }
   const auto groups = groups_of(lesson);
-  return std::any_of(inside.begin(), inside.end(), [&](const auto& name) { return groups.count(name) > 0; });
+  return attn::any_of(inside, [&](const auto& name) { return groups.count(name) > 0; });
 }
 
 Checked check_file(const CheckDump& check, const std::string& path) {
