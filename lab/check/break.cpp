@@ -38,23 +38,6 @@ std::string in_words(std::string_view words) {
   return attn::paragraph(words, break_width, 2);
 }
 
-/// Keeps the claims of a run.
-class Claims : public attn::Sink {
- public:
-  void receive(const attn::Event& event) override {
-    if (!event.measurement) return;
-    std::string start = event.measurement->holds() ? "  passes   " : "  notices  ";
-    for (const auto& line : attn::wrap(event.measurement->claim, break_width - start.size())) {
-      text_ += start + line + '\n';
-      start.assign(start.size(), ' ');
-    }
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 bool has_other_shape(const attn::Prediction& wrong, const attn::Prediction& right) {
   return wrong.expected_shape != right.expected_shape;
 }
@@ -155,9 +138,17 @@ std::size_t first_change(const Steps& wrong, const Steps& right) {
 }
 
 std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
-  Claims claims;
+  std::string text = "\nWhich of the lesson's checks notice it (what a check computes again is right)\n";
+  attn::EachEvent claims([&](const attn::Event& event) {
+    if (!event.measurement) return;
+    std::string start = event.measurement->holds() ? "  passes   " : "  notices  ";
+    for (const auto& line : attn::wrap(event.measurement->claim, break_width - start.size())) {
+      text += start + line + '\n';
+      start.assign(start.size(), ' ');
+    }
+  });
   lessons::run(*plan.lesson, plan, claims, attn::made_on_purpose({id}));
-  return "\nWhich of the lesson's checks notice it (what a check computes again is right)\n" + claims.text();
+  return text;
 }
 
 /// What is known of the mistake.

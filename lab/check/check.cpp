@@ -87,27 +87,18 @@ std::string annotations_of(const std::string& suite, const std::vector<Case>& ca
   return lines;
 }
 
-/// Adds the files of a folder and of those inside it, as a folder for each student has them. A folder of CSV
-/// files is one dump. One that holds nothing is added itself.
-void add_files_in(const std::filesystem::path& folder, const Lesson& lesson,
-                  std::vector<std::filesystem::path>& files, std::error_code& error) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const auto before = files.size();
-    if (entry.is_directory() && !is_csv_dump(entry.path(), lesson))
-      add_files_in(entry.path(), lesson, files, error);
-    if (files.size() == before && (entry.is_directory() || entry.is_regular_file()))
-      files.push_back(entry.path());
-  }
-}
-
-std::vector<std::filesystem::path> files_in(const std::string& folder, const Lesson& lesson) {
-  std::error_code error;
+/// The files of a folder and of those inside it, as a folder for each student has them. A folder of CSV files
+/// is one dump. One that holds nothing is there itself.
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, const Lesson& lesson,
+                                            std::error_code& error) {
   std::vector<std::filesystem::path> files;
-  add_files_in(folder, lesson, files, error);
-  if (error)
-    throw Error(
-        fmt::format("--folder {} cannot be read: {}; valid: a folder of dumps", folder, error.message()));
-  if (files.empty()) throw Error(fmt::format("--folder {} holds no file; valid: a folder of dumps", folder));
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    std::vector<std::filesystem::path> inside;
+    if (entry.is_directory() && !is_csv_dump(entry.path(), lesson))
+      inside = files_in(entry.path(), lesson, error);
+    if (inside.empty() && (entry.is_directory() || entry.is_regular_file())) inside = {entry.path()};
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -133,24 +124,17 @@ struct Grade {
 /// "scale-d-k|scale-twice" where one of them was made, "no-scale+gqa-tile" where both were; those of the same
 /// numbers stand together.
 std::string mistakes_in_table(const attn::StepVerdict& step) {
-  const auto ids = attn::ids_without_variants(step.mistakes);
   std::vector<std::string> names;
-  for (const auto& id : ids) {
-    const auto* mistake = attn::find_mistake(id);
-    if (mistake != nullptr && attn::contains(ids, std::string(mistake->same_as))) continue;
-    names.push_back(id);
-    for (const auto& other : ids)
-      if (const auto* twin = attn::find_mistake(other); twin != nullptr && twin->same_as == id)
-        names.back() += '|' + other;
-  }
+  for (const auto& group : attn::mistakes_of_same_numbers(step.mistakes))
+    names.push_back(fmt::format("{}", fmt::join(group, "|")));
   return fmt::format("{}", fmt::join(names, step.made_together ? "+" : "|"));
 }
 
 /// How many of the results that the lesson is asked for the dump lacks.
 std::size_t missing_results(const Plan& plan, const Dump& dump) {
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
-  return static_cast<std::size_t>(std::count_if(results.begin(), results.end(),
-                                                [&](const auto& id) { return dump.tensors.count(id) == 0; }));
+  const auto is_missing = [&](const auto& id) { return dump.tensors.count(id) == 0; };
+  return static_cast<std::size_t>(std::count_if(results.begin(), results.end(), is_missing));
 }
 
 /// What is said of a wrong step.
@@ -331,22 +315,19 @@ void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
 std::vector<Case> cases_of(const CheckDump& check, const Checked& checked, const std::string& report) {
   std::vector<Case> cases;
   const auto add = [&](const std::string& name, const std::string& problem) {
-    const bool is_first =
-        std::all_of(cases.begin(), cases.end(), [](const Case& one) { return one.problem.empty(); });
+    const bool is_first = attn::all_of(cases, [](const Case& one) { return one.problem.empty(); });
     cases.push_back({name, problem, !problem.empty() && is_first ? report : ""});
   };
   for (const auto& step : checked.diagnosis.steps) {
-    const bool is_wrong = step.finding == attn::Finding::wrong || step.finding == attn::Finding::shape;
-    const auto problem = is_wrong ? problem_of(step, check, checked) : "";
+    const auto problem = step.is_wrong() ? problem_of(step, check, checked) : "";
     add(step.id, step.finding == attn::Finding::not_judged
                      ? fmt::format("not judged: it follows from what is {}",
                                    step.misshapen.empty() ? "missing" : "of another shape")
-                 : step.blanks > 0 ? fmt::format("{} places are blank", step.blanks)
-                 : !is_wrong       ? ""
-                                   : "wrong" + (problem.empty() ? "" : ": " + problem));
+                 : step.blanks > 0  ? fmt::format("{} places are blank", step.blanks)
+                 : !step.is_wrong() ? ""
+                                    : "wrong" + (problem.empty() ? "" : ": " + problem));
   }
-  const bool is_sheet = !checked.dump.slacks.empty();
-  if (is_sheet)
+  if (!checked.dump.slacks.empty())
     for (const auto& id : checked.diagnosis.missing) add(id, "left empty");
   return cases;
 }
@@ -362,13 +343,17 @@ struct Graded {
 /// handed in. Writes a report of each file where `check.reports` is a folder. Throws attn::Error for a folder
 /// that cannot be read or holds nothing.
 Graded grade_folder(const CheckDump& check, CheckFormat format) {
+  std::error_code error;
+  const auto files = files_in(*check.folder, *check.lesson, error);
+  if (error || files.empty())
+    throw Error(fmt::format("--folder {} {}; valid: a folder of dumps", *check.folder,
+                            error ? "cannot be read: " + error.message() : "holds no file"));
   std::vector<Grade> grades;
-  for (const auto& path : files_in(*check.folder, *check.lesson)) grades.push_back(grade(check, path));
+  for (const auto& path : files) grades.push_back(grade(check, path));
   compare_with_probes(check, grades);
-  const auto all = [&](auto has) { return std::all_of(grades.begin(), grades.end(), has); };
-  const int status = all([](const Grade& one) { return !one.is_checked(); }) ? 2
-                     : all([](const Grade& one) { return one.is_right(); })  ? 0
-                                                                             : 1;
+  const int status = !attn::any_of(grades, [](const Grade& one) { return one.is_checked(); }) ? 2
+                     : attn::all_of(grades, [](const Grade& one) { return one.is_right(); })  ? 0
+                                                                                              : 1;
   std::vector<Case> cases;
   std::transform(grades.begin(), grades.end(), std::back_inserter(cases), case_of);
   return {table_of(grades, format), cases, status};

@@ -37,70 +37,43 @@ std::string on_sheet(const std::string& words) {
   return attn::paragraph(words, sheet_width, 2);
 }
 
-/// Passes inputs on, and keeps what the task sheet says of all.
-class TaskSheet : public attn::Sink {
- public:
-  void pass_inputs_to(attn::Sink& inputs) { inputs_ = &inputs; }
-
-  void receive(const attn::Event& event) override {
-    if (!event.tensor) return;
-    const bool is_input = event.kind == attn::Kind::input;
-    if (is_input) inputs_->receive(event);
-    auto& lines = is_input ? given_ : asked_;
-    lines.push_back(line_of(event));
-    if (is_input) return;
-    shapes_[event.id] = event.tensor->shape;
-  }
-
-  /// The tables of what is given and what is asked.
-  std::string text() const {
-    return "\nThe inputs\n" + table(given_) + "\nWhat to compute\n" + table(asked_);
-  }
-
-  /// "attn for weights": some common names that check takes for what is asked.
-  std::vector<std::string> common_names() const {
-    std::vector<std::string> ids, names;
-    for (const auto& line : asked_) ids.push_back(line.id);
-    for (const std::string name : {"attn_weights", "query_states", "attn_scores", "logits", "attn_out"})
-      if (const auto meant = attn::meaning_of(name, ids).ids; !meant.empty() && !attn::contains(ids, name))
-        names.push_back(fmt::format("{} for {}", name, attn::listed(meant, "or")));
-    return names;
-  }
-
-  /// A step that was asked for, with its shape, batch and all.
-  const attn::Shape& shape_of(const std::string& id) const { return shapes_.at(id); }
-
- private:
-  struct Line {
-    std::string id, shape, formula;
-  };
-
-  static Line line_of(const attn::Event& event) {
-    std::vector<std::string> axes;
-    for (std::size_t i = 0; i < event.axes.size(); ++i)
-      axes.push_back(fmt::format("{} {}", event.axes[i], event.tensor->shape[i]));
-    auto formula = event.formula.empty() ? event.title : event.formula;
-    std::replace(formula.begin(), formula.end(), '\n', ' ');
-    return {event.id, fmt::format("[{}]", fmt::join(axes, " × ")), formula};
-  }
-
-  static std::string table(const std::vector<Line>& lines) {
-    std::size_t widest = 0;
-    for (const auto& line : lines) widest = std::max(widest, attn::display_width(line.id));
-    std::vector<std::vector<std::string>> rows;
-    for (const auto& line : lines) {
-      rows.push_back({line.id, line.shape});
-      if (!line.formula.empty())
-        for (const auto& part : attn::wrap(line.formula, sheet_width - widest - 6))
-          rows.push_back({"", "  " + part});
-    }
-    return attn::format_columns(rows);
-  }
-
-  attn::Sink* inputs_ = nullptr;
-  std::vector<Line> given_, asked_;
-  std::map<std::string, attn::Shape> shapes_;
+/// A tensor that is given, or asked for.
+struct Line {
+  std::string id;
+  attn::Shape shape;  ///< batch and all
+  std::string named_shape, formula;
 };
+
+Line line_of(const attn::Event& event) {
+  auto formula = event.formula.empty() ? event.title : event.formula;
+  std::replace(formula.begin(), formula.end(), '\n', ' ');
+  return {event.id, event.tensor->shape, attn::named_shape(event), formula};
+}
+
+std::string table_of_lines(const std::vector<Line>& lines) {
+  std::size_t widest = 0;
+  for (const auto& line : lines) widest = std::max(widest, attn::display_width(line.id));
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& line : lines) {
+    rows.push_back({line.id, line.named_shape});
+    if (!line.formula.empty())
+      for (const auto& part : attn::wrap(line.formula, sheet_width - widest - 6))
+        rows.push_back({"", "  " + part});
+  }
+  return attn::format_columns(rows);
+}
+
+/// ", as attn for weights": some common names that check takes for what is asked.
+std::string common_names(const std::vector<Line>& asked) {
+  constexpr std::size_t most_named = 3;
+  std::vector<std::string> ids, names;
+  for (const auto& line : asked) ids.push_back(line.id);
+  for (const std::string name : {"attn_weights", "query_states", "attn_scores", "logits", "attn_out"})
+    if (const auto meant = attn::meaning_of(name, ids).ids; !meant.empty() && !attn::contains(ids, name))
+      names.push_back(fmt::format("{} for {}", name, attn::listed(meant, "or")));
+  names.resize(std::min(names.size(), most_named));
+  return names.empty() ? "" : fmt::format(", as {}", fmt::join(names, ", "));
+}
 
 /// The options that decide what is computed: the inputs say all the others.
 std::string options_of(const lessons::Plan& plan) {
@@ -179,22 +152,25 @@ Written written_probe(const MakeProbe& probe, const lessons::Options& options, c
   auto header = plan.header();
   const auto id = id_of_probe(lessons::inputs_of(plan));
   header.config.emplace_back("probe", id);
-  TaskSheet sheet;
+  std::vector<Line> given, asked;
   const auto inputs = tensor_file(*probe.output, header, [&](attn::Sink& file) {
-    sheet.pass_inputs_to(file);
+    attn::EachEvent sheet([&](const attn::Event& event) {
+      if (!event.tensor) return;
+      const bool is_input = event.kind == attn::Kind::input;
+      if (is_input) file.receive(event);
+      (is_input ? given : asked).push_back(line_of(event));
+    });
     lessons::run(*plan.lesson, plan, sheet);
   });
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
-  const auto& result = results.front();
-  auto names = sheet.common_names();
-  names.resize(std::min<std::size_t>(names.size(), 3));
-  const auto examples = names.empty() ? "" : fmt::format(", as {}", fmt::join(names, ", "));
+  const auto* const result = attn::find_by_id(asked, results.front());
   return {inputs.value(),
-          task(plan, name, id, results) + sheet.text() +
+          task(plan, name, id, results) + "\nThe inputs\n" + table_of_lines(given) + "\nWhat to compute\n" +
+              table_of_lines(asked) +
               on_sheet(fmt::format("check takes common names, too{}. It says what it took for what, and "
                                    "--rename NAME=ID is for all others.",
-                                   examples)) +
-              in_languages(name, result, sheet.shape_of(result), id)};
+                                   common_names(asked))) +
+              in_languages(name, result->id, result->shape, id)};
 }
 
 /// The lines of a roster, each the name of a file.

@@ -228,6 +228,17 @@ std::vector<std::string> different_mistakes(const std::vector<std::string>& ids)
   return different;
 }
 
+std::vector<std::vector<std::string>> mistakes_of_same_numbers(const std::vector<std::string>& ids) {
+  std::vector<std::vector<std::string>> groups;
+  for (const auto& id : ids_without_variants(different_mistakes(ids))) {
+    groups.push_back({id});
+    for (const auto& other : ids_without_variants(ids))
+      if (const auto* mistake = find_mistake(other); mistake != nullptr && mistake->same_as == id)
+        groups.back().push_back(other);
+  }
+  return groups;
+}
+
 std::string listed(const std::vector<std::string>& words, std::string_view conjunction) {
   if (words.size() < 2) return words.empty() ? "" : words.front();
   return fmt::format("{} {} {}", fmt::join(words.begin(), words.end() - 1, ", "), conjunction, words.back());

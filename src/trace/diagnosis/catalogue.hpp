@@ -73,6 +73,9 @@ std::vector<std::string> ids_without_variants(const std::vector<std::string>& id
 /// Ids, with variants, of mistakes that may give different numbers: without those that are `same_as` another.
 std::vector<std::string> different_mistakes(const std::vector<std::string>& ids);
 
+/// Those mistakes without variants, in a list with those that are `same_as` them.
+std::vector<std::vector<std::string>> mistakes_of_same_numbers(const std::vector<std::string>& ids);
+
 /// "a, b and c", with "and" the conjunction.
 std::string listed(const std::vector<std::string>& words, std::string_view conjunction);
 

@@ -21,11 +21,10 @@ constexpr std::size_t report_width = 80;
 /// The mistakes, those of the same numbers as one: "scale-d-k (scale-twice is the same)".
 std::vector<std::string> names_of_mistakes(const StepVerdict& step) {
   std::vector<std::string> names;
-  for (const auto& id : ids_without_variants(different_mistakes(step.mistakes))) {
-    names.push_back(id);
-    for (const auto& other : ids_without_variants(step.mistakes))
-      if (const auto* second = find_mistake(other); second != nullptr && second->same_as == id)
-        names.back() += fmt::format(" ({} is the same)", other);
+  for (const auto& group : mistakes_of_same_numbers(step.mistakes)) {
+    names.push_back(group.front());
+    for (auto other = group.begin() + 1; other != group.end(); ++other)
+      names.back() += fmt::format(" ({} is the same)", *other);
   }
   return names;
 }
