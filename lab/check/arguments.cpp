@@ -91,13 +91,12 @@ void add_framework(const OptionGroup& group, CheckDump& check) {
       "the conventions of a framework: what true means in a mask, the corner of a causal one, rows that see "
       "nothing, the pairs of RoPE, sines beside cosines, the order of gates, how Q, K and V are fused",
       [&check, names](const std::string& text) {
-        const auto found = std::find(names.begin(), names.end(), text);
-        if (found == names.end())
+        const auto* const framework = attn::find_framework(text);
+        if (framework == nullptr)
           throw Error(fmt::format("--like {} is unknown; valid: {}", text, fmt::join(names, ", ")));
-        const auto& framework = attn::frameworks()[static_cast<std::size_t>(found - names.begin())];
-        check.conventions = framework.conventions;
-        check.options.mask_true = framework.mask_true;
-        check.fused = framework.fused;
+        check.conventions = framework->conventions;
+        check.options.mask_true = framework->mask_true;
+        check.fused = framework->fused;
       });
 }
 

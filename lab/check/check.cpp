@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -332,33 +331,6 @@ std::vector<Case> cases_of(const CheckDump& check, const Checked& checked, const
   return cases;
 }
 
-/// A table of a folder, a line each file, and the exit status that check leaves with.
-struct Graded {
-  std::string table;
-  std::vector<Case> cases;
-  int status;
-};
-
-/// Checks every file of the folder and of those inside it; with a folder of probes tells which of them nobody
-/// handed in. Writes a report of each file where `check.reports` is a folder. Throws attn::Error for a folder
-/// that cannot be read or holds nothing.
-Graded grade_folder(const CheckDump& check, CheckFormat format) {
-  std::error_code error;
-  const auto files = files_in(*check.folder, *check.lesson, error);
-  if (error || files.empty())
-    throw Error(fmt::format("--folder {} {}; valid: a folder of dumps", *check.folder,
-                            error ? "cannot be read: " + error.message() : "holds no file"));
-  std::vector<Grade> grades;
-  for (const auto& path : files) grades.push_back(grade(check, path));
-  compare_with_probes(check, grades);
-  const int status = !attn::any_of(grades, [](const Grade& one) { return one.is_checked(); }) ? 2
-                     : attn::all_of(grades, [](const Grade& one) { return one.is_right(); })  ? 0
-                                                                                              : 1;
-  std::vector<Case> cases;
-  std::transform(grades.begin(), grades.end(), std::back_inserter(cases), case_of);
-  return {table_of(grades, format), cases, status};
-}
-
 CheckFormat format_of(const CheckDump& check) {
   if (check.format) return *check.format;
   return format_of_ending<CheckFormat>(
@@ -378,16 +350,31 @@ void give(const std::vector<Case>& cases, const CheckDump& check) {
   if (is_on_github()) fmt::print(stderr, "{}", annotations_of(suite, cases));
 }
 
+/// Checks every file of the folder and of those inside it; with a folder of probes tells which of them nobody
+/// handed in. Writes a report of each file where `check.reports` is a folder. Returns the exit status. Throws
+/// attn::Error for a folder that cannot be read or holds nothing.
+int grade_folder(const CheckDump& check, CheckFormat format) {
+  std::error_code error;
+  const auto files = files_in(*check.folder, *check.lesson, error);
+  if (error || files.empty())
+    throw Error(fmt::format("--folder {} {}; valid: a folder of dumps", *check.folder,
+                            error ? "cannot be read: " + error.message() : "holds no file"));
+  std::vector<Grade> grades;
+  for (const auto& path : files) grades.push_back(grade(check, path));
+  compare_with_probes(check, grades);
+  std::vector<Case> cases;
+  for (const auto& one : grades) cases.push_back(case_of(one));
+  give(cases, check);
+  write_or_show(table_of(grades, format), check.output, check.paging);
+  if (!attn::any_of(grades, [](const Grade& one) { return one.is_checked(); })) return 2;
+  return attn::all_of(grades, [](const Grade& one) { return one.is_right(); }) ? 0 : 1;
+}
+
 }  // namespace
 
 int run_check(const CheckDump& check) {
   const auto format = format_of(check);
-  if (check.folder) {
-    const auto graded = grade_folder(check, format);
-    give(graded.cases, check);
-    write_or_show(graded.table, check.output, check.paging);
-    return graded.status;
-  }
+  if (check.folder) return grade_folder(check, format);
   if (format == CheckFormat::csv)
     throw attn::Error(
         fmt::format("check {}: csv is a table of many files; valid: with --folder DIR", check.lesson->name));

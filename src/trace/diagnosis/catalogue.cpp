@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "formula/parse.hpp"
 #include "trace/event.hpp"
@@ -56,11 +54,8 @@ class Catalogue {
 
  private:
   void read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
     is_family_ = true;
-    const auto document = document::read(path, text.str());
+    const auto document = document::read(path, File(path).bytes());
     for (const auto& block : document.blocks()) read(block);
   }
 

@@ -30,13 +30,8 @@ struct Supposition {
   bool leaves_out_padding;  ///< whether it gives the step but for the rows of padded queries
   bool has_fill;  ///< whether it gives the step but for large negative numbers in the place of −∞
 
-  bool explains_as_much_as(const Supposition& other) const {
-    return contradictions == other.contradictions && leaves_out_padding == other.leaves_out_padding;
-  }
-  bool explains_more_than(const Supposition& other) const {
-    return std::pair(contradictions, leaves_out_padding) <
-           std::pair(other.contradictions, other.leaves_out_padding);
-  }
+  /// The smallest explains most.
+  std::pair<std::size_t, bool> rank() const { return {contradictions, leaves_out_padding}; }
 };
 
 class Search {
@@ -304,15 +299,10 @@ class Search {
 
   /// Those hypotheses that give the step, with the fewest contradictions, and then with the padding.
   std::vector<Supposition> best_of(std::size_t index, const std::vector<Hypothesis>& hypotheses) const {
-    std::vector<Supposition> best;
-    for (const auto& hypothesis : hypotheses) {
-      auto supposition = try_out(index, hypothesis);
-      if (!supposition) continue;
-      if (!best.empty() && supposition->explains_more_than(best.front())) best.clear();
-      if (best.empty() || supposition->explains_as_much_as(best.front()))
-        best.push_back(std::move(*supposition));
-    }
-    return best;
+    std::map<std::pair<std::size_t, bool>, std::vector<Supposition>> by_rank;
+    for (const auto& hypothesis : hypotheses)
+      if (auto found = try_out(index, hypothesis)) by_rank[found->rank()].push_back(std::move(*found));
+    return by_rank.empty() ? std::vector<Supposition>() : by_rank.begin()->second;
   }
 
   void explain(std::size_t index) {
@@ -334,7 +324,7 @@ class Search {
     const bool contradicts = !found.empty() && found.front().contradictions >= contradictions_of_adopted();
     if (unknown.empty() && (found.empty() || contradicts)) {
       const auto alone = best_of(index, supposed_.in_some_of(places));
-      if (!alone.empty() && (found.empty() || alone.front().explains_more_than(found.front()))) found = alone;
+      if (!alone.empty() && (found.empty() || alone.front().rank() < found.front().rank())) found = alone;
     }
     if (found.empty() && unknown.empty()) found = best_beside_mistakes_elsewhere(index, one);
     if (found.empty() && lacks_steps && unknown.empty())
@@ -597,16 +587,16 @@ class Search {
 /// Looks for a formula behind each wrong step that no mistake of the catalogue gives, from their own tensors
 /// before it. Any formula gives NaN from NaN.
 void find_formulas(Diagnosis& diagnosis, const Dump& dump, const Rerun& rerun) {
-  std::map<std::string, StepVerdict*> unnamed;
-  for (auto& step : diagnosis.steps)
-    if (step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0) unnamed[step.id] = &step;
-  if (unnamed.empty()) return;
+  const auto is_unnamed = [](const StepVerdict& step) {
+    return step.finding == Finding::wrong && step.mistakes.empty() && step.nans == 0;
+  };
+  if (!any_of(diagnosis.steps, is_unnamed)) return;
   rerun([&](const Tapped& tapped) {
     const auto* const theirs = value_in(dump.tensors, tapped.id);
     if (theirs == nullptr || theirs->shape() != tapped.shape || !is_floating(tapped.dtype)) return;
-    const auto* const step = value_in(unnamed, tapped.id);
-    if (step != nullptr && tapped.explain != nullptr && is_evidence(*theirs))
-      (*step)->formula = (*tapped.explain)(*theirs);
+    auto* const step = find_by_id(diagnosis.steps, tapped.id);
+    if (step != nullptr && is_unnamed(*step) && tapped.explain != nullptr && is_evidence(*theirs))
+      step->formula = (*tapped.explain)(*theirs);
     const auto view = theirs->view();
     for (std::size_t i = 0; i < element_count(tapped.shape); ++i)
       static_cast<double*>(tapped.elements)[i] = view.at(i);

@@ -19,6 +19,7 @@ struct NamedTensor {
   AnyTensor tensor;
   std::vector<std::string> axes{};  ///< their names, where the file has them
   std::vector<std::string> ids{};   ///< of the lesson: what it may be
+  std::string assumption{};         ///< as a sentence, to be said when it is taken
 };
 
 /// Beside a slack, and relative to 1 and the number: of the computation that it is compared with.

@@ -278,22 +278,18 @@ class Suppositions {
   /// Every choice of one or more, the smaller ones first; of many those of one or two, and all.
   static std::vector<Hypothesis> some_of(const std::vector<Supposed>& all) {
     constexpr std::size_t few = 4, most_in_pairs = 12;
+    const auto count = all.size(), most = count <= few ? count : count <= most_in_pairs ? 2 : 1;
     std::vector<Hypothesis> choices;
-    if (all.size() > few) {
-      for (const auto& one : all) choices.push_back({one});
-      for (std::size_t i = 0; all.size() <= most_in_pairs && i < all.size(); ++i)
-        for (std::size_t k = 0; k < i; ++k) choices.push_back({all[k], all[i]});
-      choices.emplace_back(all.begin(), all.end());
-      return choices;
+    for (std::size_t size = 1; size <= count; size = size < most ? size + 1 : std::max(size + 1, count)) {
+      std::string is_taken =
+          std::string(count - size, '0') + std::string(size, '1');  // of the last one first
+      do {
+        Hypothesis choice;
+        for (std::size_t i = 0; i < count; ++i)
+          if (is_taken[count - 1 - i] == '1') choice.insert(all[i]);
+        choices.push_back(std::move(choice));
+      } while (std::next_permutation(is_taken.begin(), is_taken.end()));
     }
-    for (std::size_t bits = 1; bits < std::size_t{1} << all.size(); ++bits) {
-      Hypothesis choice;
-      for (std::size_t i = 0; i < all.size(); ++i)
-        if ((bits >> i & 1) != 0) choice.insert(all[i]);
-      choices.push_back(std::move(choice));
-    }
-    std::stable_sort(choices.begin(), choices.end(),
-                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
     return choices;
   }
 
