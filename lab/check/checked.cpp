@@ -153,23 +153,17 @@ attn::Renames renames_of(const CheckDump& check) {
   return renames;
 }
 
-/// A file beside the lesson on the inputs that it is of.
-struct Read {
-  lessons::Plan plan;
-  std::vector<attn::ExpectedTensor> expected;
-  attn::Dump dump;
-  bool has_input_of_probe = false;
-
-  attn::Rerun rerun() const {
-    return [this](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
-  }
-};
+bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
+  const auto& typed = check.options.typed;
+  return check.probe || !file.header().lesson.empty() || typed.count("sentence") > 0 ||
+         typed.count("source") > 0 || typed.count("target") > 0;
+}
 
 /// The dump in `file` as its names, options and shapes have it; with `by_mistakes` an undecided tensor may be
 /// a step that is wrong. `source` is the file that has the inputs. Throws attn::Error, OtherProbe where an
 /// input is another than the probe's.
-Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
-                  const std::string& path, bool by_mistakes = true) {
+Checked read_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
+                     const std::string& path, bool by_mistakes = true) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
@@ -200,7 +194,13 @@ Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const a
   else if (plan.target.size() == 0)
     dump.lengths = lengths_by_mask(plan);
   dump.settled = settled_by(plan, check.probe.has_value());
-  Read read{std::move(plan), std::move(expected), std::move(dump), has_input_of_probe};
+  Checked read{.lesson = nullptr,
+               .plan = std::move(plan),
+               .dump = std::move(dump),
+               .diagnosis = {},
+               .expected = std::move(expected),
+               .has_words = says_words(check, file),
+               .shows_its_probe = has_input_of_probe || !file.header().text(id_of_probe).empty()};
   attn::settle_names(read.dump, read.expected, read.rerun(), check.conventions, by_mistakes);
   attn::settle_arithmetic(read.dump, read.rerun(), check.conventions);
   return read;
@@ -259,16 +259,18 @@ std::unique_ptr<attn::StoredTrace> inputs_beside(const CheckDump& check, const a
 }
 
 /// Says of which inputs nobody gave the numbers.
-void tell_absent(const attn::Diagnosis& diagnosis, const Plan& plan, Dump& dump) {
-  if (diagnosis.absent.empty()) return;
-  const bool is_one = diagnosis.absent.size() == 1;
-  const auto inputs = attn::listed(diagnosis.absent, "and") + (is_one ? " is" : " are");
-  dump.assume(dump.has_drawn_absent
-                  ? fmt::format("{} not in the file and taken as --seed {} draws {}.", inputs,
-                                plan.options.seed, is_one ? "it" : "them")
-                  : fmt::format("{} not in the file. Whatever needs {} is judged only where the numbers that "
-                                "--seed {} draws explain it.",
-                                inputs, is_one ? "it" : "them", plan.options.seed));
+void tell_absent(Checked& checked) {
+  const auto& absent = checked.diagnosis.absent;
+  if (absent.empty()) return;
+  const auto* const it = absent.size() == 1 ? "it" : "them";
+  const auto inputs = attn::listed(absent, "and") + (absent.size() == 1 ? " is" : " are");
+  const auto seed = checked.plan.options.seed;
+  checked.dump.assume(
+      checked.dump.has_drawn_absent
+          ? fmt::format("{} not in the file and taken as --seed {} draws {}.", inputs, seed, it)
+          : fmt::format("{} not in the file. Whatever needs {} is judged only where the numbers that --seed "
+                        "{} draws explain it.",
+                        inputs, it, seed));
 }
 
 /// Refuses a sheet of another lesson, and one that contradicts an option: a sheet says its own options.
@@ -349,31 +351,20 @@ attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace&
   return {file, renames_of(check)};
 }
 
-bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
-  const auto& typed = check.options.typed;
-  return check.probe || !file.header().lesson.empty() || typed.count("sentence") > 0 ||
-         typed.count("source") > 0 || typed.count("target") > 0;
-}
-
 Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
                       const std::string& path) {
-  auto read = read_as_said(check, file, source, path);
-  auto& [plan, expected, dump, has_input_of_probe] = read;
-  const auto rerun = read.rerun();
-  attn::settle_forms(dump, expected, rerun, check.conventions);
-  auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
-  if (diagnosis.steps.empty())
-    throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,
-                            lessons::tensors_in(file, dump.unknown), fmt::join(diagnosis.missing, ", "),
-                            guesses(file, dump.unknown, expected)));
-  require_judged(diagnosis, plan, path, lessons::tensors_in(file, dump.unknown));
-  tell_absent(diagnosis, plan, dump);
-  return {.lesson = nullptr,
-          .plan = std::move(plan),
-          .dump = std::move(dump),
-          .diagnosis = std::move(diagnosis),
-          .has_words = says_words(check, file),
-          .shows_its_probe = has_input_of_probe || !named_probe(file).empty()};
+  auto checked = read_as_said(check, file, source, path);
+  const auto rerun = checked.rerun();
+  attn::settle_forms(checked.dump, checked.expected, rerun, check.conventions);
+  checked.diagnosis = attn::diagnose(checked.dump, rerun, check.conventions);
+  const auto unknown = lessons::tensors_in(file, checked.dump.unknown);
+  if (checked.diagnosis.steps.empty())
+    throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name, unknown,
+                            fmt::join(checked.diagnosis.missing, ", "),
+                            guesses(file, checked.dump.unknown, checked.expected)));
+  require_judged(checked.diagnosis, checked.plan, path, unknown);
+  tell_absent(checked);
+  return checked;
 }
 
 /// How many wrong steps nothing explains, then how many are wrong.
@@ -559,6 +550,10 @@ Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const st
   options.input = {*check.probe};
   options.mask_true = attn::MaskTrue::by_name;  // that of a probe is the lab's, whatever theirs is
   return {lessons::make_plan(*check.lesson, options)};
+}
+
+attn::Rerun Checked::rerun() const {
+  return [this](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
 }
 
 bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {

@@ -142,6 +142,18 @@ std::string in_languages(const std::string& file, const std::string& id, const a
   return '\n' + fmt::format(fmt::runtime(help_text("read and save")), id, reading, probe) + '\n';
 }
 
+/// Eight hexadecimal digits that follow from the ids, shapes and numbers of its inputs.
+std::string id_of(const attn::Tensors& inputs) {
+  std::string text;
+  for (const auto& [id, tensor] : inputs) {
+    text += fmt::format("{} {}", id, attn::to_string(tensor.shape()));
+    const auto view = tensor.view();
+    for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
+      text += fmt::format(" {:.6f}", view.at(i) + 0.0);
+  }
+  return fmt::format("{:08x}", attn::crc32(text));
+}
+
 /// A probe, and the task sheet that calls its file `name`.
 struct Written {
   std::string inputs, task;
@@ -150,8 +162,8 @@ struct Written {
 Written written_probe(const MakeProbe& probe, const lessons::Options& options, const std::string& name) {
   const auto plan = lessons::plan_of_probe(*probe.lesson, options);
   auto header = plan.header();
-  const auto id = id_of_probe(lessons::inputs_of(plan));
-  header.config.emplace_back("probe", id);
+  const auto id = id_of(lessons::inputs_of(plan));
+  header.config.emplace_back(id_of_probe, id);
   std::vector<Line> given, asked;
   const auto inputs = tensor_file(*probe.output, header, [&](attn::Sink& file) {
     attn::EachEvent sheet([&](const attn::Event& event) {
@@ -228,7 +240,8 @@ bool has_inputs_of(const attn::StoredTrace& dump, const attn::StoredTrace& probe
 }
 
 void refuse_other_name(const attn::StoredTrace& dump, const std::string& path, const std::string& probe) {
-  const auto wanted = named_probe(dump), found = named_probe(*attn::open_trace(probe));
+  const auto wanted = dump.header().text(id_of_probe),
+             found = attn::open_trace(probe)->header().text(id_of_probe);
   if (!wanted.empty() && !found.empty() && wanted != found)
     throw OtherProbe(
         fmt::format("{} is of the probe {}, and {} is the probe {}; valid: --probe with that of {}", path,
@@ -276,21 +289,6 @@ double distance(const attn::TensorView& tensor, const attn::TensorView& other) {
   return difference == 0.0 ? 0.0 : difference / largest;
 }
 
-std::string id_of_probe(const attn::Tensors& inputs) {
-  std::string text;
-  for (const auto& [id, tensor] : inputs) {
-    text += fmt::format("{} {}", id, attn::to_string(tensor.shape()));
-    const auto view = tensor.view();
-    for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
-      text += fmt::format(" {:.6f}", view.at(i) + 0.0);
-  }
-  return fmt::format("{:08x}", attn::crc32(text));
-}
-
-std::string named_probe(const attn::StoredTrace& file) {
-  return file.header().text("probe");
-}
-
 std::string probe_of(const std::string& probe, const attn::StoredTrace& dump, const std::string& path) {
   if (!fs::is_directory(probe) || attn::has_csv_files(probe)) {
     refuse_other_name(dump, path, probe);
@@ -305,9 +303,10 @@ std::string probe_of(const std::string& probe, const attn::StoredTrace& dump, co
   auto found = first([&](const fs::path& one) { return one.stem() == stem; });
   if (found.empty()) found = first([&](const fs::path& one) { return one.stem() == folder; });
   if (!found.empty()) refuse_other_name(dump, path, found);
-  const auto wanted = named_probe(dump);
+  const auto wanted = dump.header().text(id_of_probe);
   if (found.empty() && !wanted.empty())
-    found = first([&](const fs::path& one) { return named_probe(*attn::open_trace(one)) == wanted; });
+    found = first(
+        [&](const fs::path& one) { return attn::open_trace(one)->header().text(id_of_probe) == wanted; });
   if (found.empty())
     found = first([&](const fs::path& one) { return has_inputs_of(dump, *attn::open_trace(one)); });
   if (!found.empty()) return found;

@@ -499,7 +499,7 @@ class Search {
     verdict.blanks = compare_.blanks_in(step.id);
     if (theirs.shape() != step.shape || verdict.finding == Finding::not_judged) return verdict;
     if (!known.explained && compare_.leaves_padding_zero() && compare_.is_right(step, theirs) &&
-        !is_right_with_padding(step, theirs)) {
+        !Comparison::are_near(theirs, step.shape, step.reference, compare_.tolerance().at(step.id))) {
       verdict.finding = Finding::convention;
       verdict.conventions = {"padded-rows-zero"};
       return verdict;
@@ -507,10 +507,6 @@ class Search {
     if (!known.explained) compare_.measure(step, theirs, verdict);
     verdict.unexplained = compare_.unexplained(step, theirs);
     return verdict;
-  }
-
-  bool is_right_with_padding(const Prediction& step, const AnyTensor& theirs) const {
-    return Comparison::are_near(theirs, step.shape, step.reference, compare_.tolerance().at(step.id));
   }
 
   StepVerdict verdict_on_right(const Prediction& step, const AnyTensor& theirs) {

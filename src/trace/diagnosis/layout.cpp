@@ -234,32 +234,28 @@ std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::stri
       if (!is_one(view.at(i))) return false;
     return true;
   };
-  const auto with_seen = [&](double seen, std::string assumption) {
-    AnyTensor mask(Dtype::boolean, given.shape());
-    for (std::size_t i = 0; i < element_count(view.shape); ++i) mask.elements<bool>()[i] = view.at(i) == seen;
-    return Fitted{std::move(mask), std::move(assumption)};
-  };
   const bool hides_by_size = !all([](double x) { return x > largest_hidden; });
-  if ((is_floating(given.dtype()) || hides_by_size) &&
-      all([](double x) { return x == 0.0 || x <= largest_hidden; }))
-    return with_seen(0.0, fmt::format("{} is taken for one that is added: 0 for what may be seen.", id));
-  if (!all([](double x) { return x == 0.0 || x == 1.0; })) return std::nullopt;
-  const bool is_of_torch = is_named_as_in_torch(name);
-  if (mask_true == MaskTrue::hidden)
-    return with_seen(
-        0.0, is_of_torch
-                 ? fmt::format("{} is taken to be true for what is hidden, as nn.MultiheadAttention has it "
-                               "(--mask-true seen: for what may be seen).",
-                               name)
-                 : fmt::format("{} has true for what is hidden.", id));
-  if (is_of_torch)
-    return with_seen(
-        1.0, fmt::format("{} is taken to be true for what may be seen; nn.MultiheadAttention has it true "
-                         "for what is hidden.",
-                         name));
-  return with_seen(1.0, given.dtype() == Dtype::boolean
-                            ? ""
-                            : fmt::format("{} is taken for one of 0 and 1: 1 for what may be seen.", id));
+  const bool is_added = (is_floating(given.dtype()) || hides_by_size) &&
+                        all([](double x) { return x == 0.0 || x <= largest_hidden; });
+  if (!is_added && !all([](double x) { return x == 0.0 || x == 1.0; })) return std::nullopt;
+  const bool is_true_for_hidden = !is_added && mask_true == MaskTrue::hidden;
+  AnyTensor mask(Dtype::boolean, given.shape());
+  for (std::size_t i = 0; i < element_count(view.shape); ++i)
+    mask.elements<bool>()[i] = view.at(i) == (is_added || is_true_for_hidden ? 0.0 : 1.0);
+  std::string said;
+  if (is_added)
+    said = fmt::format("{} is taken for one that is added: 0 for what may be seen.", id);
+  else if (is_named_as_in_torch(name))
+    said = name + (is_true_for_hidden
+                       ? " is taken to be true for what is hidden, as nn.MultiheadAttention has it "
+                         "(--mask-true seen: for what may be seen)."
+                       : " is taken to be true for what may be seen; nn.MultiheadAttention has it true for "
+                         "what is hidden.");
+  else if (is_true_for_hidden)
+    said = fmt::format("{} has true for what is hidden.", id);
+  else if (given.dtype() != Dtype::boolean)
+    said = fmt::format("{} is taken for one of 0 and 1: 1 for what may be seen.", id);
+  return Fitted{std::move(mask), std::move(said)};
 }
 
 /// The place in `axes` that has that role.

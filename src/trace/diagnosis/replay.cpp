@@ -91,6 +91,14 @@ void store(const Tapped& tapped, std::size_t i, double number) {
   store(tapped.dtype, tapped.elements, i, number);
 }
 
+/// Calls `f` with the tensor that each mistake gives which is supposed to be made in the step.
+template <class F>
+void for_each_made(const Hypothesis& hypothesis, const Tapped& tapped, const AnyTensor* theirs, F f) {
+  for (const auto& mistake : tapped.mistakes)
+    if (supposes(hypothesis, mistake.id(), tapped.id))
+      if (const auto result = mistake.result(theirs)) f(*result);
+}
+
 /// Calls `f` with each row, along the last axis, and its length.
 template <class F>
 void for_each_row(const Tapped& tapped, const F& f) {
@@ -108,7 +116,7 @@ class Notes {
     for (const auto& [id, tensor] : theirs) open_.insert(id);
   }
 
-  void take(const Tapped& tapped, const std::function<void(double*, std::size_t)>& move) {
+  void take(const Tapped& tapped, const Replay::Move& move) {
     const auto* const theirs = value_in(theirs_, tapped.id);
     if (tapped.kind == Kind::step) {
       auto& prediction = note(tapped);
@@ -188,25 +196,22 @@ class Notes {
 
   /// Puts the mistaken tensor in the place of the right one.
   void suppose(const Tapped& tapped, const AnyTensor* theirs, Prediction& step) {
-    for (const auto& mistake : tapped.mistakes) {
-      if (!supposes(hypothesis_, mistake.id(), tapped.id)) continue;
-      const auto result = mistake.result(theirs);
-      if (!result) continue;
-      if (result->shape() != tapped.shape) {
-        step.expected_shape = result->shape();
-        step.expected = numbers_of(result->view());
-        continue;
+    for_each_made(hypothesis_, tapped, theirs, [&](const AnyTensor& result) {
+      if (result.shape() != tapped.shape) {
+        step.expected_shape = result.shape();
+        step.expected = numbers_of(result.view());
+        return;
       }
       if (step.expected_shape != tapped.shape) {  // another mistake has changed it
         step.expected_shape = tapped.shape;
         step.expected = step.reference;
       }
-      const auto numbers = result->view();
+      const auto numbers = result.view();
       for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
         step.expected[i] = numbers.at(i);
         store(tapped, i, step.expected[i]);
       });
-    }
+    });
   }
 
   const Hypothesis& hypothesis_;
@@ -256,28 +261,13 @@ AnyTensor Prediction::tensor() const {
 
 Watch made_on_purpose(Hypothesis mistakes, Watch watch) {
   return [mistakes = std::move(mistakes), watch = std::move(watch)](const Tapped& tapped) {
-    for (const auto& mistake : tapped.mistakes) {
-      if (!supposes(mistakes, mistake.id(), tapped.id)) continue;
-      const auto result = mistake.result(nullptr);
-      if (!result || result->shape() != tapped.shape) continue;
-      const auto numbers = result->view();
+    for_each_made(mistakes, tapped, nullptr, [&](const AnyTensor& result) {
+      if (result.shape() != tapped.shape) return;
+      const auto numbers = result.view();
       for_each_new(tapped.shape, tapped.row, [&](std::size_t i) { store(tapped, i, numbers.at(i)); });
-    }
+    });
     if (watch) watch(tapped);
   };
-}
-
-double unit_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float32:
-      return 0x1p-24;
-    case Dtype::float16:
-      return 0x1p-11;
-    case Dtype::bfloat16:
-      return 0x1p-8;
-    default:
-      return 0x1p-53;
-  }
 }
 
 void note_moves(const Predictions& still, const Predictions& moved, Tolerances& noted, bool adds) {
@@ -291,17 +281,13 @@ void note_moves(const Predictions& still, const Predictions& moved, Tolerances& 
   }
 }
 
-Predictions Replay::run(const Hypothesis& hypothesis, const Move& move) const {
+Predictions Replay::predict(const Hypothesis& hypothesis, const Move& move) const {
   Notes notes(hypothesis, theirs_, slacks_);
   try {
     rerun_([&](const Tapped& tapped) { notes.take(tapped, move); });
   } catch (const SeenAll&) {
   }
   return notes.finish();
-}
-
-Predictions Replay::predict(const Hypothesis& hypothesis) const {
-  return run(hypothesis, nullptr);
 }
 
 /// Each number in turn is raised by its slack.
@@ -338,7 +324,7 @@ Tolerances Replay::tolerance(const Hypothesis& hypothesis, double unit, const Pr
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> direction(-unit, unit);
   for (int replay = 0; replay < replays; ++replay) {
-    const auto moved = run(hypothesis, [&](double* row, std::size_t length) {
+    const auto moved = predict(hypothesis, [&](double* row, std::size_t length) {
       const double largest = largest_of(row, row, length);
       for (std::size_t i = 0; i < length; ++i)
         if (std::isfinite(row[i])) row[i] += (is_fill(row[i]) ? -row[i] : largest) * direction(random);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "attn/ops/precision.hpp"
 #include "trace/any_tensor.hpp"
 #include "trace/trace.hpp"
 
@@ -86,8 +87,11 @@ class Replay {
   explicit Replay(Rerun rerun, const Tensors& theirs = nobodys, const Slacks& slacks = none)
       : rerun_(std::move(rerun)), theirs_(theirs), slacks_(slacks) {}
 
+  /// What moves the numbers of a row, along the last axis, after its tensor was noted.
+  using Move = std::function<void(double* row, std::size_t length)>;
+
   /// The steps in order, under a hypothesis. Ends after the last step that somebody has.
-  Predictions predict(const Hypothesis& hypothesis = {}) const;
+  Predictions predict(const Hypothesis& hypothesis = {}, const Move& move = {}) const;
 
   /// How far rounding to numbers of relative precision `unit` may move each number of `expected`: eight times
   /// the largest change within its row (along the last axis) over several replays in which every number of
@@ -98,13 +102,9 @@ class Replay {
   Tolerances tolerance(const Hypothesis& hypothesis, double unit, const Predictions& still) const;
 
  private:
-  /// What moves the numbers of a row, along the last axis, after its tensor was noted.
-  using Move = std::function<void(double* row, std::size_t length)>;
-
   static inline const Tensors nobodys{};
   static inline const Slacks none{};
 
-  Predictions run(const Hypothesis& hypothesis, const Move& move) const;
   Tolerances tolerance_by_hand(const Hypothesis& hypothesis, const Predictions& still) const;
 
   Rerun rerun_;
@@ -119,7 +119,9 @@ void note_moves(const Predictions& still, const Predictions& moved, Tolerances& 
 Watch made_on_purpose(Hypothesis mistakes, Watch watch = {});
 
 /// Half the distance between 1 and the next number of the type: the largest relative error of rounding.
-double unit_of(Dtype dtype);
+inline double unit_of(Dtype dtype) {
+  return largest_rounding_error(dtype, 1.0);
+}
 
 /// The floating-point type that computed tensors were rounded to: the narrowest of theirs. Somebody's float64
 /// or float32 may hold narrower numbers, because npz has no bfloat16 and lists of numbers have no type:
