@@ -29,8 +29,6 @@ namespace {
 using lessons::Lesson;
 using lessons::Options;
 
-constexpr std::size_t width = 80;
-
 /// A change of the options that may expose a mistake.
 struct Change {
   std::string words;
@@ -292,7 +290,7 @@ std::string audit(const Lesson& lesson, const Options& options) {
       hidden.push_back(id);
   auto text = fmt::format("audit {}: the output on these dimensions hides {} of {} mistakes\n", lesson.name,
                           hidden.size(), all.size());
-  for (const auto& remark : attn::in_few_lines(assumptions)) text += attn::paragraph(remark, width, 2);
+  for (const auto& remark : attn::in_few_lines(assumptions)) text += attn::paragraph(remark);
   auto lines = exposures(lesson, plan.options, hidden);
   for (const auto& id : hidden) {
     const auto* const is_exposed = attn::value_in(of_usual, id);

@@ -29,14 +29,8 @@ namespace {
 
 using attn::Error;
 
-constexpr std::size_t break_width = 80;
-
 using Steps = std::vector<attn::Prediction>;
 using Labels = std::map<std::string, std::vector<attn::AxisLabels>>;
-
-std::string in_words(std::string_view words) {
-  return attn::paragraph(words, break_width, 2);
-}
 
 bool has_other_shape(const attn::Prediction& wrong, const attn::Prediction& right) {
   return wrong.expected_shape != right.expected_shape;
@@ -142,7 +136,7 @@ std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
   attn::EachEvent claims([&](const attn::Event& event) {
     if (!event.measurement) return;
     std::string start = event.measurement->holds() ? "  passes   " : "  notices  ";
-    for (const auto& line : attn::wrap(event.measurement->claim, break_width - start.size())) {
+    for (const auto& line : attn::wrap(event.measurement->claim, attn::usual_width - start.size())) {
       text += start + line + '\n';
       start.assign(start.size(), ' ');
     }
@@ -157,7 +151,7 @@ std::string known(const attn::CataloguedMistake& mistake) {
   for (const auto& [title, words] : {std::pair("Why the usual tests pass", mistake.unchanged),
                                      {"Why a model may train with it", mistake.training},
                                      {"How to find it", mistake.teacher}})
-    if (!words.empty()) text += fmt::format("\n{}\n{}", title, in_words(words));
+    if (!words.empty()) text += fmt::format("\n{}\n{}", title, attn::paragraph(words));
   return text;
 }
 
@@ -217,12 +211,12 @@ void run_break(const BreakLesson& broken) {
   const auto right = lessons::steps_with({}, plan), wrong = lessons::steps_with({id}, plan);
   const auto* mistake = attn::find_mistake(id);
   auto text = fmt::format("break {} {}\n", lesson.name, attn::id_without_variant(id));
-  if (mistake != nullptr) text += in_words(fmt::format("What is done: {}.", mistake->name));
+  if (mistake != nullptr) text += attn::paragraph(fmt::format("What is done: {}.", mistake->name));
   text += "\nWhat changes\n" + table_of_changes(wrong, right);
   const auto first = first_change(wrong, right);
   const bool has_change = first < right.size();
   const bool has_same_shape = !has_change || !has_other_shape(wrong[first], right[first]);
-  if (!has_change) text += in_words("Nothing changes: on these dimensions the mistake hides.");
+  if (!has_change) text += attn::paragraph("Nothing changes: on these dimensions the mistake hides.");
   if (has_change) {
     const auto offset = has_same_shape ? changes_between(wrong[first], right[first]).first : 0;
     const auto labels = labels_of(plan);
@@ -252,7 +246,7 @@ void list_mistakes(const ListMistakes& list) {
     for (const auto& id : ids) widest = std::max(widest, id.size());
     std::vector<std::vector<std::string>> rows;
     for (auto& id : ids)
-      for (const auto& line : attn::wrap(attn::find_mistake(id)->name, break_width - widest - 4))
+      for (const auto& line : attn::wrap(attn::find_mistake(id)->name, attn::usual_width - widest - 4))
         rows.push_back({std::exchange(id, ""), line});
     text += fmt::format("{}{}\n{}", text.empty() ? "" : "\n", lesson->name, attn::format_columns(rows));
   }

@@ -75,8 +75,7 @@ bool compare_inputs(const CheckDump& check, const Plan& plan, Dump& dump, const 
     if (check.probe && attn::is_floating(tapped.dtype) && apart > distance_of_other_probe)
       throw OtherProbe(
           fmt::format("{} is not of the probe {}: its {} is another; valid: --probe with the file that it "
-                      "was computed from, or "
-                      "a folder of probes",
+                      "was computed from, or a folder of probes",
                       path, *check.probe, tapped.id));
     if ((check.probe || !check.options.input.empty()) && apart > 4.0 * attn::unit_of(dump.arithmetic))
       dump.assumptions.push_back(fmt::format("{} is another than {}, whose numbers are used.", tapped.id,
@@ -437,8 +436,7 @@ std::string assumed_heads(const Checked& best, const std::vector<CheckDump>& tri
   for (const auto number : numbers) names.push_back(std::to_string(number));
   return fmt::format(
       "heads = {} is a guess: neither the file nor an option says how many there are, with none of {} all is "
-      "right or explained, and "
-      "what follows may be of another number than yours; --heads N says it.",
+      "right or explained, and what follows may be of another number than yours; --heads N says it.",
       heads, attn::listed(names, "and"));
 }
 

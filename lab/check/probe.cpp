@@ -31,12 +31,6 @@ namespace lab {
 
 namespace {
 
-constexpr std::size_t sheet_width = 80;
-
-std::string on_sheet(const std::string& words) {
-  return attn::paragraph(words, sheet_width, 2);
-}
-
 /// A tensor that is given, or asked for.
 struct Line {
   std::string id;
@@ -57,7 +51,7 @@ std::string table_of_lines(const std::vector<Line>& lines) {
   for (const auto& line : lines) {
     rows.push_back({line.id, line.named_shape});
     if (!line.formula.empty())
-      for (const auto& part : attn::wrap(line.formula, sheet_width - widest - 6))
+      for (const auto& part : attn::wrap(line.formula, attn::usual_width - widest - 6))
         rows.push_back({"", "  " + part});
   }
   return attn::format_columns(rows);
@@ -115,19 +109,18 @@ std::string task(const lessons::Plan& plan, const std::string& file, const std::
                  const std::vector<std::string>& results) {
   auto text = fmt::format("probe {}: {} (seed {}, id {})\n\nThe task\n", plan.lesson->name, file,
                           plan.options.seed, id);
-  text += on_sheet(fmt::format(
+  text += attn::paragraph(fmt::format(
       "Compute the lesson {0} from the inputs in {1} with your own program, and save what you computed under "
       "the names below. Then: attnlab check {0} mine.npz --probe {1}",
       plan.lesson->name, file));
-  text += on_sheet(fmt::format("Each name that you save is checked by itself; {} alone will do.",
-                               attn::listed(results, "and")));
-  text += on_sheet(
+  text += attn::paragraph(fmt::format("Each name that you save is checked by itself; {} alone will do.",
+                                      attn::listed(results, "and")));
+  text += attn::paragraph(
       "Save config, or an input, beside them: check tells by it whether a file is of this probe. A file that "
-      "is "
-      "named as the probe is will do, too.");
-  text += on_sheet(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan)));
+      "is named as the probe is will do, too.");
+  text += attn::paragraph(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan)));
   if (plan.is_batched())
-    text += on_sheet(
+    text += attn::paragraph(
         "The batch has samples of unequal length, in `lengths`: the tokens behind them are padding, which no "
         "query may see. A mask is true where a key may be seen. Rows of padded queries may be left 0.");
   return text;
@@ -176,13 +169,13 @@ Written written_probe(const MakeProbe& probe, const lessons::Options& options, c
   });
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
   const auto* const result = attn::find_by_id(asked, results.front());
-  return {inputs.value(),
-          task(plan, name, id, results) + "\nThe inputs\n" + table_of_lines(given) + "\nWhat to compute\n" +
-              table_of_lines(asked) +
-              on_sheet(fmt::format("check takes common names, too{}. It says what it took for what, and "
-                                   "--rename NAME=ID is for all others.",
-                                   common_names(asked))) +
-              in_languages(name, result->id, result->shape, id)};
+  return {inputs.value(), task(plan, name, id, results) + "\nThe inputs\n" + table_of_lines(given) +
+                              "\nWhat to compute\n" + table_of_lines(asked) +
+                              attn::paragraph(fmt::format(
+                                  "check takes common names, too{}. It says what it took for what, and "
+                                  "--rename NAME=ID is for all others.",
+                                  common_names(asked))) +
+                              in_languages(name, result->id, result->shape, id)};
 }
 
 /// The lines of a roster, each the name of a file.
@@ -312,8 +305,7 @@ std::string probe_of(const std::string& probe, const attn::StoredTrace& dump, co
   if (!found.empty()) return found;
   const auto message = fmt::format(
       "--probe {} has no probe of {}: none of its name, none {}; valid: a probe named {}.npz, or config or "
-      "an "
-      "input in the dump",
+      "an input in the dump",
       probe, path, wanted.empty() ? "whose inputs it has" : "with the id " + wanted, stem.string());
   if (wanted.empty()) throw UnknownProbe(message);
   throw OtherProbe(message);

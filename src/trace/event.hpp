@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "attn/lists.hpp"
 #include "attn/tensor.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/worked.hpp"
@@ -99,25 +99,6 @@ template <class List>
 auto* find_by_id(List& list, std::string_view id) {
   const auto found = std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.id == id; });
   return found == list.end() ? nullptr : &*found;
-}
-
-/// What the map has under that key; null where it has nothing.
-template <class Map>
-auto* value_in(Map& map, const typename Map::key_type& key) {
-  const auto found = map.find(key);
-  return found == map.end() ? nullptr : &found->second;
-}
-
-/// Whether it holds for one of the list.
-template <class List, class Holds>
-bool any_of(const List& list, Holds holds) {
-  return std::any_of(std::begin(list), std::end(list), holds);
-}
-
-/// Whether it holds for each of the list.
-template <class List, class Holds>
-bool all_of(const List& list, Holds holds) {
-  return std::all_of(std::begin(list), std::end(list), holds);
 }
 
 /// The value of one option as it was in effect: unset, flag, number, text or list.

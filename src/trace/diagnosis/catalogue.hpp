@@ -1,12 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "attn/lists.hpp"
 #include "document/document.hpp"
 
 namespace attn {
@@ -83,11 +83,5 @@ std::string listed(const std::vector<std::string>& words, std::string_view conju
 /// "Each of 5 tensors (a, b, c, …) is transposed.", "Each of 4 tensors (q for Q, …) is taken for that of the
 /// lesson.", which names all.
 std::vector<std::string> in_few_lines(const std::vector<std::string>& remarks);
-
-/// Whether it is in the list.
-template <class List>
-bool contains(const List& list, const typename List::value_type& one) {
-  return std::find(list.begin(), list.end(), one) != list.end();
-}
 
 }  // namespace attn

@@ -120,9 +120,8 @@ class Search {
     for (const auto& convention : conventions_) {
       const auto all = supposed_.adopted();
       const auto contradictions = contradictions_of_adopted();
-      if (contradictions == 0) return;
       auto others = all;
-      others.erase(convention);
+      if (contradictions == 0 || others.erase(convention) == 0) continue;
       adopt(others);
       if (contradictions_of_adopted() >= contradictions) adopt(all);
     }
@@ -281,7 +280,8 @@ class Search {
     Supposition supposition{
         more, 0, !Comparison::are_near(their, step.expected_shape, expected, tolerance.at(step.id)),
         !are_equal(expected, step.expected)};
-    for (const auto& other : *replays_.of(mistakes))
+    const auto all = replays_.of(mistakes);
+    for (const auto& other : *all)
       if (const auto* tensor = supposed_.theirs(other))
         if (!compare_.matches(other, *tensor, other.expected_shape, other.expected, tolerance.at(other.id)))
           ++supposition.contradictions;

@@ -16,8 +16,6 @@ namespace attn {
 
 namespace {
 
-constexpr std::size_t report_width = 80;
-
 /// The mistakes, those of the same numbers as one: "scale-d-k (scale-twice is the same)".
 std::vector<std::string> names_of_mistakes(const StepVerdict& step) {
   std::vector<std::string> names;
@@ -158,7 +156,7 @@ std::string number_in_words(double number, int precision) {
 
 /// A paragraph beneath the step that it is about.
 std::string beneath(const std::string& words) {
-  return paragraph(words, report_width, 4);
+  return paragraph(words, usual_width, 4);
 }
 
 /// How well the mistake explains the numbers.
@@ -253,10 +251,9 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
     text += fmt::format("  The numbers are rounded to {} decimals.\n", *dump.decimals);
   else if (dump.arithmetic != Dtype::float64)
     text += fmt::format("  {} {}.\n", words_before_type(dump), name_of(dump.arithmetic));
-  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark, report_width, 2);
+  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark);
   if (!dump.unknown.empty())
-    text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
-                      report_width, 2);
+    text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")));
   return text;
 }
 
@@ -300,8 +297,7 @@ std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const R
   }
   if (!diagnosis.missing.empty() && settings.hint == Hint::all)
     text += '\n' + paragraph(fmt::format("{}: {}.", by_hand ? "Left empty" : "Not in your file",
-                                         fmt::join(diagnosis.missing, ", ")),
-                             report_width, 2);
+                                         fmt::join(diagnosis.missing, ", ")));
   text += '\n' + summary(diagnosis, by_hand);
   if (diagnosis.is_right() && !dump.unknown.empty())
     text += dump.unknown.size() == 1
