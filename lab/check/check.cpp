@@ -116,6 +116,7 @@ struct Grade {
   std::size_t right_entries = 0;
   std::string message{};  ///< why it was not checked
 
+  const std::string& name() const { return file.empty() ? probe : file; }
   bool is_checked() const { return status == "right" || status == "wrong" || status == "incomplete"; }
   bool is_right() const { return status == "right" || (status == "incomplete" && blanks == 0); }
 };
@@ -136,10 +137,13 @@ std::size_t missing_results(const Plan& plan, const Dump& dump) {
   return static_cast<std::size_t>(std::count_if(results.begin(), results.end(), is_missing));
 }
 
-/// What is said of a wrong step.
-std::string problem_in_table(const attn::StepVerdict& step, const Checked& checked) {
+/// What is said of a wrong step, as far as the hint goes; nothing where it says no more than which step it
+/// is.
+std::string problem_of(const attn::StepVerdict& step, const CheckDump& check, const Checked& checked) {
+  if (check.hint == attn::Hint::where) return "";
   if (step.finding == attn::Finding::shape) return "a wrong shape";
-  if (!step.mistakes.empty()) return mistakes_in_table(step);
+  if (!step.mistakes.empty())
+    return check.hint == attn::Hint::family ? attn::families_of(step) : mistakes_in_table(step);
   if (step.nans > 0) return "nan";
   return checked.probe.empty() || checked.shows_its_probe ? "unknown" : "unknown, or of another probe";
 }
@@ -157,17 +161,10 @@ Grade grade_of_blank(const std::string& file, const std::filesystem::path& path,
   return grade;
 }
 
-/// As far as the hint goes; nothing where it says no more than which step is wrong.
-std::string problem_of(const attn::StepVerdict& step, const CheckDump& check, const Checked& checked) {
-  if (check.hint == attn::Hint::where) return "";
-  return check.hint == attn::Hint::family && !step.mistakes.empty() ? attn::families_of(step)
-                                                                    : problem_in_table(step, checked);
-}
-
 /// A file of a folder: what its line in the table says.
 Case case_of(const Grade& grade) {
   const auto problem = fmt::format("{} {} {}{}", grade.status, grade.step, grade.mistakes, grade.message);
-  return {.name = grade.file.empty() ? grade.probe : grade.file,
+  return {.name = grade.name(),
           .problem = grade.is_right() ? "" : problem.substr(0, problem.find_last_not_of(' ') + 1)};
 }
 
@@ -208,8 +205,8 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
   try {
     const auto checked = check_file(check, path.string());
     if (check.reports) write_report(check, checked, path, grade.file);
-    if (!checked.probe.empty() || !checked.dump.slacks.empty()) grade.seed = checked.plan.options.seed;
     const bool is_sheet = !checked.dump.slacks.empty();
+    if (is_sheet || !checked.probe.empty()) grade.seed = checked.plan.options.seed;
     const bool is_folder = check.probe && std::filesystem::is_directory(*check.probe);
     grade.student = is_folder ? std::filesystem::path(checked.probe).stem().string() : checked.student;
     grade.probe = checked.probe;
@@ -261,13 +258,12 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
   }
   std::string text;
   std::size_t file = 0, step = 0;
-  const auto name_of = [](const Grade& one) { return one.file.empty() ? one.probe : one.file; };
   for (const auto& one : grades) {
-    file = std::max(file, attn::display_width(name_of(one)));
+    file = std::max(file, attn::display_width(one.name()));
     step = std::max(step, attn::display_width(one.step));
   }
   for (const auto& one : grades) {
-    auto line = fmt::format("{}  {:<13}  {}  {}{}", attn::pad_right(name_of(one), file), one.status,
+    auto line = fmt::format("{}  {:<13}  {}  {}{}", attn::pad_right(one.name(), file), one.status,
                             attn::pad_right(one.step, step), one.mistakes + one.message,
                             one.same_probe_as.empty() ? "" : "  same probe as " + one.same_probe_as);
     line.erase(line.find_last_not_of(' ') + 1);

@@ -207,14 +207,13 @@ Checked read_as_said(const CheckDump& check, const attn::StoredTrace& file, cons
 
 /// The steps that somebody's tensor has the shape of, the one whose name is most like its name first; the one
 /// of the nearest name where it has none's.
-std::vector<std::string> likely_steps(const attn::StoredTrace& file, std::size_t place,
+std::vector<std::string> likely_steps(const attn::StoredTrace& file, const attn::StoredTensor& stored,
                                       const std::vector<ExpectedTensor>& expected) {
-  const auto& stored = file.tensors()[place];
   std::vector<std::string> of_its_shape, all;
   for (const auto& one : expected) {
     if (one.kind != attn::Kind::step) continue;
     all.push_back(one.id);
-    if (attn::laid_out(file.read(place), stored.axes, one)) of_its_shape.push_back(one.id);
+    if (attn::laid_out(file.read(stored.id), stored.axes, one)) of_its_shape.push_back(one.id);
   }
   if (of_its_shape.empty()) return {attn::likely_meant(stored.id, all)};
   const auto nearest = attn::likely_meant(stored.id, of_its_shape);
@@ -228,9 +227,10 @@ std::string guesses(const attn::StoredTrace& file, const std::vector<std::string
                     const std::vector<ExpectedTensor>& expected) {
   constexpr std::size_t most_guessed = 4;
   std::vector<std::string> words;
-  for (std::size_t place = 0; place < file.tensors().size() && words.size() < most_guessed; ++place)
-    if (const auto& name = file.tensors()[place].id; attn::contains(names, name))
-      words.push_back(fmt::format("{} is {}", name, attn::listed(likely_steps(file, place, expected), "or")));
+  for (const auto& stored : file.tensors())
+    if (attn::contains(names, stored.id) && words.size() < most_guessed)
+      words.push_back(
+          fmt::format("{} is {}", stored.id, attn::listed(likely_steps(file, stored, expected), "or")));
   return words.empty() ? "" : fmt::format("; perhaps {}", fmt::join(words, ", "));
 }
 
@@ -246,8 +246,7 @@ std::unique_ptr<attn::StoredTrace> inputs_beside(const CheckDump& check, const a
   attn::Tensors tensors;
   auto header = file.header();
   const auto add = [&](const attn::StoredTrace& one) {
-    for (std::size_t i = 0; i < one.tensors().size(); ++i)
-      tensors.try_emplace(one.tensors()[i].id, one.read(i));
+    for (const auto& stored : one.tensors()) tensors.try_emplace(stored.id, one.read(stored.id));
   };
   for (const auto& one : given) {
     if (!one->header().lesson.empty()) header = one->header();

@@ -34,7 +34,7 @@ class Replays {
   /// The steps in order.
   std::shared_ptr<const Predictions> of(const Hypothesis& mistakes) const {
     if (const auto* const known = value_in(kept_, mistakes)) return *known;
-    auto steps = std::make_shared<const Predictions>(replay_.predict(mistakes));
+    std::shared_ptr<const Predictions> steps = std::make_shared<Predictions>(replay_.predict(mistakes));
     for (const auto& one : *steps) numbers_kept_ += one.reference.size() + one.expected.size();
     if (numbers_kept_ <= most_numbers) kept_.emplace(mistakes, steps);
     return steps;
