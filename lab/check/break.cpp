@@ -67,8 +67,7 @@ std::string needs_of(const std::string& id) {
 /// The whole id, with the variant, that stands for the mistake in these steps.
 std::string find_variant(const std::string& name, const std::vector<std::string>& ids,
                          const lessons::Lesson& lesson) {
-  for (const auto& id : ids)
-    if (id == name) return id;
+  if (attn::contains(ids, name)) return name;
   for (const auto& id : ids)
     if (attn::id_without_variant(id) == name) return id;
   const auto valid = attn::ids_without_variants(ids);
@@ -155,28 +154,19 @@ std::string known(const attn::CataloguedMistake& mistake) {
   return text;
 }
 
-/// Passes a run on, with the tensors of other steps in the place of its own.
-class Substitute : public attn::Sink {
- public:
-  Substitute(attn::Sink& next, const Steps& steps) : next_(next), steps_(steps) {}
-
-  void receive(const attn::Event& event) override {
-    const auto* const step = attn::find_by_id(steps_, event.id);
-    if (step == nullptr) return next_.receive(event);
-    const auto tensor = step->tensor();
-    auto changed = event;
-    auto shape = tensor.shape();
-    if (step->shape.size() > event.tensor->shape.size()) shape.erase(shape.begin());  // of a batch of one
-    if (shape != event.tensor->shape) changed.labels.assign(shape.size(), attn::AxisLabels{});
-    changed.axes.resize(shape.size());
-    changed.tensor = attn::TensorView{tensor.dtype(), shape, tensor.view().data};
-    next_.receive(changed);
-  }
-
- private:
-  attn::Sink& next_;
-  const Steps& steps_;
-};
+/// Passes an event on, with the tensor of another step of its id in the place of its own.
+void pass_on(const attn::Event& event, const Steps& steps, attn::Sink& next) {
+  const auto* const step = attn::find_by_id(steps, event.id);
+  if (step == nullptr) return next.receive(event);
+  const auto tensor = step->tensor();
+  auto changed = event;
+  auto shape = tensor.shape();
+  if (step->shape.size() > event.tensor->shape.size()) shape.erase(shape.begin());  // of a batch of one
+  if (shape != event.tensor->shape) changed.labels.assign(shape.size(), attn::AxisLabels{});
+  changed.axes.resize(shape.size());
+  changed.tensor = attn::TensorView{tensor.dtype(), shape, tensor.view().data};
+  next.receive(changed);
+}
 
 /// The page as a document that a browser shows and prints.
 std::string as_html(const std::string& page) {
@@ -191,8 +181,8 @@ void write(const std::string& path, const Steps& steps, const lessons::Plan& pla
   if (ending == ".txt" || ending == ".html")
     write_to_file(path, ending == ".txt" ? page : as_html(page));
   else if (const auto tensors = tensor_file(path, plan.header(), [&](attn::Sink& file) {
-             Substitute substitute(file, steps);
-             lessons::run(*plan.lesson, plan, substitute);
+             attn::EachEvent changed([&](const attn::Event& event) { pass_on(event, steps, file); });
+             lessons::run(*plan.lesson, plan, changed);
            }))
     write_to_file(path, *tensors);
   else
