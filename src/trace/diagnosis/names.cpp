@@ -80,16 +80,10 @@ void read_line(const std::string& line, CommonNames& all) {
 /// What is indented goes on with the line before it; `#` begins a remark.
 void read_names(const std::string& path, CommonNames& all) {
   std::ifstream file(path);
-  std::string entry;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(' ')) {
-      entry += line;
-      continue;
-    }
-    if (!entry.empty()) read_line(entry, all);
-    entry = line.starts_with('#') ? "" : line;
+  for (std::string line, more; std::getline(file, line);) {
+    while (file.peek() == ' ' && std::getline(file, more)) line += more;
+    if (!line.empty() && !line.starts_with('#')) read_line(line, all);
   }
-  if (!entry.empty()) read_line(entry, all);
 }
 
 /// Read once; of a name that stands in several folders the first counts.
