@@ -153,7 +153,7 @@ class Naming {
 
   Dump read() {
     for (const auto& stored : file_.tensors())
-      if (contains(known_ids_, stored.id)) take(stored.id, named_tensor(stored));
+      if (contains(known_ids_, stored.id)) add_claim(stored.id, named_tensor(stored), "");
     claim_arguments_of_torch();
     for (const auto& stored : file_.tensors())
       if (!contains(known_ids_, stored.id) && !contains(arguments_, stored.id)) claim(stored);
@@ -173,8 +173,8 @@ class Naming {
   }
 
   void take(const std::string& id, NamedTensor tensor) {
+    dump_.assume(tensor.assumption);
     dump_.tensors.insert_or_assign(id, tensor.tensor);
-    tensor.ids = {id};
     dump_.as_named.insert_or_assign(id, std::move(tensor));
   }
 
@@ -325,16 +325,14 @@ class Naming {
   }
 
   void decide(const std::string& id, std::vector<NamedTensor>& claims) {
-    if (is_mask(id) && dump_.tensors.erase(id) > 0)  // what one of them hides is hidden
-      claims.insert(claims.begin(), std::move(dump_.as_named.extract(id).mapped()));
     Ids names;
     for (const auto& claim : claims) names.push_back(claim.name);
-    if (dump_.tensors.contains(id)) {
-      for (const auto& name : names)
-        dump_.leave_out(name, fmt::format("{} is left out, because {} is there itself.", name, id));
+    if (names[0] == id && !is_mask(id)) {  // of masks, what one of them hides is hidden
+      for (std::size_t i = 1; i < names.size(); ++i)
+        dump_.leave_out(names[i], fmt::format("{} is left out, because {} is there itself.", names[i], id));
+      take(id, std::move(claims[0]));
     } else if (all_of(claims,
                       [&](const auto& other) { return are_identical(other.tensor, claims[0].tensor); })) {
-      dump_.assume(claims[0].assumption);
       take(id, std::move(claims[0]));
     } else if (is_mask(id)) {
       dump_.undecided.insert(dump_.undecided.end(), claims.begin(), claims.end());
