@@ -31,6 +31,8 @@ namespace lab {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 /// A tensor that is given, or asked for.
 struct Line {
   std::string id;
@@ -129,7 +131,7 @@ std::string task(const lessons::Plan& plan, const std::string& file, const std::
 /// How to read a probe in this format and to save a tensor, in other languages.
 std::string in_languages(const std::string& file, const std::string& id, const attn::Shape& shape,
                          const std::string& probe) {
-  const auto ending = std::filesystem::path(file).extension().string();
+  const auto ending = fs::path(file).extension().string();
   const auto reading =
       fmt::format(fmt::runtime(help_text("read " + ending)), file, id, fmt::join(shape, ", "));
   return '\n' + fmt::format(fmt::runtime(help_text("read and save")), id, reading, probe) + '\n';
@@ -204,12 +206,10 @@ std::vector<std::pair<std::string, std::uint32_t>> files_of(const MakeProbe& pro
     });
   else
     for (const auto& name : names_in(*probe.names))
-      files.emplace_back((std::filesystem::path(*probe.output).parent_path() / (name + ".npz")).string(),
+      files.emplace_back((fs::path(*probe.output).parent_path() / (name + ".npz")).string(),
                          probe.options.seed + static_cast<std::uint32_t>(files.size()));
   return files;
 }
-
-namespace fs = std::filesystem;
 
 /// Whether rows of the one shape, one after another, can be those of the other: CSV has rows alone.
 bool has_rows_of(const attn::Shape& shape, const attn::Shape& other) {
@@ -246,22 +246,19 @@ void refuse_other_name(const attn::StoredTrace& dump, const std::string& path, c
 void run_probe(const MakeProbe& probe) {
   if (probe.is_audit) return show(audit(*probe.lesson, probe.options), probe.paging);
   make_folder_of(*probe.output);
-  if (!probe.last_seed && !probe.names) {
-    const auto [inputs, task] = written_probe(probe, probe.options, *probe.output);
-    write_to_file(*probe.output, inputs);
-    return show(task, probe.paging);
-  }
+  const bool are_several = probe.last_seed || probe.names;
   for (const auto& [file, seed] : files_of(probe)) {
     auto options = probe.options;
     options.seed = seed;
-    std::filesystem::path path = file;
-    const auto [inputs, task] = written_probe(probe, options, path.filename().string());
-    write_to_file(path.string(), inputs);
+    fs::path path = file;
+    const auto [inputs, task] = written_probe(probe, options, are_several ? path.filename().string() : file);
+    write_to_file(file, inputs);
+    if (!are_several) return show(task, probe.paging);
     write_to_file(path.replace_extension(".txt").string(), task);
   }
 }
 
-std::vector<std::filesystem::path> probes_in(const std::string& folder) {
+std::vector<fs::path> probes_in(const std::string& folder) {
   const std::set<std::string> endings = {".npz", ".safetensors", ".json"};
   std::vector<fs::path> probes;
   for (const auto& entry : fs::directory_iterator(folder))
