@@ -42,8 +42,8 @@ class Search {
         conventions_(conventions),
         replays_(dump, rerun),
         supposed_(dump, replays_),
-        compare_(dump, rerun) {
-    adopt(everywhere(conventions));
+        compare_(dump, rerun, supposed_.tolerance()) {
+    supposed_.adopt(everywhere(conventions));
     drop_conventions_that_are_not_followed();
     trust_absent_inputs();
     compare_.look_for_zero_padding(steps());
@@ -122,15 +122,9 @@ class Search {
       const auto contradictions = contradictions_of_adopted();
       auto others = all;
       if (contradictions == 0 || others.erase(convention) == 0) continue;
-      adopt(others);
-      if (contradictions_of_adopted() >= contradictions) adopt(all);
+      supposed_.adopt(others);
+      if (contradictions_of_adopted() >= contradictions) supposed_.adopt(all);
     }
-  }
-
-  /// Supposes these mistakes for all that follows.
-  void adopt(Hypothesis mistakes) {
-    supposed_.adopt(std::move(mistakes));
-    compare_.allow(replays_.tolerance(supposed_.adopted()));
   }
 
   /// The step at `index` under one mistake more or several. One more is tried for later steps, too.
@@ -195,7 +189,7 @@ class Search {
       const auto steps = replay.predict(followed);
       own_ = Own{steps, replay.tolerance(followed, replays_.unit(), steps)};
       for (auto& [id, of_step] : own_->tolerance)
-        if (const auto* const theirs = value_in(compare_.tolerance(), id))
+        if (const auto* const theirs = value_in(supposed_.tolerance(), id))
           for (std::size_t i = 0; i < std::min(of_step.size(), theirs->size()); ++i)
             of_step[i] += (*theirs)[i];
     }
@@ -247,9 +241,9 @@ class Search {
       if (!compare_.matches(step, their, step.shape, step.reference, loose) &&
           !compare_.matches(step, their, step.expected_shape, step.expected, loose))
         continue;
-      adopt(other);
+      supposed_.adopt(other);
       if (contradictions_of_adopted() < contradictions && is_as_supposed(index)) return true;
-      adopt(before);
+      supposed_.adopt(before);
     }
     return false;
   }
@@ -289,7 +283,7 @@ class Search {
   }
 
   std::vector<double> loose_tolerance(const Prediction& before, const Prediction& now) const {
-    auto loose = compare_.tolerance().at(before.id);
+    auto loose = supposed_.tolerance().at(before.id);
     double largest = 0.0;
     for (const auto number : now.expected)
       if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
@@ -335,7 +329,7 @@ class Search {
     trusted_.insert(unknown.begin(), unknown.end());
     prefer_fewest_mistakes(found);
     note(index, found);
-    adopt(supposed_.adopted_and(found.front().mistakes));
+    supposed_.adopt(supposed_.adopted_and(found.front().mistakes));
   }
 
   /// Those hypotheses that give the step together with other places of the mistakes that were found; these
@@ -345,10 +339,10 @@ class Search {
     const auto before = supposed_.adopted();
     const auto contradictions = contradictions_of_adopted();
     for (const auto& other : supposed_.others(index)) {
-      adopt(other);
+      supposed_.adopt(other);
       auto found = best_of(index, hypotheses);
       if (!found.empty() && found.front().contradictions < contradictions) return found;
-      adopt(before);
+      supposed_.adopt(before);
     }
     return {};
   }
@@ -365,7 +359,7 @@ class Search {
       });
       const auto found = best_of(index, hypotheses);
       if (found.empty() || mistakes_in(found.front()) > 0) continue;
-      adopt(supposed_.adopted_and(found.front().mistakes));
+      supposed_.adopt(supposed_.adopted_and(found.front().mistakes));
       return true;
     }
     return false;
@@ -376,7 +370,7 @@ class Search {
   void explain_in_part(std::size_t index) {
     const auto& step = steps()[index];
     const auto& their = *theirs(index);
-    const auto& tolerance = compare_.tolerance().at(step.id);
+    const auto& tolerance = supposed_.tolerance().at(step.id);
     if (their.shape() != step.shape) return;
     StepVerdict verdict{.id = step.id, .finding = Finding::wrong, .in_part = true, .made_in = {step.id}};
     for (const auto& id : step.mistakes) {
@@ -499,7 +493,7 @@ class Search {
     verdict.blanks = compare_.blanks_in(step.id);
     if (theirs.shape() != step.shape || verdict.finding == Finding::not_judged) return verdict;
     if (!known.explained && compare_.leaves_padding_zero() && compare_.is_right(step, theirs) &&
-        !Comparison::are_near(theirs, step.shape, step.reference, compare_.tolerance().at(step.id))) {
+        !Comparison::are_near(theirs, step.shape, step.reference, supposed_.tolerance().at(step.id))) {
       verdict.finding = Finding::convention;
       verdict.conventions = {"padded-rows-zero"};
       return verdict;
@@ -522,7 +516,7 @@ class Search {
       verdict.finding = Finding::form;
       verdict.form = *form;
     }
-    if (!compare_.matches(step, theirs, step.shape, step.reference, compare_.tolerance().at(step.id)))
+    if (!compare_.matches(step, theirs, step.shape, step.reference, supposed_.tolerance().at(step.id)))
       verdict.not_from = wrong_before(static_cast<std::size_t>(&step - steps().data()));
     else
       verdict.given = known.given;

@@ -150,6 +150,7 @@ class Suppositions {
     adopted_ = std::move(mistakes);
     replays_.forget();
     steps_ = *replays_.of(adopted_);
+    tolerance_ = replays_.tolerance(adopted_);
     if (has_coarse_numbers())
       for (auto& step : steps_)
         std::erase_if(step.mistakes, [&](const std::string& id) {
@@ -164,8 +165,9 @@ class Suppositions {
     return mistakes;
   }
 
-  /// In order, under what is supposed.
+  /// In order, under what is supposed, and how far somebody's numbers may be from what is expected.
   const Predictions& steps() const { return steps_; }
+  const Tolerances& tolerance() const { return tolerance_; }
 
   /// What the dump has of a step; null where it lacks it.
   const AnyTensor* theirs(const Prediction& step) const { return value_in(dump_.tensors, step.id); }
@@ -280,7 +282,8 @@ class Suppositions {
     constexpr std::size_t few = 4, most_in_pairs = 12;
     const auto count = all.size(), most = count <= few ? count : count <= most_in_pairs ? 2 : 1;
     std::vector<Hypothesis> choices;
-    for (std::size_t size = 1; size <= count; size = size < most ? size + 1 : std::max(size + 1, count)) {
+    for (std::size_t size = 1; size <= count; ++size) {
+      if (size > most && size < count) continue;
       std::string is_taken =
           std::string(count - size, '0') + std::string(size, '1');  // of the last one first
       do {
@@ -342,6 +345,7 @@ class Suppositions {
   Replays& replays_;
   Hypothesis adopted_;
   Predictions steps_;
+  Tolerances tolerance_;
   mutable std::map<std::size_t, std::vector<bool>> changed_by_;  ///< whether each step is, by earlier one
 };
 
@@ -349,16 +353,12 @@ class Suppositions {
 /// rows of padded queries 0, those rows do not count, in that step and in those that follow from it.
 class Comparison {
  public:
-  /// `dump` must outlive it.
-  Comparison(const Dump& dump, const Rerun& rerun) : dump_(dump) {
+  /// `dump` must outlive it, and `tolerance`: how far each number may be from what is expected.
+  Comparison(const Dump& dump, const Rerun& rerun, const Tolerances& tolerance)
+      : dump_(dump), tolerance_(tolerance) {
     if (!dump.slacks.empty())
       for (auto& step : Replay(rerun).predict()) without_slips_[step.id] = std::move(step.expected);
   }
-
-  /// How far each number may be from what is expected, by the step's id.
-  void allow(Tolerances tolerance) { tolerance_ = std::move(tolerance); }
-
-  const Tolerances& tolerance() const { return tolerance_; }
 
   /// Finds out whether they leave the rows of padded queries 0 in one of the steps.
   void look_for_zero_padding(const Predictions& steps) {
@@ -546,7 +546,7 @@ class Comparison {
   }
 
   const Dump& dump_;
-  Tolerances tolerance_;
+  const Tolerances& tolerance_;
   bool leaves_padding_zero_ = false;
   std::map<std::string, std::vector<double>> without_slips_;  ///< steps computed from the inputs, by id
 };
