@@ -253,16 +253,14 @@ class Settling {
   }
 
   void settle_all() {
-    for (const auto& one : expected_)
-      if (one.kind == Kind::step && differing_.count(one.id) > 0) settle(one);
+    for (const auto& one : expected_) {
+      if (one.kind != Kind::step || differing_.count(one.id) == 0) continue;
+      for (auto& other : others_of(one))
+        if (leaves_fewer(one, std::move(other))) break;
+    }
   }
 
  private:
-  void settle(const ExpectedTensor& one) {
-    for (auto& other : others_of(one))
-      if (leaves_fewer(one, std::move(other))) return;
-  }
-
   std::vector<Reexpressed> others_of(const ExpectedTensor& one) const {
     auto layouts = other_orders(dump_.tensors.at(one.id), one);
     if (const auto* const given = value_in(dump_.as_named, one.id))

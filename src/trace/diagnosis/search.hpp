@@ -145,13 +145,16 @@ class Suppositions {
   /// Both must outlive it.
   Suppositions(const Dump& dump, Replays& replays) : dump_(dump), replays_(replays) {}
 
-  /// Supposes these for all that follows.
+  /// Supposes these for all that follows. In numbers that were written by hand or to few decimals what
+  /// follows somebody's tensor would take a single wrong one for a number of its own; a fill is the same in
+  /// every hidden place.
   void adopt(Hypothesis mistakes) {
     adopted_ = std::move(mistakes);
     replays_.forget();
     steps_ = *replays_.of(adopted_);
     tolerance_ = replays_.tolerance(adopted_);
-    if (has_coarse_numbers())
+    constexpr int few_decimals = 4;
+    if (!dump_.slacks.empty() || (dump_.decimals && *dump_.decimals <= few_decimals))
       for (auto& step : steps_)
         std::erase_if(step.mistakes, [&](const std::string& id) {
           return step.fitted.count(id) > 0 && id != "large-negative-fill" && id != "mask-fill-too-small";
@@ -296,13 +299,6 @@ class Suppositions {
     return choices;
   }
 
-  /// Whether their numbers were written by hand or to few decimals. What follows somebody's tensor would take
-  /// a single wrong one for a number of its own then; a fill is the same in every hidden place.
-  bool has_coarse_numbers() const {
-    constexpr int few = 4;
-    return !dump_.slacks.empty() || (dump_.decimals && *dump_.decimals <= few);
-  }
-
   std::vector<std::size_t> steps_that_list(const std::string& id) const {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < steps_.size(); ++i)
@@ -407,8 +403,7 @@ class Comparison {
 
   /// The same with any large negative numbers in the place of −∞.
   bool is_right_but_for_fill(const Prediction& step, const AnyTensor& theirs) const {
-    return theirs.shape() == step.shape &&
-           matches(step, theirs, step.shape, with_fill_of(theirs, step, step.reference),
+    return matches(step, theirs, step.shape, with_fill_of(theirs, step, step.reference),
                    tolerance_.at(step.id));
   }
 
@@ -424,8 +419,7 @@ class Comparison {
 
   /// Whether the tensor is what the mistakes that are supposed give.
   bool is_expected(const Prediction& step, const AnyTensor& theirs) const {
-    return theirs.shape() == step.expected_shape &&
-           matches(step, theirs, step.expected_shape, expected_beside(theirs, step), tolerance_.at(step.id));
+    return matches(step, theirs, step.expected_shape, expected_beside(theirs, step), tolerance_.at(step.id));
   }
 
   /// What is expected of a step under a mistake in it, with any fill.
@@ -446,7 +440,11 @@ class Comparison {
   bool is_nearest(const Prediction& step, const AnyTensor& theirs) const {
     return (dump_.arithmetic == Dtype::float64 && !dump_.decimals) ||
            each_number(theirs, step.shape, [&](std::size_t i, double their) {
-             return is_near(their, as_stored(step.reference[i]), 0.0);
+             const double right = step.reference[i];
+             return is_near(their,
+                            dump_.decimals ? rounded_to_decimals(right, *dump_.decimals)
+                                           : round_to(dump_.arithmetic, right),
+                            0.0);
            });
   }
 
@@ -497,7 +495,8 @@ class Comparison {
   /// in what is hidden is the same mistake with any fill.
   static std::vector<double> with_fill_of(const AnyTensor& theirs, const Prediction& step,
                                           std::vector<double> numbers) {
-    const bool may_hide = contains(step.mistakes, "large-negative-fill");
+    const bool may_hide =
+        contains(step.mistakes, "large-negative-fill") && element_count(theirs.shape()) == numbers.size();
     for (std::size_t i = 0; may_hide && i < numbers.size(); ++i)
       if (std::isinf(numbers[i]) && numbers[i] < 0.0 && theirs.view().at(i) <= usual_large_negative)
         numbers[i] = theirs.view().at(i);
@@ -533,11 +532,6 @@ class Comparison {
                                       : hides_all(i - i % step.shape.back())))
         return true;
     return false;
-  }
-
-  double as_stored(double number) const {
-    if (!dump_.decimals) return round_to(dump_.arithmetic, number);
-    return rounded_to_decimals(number, *dump_.decimals);
   }
 
   bool is_blank(const std::string& id, std::size_t offset) const {
