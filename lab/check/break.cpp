@@ -110,8 +110,10 @@ std::string printed(const attn::Prediction& step, std::size_t offset, const char
   for (auto axis = outer; axis < shape.size(); ++axis) {
     matrix.push_back(shape[axis]);
     event.axes.push_back(shape == step.shape ? name_of(axis) : axis == outer ? "row" : "column");
-    const bool has_labels = known != nullptr && axis < known->size() && !(*known)[axis].empty();
-    event.labels.push_back(has_labels ? attn::AxisLabels{{(*known)[axis].of(sample)}} : attn::AxisLabels{});
+    const auto* const labels_here = known != nullptr && axis < known->size() ? &(*known)[axis] : nullptr;
+    const bool has_labels =
+        labels_here != nullptr && !labels_here->empty() && labels_here->of(sample).size() == shape[axis];
+    event.labels.push_back(has_labels ? attn::AxisLabels{{labels_here->of(sample)}} : attn::AxisLabels{});
   }
   const auto count = attn::element_count(matrix);
   const auto shown = attn::strided(tensor, matrix, attn::strides_of(matrix), offset / count * count);

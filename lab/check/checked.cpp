@@ -510,18 +510,6 @@ Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::st
   return checked;
 }
 
-/// The groups of the lesson's ids: "encoder" of encoder/h.
-std::set<std::string> groups_of(const Lesson& lesson) {
-  std::set<std::string> groups;
-  if (!lesson.probe) return groups;
-  const auto probed = lessons::lesson_of_probe(lesson);
-  const auto plan = lessons::plan_of_probe(*probed, probed->defaults);
-  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
-    groups.insert(tapped.id.substr(0, tapped.id.find('/')));
-  });
-  return groups;
-}
-
 /// The last part of a path that may end in a slash.
 std::string name_of(const std::filesystem::path& path) {
   return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
@@ -555,13 +543,17 @@ attn::Rerun Checked::rerun() const {
 
 bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {
   if (!attn::has_csv_files(folder.string())) return false;
-  std::vector<std::string> inside;
+  std::set<std::string> inside;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".csv") return true;
-    if (entry.is_directory()) inside.push_back(entry.path().filename().string());
+    if (entry.is_directory()) inside.insert(entry.path().filename().string());
   }
-  const auto groups = groups_of(lesson);
-  return attn::any_of(inside, [&](const auto& name) { return groups.count(name) > 0; });
+  if (!lesson.probe) return false;
+  const auto probed = lessons::lesson_of_probe(lesson);
+  const auto is_inside = [&](const ExpectedTensor& one) {
+    return inside.count(one.id.substr(0, one.id.find('/'))) > 0;
+  };
+  return attn::any_of(expected_tensors(lessons::plan_of_probe(*probed, probed->defaults)), is_inside);
 }
 
 Checked check_file(const CheckDump& check, const std::string& path) {
