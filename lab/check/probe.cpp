@@ -83,49 +83,39 @@ std::string options_of(const lessons::Plan& plan) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+/// What help.txt has under a heading, a line for each paragraph, with words in its places.
+template <class... Words>
+std::string filled(std::string_view heading, const Words&... words) {
+  std::string text;
+  for (const auto& line : attn::split(help_text(heading), '\n'))
+    text += line.empty() ? "\n" : (text.empty() || text.ends_with('\n') ? "" : " ") + line;
+  return fmt::format(fmt::runtime(text), words...);
+}
+
 /// What the options mean for the shapes and the masks.
 std::string rules_of(const lessons::Plan& plan) {
   const auto& options = plan.options;
+  const bool is_usually_causal = options.typed.count("causal") == 0 || plan.lesson->defaults.causal;
   std::string text;
   if (options.kv_heads && options.kv_heads != options.heads)
-    text += fmt::format(
-        " Each key and value head is read by {} query heads in a row. For a program with as many key and "
-        "value heads as query heads make the probe with --kv-heads {}.",
-        *options.heads / *options.kv_heads, *options.heads);
+    text += ' ' + filled("task of shared heads", *options.heads / *options.kv_heads, *options.heads);
   if (options.causal)
-    text += fmt::format(
-        " Causal: the last query stands beside the last key. For a program that is not causal make the probe "
-        "{}.",
-        options.typed.count("causal") == 0 || plan.lesson->defaults.causal ? "with --no-causal"
-                                                                           : "without --causal");
+    text +=
+        ' ' + filled("task of a causal lesson", is_usually_causal ? "with --no-causal" : "without --causal");
   if (options.window)
     text += fmt::format(" A window: keys at most {} positions {}.", *options.window,
                         options.causal ? "before the query" : "away from the query");
-  if (options.window == 0)
-    text +=
-        " So each query sees itself alone, with the weight 1: a larger window, or --no-window, shows more.";
+  if (options.window == 0) text += ' ' + filled("task of a window of 0");
   return text;
 }
 
 std::string task(const lessons::Plan& plan, const std::string& file, const std::string& id,
                  const std::vector<std::string>& results) {
-  auto text = fmt::format("probe {}: {} (seed {}, id {})\n\nThe task\n", plan.lesson->name, file,
-                          plan.options.seed, id);
-  text += attn::paragraph(fmt::format(
-      "Compute the lesson {0} from the inputs in {1} with your own program, and save what you computed under "
-      "the names below. Then: attnlab check {0} mine.npz --probe {1}",
-      plan.lesson->name, file));
-  text += attn::paragraph(fmt::format("Each name that you save is checked by itself; {} alone will do.",
-                                      attn::listed(results, "and")));
-  text += attn::paragraph(
-      "Save config, or an input, beside them: check tells by it whether a file is of this probe. A file that "
-      "is named as the probe is will do, too.");
-  text += attn::paragraph(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan)));
-  if (plan.is_batched())
-    text += attn::paragraph(
-        "The batch has samples of unequal length, in `lengths`: the tokens behind them are padding, which no "
-        "query may see. A mask is true where a key may be seen. Rows of padded queries may be left 0.");
-  return text;
+  return fmt::format("probe {}: {} (seed {}, id {})\n\nThe task\n", plan.lesson->name, file,
+                     plan.options.seed, id) +
+         attn::paragraph(filled("task", plan.lesson->name, file, attn::listed(results, "and"),
+                                options_of(plan), rules_of(plan))) +
+         (plan.is_batched() ? attn::paragraph(filled("task of a batch")) : "");
 }
 
 /// How to read a probe in this format and to save a tensor, in other languages.
@@ -173,10 +163,7 @@ Written written_probe(const MakeProbe& probe, const lessons::Options& options, c
   const auto* const result = attn::find_by_id(asked, results.front());
   return {inputs.value(), task(plan, name, id, results) + "\nThe inputs\n" + table_of_lines(given) +
                               "\nWhat to compute\n" + table_of_lines(asked) +
-                              attn::paragraph(fmt::format(
-                                  "check takes common names, too{}. It says what it took for what, and "
-                                  "--rename NAME=ID is for all others.",
-                                  common_names(asked))) +
+                              attn::paragraph(filled("names in a task", common_names(asked))) +
                               in_languages(name, result->id, result->shape, id)};
 }
 
