@@ -91,13 +91,12 @@ void add_framework(const OptionGroup& group, CheckDump& check) {
       "the conventions of a framework: what true means in a mask, the corner of a causal one, rows that see "
       "nothing, the pairs of RoPE, sines beside cosines, the order of gates, how Q, K and V are fused",
       [&check, names](const std::string& text) {
-        const auto found = std::find(names.begin(), names.end(), text);
-        if (found == names.end())
+        const auto* const framework = attn::find_framework(text);
+        if (framework == nullptr)
           throw Error(fmt::format("--like {} is unknown; valid: {}", text, fmt::join(names, ", ")));
-        const auto& framework = attn::frameworks()[static_cast<std::size_t>(found - names.begin())];
-        check.conventions = framework.conventions;
-        check.options.mask_true = framework.mask_true;
-        check.fused = framework.fused;
+        check.conventions = framework->conventions;
+        check.options.mask_true = framework->mask_true;
+        check.fused = framework->fused;
       });
 }
 
@@ -122,10 +121,8 @@ Command parse_check(int argc, char** argv) {
       "the inputs, as attnlab probe wrote them; of a folder of probes the one of the dump's file name, of "
       "the id that it names or with the inputs that it has; default those in DUMP",
       check.probe);
-  app.add_option("-o,--output", check.output,
-                 help_of_option("write the report to a file, whole or not at all; default standard output"))
-      ->type_name("FILE")
-      ->group(of_command);
+  group.add("output", "FILE", "write the report to a file, whole or not at all; default standard output",
+            check.output);
   group.add(
       "junit", "FILE",
       "also write the report as a test suite in JUnit's XML: a case for each step, or for each file of a "
@@ -179,11 +176,9 @@ Command parse_probe(int argc, char** argv) {
                "probe self-attention --sentence \"the cat sat\" --no-causal --no-window -o first.npz",
                "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}) +
               lessons_in_help("probe", is_on_any));
-  app.add_option("-o,--output", probe.output,
-                 "the file, .npz, .safetensors or .json; of several seeds a folder will do")
-      ->type_name("FILE")
-      ->group(of_command);
   const OptionGroup group(app, of_command);
+  group.add("output", "FILE", "the file, .npz, .safetensors or .json; of several seeds a folder will do",
+            probe.output);
   group.add_flag("audit", "tell which mistakes these dimensions hide", probe.is_audit);
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
@@ -205,11 +200,11 @@ Command parse_probe(int argc, char** argv) {
   if (are_several && probe.is_audit)
     throw Error(fmt::format("{}: --audit is of dimensions, not of seeds; valid: no --{}", command,
                             probe.names ? "names" : "seed"));
-  if (are_several && probe.output &&
-      (std::filesystem::is_directory(*probe.output) || probe.output->ends_with('/')))
-    probe.output = (std::filesystem::path(*probe.output) / "probe.npz").string();
-  if (are_several && probe.output && !std::filesystem::path(*probe.output).has_extension())
-    *probe.output += ".npz";
+  if (are_several && probe.output) {
+    if (std::filesystem::is_directory(*probe.output) || probe.output->ends_with('/'))
+      probe.output = (std::filesystem::path(*probe.output) / "probe.npz").string();
+    if (!std::filesystem::path(*probe.output).has_extension()) *probe.output += ".npz";
+  }
   const std::set<std::string> endings = {".npz", ".safetensors", ".json"};
   if (probe.output && endings.count(std::filesystem::path(*probe.output).extension().string()) == 0)
     throw Error(fmt::format("{}: --output {} ends in no format; valid: .npz, .safetensors, .json", command,
@@ -234,10 +229,10 @@ Command parse_break(int argc, char** argv) {
   prepare(app, help_examples({"break multihead heads-reshape-only", "break --list multihead"}) +
                    lessons_in_help("break", is_on_any));
   app.add_option("MISTAKE", broken.mistake, "of attnlab break --list")->type_name("ID");
-  app.add_option("-o,--output", broken.output,
-                 "write the tensors with the mistake, .npz, .safetensors, .json, or this page, .txt, .html")
-      ->type_name("FILE")
-      ->group(of_command);
+  OptionGroup(app, of_command)
+      .add("output", "FILE",
+           "write the tensors with the mistake, .npz, .safetensors, .json, or this page, .txt, .html",
+           broken.output);
   add_paging_option(app, broken.paging)->group(of_command);
   add_lesson_options(app, *broken.lesson, broken.options);
   add_no_window(app, *broken.lesson, broken.options);

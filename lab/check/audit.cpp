@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,8 +29,6 @@ namespace {
 using lessons::Lesson;
 using lessons::Options;
 
-constexpr std::size_t width = 80;
-
 /// A change of the options that may expose a mistake.
 struct Change {
   std::string words;
@@ -48,35 +47,32 @@ std::vector<Change> changes_for(const Lesson& lesson, const Options& options) {
     texts.front().clear();
     for (std::size_t i = 0; i <= tokens; ++i) texts.front() += fmt::format("{} ", i);
   };
-  changes.push_back({fmt::format("{} tokens", tokens + 1), longer});
-  if (lesson.takes_batches)
-    changes.push_back(
-        {"a batch of two with unequal lengths", [is_pair](Options& o) {
-           for (auto* texts : is_pair ? std::vector{&o.source, &o.target} : std::vector{&o.sentence}) {
-             const auto first = texts->empty() ? std::string("0 1 2 3") : texts->front();
-             *texts = {first, "x y"};
-           }
-         }});
-  if (lesson.uses("causal") && !options.causal)
-    changes.push_back({"--causal", [](Options& o) { o.causal = true; }});
-  if (lesson.uses("heads") && options.heads) {
-    const auto heads = *options.heads;
-    changes.push_back({fmt::format("{} heads", heads + 1), [heads](Options& o) {
-                         o.heads = heads + 1;
-                         if (o.kv_heads && (heads + 1) % *o.kv_heads != 0) o.kv_heads = heads + 1;
-                       }});
-    if (lesson.uses("kv-heads"))
-      changes.push_back({"4 heads with 2 key and value heads", [](Options& o) {
-                           o.heads = 4;
-                           o.kv_heads = 2;
-                         }});
-  }
-  if (lesson.uses("d-k") && options.d_k)
-    changes.push_back({fmt::format("d_k = {}", *options.d_k + 1), [](Options& o) { ++*o.d_k; }});
-  if (lesson.uses("d-model") && options.d_model)
-    changes.push_back({fmt::format("d_model = {}", *options.d_model + 1), [](Options& o) { ++*o.d_model; }});
-  if (lesson.uses("window") && !options.window)
-    changes.push_back({"--window 1", [](Options& o) { o.window = 1; }});
+  const auto add = [&](bool is_possible, std::string words, std::function<void(Options&)> make) {
+    if (is_possible) changes.push_back({std::move(words), std::move(make)});
+  };
+  add(true, fmt::format("{} tokens", tokens + 1), longer);
+  add(lesson.takes_batches, "a batch of two with unequal lengths", [is_pair](Options& o) {
+    for (auto* texts : is_pair ? std::vector{&o.source, &o.target} : std::vector{&o.sentence}) {
+      const auto first = texts->empty() ? std::string("0 1 2 3") : texts->front();
+      *texts = {first, "x y"};
+    }
+  });
+  add(lesson.uses("causal") && !options.causal, "--causal", [](Options& o) { o.causal = true; });
+  const bool has_heads = lesson.uses("heads") && options.heads;
+  const auto more_heads = options.heads.value_or(0) + 1;
+  add(has_heads, fmt::format("{} heads", more_heads), [more_heads](Options& o) {
+    o.heads = more_heads;
+    if (o.kv_heads && more_heads % *o.kv_heads != 0) o.kv_heads = more_heads;
+  });
+  add(has_heads && lesson.uses("kv-heads"), "4 heads with 2 key and value heads", [](Options& o) {
+    o.heads = 4;
+    o.kv_heads = 2;
+  });
+  for (const auto& [key, name, length] :
+       {std::tuple("d-k", "d_k", &Options::d_k), {"d-model", "d_model", &Options::d_model}})
+    add(lesson.uses(key) && options.*length, fmt::format("{} = {}", name, (options.*length).value_or(0) + 1),
+        [of = length](Options& o) { ++*(o.*of); });
+  add(lesson.uses("window") && !options.window, "--window 1", [](Options& o) { o.window = 1; });
   return changes;
 }
 
@@ -93,9 +89,7 @@ bool shows(const std::vector<attn::Prediction>& wrong, const std::vector<attn::P
            const std::vector<std::string>& results) {
   for (std::size_t i = 0; i < right.size(); ++i) {
     if (wrong[i].expected_shape != right[i].expected_shape) return true;
-    if (std::find(results.begin(), results.end(), right[i].id) != results.end() &&
-        differs(wrong[i], right[i]))
-      return true;
+    if (attn::contains(results, right[i].id) && differs(wrong[i], right[i])) return true;
   }
   return false;
 }
@@ -122,16 +116,6 @@ std::map<std::string, bool> exposed_mistakes(const lessons::Plan& plan) {
     is_exposed = is_exposed || shows(lessons::steps_with({id}, plan), right, results);
   }
   return exposed;
-}
-
-std::vector<std::string> hidden_of(const std::map<std::string, bool>& exposed,
-                                   const std::map<std::string, bool>& all) {
-  std::vector<std::string> hidden;
-  for (const auto& [id, is_exposed] : all) {
-    const auto found = exposed.find(id);
-    if (found == exposed.end() || !found->second) hidden.push_back(id);
-  }
-  return hidden;
 }
 
 /// What is known of hidden mistakes: that none can show it, or the smallest change of the options that does.
@@ -238,8 +222,8 @@ std::string what_is_equal(const std::vector<formula::Expr>& formulas, const less
   }
   const auto lengths = lengths_in(plan);
   const auto length_of = [&](const formula::Expr& x) {
-    const auto found = lengths.find(x->name);
-    return found == lengths.end() ? std::nullopt : std::optional(found->second);
+    const auto* const length = attn::value_in(lengths, x->name);
+    return length == nullptr ? std::nullopt : std::optional(*length);
   };
   std::vector<std::string> names;
   std::optional<double> first;
@@ -268,14 +252,14 @@ bool tells_apart(const lessons::Plan& plan, const std::vector<std::string>& mist
 }
 
 /// Heads that share d_model, and are a number wider.
-std::vector<Change> wider_heads(const Options& options) {
+std::optional<Change> wider_heads(const Options& options) {
   if (!options.heads || !options.d_k || !options.d_model || *options.heads * *options.d_k != *options.d_model)
-    return {};
-  return {{fmt::format("d_model = {}", *options.d_model + *options.heads), [](Options& o) {
-             *o.d_model += *o.heads;
-             ++*o.d_k;
-             if (o.d_v) ++*o.d_v;
-           }}};
+    return std::nullopt;
+  return Change{fmt::format("d_model = {}", *options.d_model + *options.heads), [](Options& o) {
+                  *o.d_model += *o.heads;
+                  ++*o.d_k;
+                  if (o.d_v) ++*o.d_v;
+                }};
 }
 
 /// A line each: what is hidden, and what is said of it.
@@ -300,14 +284,17 @@ std::string audit(const Lesson& lesson, const Options& options) {
   const auto of_usual = exposed_mistakes(lessons::plan_of_probe(lesson, usual));
   for (const auto& [id, is_exposed] : of_usual)
     if (is_exposed) all[id] = true;
-  const auto hidden = hidden_of(own, all);
+  std::vector<std::string> hidden;
+  for (const auto& [id, may_show] : all)
+    if (const auto* const is_exposed = attn::value_in(own, id); is_exposed == nullptr || !*is_exposed)
+      hidden.push_back(id);
   auto text = fmt::format("audit {}: the output on these dimensions hides {} of {} mistakes\n", lesson.name,
                           hidden.size(), all.size());
-  for (const auto& remark : attn::in_few_lines(assumptions)) text += attn::paragraph(remark, width, 2);
+  for (const auto& remark : attn::in_few_lines(assumptions)) text += attn::paragraph(remark);
   auto lines = exposures(lesson, plan.options, hidden);
   for (const auto& id : hidden) {
-    const auto found = of_usual.find(id);
-    lines.emplace(id, found != of_usual.end() && found->second
+    const auto* const is_exposed = attn::value_in(of_usual, id);
+    lines.emplace(id, is_exposed != nullptr && *is_exposed
                           ? "the dimensions of attnlab probe expose it"
                           : "neither the dimensions of attnlab probe nor small changes of these expose it");
   }
@@ -325,8 +312,8 @@ std::string what_tells_apart(const lessons::Plan& plan, const attn::StepVerdict&
   mistakes.erase(std::unique(mistakes.begin(), mistakes.end(), is_variant), mistakes.end());
   if (mistakes.size() < 2 || step.made_together || !plan.lesson->probe) return "";
   const auto equal = what_is_equal(formulas_of(mistakes, plan), plan);
-  auto changes = wider_heads(plan.options);
-  for (auto& change : changes_for(*plan.lesson, plan.options)) changes.push_back(std::move(change));
+  auto changes = changes_for(*plan.lesson, plan.options);
+  if (auto wider = wider_heads(plan.options)) changes.insert(changes.begin(), std::move(*wider));
   for (const auto& change : changes) try {
       auto options = plan.options;
       options.input.clear();

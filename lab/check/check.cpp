@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -87,27 +86,18 @@ std::string annotations_of(const std::string& suite, const std::vector<Case>& ca
   return lines;
 }
 
-/// Adds the files of a folder and of those inside it, as a folder for each student has them. A folder of CSV
-/// files is one dump. One that holds nothing is added itself.
-void add_files_in(const std::filesystem::path& folder, const Lesson& lesson,
-                  std::vector<std::filesystem::path>& files, std::error_code& error) {
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const auto before = files.size();
-    if (entry.is_directory() && !is_csv_dump(entry.path(), lesson))
-      add_files_in(entry.path(), lesson, files, error);
-    if (files.size() == before && (entry.is_directory() || entry.is_regular_file()))
-      files.push_back(entry.path());
-  }
-}
-
-std::vector<std::filesystem::path> files_in(const std::string& folder, const Lesson& lesson) {
-  std::error_code error;
+/// The files of a folder and of those inside it, as a folder for each student has them. A folder of CSV files
+/// is one dump. One that holds nothing is there itself.
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, const Lesson& lesson,
+                                            std::error_code& error) {
   std::vector<std::filesystem::path> files;
-  add_files_in(folder, lesson, files, error);
-  if (error)
-    throw Error(
-        fmt::format("--folder {} cannot be read: {}; valid: a folder of dumps", folder, error.message()));
-  if (files.empty()) throw Error(fmt::format("--folder {} holds no file; valid: a folder of dumps", folder));
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    std::vector<std::filesystem::path> inside;
+    if (entry.is_directory() && !is_csv_dump(entry.path(), lesson))
+      inside = files_in(entry.path(), lesson, error);
+    if (inside.empty() && (entry.is_directory() || entry.is_regular_file())) inside = {entry.path()};
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -126,6 +116,7 @@ struct Grade {
   std::size_t right_entries = 0;
   std::string message{};  ///< why it was not checked
 
+  const std::string& name() const { return file.empty() ? probe : file; }
   bool is_checked() const { return status == "right" || status == "wrong" || status == "incomplete"; }
   bool is_right() const { return status == "right" || (status == "incomplete" && blanks == 0); }
 };
@@ -133,30 +124,26 @@ struct Grade {
 /// "scale-d-k|scale-twice" where one of them was made, "no-scale+gqa-tile" where both were; those of the same
 /// numbers stand together.
 std::string mistakes_in_table(const attn::StepVerdict& step) {
-  const auto ids = attn::ids_without_variants(step.mistakes);
   std::vector<std::string> names;
-  for (const auto& id : ids) {
-    const auto* mistake = attn::find_mistake(id);
-    if (mistake != nullptr && attn::contains(ids, std::string(mistake->same_as))) continue;
-    names.push_back(id);
-    for (const auto& other : ids)
-      if (const auto* twin = attn::find_mistake(other); twin != nullptr && twin->same_as == id)
-        names.back() += '|' + other;
-  }
+  for (const auto& group : attn::mistakes_of_same_numbers(step.mistakes))
+    names.push_back(fmt::format("{}", fmt::join(group, "|")));
   return fmt::format("{}", fmt::join(names, step.made_together ? "+" : "|"));
 }
 
 /// How many of the results that the lesson is asked for the dump lacks.
 std::size_t missing_results(const Plan& plan, const Dump& dump) {
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
-  return static_cast<std::size_t>(std::count_if(results.begin(), results.end(),
-                                                [&](const auto& id) { return dump.tensors.count(id) == 0; }));
+  const auto is_missing = [&](const auto& id) { return dump.tensors.count(id) == 0; };
+  return static_cast<std::size_t>(std::count_if(results.begin(), results.end(), is_missing));
 }
 
-/// What is said of a wrong step.
-std::string problem_in_table(const attn::StepVerdict& step, const Checked& checked) {
+/// What is said of a wrong step, as far as the hint goes; nothing where it says no more than which step it
+/// is.
+std::string problem_of(const attn::StepVerdict& step, const CheckDump& check, const Checked& checked) {
+  if (check.hint == attn::Hint::where) return "";
   if (step.finding == attn::Finding::shape) return "a wrong shape";
-  if (!step.mistakes.empty()) return mistakes_in_table(step);
+  if (!step.mistakes.empty())
+    return check.hint == attn::Hint::family ? attn::families_of(step) : mistakes_in_table(step);
   if (step.nans > 0) return "nan";
   return checked.probe.empty() || checked.shows_its_probe ? "unknown" : "unknown, or of another probe";
 }
@@ -174,17 +161,10 @@ Grade grade_of_blank(const std::string& file, const std::filesystem::path& path,
   return grade;
 }
 
-/// As far as the hint goes; nothing where it says no more than which step is wrong.
-std::string problem_of(const attn::StepVerdict& step, const CheckDump& check, const Checked& checked) {
-  if (check.hint == attn::Hint::where) return "";
-  return check.hint == attn::Hint::family && !step.mistakes.empty() ? attn::families_of(step)
-                                                                    : problem_in_table(step, checked);
-}
-
 /// A file of a folder: what its line in the table says.
 Case case_of(const Grade& grade) {
   const auto problem = fmt::format("{} {} {}{}", grade.status, grade.step, grade.mistakes, grade.message);
-  return {.name = grade.file.empty() ? grade.probe : grade.file,
+  return {.name = grade.name(),
           .problem = grade.is_right() ? "" : problem.substr(0, problem.find_last_not_of(' ') + 1)};
 }
 
@@ -225,8 +205,8 @@ Grade grade(const CheckDump& check, const std::filesystem::path& path) {
   try {
     const auto checked = check_file(check, path.string());
     if (check.reports) write_report(check, checked, path, grade.file);
-    if (!checked.probe.empty() || !checked.dump.slacks.empty()) grade.seed = checked.plan.options.seed;
     const bool is_sheet = !checked.dump.slacks.empty();
+    if (is_sheet || !checked.probe.empty()) grade.seed = checked.plan.options.seed;
     const bool is_folder = check.probe && std::filesystem::is_directory(*check.probe);
     grade.student = is_folder ? std::filesystem::path(checked.probe).stem().string() : checked.student;
     grade.probe = checked.probe;
@@ -278,13 +258,12 @@ std::string table_of(const std::vector<Grade>& grades, CheckFormat format) {
   }
   std::string text;
   std::size_t file = 0, step = 0;
-  const auto name_of = [](const Grade& one) { return one.file.empty() ? one.probe : one.file; };
   for (const auto& one : grades) {
-    file = std::max(file, attn::display_width(name_of(one)));
+    file = std::max(file, attn::display_width(one.name()));
     step = std::max(step, attn::display_width(one.step));
   }
   for (const auto& one : grades) {
-    auto line = fmt::format("{}  {:<13}  {}  {}{}", attn::pad_right(name_of(one), file), one.status,
+    auto line = fmt::format("{}  {:<13}  {}  {}{}", attn::pad_right(one.name(), file), one.status,
                             attn::pad_right(one.step, step), one.mistakes + one.message,
                             one.same_probe_as.empty() ? "" : "  same probe as " + one.same_probe_as);
     line.erase(line.find_last_not_of(' ') + 1);
@@ -311,7 +290,7 @@ void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
   for (const auto& path : probes_in(*check.probe)) {
     const auto probe = attn::open_trace(path.string());
     const auto name = path.stem().string();
-    if (named_probe(*probe).empty() || probe->header().lesson != check.lesson->name ||
+    if (probe->header().text(id_of_probe).empty() || probe->header().lesson != check.lesson->name ||
         handed_in.count(name) > 0)
       continue;
     auto of_probe = check;
@@ -331,47 +310,21 @@ void compare_with_probes(const CheckDump& check, std::vector<Grade>& grades) {
 std::vector<Case> cases_of(const CheckDump& check, const Checked& checked, const std::string& report) {
   std::vector<Case> cases;
   const auto add = [&](const std::string& name, const std::string& problem) {
-    const bool is_first =
-        std::all_of(cases.begin(), cases.end(), [](const Case& one) { return one.problem.empty(); });
+    const bool is_first = attn::all_of(cases, [](const Case& one) { return one.problem.empty(); });
     cases.push_back({name, problem, !problem.empty() && is_first ? report : ""});
   };
   for (const auto& step : checked.diagnosis.steps) {
-    const bool is_wrong = step.finding == attn::Finding::wrong || step.finding == attn::Finding::shape;
-    const auto problem = is_wrong ? problem_of(step, check, checked) : "";
+    const auto problem = step.is_wrong() ? problem_of(step, check, checked) : "";
     add(step.id, step.finding == attn::Finding::not_judged
                      ? fmt::format("not judged: it follows from what is {}",
                                    step.misshapen.empty() ? "missing" : "of another shape")
-                 : step.blanks > 0 ? fmt::format("{} places are blank", step.blanks)
-                 : !is_wrong       ? ""
-                                   : "wrong" + (problem.empty() ? "" : ": " + problem));
+                 : step.blanks > 0  ? fmt::format("{} places are blank", step.blanks)
+                 : !step.is_wrong() ? ""
+                                    : "wrong" + (problem.empty() ? "" : ": " + problem));
   }
-  const bool is_sheet = !checked.dump.slacks.empty();
-  if (is_sheet)
+  if (!checked.dump.slacks.empty())
     for (const auto& id : checked.diagnosis.missing) add(id, "left empty");
   return cases;
-}
-
-/// A table of a folder, a line each file, and the exit status that check leaves with.
-struct Graded {
-  std::string table;
-  std::vector<Case> cases;
-  int status;
-};
-
-/// Checks every file of the folder and of those inside it; with a folder of probes tells which of them nobody
-/// handed in. Writes a report of each file where `check.reports` is a folder. Throws attn::Error for a folder
-/// that cannot be read or holds nothing.
-Graded grade_folder(const CheckDump& check, CheckFormat format) {
-  std::vector<Grade> grades;
-  for (const auto& path : files_in(*check.folder, *check.lesson)) grades.push_back(grade(check, path));
-  compare_with_probes(check, grades);
-  const auto all = [&](auto has) { return std::all_of(grades.begin(), grades.end(), has); };
-  const int status = all([](const Grade& one) { return !one.is_checked(); }) ? 2
-                     : all([](const Grade& one) { return one.is_right(); })  ? 0
-                                                                             : 1;
-  std::vector<Case> cases;
-  std::transform(grades.begin(), grades.end(), std::back_inserter(cases), case_of);
-  return {table_of(grades, format), cases, status};
 }
 
 CheckFormat format_of(const CheckDump& check) {
@@ -393,16 +346,31 @@ void give(const std::vector<Case>& cases, const CheckDump& check) {
   if (is_on_github()) fmt::print(stderr, "{}", annotations_of(suite, cases));
 }
 
+/// Checks every file of the folder and of those inside it; with a folder of probes tells which of them nobody
+/// handed in. Writes a report of each file where `check.reports` is a folder. Returns the exit status. Throws
+/// attn::Error for a folder that cannot be read or holds nothing.
+int grade_folder(const CheckDump& check, CheckFormat format) {
+  std::error_code error;
+  const auto files = files_in(*check.folder, *check.lesson, error);
+  if (error || files.empty())
+    throw Error(fmt::format("--folder {} {}; valid: a folder of dumps", *check.folder,
+                            error ? "cannot be read: " + error.message() : "holds no file"));
+  std::vector<Grade> grades;
+  for (const auto& path : files) grades.push_back(grade(check, path));
+  compare_with_probes(check, grades);
+  std::vector<Case> cases;
+  for (const auto& one : grades) cases.push_back(case_of(one));
+  give(cases, check);
+  write_or_show(table_of(grades, format), check.output, check.paging);
+  if (!attn::any_of(grades, [](const Grade& one) { return one.is_checked(); })) return 2;
+  return attn::all_of(grades, [](const Grade& one) { return one.is_right(); }) ? 0 : 1;
+}
+
 }  // namespace
 
 int run_check(const CheckDump& check) {
   const auto format = format_of(check);
-  if (check.folder) {
-    const auto graded = grade_folder(check, format);
-    give(graded.cases, check);
-    write_or_show(graded.table, check.output, check.paging);
-    return graded.status;
-  }
+  if (check.folder) return grade_folder(check, format);
   if (format == CheckFormat::csv)
     throw attn::Error(
         fmt::format("check {}: csv is a table of many files; valid: with --folder DIR", check.lesson->name));

@@ -107,11 +107,8 @@ double distance(const attn::TensorView& tensor, const attn::TensorView& other);
 /// Within this distance a float16 or a printed input is still the same; inputs of another probe are farther.
 inline constexpr double distance_of_other_probe = 0.01;
 
-/// A probe's id: eight hexadecimal digits that follow from the ids, shapes and numbers of its inputs.
-std::string id_of_probe(const attn::Tensors& inputs);
-
-/// The probe that a file's config names; nothing where it names none.
-std::string named_probe(const attn::StoredTrace& file);
+/// The member of a file's config that names its probe.
+inline constexpr std::string_view id_of_probe = "probe";
 
 /// The files of a folder that may be probes, by name.
 std::vector<std::filesystem::path> probes_in(const std::string& folder);
@@ -128,10 +125,14 @@ struct Checked {
   lessons::Plan plan;
   attn::Dump dump;
   attn::Diagnosis diagnosis;
-  bool has_words = true;         ///< whether somebody says which words the tensors are of
-  std::string student{};         ///< the name on a worksheet
-  std::string probe{};           ///< the file that its inputs come from, without its folder
-  bool shows_its_probe = false;  ///< whether it has inputs of the probe, or its id
+  std::vector<attn::ExpectedTensor> expected{};  ///< what the lesson has; none of a worksheet
+  bool has_words = true;                         ///< whether somebody says which words the tensors are of
+  std::string student{};                         ///< the name on a worksheet
+  std::string probe{};                           ///< the file that its inputs come from, without its folder
+  bool shows_its_probe = false;                  ///< whether it has inputs of the probe, or its id
+
+  /// Runs the lesson on the inputs of the file. It must outlive what is returned.
+  attn::Rerun rerun() const;
 };
 
 /// Whether the folder is a dump itself: a CSV file stands in it, or in a folder that is a group of tensors.

@@ -29,12 +29,6 @@ using attn::ExpectedTensor;
 using lessons::Lesson;
 using lessons::Plan;
 
-std::vector<std::string> ids_of(const std::vector<ExpectedTensor>& expected) {
-  std::vector<std::string> ids;
-  for (const auto& one : expected) ids.push_back(one.id);
-  return ids;
-}
-
 /// The lesson on the inputs that the file itself has.
 Inputs inputs_in(const attn::StoredTrace& file, const CheckDump& check, const std::string& path) {
   auto options = check.options;
@@ -81,8 +75,7 @@ bool compare_inputs(const CheckDump& check, const Plan& plan, Dump& dump, const 
     if (check.probe && attn::is_floating(tapped.dtype) && apart > distance_of_other_probe)
       throw OtherProbe(
           fmt::format("{} is not of the probe {}: its {} is another; valid: --probe with the file that it "
-                      "was computed from, or "
-                      "a folder of probes",
+                      "was computed from, or a folder of probes",
                       path, *check.probe, tapped.id));
     if ((check.probe || !check.options.input.empty()) && apart > 4.0 * attn::unit_of(dump.arithmetic))
       dump.assumptions.push_back(fmt::format("{} is another than {}, whose numbers are used.", tapped.id,
@@ -105,9 +98,8 @@ std::vector<std::string> settled_by(const Plan& plan, bool has_sheet) {
 void note_rounded_inputs(Dump& dump, const std::vector<ExpectedTensor>& expected) {
   if (!dump.decimals) return;
   for (const auto& one : expected)
-    if (const auto found = dump.tensors.find(one.id); one.kind == attn::Kind::input &&
-                                                      found != dump.tensors.end() &&
-                                                      attn::decimals_of({&found->second}) == dump.decimals)
+    if (const auto* const theirs = attn::value_in(dump.tensors, one.id);
+        one.kind == attn::Kind::input && theirs != nullptr && attn::decimals_of({theirs}) == dump.decimals)
       dump.rounded_inputs.push_back(one.id);
 }
 
@@ -160,23 +152,17 @@ attn::Renames renames_of(const CheckDump& check) {
   return renames;
 }
 
-/// A file beside the lesson on the inputs that it is of.
-struct Read {
-  lessons::Plan plan;
-  std::vector<attn::ExpectedTensor> expected;
-  attn::Dump dump;
-  bool has_input_of_probe = false;
-
-  attn::Rerun rerun() const {
-    return [this](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
-  }
-};
+bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
+  const auto& typed = check.options.typed;
+  return check.probe || !file.header().lesson.empty() || typed.count("sentence") > 0 ||
+         typed.count("source") > 0 || typed.count("target") > 0;
+}
 
 /// The dump in `file` as its names, options and shapes have it; with `by_mistakes` an undecided tensor may be
 /// a step that is wrong. `source` is the file that has the inputs. Throws attn::Error, OtherProbe where an
 /// input is another than the probe's.
-Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
-                  const std::string& path, bool by_mistakes = true) {
+Checked read_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
+                     const std::string& path, bool by_mistakes = true) {
   if (!check.lesson->probe)
     throw Error(
         fmt::format("{} is no worksheet, and check knows nothing else of {}; valid: a filled-in sheet of "
@@ -184,11 +170,13 @@ Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const a
                     path, check.lesson->name, check.lesson->name));
   auto [plan, assumptions] = inputs_of(check, source, path);
   auto expected = expected_tensors(plan);
-  auto dump = attn::named(file, ids_of(expected), fusion_of(check.options, check.fused));
-  refuse_unknown_renames(check, dump, ids_of(expected));
+  std::vector<std::string> ids;
+  for (const auto& one : expected) ids.push_back(one.id);
+  const auto fusion = fusion_of(check.options, check.fused);
+  auto dump = attn::named(file, ids, fusion);
+  refuse_unknown_renames(check, dump, ids);
   if (const auto meant = misspelt(dump, file, expected); !meant.empty()) {
-    dump =
-        attn::named(attn::RenamedTrace(file, meant), ids_of(expected), fusion_of(check.options, check.fused));
+    dump = attn::named(attn::RenamedTrace(file, meant), ids, fusion);
     for (const auto& [name, id] : meant)
       dump.assume(fmt::format("{} is taken for {}, whose name is nearly that.", name, id));
   }
@@ -205,7 +193,13 @@ Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const a
   else if (plan.target.size() == 0)
     dump.lengths = lengths_by_mask(plan);
   dump.settled = settled_by(plan, check.probe.has_value());
-  Read read{std::move(plan), std::move(expected), std::move(dump), has_input_of_probe};
+  Checked read{.lesson = nullptr,
+               .plan = std::move(plan),
+               .dump = std::move(dump),
+               .diagnosis = {},
+               .expected = std::move(expected),
+               .has_words = says_words(check, file),
+               .shows_its_probe = has_input_of_probe || !file.header().text(id_of_probe).empty()};
   attn::settle_names(read.dump, read.expected, read.rerun(), check.conventions, by_mistakes);
   attn::settle_arithmetic(read.dump, read.rerun(), check.conventions);
   return read;
@@ -213,14 +207,13 @@ Read read_as_said(const CheckDump& check, const attn::StoredTrace& file, const a
 
 /// The steps that somebody's tensor has the shape of, the one whose name is most like its name first; the one
 /// of the nearest name where it has none's.
-std::vector<std::string> likely_steps(const attn::StoredTrace& file, std::size_t place,
+std::vector<std::string> likely_steps(const attn::StoredTrace& file, const attn::StoredTensor& stored,
                                       const std::vector<ExpectedTensor>& expected) {
-  const auto& stored = file.tensors()[place];
   std::vector<std::string> of_its_shape, all;
   for (const auto& one : expected) {
     if (one.kind != attn::Kind::step) continue;
     all.push_back(one.id);
-    if (attn::laid_out(file.read(place), stored.axes, one)) of_its_shape.push_back(one.id);
+    if (attn::laid_out(file.read(stored.id), stored.axes, one)) of_its_shape.push_back(one.id);
   }
   if (of_its_shape.empty()) return {attn::likely_meant(stored.id, all)};
   const auto nearest = attn::likely_meant(stored.id, of_its_shape);
@@ -234,9 +227,10 @@ std::string guesses(const attn::StoredTrace& file, const std::vector<std::string
                     const std::vector<ExpectedTensor>& expected) {
   constexpr std::size_t most_guessed = 4;
   std::vector<std::string> words;
-  for (std::size_t place = 0; place < file.tensors().size() && words.size() < most_guessed; ++place)
-    if (const auto& name = file.tensors()[place].id; attn::contains(names, name))
-      words.push_back(fmt::format("{} is {}", name, attn::listed(likely_steps(file, place, expected), "or")));
+  for (const auto& stored : file.tensors())
+    if (attn::contains(names, stored.id) && words.size() < most_guessed)
+      words.push_back(
+          fmt::format("{} is {}", stored.id, attn::listed(likely_steps(file, stored, expected), "or")));
   return words.empty() ? "" : fmt::format("; perhaps {}", fmt::join(words, ", "));
 }
 
@@ -252,8 +246,7 @@ std::unique_ptr<attn::StoredTrace> inputs_beside(const CheckDump& check, const a
   attn::Tensors tensors;
   auto header = file.header();
   const auto add = [&](const attn::StoredTrace& one) {
-    for (std::size_t i = 0; i < one.tensors().size(); ++i)
-      tensors.try_emplace(one.tensors()[i].id, one.read(i));
+    for (const auto& stored : one.tensors()) tensors.try_emplace(stored.id, one.read(stored.id));
   };
   for (const auto& one : given) {
     if (!one->header().lesson.empty()) header = one->header();
@@ -264,16 +257,18 @@ std::unique_ptr<attn::StoredTrace> inputs_beside(const CheckDump& check, const a
 }
 
 /// Says of which inputs nobody gave the numbers.
-void tell_absent(const attn::Diagnosis& diagnosis, const Plan& plan, Dump& dump) {
-  if (diagnosis.absent.empty()) return;
-  const bool is_one = diagnosis.absent.size() == 1;
-  const auto inputs = attn::listed(diagnosis.absent, "and") + (is_one ? " is" : " are");
-  dump.assume(dump.has_drawn_absent
-                  ? fmt::format("{} not in the file and taken as --seed {} draws {}.", inputs,
-                                plan.options.seed, is_one ? "it" : "them")
-                  : fmt::format("{} not in the file. Whatever needs {} is judged only where the numbers that "
-                                "--seed {} draws explain it.",
-                                inputs, is_one ? "it" : "them", plan.options.seed));
+void tell_absent(Checked& checked) {
+  const auto& absent = checked.diagnosis.absent;
+  if (absent.empty()) return;
+  const auto* const it = absent.size() == 1 ? "it" : "them";
+  const auto inputs = attn::listed(absent, "and") + (absent.size() == 1 ? " is" : " are");
+  const auto seed = checked.plan.options.seed;
+  checked.dump.assume(
+      checked.dump.has_drawn_absent
+          ? fmt::format("{} not in the file and taken as --seed {} draws {}.", inputs, seed, it)
+          : fmt::format("{} not in the file. Whatever needs {} is judged only where the numbers that --seed "
+                        "{} draws explain it.",
+                        inputs, it, seed));
 }
 
 /// Refuses a sheet of another lesson, and one that contradicts an option: a sheet says its own options.
@@ -316,26 +311,21 @@ std::string options_of_dimensions(const Lesson& lesson) {
 /// `unknown` says what else the file has.
 void require_judged(const attn::Diagnosis& diagnosis, const Plan& plan, const std::string& path,
                     const std::string& unknown) {
-  bool judges_one = false;
+  std::vector<std::string> steps, needs;
   for (const auto& step : diagnosis.steps) {
-    if (step.finding != attn::Finding::not_judged) {
-      judges_one = true;
-    } else if (step.shape != step.right_shape) {
+    if (step.finding != attn::Finding::not_judged) continue;
+    steps.push_back(step.id);
+    for (const auto& id : step.needs)
+      if (!attn::contains(needs, id)) needs.push_back(id);
+    if (step.shape != step.right_shape)
       throw Error(fmt::format(
           "{}: {} is ({}) and not ({}), and {}, which would say who is right, is not there{}; "
           "valid: that too, --rename NAME=ID for one of another name, the probe, --probe FILE, or "
           "the options of dimensions: {}",
           path, step.id, attn::to_string(step.shape), attn::to_string(step.right_shape),
           attn::listed(step.needs, "and"), unknown, options_of_dimensions(*plan.lesson)));
-    }
   }
-  if (judges_one) return;
-  std::vector<std::string> steps, needs;
-  for (const auto& step : diagnosis.steps) {
-    steps.push_back(step.id);
-    for (const auto& id : step.needs)
-      if (!attn::contains(needs, id)) needs.push_back(id);
-  }
+  if (steps.size() < diagnosis.steps.size()) return;
   throw Error(fmt::format(
       "{} lacks {}, without which nobody can judge {}{}; valid: these inputs too, --rename "
       "NAME=ID for one of another name, the probe, --probe FILE, or --seed {} where that drew them",
@@ -352,45 +342,34 @@ attn::RenamedTrace with_renames(const CheckDump& check, const attn::StoredTrace&
   for (const auto& [from, to] : check.renames) {
     const attn::Renames alone = {{from, to}};
     const auto is_changed = [&](const std::string& name) { return attn::renamed(name, alone) != name; };
-    if (!check.folder && !names.empty() && std::none_of(names.begin(), names.end(), is_changed))
+    if (!check.folder && !names.empty() && !attn::any_of(names, is_changed))
       throw Error(fmt::format("--rename {}={}: {} has no {}; {}", from, to, *check.dump, from,
                               attn::valid_instead_of(from, names)));
   }
   return {file, renames_of(check)};
 }
 
-bool says_words(const CheckDump& check, const attn::StoredTrace& file) {
-  const auto& typed = check.options.typed;
-  return check.probe || !file.header().lesson.empty() || typed.count("sentence") > 0 ||
-         typed.count("source") > 0 || typed.count("target") > 0;
-}
-
 Checked check_as_said(const CheckDump& check, const attn::StoredTrace& file, const attn::StoredTrace& source,
                       const std::string& path) {
-  auto read = read_as_said(check, file, source, path);
-  auto& [plan, expected, dump, has_input_of_probe] = read;
-  const auto rerun = read.rerun();
-  attn::settle_forms(dump, expected, rerun, check.conventions);
-  auto diagnosis = attn::diagnose(dump, rerun, check.conventions);
-  if (diagnosis.steps.empty())
-    throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name,
-                            lessons::tensors_in(file, dump.unknown), fmt::join(diagnosis.missing, ", "),
-                            guesses(file, dump.unknown, expected)));
-  require_judged(diagnosis, plan, path, lessons::tensors_in(file, dump.unknown));
-  tell_absent(diagnosis, plan, dump);
-  return {.lesson = nullptr,
-          .plan = std::move(plan),
-          .dump = std::move(dump),
-          .diagnosis = std::move(diagnosis),
-          .has_words = says_words(check, file),
-          .shows_its_probe = has_input_of_probe || !named_probe(file).empty()};
+  auto checked = read_as_said(check, file, source, path);
+  const auto rerun = checked.rerun();
+  attn::settle_forms(checked.dump, checked.expected, rerun, check.conventions);
+  checked.diagnosis = attn::diagnose(checked.dump, rerun, check.conventions);
+  const auto unknown = lessons::tensors_in(file, checked.dump.unknown);
+  if (checked.diagnosis.steps.empty())
+    throw Error(fmt::format("{} holds no step of {}{}; valid: {}{}", path, check.lesson->name, unknown,
+                            fmt::join(checked.diagnosis.missing, ", "),
+                            guesses(file, checked.dump.unknown, checked.expected)));
+  require_judged(checked.diagnosis, checked.plan, path, unknown);
+  tell_absent(checked);
+  return checked;
 }
 
 /// How many wrong steps nothing explains, then how many are wrong.
 std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis) {
   std::pair<std::size_t, std::size_t> trouble{0, 0};
   for (const auto& step : diagnosis.steps) {
-    if (step.finding != attn::Finding::wrong && step.finding != attn::Finding::shape) continue;
+    if (!step.is_wrong()) continue;
     if (step.mistakes.empty()) ++trouble.first;
     ++trouble.second;
   }
@@ -401,29 +380,7 @@ std::pair<std::size_t, std::size_t> trouble_in(const attn::Diagnosis& diagnosis)
 bool leaves_heads_open(const CheckDump& check, const attn::StoredTrace& source) {
   const auto& config = source.header().config;
   return check.lesson->uses("heads") && check.options.typed.count("heads") == 0 &&
-         std::none_of(config.begin(), config.end(), [](const auto& one) { return one.first == "heads"; });
-}
-
-/// The check with each number of heads that the shapes of the file's inputs allow, the usual one first.
-std::vector<CheckDump> with_possible_heads(const CheckDump& check, const attn::StoredTrace& source,
-                                           const std::string& path) {
-  constexpr std::size_t usual = 0, most_heads = 32;
-  std::vector<CheckDump> possible;
-  for (std::size_t heads = usual; heads <= most_heads; ++heads) {
-    if (heads != usual && heads == check.options.heads) continue;
-    auto other = check;
-    if (heads != usual) {
-      other.options.typed.insert("heads");
-      other.options.heads = heads;
-    }
-    try {
-      inputs_of(other, source, path);
-      possible.push_back(std::move(other));
-    } catch (const Error&) {
-      continue;
-    }
-  }
-  return possible.empty() ? std::vector{check} : possible;
+         !attn::any_of(config, [](const auto& one) { return one.first == "heads"; });
 }
 
 /// How little goes with some number of heads before any mistake is looked for: how many tensors have another
@@ -432,24 +389,36 @@ std::pair<std::size_t, std::size_t> misfit_of(const CheckDump& check, const attn
                                               const attn::StoredTrace& source, const std::string& path) {
   const auto read = read_as_said(check, file, source, path, false);
   const auto has_other_shape = [&](const ExpectedTensor& one) {
-    const auto theirs = read.dump.tensors.find(one.id);
-    return theirs != read.dump.tensors.end() && theirs->second.shape() != one.shape;
+    const auto* const theirs = attn::value_in(read.dump.tensors, one.id);
+    return theirs != nullptr && theirs->shape() != one.shape;
   };
   return {std::count_if(read.expected.begin(), read.expected.end(), has_other_shape),
           attn::differing_steps(read.dump, read.rerun(), check.conventions, {}).size()};
 }
 
-/// The possible numbers of heads whose shapes go best with the file's, those that leave least to explain
-/// first, the usual one before others.
+/// The check with each number of heads that the shapes of the file's inputs allow and that go best with those
+/// of its steps, those that leave least to explain first, the usual one before others.
 std::vector<CheckDump> with_fitting_heads(const CheckDump& check, const attn::StoredTrace& file,
                                           const attn::StoredTrace& source, const std::string& path) {
+  constexpr std::size_t usual = 0, most_heads = 32;
   std::multimap<std::pair<std::size_t, std::size_t>, CheckDump> ranked;
-  for (const auto& one : with_possible_heads(check, source, path))
-    ranked.emplace(misfit_of(one, file, source, path), one);
+  for (std::size_t heads = usual; heads <= most_heads; ++heads) {
+    if (heads != usual && heads == check.options.heads) continue;
+    auto one = check;
+    if (heads != usual) {
+      one.options.typed.insert("heads");
+      one.options.heads = heads;
+    }
+    try {
+      ranked.emplace(misfit_of(one, file, source, path), one);
+    } catch (const Error&) {
+      continue;
+    }
+  }
   std::vector<CheckDump> fitting;
   for (auto& [misfit, one] : ranked)
     if (misfit.first == ranked.begin()->first.first) fitting.push_back(std::move(one));
-  return fitting;
+  return fitting.empty() ? std::vector{check} : fitting;
 }
 
 /// That a number of heads is taken which nobody gave. `tried` were possible.
@@ -466,8 +435,7 @@ std::string assumed_heads(const Checked& best, const std::vector<CheckDump>& tri
   for (const auto number : numbers) names.push_back(std::to_string(number));
   return fmt::format(
       "heads = {} is a guess: neither the file nor an option says how many there are, with none of {} all is "
-      "right or explained, and "
-      "what follows may be of another number than yours; --heads N says it.",
+      "right or explained, and what follows may be of another number than yours; --heads N says it.",
       heads, attn::listed(names, "and"));
 }
 
@@ -534,26 +502,12 @@ Checked check_dump(CheckDump check, const attn::StoredTrace& file, const std::st
   }
   auto checked = check_tensors(check, file, path);
   checked.shows_its_probe = checked.shows_its_probe || is_folder;
-  const auto& steps = checked.diagnosis.steps;
-  const bool is_first_right =  // nothing of theirs is before it
-      steps.front().finding != attn::Finding::wrong && steps.front().finding != attn::Finding::shape;
-  if (!checked.shows_its_probe && !is_first_right && trouble_in(checked.diagnosis).first > 0)
+  const bool is_first_wrong = checked.diagnosis.steps.front().is_wrong();  // nothing of theirs is before it
+  if (!checked.shows_its_probe && is_first_wrong && trouble_in(checked.diagnosis).first > 0)
     checked.dump.assume(
         "Nothing in the file shows that it is of this probe; config or an input, saved beside, would.");
   checked.probe = std::filesystem::path(*check.probe).filename().string();
   return checked;
-}
-
-/// The groups of the lesson's ids: "encoder" of encoder/h.
-std::set<std::string> groups_of(const Lesson& lesson) {
-  std::set<std::string> groups;
-  if (!lesson.probe) return groups;
-  const auto probed = lessons::lesson_of_probe(lesson);
-  const auto plan = lessons::plan_of_probe(*probed, probed->defaults);
-  lessons::run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
-    groups.insert(tapped.id.substr(0, tapped.id.find('/')));
-  });
-  return groups;
 }
 
 /// The last part of a path that may end in a slash.
@@ -583,15 +537,23 @@ Inputs inputs_of(const CheckDump& check, const attn::StoredTrace& file, const st
   return {lessons::make_plan(*check.lesson, options)};
 }
 
+attn::Rerun Checked::rerun() const {
+  return [this](const attn::Watch& watch) { lessons::run_watched(*plan.lesson, plan, watch); };
+}
+
 bool is_csv_dump(const std::filesystem::path& folder, const Lesson& lesson) {
   if (!attn::has_csv_files(folder.string())) return false;
-  std::vector<std::string> inside;
+  std::set<std::string> inside;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".csv") return true;
-    if (entry.is_directory()) inside.push_back(entry.path().filename().string());
+    if (entry.is_directory()) inside.insert(entry.path().filename().string());
   }
-  const auto groups = groups_of(lesson);
-  return std::any_of(inside.begin(), inside.end(), [&](const auto& name) { return groups.count(name) > 0; });
+  if (!lesson.probe) return false;
+  const auto probed = lessons::lesson_of_probe(lesson);
+  const auto is_inside = [&](const ExpectedTensor& one) {
+    return inside.count(one.id.substr(0, one.id.find('/'))) > 0;
+  };
+  return attn::any_of(expected_tensors(lessons::plan_of_probe(*probed, probed->defaults)), is_inside);
 }
 
 Checked check_file(const CheckDump& check, const std::string& path) {

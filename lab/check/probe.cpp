@@ -31,76 +31,45 @@ namespace lab {
 
 namespace {
 
-constexpr std::size_t sheet_width = 80;
+namespace fs = std::filesystem;
 
-std::string on_sheet(const std::string& words) {
-  return attn::paragraph(words, sheet_width, 2);
+/// A tensor that is given, or asked for.
+struct Line {
+  std::string id;
+  attn::Shape shape;  ///< batch and all
+  std::string named_shape, formula;
+};
+
+Line line_of(const attn::Event& event) {
+  auto formula = event.formula.empty() ? event.title : event.formula;
+  std::replace(formula.begin(), formula.end(), '\n', ' ');
+  return {event.id, event.tensor->shape, attn::named_shape(event), formula};
 }
 
-/// Passes inputs on, and keeps what the task sheet says of all.
-class TaskSheet : public attn::Sink {
- public:
-  void pass_inputs_to(attn::Sink& inputs) { inputs_ = &inputs; }
-
-  void receive(const attn::Event& event) override {
-    if (!event.tensor) return;
-    const bool is_input = event.kind == attn::Kind::input;
-    if (is_input) inputs_->receive(event);
-    auto& lines = is_input ? given_ : asked_;
-    lines.push_back(line_of(event));
-    if (is_input) return;
-    shapes_[event.id] = event.tensor->shape;
+std::string table_of_lines(const std::vector<Line>& lines) {
+  std::size_t widest = 0;
+  for (const auto& line : lines) widest = std::max(widest, attn::display_width(line.id));
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& line : lines) {
+    rows.push_back({line.id, line.named_shape});
+    if (!line.formula.empty())
+      for (const auto& part : attn::wrap(line.formula, attn::usual_width - widest - 6))
+        rows.push_back({"", "  " + part});
   }
+  return attn::format_columns(rows);
+}
 
-  /// The tables of what is given and what is asked.
-  std::string text() const {
-    return "\nThe inputs\n" + table(given_) + "\nWhat to compute\n" + table(asked_);
-  }
-
-  /// "attn for weights": some common names that check takes for what is asked.
-  std::vector<std::string> common_names() const {
-    std::vector<std::string> ids, names;
-    for (const auto& line : asked_) ids.push_back(line.id);
-    for (const std::string name : {"attn_weights", "query_states", "attn_scores", "logits", "attn_out"})
-      if (const auto meant = attn::meaning_of(name, ids).ids; !meant.empty() && !attn::contains(ids, name))
-        names.push_back(fmt::format("{} for {}", name, attn::listed(meant, "or")));
-    return names;
-  }
-
-  /// A step that was asked for, with its shape, batch and all.
-  const attn::Shape& shape_of(const std::string& id) const { return shapes_.at(id); }
-
- private:
-  struct Line {
-    std::string id, shape, formula;
-  };
-
-  static Line line_of(const attn::Event& event) {
-    std::vector<std::string> axes;
-    for (std::size_t i = 0; i < event.axes.size(); ++i)
-      axes.push_back(fmt::format("{} {}", event.axes[i], event.tensor->shape[i]));
-    auto formula = event.formula.empty() ? event.title : event.formula;
-    std::replace(formula.begin(), formula.end(), '\n', ' ');
-    return {event.id, fmt::format("[{}]", fmt::join(axes, " × ")), formula};
-  }
-
-  static std::string table(const std::vector<Line>& lines) {
-    std::size_t widest = 0;
-    for (const auto& line : lines) widest = std::max(widest, attn::display_width(line.id));
-    std::vector<std::vector<std::string>> rows;
-    for (const auto& line : lines) {
-      rows.push_back({line.id, line.shape});
-      if (!line.formula.empty())
-        for (const auto& part : attn::wrap(line.formula, sheet_width - widest - 6))
-          rows.push_back({"", "  " + part});
-    }
-    return attn::format_columns(rows);
-  }
-
-  attn::Sink* inputs_ = nullptr;
-  std::vector<Line> given_, asked_;
-  std::map<std::string, attn::Shape> shapes_;
-};
+/// ", as attn for weights": some common names that check takes for what is asked.
+std::string common_names(const std::vector<Line>& asked) {
+  constexpr std::size_t most_named = 3;
+  std::vector<std::string> ids, names;
+  for (const auto& line : asked) ids.push_back(line.id);
+  for (const std::string name : {"attn_weights", "query_states", "attn_scores", "logits", "attn_out"})
+    if (const auto meant = attn::meaning_of(name, ids).ids; !meant.empty() && !attn::contains(ids, name))
+      names.push_back(fmt::format("{} for {}", name, attn::listed(meant, "or")));
+  names.resize(std::min(names.size(), most_named));
+  return names.empty() ? "" : fmt::format(", as {}", fmt::join(names, ", "));
+}
 
 /// The options that decide what is computed: the inputs say all the others.
 std::string options_of(const lessons::Plan& plan) {
@@ -114,59 +83,60 @@ std::string options_of(const lessons::Plan& plan) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+/// What help.txt has under a heading, a line for each paragraph, with words in its places.
+template <class... Words>
+std::string filled(std::string_view heading, const Words&... words) {
+  std::string text;
+  for (const auto& line : attn::split(help_text(heading), '\n'))
+    text += line.empty() ? "\n" : (text.empty() || text.ends_with('\n') ? "" : " ") + line;
+  return fmt::format(fmt::runtime(text), words...);
+}
+
 /// What the options mean for the shapes and the masks.
 std::string rules_of(const lessons::Plan& plan) {
   const auto& options = plan.options;
+  const bool is_usually_causal = options.typed.count("causal") == 0 || plan.lesson->defaults.causal;
   std::string text;
   if (options.kv_heads && options.kv_heads != options.heads)
-    text += fmt::format(
-        " Each key and value head is read by {} query heads in a row. For a program with as many key and "
-        "value heads as query heads make the probe with --kv-heads {}.",
-        *options.heads / *options.kv_heads, *options.heads);
+    text += ' ' + filled("task of shared heads", *options.heads / *options.kv_heads, *options.heads);
   if (options.causal)
-    text += fmt::format(
-        " Causal: the last query stands beside the last key. For a program that is not causal make the probe "
-        "{}.",
-        options.typed.count("causal") == 0 || plan.lesson->defaults.causal ? "with --no-causal"
-                                                                           : "without --causal");
+    text +=
+        ' ' + filled("task of a causal lesson", is_usually_causal ? "with --no-causal" : "without --causal");
   if (options.window)
     text += fmt::format(" A window: keys at most {} positions {}.", *options.window,
                         options.causal ? "before the query" : "away from the query");
-  if (options.window == 0)
-    text +=
-        " So each query sees itself alone, with the weight 1: a larger window, or --no-window, shows more.";
+  if (options.window == 0) text += ' ' + filled("task of a window of 0");
   return text;
 }
 
 std::string task(const lessons::Plan& plan, const std::string& file, const std::string& id,
                  const std::vector<std::string>& results) {
-  auto text = fmt::format("probe {}: {} (seed {}, id {})\n\nThe task\n", plan.lesson->name, file,
-                          plan.options.seed, id);
-  text += on_sheet(fmt::format(
-      "Compute the lesson {0} from the inputs in {1} with your own program, and save what you computed under "
-      "the names below. Then: attnlab check {0} mine.npz --probe {1}",
-      plan.lesson->name, file));
-  text += on_sheet(fmt::format("Each name that you save is checked by itself; {} alone will do.",
-                               attn::listed(results, "and")));
-  text += on_sheet(
-      "Save config, or an input, beside them: check tells by it whether a file is of this probe. A file that "
-      "is "
-      "named as the probe is will do, too.");
-  text += on_sheet(fmt::format("Options: {}.{}", options_of(plan), rules_of(plan)));
-  if (plan.is_batched())
-    text += on_sheet(
-        "The batch has samples of unequal length, in `lengths`: the tokens behind them are padding, which no "
-        "query may see. A mask is true where a key may be seen. Rows of padded queries may be left 0.");
-  return text;
+  return fmt::format("probe {}: {} (seed {}, id {})\n\nThe task\n", plan.lesson->name, file,
+                     plan.options.seed, id) +
+         attn::paragraph(filled("task", plan.lesson->name, file, attn::listed(results, "and"),
+                                options_of(plan), rules_of(plan))) +
+         (plan.is_batched() ? attn::paragraph(filled("task of a batch")) : "");
 }
 
 /// How to read a probe in this format and to save a tensor, in other languages.
 std::string in_languages(const std::string& file, const std::string& id, const attn::Shape& shape,
                          const std::string& probe) {
-  const auto ending = std::filesystem::path(file).extension().string();
+  const auto ending = fs::path(file).extension().string();
   const auto reading =
       fmt::format(fmt::runtime(help_text("read " + ending)), file, id, fmt::join(shape, ", "));
   return '\n' + fmt::format(fmt::runtime(help_text("read and save")), id, reading, probe) + '\n';
+}
+
+/// Eight hexadecimal digits that follow from the ids, shapes and numbers of its inputs.
+std::string id_of(const attn::Tensors& inputs) {
+  std::string text;
+  for (const auto& [id, tensor] : inputs) {
+    text += fmt::format("{} {}", id, attn::to_string(tensor.shape()));
+    const auto view = tensor.view();
+    for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
+      text += fmt::format(" {:.6f}", view.at(i) + 0.0);
+  }
+  return fmt::format("{:08x}", attn::crc32(text));
 }
 
 /// A probe, and the task sheet that calls its file `name`.
@@ -177,24 +147,24 @@ struct Written {
 Written written_probe(const MakeProbe& probe, const lessons::Options& options, const std::string& name) {
   const auto plan = lessons::plan_of_probe(*probe.lesson, options);
   auto header = plan.header();
-  const auto id = id_of_probe(lessons::inputs_of(plan));
-  header.config.emplace_back("probe", id);
-  TaskSheet sheet;
+  const auto id = id_of(lessons::inputs_of(plan));
+  header.config.emplace_back(id_of_probe, id);
+  std::vector<Line> given, asked;
   const auto inputs = tensor_file(*probe.output, header, [&](attn::Sink& file) {
-    sheet.pass_inputs_to(file);
+    attn::EachEvent sheet([&](const attn::Event& event) {
+      if (!event.tensor) return;
+      const bool is_input = event.kind == attn::Kind::input;
+      if (is_input) file.receive(event);
+      (is_input ? given : asked).push_back(line_of(event));
+    });
     lessons::run(*plan.lesson, plan, sheet);
   });
   const auto results = lessons::results_of(plan, lessons::steps_with({}, plan));
-  const auto& result = results.front();
-  auto names = sheet.common_names();
-  names.resize(std::min<std::size_t>(names.size(), 3));
-  const auto examples = names.empty() ? "" : fmt::format(", as {}", fmt::join(names, ", "));
-  return {inputs.value(),
-          task(plan, name, id, results) + sheet.text() +
-              on_sheet(fmt::format("check takes common names, too{}. It says what it took for what, and "
-                                   "--rename NAME=ID is for all others.",
-                                   examples)) +
-              in_languages(name, result, sheet.shape_of(result), id)};
+  const auto* const result = attn::find_by_id(asked, results.front());
+  return {inputs.value(), task(plan, name, id, results) + "\nThe inputs\n" + table_of_lines(given) +
+                              "\nWhat to compute\n" + table_of_lines(asked) +
+                              attn::paragraph(filled("names in a task", common_names(asked))) +
+                              in_languages(name, result->id, result->shape, id)};
 }
 
 /// The lines of a roster, each the name of a file.
@@ -223,12 +193,10 @@ std::vector<std::pair<std::string, std::uint32_t>> files_of(const MakeProbe& pro
     });
   else
     for (const auto& name : names_in(*probe.names))
-      files.emplace_back((std::filesystem::path(*probe.output).parent_path() / (name + ".npz")).string(),
+      files.emplace_back((fs::path(*probe.output).parent_path() / (name + ".npz")).string(),
                          probe.options.seed + static_cast<std::uint32_t>(files.size()));
   return files;
 }
-
-namespace fs = std::filesystem;
 
 /// Whether rows of the one shape, one after another, can be those of the other: CSV has rows alone.
 bool has_rows_of(const attn::Shape& shape, const attn::Shape& other) {
@@ -252,7 +220,8 @@ bool has_inputs_of(const attn::StoredTrace& dump, const attn::StoredTrace& probe
 }
 
 void refuse_other_name(const attn::StoredTrace& dump, const std::string& path, const std::string& probe) {
-  const auto wanted = named_probe(dump), found = named_probe(*attn::open_trace(probe));
+  const auto wanted = dump.header().text(id_of_probe),
+             found = attn::open_trace(probe)->header().text(id_of_probe);
   if (!wanted.empty() && !found.empty() && wanted != found)
     throw OtherProbe(
         fmt::format("{} is of the probe {}, and {} is the probe {}; valid: --probe with that of {}", path,
@@ -264,22 +233,19 @@ void refuse_other_name(const attn::StoredTrace& dump, const std::string& path, c
 void run_probe(const MakeProbe& probe) {
   if (probe.is_audit) return show(audit(*probe.lesson, probe.options), probe.paging);
   make_folder_of(*probe.output);
-  if (!probe.last_seed && !probe.names) {
-    const auto [inputs, task] = written_probe(probe, probe.options, *probe.output);
-    write_to_file(*probe.output, inputs);
-    return show(task, probe.paging);
-  }
+  const bool are_several = probe.last_seed || probe.names;
   for (const auto& [file, seed] : files_of(probe)) {
     auto options = probe.options;
     options.seed = seed;
-    std::filesystem::path path = file;
-    const auto [inputs, task] = written_probe(probe, options, path.filename().string());
-    write_to_file(path.string(), inputs);
+    fs::path path = file;
+    const auto [inputs, task] = written_probe(probe, options, are_several ? path.filename().string() : file);
+    write_to_file(file, inputs);
+    if (!are_several) return show(task, probe.paging);
     write_to_file(path.replace_extension(".txt").string(), task);
   }
 }
 
-std::vector<std::filesystem::path> probes_in(const std::string& folder) {
+std::vector<fs::path> probes_in(const std::string& folder) {
   const std::set<std::string> endings = {".npz", ".safetensors", ".json"};
   std::vector<fs::path> probes;
   for (const auto& entry : fs::directory_iterator(folder))
@@ -300,21 +266,6 @@ double distance(const attn::TensorView& tensor, const attn::TensorView& other) {
   return difference == 0.0 ? 0.0 : difference / largest;
 }
 
-std::string id_of_probe(const attn::Tensors& inputs) {
-  std::string text;
-  for (const auto& [id, tensor] : inputs) {
-    text += fmt::format("{} {}", id, attn::to_string(tensor.shape()));
-    const auto view = tensor.view();
-    for (std::size_t i = 0; i < attn::element_count(view.shape); ++i)
-      text += fmt::format(" {:.6f}", view.at(i) + 0.0);
-  }
-  return fmt::format("{:08x}", attn::crc32(text));
-}
-
-std::string named_probe(const attn::StoredTrace& file) {
-  return file.header().text("probe");
-}
-
 std::string probe_of(const std::string& probe, const attn::StoredTrace& dump, const std::string& path) {
   if (!fs::is_directory(probe) || attn::has_csv_files(probe)) {
     refuse_other_name(dump, path, probe);
@@ -329,16 +280,16 @@ std::string probe_of(const std::string& probe, const attn::StoredTrace& dump, co
   auto found = first([&](const fs::path& one) { return one.stem() == stem; });
   if (found.empty()) found = first([&](const fs::path& one) { return one.stem() == folder; });
   if (!found.empty()) refuse_other_name(dump, path, found);
-  const auto wanted = named_probe(dump);
+  const auto wanted = dump.header().text(id_of_probe);
   if (found.empty() && !wanted.empty())
-    found = first([&](const fs::path& one) { return named_probe(*attn::open_trace(one)) == wanted; });
+    found = first(
+        [&](const fs::path& one) { return attn::open_trace(one)->header().text(id_of_probe) == wanted; });
   if (found.empty())
     found = first([&](const fs::path& one) { return has_inputs_of(dump, *attn::open_trace(one)); });
   if (!found.empty()) return found;
   const auto message = fmt::format(
       "--probe {} has no probe of {}: none of its name, none {}; valid: a probe named {}.npz, or config or "
-      "an "
-      "input in the dump",
+      "an input in the dump",
       probe, path, wanted.empty() ? "whose inputs it has" : "with the id " + wanted, stem.string());
   if (wanted.empty()) throw UnknownProbe(message);
   throw OtherProbe(message);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "attn/lists.hpp"
 #include "attn/tensor.hpp"
 #include "attn/text/tokens.hpp"
 #include "attn/worked.hpp"
@@ -128,6 +130,16 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void receive(const Event& event) = 0;
+};
+
+/// Calls a function with each event.
+class EachEvent : public Sink {
+ public:
+  explicit EachEvent(std::function<void(const Event&)> call) : call_(std::move(call)) {}
+  void receive(const Event& event) override { call_(event); }
+
+ private:
+  std::function<void(const Event&)> call_;
 };
 
 }  // namespace attn

@@ -32,8 +32,11 @@ std::string in_message(std::string_view text);
 /// that a text has at least one line more than it has newlines.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
+/// The columns of a page of text, where nobody asks for others.
+inline constexpr std::size_t usual_width = 80;
+
 /// The same lines as a text of at most `width` columns, each with `indent` spaces before it and a newline
 /// behind it.
-std::string paragraph(std::string_view text, std::size_t width, std::size_t indent);
+std::string paragraph(std::string_view text, std::size_t width = usual_width, std::size_t indent = 2);
 
 }  // namespace attn

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trace/diagnosis/catalogue.hpp"
+#include "trace/diagnosis/dump.hpp"
 #include "trace/diagnosis/replay.hpp"
 #include "trace/number.hpp"
 
@@ -170,13 +171,11 @@ std::optional<int> decimals_of(const std::vector<const AnyTensor*>& tensors) {
   return most;
 }
 
-std::map<std::string, std::vector<double>> tolerance_of_decimals(const RoundedNumbers& rounded,
-                                                                 const Rerun& rerun,
-                                                                 const Hypothesis& hypothesis) {
+Tolerances tolerance_of_decimals(const Dump& dump, const Rerun& rerun, const Hypothesis& hypothesis,
+                                 const Predictions& still) {
   constexpr double of_the_text = 1.0 + 1e-6;  // its last digit is read as the nearest number
-  const double half = 0.5 * unit_of_decimals(rounded.decimals) * of_the_text;
-  const auto still = Replay(rerun, rounded.steps).predict(hypothesis);
-  std::map<std::string, std::vector<double>> tolerance;
+  const double half = 0.5 * unit_of_decimals(*dump.decimals) * of_the_text;
+  Tolerances tolerance;
   for (const auto& step : still) tolerance[step.id].resize(step.expected.size());
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> direction(-half, half);
@@ -185,12 +184,13 @@ std::map<std::string, std::vector<double>> tolerance_of_decimals(const RoundedNu
       if (numbers[i] != 0.0 && std::isfinite(numbers[i])) numbers[i] += direction(random);
   };
   for (int replay = 0; replay < replays_of_rounded; ++replay) {
-    auto moved_steps = rounded.steps;
+    auto moved_steps = dump.tensors;
     for (auto& [id, tensor] : moved_steps)
       if (is_floating(tensor.dtype())) move(tensor.elements<double>(), element_count(tensor.shape()));
     const auto with_moved_inputs = [&](const Watch& watch) {
       rerun([&](const Tapped& tapped) {
-        if (tapped.kind == Kind::input && is_floating(tapped.dtype) && contains(rounded.inputs, tapped.id))
+        if (tapped.kind == Kind::input && is_floating(tapped.dtype) &&
+            contains(dump.rounded_inputs, tapped.id))
           move(static_cast<double*>(tapped.elements), element_count(tapped.shape));
         watch(tapped);
       });

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "formula/parse.hpp"
+#include "trace/event.hpp"
 #include "trace/file.hpp"
 
 namespace attn {
@@ -55,11 +54,8 @@ class Catalogue {
 
  private:
   void read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
     is_family_ = true;
-    const auto document = document::read(path, text.str());
+    const auto document = document::read(path, File(path).bytes());
     for (const auto& block : document.blocks()) read(block);
   }
 
@@ -227,6 +223,17 @@ std::vector<std::string> different_mistakes(const std::vector<std::string>& ids)
   return different;
 }
 
+std::vector<std::vector<std::string>> mistakes_of_same_numbers(const std::vector<std::string>& ids) {
+  std::vector<std::vector<std::string>> groups;
+  for (const auto& id : ids_without_variants(different_mistakes(ids))) {
+    groups.push_back({id});
+    for (const auto& other : ids_without_variants(ids))
+      if (const auto* mistake = find_mistake(other); mistake != nullptr && mistake->same_as == id)
+        groups.back().push_back(other);
+  }
+  return groups;
+}
+
 std::string listed(const std::vector<std::string>& words, std::string_view conjunction) {
   if (words.size() < 2) return words.empty() ? "" : words.front();
   return fmt::format("{} {} {}", fmt::join(words.begin(), words.end() - 1, ", "), conjunction, words.back());
@@ -252,10 +259,6 @@ std::vector<std::string> in_few_lines(const std::vector<std::string>& remarks) {
                     is_name ? "" : ", …", said));
   }
   return lines;
-}
-
-bool contains(const std::vector<std::string>& words, const std::string& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 }  // namespace attn

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attn/lists.hpp"
 #include "document/document.hpp"
 
 namespace attn {
@@ -72,6 +73,9 @@ std::vector<std::string> ids_without_variants(const std::vector<std::string>& id
 /// Ids, with variants, of mistakes that may give different numbers: without those that are `same_as` another.
 std::vector<std::string> different_mistakes(const std::vector<std::string>& ids);
 
+/// Those mistakes without variants, in a list with those that are `same_as` them.
+std::vector<std::vector<std::string>> mistakes_of_same_numbers(const std::vector<std::string>& ids);
+
 /// "a, b and c", with "and" the conjunction.
 std::string listed(const std::vector<std::string>& words, std::string_view conjunction);
 
@@ -79,8 +83,5 @@ std::string listed(const std::vector<std::string>& words, std::string_view conju
 /// "Each of 5 tensors (a, b, c, …) is transposed.", "Each of 4 tensors (q for Q, …) is taken for that of the
 /// lesson.", which names all.
 std::vector<std::string> in_few_lines(const std::vector<std::string>& remarks);
-
-/// Whether the word is there.
-bool contains(const std::vector<std::string>& words, const std::string& word);
 
 }  // namespace attn

@@ -65,6 +65,8 @@ struct StepVerdict {
   double unexplained = 0.0;              ///< |theirs − what the mistake gives|, the largest
   Shape shape{}, right_shape{};
   std::vector<std::string> axes{};  ///< without the batch axis
+
+  bool is_wrong() const { return finding == Finding::wrong || finding == Finding::shape; }
 };
 
 struct Diagnosis {

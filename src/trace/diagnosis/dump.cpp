@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -43,10 +43,6 @@ std::optional<std::size_t> count_in(const Header& header, std::string_view optio
   return std::nullopt;
 }
 
-bool is_any_of(std::string_view text, const std::array<std::string_view, 3>& texts) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
-
 /// What the tensors of a state dict say of each other.
 class StateDict {
  public:
@@ -61,8 +57,8 @@ class StateDict {
       if (folded(tensor.id).ends_with("cattn.weight"))
         c_attn_is_transposed_ = has_outputs_first(tensor.shape);
     for (const auto& tensor : file.tensors()) {
-      const bool is_ours = std::find(known_ids.begin(), known_ids.end(), tensor.id) != known_ids.end();
-      const auto meaning = is_ours ? Meaning{.ids = {tensor.id}} : meaning_of(tensor.id, known_ids);
+      const auto meaning =
+          contains(known_ids, tensor.id) ? Meaning{.ids = {tensor.id}} : meaning_of(tensor.id, known_ids);
       const auto transposed = is_transposed(meaning.storage, tensor.shape);
       if (meaning.ids.size() == 1 && last_of_path(meaning.ids[0]) == "W_O" && transposed)
         outputs_of_queries_ = tensor.shape[*transposed ? 1 : 0];
@@ -71,20 +67,12 @@ class StateDict {
 
   /// Whether a tensor of that shape is [out×in]. None where its shape cannot be that of a matrix of its kind.
   std::optional<bool> is_transposed(Storage storage, const Shape& shape) const {
-    const bool is_matrix = shape.size() == 2;
-    switch (storage) {
-      case Storage::transposed:
-        return is_matrix ? std::optional(true) : std::nullopt;
-      case Storage::interleaved:
-        return is_matrix || shape.size() == 1 ? std::optional(is_matrix) : std::nullopt;
-      case Storage::as_in_gpt2:
-        return is_matrix ? std::optional(c_attn_is_transposed_.value_or(false)) : std::nullopt;
-      case Storage::by_its_shape:
-        return has_outputs_first(shape);
-      case Storage::as_it_is:
-        return shape.empty() ? std::nullopt : std::optional(false);
-    }
-    return std::nullopt;
+    const auto rank = shape.size();
+    if (storage == Storage::by_its_shape) return has_outputs_first(shape);
+    if (storage == Storage::as_it_is) return rank > 0 ? std::optional(false) : std::nullopt;
+    if (storage == Storage::interleaved && rank == 1) return false;
+    if (rank != 2) return std::nullopt;
+    return storage != Storage::as_in_gpt2 || c_attn_is_transposed_.value_or(false);
   }
 
   /// Whether the outputs of a fused tensor stand head by head.
@@ -143,22 +131,17 @@ class StateDict {
 /// it has no such axis, and where `d_model` does not tell which axis is which. Of v_a, which a layer has as
 /// [1×d_a], one axis.
 AnyTensor with_merged_heads(const std::string& id, AnyTensor tensor, std::optional<std::size_t> d_model) {
+  static const std::set<std::string_view> of_one_axis = {"v_a", "b_Q", "b_K", "b_V"},
+                                          of_heads = {"W_Q", "W_K", "W_V"};
   const auto name = last_of_path(id);
   const auto& shape = tensor.shape();
-  if ((name == "v_a" || is_any_of(name, {"b_Q", "b_K", "b_V"})) && shape.size() == 2)
-    return reshaped(tensor, {shape[0] * shape[1]});
+  if (of_one_axis.contains(name) && shape.size() == 2) return reshaped(tensor, {shape[0] * shape[1]});
   if (name == "W_O" && shape.size() == 3) return reshaped(tensor, {shape[0] * shape[1], shape[2]});
-  if (!is_any_of(name, {"W_Q", "W_K", "W_V"}) || shape.size() != 3 || !d_model) return tensor;
+  if (!of_heads.contains(name) || shape.size() != 3 || !d_model) return tensor;
   if ((shape[0] == *d_model) == (shape[1] == *d_model)) return tensor;
   if (shape[0] != *d_model) return with_merged_heads(id, permuted(tensor, {1, 0, 2}), d_model);
   return reshaped(tensor, {shape[0], shape[1] * shape[2]});
 }
-
-/// A tensor that claims to be one of the lesson's, with the sentence to say when it is taken.
-struct Claim {
-  NamedTensor tensor;
-  std::string assumption;
-};
 
 /// Reads a file under the ids of a lesson.
 class Naming {
@@ -169,40 +152,41 @@ class Naming {
   }
 
   Dump read() {
-    for (std::size_t i = 0; i < file_.tensors().size(); ++i)
-      if (contains(known_ids_, file_.tensors()[i].id)) take(file_.tensors()[i].id, named_tensor(i));
+    for (const auto& stored : file_.tensors())
+      if (contains(known_ids_, stored.id)) add_claim(stored.id, named_tensor(stored), "");
     claim_arguments_of_torch();
-    for (std::size_t i = 0; i < file_.tensors().size(); ++i)
-      if (!contains(known_ids_, file_.tensors()[i].id) && !contains(arguments_, file_.tensors()[i].id))
-        claim(i);
+    for (const auto& stored : file_.tensors())
+      if (!contains(known_ids_, stored.id) && !contains(arguments_, stored.id)) claim(stored);
     for (auto& [id, claims] : claims_) decide(id, claims);
     turn_tokens_first();
     merge_heads();
-    dump_.arithmetic = arithmetic();
+    std::vector<const AnyTensor*> all;
+    for (const auto& [id, tensor] : dump_.tensors) all.push_back(&tensor);
+    for (const auto& tensor : dump_.undecided) all.push_back(&tensor.tensor);
+    dump_.arithmetic = arithmetic_of(all);
     return std::move(dump_);
   }
 
  private:
-  NamedTensor named_tensor(std::size_t i) const {
-    const auto& stored = file_.tensors()[i];
-    return {.name = stored.id, .tensor = file_.read(i), .axes = stored.axes};
+  NamedTensor named_tensor(const StoredTensor& stored) const {
+    return {.name = stored.id, .tensor = file_.read(stored.id), .axes = stored.axes};
   }
 
   void take(const std::string& id, NamedTensor tensor) {
+    dump_.assume(tensor.assumption);
     dump_.tensors.insert_or_assign(id, tensor.tensor);
-    tensor.ids = {id};
     dump_.as_named.insert_or_assign(id, std::move(tensor));
   }
 
   void add_claim(const std::string& id, NamedTensor tensor, std::string assumption) {
     tensor.ids = {id};
-    claims_[id].push_back({std::move(tensor), std::move(assumption)});
+    tensor.assumption = std::move(assumption);
+    claims_[id].push_back(std::move(tensor));
   }
 
   /// Whether the file is of a block of a decoder, which is known by its second attention.
   bool has_cross_attention() const {
-    const auto& tensors = file_.tensors();
-    return std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return any_of(file_.tensors(), [](const auto& tensor) {
       const auto name = folded(tensor.id);
       return name.find("cross") != name.npos || name.find("multiheadattn") != name.npos;
     });
@@ -221,15 +205,15 @@ class Naming {
 
   /// The three arguments of nn.MultiheadAttention are what is projected and not the projections.
   void claim_arguments_of_torch() {
-    const auto query = place("query"), key = place("key"), value = place("value");
-    if (!dump_.has_module_of_torch || !query) return;
-    if (!key && !value && contains(known_ids_, "X") && place("X") == std::nullopt) {
+    const auto *query = file_.find("query"), *key = file_.find("key"), *value = file_.find("value");
+    if (!dump_.has_module_of_torch || query == nullptr) return;
+    if (key == nullptr && value == nullptr && contains(known_ids_, "X") && file_.find("X") == nullptr) {
       add_claim("X", named_tensor(*query), "query is taken for X.");
       arguments_ = {"query"};
     }
-    if (!key || !value) return;
+    if (key == nullptr || value == nullptr) return;
     auto queries = named_tensor(*query), keys = named_tensor(*key);
-    if (!are_identical(keys.tensor, file_.read(*value))) return;
+    if (!are_identical(keys.tensor, file_.read("value"))) return;
     const bool is_turned = has_tokens_first(queries.tensor.shape()) && keys.tensor.shape().size() == 3;
     if (is_turned) {
       queries.tensor = permuted(queries.tensor, {1, 0, 2});
@@ -251,9 +235,9 @@ class Naming {
 
   void turn_tokens_first() {
     for (const auto* id : {"X", "X_source", "X_target"}) {
-      const auto found = dump_.tensors.find(id);
-      if (found == dump_.tensors.end() || !has_tokens_first(found->second.shape())) continue;
-      found->second = permuted(found->second, {1, 0, 2});
+      auto* const tensor = value_in(dump_.tensors, id);
+      if (tensor == nullptr || !has_tokens_first(tensor->shape())) continue;
+      *tensor = permuted(*tensor, {1, 0, 2});
       dump_.assume(fmt::format("{} is taken to be [token×batch×d_model], as PyTorch has it by default.", id));
     }
   }
@@ -262,27 +246,23 @@ class Naming {
   /// the batch.
   bool has_tokens_first(const Shape& queries) const {
     if (queries.size() != 3 || queries[0] == queries[1]) return false;
-    return std::any_of(file_.tensors().begin(), file_.tensors().end(), [&](const auto& tensor) {
+    return any_of(file_.tensors(), [&](const auto& tensor) {
       const auto& shape = tensor.shape;
       return shape.size() >= 3 && shape[0] == queries[1] && shape[shape.size() - 2] == queries[0] &&
              contains(meaning_of(tensor.id, known_ids_).ids, "weights");
     });
   }
 
-  std::optional<std::size_t> place(std::string_view name) const {
-    const auto* const found = file_.find(name);
-    if (found == nullptr) return std::nullopt;
-    return static_cast<std::size_t>(found - file_.tensors().data());
-  }
-
-  void claim(std::size_t i) {
-    const auto& stored = file_.tensors()[i];
+  void claim(const StoredTensor& stored) {
     const auto meaning = meaning_of_name(stored.id);
     const auto transposed = state_dict_.is_transposed(meaning.storage, stored.shape);
-    if (meaning.ids.empty() || !transposed) return leave_out_without_meaning(i);
-    if (meaning.is_fused) return claim_parts(i, meaning, *transposed);
-    auto tensor = named_tensor(i);
-    if (*transposed) turn(tensor);
+    if (meaning.ids.empty() || !transposed) return leave_out_without_meaning(stored.id);
+    auto tensor = named_tensor(stored);
+    if (*transposed) {
+      tensor.tensor = permuted(tensor.tensor, {1, 0});
+      std::reverse(tensor.axes.begin(), tensor.axes.end());
+    }
+    if (meaning.is_fused) return claim_parts(tensor, meaning, *transposed);
     const std::string_view how = *transposed ? turned_from_linear : "";
     if (meaning.ids.size() == 1) {
       const auto& id = meaning.ids[0];
@@ -294,37 +274,29 @@ class Naming {
     }
   }
 
-  static void turn(NamedTensor& tensor) {
-    tensor.tensor = permuted(tensor.tensor, {1, 0});
-    std::reverse(tensor.axes.begin(), tensor.axes.end());
-  }
-
   /// A bias that a lesson has no place for changes nothing where it is 0.
-  void leave_out_without_meaning(std::size_t i) {
-    const auto& name = file_.tensors()[i].id;
+  void leave_out_without_meaning(const std::string& name) {
     if (!folded(name).ends_with("bias")) return dump_.leave_out(name);
-    const auto tensor = file_.read(i);
+    const auto tensor = file_.read(name);
     for (std::size_t offset = 0; offset < element_count(tensor.shape()); ++offset)
       if (tensor.view().at(offset) != 0.0) return dump_.leave_out(name);
     dump_.assume(fmt::format("{} is all 0 and left out.", name));
   }
 
-  void claim_parts(std::size_t i, const Meaning& meaning, bool is_transposed) {
-    auto whole = named_tensor(i);
+  /// `whole` is [in×out] or [out], as the lessons have it.
+  void claim_parts(const NamedTensor& whole, const Meaning& meaning, bool was_transposed) {
     auto ids = meaning.ids;
     std::erase(ids, "");
     const auto names = listed(ids, "and");
-    if (is_transposed) turn(whole);
     const auto parts = parts_of(whole, meaning);
+    const bool is_per_head = state_dict_.is_per_head(meaning);
     if (!parts)
       return dump_.leave_out(
-          whole.name,
-          fmt::format(
-              "{} could be split into {} in several ways; save them apart{}.", whole.name, names,
-              state_dict_.is_per_head(meaning) ? ", or say --heads" : ", or say --heads and --kv-heads"));
-    const auto assumption = fmt::format("{} is split into {}{}{}.", whole.name, names,
-                                        state_dict_.is_per_head(meaning) ? " of each head" : "",
-                                        is_transposed ? turned_from_linear : "");
+          whole.name, fmt::format("{} could be split into {} in several ways; save them apart, or say {}.",
+                                  whole.name, names, is_per_head ? "--heads" : "--heads and --kv-heads"));
+    const auto assumption =
+        fmt::format("{} is split into {}{}{}.", whole.name, names, is_per_head ? " of each head" : "",
+                    was_transposed ? turned_from_linear : "");
     for (std::size_t part = 0; part < parts->size(); ++part)
       if (!meaning.ids[part].empty())
         add_claim(meaning.ids[part], {.name = whole.name, .tensor = std::move((*parts)[part])}, assumption);
@@ -352,21 +324,18 @@ class Naming {
     return std::min(weight->shape[0], weight->shape[1]);
   }
 
-  void decide(const std::string& id, std::vector<Claim>& claims) {
-    if (is_mask(id) && dump_.tensors.erase(id) > 0)  // what one of them hides is hidden
-      claims.insert(claims.begin(), {std::move(dump_.as_named.extract(id).mapped()), ""});
+  void decide(const std::string& id, std::vector<NamedTensor>& claims) {
     Ids names;
-    for (const auto& claim : claims) names.push_back(claim.tensor.name);
-    if (dump_.tensors.contains(id)) {
-      for (const auto& name : names)
-        dump_.leave_out(name, fmt::format("{} is left out, because {} is there itself.", name, id));
-    } else if (std::all_of(claims.begin(), claims.end(), [&](const auto& other) {
-                 return are_identical(other.tensor.tensor, claims[0].tensor.tensor);
-               })) {
-      dump_.assume(claims[0].assumption);
-      take(id, std::move(claims[0].tensor));
+    for (const auto& claim : claims) names.push_back(claim.name);
+    if (names[0] == id && !is_mask(id)) {  // of masks, what one of them hides is hidden
+      for (std::size_t i = 1; i < names.size(); ++i)
+        dump_.leave_out(names[i], fmt::format("{} is left out, because {} is there itself.", names[i], id));
+      take(id, std::move(claims[0]));
+    } else if (all_of(claims,
+                      [&](const auto& other) { return are_identical(other.tensor, claims[0].tensor); })) {
+      take(id, std::move(claims[0]));
     } else if (is_mask(id)) {
-      for (auto& claim : claims) dump_.undecided.push_back(std::move(claim.tensor));
+      dump_.undecided.insert(dump_.undecided.end(), claims.begin(), claims.end());
     } else {
       dump_.contested[id] = names;
       for (const auto& name : names)
@@ -375,10 +344,9 @@ class Naming {
   }
 
   void merge_heads() {
-    const auto* const input = dump_.tensors.contains("X") ? "X" : "X_target";
-    const auto found = dump_.tensors.find(input);
-    const bool has_rows = found != dump_.tensors.end() && !found->second.shape().empty();
-    const auto d_model = has_rows ? std::optional(found->second.shape().back()) : std::nullopt;
+    const auto* const input = value_in(dump_.tensors, dump_.tensors.contains("X") ? "X" : "X_target");
+    const bool has_rows = input != nullptr && !input->shape().empty();
+    const auto d_model = has_rows ? std::optional(input->shape().back()) : std::nullopt;
     for (auto& [id, tensor] : dump_.tensors) {
       auto merged = with_merged_heads(id, tensor, d_model);
       if (merged.shape() == tensor.shape()) continue;
@@ -388,27 +356,19 @@ class Naming {
     }
   }
 
-  Dtype arithmetic() const {
-    std::vector<const AnyTensor*> all;
-    for (const auto& [id, tensor] : dump_.tensors) all.push_back(&tensor);
-    for (const auto& tensor : dump_.undecided) all.push_back(&tensor.tensor);
-    return arithmetic_of(all);
-  }
-
   const StoredTrace& file_;
   const Ids& known_ids_;
   StateDict state_dict_;
-  Ids arguments_;  ///< of nn.MultiheadAttention, by name
-  std::map<std::string, std::vector<Claim>> claims_;
+  Ids arguments_;                                           ///< of nn.MultiheadAttention, by name
+  std::map<std::string, std::vector<NamedTensor>> claims_;  ///< by id
   Dump dump_;
 };
 
 }  // namespace
 
 bool has_module_of_torch(const StoredTrace& file) {
-  const auto& tensors = file.tensors();
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [](const auto& tensor) { return folded(tensor.id).ends_with("inprojweight"); });
+  return any_of(file.tensors(),
+                [](const auto& tensor) { return folded(tensor.id).ends_with("inprojweight"); });
 }
 
 Dump named(const StoredTrace& file, const std::vector<std::string>& known_ids, const Fusion& fusion) {
@@ -445,10 +405,9 @@ const std::vector<Framework>& frameworks() {
 }
 
 const Framework* find_framework(std::string_view name) {
-  const auto& all = frameworks();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Framework& one) { return one.name == name; });
-  return found == all.end() ? nullptr : &*found;
+  for (const auto& one : frameworks())
+    if (one.name == name) return &one;
+  return nullptr;
 }
 
 }  // namespace attn

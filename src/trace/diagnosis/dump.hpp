@@ -19,6 +19,7 @@ struct NamedTensor {
   AnyTensor tensor;
   std::vector<std::string> axes{};  ///< their names, where the file has them
   std::vector<std::string> ids{};   ///< of the lesson: what it may be
+  std::string assumption{};         ///< as a sentence, to be said when it is taken
 };
 
 /// Beside a slack, and relative to 1 and the number: of the computation that it is compared with.
@@ -104,6 +105,12 @@ void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const
 /// Takes a dump for one of half precision where one of its steps is the right one rounded to that, however
 /// few numbers it has.
 void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions);
+
+/// How far each number may be from what is expected under the hypothesis because the dump's were rounded to
+/// decimals: by half a unit of the last one, and by what moves it when all before it, of steps and of rounded
+/// inputs, move at random by up to half such a unit. `still` is what is expected.
+Tolerances tolerance_of_decimals(const Dump& dump, const Rerun& rerun, const Hypothesis& hypothesis,
+                                 const Predictions& still);
 
 /// Brings tensors that express the right ones otherwise to the form that the lesson has, where this leaves
 /// fewer steps of the dump that differ: axes in another order that shapes do not tell, samples and heads as

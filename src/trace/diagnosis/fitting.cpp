@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,19 +54,17 @@ class Fitting {
     const auto is_of_torch = [&](const NamedTensor& tensor) {
       return is_named_as_in_torch(tensor.name, dump.has_module_of_torch);
     };
-    const bool has_one = std::any_of(dump.undecided.begin(), dump.undecided.end(), is_of_torch) ||
-                         std::any_of(dump.as_named.begin(), dump.as_named.end(),
-                                     [&](const auto& named) { return is_of_torch(named.second); });
+    const bool has_one = any_of(dump.undecided, is_of_torch) ||
+                         any_of(dump.as_named, [&](const auto& named) { return is_of_torch(named.second); });
     return has_one ? MaskTrue::hidden : MaskTrue::seen;
   }
 
   const ExpectedTensor* find(const std::string& id) const { return find_by_id(expected_, id); }
 
   void replace(AnyTensor& tensor, const ExpectedTensor& tensor_expected) {
-    const auto source = dump_.as_named.find(tensor_expected.id);
-    const bool is_known = source != dump_.as_named.end();
-    auto fitted = fit_one(tensor, is_known ? source->second.name : "", is_known ? source->second.axes : Ids{},
-                          tensor_expected);
+    const auto* const source = value_in(dump_.as_named, tensor_expected.id);
+    auto fitted = source == nullptr ? fit_one(tensor, "", {}, tensor_expected)
+                                    : fit_one(tensor, source->name, source->axes, tensor_expected);
     if (!fitted) fitted = with_batch_axis(tensor, tensor_expected);
     if (!fitted) return;
     dump_.assume(fitted->assumption);
@@ -83,17 +82,15 @@ class Fitting {
   void combine_masks(const ExpectedTensor& tensor_expected) {
     std::optional<AnyTensor> combined;
     Ids names, not_read;
-    for (const auto& mask : dump_.undecided) {
-      if (mask.ids != Ids{tensor_expected.id}) continue;
+    std::erase_if(dump_.undecided, [&](const NamedTensor& mask) {
+      if (mask.ids != Ids{tensor_expected.id}) return false;
       names.push_back(mask.name);
       const auto fitted = fit_one(mask.tensor, mask.name, mask.axes, tensor_expected);
-      if (fitted)
-        combined = combined ? hidden_by_either(*combined, fitted->tensor) : fitted->tensor;
-      else
-        not_read.push_back(mask.name);
-    }
+      if (!fitted) not_read.push_back(mask.name);
+      if (fitted) combined = combined ? hidden_by_either(*combined, fitted->tensor) : fitted->tensor;
+      return true;
+    });
     if (names.empty()) return;
-    std::erase_if(dump_.undecided, [&](const auto& mask) { return mask.ids == Ids{tensor_expected.id}; });
     if (!not_read.empty()) {
       for (const auto& name : names)
         dump_.leave_out(name, fmt::format("{} are left out: {} is no mask of [{}].", listed(names, "and"),
@@ -122,7 +119,8 @@ class Fitting {
     const auto undecided = std::exchange(dump_.undecided, {});
     for (std::size_t i = 0; i < undecided.size(); ++i) {
       const auto& name = undecided[i].name;
-      if (fitting[i].size() > 1 && are_steps(fitting[i])) {
+      const auto is_step = [&](const auto& id) { return find(id)->kind == Kind::step; };
+      if (fitting[i].size() > 1 && all_of(fitting[i], is_step)) {
         dump_.undecided.push_back(undecided[i]);
         dump_.undecided.back().ids = fitting[i];
         continue;
@@ -134,10 +132,6 @@ class Fitting {
       const auto& id = fitting[i][0];
       take(undecided[i], *find(id), fmt::format("{} is taken for {}, whose shape it has.", name, id));
     }
-  }
-
-  bool are_steps(const Ids& ids) const {
-    return std::all_of(ids.begin(), ids.end(), [&](const auto& id) { return find(id)->kind == Kind::step; });
   }
 
   static std::string why_undecided(const NamedTensor& tensor, const Ids& fitting) {
@@ -152,9 +146,8 @@ class Fitting {
   void set_arithmetic() {
     std::vector<const AnyTensor*> steps;
     for (const auto& [id, tensor] : dump_.tensors)
-      if (const auto* const tensor_expected = find(id); tensor_expected != nullptr &&
-                                                        tensor_expected->kind == Kind::step &&
-                                                        is_floating(tensor_expected->dtype))
+      if (const auto* const one = find(id);
+          one != nullptr && one->kind == Kind::step && is_floating(one->dtype))
         steps.push_back(&tensor);
     if (steps.empty()) return;
     dump_.arithmetic = arithmetic_of(steps);
@@ -221,7 +214,7 @@ AnyTensor with_columns(const AnyTensor& given, const std::vector<std::size_t>& o
 std::vector<std::size_t> likest_columns(const AnyTensor& theirs, const std::vector<double>& right) {
   const auto width = theirs.shape().back();
   std::vector<std::size_t> order, rest(width);
-  for (std::size_t column = 0; column < width; ++column) rest[column] = column;
+  std::iota(rest.begin(), rest.end(), std::size_t{0});
   for (std::size_t column = 0; column < width; ++column) {
     const auto distance = [&](std::size_t other) {
       double sum = 0.0;
@@ -260,22 +253,18 @@ class Settling {
   }
 
   void settle_all() {
-    for (const auto& one : expected_)
-      if (one.kind == Kind::step) settle(one);
+    for (const auto& one : expected_) {
+      if (one.kind != Kind::step || differing_.count(one.id) == 0) continue;
+      for (auto& other : others_of(one))
+        if (leaves_fewer(one, std::move(other))) break;
+    }
   }
 
  private:
-  void settle(const ExpectedTensor& one) {
-    if (differing_.count(one.id) == 0) return;
-    for (auto& other : others_of(one))
-      if (leaves_fewer(one, std::move(other))) return;
-  }
-
   std::vector<Reexpressed> others_of(const ExpectedTensor& one) const {
     auto layouts = other_orders(dump_.tensors.at(one.id), one);
-    if (const auto given = dump_.as_named.find(one.id); given != dump_.as_named.end())
-      if (auto folded = with_heads_before_samples(given->second.tensor, one))
-        layouts.push_back(std::move(*folded));
+    if (const auto* const given = value_in(dump_.as_named, one.id))
+      if (auto folded = with_heads_before_samples(given->tensor, one)) layouts.push_back(std::move(*folded));
     std::vector<Reexpressed> all;
     for (auto& [tensor, assumption] : layouts) all.push_back({{{one.id, tensor}}, assumption, false});
     if (is_floating(one.dtype) && !one.shape.empty() && dump_.tensors.at(one.id).shape() == one.shape)
@@ -310,26 +299,24 @@ class Settling {
 
   /// Somebody's tensor where it has the shape that it should have; otherwise null.
   const AnyTensor* in_its_shape(const std::string& id) const {
-    const auto theirs = dump_.tensors.find(id);
-    const auto right = right_.find(id);
-    const bool is_there = theirs != dump_.tensors.end() && right != right_.end();
-    return is_there && theirs->second.shape() == right->second.shape ? &theirs->second : nullptr;
+    const auto* const theirs = value_in(dump_.tensors, id);
+    const auto* const right = value_in(right_, id);
+    return theirs != nullptr && right != nullptr && theirs->shape() == right->shape ? theirs : nullptr;
   }
 
   /// Scores, scaled or not, that a program has masked in place before it saved them.
   std::optional<Reexpressed> masked_in_place(const std::string& id) const {
     constexpr double largest_fill = -1000.0;
     const auto name = last_of_path(id);
-    const auto hidden = right_.find(group_of(id) + "masked");
+    const auto* const hidden = value_in(right_, group_of(id) + "masked");
     auto unmasked = dump_.tensors.at(id);
-    if ((name != "scores" && name != "scaled") || hidden == right_.end() ||
-        hidden->second.shape != unmasked.shape())
+    if ((name != "scores" && name != "scaled") || hidden == nullptr || hidden->shape != unmasked.shape())
       return std::nullopt;
     const auto steps = Replay(rerun_, dump_.tensors).predict(everywhere(conventions_));
     const auto* const step = find_by_id(steps, id);
     bool has_fill = false;
     for (std::size_t i = 0; i < step->reference.size(); ++i) {
-      if (hidden->second.expected[i] != -std::numeric_limits<double>::infinity() ||
+      if (hidden->expected[i] != -std::numeric_limits<double>::infinity() ||
           !(unmasked.view().at(i) <= largest_fill))
         continue;
       unmasked.elements<double>()[i] = step->reference[i];
@@ -350,9 +337,8 @@ class Settling {
     for (auto one = expected_.begin(); one->id != id; ++one)
       if (differing_.count(one->id) > 0) return {};  // √2, for one, is log₂ e in bfloat16
     std::vector<double> factors = {std::numbers::log2e};
-    if (const auto scaled = right_.find(group_of(id) + "scaled"); scaled != right_.end())
-      factors.push_back(std::numbers::log2e *
-                        factor_between(scaled->second.tensor(), right_.at(id).expected));
+    if (const auto* const scaled = value_in(right_, group_of(id) + "scaled"))
+      factors.push_back(std::numbers::log2e * factor_between(scaled->tensor(), right_.at(id).expected));
     std::vector<Reexpressed> all;
     for (const double factor : factors) {
       Reexpressed alone{{{id, divided(dump_.tensors.at(id), factor)}},
@@ -384,12 +370,6 @@ class Settling {
     return true;
   }
 
-  void note(const Reexpressed& other) {
-    if (!other.is_form) dump_.assume(other.sentence);
-    if (other.is_form)
-      for (const auto& [id, tensor] : other.tensors) dump_.forms[id] = other.sentence;
-  }
-
   /// Puts the tensors into the dump, with those of later steps that are right in another form then, if fewer
   /// steps differ.
   bool leaves_fewer(const ExpectedTensor& one, Reexpressed other) {
@@ -405,7 +385,11 @@ class Settling {
             break;
           }
     if (differing_.size() < before.size()) {
-      for (const auto& each : all) note(each);
+      for (const auto& each : all)
+        if (!each.is_form)
+          dump_.assume(each.sentence);
+        else
+          for (const auto& [id, tensor] : each.tensors) dump_.forms[id] = each.sentence;
       return true;
     }
     std::for_each(all.rbegin(), all.rend(), [&](auto& each) { exchange(each); });
@@ -454,8 +438,8 @@ void settle_names(Dump& dump, const std::vector<ExpectedTensor>& expected, const
 void settle_arithmetic(Dump& dump, const Rerun& rerun, const std::set<std::string>& conventions) {
   if (dump.decimals || dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16) return;
   for (const auto& step : Replay(rerun, dump.tensors).predict(everywhere(conventions)))
-    if (const auto theirs = dump.tensors.find(step.id); theirs != dump.tensors.end())
-      if (const auto half = half_precision_of(theirs->second, step.reference)) {
+    if (const auto* const theirs = value_in(dump.tensors, step.id))
+      if (const auto half = half_precision_of(*theirs, step.reference)) {
         dump.arithmetic = *half;
         return;
       }

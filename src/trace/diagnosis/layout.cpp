@@ -17,14 +17,16 @@ namespace {
 /// For each expected axis the given one; none for an axis of length 1 that is not there.
 using AxisOrder = std::vector<std::optional<std::size_t>>;
 
-std::optional<std::size_t> place_in(const std::vector<std::string>& names, std::string_view name) {
+using AxisNames = std::vector<std::string>;
+
+std::optional<std::size_t> place_in(const AxisNames& names, std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return std::nullopt;
   return static_cast<std::size_t>(found - names.begin());
 }
 
 /// The order by names; none unless each name of an axis longer than 1 is there on both sides.
-std::optional<AxisOrder> order_by_name(const Shape& given, const std::vector<std::string>& axes,
+std::optional<AxisOrder> order_by_name(const Shape& given, const AxisNames& axes,
                                        const ExpectedTensor& expected) {
   if (axes.size() != given.size()) return std::nullopt;
   for (std::size_t i = 0; i < axes.size(); ++i)
@@ -37,69 +39,56 @@ std::optional<AxisOrder> order_by_name(const Shape& given, const std::vector<std
   return order;
 }
 
-std::vector<std::size_t> axes_longer_than_one(const Shape& shape) {
-  std::vector<std::size_t> axes;
-  for (std::size_t axis = 0; axis < shape.size(); ++axis)
-    if (shape[axis] != 1) axes.push_back(axis);
-  return axes;
+/// One name for the axes of queries and of keys.
+std::string role_of(const std::string& axis) {
+  if (axis == "target") return "query";
+  return axis == "source" ? "key" : axis;
 }
 
-Shape lengths_of(const Shape& shape, const std::vector<std::size_t>& axes) {
-  Shape lengths;
-  for (const auto axis : axes) lengths.push_back(shape[axis]);
-  return lengths;
-}
-
-bool is_query_axis(const std::string& name) {
-  return name == "query" || name == "target";
-}
-
-bool is_key_axis(const std::string& name) {
-  return name == "key" || name == "source";
+bool are_query_and_key(const std::string& a, const std::string& b) {
+  const auto is = [&](std::string_view one, std::string_view other) {
+    return role_of(a) == one && role_of(b) == other;
+  };
+  return is("query", "key") || is("key", "query");
 }
 
 /// Whether no two axes are equally long, but for those of queries and keys, whose order is known.
-bool tell_axes_apart(const Shape& lengths, const std::vector<std::string>& names) {
-  const auto are_query_and_key = [&](std::size_t i, std::size_t j) {
-    return (is_query_axis(names[i]) && is_key_axis(names[j])) ||
-           (is_key_axis(names[i]) && is_query_axis(names[j]));
-  };
-  for (std::size_t i = 0; i < lengths.size(); ++i)
+bool tell_axes_apart(const ExpectedTensor& expected) {
+  const auto& shape = expected.shape;
+  for (std::size_t i = 0; i < shape.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (lengths[i] == lengths[j] && !are_query_and_key(i, j)) return false;
+      if (shape[i] == shape[j] && shape[i] != 1 &&
+          (expected.axes.empty() || !are_query_and_key(expected.axes[i], expected.axes[j])))
+        return false;
   return true;
 }
 
-/// The order by lengths: as it is, but for axes of length 1, or the only one that has the expected lengths;
-/// of two equally long axes the first remains the first.
+/// The order by lengths: each axis but those of length 1 is the first of its length that is left. None where
+/// this is another order than the given one, and not the only one.
 std::optional<AxisOrder> order_by_length(const Shape& given, const ExpectedTensor& expected) {
-  const auto given_axes = axes_longer_than_one(given), expected_axes = axes_longer_than_one(expected.shape);
-  const auto from = lengths_of(given, given_axes), to = lengths_of(expected.shape, expected_axes);
-  std::vector<std::string> names;
-  for (const auto axis : expected_axes) names.push_back(expected.axes.empty() ? "" : expected.axes[axis]);
-  if (from != to && (from.size() != to.size() || !tell_axes_apart(to, names) ||
-                     !std::is_permutation(from.begin(), from.end(), to.begin())))
-    return std::nullopt;
   AxisOrder order(expected.shape.size());
-  std::vector<bool> is_taken(from.size(), false);
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    auto place = from == to ? i : std::size_t{0};
-    while (from != to && (is_taken[place] || from[place] != to[i])) ++place;
-    is_taken[place] = true;
-    order[expected_axes[i]] = given_axes[place];
+  auto left = given;
+  std::vector<std::size_t> places;
+  for (std::size_t axis = 0; axis < order.size(); ++axis) {
+    if (expected.shape[axis] == 1) continue;
+    const auto found = std::find(left.begin(), left.end(), expected.shape[axis]);
+    if (found == left.end()) return std::nullopt;
+    *found = 1;
+    places.push_back(static_cast<std::size_t>(found - left.begin()));
+    order[axis] = places.back();
   }
+  const bool is_whole = all_of(left, [](std::size_t length) { return length == 1; });
+  if (!is_whole || (!std::is_sorted(places.begin(), places.end()) && !tell_axes_apart(expected)))
+    return std::nullopt;
   return order;
 }
 
 /// Whether the axes of queries and keys follow each other as they should.
-bool keeps_queries_before_keys(const AxisOrder& order, const std::vector<std::string>& axes) {
-  const auto query = std::find_if(axes.begin(), axes.end(), is_query_axis) - axes.begin();
-  const auto key = std::find_if(axes.begin(), axes.end(), is_key_axis) - axes.begin();
-  const auto rank = static_cast<std::ptrdiff_t>(axes.size());
-  if (query == rank || key == rank) return true;
-  const auto from_query = order[static_cast<std::size_t>(query)],
-             from_key = order[static_cast<std::size_t>(key)];
-  return !from_query || !from_key || (*from_query < *from_key) == (query < key);
+bool keeps_queries_before_keys(const AxisOrder& order, const AxisNames& axes) {
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (are_query_and_key(axes[i], axes[j]) && order[i] && order[j] && *order[i] < *order[j]) return false;
+  return true;
 }
 
 AnyTensor ordered(const AnyTensor& given, const Shape& shape, const AxisOrder& order) {
@@ -141,7 +130,7 @@ std::string sentence_of(const Shape& given, const ExpectedTensor& expected, cons
 }
 
 /// The tensor with its axes in the expected order, without a change of their lengths.
-std::optional<Fitted> in_order(const AnyTensor& given, const std::vector<std::string>& axes,
+std::optional<Fitted> in_order(const AnyTensor& given, const AxisNames& axes,
                                const ExpectedTensor& expected) {
   const auto named = order_by_name(given.shape(), axes, expected);
   const auto order = named ? named : order_by_length(given.shape(), expected);
@@ -189,7 +178,7 @@ std::optional<Fitted> with_folded_heads(const AnyTensor& given, const ExpectedTe
   return std::nullopt;
 }
 
-std::optional<Fitted> with_all_axes(const AnyTensor& given, const std::vector<std::string>& axes,
+std::optional<Fitted> with_all_axes(const AnyTensor& given, const AxisNames& axes,
                                     const ExpectedTensor& expected) {
   if (auto fitted = in_order(given, axes, expected)) return fitted;
   return with_folded_heads(given, expected, false);
@@ -211,7 +200,7 @@ std::optional<AnyTensor> without_copies(const AnyTensor& repeated, const Shape& 
 
 /// Key or value heads of which each stands there for every query head that reads it; angles of which each
 /// stands there for both numbers of its pair.
-std::optional<Fitted> without_repeats(const AnyTensor& given, const std::vector<std::string>& axes,
+std::optional<Fitted> without_repeats(const AnyTensor& given, const AxisNames& axes,
                                       const ExpectedTensor& expected) {
   const bool has_pairs = place_in(expected.axes, "pair").has_value();
   const auto axis = place_in(expected.axes, has_pairs ? "pair" : "kv_head");
@@ -235,8 +224,6 @@ std::optional<Fitted> without_repeats(const AnyTensor& given, const std::vector<
   return std::nullopt;
 }
 
-using AxisNames = std::vector<std::string>;
-
 /// The mask with true = may be seen, in the shape that it has.
 std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::string& name,
                                          const std::string& id, MaskTrue mask_true) {
@@ -247,66 +234,54 @@ std::optional<Fitted> with_true_for_seen(const AnyTensor& given, const std::stri
       if (!is_one(view.at(i))) return false;
     return true;
   };
-  const auto with_seen = [&](double seen, std::string assumption) {
-    AnyTensor mask(Dtype::boolean, given.shape());
-    for (std::size_t i = 0; i < element_count(view.shape); ++i) mask.elements<bool>()[i] = view.at(i) == seen;
-    return Fitted{std::move(mask), std::move(assumption)};
-  };
   const bool hides_by_size = !all([](double x) { return x > largest_hidden; });
-  if ((is_floating(given.dtype()) || hides_by_size) &&
-      all([](double x) { return x == 0.0 || x <= largest_hidden; }))
-    return with_seen(0.0, fmt::format("{} is taken for one that is added: 0 for what may be seen.", id));
-  if (!all([](double x) { return x == 0.0 || x == 1.0; })) return std::nullopt;
-  const bool is_of_torch = is_named_as_in_torch(name);
-  if (mask_true == MaskTrue::hidden)
-    return with_seen(
-        0.0, is_of_torch
-                 ? fmt::format("{} is taken to be true for what is hidden, as nn.MultiheadAttention has it "
-                               "(--mask-true seen: for what may be seen).",
-                               name)
-                 : fmt::format("{} has true for what is hidden.", id));
-  if (is_of_torch)
-    return with_seen(
-        1.0, fmt::format("{} is taken to be true for what may be seen; nn.MultiheadAttention has it true "
-                         "for what is hidden.",
-                         name));
-  return with_seen(1.0, given.dtype() == Dtype::boolean
-                            ? ""
-                            : fmt::format("{} is taken for one of 0 and 1: 1 for what may be seen.", id));
+  const bool is_added = (is_floating(given.dtype()) || hides_by_size) &&
+                        all([](double x) { return x == 0.0 || x <= largest_hidden; });
+  if (!is_added && !all([](double x) { return x == 0.0 || x == 1.0; })) return std::nullopt;
+  const bool is_true_for_hidden = !is_added && mask_true == MaskTrue::hidden;
+  AnyTensor mask(Dtype::boolean, given.shape());
+  for (std::size_t i = 0; i < element_count(view.shape); ++i)
+    mask.elements<bool>()[i] = view.at(i) == (is_added || is_true_for_hidden ? 0.0 : 1.0);
+  std::string said;
+  if (is_added)
+    said = fmt::format("{} is taken for one that is added: 0 for what may be seen.", id);
+  else if (is_named_as_in_torch(name))
+    said = name + (is_true_for_hidden
+                       ? " is taken to be true for what is hidden, as nn.MultiheadAttention has it "
+                         "(--mask-true seen: for what may be seen)."
+                       : " is taken to be true for what may be seen; nn.MultiheadAttention has it true for "
+                         "what is hidden.");
+  else if (is_true_for_hidden)
+    said = fmt::format("{} has true for what is hidden.", id);
+  else if (given.dtype() != Dtype::boolean)
+    said = fmt::format("{} is taken for one of 0 and 1: 1 for what may be seen.", id);
+  return Fitted{std::move(mask), std::move(said)};
 }
 
-/// One name for the axes of queries and of keys.
-std::string role_of(const std::string& axis) {
-  if (axis == "target") return "query";
-  return axis == "source" ? "key" : axis;
-}
-
-/// The place in `axes` that has that role, or how many there are.
-std::size_t place_of_role(const AxisNames& axes, const std::string& role) {
-  return static_cast<std::size_t>(
-      std::find_if(axes.begin(), axes.end(), [&](const auto& axis) { return role_of(axis) == role; }) -
-      axes.begin());
+/// The place in `axes` that has that role.
+std::optional<std::size_t> place_of_role(AxisNames axes, std::string_view role) {
+  for (auto& axis : axes) axis = role_of(axis);
+  return place_in(axes, role);
 }
 
 /// The mask in the expected shape, where its axes have these roles and their lengths agree with that.
 std::optional<AnyTensor> read_as(const AnyTensor& given, const AxisNames& roles,
                                  const ExpectedTensor& expected) {
-  const auto given_strides = strides_of(given.shape());
-  std::vector<std::size_t> strides(expected.shape.size(), 0);
+  AxisOrder order(expected.shape.size());
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const auto length = given.shape()[i];
     const auto place = place_of_role(expected.axes, roles[i]);
-    if (place == expected.axes.size()) {
+    if (!place) {
       auto shape = given.shape();
       shape[i] = 1;
       if (!without_copies(given, shape, i, length, true)) return std::nullopt;
-    } else if (length == expected.shape[place]) {
-      strides[place] = given_strides[i];
+    } else if (length == expected.shape[*place]) {
+      order[*place] = i;
     } else if (length != 1 || roles[i] == "key") {
       return std::nullopt;
     }
   }
-  return strided(given, expected.shape, strides);
+  return ordered(given, expected.shape, order);
 }
 
 /// What the axes of a mask may be, by their number.
@@ -325,8 +300,8 @@ struct Reading {
 /// [batch·head×query×key] as [batch×head×query×key], with the heads of a sample one after another.
 std::optional<Reading> read_with_merged_heads(const AnyTensor& given, const ExpectedTensor& expected) {
   const auto place = place_of_role(expected.axes, "batch");
-  if (place == expected.axes.size() || given.shape().size() != 3) return std::nullopt;
-  const auto batch = expected.shape[place], merged = given.shape()[0];
+  if (!place || given.shape().size() != 3) return std::nullopt;
+  const auto batch = expected.shape[*place], merged = given.shape()[0];
   if (batch == 0 || merged <= batch || merged % batch != 0) return std::nullopt;
   const auto split = reshaped(given, {batch, merged / batch, given.shape()[1], given.shape()[2]});
   auto mask = read_as(split, {"batch", "head", "query", "key"}, expected);
@@ -356,17 +331,16 @@ bool is_named_for(const std::string& name, const AxisNames& roles) {
 /// The reading that there is, or that all agree on, or that the name asks for.
 const Reading* only_reading(const std::vector<Reading>& readings, const std::string& name) {
   if (readings.empty()) return nullptr;
-  if (std::all_of(readings.begin(), readings.end(),
-                  [&](const auto& other) { return are_identical(other.mask, readings[0].mask); }))
+  if (all_of(readings, [&](const Reading& one) { return are_identical(one.mask, readings[0].mask); }))
     return readings.data();
-  const auto named = std::find_if(readings.begin(), readings.end(),
-                                  [&](const auto& reading) { return is_named_for(name, reading.roles); });
-  return named == readings.end() ? nullptr : &*named;
+  for (const auto& reading : readings)
+    if (is_named_for(name, reading.roles)) return &reading;
+  return nullptr;
 }
 
 }  // namespace
 
-std::optional<Fitted> laid_out(const AnyTensor& given, const std::vector<std::string>& axes,
+std::optional<Fitted> laid_out(const AnyTensor& given, const AxisNames& axes,
                                const ExpectedTensor& expected) {
   if (auto fitted = with_all_axes(given, axes, expected)) return fitted;
   if (auto fitted = in_rows(given, expected)) return fitted;

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/event.hpp"
 #include "trace/file.hpp"
 #include "trace/wording.hpp"
@@ -49,8 +50,8 @@ Meaning synonym_in(std::istringstream head, const std::string& line) {
       synonym.ids.push_back(word);
     else if (word == "fused" || word == "thirds")
       (word == "fused" ? synonym.is_fused : synonym.is_third_each) = true;
-    else if (const auto storage = storages.find(word); storage != storages.end())
-      synonym.storage = storage->second;
+    else if (const auto* const storage = value_in(storages, word))
+      synonym.storage = *storage;
     else
       throw Error(
           fmt::format("data/names: \"{}\" in \"{}\"; valid: fused, thirds, transposed, as-in-gpt2, "
@@ -79,16 +80,10 @@ void read_line(const std::string& line, CommonNames& all) {
 /// What is indented goes on with the line before it; `#` begins a remark.
 void read_names(const std::string& path, CommonNames& all) {
   std::ifstream file(path);
-  std::string entry;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(' ')) {
-      entry += line;
-      continue;
-    }
-    if (!entry.empty()) read_line(entry, all);
-    entry = line.starts_with('#') ? "" : line;
+  for (std::string line, more; std::getline(file, line);) {
+    while (file.peek() == ' ' && std::getline(file, more)) line += more;
+    if (!line.empty() && !line.starts_with('#')) read_line(line, all);
   }
-  if (!entry.empty()) read_line(entry, all);
 }
 
 /// Read once; of a name that stands in several folders the first counts.
@@ -112,11 +107,10 @@ Place place_of(const Strings& parts, std::size_t count) {
   Place place;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& part = parts[i];
-    const auto group = common_names().groups.find(part);
     place.groups.insert(part);
-    if (group != common_names().groups.end()) {
-      place.groups.insert(group->second);
-      place.is_feed_forward = place.is_feed_forward || group->second == "ffn";
+    if (const auto* const group = value_in(common_names().groups, part)) {
+      place.groups.insert(*group);
+      place.is_feed_forward = place.is_feed_forward || *group == "ffn";
     } else if (is_number(part) && part.size() < 6) {
       place.groups.insert(fmt::format("layer={}", std::stoul(part) + 1));
     } else if (common_names().wrappers.count(part) == 0) {
@@ -124,15 +118,6 @@ Place place_of(const Strings& parts, std::size_t count) {
     }
   }
   return place;
-}
-
-/// How well an id's groups agree with a place: how many the place names, then how few it does not.
-std::pair<std::ptrdiff_t, std::ptrdiff_t> agreement(const Strings& parts_of_id, std::size_t groups,
-                                                    const Place& place) {
-  const auto last = parts_of_id.begin() + static_cast<std::ptrdiff_t>(groups);
-  const auto named = std::count_if(parts_of_id.begin(), last,
-                                   [&](const auto& group) { return place.groups.contains(group); });
-  return {named, named - static_cast<std::ptrdiff_t>(groups)};
 }
 
 /// Both folded.
@@ -157,23 +142,20 @@ bool is_possible(const std::string& id, const Place& place) {
   return !place.is_elsewhere || is_parameter(id);
 }
 
-/// Of the ids that end with this path, those that agree best with the place.
+/// Of the ids that end with this path, those that agree best with the place: by how many of their groups it
+/// names, then by how few others they have.
 Strings best_ids(const std::string& folded_path, const Place& place, const Strings& known_ids) {
-  Strings best;
-  std::pair<std::ptrdiff_t, std::ptrdiff_t> best_agreement;
+  std::map<std::pair<std::ptrdiff_t, std::ptrdiff_t>, Strings> by_agreement;
   for (const auto& id : known_ids) {
     const auto folded_id = folded(id);
     if (!ends_with_path(folded_id, folded_path) || !is_possible(id, place)) continue;
-    const auto parts = parts_between('.', folded_id);
-    const auto agrees = agreement(parts, parts.size() - parts_between('.', folded_path).size(), place);
-    if (best.empty() || agrees > best_agreement) {
-      best = {id};
-      best_agreement = agrees;
-    } else if (agrees == best_agreement) {
-      best.push_back(id);
-    }
+    auto groups = parts_between('.', folded_id);
+    groups.resize(groups.size() - parts_between('.', folded_path).size());
+    const auto named = std::count_if(groups.begin(), groups.end(),
+                                     [&](const auto& group) { return place.groups.contains(group); });
+    by_agreement[{named, named - std::ssize(groups)}].push_back(id);
   }
-  return best;
+  return by_agreement.empty() ? Strings() : by_agreement.rbegin()->second;
 }
 
 /// "bias" and single letters could be anything.
@@ -194,10 +176,9 @@ Meaning in_lesson(const Meaning& synonym, const Place& place, const Strings& kno
       continue;
     }
     for (const auto& id : ids)
-      if (std::count(meaning.ids.begin(), meaning.ids.end(), id) == 0) meaning.ids.push_back(id);
+      if (!contains(meaning.ids, id)) meaning.ids.push_back(id);
   }
-  const auto is_known = [](const std::string& id) { return !id.empty(); };
-  return std::any_of(meaning.ids.begin(), meaning.ids.end(), is_known) ? meaning : Meaning{};
+  return all_of(meaning.ids, [](const auto& id) { return id.empty(); }) ? Meaning{} : meaning;
 }
 
 /// The name without what says that it is a gradient: "q_proj.weight" of "q_proj.weight.grad".
@@ -230,9 +211,7 @@ std::string folded(std::string_view name) {
 }
 
 const Meaning* synonym_of(const std::string& folded_name) {
-  const auto& synonyms = common_names().synonyms;
-  const auto found = synonyms.find(folded_name);
-  return found == synonyms.end() ? nullptr : &found->second;
+  return value_in(common_names().synonyms, folded_name);
 }
 
 Meaning meaning_of(std::string_view name, const std::vector<std::string>& known_ids) {

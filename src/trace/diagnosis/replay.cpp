@@ -6,13 +6,12 @@
 #include <random>
 #include <utility>
 
+#include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/dump.hpp"
 
 namespace attn {
 
 namespace {
-
-const Tensors nobodys{};
 
 constexpr int replays = 4;  // with numbers moved at random
 constexpr double moves_of_rounding = 8.0, units_of_rounding = 8.0;
@@ -92,6 +91,14 @@ void store(const Tapped& tapped, std::size_t i, double number) {
   store(tapped.dtype, tapped.elements, i, number);
 }
 
+/// Calls `f` with the tensor that each mistake gives which is supposed to be made in the step.
+template <class F>
+void for_each_made(const Hypothesis& hypothesis, const Tapped& tapped, const AnyTensor* theirs, F f) {
+  for (const auto& mistake : tapped.mistakes)
+    if (supposes(hypothesis, mistake.id(), tapped.id))
+      if (const auto result = mistake.result(theirs)) f(*result);
+}
+
 /// Calls `f` with each row, along the last axis, and its length.
 template <class F>
 void for_each_row(const Tapped& tapped, const F& f) {
@@ -109,9 +116,8 @@ class Notes {
     for (const auto& [id, tensor] : theirs) open_.insert(id);
   }
 
-  void take(const Tapped& tapped, const std::function<void(double*, std::size_t)>& move) {
-    const auto found = theirs_.find(tapped.id);
-    const auto* theirs = found == theirs_.end() ? nullptr : &found->second;
+  void take(const Tapped& tapped, const Replay::Move& move) {
+    const auto* const theirs = value_in(theirs_, tapped.id);
     if (tapped.kind == Kind::step) {
       auto& prediction = note(tapped);
       suppose(tapped, theirs, prediction);
@@ -123,18 +129,17 @@ class Notes {
     if (open_.empty() && !theirs_.empty()) throw SeenAll();
   }
 
-  std::vector<Prediction> finish() { return std::move(steps_); }
+  Predictions finish() { return std::move(steps_); }
 
  private:
   void hand_on(const Tapped& tapped, const AnyTensor& theirs) const {
     const auto axis = tapped.row ? tapped.row->axis : 0;
-    const auto slacks = slacks_.find(tapped.id);
+    const auto* const slacks = value_in(slacks_, tapped.id);
     const auto numbers = theirs.view();
     for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
       const auto at = tapped.row ? offset_in(numbers.shape, tapped.shape, axis, i) : i;
-      const bool is_blank = slacks != slacks_.end() && std::isinf(slacks->second[at]);
-      if (is_blank) return;
-      store(tapped, i, numbers.at(at));
+      const bool is_blank = slacks != nullptr && std::isinf((*slacks)[at]);
+      if (!is_blank) store(tapped, i, numbers.at(at));
     });
   }
 
@@ -184,40 +189,36 @@ class Notes {
     for (std::size_t i = 0; i < mistakes.size(); ++i) {
       const auto& id = mistakes[i].id();
       if (i < step.mistakes.size() && step.mistakes[i] == id) continue;
-      if (std::find(step.mistakes.begin(), step.mistakes.end(), id) == step.mistakes.end())
-        step.mistakes.push_back(id);
+      if (!contains(step.mistakes, id)) step.mistakes.push_back(id);
       if (mistakes[i].is_fitted()) step.fitted.insert(id);
     }
   }
 
   /// Puts the mistaken tensor in the place of the right one.
   void suppose(const Tapped& tapped, const AnyTensor* theirs, Prediction& step) {
-    for (const auto& mistake : tapped.mistakes) {
-      if (!supposes(hypothesis_, mistake.id(), tapped.id)) continue;
-      const auto result = mistake.result(theirs);
-      if (!result) continue;
-      if (result->shape() != tapped.shape) {
-        step.expected_shape = result->shape();
-        step.expected = numbers_of(result->view());
-        continue;
+    for_each_made(hypothesis_, tapped, theirs, [&](const AnyTensor& result) {
+      if (result.shape() != tapped.shape) {
+        step.expected_shape = result.shape();
+        step.expected = numbers_of(result.view());
+        return;
       }
       if (step.expected_shape != tapped.shape) {  // another mistake has changed it
         step.expected_shape = tapped.shape;
         step.expected = step.reference;
       }
-      const auto numbers = result->view();
+      const auto numbers = result.view();
       for_each_new(tapped.shape, tapped.row, [&](std::size_t i) {
         step.expected[i] = numbers.at(i);
         store(tapped, i, step.expected[i]);
       });
-    }
+    });
   }
 
   const Hypothesis& hypothesis_;
   const Tensors& theirs_;
   const Slacks& slacks_;
   std::set<std::string> open_;  ///< what somebody has and was not tapped yet
-  std::vector<Prediction> steps_;
+  Predictions steps_;
   std::map<std::string, std::size_t> place_of_;
 };
 
@@ -245,7 +246,7 @@ Supposed in_group_of(const std::string& step, const std::string& mistake) {
 }
 
 bool supposes(const Hypothesis& hypothesis, const std::string& mistake, const std::string& step) {
-  return std::any_of(hypothesis.begin(), hypothesis.end(), [&](const Supposed& one) {
+  return any_of(hypothesis, [&](const Supposed& one) {
     return one.mistake == mistake &&
            (one.where.empty() || one.where == step || one == in_group_of(step, mistake));
   });
@@ -260,50 +261,27 @@ AnyTensor Prediction::tensor() const {
 
 Watch made_on_purpose(Hypothesis mistakes, Watch watch) {
   return [mistakes = std::move(mistakes), watch = std::move(watch)](const Tapped& tapped) {
-    for (const auto& mistake : tapped.mistakes) {
-      if (!supposes(mistakes, mistake.id(), tapped.id)) continue;
-      const auto result = mistake.result(nullptr);
-      if (!result || result->shape() != tapped.shape) continue;
-      const auto numbers = result->view();
+    for_each_made(mistakes, tapped, nullptr, [&](const AnyTensor& result) {
+      if (result.shape() != tapped.shape) return;
+      const auto numbers = result.view();
       for_each_new(tapped.shape, tapped.row, [&](std::size_t i) { store(tapped, i, numbers.at(i)); });
-    }
+    });
     if (watch) watch(tapped);
   };
 }
 
-double unit_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::float32:
-      return 0x1p-24;
-    case Dtype::float16:
-      return 0x1p-11;
-    case Dtype::bfloat16:
-      return 0x1p-8;
-    default:
-      return 0x1p-53;
-  }
-}
-
-const Slacks& Replay::none() {
-  static const Slacks none;
-  return none;
-}
-
-Replay::Replay(Rerun rerun) : Replay(std::move(rerun), nobodys) {}
-
-void note_moves(const std::vector<Prediction>& still, const std::vector<Prediction>& moved,
-                std::map<std::string, std::vector<double>>& largest) {
+void note_moves(const Predictions& still, const Predictions& moved, Tolerances& noted, bool adds) {
   for (std::size_t step = 0; step < std::min(still.size(), moved.size()); ++step) {
     const auto &before = still[step].expected, &now = moved[step].expected;
-    auto& of_step = largest[still[step].id];
+    auto& of_step = noted[still[step].id];
     of_step.resize(before.size());
     for (std::size_t i = 0; i < std::min(before.size(), now.size()); ++i)
       if (const double move = std::abs(now[i] - before[i]); std::isfinite(move))
-        of_step[i] = std::max(of_step[i], move);
+        of_step[i] = adds ? of_step[i] + move : std::max(of_step[i], move);
   }
 }
 
-std::vector<Prediction> Replay::run(const Hypothesis& hypothesis, const Move& move) const {
+Predictions Replay::predict(const Hypothesis& hypothesis, const Move& move) const {
   Notes notes(hypothesis, theirs_, slacks_);
   try {
     rerun_([&](const Tapped& tapped) { notes.take(tapped, move); });
@@ -312,53 +290,41 @@ std::vector<Prediction> Replay::run(const Hypothesis& hypothesis, const Move& mo
   return notes.finish();
 }
 
-std::vector<Prediction> Replay::predict(const Hypothesis& hypothesis) const {
-  return run(hypothesis, nullptr);
-}
-
 /// Each number in turn is raised by its slack.
-std::map<std::string, std::vector<double>> Replay::tolerance_by_hand(
-    const Hypothesis& hypothesis, const std::vector<Prediction>& still) const {
-  std::map<std::string, std::vector<double>> tolerance;
+Tolerances Replay::tolerance_by_hand(const Hypothesis& hypothesis, const Predictions& still) const {
+  const auto rounding_of = [](double number) { return rounding_by_hand * (1.0 + std::abs(number)); };
+  Tolerances tolerance;
   for (const auto& step : still) {
     auto& of_step = tolerance[step.id];
-    for (const double number : step.expected) of_step.push_back(rounding_by_hand * (1.0 + std::abs(number)));
-    const auto own = slacks_.find(step.id);
-    for (std::size_t i = 0; own != slacks_.end() && i < own->second.size() && i < of_step.size(); ++i)
-      of_step[i] += own->second[i];
+    for (const double number : step.expected) of_step.push_back(rounding_of(number));
+    const auto* const own = value_in(slacks_, step.id);
+    for (std::size_t i = 0; own != nullptr && i < std::min(own->size(), of_step.size()); ++i)
+      of_step[i] += (*own)[i];
   }
   auto raised = theirs_;
-  const auto is_exact = [&](const std::string& id, std::size_t i, double written) {
-    const auto* const step = find_by_id(still, id);
-    return step != nullptr && i < step->expected.size() &&
-           std::abs(written - step->expected[i]) <= rounding_by_hand * (1.0 + std::abs(written));
-  };
   for (const auto& [id, slacks] : slacks_)
     for (std::size_t i = 0; i < slacks.size(); ++i) {
       if (slacks[i] == 0.0 || std::isinf(slacks[i])) continue;
-      auto* numbers = raised.at(id).elements<double>();
-      if (is_exact(id, i, numbers[i])) continue;  // a decimal that is the number itself was not rounded
-      const double written = std::exchange(numbers[i], numbers[i] + slacks[i]);
-      const auto moved = Replay(rerun_, raised, slacks_).predict(hypothesis);
-      numbers[i] = written;
-      for (std::size_t step = 0; step < moved.size(); ++step)
-        for (std::size_t k = 0; k < moved[step].expected.size() && k < still[step].expected.size(); ++k) {
-          const double change = std::abs(moved[step].expected[k] - still[step].expected[k]);
-          if (std::isfinite(change)) tolerance[moved[step].id][k] += change;
-        }
+      auto& number = raised.at(id).elements<double>()[i];
+      const auto* const step = find_by_id(still, id);
+      const bool is_exact = step != nullptr && i < step->expected.size() &&
+                            std::abs(number - step->expected[i]) <= rounding_of(number);
+      if (is_exact) continue;  // a decimal that is the number itself was not rounded
+      const double written = std::exchange(number, number + slacks[i]);
+      note_moves(still, Replay(rerun_, raised, slacks_).predict(hypothesis), tolerance, true);
+      number = written;
     }
   return tolerance;
 }
 
-std::map<std::string, std::vector<double>> Replay::tolerance(const Hypothesis& hypothesis, double unit,
-                                                             const std::vector<Prediction>& still) const {
+Tolerances Replay::tolerance(const Hypothesis& hypothesis, double unit, const Predictions& still) const {
   if (!slacks_.empty()) return tolerance_by_hand(hypothesis, still);
-  std::map<std::string, std::vector<double>> tolerance;
+  Tolerances tolerance;
   for (const auto& step : still) tolerance[step.id].resize(step.expected.size());
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> direction(-unit, unit);
   for (int replay = 0; replay < replays; ++replay) {
-    const auto moved = run(hypothesis, [&](double* row, std::size_t length) {
+    const auto moved = predict(hypothesis, [&](double* row, std::size_t length) {
       const double largest = largest_of(row, row, length);
       for (std::size_t i = 0; i < length; ++i)
         if (std::isfinite(row[i])) row[i] += (is_fill(row[i]) ? -row[i] : largest) * direction(random);

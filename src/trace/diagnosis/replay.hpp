@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "attn/ops/precision.hpp"
 #include "trace/any_tensor.hpp"
 #include "trace/trace.hpp"
 
@@ -23,6 +24,9 @@ using Rerun = std::function<void(const Watch& watch)>;
 /// How far each number of tensors that were written by hand may be from the one that was rounded to it. It is
 /// infinite of a blank, whose number says nothing.
 using Slacks = std::map<std::string, std::vector<double>>;
+
+/// How far each number of a step may be from the one that is expected, by the step's id.
+using Tolerances = std::map<std::string, std::vector<double>>;
 
 /// A mistake that is supposed to have been made.
 struct Supposed {
@@ -71,22 +75,23 @@ struct Prediction {
   AnyTensor tensor() const;
 };
 
+using Predictions = std::vector<Prediction>;
+
 /// Replays a lesson with somebody's tensors: every step is computed from their tensors where they have them,
 /// and from the lesson's own where they do not. So a mistake in one step does not hide those of later ones.
 class Replay {
  public:
   /// `theirs`, `slacks` and what `rerun` refers to must outlive it. Slacks are of tensors that were written
-  /// by hand: blanks in them count as the lesson's own numbers.
-  Replay(Rerun rerun, const Tensors& theirs) : Replay(std::move(rerun), theirs, none()) {}
-  Replay(Rerun rerun, const Tensors& theirs, const Slacks& slacks)
+  /// by hand: blanks in them count as the lesson's own numbers. Without anybody's tensors what is expected
+  /// under a hypothesis is what a program computes that makes those mistakes.
+  explicit Replay(Rerun rerun, const Tensors& theirs = nobodys, const Slacks& slacks = none)
       : rerun_(std::move(rerun)), theirs_(theirs), slacks_(slacks) {}
 
-  /// Without anybody's tensors: what is expected under a hypothesis is what a program computes that makes
-  /// those mistakes.
-  explicit Replay(Rerun rerun);
+  /// What moves the numbers of a row, along the last axis, after its tensor was noted.
+  using Move = std::function<void(double* row, std::size_t length)>;
 
   /// The steps in order, under a hypothesis. Ends after the last step that somebody has.
-  std::vector<Prediction> predict(const Hypothesis& hypothesis = {}) const;
+  Predictions predict(const Hypothesis& hypothesis = {}, const Move& move = {}) const;
 
   /// How far rounding to numbers of relative precision `unit` may move each number of `expected`: eight times
   /// the largest change within its row (along the last axis) over several replays in which every number of
@@ -94,32 +99,29 @@ class Replay {
   /// row of zeros in which nothing moves, as ReLU leaves them, has what moves most in its tensor. Of
   /// numbers that were written by hand: their own slack, and how far those of all earlier numbers may move
   /// them together. By id. `still` is what `predict` gives under the hypothesis.
-  std::map<std::string, std::vector<double>> tolerance(const Hypothesis& hypothesis, double unit,
-                                                       const std::vector<Prediction>& still) const;
+  Tolerances tolerance(const Hypothesis& hypothesis, double unit, const Predictions& still) const;
 
  private:
-  /// What moves the numbers of a row, along the last axis, after its tensor was noted.
-  using Move = std::function<void(double* row, std::size_t length)>;
+  static inline const Tensors nobodys{};
+  static inline const Slacks none{};
 
-  static const Slacks& none();
-  std::vector<Prediction> run(const Hypothesis& hypothesis, const Move& move) const;
-  std::map<std::string, std::vector<double>> tolerance_by_hand(const Hypothesis& hypothesis,
-                                                               const std::vector<Prediction>& still) const;
+  Tolerances tolerance_by_hand(const Hypothesis& hypothesis, const Predictions& still) const;
 
   Rerun rerun_;
   const Tensors& theirs_;
   const Slacks& slacks_;
 };
 
-/// Raises each number of `largest` to how far the one of `still` has moved, by id of the step.
-void note_moves(const std::vector<Prediction>& still, const std::vector<Prediction>& moved,
-                std::map<std::string, std::vector<double>>& largest);
+/// Raises each number of `noted` to how far the one of `still` has moved, or by as much where `adds`.
+void note_moves(const Predictions& still, const Predictions& moved, Tolerances& noted, bool adds = false);
 
 /// Makes these mistakes in every step that lists them, and then shows `watch` the tensor.
 Watch made_on_purpose(Hypothesis mistakes, Watch watch = {});
 
 /// Half the distance between 1 and the next number of the type: the largest relative error of rounding.
-double unit_of(Dtype dtype);
+inline double unit_of(Dtype dtype) {
+  return largest_rounding_error(dtype, 1.0);
+}
 
 /// The floating-point type that computed tensors were rounded to: the narrowest of theirs. Somebody's float64
 /// or float32 may hold narrower numbers, because npz has no bfloat16 and lists of numbers have no type:
@@ -141,19 +143,5 @@ std::optional<int> decimals_of(const std::vector<const AnyTensor*>& tensors);
 
 /// The number rounded to that many decimals.
 double rounded_to_decimals(double number, int decimals);
-
-/// Numbers that were rounded to decimals.
-struct RoundedNumbers {
-  int decimals;
-  const Tensors& steps;                    ///< somebody's, by id
-  const std::vector<std::string>& inputs;  ///< ids of the inputs that were rounded as well
-};
-
-/// How far each number may be from what is expected under the hypothesis because somebody's were rounded: by
-/// half a unit of the last decimal, and by what moves it when all before it move at random by up to half such
-/// a unit. By id.
-std::map<std::string, std::vector<double>> tolerance_of_decimals(const RoundedNumbers& rounded,
-                                                                 const Rerun& rerun,
-                                                                 const Hypothesis& hypothesis);
 
 }  // namespace attn

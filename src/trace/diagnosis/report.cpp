@@ -16,16 +16,13 @@ namespace attn {
 
 namespace {
 
-constexpr std::size_t report_width = 80;
-
 /// The mistakes, those of the same numbers as one: "scale-d-k (scale-twice is the same)".
 std::vector<std::string> names_of_mistakes(const StepVerdict& step) {
   std::vector<std::string> names;
-  for (const auto& id : ids_without_variants(different_mistakes(step.mistakes))) {
-    names.push_back(id);
-    for (const auto& other : ids_without_variants(step.mistakes))
-      if (const auto* second = find_mistake(other); second != nullptr && second->same_as == id)
-        names.back() += fmt::format(" ({} is the same)", other);
+  for (const auto& group : mistakes_of_same_numbers(step.mistakes)) {
+    names.push_back(group.front());
+    for (auto other = group.begin() + 1; other != group.end(); ++other)
+      names.back() += fmt::format(" ({} is the same)", *other);
   }
   return names;
 }
@@ -104,7 +101,7 @@ std::string verdict_in_words(const StepVerdict& step, Hint hint, bool by_hand) {
 
 /// "[sample 0, sat, cat]".
 std::string place_in_words(const StepVerdict& step, const ReportSettings& settings) {
-  const auto labels = settings.labels.find(step.id);
+  const auto* const labels = value_in(settings.labels, step.id);
   const auto& index = *step.first_difference;
   const bool has_batch = index.size() > step.axes.size();
   std::vector<std::string> places;
@@ -113,10 +110,9 @@ std::string place_in_words(const StepVerdict& step, const ReportSettings& settin
       if (step.right_shape[0] > 1) places.push_back(fmt::format("sample {}", index[0]));
       continue;
     }
-    const auto& name = step.axes[axis - (has_batch ? 1 : 0)];
-    places.push_back(fmt::format("{} {}", name, index[axis]));
-    if (labels == settings.labels.end()) continue;
-    const auto& of_axis = labels->second[axis + labels->second.size() - index.size()];
+    places.push_back(fmt::format("{} {}", step.axes[axis - has_batch], index[axis]));
+    if (labels == nullptr) continue;
+    const auto& of_axis = (*labels)[axis + labels->size() - index.size()];
     if (of_axis.empty()) continue;
     if (const auto& names = of_axis.of(has_batch ? index[0] : 0); index[axis] < names.size())
       places.back() += fmt::format(" ({})", names[index[axis]]);
@@ -160,7 +156,7 @@ std::string number_in_words(double number, int precision) {
 
 /// A paragraph beneath the step that it is about.
 std::string beneath(const std::string& words) {
-  return paragraph(words, report_width, 4);
+  return paragraph(words, usual_width, 4);
 }
 
 /// How well the mistake explains the numbers.
@@ -194,35 +190,30 @@ void add_evidence(std::string& text, const StepVerdict& step, bool by_hand, cons
     return;
   }
   text += beneath(evidence_in_words(step, by_hand));
-  if (const auto apart = settings.told_apart.find(step.id); apart != settings.told_apart.end())
-    text += beneath(apart->second);
+  if (const auto* const apart = value_in(settings.told_apart, step.id)) text += beneath(*apart);
 }
 
-void add_teaching(std::string& text, const StepVerdict& step) {
-  for (const auto& id : ids_without_variants(step.mistakes))
-    if (const auto* mistake = find_mistake(id))
-      text += beneath(fmt::format("{}: {}. {}", id, mistake->name, mistake->teacher));
-  for (const auto& id : ids_without_variants(step.conventions))
-    if (const auto* convention = find_mistake(id))
-      text += beneath(fmt::format("{}: {}. {}", id, convention->name, convention->conversion));
+std::string teaching_on(const std::vector<std::string>& ids, std::string CataloguedMistake::*said) {
+  std::string text;
+  for (const auto& id : ids_without_variants(ids))
+    if (const auto* one = find_mistake(id))
+      text += beneath(fmt::format("{}: {}. {}", id, one->name, one->*said));
+  return text;
 }
 
 bool is_first_of(const Diagnosis& diagnosis, const StepVerdict& step) {
-  const auto same = std::find_if(diagnosis.steps.begin(), diagnosis.steps.end(), [&](const auto& other) {
-    return other.mistakes == step.mistakes && other.conventions == step.conventions;
-  });
-  return same == diagnosis.steps.end() || same->id == step.id ||
-         (step.mistakes.empty() && step.conventions.empty());
+  if (step.mistakes.empty() && step.conventions.empty()) return true;
+  for (const auto& other : diagnosis.steps)
+    if (other.mistakes == step.mistakes && other.conventions == step.conventions) return other.id == step.id;
+  return true;
 }
 
 std::string summary(const Diagnosis& diagnosis, bool by_hand) {
   const auto count = [&](auto is_one) {
     return std::count_if(diagnosis.steps.begin(), diagnosis.steps.end(), is_one);
   };
-  const auto all = std::ssize(diagnosis.steps),
-             wrong = count([](const StepVerdict&step) {
-               return step.finding == Finding::wrong || step.finding == Finding::shape;
-             });
+  const auto all = std::ssize(diagnosis.steps);
+  const auto wrong = count([](const StepVerdict& step) { return step.is_wrong(); });
   if (wrong == 0 && by_hand && !diagnosis.is_complete())
     return fmt::format("What is filled in is right, and {} blank{} empty.", diagnosis.blanks,
                        diagnosis.blanks == 1 ? " is" : "s are");
@@ -232,7 +223,8 @@ std::string summary(const Diagnosis& diagnosis, bool by_hand) {
         "Right: {} of {} steps. The others cannot be judged without the inputs that they need.", all - open,
         all);
   if (wrong == 0) return all == 1 ? "The step is right." : fmt::format("All {} steps are right.", all);
-  const bool follows_from_inputs = count([](const StepVerdict& step) { return !step.not_from.empty(); }) > 0;
+  const bool follows_from_inputs =
+      any_of(diagnosis.steps, [](const StepVerdict& step) { return !step.not_from.empty(); });
   return fmt::format("Wrong: {} of {} step{}{}.", wrong, all, all == 1 ? "" : "s",
                      follows_from_inputs ? ""
                      : by_hand           ? ", each computed from your own numbers before it"
@@ -241,8 +233,7 @@ std::string summary(const Diagnosis& diagnosis, bool by_hand) {
 
 /// "The numbers have no more digits than", or some of them where others are kept wider than half precision.
 std::string_view words_before_type(const Dump& dump) {
-  if (std::any_of(dump.tensors.begin(), dump.tensors.end(),
-                  [&](const auto& tensor) { return tensor.second.dtype() == dump.arithmetic; }))
+  if (any_of(dump.tensors, [&](const auto& one) { return one.second.dtype() == dump.arithmetic; }))
     return "The numbers are";
   const bool is_half = dump.arithmetic == Dtype::float16 || dump.arithmetic == Dtype::bfloat16;
   for (const auto& [id, tensor] : dump.tensors)
@@ -260,10 +251,9 @@ std::string heading(const Dump& dump, const ReportSettings& settings) {
     text += fmt::format("  The numbers are rounded to {} decimals.\n", *dump.decimals);
   else if (dump.arithmetic != Dtype::float64)
     text += fmt::format("  {} {}.\n", words_before_type(dump), name_of(dump.arithmetic));
-  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark, report_width, 2);
+  for (const auto& remark : in_few_lines(dump.assumptions)) text += paragraph(remark);
   if (!dump.unknown.empty())
-    text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")),
-                      report_width, 2);
+    text += paragraph(fmt::format("Unknown here, and left out: {}.", fmt::join(dump.unknown, ", ")));
   return text;
 }
 
@@ -281,8 +271,8 @@ std::string told(const Diagnosis& diagnosis, const StepVerdict& step, bool by_ha
   if (!is_first_of(diagnosis, step)) return beneath("The same as above.");
   std::string text;
   add_evidence(text, step, by_hand, settings);
-  add_teaching(text, step);
-  return text;
+  return text + teaching_on(step.mistakes, &CataloguedMistake::teacher) +
+         teaching_on(step.conventions, &CataloguedMistake::conversion);
 }
 
 }  // namespace
@@ -307,8 +297,7 @@ std::string report_as_text(const Diagnosis& diagnosis, const Dump& dump, const R
   }
   if (!diagnosis.missing.empty() && settings.hint == Hint::all)
     text += '\n' + paragraph(fmt::format("{}: {}.", by_hand ? "Left empty" : "Not in your file",
-                                         fmt::join(diagnosis.missing, ", ")),
-                             report_width, 2);
+                                         fmt::join(diagnosis.missing, ", ")));
   text += '\n' + summary(diagnosis, by_hand);
   if (diagnosis.is_right() && !dump.unknown.empty())
     text += dump.unknown.size() == 1
@@ -327,23 +316,23 @@ std::string report_as_json(const Diagnosis& diagnosis, const Dump& dump, const R
   document["steps"] = Json::array();
   for (const auto& step : diagnosis.steps) {
     Json one = {{"id", step.id}, {"verdict", std::string(name_of(step.finding))}};
-    if (settings.hint >= Hint::family && !step.mistakes.empty()) one["family"] = families_of(step);
-    one["mistakes"] =
-        settings.hint >= Hint::name ? ids_without_variants(step.mistakes) : std::vector<std::string>();
-    if (settings.hint >= Hint::name && !step.formula.empty()) one["formula"] = step.formula;
-    if (step.made_together) one["together"] = true;
-    if (step.in_part) one["in_part"] = true;
-    const auto add_ids = [&](const char* name, const std::vector<std::string>& ids) {
-      if (!ids.empty()) one[name] = ids;
+    const auto add = [&](const char* name, const Json& value) {
+      if (!value.empty() && value != "" && value != false && value != 0) one[name] = value;
     };
-    add_ids("needs", step.needs);
-    add_ids("misshapen", step.misshapen);
-    if (step.blanks > 0) one["blanks"] = step.blanks;
-    if (!step.form.empty()) one["form"] = step.form;
-    add_ids("not_from", step.not_from);
-    add_ids("given", step.given);
-    add_ids("same_mistake_in", step.same_mistake_in);
-    add_ids("lacking", step.lacking);
+    const bool has_family = settings.hint >= Hint::family, has_name = settings.hint >= Hint::name;
+    add("family", has_family ? families_of(step) : "");
+    one["mistakes"] = has_name ? ids_without_variants(step.mistakes) : std::vector<std::string>();
+    add("formula", has_name ? step.formula : "");
+    add("together", step.made_together);
+    add("in_part", step.in_part);
+    add("needs", step.needs);
+    add("misshapen", step.misshapen);
+    add("blanks", step.blanks);
+    add("form", step.form);
+    add("not_from", step.not_from);
+    add("given", step.given);
+    add("same_mistake_in", step.same_mistake_in);
+    add("lacking", step.lacking);
     const auto conventions = ids_without_variants(step.conventions);
     one["convention"] = conventions.empty() ? Json() : Json(fmt::format("{}", fmt::join(conventions, "+")));
     if (step.first_difference) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,9 +20,6 @@
 
 namespace attn {
 
-/// How far each number of a step may be from the one that is expected, by the step's id.
-using Tolerances = std::map<std::string, std::vector<double>>;
-
 /// Runs the lesson beside a dump under one hypothesis after the other, and remembers what they gave, as far
 /// as memory is meant to go.
 class Replays {
@@ -34,21 +32,15 @@ class Replays {
         replay_(replay_with(rerun)) {}
 
   /// The steps in order.
-  std::vector<Prediction> of(const Hypothesis& mistakes) const {
-    if (const auto known = kept_.find(mistakes); known != kept_.end()) return known->second;
-    auto steps = replay_.predict(mistakes);
-    for (const auto& one : steps) numbers_kept_ += one.reference.size() + one.expected.size();
+  std::shared_ptr<const Predictions> of(const Hypothesis& mistakes) const {
+    if (const auto* const known = value_in(kept_, mistakes)) return *known;
+    std::shared_ptr<const Predictions> steps = std::make_shared<Predictions>(replay_.predict(mistakes));
+    for (const auto& one : *steps) numbers_kept_ += one.reference.size() + one.expected.size();
     if (numbers_kept_ <= most_numbers) kept_.emplace(mistakes, steps);
     return steps;
   }
 
-  /// The step at `index`.
-  Prediction step(std::size_t index, const Hypothesis& mistakes) const {
-    if (const auto known = kept_.find(mistakes); known != kept_.end()) return known->second[index];
-    return of(mistakes)[index];
-  }
-
-  /// The same for a hypothesis that is tried for this step alone. Its run ends there.
+  /// The step at `index` under a hypothesis that is tried for this step alone. Its run ends there.
   Prediction step_alone(std::size_t index, const std::string& id, const Hypothesis& mistakes) const {
     const auto until_step = [&](const Watch& watch) {
       try {
@@ -70,25 +62,52 @@ class Replays {
     numbers_kept_ = 0;
   }
 
-  /// The steps with other numbers in the place of those of an input.
-  std::vector<Prediction> with_another(const std::string& input, const Hypothesis& mistakes) const {
-    return with_changed(input, change_all, mistakes);
+  /// Other numbers in the place of those of an input.
+  static void change_all(const Tapped& tapped) {
+    for (std::size_t i = 0; i < element_count(tapped.shape); ++i) {
+      if (is_floating(tapped.dtype)) {
+        auto& number = static_cast<double*>(tapped.elements)[i];
+        number = 1.5 * number + 0.25 * std::cos(static_cast<double>(i));
+      } else if (tapped.dtype == Dtype::boolean) {
+        auto& bit = static_cast<bool*>(tapped.elements)[i];
+        bit = i % 2 == 0 || !bit;
+      }
+    }
   }
 
-  /// The steps with the numbers of a step in another order: an index that follows from them stays valid.
-  std::vector<Prediction> with_rotated(const std::string& step, const Hypothesis& mistakes) const {
-    return with_changed(step, rotate, mistakes);
+  /// The numbers of a step in another order: an index that follows from them stays valid.
+  static void rotate(const Tapped& tapped) {
+    const auto count = element_count(tapped.shape);
+    if (!is_floating(tapped.dtype) || count < 2) return;
+    auto* const numbers = static_cast<double*>(tapped.elements);
+    std::rotate(numbers, numbers + 1, numbers + count);
+  }
+
+  /// The steps with one tensor changed, an input or a step.
+  Predictions with_changed(const std::string& id, void (*change)(const Tapped&),
+                           const Hypothesis& mistakes) const {
+    const auto rerun = [&](const Watch& watch) {
+      rerun_([&](const Tapped& tapped) {
+        if (tapped.id != id) return watch(tapped);
+        const auto now = [&] { return AnyTensor({tapped.dtype, tapped.shape, tapped.elements}); };
+        change(tapped);
+        const auto changed = now();
+        watch(tapped);
+        if (!are_identical(changed, now()))
+          change(tapped);  // theirs, or a mistaken one, which took its place
+      });
+    };
+    return replay_with(rerun).predict(mistakes);
   }
 
   /// What rounding to the dump's numbers, and to its decimals, may change.
   Tolerances tolerance(const Hypothesis& mistakes) const {
-    if (const auto known = tolerances_.find(mistakes); known != tolerances_.end()) return known->second;
-    auto tolerance = replay_.tolerance(mistakes, unit_, of(mistakes));
-    if (dump_.decimals) {
-      const RoundedNumbers rounded{*dump_.decimals, dump_.tensors, dump_.rounded_inputs};
-      for (const auto& [id, more] : tolerance_of_decimals(rounded, rerun_, mistakes))
+    if (const auto* const known = value_in(tolerances_, mistakes)) return *known;
+    const auto still = of(mistakes);
+    auto tolerance = replay_.tolerance(mistakes, unit_, *still);
+    if (dump_.decimals)
+      for (const auto& [id, more] : tolerance_of_decimals(dump_, rerun_, mistakes, *still))
         for (std::size_t i = 0; i < more.size(); ++i) tolerance[id][i] += more[i];
-    }
     for (const auto& [id, numbers] : tolerance) numbers_kept_ += numbers.size();
     if (numbers_kept_ <= most_numbers) tolerances_.emplace(mistakes, tolerance);
     return tolerance;
@@ -107,48 +126,13 @@ class Replays {
   /// Ends a run whose later steps do not count.
   struct SeenStep {};
 
-  static void change_all(const Tapped& tapped) {
-    for (std::size_t i = 0; i < element_count(tapped.shape); ++i) {
-      if (is_floating(tapped.dtype)) {
-        auto& number = static_cast<double*>(tapped.elements)[i];
-        number = 1.5 * number + 0.25 * std::cos(static_cast<double>(i));
-      } else if (tapped.dtype == Dtype::boolean) {
-        auto& bit = static_cast<bool*>(tapped.elements)[i];
-        bit = i % 2 == 0 || !bit;
-      }
-    }
-  }
-
-  static void rotate(const Tapped& tapped) {
-    const auto count = element_count(tapped.shape);
-    if (!is_floating(tapped.dtype) || count < 2) return;
-    auto* const numbers = static_cast<double*>(tapped.elements);
-    std::rotate(numbers, numbers + 1, numbers + count);
-  }
-
   Replay replay_with(Rerun rerun) const { return Replay(std::move(rerun), dump_.tensors, dump_.slacks); }
-
-  std::vector<Prediction> with_changed(const std::string& id, void (*change)(const Tapped&),
-                                       const Hypothesis& mistakes) const {
-    const auto rerun = [&](const Watch& watch) {
-      rerun_([&](const Tapped& tapped) {
-        if (tapped.id != id) return watch(tapped);
-        const auto now = [&] { return AnyTensor({tapped.dtype, tapped.shape, tapped.elements}); };
-        change(tapped);
-        const auto changed = now();
-        watch(tapped);
-        if (!are_identical(changed, now()))
-          change(tapped);  // theirs, or a mistaken one, which took its place
-      });
-    };
-    return replay_with(rerun).predict(mistakes);
-  }
 
   const Dump& dump_;
   const Rerun& rerun_;
   double unit_;
   Replay replay_;
-  mutable std::map<Hypothesis, std::vector<Prediction>> kept_;
+  mutable std::map<Hypothesis, std::shared_ptr<const Predictions>> kept_;
   mutable std::map<Hypothesis, Tolerances> tolerances_;
   mutable std::size_t numbers_kept_ = 0;
 };
@@ -161,12 +145,20 @@ class Suppositions {
   /// Both must outlive it.
   Suppositions(const Dump& dump, Replays& replays) : dump_(dump), replays_(replays) {}
 
-  /// Supposes these for all that follows.
+  /// Supposes these for all that follows. In numbers that were written by hand or to few decimals what
+  /// follows somebody's tensor would take a single wrong one for a number of its own; a fill is the same in
+  /// every hidden place.
   void adopt(Hypothesis mistakes) {
     adopted_ = std::move(mistakes);
     replays_.forget();
-    steps_ = replays_.of(adopted_);
-    if (has_coarse_numbers()) drop_what_follows_theirs();
+    steps_ = *replays_.of(adopted_);
+    tolerance_ = replays_.tolerance(adopted_);
+    constexpr int few_decimals = 4;
+    if (!dump_.slacks.empty() || (dump_.decimals && *dump_.decimals <= few_decimals))
+      for (auto& step : steps_)
+        std::erase_if(step.mistakes, [&](const std::string& id) {
+          return step.fitted.count(id) > 0 && id != "large-negative-fill" && id != "mask-fill-too-small";
+        });
   }
 
   const Hypothesis& adopted() const { return adopted_; }
@@ -176,21 +168,19 @@ class Suppositions {
     return mistakes;
   }
 
-  /// In order, under what is supposed.
-  const std::vector<Prediction>& steps() const { return steps_; }
+  /// In order, under what is supposed, and how far somebody's numbers may be from what is expected.
+  const Predictions& steps() const { return steps_; }
+  const Tolerances& tolerance() const { return tolerance_; }
 
   /// What the dump has of a step; null where it lacks it.
-  const AnyTensor* theirs(const std::string& id) const {
-    const auto found = dump_.tensors.find(id);
-    return found == dump_.tensors.end() ? nullptr : &found->second;
-  }
+  const AnyTensor* theirs(const Prediction& step) const { return value_in(dump_.tensors, step.id); }
 
   /// Whether the step at `index` may follow from another, which stands behind it in a recurrence: it does not
   /// where the numbers of that one in another order leave it as it is.
   bool depends_on(std::size_t index, std::size_t earlier) const {
     auto [found, is_new] = changed_by_.try_emplace(earlier);
     if (is_new) {
-      const auto changed = replays_.with_rotated(steps_[earlier].id, adopted_);
+      const auto changed = replays_.with_changed(steps_[earlier].id, Replays::rotate, adopted_);
       const auto is_changed = [&](std::size_t i) {
         return i >= changed.size() || changed[i].reference != steps_[i].reference;
       };
@@ -205,8 +195,7 @@ class Suppositions {
   std::vector<std::size_t> places_of_mistakes(std::size_t index) const {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (i == index ||
-          (theirs(steps_[i].id) == nullptr && !steps_[i].mistakes.empty() && depends_on(index, i)))
+      if (i == index || (theirs(steps_[i]) == nullptr && !steps_[i].mistakes.empty() && depends_on(index, i)))
         places.push_back(i);
     return places;
   }
@@ -239,8 +228,7 @@ class Suppositions {
     std::vector<Hypothesis> all;
     for (const auto& [id, everywhere] : by_mistake)
       for (auto& some : some_of(everywhere))
-        if (some.size() < everywhere.size() && std::any_of(some.begin(), some.end(), is_here))
-          all.push_back(std::move(some));
+        if (some.size() < everywhere.size() && any_of(some, is_here)) all.push_back(std::move(some));
     return all;
   }
 
@@ -257,7 +245,7 @@ class Suppositions {
     std::vector<std::string> places;
     for (const auto& one : found_elsewhere(index))
       if (supposes(adopted_, one.mistake, one.where) &&
-          !are_equal(replays_.step(index, with_others({one})).reference, steps_[index].reference))
+          !are_equal((*replays_.of(with_others({one})))[index].reference, steps_[index].reference))
         places.push_back(one.where);
     return places;
   }
@@ -280,8 +268,7 @@ class Suppositions {
     std::vector<std::string> steps;
     for (const auto place : places_of_mistakes(index)) {
       const auto& step = steps_[place];
-      if (std::any_of(step.mistakes.begin(), step.mistakes.end(),
-                      [&](const auto& mistake) { return supposes(mistakes, mistake, step.id); }))
+      if (any_of(step.mistakes, [&](const auto& id) { return supposes(mistakes, id, step.id); }))
         steps.push_back(step.id);
     }
     return steps;
@@ -296,38 +283,20 @@ class Suppositions {
   /// Every choice of one or more, the smaller ones first; of many those of one or two, and all.
   static std::vector<Hypothesis> some_of(const std::vector<Supposed>& all) {
     constexpr std::size_t few = 4, most_in_pairs = 12;
+    const auto count = all.size(), most = count <= few ? count : count <= most_in_pairs ? 2 : 1;
     std::vector<Hypothesis> choices;
-    if (all.size() > few) {
-      for (const auto& one : all) choices.push_back({one});
-      for (std::size_t i = 0; all.size() <= most_in_pairs && i < all.size(); ++i)
-        for (std::size_t k = 0; k < i; ++k) choices.push_back({all[k], all[i]});
-      choices.emplace_back(all.begin(), all.end());
-      return choices;
+    for (std::size_t size = 1; size <= count; ++size) {
+      if (size > most && size < count) continue;
+      std::string is_taken =
+          std::string(count - size, '0') + std::string(size, '1');  // of the last one first
+      do {
+        Hypothesis choice;
+        for (std::size_t i = 0; i < count; ++i)
+          if (is_taken[count - 1 - i] == '1') choice.insert(all[i]);
+        choices.push_back(std::move(choice));
+      } while (std::next_permutation(is_taken.begin(), is_taken.end()));
     }
-    for (std::size_t bits = 1; bits < std::size_t{1} << all.size(); ++bits) {
-      Hypothesis choice;
-      for (std::size_t i = 0; i < all.size(); ++i)
-        if ((bits >> i & 1) != 0) choice.insert(all[i]);
-      choices.push_back(std::move(choice));
-    }
-    std::stable_sort(choices.begin(), choices.end(),
-                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
     return choices;
-  }
-
-  /// Whether their numbers were written by hand or to few decimals.
-  bool has_coarse_numbers() const {
-    constexpr int few = 4;
-    return !dump_.slacks.empty() || (dump_.decimals && *dump_.decimals <= few);
-  }
-
-  /// What follows somebody's tensor would take a single wrong number for a number of its own. A fill is the
-  /// same in every hidden place.
-  void drop_what_follows_theirs() {
-    for (auto& step : steps_)
-      std::erase_if(step.mistakes, [&](const std::string& id) {
-        return step.fitted.count(id) > 0 && id != "large-negative-fill" && id != "mask-fill-too-small";
-      });
   }
 
   std::vector<std::size_t> steps_that_list(const std::string& id) const {
@@ -340,9 +309,7 @@ class Suppositions {
   std::vector<Supposed> groups_that_list(const std::string& id) const {
     std::vector<Supposed> groups;
     for (const auto place : steps_that_list(id))
-      if (const auto one = in_group_of(steps_[place].id, id);
-          std::find(groups.begin(), groups.end(), one) == groups.end())
-        groups.push_back(one);
+      if (const auto one = in_group_of(steps_[place].id, id); !contains(groups, one)) groups.push_back(one);
     return groups;
   }
 
@@ -373,7 +340,8 @@ class Suppositions {
   const Dump& dump_;
   Replays& replays_;
   Hypothesis adopted_;
-  std::vector<Prediction> steps_;
+  Predictions steps_;
+  Tolerances tolerance_;
   mutable std::map<std::size_t, std::vector<bool>> changed_by_;  ///< whether each step is, by earlier one
 };
 
@@ -381,61 +349,61 @@ class Suppositions {
 /// rows of padded queries 0, those rows do not count, in that step and in those that follow from it.
 class Comparison {
  public:
-  /// `dump` must outlive it.
-  Comparison(const Dump& dump, const Rerun& rerun) : dump_(dump) {
+  /// `dump` must outlive it, and `tolerance`: how far each number may be from what is expected.
+  Comparison(const Dump& dump, const Rerun& rerun, const Tolerances& tolerance)
+      : dump_(dump), tolerance_(tolerance) {
     if (!dump.slacks.empty())
       for (auto& step : Replay(rerun).predict()) without_slips_[step.id] = std::move(step.expected);
   }
 
-  /// How far each number may be from what is expected, by the step's id.
-  void allow(Tolerances tolerance) { tolerance_ = std::move(tolerance); }
-
-  const Tolerances& tolerance() const { return tolerance_; }
-
   /// Finds out whether they leave the rows of padded queries 0 in one of the steps.
-  void look_for_zero_padding(const std::vector<Prediction>& steps) {
-    leaves_padding_zero_ = std::any_of(steps.begin(), steps.end(), [&](const Prediction& step) {
-      const auto theirs = dump_.tensors.find(step.id);
-      return theirs != dump_.tensors.end() && theirs->second.shape() == step.shape &&
-             has_zero_padding(step, theirs->second);
+  void look_for_zero_padding(const Predictions& steps) {
+    leaves_padding_zero_ = any_of(steps, [&](const Prediction& step) {
+      const auto* const theirs = value_in(dump_.tensors, step.id);
+      return theirs != nullptr && theirs->shape() == step.shape && has_zero_padding(step, *theirs);
     });
   }
 
   bool leaves_padding_zero() const { return leaves_padding_zero_; }
 
-  /// Whether each number of the tensor is near the one that is expected.
-  static bool are_near(const TensorView& theirs, const std::vector<double>& expected,
-                       const std::vector<double>& tolerance) {
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      if (!is_near(theirs.at(i), expected[i], tolerance[i])) return false;
+  /// Whether a tensor has that shape, and it holds for each of its numbers and their offsets.
+  template <class Holds>
+  static bool each_number(const AnyTensor& theirs, const Shape& shape, Holds holds) {
+    if (theirs.shape() != shape) return false;
+    const auto view = theirs.view();
+    for (std::size_t i = 0; i < element_count(shape); ++i)
+      if (!holds(i, view.at(i))) return false;
     return true;
   }
 
-  /// Whether a tensor has that shape and these numbers.
+  /// Whether a tensor has that shape and these numbers, the rows of padding among them.
+  static bool are_near(const AnyTensor& theirs, const Shape& shape, const std::vector<double>& expected,
+                       const std::vector<double>& tolerance) {
+    return each_number(theirs, shape, [&](std::size_t i, double their) {
+      return is_near(their, expected[i], tolerance[i]);
+    });
+  }
+
+  /// The same where the rows of padding may be 0.
   bool matches(const Prediction& step, const AnyTensor& theirs, const Shape& shape,
                const std::vector<double>& expected, const std::vector<double>& tolerance) const {
-    if (theirs.shape() != shape || tolerance.size() != expected.size()) return false;
-    const auto view = theirs.view();
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      if (!is_near(view.at(i), expected[i], tolerance[i]) && !(leaves_padding_zero_ && is_padding(step, i)))
-        return false;
-    return true;
+    return tolerance.size() == expected.size() &&
+           each_number(theirs, shape, [&](std::size_t i, double their) {
+             return is_near(their, expected[i], tolerance[i]) || is_left_zero(step, i);
+           });
   }
 
   bool is_right(const Prediction& step, const AnyTensor& theirs) const {
     const auto& tolerance = tolerance_.at(step.id);
-    if (matches(step, theirs, step.shape, step.reference, tolerance)) return true;
-    if (dump_.slacks.empty() || theirs.shape() != step.shape || tolerance.size() != step.reference.size())
-      return false;
-    for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (!is_right(step, i, theirs.view().at(i), tolerance[i])) return false;
-    return true;
+    return tolerance.size() == step.reference.size() &&
+           each_number(theirs, step.shape, [&](std::size_t i, double their) {
+             return is_right(step, i, their, tolerance[i]) || is_left_zero(step, i);
+           });
   }
 
   /// The same with any large negative numbers in the place of −∞.
   bool is_right_but_for_fill(const Prediction& step, const AnyTensor& theirs) const {
-    return theirs.shape() == step.shape &&
-           matches(step, theirs, step.shape, with_fill_of(theirs, step, step.reference),
+    return matches(step, theirs, step.shape, with_fill_of(theirs, step, step.reference),
                    tolerance_.at(step.id));
   }
 
@@ -443,17 +411,15 @@ class Comparison {
   /// from the right numbers, and not from those that are written.
   bool is_right(const Prediction& step, std::size_t offset, double theirs, double tolerance) const {
     if (is_near(theirs, step.reference[offset], tolerance)) return true;
-    if (dump_.slacks.empty()) return false;
-    const auto slacks = dump_.slacks.find(step.id);
-    if (slacks == dump_.slacks.end()) return false;
+    const auto* const slacks = value_in(dump_.slacks, step.id);
+    if (slacks == nullptr) return false;
     const double right = without_slips_.at(step.id)[offset];
-    return is_near(theirs, right, slacks->second[offset] + rounding_by_hand * (1.0 + std::abs(right)));
+    return is_near(theirs, right, (*slacks)[offset] + rounding_by_hand * (1.0 + std::abs(right)));
   }
 
   /// Whether the tensor is what the mistakes that are supposed give.
   bool is_expected(const Prediction& step, const AnyTensor& theirs) const {
-    return theirs.shape() == step.expected_shape &&
-           matches(step, theirs, step.expected_shape, expected_beside(theirs, step), tolerance_.at(step.id));
+    return matches(step, theirs, step.expected_shape, expected_beside(theirs, step), tolerance_.at(step.id));
   }
 
   /// What is expected of a step under a mistake in it, with any fill.
@@ -472,18 +438,22 @@ class Comparison {
 
   /// Whether each number is the right one, rounded once.
   bool is_nearest(const Prediction& step, const AnyTensor& theirs) const {
-    if (dump_.arithmetic == Dtype::float64 && !dump_.decimals) return true;
-    for (std::size_t i = 0; i < step.reference.size(); ++i)
-      if (!is_near(theirs.view().at(i), as_stored(step.reference[i]), 0.0)) return false;
-    return true;
+    return (dump_.arithmetic == Dtype::float64 && !dump_.decimals) ||
+           each_number(theirs, step.shape, [&](std::size_t i, double their) {
+             const double right = step.reference[i];
+             return is_near(their,
+                            dump_.decimals ? rounded_to_decimals(right, *dump_.decimals)
+                                           : round_to(dump_.arithmetic, right),
+                            0.0);
+           });
   }
 
   /// How many places of a tensor written by hand are empty.
   std::size_t blanks_in(const std::string& id) const {
-    const auto slacks = dump_.slacks.find(id);
-    if (slacks == dump_.slacks.end()) return 0;
-    return static_cast<std::size_t>(std::count_if(slacks->second.begin(), slacks->second.end(),
-                                                  [](double slack) { return std::isinf(slack); }));
+    const auto* const slacks = value_in(dump_.slacks, id);
+    if (slacks == nullptr) return 0;
+    const auto is_infinite = [](double slack) { return std::isinf(slack); };
+    return static_cast<std::size_t>(std::count_if(slacks->begin(), slacks->end(), is_infinite));
   }
 
   /// Notes in the verdict how many numbers differ, where, and by how much. A large negative number is no
@@ -514,8 +484,7 @@ class Comparison {
   /// The largest difference from what the mistakes that were found give.
   double unexplained(const Prediction& step, const AnyTensor& theirs) const {
     double largest = 0.0;
-    if (step.expected.size() != step.reference.size()) return largest;
-    for (std::size_t i = 0; i < step.expected.size(); ++i)
+    for (std::size_t i = 0; i < step.expected.size() && step.expected.size() == step.reference.size(); ++i)
       if (!is_blank(step.id, i))
         largest = std::max(largest, difference(theirs.view().at(i), step.expected[i]));
     return largest;
@@ -526,8 +495,8 @@ class Comparison {
   /// in what is hidden is the same mistake with any fill.
   static std::vector<double> with_fill_of(const AnyTensor& theirs, const Prediction& step,
                                           std::vector<double> numbers) {
-    const auto& listed = step.mistakes;
-    const bool may_hide = std::find(listed.begin(), listed.end(), "large-negative-fill") != listed.end();
+    const bool may_hide =
+        contains(step.mistakes, "large-negative-fill") && element_count(theirs.shape()) == numbers.size();
     for (std::size_t i = 0; may_hide && i < numbers.size(); ++i)
       if (std::isinf(numbers[i]) && numbers[i] < 0.0 && theirs.view().at(i) <= usual_large_negative)
         numbers[i] = theirs.view().at(i);
@@ -537,14 +506,16 @@ class Comparison {
   /// Whether the number at that offset is in the row of a padded query.
   bool is_padding(const Prediction& step, std::size_t offset) const {
     if (dump_.lengths.empty() || step.shape.size() != step.axes.size() + 1) return false;
-    const auto is_query = [](const std::string& axis) {
-      return axis == "query" || axis == "token" || axis == "target";
-    };
-    const auto axis = std::find_if(step.axes.begin(), step.axes.end(), is_query);
-    if (axis == step.axes.end()) return false;
-    const auto index = index_at(offset, step.shape);
-    return index[0] < dump_.lengths.size() &&
-           index[static_cast<std::size_t>(axis - step.axes.begin()) + 1] >= dump_.lengths[index[0]];
+    for (std::size_t axis = 0; axis < step.axes.size(); ++axis)
+      if (const auto& name = step.axes[axis]; name == "query" || name == "token" || name == "target") {
+        const auto index = index_at(offset, step.shape);
+        return index[0] < dump_.lengths.size() && index[axis + 1] >= dump_.lengths[index[0]];
+      }
+    return false;
+  }
+
+  bool is_left_zero(const Prediction& step, std::size_t offset) const {
+    return leaves_padding_zero_ && is_padding(step, offset);
   }
 
   /// Whether the rows of padded queries are 0 that are not, or hide every key, from which such rows follow.
@@ -563,18 +534,13 @@ class Comparison {
     return false;
   }
 
-  double as_stored(double number) const {
-    if (!dump_.decimals) return round_to(dump_.arithmetic, number);
-    return rounded_to_decimals(number, *dump_.decimals);
-  }
-
   bool is_blank(const std::string& id, std::size_t offset) const {
-    const auto slacks = dump_.slacks.find(id);
-    return slacks != dump_.slacks.end() && std::isinf(slacks->second[offset]);
+    const auto* const slacks = value_in(dump_.slacks, id);
+    return slacks != nullptr && std::isinf((*slacks)[offset]);
   }
 
   const Dump& dump_;
-  Tolerances tolerance_;
+  const Tolerances& tolerance_;
   bool leaves_padding_zero_ = false;
   std::map<std::string, std::vector<double>> without_slips_;  ///< steps computed from the inputs, by id
 };
