@@ -131,15 +131,15 @@ std::string_view DrawCode::library() const {
 namespace {
 
 /// Beyond it products of weights leave the range of float32.
-constexpr double largest = 1e6;
+constexpr double largest_deviation = 1e6;
 
 double number(const std::string& text) {
   const auto value = attn::parse_number(text);
-  if (!value || *value < 0.0 || *value > largest)
+  if (!value || *value < 0.0 || *value > largest_deviation)
     throw attn::Error(fmt::format(
         "--weight-scale {} is no standard deviation; valid: xavier, he or a number from 0 to {:g}, "
         "and with --rng torch linear or uniform",
-        text, largest));
+        text, largest_deviation));
   return *value;
 }
 
@@ -170,7 +170,7 @@ void check_weight_scale(const Options& options) {
     throw attn::Error(
         fmt::format("--weight-scale {} draws as PyTorch does; valid: --rng torch with it, or xavier, he or a "
                     "number from 0 to {:g}",
-                    *choice, largest));
+                    *choice, largest_deviation));
 }
 
 }  // namespace lessons

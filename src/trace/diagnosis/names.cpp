@@ -97,14 +97,14 @@ const CommonNames& common_names() {
 }
 
 /// What the path before a name says.
-struct Place {
+struct Surroundings {
   std::set<std::string> groups{};  ///< "attention", "layer=1"
   bool is_feed_forward = false;
   bool is_elsewhere = false;  ///< it has parts that no model of attention has in common
 };
 
-Place place_of(const Strings& parts, std::size_t count) {
-  Place place;
+Surroundings place_of(const Strings& parts, std::size_t count) {
+  Surroundings place;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& part = parts[i];
     place.groups.insert(part);
@@ -137,14 +137,14 @@ bool is_of_feed_forward(const std::string& id) {
   return parts.front() == "ffn" || weights.contains(parts.back());
 }
 
-bool is_possible(const std::string& id, const Place& place) {
+bool is_possible(const std::string& id, const Surroundings& place) {
   if (place.is_feed_forward) return is_of_feed_forward(id);
   return !place.is_elsewhere || is_parameter(id);
 }
 
 /// Of the ids that end with this path, those that agree best with the place: by how many of their groups it
 /// names, then by how few others they have.
-Strings best_ids(const std::string& folded_path, const Place& place, const Strings& known_ids) {
+Strings best_ids(const std::string& folded_path, const Surroundings& place, const Strings& known_ids) {
   std::map<std::pair<std::ptrdiff_t, std::ptrdiff_t>, Strings> by_agreement;
   for (const auto& id : known_ids) {
     const auto folded_id = folded(id);
@@ -164,7 +164,7 @@ bool says_what_it_is(const std::string& folded_path) {
   return folded_path.size() > 1 && !says_little.contains(folded_path);
 }
 
-Meaning in_lesson(const Meaning& synonym, const Place& place, const Strings& known_ids) {
+Meaning in_lesson(const Meaning& synonym, const Surroundings& place, const Strings& known_ids) {
   auto meaning = synonym;
   meaning.ids.clear();
   for (const auto& wanted : synonym.ids) {
