@@ -42,8 +42,8 @@ class SafetensorsFile {
   /// A text of `__metadata__`.
   void describe(std::string_view name, const std::string& text);
 
-  /// Its elements are rounded to `type`, as `encode` does.
-  void add(std::string_view id, const TensorView& tensor, ElementType type);
+  /// Its elements are rounded to `dtype`, as `encode` does.
+  void add(std::string_view id, const TensorView& tensor, Dtype dtype);
 
   std::string finish();
 

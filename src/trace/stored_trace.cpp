@@ -117,19 +117,18 @@ class SafetensorsReader : public StoredTrace {
                           entry.contains("shape") && entry.contains("data_offsets");
     if (!is_valid) refuse(place, fmt::format("its entry is {}", in_message(entry.dump())), valid_entry);
     const auto& code = entry["dtype"];
-    const auto type =
-        element_type_called(code.is_string() ? code.get<std::string>() : "", &StoredType::safetensors);
-    if (!type)
+    const auto* const type =
+        element_type_called(code.is_string() ? code.get<std::string>() : "", &ElementType::safetensors);
+    if (type == nullptr)
       refuse(place, fmt::format("its dtype is {}", in_message(code.dump())),
              "F16, BF16, F32, F64, BOOL, I8 to I64 and U8 to U64");
-    const Layout layout{.type = *type, .shape = numbers_from(entry["shape"], place)};
+    const Layout layout{.type = type, .shape = numbers_from(entry["shape"], place)};
     const auto offsets = numbers_from(entry["data_offsets"], place);
     const auto size = stored_size(layout, place);
-    const auto& name = properties_of(*type).name;
     if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] - offsets[0] != size)
       refuse(place,
              fmt::format("its shape {} of {} takes {} bytes, its offsets are {}", to_string(layout.shape),
-                         name, size, in_message(entry["data_offsets"].dump())),
+                         type->name, size, in_message(entry["data_offsets"].dump())),
              valid_entry);
     entries_.push_back({stored_as(id, layout), layout, offsets[0], offsets[1]});
   }
@@ -265,10 +264,9 @@ std::string cell_of(const nlohmann::ordered_json& value) {
 }  // namespace
 
 StoredTensor stored_as(std::string id, const Layout& layout) {
-  const auto& type = properties_of(layout.type);
   return {.id = std::move(id),
-          .dtype = type.dtype,
-          .stored_dtype = std::string(type.name),
+          .dtype = layout.type->dtype,
+          .stored_dtype = std::string(layout.type->name),
           .shape = layout.shape};
 }
 
@@ -362,11 +360,11 @@ void SafetensorsFile::describe(std::string_view name, const std::string& text) {
   append_member(metadata_, name, json_text(text));
 }
 
-void SafetensorsFile::add(std::string_view id, const TensorView& tensor, ElementType type) {
+void SafetensorsFile::add(std::string_view id, const TensorView& tensor, Dtype dtype) {
   const auto begin = elements_.size();
-  elements_ += encode(tensor, type);
+  elements_ += encode(tensor, dtype);
   append_member(entries_, id,
-                json_text({{"dtype", properties_of(type).safetensors},
+                json_text({{"dtype", element_type_of(dtype)->safetensors},
                            {"shape", tensor.shape},
                            {"data_offsets", {begin, elements_.size()}}}));
 }
@@ -390,7 +388,7 @@ void SafetensorsWriter::receive(const Event& event) {
   if (!event.tensor || !has_elements(*event.tensor)) return;
   const auto copy = with_one_nan(*event.tensor);
   file_.describe("tensor:" + event.id, description_as_json(event));
-  file_.add(event.id, copy.view(), element_type_of(copy.dtype()));
+  file_.add(event.id, copy.view(), copy.dtype());
 }
 
 std::unique_ptr<StoredTrace> open_safetensors(File file) {

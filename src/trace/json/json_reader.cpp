@@ -210,9 +210,9 @@ std::string with_quotes(const std::string& text, std::vector<std::size_t>& added
 constexpr std::string_view valid_document =
     R"(a trace as --format json writes it, or tensors by id: {"X": [[1, 0], [0, 1]]})";
 
-ElementType type_from(const json& name, std::string_view place) {
-  const auto type = element_type_called(name.is_string() ? name.get<std::string>() : "");
-  if (type && element_type_of(properties_of(*type).dtype) == *type) return *type;
+const ElementType* type_from(const json& name, std::string_view place) {
+  const auto* const type = element_type_called(name.is_string() ? name.get<std::string>() : "");
+  if (type != nullptr && element_type_of(type->dtype) == type) return type;
   refuse(place, fmt::format("its dtype is {}", in_message(name.dump())),
          "float64, float32, float16, bfloat16, int64 or bool");
 }
@@ -359,7 +359,7 @@ class JsonReader : public StoredTrace {
     stored_size(layout, place);
     auto tensor = stored_as(id, layout);
     read_description(event, tensor, place);
-    add(std::move(tensor), tensor_from(*data, properties_of(layout.type).dtype, layout.shape, place));
+    add(std::move(tensor), tensor_from(*data, layout.type->dtype, layout.shape, place));
   }
 
   std::unordered_set<std::string> ids_;
