@@ -64,10 +64,6 @@ class Worked {
 
   static const std::vector<Function>& functions();
   const std::vector<Worked>& parts() const { return *parts_; }
-  void append_text(std::string& text, const std::function<std::string(const Worked&)>& number,
-                   std::size_t most_terms) const;
-  void append_parts(std::string& text, const std::function<std::string(const Worked&)>& number,
-                    std::size_t most_terms) const;
   bool needs_parentheses_in(const Function& outer, bool is_first) const;
 
   const Function* function_ = nullptr;  ///< of what is no number

@@ -132,11 +132,7 @@ std::mt19937 seeded_with(ArraySeed seed) {
 
 RandomState::RandomState(std::uint32_t seed, std::uint32_t key) : generator_(seeded_with({seed, key})) {}
 
-std::uint32_t RandomState::next_uint32() {
-  return static_cast<std::uint32_t>(generator_());
-}
-
-std::uint64_t RandomState::next_uint64() {
+std::uint64_t Random::next_uint64() {
   const std::uint64_t high = next_uint32();
   return high << 32 | next_uint32();
 }
@@ -377,11 +373,6 @@ void box_muller(double* values) {
 }
 
 }  // namespace
-
-std::uint64_t TorchRandom::next_uint64() {
-  const std::uint64_t high = next_uint32();
-  return high << 32 | next_uint32();
-}
 
 double TorchRandom::random_sample() {
   constexpr std::uint32_t lowest_24_bits = 0xFFFFFFu;

@@ -51,6 +51,9 @@ class Random {
   /// One draw for each number, unless the library draws several at once in another way.
   virtual void fill_with_standard_normal(double* values, std::size_t count);
 
+  /// The upper half, then the lower one, unless the library draws both at once.
+  virtual std::uint64_t next_uint64();
+
  private:
   virtual bool draw_bernoulli(double probability) = 0;
 
@@ -61,7 +64,6 @@ class Random {
   virtual void shuffle(std::vector<std::int64_t>& numbers);
 
   virtual std::uint32_t next_uint32() = 0;
-  virtual std::uint64_t next_uint64() = 0;
 
   /// As draw_integer: the lowest bits of 32 or 64, drawn again until they are small enough.
   std::uint64_t masked(std::uint64_t largest);
@@ -89,8 +91,7 @@ class RandomState final : public Random {
  private:
   bool draw_bernoulli(double probability) override { return succeeds(*this, probability); }
 
-  std::uint32_t next_uint32() override;
-  std::uint64_t next_uint64() override;
+  std::uint32_t next_uint32() override { return static_cast<std::uint32_t>(generator_()); }
 
   std::mt19937 generator_;
   bool has_cached_normal_ = false;
@@ -190,7 +191,6 @@ class TorchRandom final : public Random {
 
   double next_double();
   std::uint32_t next_uint32() override { return static_cast<std::uint32_t>(generator_()); }
-  std::uint64_t next_uint64() override;
 
   std::mt19937 generator_;
   std::optional<double> cached_normal_;
