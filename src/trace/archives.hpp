@@ -67,9 +67,4 @@ class SafetensorsWriter : public Sink {
   SafetensorsFile file_;
 };
 
-/// Opens a .safetensors file (https://github.com/huggingface/safetensors): the length of a JSON header, the
-/// header, then the elements of all tensors without a gap. Throws Error as
-/// `open_trace` does.
-std::unique_ptr<StoredTrace> open_safetensors(File file);
-
 }  // namespace attn
