@@ -123,13 +123,6 @@ AnyTensor::AnyTensor(const TensorView& view) : AnyTensor(view.dtype, view.shape)
   if (size > 0) std::memcpy(bytes_.data(), view.data, size);
 }
 
-AnyTensor::AnyTensor(Dtype dtype, Shape shape, std::vector<std::byte> elements)
-    : dtype_(dtype), shape_(std::move(shape)), bytes_(std::move(elements)) {
-  if (bytes_.size() != element_count(shape_) * size_of(dtype_))
-    throw std::invalid_argument("[AnyTensor] the elements are not as many as the shape asks for");
-  if (bytes_.empty()) bytes_.resize(1);
-}
-
 AnyTensor with_one_nan(const TensorView& tensor) {
   AnyTensor copy(tensor);
   if (!is_floating(tensor.dtype)) return copy;
@@ -148,19 +141,21 @@ std::vector<std::size_t> strides_of(const Shape& shape) {
 
 AnyTensor strided(const AnyTensor& given, Shape shape, const std::vector<std::size_t>& strides,
                   std::size_t start) {
+  AnyTensor result(given.dtype(), std::move(shape));
+  const auto& lengths = result.shape();
   const auto size = size_of(given.dtype());
-  std::vector<std::byte> elements(element_count(shape) * size);
   const auto* const from = static_cast<const std::byte*>(given.view().data);
-  Shape index(shape.size());
-  for (std::size_t to = 0, offset = start; to < elements.size(); to += size) {
-    std::memcpy(elements.data() + to, from + offset * size, size);
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
+  auto* to = result.elements<std::byte>();
+  Shape index(lengths.size());
+  for (std::size_t left = element_count(lengths), offset = start; left > 0; --left, to += size) {
+    std::memcpy(to, from + offset * size, size);
+    for (std::size_t axis = lengths.size(); axis-- > 0;) {
       offset += strides[axis];
-      if (++index[axis] < shape[axis]) break;
+      if (++index[axis] < lengths[axis]) break;
       offset -= strides[axis] * std::exchange(index[axis], 0);
     }
   }
-  return {given.dtype(), std::move(shape), std::move(elements)};
+  return result;
 }
 
 AnyTensor permuted(const AnyTensor& given, const std::vector<std::size_t>& order) {

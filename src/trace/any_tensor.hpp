@@ -33,10 +33,6 @@ class AnyTensor {
   /// A copy of what is looked at. Throws std::invalid_argument where that has no elements.
   explicit AnyTensor(const TensorView& view);
 
-  /// Takes over elements that are there. Throws std::invalid_argument unless they are as many bytes as the
-  /// shape asks for.
-  AnyTensor(Dtype dtype, Shape shape, std::vector<std::byte> elements);
-
   Dtype dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
 

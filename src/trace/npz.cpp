@@ -59,7 +59,6 @@ struct LibZip {
   decltype(&zip_close) close = LibZipFunction("zip_close");
   decltype(&zip_discard) discard = LibZipFunction("zip_discard");
   decltype(&zip_error_fini) error_fini = LibZipFunction("zip_error_fini");
-  decltype(&zip_error_init) error_init = LibZipFunction("zip_error_init");
   decltype(&zip_error_strerror) error_strerror = LibZipFunction("zip_error_strerror");
   decltype(&zip_fclose) fclose = LibZipFunction("zip_fclose");
   decltype(&zip_file_add) file_add = LibZipFunction("zip_file_add");
@@ -78,7 +77,6 @@ struct LibZip {
   decltype(&zip_source_read) source_read = LibZipFunction("zip_source_read");
   decltype(&zip_source_stat) source_stat = LibZipFunction("zip_source_stat");
   decltype(&zip_stat_index) stat_index = LibZipFunction("zip_stat_index");
-  decltype(&zip_stat_init) stat_init = LibZipFunction("zip_stat_init");
   decltype(&zip_strerror) strerror = LibZipFunction("zip_strerror");
 };
 
@@ -196,8 +194,7 @@ struct DiscardArchive {
 using OpenArchive = std::unique_ptr<zip, DiscardArchive>;
 
 OpenArchive open_archive(const File& file) {
-  zip_error_t error;
-  libzip().error_init(&error);
+  zip_error_t error{};
   auto* const source = libzip().source_buffer_create(file.bytes().data(), file.bytes().size(), 0, &error);
   OpenArchive archive(source == nullptr ? nullptr : libzip().open_from_source(source, ZIP_RDONLY, &error));
   if (archive != nullptr) return archive;
@@ -239,8 +236,7 @@ class NpzReader : public StoredTrace {
     constexpr zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                     ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     constexpr std::uint64_t densest = 1032;  // deflate packs no more than 258 bytes into 2 bits
-    zip_stat_t entry;
-    libzip().stat_init(&entry);
+    zip_stat_t entry{};
     if (libzip().stat_index(archive_.get(), index, 0, &entry) != 0 || (entry.valid & needed) != needed)
       refuse(file_.path(), fmt::format("its directory is broken at member {}", index), valid_archive);
     const auto place = place_of(entry.name);
@@ -410,8 +406,7 @@ std::string archive_of(const std::vector<std::pair<std::string, std::string>>& m
   }
   require(zip.close(archive.get()) == 0, zip.strerror(archive.get()));
   archive.release();
-  zip_stat_t status;
-  zip.stat_init(&status);
+  zip_stat_t status{};
   require(zip.source_stat(source, &status) == 0 && zip.source_open(source) == 0, "it is not there");
   std::string whole(status.size, '\0');
   const auto count = zip.source_read(source, whole.data(), whole.size());

@@ -56,14 +56,10 @@ bool is_code(std::string_view id) {
 
 }  // namespace
 
-std::string python_name(std::string_view id) {
-  return formula::identifier(std::string(id));
-}
-
 PythonScript::PythonScript(const Header& header) : header_(header) {}
 
 PythonScript::Variable PythonScript::variable_of(const Event& event) {
-  return {.name = python_name(event.id),
+  return {.name = formula::identifier(event.id),
           .value = array_of(*event.tensor),
           .has_batch = !event.axes.empty() && event.axes.front() == "batch",
           .is_on_page = event.is_on_page()};
@@ -77,7 +73,7 @@ void PythonScript::receive(const Event& event) {
   if (!event.tensor) return;
   tolerance_ = std::max(tolerance_, tolerance_of(event.tensor->dtype));
   if (event.kind == Kind::step && event.after_overflow) {
-    beyond_.push_back(fmt::format("\"{}\"", python_name(event.id)));
+    beyond_.push_back(fmt::format("\"{}\"", formula::identifier(event.id)));
     return;
   }
   auto& variables = event.kind == Kind::input ? inputs_ : steps_;
@@ -104,7 +100,7 @@ std::string PythonScript::body(const std::string& indent) const {
   return text;
 }
 
-std::string PythonScript::finish() {
+std::string PythonScript::finish() const {
   const auto dictionary = [](std::string_view name, const std::vector<Variable>& variables) {
     std::string text = fmt::format("{} = {{\n", name);
     for (const auto& variable : variables)
@@ -135,10 +131,6 @@ std::string PythonScript::finish() {
         "in float64.\nbeyond = [{}]\nprint(\"Not asserted, after a number too large for the dtype: \" + \", "
         "\".join(beyond))\n",
         fmt::join(beyond_, ", "));
-  inputs_.clear();
-  steps_.clear();
-  code_.clear();
-  beyond_.clear();
   return text;
 }
 

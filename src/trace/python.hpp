@@ -2,16 +2,11 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "trace/event.hpp"
 
 namespace attn {
-
-/// The name of a tensor in NumPy code, as in the formulas' lines: its id with `_` for what no name may have,
-/// "attention_W_Q" for "attention/W_Q", and behind a keyword, "std_" for "std".
-std::string python_name(std::string_view id);
 
 /// A trace as a script of NumPy: the inputs of the run, the code that the page shows, and an assertion for
 /// each step. It asserts every core step, and a detail where the code computes it; none after a number that
@@ -21,8 +16,8 @@ class PythonScript : public Sink {
   explicit PythonScript(const Header& header);
   void receive(const Event& event) override;
 
-  /// The script. Leaves the writer empty.
-  std::string finish();
+  /// The script.
+  std::string finish() const;
 
  private:
   struct Variable {
