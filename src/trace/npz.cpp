@@ -358,20 +358,20 @@ class NpzReader : public StoredTrace {
       return;
     }
     const auto trace = options.is_object() ? json(options.value("trace", ordered_json())) : json();
-    if (trace.is_object() && trace.value("schema", json()) == trace_schema) {
+    const bool is_ours = trace.is_object() && trace.value("schema", json()) == trace_schema;
+    if (is_ours) {
       options.erase("trace");
       read_lesson(trace, header_, config.place);
       const auto descriptions = trace.value("tensors", json::object());
       for (auto& tensor : tensors_)
         if (descriptions.contains(tensor.id))
           read_description(descriptions[tensor.id], tensor, place_of(tensor.id + std::string(ending)));
+    }
+    try {
       read_config(options, header_, config.place);
-    } else {
-      try {
-        read_config(options, header_, config.place);
-      } catch (const Error&) {
-        header_.config.clear();
-      }
+    } catch (const Error&) {
+      if (is_ours) throw;
+      header_.config.clear();
     }
   }
 

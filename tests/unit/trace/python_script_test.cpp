@@ -3,7 +3,7 @@
 
 #include "formula/numpy.hpp"
 #include "tests/unit/numbers.hpp"
-#include "trace/python.hpp"
+#include "trace/program.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;
