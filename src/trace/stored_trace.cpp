@@ -231,10 +231,6 @@ StoredTensor stored_as(std::string id, const Layout& layout) {
           .shape = layout.shape};
 }
 
-const StoredTensor* StoredTrace::find(std::string_view id) const {
-  return find_by_id(tensors_, id);
-}
-
 void StoredTrace::add(StoredTensor tensor, std::function<AnyTensor()> read) {
   tensors_.push_back(std::move(tensor));
   read_.push_back(std::move(read));
@@ -245,10 +241,6 @@ void StoredTrace::add(StoredTensor tensor, AnyTensor elements) {
   tensor.stored_dtype = name_of(tensor.dtype);
   tensor.shape = elements.shape();
   add(std::move(tensor), [elements = std::move(elements)] { return elements; });
-}
-
-Recorder::Recorder(const Header& header) {
-  header_ = header;
 }
 
 void Recorder::receive(const Event& event) {

@@ -146,10 +146,6 @@ void Trace::place_on_page(Event& event) const {
   }
 }
 
-void Trace::label(const std::string& axis, AxisLabels labels) {
-  labels_[axis] = std::move(labels);
-}
-
 void Trace::note(const std::string& id, const std::string& title, const std::string& text,
                  const std::string& formula) {
   send({.kind = Kind::note, .id = id, .title = title, .formula = formula, .note = text});

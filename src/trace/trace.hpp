@@ -138,7 +138,7 @@ class Trace {
   void page(std::vector<OnPage> events, std::vector<std::string> claims = {});
 
   /// Names the entries along every axis called `axis` of the events to come.
-  void label(const std::string& axis, AxisLabels labels);
+  void label(const std::string& axis, AxisLabels labels) { labels_[axis] = std::move(labels); }
 
   bool has_labels(const std::string& axis) const {
     const auto found = labels_.find(axis);
