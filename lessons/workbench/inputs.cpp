@@ -77,7 +77,7 @@ Extent extent_of(std::string_view axis, const Lesson& lesson, const Options& opt
     extent.offset = 1;
     length.remove_prefix(one_more.size());
   }
-  const auto factors = attn::parts_of(length, times);
+  const auto factors = attn::pieces_of(length, times);
   for (std::size_t i = 0; i < factors.size(); ++i) {
     const auto count = count_of(factors[i], options);
     const bool is_dimension = i + 1 == factors.size();

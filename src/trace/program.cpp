@@ -77,7 +77,7 @@ std::string PythonScript::body(const std::string& indent) const {
   for (const auto& input : inputs_)
     line(fmt::format("{0} = inputs[\"{0}\"]{1}", input.name, of_sample(input)));
   line("");
-  for (const auto statement : parts_of(code_, "\n")) line(statement);  // the last one is empty
+  for (const auto statement : pieces_of(code_, "\n")) line(statement);  // the last one is empty
   for (const auto& step : steps_)
     line(fmt::format("{0}expect(\"{1}\", {1}, steps[\"{1}\"]{2})",
                      step.is_on_page ? "" : fmt::format("if \"{}\" in vars(): ", step.name), step.name,

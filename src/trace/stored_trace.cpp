@@ -165,13 +165,13 @@ namespace fs = std::filesystem;
 constexpr const char* rows_of_numbers = "rows of numbers, with commas between them";
 
 AnyTensor matrix_in(const File& file) {
-  const auto lines = parts_of(trimmed(file.bytes()), "\n");
+  const auto lines = pieces_of(trimmed(file.bytes()), "\n");
   if (lines[0].empty()) refuse(file.path(), "it is empty", rows_of_numbers);
   std::vector<double> numbers;
   std::size_t rows = 0, columns = 0;
   for (const auto line : lines) {
     const auto place = fmt::format("{}: line {}", file.path(), ++rows);
-    const auto cells = parts_of(line, ",");
+    const auto cells = pieces_of(line, ",");
     for (const auto cell : cells) {
       const auto number = number_in(trimmed(cell));
       if (!number) refuse(place, fmt::format("{} is no number", in_message(trimmed(cell))), rows_of_numbers);

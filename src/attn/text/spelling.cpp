@@ -47,7 +47,7 @@ std::string joined(std::string_view text) {
 std::size_t distance_to_part(std::string_view word, std::string_view candidate) {
   const auto whole = lower_case(candidate);
   auto distance = edit_distance(word, joined(candidate));
-  for (const auto part : parts_of(whole, "-")) distance = std::min(distance, edit_distance(word, part));
+  for (const auto part : pieces_of(whole, "-")) distance = std::min(distance, edit_distance(word, part));
   return distance;
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> tokenize(std::string_view sentence, const std::string& 
   const auto normalized = nfc(sentence);
   const bool is_cut = normalized.find(token_mark) != normalized.npos;
   std::vector<std::string> tokens;
-  for (const auto segment : is_cut ? parts_of(normalized, token_mark) : word_segments(normalized))
+  for (const auto segment : is_cut ? pieces_of(normalized, token_mark) : word_segments(normalized))
     if (is_token(segment)) tokens.emplace_back(segment);
   if (tokens.empty())
     throw Error(

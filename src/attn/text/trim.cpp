@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view text, std::string_view characters) {
   return text.substr(start, text.find_last_not_of(characters) + 1 - start);
 }
 
-std::vector<std::string_view> parts_of(std::string_view text, std::string_view separator) {
+std::vector<std::string_view> pieces_of(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
   for (auto end = text.find(separator); end != text.npos; end = text.find(separator)) {
     parts.push_back(text.substr(0, end));
@@ -25,7 +25,7 @@ std::vector<std::string_view> parts_of(std::string_view text, std::string_view s
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {
-  const auto parts = parts_of(text, {&separator, 1});
+  const auto parts = pieces_of(text, {&separator, 1});
   return {parts.begin(), parts.end()};
 }
 

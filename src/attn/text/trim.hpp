@@ -12,7 +12,7 @@ std::string_view trimmed(std::string_view text, std::string_view characters = " 
 
 /// What stands between the separators, one part more than there are of these: as parts of the text, and as
 /// texts of their own.
-std::vector<std::string_view> parts_of(std::string_view text, std::string_view separator);
+std::vector<std::string_view> pieces_of(std::string_view text, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 
 /// What stands between spaces and tabs, without empty parts.

@@ -127,7 +127,7 @@ std::string pad_right(std::string_view text, std::size_t width) {
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
-  for (const auto part : parts_of(text, "\n")) {
+  for (const auto part : pieces_of(text, "\n")) {
     const auto paragraph = wrap_paragraph(part, width);
     lines.insert(lines.end(), paragraph.begin(), paragraph.end());
   }

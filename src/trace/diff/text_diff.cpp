@@ -61,20 +61,18 @@ std::string id_in(const std::string& word) {
 /// The id of a heading `3  weights = softmax(scaled)`, which begins with a number.
 std::string numbered_id(const Line& line) {
   const auto& words = line.words;
-  const bool is_numbered = indent_of(line.text) == 0 && words.size() > 1 &&
+  const bool is_numbered = words.size() > 1 &&
                            words[0].find_first_not_of("0123456789") == std::string::npos &&
-                           line.text.find(words[1], words[0].size()) == words[0].size() + page_indent;
+                           line.text.starts_with(words[0] + "  " + words[1]);
   return is_numbered ? id_in(words[1]) : "";
 }
 
 /// The first id of a line `  K = X W_K [6×8], mask [6×6]`, which names steps that an earlier lesson taught.
 std::string short_id(const Line& line) {
   const auto& words = line.words;
-  if (indent_of(line.text) != page_indent || words.size() < 2) return "";
+  if (words.size() < 2 || !line.text.starts_with("  " + words[0] + " " + words[1])) return "";
   const bool is_defined = words[1] == "=" || words[1].starts_with('[') || is_id_with_colon(words[0]);
-  const bool is_next =
-      line.text.find(words[1], page_indent + words[0].size()) == page_indent + words[0].size() + 1;
-  return is_next && is_defined ? id_in(words[0]) : "";
+  return is_defined ? id_in(words[0]) : "";
 }
 
 /// Whether a lesson's title comes first, with a rule or with options below it.
@@ -92,7 +90,7 @@ std::vector<Section> sections_of(std::string_view page) {
   std::vector<Section> sections;
   bool is_after_blank = true;
   std::size_t number = 0;
-  for (const auto text : parts_of(page, "\n")) {
+  for (const auto text : pieces_of(page, "\n")) {
     Line line{++number, text, words_of(text)};
     const bool is_blank = line.words.empty();
     const bool may_start = indent_of(line.text) < page_indent || !short_id(line).empty();
