@@ -400,7 +400,7 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
 
 void Recurrence::show(const std::string& id) {
   const auto& rows = tensors_.at(trace_.prefix_ + id);
-  const Trace::Restore<std::string> restore{trace_.prefix_, trace_.prefix_};
+  const Trace::Restore restore{trace_.prefix_, trace_.prefix_};
   trace_.prefix_ = rows.group;
   trace_.emit(Kind::step, rows.about, {trace_.dtype(), rows.shape, rows.elements.data()});
 }

@@ -115,7 +115,7 @@ class Trace {
   /// returns.
   template <class Show>
   auto within(const std::string& group, Show show) {
-    const Restore<std::string> restore{prefix_, prefix_};
+    const Restore restore{prefix_, prefix_};
     prefix_ += group + "/";
     return show();
   }
@@ -258,10 +258,9 @@ class Trace {
  private:
   friend class Recurrence;
 
-  template <class Value>
   struct Restore {
-    Value& value;
-    Value outer;
+    std::string& value;
+    std::string outer;
     ~Restore() { value = outer; }
   };
 

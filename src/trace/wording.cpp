@@ -11,12 +11,8 @@
 
 namespace attn {
 
-std::vector<std::string> parts_between(char separator, std::string_view text) {
-  return split(text, separator);
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
-  auto lines = parts_between('\n', text);
+  auto lines = split(text, '\n');
   for (auto& line : lines) line = printable(line);
   return lines;
 }
