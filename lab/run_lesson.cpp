@@ -23,7 +23,7 @@
 #include "trace/archives.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
-#include "trace/python.hpp"
+#include "trace/program.hpp"
 
 namespace lab {
 

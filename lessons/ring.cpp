@@ -56,7 +56,7 @@ struct RingResult {
 /// The numbers as a rank sends them, in the run's dtype.
 std::string bytes_of_numbers(const std::vector<double>& numbers, attn::Dtype dtype) {
   if (numbers.empty()) return {};
-  return attn::encode({attn::Dtype::float64, {numbers.size()}, numbers.data()}, attn::element_type_of(dtype));
+  return attn::encode({attn::Dtype::float64, {numbers.size()}, numbers.data()}, dtype);
 }
 
 /// As another one reads them.

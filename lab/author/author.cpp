@@ -22,7 +22,6 @@
 #include "lessons/documents/documents.hpp"
 #include "page/text/plain.hpp"
 #include "trace/entry.hpp"
-#include "trace/number.hpp"
 #include "trace/wording.hpp"
 
 namespace lab {

@@ -165,7 +165,7 @@ Model checkpoint_of(const RunTraining& run, const Task& task, const Trainer& tra
 }
 
 void write(const RunTraining& run, const Model& model) {
-  write_to_file(run.output, attn::model_file(model, attn::ElementType::float32));
+  write_to_file(run.output, attn::model_file(model, attn::Dtype::float32));
 }
 
 /// Writes the best weights, and beside them what a later training needs to go on.
@@ -309,12 +309,12 @@ bool is_equal(const std::vector<Score>& a, const std::vector<Score>& b) {
 }
 
 /// The model in the type that was asked for, else in float16 where no score changes.
-attn::ElementType type_for(const RunTraining& run, const Task& task, const attn::Model& model,
-                           const std::vector<Score>& scores) {
-  if (run.dtype) return *run.dtype == "float16" ? attn::ElementType::float16 : attn::ElementType::float32;
-  auto values = values_of(attn::rounded(model, attn::ElementType::float16), task.table());
+attn::Dtype type_for(const RunTraining& run, const Task& task, const attn::Model& model,
+                     const std::vector<Score>& scores) {
+  if (run.dtype) return *run.dtype == "float16" ? attn::Dtype::float16 : attn::Dtype::float32;
+  auto values = values_of(attn::rounded(model, attn::Dtype::float16), task.table());
   const auto rounded_scores = task.scores({&task.table(), values.data(), nullptr});
-  return is_equal(scores, rounded_scores) ? attn::ElementType::float16 : attn::ElementType::float32;
+  return is_equal(scores, rounded_scores) ? attn::Dtype::float16 : attn::Dtype::float32;
 }
 
 /// Trains to the end or until Ctrl-C; leaves the best weights in `best` and in the file. They are there, too,

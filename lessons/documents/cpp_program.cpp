@@ -18,25 +18,7 @@ std::string number(double x) {
   return fmt::format("{}", x);
 }
 
-double tolerance_of(attn::Dtype dtype) {
-  if (dtype == attn::Dtype::float32) return 1e-4;
-  if (dtype == attn::Dtype::float16) return 5e-2;
-  return dtype == attn::Dtype::bfloat16 ? 3e-1 : 1e-9;
-}
-
 }  // namespace
-
-void CppProgram::receive(const attn::Event& event) {
-  const bool is_code = event.id == "code" || event.id.ends_with("/code");
-  if (is_code) code_ += event.formula + "\n";
-  if (!event.tensor) return;
-  tolerance_ = std::max(tolerance_, tolerance_of(event.tensor->dtype));
-  const bool has_batch = !event.axes.empty() && event.axes.front() == "batch";
-  if (has_batch) samples_ = event.tensor->shape.front();
-  auto& variables = event.kind == attn::Kind::input ? inputs_ : steps_;
-  if (event.kind == attn::Kind::input || !event.after_overflow)
-    variables.push_back({formula::identifier(event.id), attn::AnyTensor(*event.tensor), has_batch});
-}
 
 std::string CppProgram::of_sample(std::size_t sample) const {
   const auto array_of = [&](const Variable& variable) {
@@ -66,16 +48,17 @@ std::string CppProgram::of_sample(std::size_t sample) const {
   return text + "}\n\n";
 }
 
-std::string CppProgram::finish() {
+std::string CppProgram::finish() const {
+  const auto samples = std::max<std::size_t>(batch_, 1);
   auto text = fmt::format(
       "// g++ -std=c++20 -O2 THIS_FILE.cpp -o lesson -lopenblas && ./lesson\n"
       "// attnlab {}: {}\n// Needs xtensor and xtensor-blas.\n",
       header_.lesson, header_.title);
   text += formula::xtensor_head() + fmt::format("\nconstexpr double tolerance = {};\n\n", tolerance_) +
           formula::xtensor_expect() + "\n";
-  for (std::size_t sample = 0; sample < samples_; ++sample) text += of_sample(sample);
+  for (std::size_t sample = 0; sample < samples; ++sample) text += of_sample(sample);
   text += "}  // namespace\n\nint main() {\n";
-  for (std::size_t sample = 0; sample < samples_; ++sample) text += fmt::format("  sample_{}();\n", sample);
+  for (std::size_t sample = 0; sample < samples; ++sample) text += fmt::format("  sample_{}();\n", sample);
   return text + "  std::printf(\"%d tensors agree, %d differ\\n\", agree, wrong);\n  return wrong > 0;\n}\n";
 }
 

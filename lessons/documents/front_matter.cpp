@@ -18,7 +18,6 @@
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/notice.hpp"
 #include "page/svg/panel.hpp"
-#include "trace/number.hpp"
 
 namespace lessons {
 

@@ -6,6 +6,7 @@
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/plan.hpp"
 
@@ -47,17 +48,6 @@ std::string_view dimension_of(std::string_view axis, const Lesson& lesson, const
   return found == std::end(dimensions) ? std::string_view() : found->second;
 }
 
-/// The parts of a text between the places where `separator` stands.
-std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
-  std::vector<std::string_view> parts;
-  for (auto end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(end + separator.size());
-  }
-  parts.push_back(text);
-  return parts;
-}
-
 /// As the trace shows it: heads that are not there are not named, and query and key heads are told apart only
 /// where there are fewer of these.
 std::string shown_name(std::string_view axis, const Options& options) {
@@ -87,7 +77,7 @@ Extent extent_of(std::string_view axis, const Lesson& lesson, const Options& opt
     extent.offset = 1;
     length.remove_prefix(one_more.size());
   }
-  const auto factors = split(length, times);
+  const auto factors = attn::pieces_of(length, times);
   for (std::size_t i = 0; i < factors.size(); ++i) {
     const auto count = count_of(factors[i], options);
     const bool is_dimension = i + 1 == factors.size();

@@ -11,7 +11,6 @@
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/entry.hpp"
-#include "trace/number.hpp"
 #include "trace/wording.hpp"
 
 namespace lessons {

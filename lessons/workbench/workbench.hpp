@@ -175,7 +175,7 @@ class Workbench {
   void flow(const std::vector<std::string>& lines) const;
 
   /// The note `code` of the group in which the trace is: what the page computes, as lines of NumPy. A tensor
-  /// has the name that `attn::python_name` makes of its id; what has a batch axis stands for one sample.
+  /// has the name that `formula::identifier` makes of its id; what has a batch axis stands for one sample.
   void code(const std::vector<std::string>& lines) const;
 
   /// The note `next`: commands that change one thing, each with what to look for. For one that was just run

@@ -53,23 +53,13 @@ bool is_floating(Dtype dtype);
 /// x itself where the type is not floating-point.
 double round_to(Dtype dtype, double x);
 
+/// Of double, float, std::int64_t or bool.
 template <class T>
-constexpr Dtype dtype_of();
-template <>
-constexpr Dtype dtype_of<double>() {
-  return Dtype::float64;
-}
-template <>
-constexpr Dtype dtype_of<float>() {
-  return Dtype::float32;
-}
-template <>
-constexpr Dtype dtype_of<std::int64_t>() {
-  return Dtype::int64;
-}
-template <>
-constexpr Dtype dtype_of<bool>() {
-  return Dtype::boolean;
+constexpr Dtype dtype_of() {
+  if constexpr (std::is_same_v<T, double>) return Dtype::float64;
+  if constexpr (std::is_same_v<T, float>) return Dtype::float32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return Dtype::int64;
+  if constexpr (std::is_same_v<T, bool>) return Dtype::boolean;
 }
 
 /// Lengths of a tensor's axes.

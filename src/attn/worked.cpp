@@ -162,29 +162,13 @@ bool Worked::needs_parentheses_in(const Function& outer, bool is_first) const {
 
 std::string Worked::text(const std::function<std::string(const Worked&)>& number,
                          std::size_t most_terms) const {
-  std::string text;
-  append_text(text, number, most_terms);
-  return text;
-}
-
-void Worked::append_text(std::string& text, const std::function<std::string(const Worked&)>& number,
-                         std::size_t most_terms) const {
-  if (!function_) {
-    text += number(*this);
-    return;
-  }
+  if (!function_) return number(*this);
   const bool is_call = function_->kind == Kind::call;
   const bool is_root = is_call && function_->name == "sqrt";
   const bool has_parentheses = is_call && !(is_root && !parts()[0].function_);
-  if (function_->kind == Kind::negation) text += "−";
+  std::string text = function_->kind == Kind::negation ? "−" : "";
   if (is_call) text += is_root ? "√" : function_->name;
   if (has_parentheses) text += '(';
-  append_parts(text, number, most_terms);
-  if (has_parentheses) text += ')';
-}
-
-void Worked::append_parts(std::string& text, const std::function<std::string(const Worked&)>& number,
-                          std::size_t most_terms) const {
   const std::size_t count = parts().size();
   const std::size_t most_parts =
       function_->kind == Kind::sum ? most_terms : std::max<std::size_t>(most_terms, 4);
@@ -196,12 +180,11 @@ void Worked::append_parts(std::string& text, const std::function<std::string(con
       text += function_->separator;
       i = count - edge;
     }
-    const auto& part = parts()[i];
-    const bool has_parentheses = part.needs_parentheses_in(*function_, i == 0);
-    if (has_parentheses) text += '(';
-    part.append_text(text, number, most_terms);
-    if (has_parentheses) text += ')';
+    const auto part = parts()[i].text(number, most_terms);
+    text += parts()[i].needs_parentheses_in(*function_, i == 0) ? '(' + part + ')' : part;
   }
+  if (has_parentheses) text += ')';
+  return text;
 }
 
 }  // namespace attn

@@ -6,11 +6,15 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include <xtensor/xstorage.hpp>
 
-#include "attn/index.hpp"
 #include "attn/tensor.hpp"
 
 namespace attn {
+
+/// A place along each axis of a tensor. It owns no memory as long as there are few: a page makes one for each
+/// number in each of its worked entries.
+using Index = xt::svector<std::size_t, 6>;
 
 // How one entry of a tensor comes about, as arithmetic on the numbers of the run.
 
@@ -60,10 +64,6 @@ class Worked {
 
   static const std::vector<Function>& functions();
   const std::vector<Worked>& parts() const { return *parts_; }
-  void append_text(std::string& text, const std::function<std::string(const Worked&)>& number,
-                   std::size_t most_terms) const;
-  void append_parts(std::string& text, const std::function<std::string(const Worked&)>& number,
-                    std::size_t most_terms) const;
   bool needs_parentheses_in(const Function& outer, bool is_first) const;
 
   const Function* function_ = nullptr;  ///< of what is no number

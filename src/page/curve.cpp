@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "trace/number.hpp"
+#include "attn/text/trim.hpp"
 
 namespace attn {
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <functional>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -26,21 +26,6 @@ std::vector<std::byte> room_for(Dtype dtype, const Shape& shape) {
   return std::vector<std::byte>(std::max<std::size_t>(1, element_count(shape) * size_of(dtype)));
 }
 
-/// In the order of ElementType.
-constexpr std::array<StoredType, 13> stored_types = {{{"bool", "b1", "BOOL", 1, Dtype::boolean},
-                                                      {"int8", "i1", "I8", 1, Dtype::int64},
-                                                      {"int16", "i2", "I16", 2, Dtype::int64},
-                                                      {"int32", "i4", "I32", 4, Dtype::int64},
-                                                      {"int64", "i8", "I64", 8, Dtype::int64},
-                                                      {"uint8", "u1", "U8", 1, Dtype::int64},
-                                                      {"uint16", "u2", "U16", 2, Dtype::int64},
-                                                      {"uint32", "u4", "U32", 4, Dtype::int64},
-                                                      {"uint64", "u8", "U64", 8, Dtype::int64},
-                                                      {"float16", "f2", "F16", 2, Dtype::float16},
-                                                      {"bfloat16", "", "BF16", 2, Dtype::bfloat16},
-                                                      {"float32", "f4", "F32", 4, Dtype::float32},
-                                                      {"float64", "f8", "F64", 8, Dtype::float64}}};
-
 /// std::bit_cast, which the compiler for browsers has not.
 template <class To, class From>
 To with_bits_of(const From& from) {
@@ -50,8 +35,30 @@ To with_bits_of(const From& from) {
   return to;
 }
 
+template <class T, class Stored>
+T as_it_is(Stored number, std::string_view) {
+  return static_cast<T>(number);
+}
+
+bool truth_of(std::uint8_t value, std::string_view place) {
+  if (value > 1) refuse(place, fmt::format("it has the element {} among its bools", value), "0 or 1");
+  return value == 1;
+}
+
+std::int64_t signed_of(std::uint64_t value, std::string_view place) {
+  constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+  if (value > static_cast<std::uint64_t>(largest))
+    refuse(place, fmt::format("it has the element {}", value),
+           fmt::format("whole numbers up to {}", largest));
+  return static_cast<std::int64_t>(value);
+}
+
+double float16_of(std::uint16_t bits, std::string_view) {
+  return half_value(bits);
+}
+
 /// A bfloat16 is the upper half of a float32.
-double bfloat16_value(std::uint16_t bits) {
+double bfloat16_of(std::uint16_t bits, std::string_view) {
   return static_cast<double>(with_bits_of<float>(std::uint32_t{bits} << 16));
 }
 
@@ -59,57 +66,31 @@ std::uint16_t bfloat16_bits(double number) {
   return static_cast<std::uint16_t>(with_bits_of<std::uint32_t>(static_cast<float>(number)) >> 16);
 }
 
-void read_elements(ElementType type, std::string_view stored, bool is_reversed, std::string_view place,
-                   AnyTensor& tensor) {
-  const auto read = [&]<class Stored, class T>(Stored, T* to, auto convert) {
-    std::array<char, sizeof(Stored)> bytes;
-    for (auto from = stored.begin(); from != stored.end(); from += sizeof(Stored)) {
-      std::copy_n(from, sizeof(Stored), bytes.begin());
-      if (is_reversed) std::reverse(bytes.begin(), bytes.end());
-      *to++ = static_cast<T>(convert(with_bits_of<Stored>(bytes)));
-    }
-  };
-  auto* const numbers = tensor.elements<double>();
-  auto* const whole = tensor.elements<std::int64_t>();
-  constexpr std::identity as_it_is;
-  switch (type) {
-    case ElementType::boolean:
-      return read(std::uint8_t{}, tensor.elements<bool>(), [&](int value) {
-        if (value > 1) refuse(place, fmt::format("it has the element {} among its bools", value), "0 or 1");
-        return value;
-      });
-    case ElementType::int8:
-      return read(std::int8_t{}, whole, as_it_is);
-    case ElementType::int16:
-      return read(std::int16_t{}, whole, as_it_is);
-    case ElementType::int32:
-      return read(std::int32_t{}, whole, as_it_is);
-    case ElementType::int64:
-      return read(std::int64_t{}, whole, as_it_is);
-    case ElementType::uint8:
-      return read(std::uint8_t{}, whole, as_it_is);
-    case ElementType::uint16:
-      return read(std::uint16_t{}, whole, as_it_is);
-    case ElementType::uint32:
-      return read(std::uint32_t{}, whole, as_it_is);
-    case ElementType::uint64:
-      return read(std::uint64_t{}, whole, [&](std::uint64_t value) {
-        constexpr auto largest = std::numeric_limits<std::int64_t>::max();
-        if (value > static_cast<std::uint64_t>(largest))
-          refuse(place, fmt::format("it has the element {}", value),
-                 fmt::format("whole numbers up to {}", largest));
-        return value;
-      });
-    case ElementType::float16:
-      return read(std::uint16_t{}, numbers, half_value);
-    case ElementType::bfloat16:
-      return read(std::uint16_t{}, numbers, bfloat16_value);
-    case ElementType::float32:
-      return read(float{}, numbers, as_it_is);
-    case ElementType::float64:
-      return read(double{}, numbers, as_it_is);
+template <class T, class Stored, T (*convert)(Stored, std::string_view) = as_it_is<T, Stored>>
+void read(std::string_view stored, bool is_reversed, std::string_view place, void* elements) {
+  auto* to = static_cast<T*>(elements);
+  std::array<char, sizeof(Stored)> bytes;
+  for (auto from = stored.begin(); from != stored.end(); from += sizeof(Stored)) {
+    std::copy_n(from, sizeof(Stored), bytes.begin());
+    if (is_reversed) std::reverse(bytes.begin(), bytes.end());
+    *to++ = convert(with_bits_of<Stored>(bytes), place);
   }
 }
+
+constexpr ElementType element_types[] = {
+    {"bool", "b1", "BOOL", 1, Dtype::boolean, read<bool, std::uint8_t, truth_of>},
+    {"int8", "i1", "I8", 1, Dtype::int64, read<std::int64_t, std::int8_t>},
+    {"int16", "i2", "I16", 2, Dtype::int64, read<std::int64_t, std::int16_t>},
+    {"int32", "i4", "I32", 4, Dtype::int64, read<std::int64_t, std::int32_t>},
+    {"int64", "i8", "I64", 8, Dtype::int64, read<std::int64_t, std::int64_t>},
+    {"uint8", "u1", "U8", 1, Dtype::int64, read<std::int64_t, std::uint8_t>},
+    {"uint16", "u2", "U16", 2, Dtype::int64, read<std::int64_t, std::uint16_t>},
+    {"uint32", "u4", "U32", 4, Dtype::int64, read<std::int64_t, std::uint32_t>},
+    {"uint64", "u8", "U64", 8, Dtype::int64, read<std::int64_t, std::uint64_t, signed_of>},
+    {"float16", "f2", "F16", 2, Dtype::float16, read<double, std::uint16_t, float16_of>},
+    {"bfloat16", "", "BF16", 2, Dtype::bfloat16, read<double, std::uint16_t, bfloat16_of>},
+    {"float32", "f4", "F32", 4, Dtype::float32, read<double, float>},
+    {"float64", "f8", "F64", 8, Dtype::float64, read<double, double>}};
 
 }  // namespace
 
@@ -142,13 +123,6 @@ AnyTensor::AnyTensor(const TensorView& view) : AnyTensor(view.dtype, view.shape)
   if (size > 0) std::memcpy(bytes_.data(), view.data, size);
 }
 
-AnyTensor::AnyTensor(Dtype dtype, Shape shape, std::vector<std::byte> elements)
-    : dtype_(dtype), shape_(std::move(shape)), bytes_(std::move(elements)) {
-  if (bytes_.size() != element_count(shape_) * size_of(dtype_))
-    throw std::invalid_argument("[AnyTensor] the elements are not as many as the shape asks for");
-  if (bytes_.empty()) bytes_.resize(1);
-}
-
 AnyTensor with_one_nan(const TensorView& tensor) {
   AnyTensor copy(tensor);
   if (!is_floating(tensor.dtype)) return copy;
@@ -167,19 +141,21 @@ std::vector<std::size_t> strides_of(const Shape& shape) {
 
 AnyTensor strided(const AnyTensor& given, Shape shape, const std::vector<std::size_t>& strides,
                   std::size_t start) {
+  AnyTensor result(given.dtype(), std::move(shape));
+  const auto& lengths = result.shape();
   const auto size = size_of(given.dtype());
-  std::vector<std::byte> elements(element_count(shape) * size);
   const auto* const from = static_cast<const std::byte*>(given.view().data);
-  Shape index(shape.size());
-  for (std::size_t to = 0, offset = start; to < elements.size(); to += size) {
-    std::memcpy(elements.data() + to, from + offset * size, size);
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
+  auto* to = result.elements<std::byte>();
+  Shape index(lengths.size());
+  for (std::size_t left = element_count(lengths), offset = start; left > 0; --left, to += size) {
+    std::memcpy(to, from + offset * size, size);
+    for (std::size_t axis = lengths.size(); axis-- > 0;) {
       offset += strides[axis];
-      if (++index[axis] < shape[axis]) break;
+      if (++index[axis] < lengths[axis]) break;
       offset -= strides[axis] * std::exchange(index[axis], 0);
     }
   }
-  return {given.dtype(), std::move(shape), std::move(elements)};
+  return result;
 }
 
 AnyTensor permuted(const AnyTensor& given, const std::vector<std::size_t>& order) {
@@ -209,19 +185,14 @@ bool are_identical(const AnyTensor& a, const AnyTensor& b) {
   return std::memcmp(a.view().data, b.view().data, element_count(a.shape()) * size_of(a.dtype())) == 0;
 }
 
-const StoredType& properties_of(ElementType type) {
-  return stored_types[static_cast<std::size_t>(type)];
+const ElementType* element_type_called(std::string_view name, std::string_view ElementType::*of) {
+  const auto* const found = std::find_if(std::begin(element_types), std::end(element_types),
+                                         [&](const ElementType& type) { return type.*of == name; });
+  return name.empty() || found == std::end(element_types) ? nullptr : found;
 }
 
-std::optional<ElementType> element_type_called(std::string_view name, std::string_view StoredType::*of) {
-  const auto found = std::find_if(stored_types.begin(), stored_types.end(),
-                                  [&](const StoredType& type) { return type.*of == name; });
-  if (name.empty() || found == stored_types.end()) return std::nullopt;
-  return static_cast<ElementType>(found - stored_types.begin());
-}
-
-ElementType element_type_of(Dtype dtype) {
-  return *element_type_called(name_of(dtype));
+const ElementType* element_type_of(Dtype dtype) {
+  return element_type_called(name_of(dtype));
 }
 
 std::uint64_t little_endian(std::string_view bytes) {
@@ -244,32 +215,31 @@ std::size_t stored_size(const Layout& layout, std::string_view place) {
   const auto& shape = layout.shape;
   if (shape.size() > most_axes)
     refuse(place, fmt::format("it has {} axes", shape.size()), fmt::format("up to {}", most_axes));
-  const auto& type = properties_of(layout.type);
-  std::size_t room = largest / std::max(type.size, size_of(type.dtype));
+  std::size_t room = largest / std::max(layout.type->size, size_of(layout.type->dtype));
   for (const auto length : shape) {
     if (length > room)
       refuse(place, fmt::format("its shape {} is beyond any memory", to_string(shape)),
              "a shape that agrees with the file");
     if (length > 0) room /= length;
   }
-  return element_count(shape) * type.size;
+  return element_count(shape) * layout.type->size;
 }
 
 AnyTensor decode(const Layout& layout, std::string_view stored, std::string_view place) {
   const bool is_reversed = layout.big_endian != (std::endian::native == std::endian::big);
   const bool is_turned = layout.fortran_order && layout.shape.size() > 1;
   const auto shape = is_turned ? Shape(layout.shape.rbegin(), layout.shape.rend()) : layout.shape;
-  AnyTensor tensor(properties_of(layout.type).dtype, shape);
-  read_elements(layout.type, stored, is_reversed, place, tensor);
+  AnyTensor tensor(layout.type->dtype, shape);
+  layout.type->read(stored, is_reversed, place, tensor.elements<std::byte>());
   if (!is_turned) return tensor;
   std::vector<std::size_t> order(shape.size());
   std::iota(order.rbegin(), order.rend(), std::size_t{0});
   return permuted(tensor, order);
 }
 
-std::string encode(const TensorView& tensor, ElementType type) {
+std::string encode(const TensorView& tensor, Dtype dtype) {
   const auto count = element_count(tensor.shape);
-  std::string bytes(count * properties_of(type).size, '\0');
+  std::string bytes(count * element_type_of(dtype)->size, '\0');
   const auto write = [&](auto convert) {
     const auto* const elements = static_cast<const double*>(tensor.data);
     for (std::size_t i = 0; i < count; ++i) {
@@ -277,11 +247,11 @@ std::string encode(const TensorView& tensor, ElementType type) {
       std::memcpy(bytes.data() + i * sizeof element, &element, sizeof element);
     }
   };
-  if (type == ElementType::float32)
+  if (dtype == Dtype::float32)
     write([](double value) { return static_cast<float>(value); });
-  else if (type == ElementType::float16)
+  else if (dtype == Dtype::float16)
     write(half_bits);
-  else if (type == ElementType::bfloat16)
+  else if (dtype == Dtype::bfloat16)
     write(bfloat16_bits);
   else if (count > 0)
     std::memcpy(bytes.data(), tensor.data, bytes.size());

@@ -33,10 +33,6 @@ class AnyTensor {
   /// A copy of what is looked at. Throws std::invalid_argument where that has no elements.
   explicit AnyTensor(const TensorView& view);
 
-  /// Takes over elements that are there. Throws std::invalid_argument unless they are as many bytes as the
-  /// shape asks for.
-  AnyTensor(Dtype dtype, Shape shape, std::vector<std::byte> elements);
-
   Dtype dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
 
@@ -85,39 +81,23 @@ AnyTensor part_of_last_axis(const AnyTensor& given, std::size_t begin, std::size
 bool are_identical(const AnyTensor& a, const AnyTensor& b);
 
 /// What an element may be in a file.
-enum class ElementType {
-  boolean,
-  int8,
-  int16,
-  int32,
-  int64,
-  uint8,
-  uint16,
-  uint32,
-  uint64,
-  float16,
-  bfloat16,
-  float32,
-  float64
-};
-
-/// What a type is called and how large it is.
-struct StoredType {
+struct ElementType {
   std::string_view name;         ///< as NumPy calls it: "float16"
   std::string_view npy;          ///< in the header of an .npy file, behind the order of the bytes; none: ""
   std::string_view safetensors;  ///< in the header of a .safetensors file
   std::size_t size;              ///< in bytes
   Dtype dtype;                   ///< of a tensor that is read from such elements: int64 for all whole numbers
+
+  /// Puts the elements that are these bytes, or these from the last to the first, where a tensor has its own.
+  void (*read)(std::string_view stored, bool is_reversed, std::string_view place, void* elements);
 };
 
-const StoredType& properties_of(ElementType type);
-
-/// The type that has this name: `element_type_called("F16", &StoredType::safetensors)`.
-std::optional<ElementType> element_type_called(std::string_view name,
-                                               std::string_view StoredType::*of = &StoredType::name);
+/// The type that has this name, null where none has: `element_type_called("F16", &ElementType::safetensors)`.
+const ElementType* element_type_called(std::string_view name,
+                                       std::string_view ElementType::*of = &ElementType::name);
 
 /// The type of the same name.
-ElementType element_type_of(Dtype dtype);
+const ElementType* element_type_of(Dtype dtype);
 
 /// A number of as many bytes, the lowest first, and these bytes.
 std::uint64_t little_endian(std::string_view bytes);
@@ -125,7 +105,7 @@ std::string little_endian(std::uint64_t number, std::size_t size);
 
 /// How the elements of a tensor lie in a file.
 struct Layout {
-  ElementType type = ElementType::float64;
+  const ElementType* type = nullptr;
   bool big_endian = false;
   bool fortran_order = false;  ///< the first axis runs fastest, not the last
   Shape shape{};
@@ -139,8 +119,8 @@ std::size_t stored_size(const Layout& layout, std::string_view place);
 /// a whole number beyond int64 and for a bool that is neither 0 nor 1.
 AnyTensor decode(const Layout& layout, std::string_view stored, std::string_view place);
 
-/// The elements of a tensor as such bytes, the lowest first. Floating-point numbers are rounded to `type`,
-/// which is one of the floating-point types for them and the type of the same name for all others.
-std::string encode(const TensorView& tensor, ElementType type);
+/// The elements of a tensor as such bytes, the lowest first. Floating-point numbers are rounded to `dtype`,
+/// which is one of the floating-point types for them and their own type for all others.
+std::string encode(const TensorView& tensor, Dtype dtype);
 
 }  // namespace attn

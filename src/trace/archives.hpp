@@ -42,8 +42,8 @@ class SafetensorsFile {
   /// A text of `__metadata__`.
   void describe(std::string_view name, const std::string& text);
 
-  /// Its elements are rounded to `type`, as `encode` does.
-  void add(std::string_view id, const TensorView& tensor, ElementType type);
+  /// Its elements are rounded to `dtype`, as `encode` does.
+  void add(std::string_view id, const TensorView& tensor, Dtype dtype);
 
   std::string finish();
 
@@ -66,10 +66,5 @@ class SafetensorsWriter : public Sink {
  private:
   SafetensorsFile file_;
 };
-
-/// Opens a .safetensors file (https://github.com/huggingface/safetensors): the length of a JSON header, the
-/// header, then the elements of all tensors without a gap. Throws Error as
-/// `open_trace` does.
-std::unique_ptr<StoredTrace> open_safetensors(File file);
 
 }  // namespace attn

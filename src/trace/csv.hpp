@@ -5,7 +5,6 @@
 #include <string>
 
 #include "trace/any_tensor.hpp"
-#include "trace/file.hpp"
 #include "trace/stored_trace.hpp"
 
 namespace attn {
@@ -14,10 +13,6 @@ namespace attn {
 /// them and at the end is passed over. Words such as inf, -inf and nan are numbers, too. Throws Error, with
 /// the path and the line, for anything else.
 AnyTensor read_csv(const std::string& path);
-
-/// That matrix as the only tensor of a trace, under the name of the file without its folder and its ending.
-/// Throws Error as `open_trace` does.
-std::unique_ptr<StoredTrace> open_csv(const File& file);
 
 /// Whether it is a folder with such files in it or in folders inside it.
 bool has_csv_files(const std::string& folder);

@@ -178,10 +178,6 @@ std::size_t EntryNames::place(const std::string& id, const Axes& axes, const std
                           text, length - 1, choices.empty() ? "" : ", or ", listed(choices)));
 }
 
-std::size_t token_to_work_out(std::size_t tokens) {
-  return std::min(third, tokens - 1);
-}
-
 std::optional<Index> entry_to_work_out(const Event& event) {
   if (!event.worked || !event.tensor || event.tensor->data == nullptr) return std::nullopt;
   const auto& shape = event.tensor->shape;

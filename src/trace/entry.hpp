@@ -55,9 +55,6 @@ class EntryNames {
   std::map<std::string, Axes> tensors_;
 };
 
-/// The token whose entries are worked out, of so many: the third one, or the last.
-std::size_t token_to_work_out(std::size_t tokens);
-
 /// The entry that is worked out where nobody asks for another: the one that the lesson chose, or that of the
 /// token to work out with the second one, as far as there are so many, and of hidden keys none. Nothing where
 /// the step says no entry's arithmetic, or that entry is not finite.

@@ -109,11 +109,14 @@ using ConfigValue =
 /// The member of the config that says so where the numbers of a run were drawn at random.
 inline constexpr std::string_view origin_of_numbers = "numbers";
 
+/// Options by name.
+using Config = std::vector<std::pair<std::string, ConfigValue>>;
+
 /// What stands before the events of a trace.
 struct Header {
   std::string lesson;
   std::string title;
-  std::vector<std::pair<std::string, ConfigValue>> config;
+  Config config;
   std::set<std::string> usual{};  ///< options that have their default value, which a page need not state
 
   /// A member of the config that is a text; empty where there is none.

@@ -31,11 +31,9 @@ class File {
 
 /// Whether a text can be the id of an event: letters and digits of ASCII, and _ . / = -
 inline bool is_valid_id(std::string_view id) {
-  const auto allowed = [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           std::string_view("_./=-").find(c) != std::string_view::npos;
-  };
-  return !id.empty() && std::all_of(id.begin(), id.end(), allowed);
+  constexpr std::string_view allowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./=-";
+  return !id.empty() && id.find_first_not_of(allowed) == id.npos;
 }
 
 /// What a name in somebody's file has to be, as messages say it.

@@ -26,17 +26,11 @@ struct Given {
 /// By the ids that the inputs have in the trace.
 using GivenTensors = std::map<std::string, Given>;
 
-/// The identity of that shape, which has two axes.
-AnyTensor identity_matrix(const Shape& shape);
-
 /// Copies the elements of `given` to `elements`, as many of type `dtype`, which lie there as TensorView has
 /// them. Floating-point numbers are rounded to `dtype`; whole numbers are taken for counts and for masks (0
 /// or 1) whatever type holds them. Throws Error, with `name` and the index, for NaN, for an infinity, and for
 /// a number that the type cannot hold.
 void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype, void* elements);
-
-/// Throws Error, with `name` and the index, for a floating-point number beyond ±largest.
-void require_at_most(const std::string& name, const TensorView& tensor, double largest);
 
 /// "(8 d_model × 4 d_k)", or "(scalar)"; as "8×4" where the axes have no names.
 std::string shape_with_axes(const Shape& shape, const std::vector<std::string>& axes);

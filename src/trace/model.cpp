@@ -19,6 +19,16 @@
 
 namespace attn {
 
+/// {"words":[3,4],"examples":57,"value":0.98}
+static void to_json(nlohmann::json& entry, const ScoreOfLengths& score) {
+  entry = {{"words", {score.fewest, score.most}}, {"examples", score.examples}, {"value", score.value}};
+}
+
+static void from_json(const nlohmann::json& entry, ScoreOfLengths& score) {
+  const auto words = entry.at("words").get<std::array<std::size_t, 2>>();
+  score = {words[0], words[1], entry.at("examples").get<std::size_t>(), entry.at("value").get<double>()};
+}
+
 namespace {
 
 using nlohmann::json;
@@ -47,29 +57,15 @@ T described(const StoredTrace& file, const std::string& path, const std::string&
   }
 }
 
-/// `[{"words":[3,4],"examples":57,"value":0.98}, …]`
-std::vector<ScoreOfLengths> scores_by_length(const StoredTrace& file, const std::string& path) {
-  const std::string name = "scores_by_length";
-  if (!file.metadata().contains(name)) return {};
-  std::vector<ScoreOfLengths> scores;
-  try {
-    for (const auto& entry : described<json>(file, path, name)) {
-      const auto words = entry.at("words").get<std::array<std::size_t, 2>>();
-      scores.push_back(
-          {words[0], words[1], entry.at("examples").get<std::size_t>(), entry.at("value").get<double>()});
-    }
-  } catch (const json::exception&) {
-    refuse(path, fmt::format("its \"{}\" is no list of lengths and scores", name), of_training);
-  }
-  return scores;
-}
-
-json json_of(const std::vector<ScoreOfLengths>& scores) {
-  json list = json::array();
-  for (const auto& score : scores)
-    list.push_back(
-        {{"words", {score.fewest, score.most}}, {"examples", score.examples}, {"value", score.value}});
-  return list;
+/// Calls `see` with each member that is described as JSON: its name, itself, and whether it is always there.
+template <class SomeModel, class See>
+void for_each_member(SomeModel& model, See see) {
+  see("configuration", model.configuration, true);
+  see("vocabularies", model.vocabularies, true);
+  see("scores", model.scores, true);
+  see("examples_scored", model.examples_scored, false);
+  see("scores_by_length", model.scores_by_length, false);
+  see("training", model.training, false);
 }
 
 std::vector<double> values_of(const AnyTensor& tensor, const std::string& path, const std::string& id) {
@@ -141,24 +137,22 @@ Tensor<1> Model::vector(std::string_view id) const {
   return with_axes<1>(at(id));
 }
 
-std::string model_file(const Model& model, ElementType type) {
+std::string model_file(const Model& model, Dtype dtype) {
   SafetensorsFile file;
   file.describe("schema", std::string(model_schema));
   file.describe("task", model.task);
   file.describe("command", model.command);
-  file.describe("configuration", json(model.configuration).dump());
-  file.describe("vocabularies", json(model.vocabularies).dump());
-  file.describe("scores", json(model.scores).dump());
-  if (!model.examples_scored.empty()) file.describe("examples_scored", json(model.examples_scored).dump());
-  if (!model.scores_by_length.empty())
-    file.describe("scores_by_length", json_of(model.scores_by_length).dump());
-  if (!model.training.empty()) file.describe("training", json(model.training).dump());
-  for (const auto& tensor : model.tensors) file.add(tensor.id, view_of(tensor), type);
+  for_each_member(model, [&](const char* name, const auto& member, bool is_always_there) {
+    if (is_always_there || !member.empty()) file.describe(name, json(member).dump());
+  });
+  for (const auto& tensor : model.tensors) file.add(tensor.id, view_of(tensor), dtype);
   return file.finish();
 }
 
 std::vector<ScoreOfLengths> read_scores_by_length(const std::string& path) {
-  return scores_by_length(*open_model(path), path);
+  const auto file = open_model(path);
+  if (!file->metadata().contains("scores_by_length")) return {};
+  return described<std::vector<ScoreOfLengths>>(*file, path, "scores_by_length");
 }
 
 Model read_model(const std::string& path) {
@@ -166,15 +160,10 @@ Model read_model(const std::string& path) {
   Model model;
   model.task = text_of(*file, path, "task");
   model.command = text_of(*file, path, "command");
-  model.configuration = described<std::map<std::string, std::string>>(*file, path, "configuration");
-  model.vocabularies =
-      described<std::map<std::string, std::vector<std::string>>>(*file, path, "vocabularies");
-  model.scores = described<std::map<std::string, double>>(*file, path, "scores");
-  if (file->metadata().contains("examples_scored"))
-    model.examples_scored = described<std::map<std::string, std::size_t>>(*file, path, "examples_scored");
-  model.scores_by_length = scores_by_length(*file, path);
-  if (file->metadata().contains("training"))
-    model.training = described<std::map<std::string, std::string>>(*file, path, "training");
+  for_each_member(model, [&](const char* name, auto& member, bool is_always_there) {
+    if (is_always_there || file->metadata().contains(name))
+      member = described<std::decay_t<decltype(member)>>(*file, path, name);
+  });
   for (std::size_t i = 0; i < file->tensors().size(); ++i) {
     const auto& stored = file->tensors()[i];
     model.tensors.push_back({stored.id, stored.shape, values_of(file->read(i), path, stored.id)});
@@ -190,10 +179,10 @@ std::shared_ptr<const Model> shipped_model(const std::string& name) {
   return model;
 }
 
-Model rounded(Model model, ElementType type) {
+Model rounded(Model model, Dtype dtype) {
   for (auto& tensor : model.tensors) {
-    const auto decoded =
-        decode({.type = type, .shape = tensor.shape}, encode(view_of(tensor), type), tensor.id);
+    const auto decoded = decode({.type = element_type_of(dtype), .shape = tensor.shape},
+                                encode(view_of(tensor), dtype), tensor.id);
     std::memcpy(tensor.values.data(), decoded.view().data, tensor.values.size() * sizeof(double));
   }
   return model;

@@ -61,7 +61,7 @@ struct Model {
 };
 
 /// The bytes of a .safetensors file, with numbers rounded to that floating-point type.
-std::string model_file(const Model& model, ElementType type);
+std::string model_file(const Model& model, Dtype dtype);
 
 /// Throws Error, with the path and what is wrong, for a file that is no model of ours, is truncated or
 /// contradicts itself.
@@ -77,6 +77,6 @@ std::string missing_model_file(const std::string& name);
 std::vector<ScoreOfLengths> read_scores_by_length(const std::string& path);
 
 /// The model with its numbers rounded to that type, as reading what was written would give it.
-Model rounded(Model model, ElementType type);
+Model rounded(Model model, Dtype dtype);
 
 }  // namespace attn

@@ -59,7 +59,6 @@ struct LibZip {
   decltype(&zip_close) close = LibZipFunction("zip_close");
   decltype(&zip_discard) discard = LibZipFunction("zip_discard");
   decltype(&zip_error_fini) error_fini = LibZipFunction("zip_error_fini");
-  decltype(&zip_error_init) error_init = LibZipFunction("zip_error_init");
   decltype(&zip_error_strerror) error_strerror = LibZipFunction("zip_error_strerror");
   decltype(&zip_fclose) fclose = LibZipFunction("zip_fclose");
   decltype(&zip_file_add) file_add = LibZipFunction("zip_file_add");
@@ -78,7 +77,6 @@ struct LibZip {
   decltype(&zip_source_read) source_read = LibZipFunction("zip_source_read");
   decltype(&zip_source_stat) source_stat = LibZipFunction("zip_source_stat");
   decltype(&zip_stat_index) stat_index = LibZipFunction("zip_stat_index");
-  decltype(&zip_stat_init) stat_init = LibZipFunction("zip_stat_init");
   decltype(&zip_strerror) strerror = LibZipFunction("zip_strerror");
 };
 
@@ -136,10 +134,10 @@ std::string as_json(std::string_view literal) {
 void read_type(std::string_view descr, std::string_view place, Layout& layout) {
   const bool has_order = !descr.empty() && std::string_view("<>|=").find(descr[0]) != descr.npos;
   const auto code = descr.substr(has_order ? 1 : 0);
-  if (const auto type = element_type_called(code, &StoredType::npy)) {
-    layout.type = *type;
+  layout.type = element_type_called(code, &ElementType::npy);
+  if (layout.type != nullptr) {
     layout.big_endian = descr[0] == '>';
-    if (properties_of(*type).size == 1 || descr[0] == '<' || descr[0] == '>') return;
+    if (layout.type->size == 1 || descr[0] == '<' || descr[0] == '>') return;
   }
   refuse(place, fmt::format("it holds {} (dtype {})", words_for(code), in_message(descr)), valid_types);
 }
@@ -171,12 +169,11 @@ Layout layout_in(std::string_view literal, std::string_view place) {
 }
 
 /// What stands before the elements in version 1.0, padded such that they are aligned.
-std::string npy_header(ElementType type, const Shape& shape) {
+std::string npy_header(const ElementType& type, const Shape& shape) {
   constexpr std::size_t alignment = 64, size_before_header = 10;
-  const auto& [name, code, safetensors, size, dtype] = properties_of(type);
   auto header =
-      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}", size == 1 ? '|' : '<',
-                  code, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
+      fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}{}), }}",
+                  type.size == 1 ? '|' : '<', type.npy, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   header.append(alignment - (size_before_header + header.size() + 1) % alignment, ' ');
   header += '\n';
   return std::string(magic) + '\x01' + '\0' + little_endian(header.size(), 2) + header;
@@ -184,8 +181,8 @@ std::string npy_header(ElementType type, const Shape& shape) {
 
 /// The array as NumPy's `save` writes it; bfloat16, which it has not, as float32.
 std::string npy_bytes(const TensorView& tensor) {
-  const auto type = tensor.dtype == Dtype::bfloat16 ? ElementType::float32 : element_type_of(tensor.dtype);
-  return npy_header(type, tensor.shape) + encode(tensor, type);
+  const auto dtype = tensor.dtype == Dtype::bfloat16 ? Dtype::float32 : tensor.dtype;
+  return npy_header(*element_type_of(dtype), tensor.shape) + encode(tensor, dtype);
 }
 
 struct CloseMember {
@@ -197,8 +194,7 @@ struct DiscardArchive {
 using OpenArchive = std::unique_ptr<zip, DiscardArchive>;
 
 OpenArchive open_archive(const File& file) {
-  zip_error_t error;
-  libzip().error_init(&error);
+  zip_error_t error{};
   auto* const source = libzip().source_buffer_create(file.bytes().data(), file.bytes().size(), 0, &error);
   OpenArchive archive(source == nullptr ? nullptr : libzip().open_from_source(source, ZIP_RDONLY, &error));
   if (archive != nullptr) return archive;
@@ -240,8 +236,7 @@ class NpzReader : public StoredTrace {
     constexpr zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                     ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     constexpr std::uint64_t densest = 1032;  // deflate packs no more than 258 bytes into 2 bits
-    zip_stat_t entry;
-    libzip().stat_init(&entry);
+    zip_stat_t entry{};
     if (libzip().stat_index(archive_.get(), index, 0, &entry) != 0 || (entry.valid & needed) != needed)
       refuse(file_.path(), fmt::format("its directory is broken at member {}", index), valid_archive);
     const auto place = place_of(entry.name);
@@ -313,7 +308,7 @@ class NpzReader : public StoredTrace {
     if (promised != there)
       refuse(place,
              fmt::format("its header promises {} of {}, which take {} bytes, but {} are there",
-                         to_string(layout.shape), properties_of(layout.type).name, promised, there),
+                         to_string(layout.shape), layout.type->name, promised, there),
              "as many as promised");
   }
 
@@ -339,9 +334,9 @@ class NpzReader : public StoredTrace {
   /// Numbers are packed a few times, a mask some tens of times.
   void refuse_bomb(const Array& array) {
     constexpr std::uint64_t small = std::uint64_t{64} << 20, densest_archive = 100;
-    const auto& [type, big_endian, fortran_order, shape] = array.layout;
+    const auto& layout = array.layout;
     unpacked_ +=
-        std::max<std::uint64_t>(array.member.size, element_count(shape) * size_of(properties_of(type).dtype));
+        std::max<std::uint64_t>(array.member.size, element_count(layout.shape) * size_of(layout.type->dtype));
     if (unpacked_ > small && unpacked_ / densest_archive > file_.bytes().size())
       refuse(file_.path(), fmt::format("its {} bytes unpack to {} or more", file_.bytes().size(), unpacked_),
              fmt::format("up to {} times as many, or numpy.savez, which does not pack", densest_archive));
@@ -349,7 +344,7 @@ class NpzReader : public StoredTrace {
 
   /// The JSON that an array of bytes is.
   ordered_json json_in(const Array& array) const {
-    if (array.layout.type != ElementType::uint8) refuse(array.place, "it is no text", "uint8");
+    if (array.layout.type->name != "uint8") refuse(array.place, "it is no text", "uint8");
     const auto bytes = bytes_of(array, array.member.size);
     return parse_json<ordered_json>(std::string_view(bytes).substr(array.header_size), array.place);
   }
@@ -363,20 +358,20 @@ class NpzReader : public StoredTrace {
       return;
     }
     const auto trace = options.is_object() ? json(options.value("trace", ordered_json())) : json();
-    if (trace.is_object() && trace.value("schema", json()) == trace_schema) {
+    const bool is_ours = trace.is_object() && trace.value("schema", json()) == trace_schema;
+    if (is_ours) {
       options.erase("trace");
       read_lesson(trace, header_, config.place);
       const auto descriptions = trace.value("tensors", json::object());
       for (auto& tensor : tensors_)
         if (descriptions.contains(tensor.id))
           read_description(descriptions[tensor.id], tensor, place_of(tensor.id + std::string(ending)));
+    }
+    try {
       read_config(options, header_, config.place);
-    } else {
-      try {
-        read_config(options, header_, config.place);
-      } catch (const Error&) {
-        header_.config.clear();
-      }
+    } catch (const Error&) {
+      if (is_ours) throw;
+      header_.config.clear();
     }
   }
 
@@ -411,8 +406,7 @@ std::string archive_of(const std::vector<std::pair<std::string, std::string>>& m
   }
   require(zip.close(archive.get()) == 0, zip.strerror(archive.get()));
   archive.release();
-  zip_stat_t status;
-  zip.stat_init(&status);
+  zip_stat_t status{};
   require(zip.source_stat(source, &status) == 0 && zip.source_open(source) == 0, "it is not there");
   std::string whole(status.size, '\0');
   const auto count = zip.source_read(source, whole.data(), whole.size());
@@ -444,8 +438,8 @@ std::string NpzWriter::finish() {
   append_member(config_, "trace", '{' + description_ + '}');
   const auto config = '{' + config_ + '}';
   auto members = std::exchange(members_, {});
-  members.insert(members.begin(),
-                 {"config", npy_header(ElementType::uint8, {config.size()}) + config});  // as uint8
+  members.insert(members.begin(), {"config", npy_header(*element_type_called("uint8"), {config.size()}) +
+                                                 config});  // as uint8
   return archive_of(members);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -70,18 +69,6 @@ std::string shortest(double x, Dtype dtype) {
   if (std::abs(x) >= may_end_in_zeros && std::trunc(x) == x) return shortest_whole(x, text);
   if (has_long_zeros(text)) return fmt::format("{}{}e-04", x < 0 ? "-" : "", text.back());
   return text;
-}
-
-std::optional<double> number_in(std::string_view word) {
-  if (word.empty() || word.find_first_of("-.0123456789iInN") != 0 || word.find_first_of("xX") != word.npos)
-    return std::nullopt;
-  const std::string text(word);
-  char* end = nullptr;
-  errno = 0;
-  const double number = std::strtod(text.c_str(), &end);
-  const bool is_out_of_range = errno == ERANGE && (number == 0.0 || std::isinf(number));
-  if (end != text.data() + text.size() || is_out_of_range) return std::nullopt;
-  return number;
 }
 
 }  // namespace attn

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "attn/tensor.hpp"
@@ -24,8 +22,5 @@ double with_fewest_digits(double x, Dtype dtype);
 
 /// The shortest text that reads back as the finite number x of that type: "0.1", "1e+05", "1.5e-07".
 std::string shortest(double x, Dtype dtype = Dtype::float64);
-
-/// The number that the whole word is, `-inf` and `nan` among them.
-std::optional<double> number_in(std::string_view word);
 
 }  // namespace attn

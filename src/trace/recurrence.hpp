@@ -54,13 +54,17 @@ class Recurrence {
     Shape row_shape;   ///< 1 at `axis`
     Shape shape;
     std::vector<double> elements{};
+
+    /// Copies a row to its place t in a whole tensor, and back.
+    void put(const double* row, std::size_t t, double* whole) const;
+    void get(const double* whole, std::size_t t, double* row) const;
   };
 
   /// Takes row t of a step, and puts the row to go on with in its place.
   void take(const About& about, const Shape& row_shape, double* elements, const Mistakes& mistakes);
 
-  /// Shows row t to whoever watches the trace, in its place among the rows so far.
-  void watch(Rows& rows, const Mistakes& mistakes);
+  /// Shows row t to whoever watches the trace, in its place among the rows so far, and gets it back.
+  void watch(const Rows& rows, double* row, const Mistakes& mistakes);
 
   Trace& trace_;
   std::string axis_;

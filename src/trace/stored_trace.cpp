@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -23,7 +24,6 @@
 #include "trace/csv.hpp"
 #include "trace/file.hpp"
 #include "trace/json/json.hpp"
-#include "trace/number.hpp"
 
 namespace attn {
 
@@ -31,20 +31,14 @@ namespace {
 
 constexpr std::uint64_t length_size = 8;  // of the header of a safetensors file
 
-enum class FileFormat { npz, safetensors, json, unknown };
-
-/// By the first bytes: an archive has its signature, a text none below the space, and a safetensors file
-/// begins with the eight bytes of a length.
-FileFormat format_of(std::string_view beginning) {
-  if (beginning.starts_with("PK")) return FileFormat::npz;
+/// An object, and no length of a safetensors file: a text has no byte below the tab.
+bool is_json(std::string_view beginning) {
+  constexpr std::string_view blanks = " \t\r\n";
   const auto first = beginning.substr(0, length_size);
-  const bool has_text =
-      first.find_first_not_of(" \t\r\n") != first.npos &&
-      std::none_of(first.begin(), first.end(), [](char c) { return static_cast<unsigned char>(c) < '\t'; });
-  const auto start = beginning.find_first_not_of(" \t\r\n");
-  if (has_text && start != beginning.npos && beginning[start] == '{') return FileFormat::json;
-  if (beginning.size() > length_size && beginning[length_size] == '{') return FileFormat::safetensors;
-  return FileFormat::unknown;
+  const auto start = beginning.find_first_not_of(blanks);
+  return first.find_first_not_of(blanks) != first.npos && beginning[start] == '{' &&
+         std::none_of(first.begin(), first.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < '\t'; });
 }
 
 [[noreturn]] void refuse_format(const File& file, std::string_view beginning) {
@@ -91,21 +85,11 @@ class SafetensorsReader : public StoredTrace {
     const auto header = parse_json<json>(text, file_.path());
     for (const auto& [name, entry] : header.items())
       if (name != "__metadata__") add_entry(name, entry);
-    settle_order();
+    add_tensors();
     if (header.contains("__metadata__")) read_metadata(header["__metadata__"]);
-    for (const auto& [tensor, layout, begin, end] : entries_)
-      add(tensor, [place = place_of(tensor.id), layout = layout, stored = bytes_.substr(begin, end - begin)] {
-        return decode(layout, stored, place);
-      });
   }
 
  private:
-  struct Entry {
-    StoredTensor tensor;
-    Layout layout;
-    std::uint64_t begin = 0, end = 0;  ///< from the end of the header
-  };
-
   std::string place_of(const std::string& name) const {
     return fmt::format("{}: tensor {}", file_.path(), in_message(name));
   }
@@ -117,35 +101,35 @@ class SafetensorsReader : public StoredTrace {
                           entry.contains("shape") && entry.contains("data_offsets");
     if (!is_valid) refuse(place, fmt::format("its entry is {}", in_message(entry.dump())), valid_entry);
     const auto& code = entry["dtype"];
-    const auto type =
-        element_type_called(code.is_string() ? code.get<std::string>() : "", &StoredType::safetensors);
-    if (!type)
+    const auto* const type =
+        element_type_called(code.is_string() ? code.get<std::string>() : "", &ElementType::safetensors);
+    if (type == nullptr)
       refuse(place, fmt::format("its dtype is {}", in_message(code.dump())),
              "F16, BF16, F32, F64, BOOL, I8 to I64 and U8 to U64");
-    const Layout layout{.type = *type, .shape = numbers_from(entry["shape"], place)};
+    const Layout layout{.type = type, .shape = numbers_from(entry["shape"], place)};
     const auto offsets = numbers_from(entry["data_offsets"], place);
     const auto size = stored_size(layout, place);
-    const auto& name = properties_of(*type).name;
     if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] - offsets[0] != size)
       refuse(place,
              fmt::format("its shape {} of {} takes {} bytes, its offsets are {}", to_string(layout.shape),
-                         name, size, in_message(entry["data_offsets"].dump())),
+                         type->name, size, in_message(entry["data_offsets"].dump())),
              valid_entry);
-    entries_.push_back({stored_as(id, layout), layout, offsets[0], offsets[1]});
+    layouts_.emplace(std::tuple(offsets[0], offsets[1], id), layout);
   }
 
-  /// The order of the elements in the file, which have to follow each other from its header to its end.
-  void settle_order() {
-    std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-      return std::tie(a.begin, a.end, a.tensor.id) < std::tie(b.begin, b.end, b.tensor.id);
-    });
+  /// In the order of the elements, which have to follow each other from the header to the end.
+  void add_tensors() {
     std::uint64_t end = 0;
-    for (const auto& entry : entries_) {
-      if (entry.begin != end)
-        refuse(place_of(entry.tensor.id),
-               fmt::format("its elements begin at {} where those before end at {}", entry.begin, end),
+    for (const auto& [offsets, layout] : layouts_) {
+      const auto& [begin, next, id] = offsets;
+      if (begin != end)
+        refuse(place_of(id), fmt::format("its elements begin at {} where those before end at {}", begin, end),
                "elements without gap or overlap");
-      end = entry.end;
+      end = next;
+      add(stored_as(id, layout),
+          [this, place = place_of(id), layout = layout, begin = begin, size = next - begin] {
+            return decode(layout, bytes_.substr(begin, size), place);
+          });
     }
     if (end != bytes_.size())
       refuse(file_.path(), fmt::format("its tensors take {} bytes, but {} are there", end, bytes_.size()),
@@ -161,18 +145,17 @@ class SafetensorsReader : public StoredTrace {
     read_lesson(metadata, header_, file_.path());
     read_config(parse_json<nlohmann::ordered_json>(metadata.value("config", "{}"), file_.path()), header_,
                 file_.path());
-    for (auto& entry : entries_) {
-      const auto description = metadata.find("tensor:" + entry.tensor.id);
-      if (description == metadata.end()) continue;
-      const auto place = place_of(entry.tensor.id);
-      read_description(parse_json<json>(description->get_ref<const std::string&>(), place), entry.tensor,
-                       place);
+    for (auto& tensor : tensors_) {
+      const auto description = metadata_.find("tensor:" + tensor.id);
+      if (description == metadata_.end()) continue;
+      const auto place = place_of(tensor.id);
+      read_description(parse_json<json>(description->second, place), tensor, place);
     }
   }
 
   File file_;
   std::string_view bytes_;  ///< in the end the elements alone
-  std::vector<Entry> entries_;
+  std::map<std::tuple<std::size_t, std::size_t, std::string>, Layout> layouts_;  ///< by offsets and id
 };
 
 static_assert(std::endian::native == std::endian::little, "elements are stored as they are");
@@ -181,47 +164,24 @@ namespace fs = std::filesystem;
 
 constexpr const char* rows_of_numbers = "rows of numbers, with commas between them";
 
-/// The text up to the separator, which both are taken off what is left.
-std::string_view take_up_to(char separator, std::string_view& left) {
-  const auto part = left.substr(0, left.find(separator));
-  left.remove_prefix(std::min(part.size() + 1, left.size()));
-  return part;
-}
-
-/// A number of a cell, which may be infinite or NaN.
-std::optional<double> number_of_cell(std::string_view cell) {
-  const auto number = parse_number(cell);
-  if (number) return number;
-  const auto special = number_in(cell);
-  return special && !std::isfinite(*special) ? special : std::nullopt;
-}
-
-/// Appends the numbers of one line. Returns how many they are.
-std::size_t append_row(std::vector<double>& numbers, std::string_view line, const std::string& place) {
-  std::size_t count = 0;
-  for (bool is_last = false; !is_last; ++count) {
-    is_last = line.find(',') == std::string_view::npos;
-    const auto cell = trimmed(take_up_to(',', line));
-    const auto number = number_of_cell(cell);
-    if (!number) refuse(place, fmt::format("{} is no number", in_message(cell)), rows_of_numbers);
-    numbers.push_back(*number);
-  }
-  return count;
-}
-
 AnyTensor matrix_in(const File& file) {
-  auto left = trimmed(file.bytes());
+  const auto lines = pieces_of(trimmed(file.bytes()), "\n");
+  if (lines[0].empty()) refuse(file.path(), "it is empty", rows_of_numbers);
   std::vector<double> numbers;
   std::size_t rows = 0, columns = 0;
-  while (!left.empty()) {
+  for (const auto line : lines) {
     const auto place = fmt::format("{}: line {}", file.path(), ++rows);
-    const auto count = append_row(numbers, take_up_to('\n', left), place);
-    if (rows == 1) columns = count;
-    if (count != columns)
-      refuse(place, fmt::format("it has {} numbers, but line 1 has {}", count, columns),
+    const auto cells = pieces_of(line, ",");
+    for (const auto cell : cells) {
+      const auto number = number_in(trimmed(cell));
+      if (!number) refuse(place, fmt::format("{} is no number", in_message(trimmed(cell))), rows_of_numbers);
+      numbers.push_back(*number);
+    }
+    if (rows == 1) columns = cells.size();
+    if (cells.size() != columns)
+      refuse(place, fmt::format("it has {} numbers, but line 1 has {}", cells.size(), columns),
              "as many in every line");
   }
-  if (rows == 0) refuse(file.path(), "it is empty", rows_of_numbers);
   AnyTensor matrix(Dtype::float64, {rows, columns});
   std::copy(numbers.begin(), numbers.end(), matrix.elements<double>());
   return matrix;
@@ -265,15 +225,10 @@ std::string cell_of(const nlohmann::ordered_json& value) {
 }  // namespace
 
 StoredTensor stored_as(std::string id, const Layout& layout) {
-  const auto& type = properties_of(layout.type);
   return {.id = std::move(id),
-          .dtype = type.dtype,
-          .stored_dtype = std::string(type.name),
+          .dtype = layout.type->dtype,
+          .stored_dtype = std::string(layout.type->name),
           .shape = layout.shape};
-}
-
-const StoredTensor* StoredTrace::find(std::string_view id) const {
-  return find_by_id(tensors_, id);
 }
 
 void StoredTrace::add(StoredTensor tensor, std::function<AnyTensor()> read) {
@@ -286,10 +241,6 @@ void StoredTrace::add(StoredTensor tensor, AnyTensor elements) {
   tensor.stored_dtype = name_of(tensor.dtype);
   tensor.shape = elements.shape();
   add(std::move(tensor), [elements = std::move(elements)] { return elements; });
-}
-
-Recorder::Recorder(const Header& header) {
-  header_ = header;
 }
 
 void Recorder::receive(const Event& event) {
@@ -345,28 +296,25 @@ RenamedTrace::RenamedTrace(const StoredTrace& file, const Renames& renames) {
 
 std::unique_ptr<StoredTrace> open_trace(File file) {
   const auto beginning = file.bytes().substr(0, 64);
-  switch (format_of(beginning)) {
-    case FileFormat::npz:
-      return open_npz(std::move(file));
-    case FileFormat::safetensors:
-      return open_safetensors(std::move(file));
-    case FileFormat::json:
-      return open_json(std::move(file));
-    case FileFormat::unknown:
-      if (file.path().ends_with(".csv")) return open_csv(file);
-  }
-  refuse_format(file, beginning);
+  if (beginning.starts_with("PK")) return open_npz(std::move(file));
+  if (is_json(beginning)) return open_json(file);
+  if (beginning.size() > length_size && beginning[length_size] == '{')
+    return std::make_unique<SafetensorsReader>(std::move(file));
+  if (!file.path().ends_with(".csv")) refuse_format(file, beginning);
+  auto trace = std::make_unique<StoredTrace>();
+  add_matrix(*trace, fs::path(file.path()).stem().string(), file);
+  return trace;
 }
 
 void SafetensorsFile::describe(std::string_view name, const std::string& text) {
   append_member(metadata_, name, json_text(text));
 }
 
-void SafetensorsFile::add(std::string_view id, const TensorView& tensor, ElementType type) {
+void SafetensorsFile::add(std::string_view id, const TensorView& tensor, Dtype dtype) {
   const auto begin = elements_.size();
-  elements_ += encode(tensor, type);
+  elements_ += encode(tensor, dtype);
   append_member(entries_, id,
-                json_text({{"dtype", properties_of(type).safetensors},
+                json_text({{"dtype", element_type_of(dtype)->safetensors},
                            {"shape", tensor.shape},
                            {"data_offsets", {begin, elements_.size()}}}));
 }
@@ -390,21 +338,11 @@ void SafetensorsWriter::receive(const Event& event) {
   if (!event.tensor || !has_elements(*event.tensor)) return;
   const auto copy = with_one_nan(*event.tensor);
   file_.describe("tensor:" + event.id, description_as_json(event));
-  file_.add(event.id, copy.view(), element_type_of(copy.dtype()));
-}
-
-std::unique_ptr<StoredTrace> open_safetensors(File file) {
-  return std::make_unique<SafetensorsReader>(std::move(file));
+  file_.add(event.id, copy.view(), copy.dtype());
 }
 
 AnyTensor read_csv(const std::string& path) {
   return matrix_in(File(path, rows_of_numbers));
-}
-
-std::unique_ptr<StoredTrace> open_csv(const File& file) {
-  auto trace = std::make_unique<StoredTrace>();
-  add_matrix(*trace, fs::path(file.path()).stem().string(), file);
-  return trace;
 }
 
 bool has_csv_files(const std::string& folder) {

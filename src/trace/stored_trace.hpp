@@ -51,7 +51,7 @@ class StoredTrace {
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
 
   /// Null where there is none of that id.
-  const StoredTensor* find(std::string_view id) const;
+  const StoredTensor* find(std::string_view id) const { return find_by_id(tensors_, id); }
 
   /// Of every event, in the order of the file; none of a file that has no words, as archives have not.
   const std::vector<StoredWords>& words() const { return words_; }
@@ -83,7 +83,7 @@ class StoredTrace {
 /// left out.
 class Recorder : public Sink, public StoredTrace {
  public:
-  explicit Recorder(const Header& header);
+  explicit Recorder(const Header& header) { header_ = header; }
   void receive(const Event& event) override;
 };
 

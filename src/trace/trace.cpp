@@ -42,22 +42,25 @@ std::string_view valid_elements(Dtype dtype) {
   return valid.at(dtype);
 }
 
-/// Copies between row t of a whole tensor and the row alone: `copy(in_whole, in_row, count)` for each run of
-/// elements that stand together.
-template <class Copy>
-void for_each_run(const Shape& row_shape, std::size_t axis, std::size_t length, std::size_t t, Copy copy) {
-  const auto run = strides_of(row_shape)[axis];
-  for (std::size_t i = 0; i * run < element_count(row_shape); ++i) copy((i * length + t) * run, i * run, run);
-}
-
-}  // namespace
-
+/// Of that shape, which has two axes.
 AnyTensor identity_matrix(const Shape& shape) {
   AnyTensor matrix(Dtype::int64, shape);
   for (std::size_t i = 0; i < std::min(shape[0], shape[1]); ++i)
     matrix.elements<std::int64_t>()[i * shape[1] + i] = 1;
   return matrix;
 }
+
+/// Throws Error, with `name` and the index, for a floating-point number beyond ±largest.
+void require_at_most(const std::string& name, const TensorView& tensor, double largest) {
+  if (!is_floating(tensor.dtype)) return;
+  const auto count = element_count(tensor.shape);
+  for (std::size_t i = 0; i < count; ++i)
+    if (std::abs(tensor.at(i)) > largest)
+      throw Error(fmt::format("{} has {} at {}; valid: numbers up to {}, whose products stay finite", name,
+                              tensor.at(i), index_of(i, tensor.shape), largest));
+}
+
+}  // namespace
 
 void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype, void* elements) {
   const auto view = given.view();
@@ -73,15 +76,6 @@ void copy_elements(const std::string& name, const AnyTensor& given, Dtype dtype,
                               valid_elements(dtype)));
     store(dtype, elements, i, round_to(dtype, value));
   }
-}
-
-void require_at_most(const std::string& name, const TensorView& tensor, double largest) {
-  if (!is_floating(tensor.dtype)) return;
-  const auto count = element_count(tensor.shape);
-  for (std::size_t i = 0; i < count; ++i)
-    if (std::abs(tensor.at(i)) > largest)
-      throw Error(fmt::format("{} has {} at {}; valid: numbers up to {}, whose products stay finite", name,
-                              tensor.at(i), index_of(i, tensor.shape), largest));
 }
 
 std::string shape_with_axes(const Shape& shape, const std::vector<std::string>& axes) {
@@ -150,10 +144,6 @@ void Trace::place_on_page(Event& event) const {
     const bool is_shown = claims_on_page_.empty() || listed != claims_on_page_.end();
     if (is_shown || !event.measurement->holds()) event.place = Place{page_.size() + ids_.size()};
   }
-}
-
-void Trace::label(const std::string& axis, AxisLabels labels) {
-  labels_[axis] = std::move(labels);
 }
 
 void Trace::note(const std::string& id, const std::string& title, const std::string& text,
@@ -248,13 +238,10 @@ void Trace::take_given(const About& about, TensorView tensor, void* elements) co
   const auto& given = options_.given->at(prefix_ + about.id).tensor;
   auto axes = about.axes;
   const bool has_batch = tensor.shape.size() == axes.size() + 1;
-  if (has_batch) axes.insert(axes.begin(), "batch");
-  const bool shows_batch =
-      has_batch && (options_.batched || (given && given->shape().size() == tensor.shape.size()));
-  if (has_batch && !shows_batch) {
-    axes.erase(axes.begin());
+  if (has_batch && (options_.batched || (given && given->shape().size() == tensor.shape.size())))
+    axes.insert(axes.begin(), "batch");
+  else if (has_batch)
     tensor.shape.erase(tensor.shape.begin());
-  }
   const auto valid = shape_with_axes(tensor.shape, axes);
   if (given && given->shape() != tensor.shape)
     throw Error(
@@ -356,18 +343,26 @@ void Trace::send(Event event) {
   sink_->receive(event);
 }
 
-void Recurrence::watch(Rows& rows, const Mistakes& mistakes) {
+void Recurrence::Rows::put(const double* row, std::size_t t, double* whole) const {
+  const auto run = strides_of(row_shape)[axis];
+  for (std::size_t i = 0; i * run < element_count(row_shape); ++i)
+    std::copy_n(row + i * run, run, whole + (i * shape[axis] + t) * run);
+}
+
+void Recurrence::Rows::get(const double* whole, std::size_t t, double* row) const {
+  const auto run = strides_of(row_shape)[axis];
+  for (std::size_t i = 0; i * run < element_count(row_shape); ++i)
+    std::copy_n(whole + (i * shape[axis] + t) * run, run, row + i * run);
+}
+
+void Recurrence::watch(const Rows& rows, double* row, const Mistakes& mistakes) {
   if (!trace_.options_.watch) return;
   auto whole = rows.elements;
   const auto with_row_of = [&](const Mistake& mistake) -> std::optional<AnyTensor> {
-    auto row = mistake.result(nullptr);
-    if (!row || row->shape() != rows.row_shape) return std::nullopt;
+    auto mistaken = mistake.result(nullptr);
+    if (!mistaken || mistaken->shape() != rows.row_shape) return std::nullopt;
     AnyTensor changed(TensorView{Dtype::float64, rows.shape, whole.data()});
-    for_each_run(rows.row_shape, rows.axis, length_, t_,
-                 [&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
-                   std::copy_n(row->elements<double>() + in_row, count,
-                               changed.elements<double>() + in_whole);
-                 });
+    rows.put(mistaken->elements<double>(), t_, changed.elements<double>());
     return changed;
   };
   Mistakes in_the_whole;
@@ -376,10 +371,7 @@ void Recurrence::watch(Rows& rows, const Mistakes& mistakes) {
     in_the_whole.emplace_back(mistake.id(), [&mistake, &with_row_of] { return with_row_of(mistake); });
   trace_.watch(Kind::step, rows.about, {Dtype::float64, rows.shape, nullptr}, whole.data(), in_the_whole,
                Tapped::Row{rows.axis, t_});
-  for_each_run(rows.row_shape, rows.axis, length_, t_,
-               [&](std::size_t in_whole, std::size_t, std::size_t count) {
-                 std::copy_n(&whole[in_whole], count, &rows.elements[in_whole]);
-               });
+  rows.get(whole.data(), t_, row);
 }
 
 void Recurrence::take(const About& about, const Shape& row_shape, double* elements,
@@ -400,20 +392,15 @@ void Recurrence::take(const About& about, const Shape& row_shape, double* elemen
     const bool drops_batch = row_shape.size() > about.axes.size() && !trace_.options_.batched;
     trace_.ranks_[id] = row_shape.size() - (drops_batch ? 1 : 0);
   }
-  const auto each_run = [&](auto copy) { for_each_run(row_shape, axis, length_, t_, copy); };
-  each_run([&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
-    std::copy_n(elements + in_row, count, &rows.elements[in_whole]);
-  });
-  watch(rows, mistakes);
-  each_run([&](std::size_t in_whole, std::size_t in_row, std::size_t count) {
-    trace_.round(about, &rows.elements[in_whole], count);
-    std::copy_n(&rows.elements[in_whole], count, elements + in_row);
-  });
+  rows.put(elements, t_, rows.elements.data());
+  watch(rows, elements, mistakes);
+  trace_.round(about, elements, element_count(row_shape));
+  rows.put(elements, t_, rows.elements.data());
 }
 
 void Recurrence::show(const std::string& id) {
   const auto& rows = tensors_.at(trace_.prefix_ + id);
-  const Trace::Restore<std::string> restore{trace_.prefix_, trace_.prefix_};
+  const Trace::Restore restore{trace_.prefix_, trace_.prefix_};
   trace_.prefix_ = rows.group;
   trace_.emit(Kind::step, rows.about, {trace_.dtype(), rows.shape, rows.elements.data()});
 }

@@ -115,7 +115,7 @@ class Trace {
   /// returns.
   template <class Show>
   auto within(const std::string& group, Show show) {
-    const Restore<std::string> restore{prefix_, prefix_};
+    const Restore restore{prefix_, prefix_};
     prefix_ += group + "/";
     return show();
   }
@@ -138,7 +138,7 @@ class Trace {
   void page(std::vector<OnPage> events, std::vector<std::string> claims = {});
 
   /// Names the entries along every axis called `axis` of the events to come.
-  void label(const std::string& axis, AxisLabels labels);
+  void label(const std::string& axis, AxisLabels labels) { labels_[axis] = std::move(labels); }
 
   bool has_labels(const std::string& axis) const {
     const auto found = labels_.find(axis);
@@ -258,10 +258,9 @@ class Trace {
  private:
   friend class Recurrence;
 
-  template <class Value>
   struct Restore {
-    Value& value;
-    Value outer;
+    std::string& value;
+    std::string outer;
     ~Restore() { value = outer; }
   };
 

@@ -6,22 +6,13 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 
 namespace attn {
 
-std::vector<std::string> parts_between(char separator, std::string_view text) {
-  std::vector<std::string> parts;
-  for (std::size_t start = 0; start <= text.size();) {
-    const auto end = std::min(text.find(separator, start), text.size());
-    parts.emplace_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return parts;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
-  auto lines = parts_between('\n', text);
+  auto lines = split(text, '\n');
   for (auto& line : lines) line = printable(line);
   return lines;
 }

@@ -9,9 +9,6 @@
 /// The words that pages for people share, whatever their format.
 namespace attn {
 
-/// What stands between these separators: one part more than there are.
-std::vector<std::string> parts_between(char separator, std::string_view text);
-
 /// The lines of a text, without characters that would move a cursor or reorder a line.
 std::vector<std::string> lines_of(const std::string& text);
 

@@ -72,7 +72,7 @@ TEST_CASE("cross-attention refuses a model without heads of its own, and traces 
   const Folder folder;
   auto model = attn::read_model(ATTN_DATA "/models/translation-transformer.safetensors");
   model.scores.erase("alignment error rate, layer 2, head 3");
-  const auto path = folder.write("t.safetensors", attn::model_file(model, attn::ElementType::float16));
+  const auto path = folder.write("t.safetensors", attn::model_file(model, attn::Dtype::float16));
   CHECK_THAT(refusal("cross-attention --model " + as_argument(path)),
              Contains("does not say its alignment error rate, layer 2, head 3; valid: "));
 }

@@ -485,7 +485,7 @@ TEST_CASE("a first layer whose weights contradict its configuration is refused")
     auto model = attn::read_model(ATTN_DATA "/models/about.safetensors");
     model.configuration["layer=1/heads"] = heads;
     const auto path =
-        as_argument(folder.write("m.safetensors", attn::model_file(model, attn::ElementType::float16)));
+        as_argument(folder.write("m.safetensors", attn::model_file(model, attn::Dtype::float16)));
     for (const std::string lesson : {"sdpa", "transformer-block"})
       CHECK_THAT(refusal(lesson + " --model " + path), Contains("heads"));
   }
@@ -508,7 +508,7 @@ TEST_CASE("the option --model: a file whose weights contradict its configuration
   const auto broken = [&](const std::string& name, const auto& change) {
     auto model = attn::read_model(ATTN_DATA "/models/about.safetensors");
     change(model);
-    return as_argument(folder.write(name, attn::model_file(model, attn::ElementType::float16)));
+    return as_argument(folder.write(name, attn::model_file(model, attn::Dtype::float16)));
   };
   for (const std::string heads : {"0", "-1", "x", "", "3", "18446744073709551615"}) {
     const auto path =

@@ -8,6 +8,7 @@
 
 #include "attn/ops/measure.hpp"
 #include "attn/ops/softmax.hpp"
+#include "attn/text/trim.hpp"
 #include "tests/unit/numbers.hpp"
 #include "tests/unit/temporary_file.hpp"
 #include "trace/archives.hpp"

@@ -14,24 +14,6 @@
 
 namespace attn {
 
-Tensor<2> CostCounter::matmul(const Tensor<2>& a, const Tensor<2>& b) {
-  auto product = attn::matmul(a, b);
-  count(product.size() * b.shape(0));
-  return product;
-}
-
-Tensor<1> CostCounter::matmul(const Tensor<2>& a, const Tensor<1>& x) {
-  auto product = attn::matmul(a, x);
-  count(a.size());
-  return product;
-}
-
-Tensor<1> CostCounter::matmul(const Tensor<1>& x, const Tensor<2>& b) {
-  auto product = attn::matmul(x, b);
-  count(b.size());
-  return product;
-}
-
 // Several rows at a time: each product is summed in order, and none waits for another.
 void CostCounter::multiply_rows(const double* x, const Tensor<2>& matrix, std::span<const std::size_t> rows,
                                 double* products) {

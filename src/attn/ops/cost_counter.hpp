@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "attn/ops/matmul.hpp"
 #include "attn/tensor.hpp"
 
 namespace attn {
@@ -57,10 +59,13 @@ class CostCounter {
 
   const Cost& cost() const { return cost_; }
 
-  /// Matrix products, as in matmul.hpp. They throw as those do.
-  Tensor<2> matmul(const Tensor<2>& a, const Tensor<2>& b);
-  Tensor<1> matmul(const Tensor<2>& a, const Tensor<1>& x);
-  Tensor<1> matmul(const Tensor<1>& x, const Tensor<2>& b);
+  /// A product of matrices, or of a matrix and a vector, as in matmul.hpp. Throws as that does.
+  template <class A, class B>
+  auto matmul(const A& a, const B& b) {
+    auto product = attn::matmul(a, b);
+    count(product.size() * b.shape(0));
+    return product;
+  }
 
   /// The products of x with the rows of that number, of a matrix that is as wide as x is long.
   void multiply_rows(const double* x, const Tensor<2>& matrix, std::span<const std::size_t> rows,
@@ -73,24 +78,16 @@ class CostCounter {
   double scale(double factor, double x);
   void scale(double factor, std::span<double> x);
 
-  /// Says that scores are held as long as it lives.
-  class Held {
-   public:
-    Held(CostCounter& counter, std::int64_t bytes) : counter_(counter), bytes_(bytes) {
-      counter_.change_held(bytes_);
-    }
-    ~Held() { counter_.change_held(-bytes_); }
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-
-   private:
-    CostCounter& counter_;
-    std::int64_t bytes_;
+  struct GiveBack {
+    std::int64_t bytes;
+    void operator()(CostCounter* counter) const { counter->change_held(-bytes); }
   };
 
   /// Counts that many scores as held until the result goes out of scope.
-  [[nodiscard]] Held hold(std::size_t scores) {
-    return {*this, static_cast<std::int64_t>(scores) * bytes_per_score_};
+  [[nodiscard]] std::unique_ptr<CostCounter, GiveBack> hold(std::size_t scores) {
+    const auto bytes = static_cast<std::int64_t>(scores) * bytes_per_score_;
+    change_held(bytes);
+    return {this, GiveBack{bytes}};
   }
 
   /// As DependencyGraph::add_operation and set_output; nothing is recorded where there is no graph.

@@ -6,7 +6,6 @@
 #include <array>
 #include <numeric>
 #include <stdexcept>
-#include <string_view>
 #include <vector>
 #include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
@@ -50,10 +49,7 @@ Mask<3> repeat_mask(const Mask<2>& mask, std::size_t batch) {
 }
 
 bool has_empty_row(const Mask<3>& mask) {
-  for (auto row = mask.begin(); row != mask.end(); row += static_cast<std::ptrdiff_t>(mask.shape(2)))
-    if (std::none_of(row, row + static_cast<std::ptrdiff_t>(mask.shape(2)), [](bool sees) { return sees; }))
-      return true;
-  return false;
+  return xt::any(xt::equal(xt::sum(mask, {2}), 0));
 }
 
 Mask<3> both(const Mask<3>& a, const Mask<3>& b) {
@@ -91,22 +87,6 @@ std::string printed(char character) {
   return byte < 0x80 ? std::string(1, character) : fmt::format("byte 0x{:02X}", byte);
 }
 
-/// The digits of the next line that has any; nothing at the end of the file.
-std::string next_digits(TextLines& file) {
-  std::string digits;
-  while (digits.empty()) {
-    const auto line = file.next();
-    if (!line) break;
-    if (line->find('\0') != line->npos) file.fail("there is a NUL byte");
-    for (const char character : *line)
-      if (character == '0' || character == '1')
-        digits += character;
-      else if (std::string_view(" \t\r").find(character) == std::string_view::npos)
-        file.fail(fmt::format("{:?} is neither 0 nor 1", printed(character)));
-  }
-  return digits;
-}
-
 }  // namespace
 
 KeyLists all_keys(std::size_t n_q, std::size_t n_k) {
@@ -139,13 +119,8 @@ std::size_t pair_count(const KeyLists& keys) {
 }
 
 Mask<2> strided_pattern(std::size_t n, std::size_t stride) {
-  Mask<2> mask({n, n});
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) {
-      const std::size_t distance = i > j ? i - j : j - i;
-      mask(i, j) = distance < stride || distance % stride == 0;
-    }
-  return mask;
+  const Integers<2> query = query_positions(n), key = key_positions(n), distance = xt::abs(query - key);
+  return distance < stride || xt::equal(distance % stride, 0);
 }
 
 Mask<2> random_pattern(Random& random, std::size_t n, std::size_t count) {
@@ -161,16 +136,22 @@ Mask<2> random_pattern(Random& random, std::size_t n, std::size_t count) {
 Mask<2> load_pattern(const std::string& path, std::size_t n) {
   TextLines file(path, valid_pattern(n), 8 * n + 255);
   Mask<2> mask({n, n});
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto digits = next_digits(file);
-    if (digits.empty())
-      throw Error(fmt::format("{} has {} line{} for {} tokens; valid: {}", path, i, i == 1 ? "" : "s", n,
-                              valid_pattern(n)));
+  std::size_t lines = 0;
+  while (const auto line = file.next()) {
+    if (line->find('\0') != line->npos) file.fail("there is a NUL byte");
+    std::string digits(*line);
+    std::erase_if(digits, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+    if (const auto wrong = digits.find_first_not_of("01"); wrong != digits.npos)
+      file.fail(fmt::format("{:?} is neither 0 nor 1", printed(digits[wrong])));
+    if (digits.empty()) continue;
+    if (lines == n) file.fail(fmt::format("there are more than {} lines for as many tokens", n));
     if (digits.size() != n) file.fail(fmt::format("there are {} digits for {} tokens", digits.size(), n));
-    for (std::size_t j = 0; j < n; ++j) mask(i, j) = digits[j] == '1';
+    for (std::size_t j = 0; j < n; ++j) mask(lines, j) = digits[j] == '1';
+    ++lines;
   }
-  if (!next_digits(file).empty())
-    file.fail(fmt::format("there are more than {} lines for as many tokens", n));
+  if (lines < n)
+    throw Error(fmt::format("{} has {} line{} for {} tokens; valid: {}", path, lines, lines == 1 ? "" : "s",
+                            n, valid_pattern(n)));
   return mask;
 }
 

@@ -19,15 +19,6 @@ struct Larger {
   double operator()(double a, double b) const { return std::isnan(a) || a > b ? a : b; }
 };
 
-/// The largest of numbers that are 0 or more; NaN where one is NaN, 0 where there is none.
-double largest_of(const Tensor<1>& numbers) {
-  return std::accumulate(numbers.begin(), numbers.end(), 0.0, Larger());
-}
-
-double size_of(double number) {
-  return std::abs(number);
-}
-
 /// Its rows along the last axis, one below the other.
 template <std::size_t N>
 auto rows_of(const Tensor<N>& x) {
@@ -47,7 +38,8 @@ double maximum(std::initializer_list<double> measurements) {
 
 template <std::size_t N>
 double max_abs(const Tensor<N>& x) requires Rank<N, 1, 4> {
-  return std::transform_reduce(x.begin(), x.end(), 0.0, Larger(), size_of);
+  return std::transform_reduce(x.begin(), x.end(), 0.0, Larger(),
+                               [](double number) { return std::abs(number); });
 }
 
 template <std::size_t N>
@@ -64,7 +56,7 @@ double row_sum_deviation(const Tensor<N>& weights) requires Rank<N, 1, 4> {
   const auto rows = rows_of(weights);
   const Tensor<1> sums = xt::sum(rows, {1});
   const auto is_zero = xt::equal(xt::sum(xt::not_equal(rows, 0.0), {1}), 0);
-  return largest_of(Tensor<1>(xt::where(is_zero, 0.0, xt::abs(sums - 1.0))));
+  return max_abs(Tensor<1>(xt::where(is_zero, 0.0, sums - 1.0)));
 }
 
 #define INSTANTIATE(N)                                                    \

@@ -49,8 +49,8 @@ Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) requi
 
 namespace {
 
-bool is_hidden(const Worked& score) {
-  return score.value() == -std::numeric_limits<double>::infinity();
+bool may_be_seen(double score) {
+  return score != -std::numeric_limits<double>::infinity();
 }
 
 /// The entries along the last axis.
@@ -65,7 +65,7 @@ std::vector<Worked> row_of(const WorkedOut& x, std::size_t length, Index at) {
 WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
   return [=](const Index& at) {
     constexpr double largest_without_shift = 30.0;
-    if (is_hidden(scores(at))) return Worked(0.0);
+    if (!may_be_seen(scores(at).value())) return Worked(0.0);
     const auto row = row_of(scores, length, at);
     const auto largest = *std::max_element(
         row.begin(), row.end(), [](const Worked& x, const Worked& y) { return x.value() < y.value(); });
@@ -76,7 +76,7 @@ WorkedOut worked_softmax(WorkedOut scores, std::size_t length, double divisor) {
     };
     std::vector<Worked> exponentials;
     for (const auto& score : row)
-      if (!is_hidden(score)) exponentials.push_back(exponential(score));
+      if (may_be_seen(score.value())) exponentials.push_back(exponential(score));
     return exponential(scores(at)) / Worked::sum(std::move(exponentials));
   };
 }
@@ -89,10 +89,6 @@ template Tensor<3> softmax_from(Tensor<3>, const Tensor<2>&);
 template Tensor<4> softmax_from(Tensor<4>, const Tensor<3>&);
 
 namespace {
-
-bool may_be_seen(double score) {
-  return !(std::isinf(score) && score < 0.0);
-}
 
 /// The score as a term of the sum: as it is, or 0 where it is less.
 Worked term_of_sum(Worked score) {

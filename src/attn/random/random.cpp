@@ -67,25 +67,16 @@ std::uint64_t Random::masked(std::uint64_t largest) {
   return value;
 }
 
-namespace {
-
-/// Of NumPy's draw by inversion: the walk up the distribution function, begun anew where rounding leaves it
-/// beyond 1. For p <= 1/2.
-bool succeeds_by_inversion(Random& random, double p) {
+/// By inversion: the walk up the distribution function, begun anew where rounding leaves it beyond 1.
+bool Random::draw_bernoulli(double p) {
+  if (p > 0.5) return !Random::draw_bernoulli(1.0 - p);
   const double q = 1.0 - p, probability_of_0 = std::exp(std::log(q)),
                probability_of_1 = p * probability_of_0 / q;
   for (;;) {
-    const double u = random.random_sample();
+    const double u = random_sample();
     if (u <= probability_of_0) return false;
     if (u - probability_of_0 <= probability_of_1) return true;
   }
-}
-
-}  // namespace
-
-bool succeeds(Random& random, double probability) {
-  if (probability <= 0.5) return succeeds_by_inversion(random, probability);
-  return !succeeds_by_inversion(random, 1.0 - probability);
 }
 
 namespace {
@@ -132,11 +123,7 @@ std::mt19937 seeded_with(ArraySeed seed) {
 
 RandomState::RandomState(std::uint32_t seed, std::uint32_t key) : generator_(seeded_with({seed, key})) {}
 
-std::uint32_t RandomState::next_uint32() {
-  return static_cast<std::uint32_t>(generator_());
-}
-
-std::uint64_t RandomState::next_uint64() {
+std::uint64_t Random::next_uint64() {
   const std::uint64_t high = next_uint32();
   return high << 32 | next_uint32();
 }
@@ -148,7 +135,7 @@ double RandomState::random_sample() {
 }
 
 double RandomState::standard_normal() {
-  if (std::exchange(has_cached_normal_, false)) return cached_normal_;
+  if (cached_normal_) return *std::exchange(cached_normal_, std::nullopt);
   double x, y, square;
   do {
     x = 2.0 * random_sample() - 1.0;
@@ -157,7 +144,6 @@ double RandomState::standard_normal() {
   } while (square >= 1.0 || square == 0.0);
   const double factor = std::sqrt(-2.0 * std::log(square) / square);
   cached_normal_ = factor * x;
-  has_cached_normal_ = true;
   return factor * y;
 }
 
@@ -225,8 +211,7 @@ std::uint64_t Pcg64::next_uint64() {
 }
 
 std::uint32_t Pcg64::next_uint32() {
-  has_upper_half_ = !has_upper_half_;
-  if (!has_upper_half_) return upper_half_;
+  if (upper_half_) return *std::exchange(upper_half_, std::nullopt);
   const auto bits = next_uint64();
   upper_half_ = static_cast<std::uint32_t>(bits >> 32);
   return static_cast<std::uint32_t>(bits);
@@ -337,7 +322,7 @@ double Generator::standard_normal() {
 }
 
 bool Generator::draw_bernoulli(double probability) {
-  return probability > 0.0 && succeeds(*this, probability);
+  return probability > 0.0 && Random::draw_bernoulli(probability);
 }
 
 std::uint64_t Generator::draw_integer(std::uint64_t largest) {
@@ -377,11 +362,6 @@ void box_muller(double* values) {
 }
 
 }  // namespace
-
-std::uint64_t TorchRandom::next_uint64() {
-  const std::uint64_t high = next_uint32();
-  return high << 32 | next_uint32();
-}
 
 double TorchRandom::random_sample() {
   constexpr std::uint32_t lowest_24_bits = 0xFFFFFFu;

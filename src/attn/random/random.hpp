@@ -51,9 +51,13 @@ class Random {
   /// One draw for each number, unless the library draws several at once in another way.
   virtual void fill_with_standard_normal(double* values, std::size_t count);
 
- private:
-  virtual bool draw_bernoulli(double probability) = 0;
+  /// The upper half, then the lower one, unless the library draws both at once.
+  virtual std::uint64_t next_uint64();
 
+  /// From uniform numbers as NumPy does it: uses up draws even where the result is certain.
+  virtual bool draw_bernoulli(double probability);
+
+ private:
   /// Uniform on 0, …, largest; no draw where that is 0.
   virtual std::uint64_t draw_integer(std::uint64_t largest) { return masked(largest); }
 
@@ -61,15 +65,10 @@ class Random {
   virtual void shuffle(std::vector<std::int64_t>& numbers);
 
   virtual std::uint32_t next_uint32() = 0;
-  virtual std::uint64_t next_uint64() = 0;
 
   /// As draw_integer: the lowest bits of 32 or 64, drawn again until they are small enough.
   std::uint64_t masked(std::uint64_t largest);
 };
-
-/// The same, made of the uniform numbers of `random` as NumPy does it. Uses up draws even where the result is
-/// certain.
-bool succeeds(Random& random, double probability);
 
 /// NumPy's legacy generator `numpy.random.RandomState`, bit for bit: MT19937 with the distributions as they
 /// were frozen (NEP 19), so that a tutorial that begins with `np.random.seed(42)` finds its numbers here.
@@ -87,14 +86,10 @@ class RandomState final : public Random {
   double standard_normal() override;
 
  private:
-  bool draw_bernoulli(double probability) override { return succeeds(*this, probability); }
-
-  std::uint32_t next_uint32() override;
-  std::uint64_t next_uint64() override;
+  std::uint32_t next_uint32() override { return static_cast<std::uint32_t>(generator_()); }
 
   std::mt19937 generator_;
-  bool has_cached_normal_ = false;
-  double cached_normal_ = 0.0;
+  std::optional<double> cached_normal_;
 };
 
 /// What a SeedSequence is made of: up to four numbers.
@@ -121,8 +116,7 @@ class Pcg64 {
 
   Uint128 state_;
   Uint128 increment_;
-  bool has_upper_half_ = false;
-  std::uint32_t upper_half_ = 0;
+  std::optional<std::uint32_t> upper_half_;
 };
 
 /// NumPy's `SeedSequence(entropy).generate_state(4, np.uint64)`: 256 bits in which every bit of the entropy
@@ -190,7 +184,6 @@ class TorchRandom final : public Random {
 
   double next_double();
   std::uint32_t next_uint32() override { return static_cast<std::uint32_t>(generator_()); }
-  std::uint64_t next_uint64() override;
 
   std::mt19937 generator_;
   std::optional<double> cached_normal_;

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace attn {
@@ -46,11 +47,7 @@ std::string joined(std::string_view text) {
 std::size_t distance_to_part(std::string_view word, std::string_view candidate) {
   const auto whole = lower_case(candidate);
   auto distance = edit_distance(word, joined(candidate));
-  for (std::size_t start = 0; start < whole.size();) {
-    const auto end = std::min(whole.find('-', start), whole.size());
-    distance = std::min(distance, edit_distance(word, std::string_view(whole).substr(start, end - start)));
-    start = end + 1;
-  }
+  for (const auto part : pieces_of(whole, "-")) distance = std::min(distance, edit_distance(word, part));
   return distance;
 }
 

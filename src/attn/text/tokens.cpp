@@ -6,6 +6,7 @@
 #include <set>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 #include "attn/text/width.hpp"
 
@@ -23,22 +24,12 @@ bool is_token(std::string_view segment) {
   return std::any_of(clusters.begin(), clusters.end(), is_visible);
 }
 
-std::vector<std::string_view> segments_between_marks(std::string_view text) {
-  std::vector<std::string_view> segments;
-  for (auto end = text.find(token_mark); end != text.npos; end = text.find(token_mark)) {
-    segments.push_back(text.substr(0, end));
-    text.remove_prefix(end + token_mark.size());
-  }
-  segments.push_back(text);
-  return segments;
-}
-
 std::vector<std::string> tokenize(std::string_view sentence, const std::string& what) {
   require_valid_utf8(sentence, what);
   const auto normalized = nfc(sentence);
   const bool is_cut = normalized.find(token_mark) != normalized.npos;
   std::vector<std::string> tokens;
-  for (const auto segment : is_cut ? segments_between_marks(normalized) : word_segments(normalized))
+  for (const auto segment : is_cut ? pieces_of(normalized, token_mark) : word_segments(normalized))
     if (is_token(segment)) tokens.emplace_back(segment);
   if (tokens.empty())
     throw Error(

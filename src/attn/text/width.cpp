@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
 
 namespace attn {
@@ -126,11 +127,9 @@ std::string pad_right(std::string_view text, std::size_t width) {
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
-  for (std::size_t start = 0; start <= text.size();) {
-    const auto end = std::min(text.find('\n', start), text.size());
-    const auto paragraph = wrap_paragraph(text.substr(start, end - start), width);
+  for (const auto part : pieces_of(text, "\n")) {
+    const auto paragraph = wrap_paragraph(part, width);
     lines.insert(lines.end(), paragraph.begin(), paragraph.end());
-    start = end + 1;
   }
   return lines;
 }

@@ -27,21 +27,10 @@ using Fields = std::vector<std::string_view>;
 
 constexpr std::size_t longest_line = std::size_t{1} << 22;
 constexpr std::size_t largest_dimension = longest_line / 2;  ///< a number and a space are two bytes at least
-constexpr std::string_view separators = " \t";
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 constexpr std::string_view valid_file =
     "a text file with a line for each word: the word, then its numbers, separated by spaces";
 constexpr std::string_view valid_count = "a header COUNT DIMENSION that counts the lines after it, or none";
-
-Fields split(std::string_view line) {
-  Fields fields;
-  for (auto start = line.find_first_not_of(separators); start != line.npos;) {
-    const auto end = std::min(line.find_first_of(separators, start), line.size());
-    fields.push_back(line.substr(start, end - start));
-    start = line.find_first_not_of(separators, end);
-  }
-  return fields;
-}
 
 bool is_whole_number(std::string_view field) {
   return std::all_of(field.begin(), field.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -63,7 +52,7 @@ Fields next_fields(TextLines& file) {
     if (file.count() == 1 && line->starts_with(byte_order_mark)) line->remove_prefix(byte_order_mark.size());
     if (line->ends_with('\r')) line->remove_suffix(1);
     if (line->find('\0') != line->npos) file.fail("the line has a NUL byte, as in a binary file");
-    fields = split(*line);
+    fields = words_in(*line);
   }
   return fields;
 }

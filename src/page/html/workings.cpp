@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "attn/text/trim.hpp"
 #include "page/html/html.hpp"
 #include "page/html/markup.hpp"
 #include "trace/entry.hpp"

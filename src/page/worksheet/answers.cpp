@@ -13,7 +13,6 @@
 #include "attn/text/utf8.hpp"
 #include "page/worksheet/sheet.hpp"
 #include "trace/json/strict.hpp"
-#include "trace/number.hpp"
 
 namespace attn {
 

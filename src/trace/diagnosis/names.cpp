@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/event.hpp"
 #include "trace/file.hpp"
-#include "trace/wording.hpp"
 
 namespace attn {
 
@@ -132,7 +132,7 @@ bool is_parameter(std::string_view id) {
 }
 
 bool is_of_feed_forward(const std::string& id) {
-  const auto parts = parts_between('/', id);
+  const auto parts = split(id, '/');
   static const std::set<std::string> weights = {"W_1", "b_1", "W_2", "b_2"};
   return parts.front() == "ffn" || weights.contains(parts.back());
 }
@@ -149,8 +149,8 @@ Strings best_ids(const std::string& folded_path, const Surroundings& place, cons
   for (const auto& id : known_ids) {
     const auto folded_id = folded(id);
     if (!ends_with_path(folded_id, folded_path) || !is_possible(id, place)) continue;
-    auto groups = parts_between('.', folded_id);
-    groups.resize(groups.size() - parts_between('.', folded_path).size());
+    auto groups = split(folded_id, '.');
+    groups.resize(groups.size() - split(folded_path, '.').size());
     const auto named = std::count_if(groups.begin(), groups.end(),
                                      [&](const auto& group) { return place.groups.contains(group); });
     by_agreement[{named, named - std::ssize(groups)}].push_back(id);
@@ -216,7 +216,7 @@ const Meaning* synonym_of(const std::string& folded_name) {
 
 Meaning meaning_of(std::string_view name, const std::vector<std::string>& known_ids) {
   if (const auto of = differentiated(name)) return meaning_of_gradient(*of, known_ids);
-  const auto parts = parts_between('.', folded(name));
+  const auto parts = split(folded(name), '.');
   for (std::size_t begin = 0; begin < parts.size(); ++begin) {
     const auto path =
         fmt::format("{}", fmt::join(parts.begin() + static_cast<std::ptrdiff_t>(begin), parts.end(), "."));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -78,14 +79,6 @@ struct OptionDiff {
   bool is_decisive(bool has_tolerance = false) const;
 };
 
-/// As JSON: "42", "null", "\"xavier\"", "[\"The cat\"]".
-std::string to_string(const ConfigValue& value);
-
-using Config = std::vector<std::pair<std::string, ConfigValue>>;
-
-/// In the order of A, then those that are in B alone. A number is the same whether it is written 1 or 1.0.
-std::vector<OptionDiff> compare_options(const Config& a, const Config& b);
-
 /// Words of an event that two traces have differently: a title, a formula, the limit of a claim.
 struct WordsDiff {
   std::string id;      ///< of the event; empty where it is the lesson's
@@ -94,10 +87,6 @@ struct WordsDiff {
   std::string b{};
   bool is_within_tolerance = false;  ///< what a claim measured, the same but for rounding
 };
-
-/// Compares the words of two traces, where both have some: event by event under their ids. An input or a step
-/// that is in one trace only is left to whoever compares tensors.
-std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b, const Tolerance& tolerance);
 
 /// What counts as equal, and what is compared.
 struct DiffSettings {
@@ -118,6 +107,32 @@ Tolerance tolerance_of(const DiffSettings& settings, const Tolerance& otherwise)
 
 enum class Verdict { equal, within_tolerance, different };
 
+/// Of "none", "within tolerance" or any other word for a difference.
+Verdict verdict_of(std::string_view difference);
+
+/// What two traces have, part by part.
+template <class Part>
+struct PartsDiff {
+  std::vector<Part> parts{};     ///< in the order of A, then or between them those that are in B only
+  bool claims_of_b_hold = true;  ///< where B is a run
+
+  /// The worst of all. Claims that do not hold are a difference.
+  Verdict verdict() const {
+    auto worst = claims_of_b_hold ? Verdict::equal : Verdict::different;
+    for (const auto& part : parts) worst = std::max(worst, verdict_of(part.difference()));
+    return worst;
+  }
+
+  /// The first part that differs, one that is told first where there is one; null where none differs.
+  const Part* first() const {
+    const Part* found = nullptr;
+    for (const auto& part : parts)
+      if (verdict_of(part.difference()) == Verdict::different)
+        if (found == nullptr || (part.is_told_first() && !found->is_told_first())) found = &part;
+    return found;
+  }
+};
+
 /// An entry of an axis that the two traces name differently.
 struct LabelDiff {
   std::string axis;
@@ -126,16 +141,16 @@ struct LabelDiff {
   std::string b;
 };
 
-/// How a tensor differs from the one of the same id. The pointers live as long as the traces.
+/// How a tensor differs from the one of the same id.
 struct TensorDiff {
   std::string id;
-  const StoredTensor* a = nullptr;  ///< null where the id is in B only
-  const StoredTensor* b = nullptr;
+  std::optional<StoredTensor> a{}, b{};  ///< one of them alone where the id is in A only, or in B only
   Tolerance tolerance{};
   std::optional<ElementDiff> elements{};  ///< where the shapes are the same
   std::vector<LabelDiff> labels{};        ///< the first of each axis
 
-  bool is_in_both() const { return a != nullptr && b != nullptr; }
+  bool is_in_both() const { return a && b; }
+  bool is_told_first() const { return is_in_both(); }
 
   /// Whether the lengths of the axes are the same, and their names where both have names.
   bool has_same_shape() const;
@@ -143,27 +158,23 @@ struct TensorDiff {
   /// Whether both are floating point, both whole numbers or both booleans. How wide does not count.
   bool has_same_kind_of_elements() const;
 
-  Verdict verdict() const;
+  /// "only in a", "only in b", "shapes", "element types", "numbers", "labels", "within tolerance", "none".
+  std::string_view difference() const;
 };
 
 /// How two traces differ.
-struct TraceDiff {
+struct TraceDiff : PartsDiff<TensorDiff> {
   std::string lesson_a{};  ///< empty where the file is no trace of ours
   std::string lesson_b{};
   std::vector<OptionDiff> options{};
-  std::vector<TensorDiff> tensors{};  ///< in A's order, then those that are in B only
-  std::vector<WordsDiff> words{};     ///< where both traces have words
-  bool claims_of_b_hold = true;       ///< where B is a run
-  bool has_tolerance = false;         ///< one that was asked for
-  bool only_common = false;           ///< what two different lessons may have
+  std::vector<WordsDiff> words{};  ///< where both traces have words
+  bool has_tolerance = false;      ///< one that was asked for
+  bool only_common = false;        ///< what two different lessons may have
 
   bool has_same_lesson() const;
 
-  /// The worst of all. Claims that do not hold are a difference.
+  /// The same of lessons, options and words, too.
   Verdict verdict() const;
-
-  /// The first tensor that differs, of those in both where there is one; null where none does.
-  const TensorDiff* first() const;
 };
 
 /// Compares the inputs and steps of two traces, aligned by id, holding one tensor of each at a time, and
@@ -211,20 +222,14 @@ struct TextSectionDiff : NumberDiff {
   std::optional<TextPlace> farthest{};  ///< the first number with the largest absolute error
 
   bool is_in_both() const { return line_a > 0 && line_b > 0; }
-  Verdict verdict() const;
+  bool is_told_first() const { return !is_header; }
+
+  /// "only in a", "only in b", "words", "numbers", "within tolerance", "none".
+  std::string_view difference() const;
 };
 
-/// How two printed traces differ.
-struct TextDiff {
-  std::vector<TextSectionDiff> sections{};  ///< in the order of reading both side by side
-  bool claims_of_b_hold = true;             ///< where B is a run
-
-  /// The worst of all. Claims that do not hold are a difference.
-  Verdict verdict() const;
-
-  /// The first section that differs, a header only where nothing else does; null where none does.
-  const TextSectionDiff* first() const;
-};
+/// How two printed traces differ, in the order of reading both side by side.
+using TextDiff = PartsDiff<TextSectionDiff>;
 
 /// Compares two printed traces word for word, and number by number with the tolerance of the settings, which
 /// is none by default: a text is the same on every machine. Blanks, blank lines and colours do not count. A

@@ -10,11 +10,11 @@
 #include <utility>
 #include <variant>
 
+#include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
-#include "page/text/text.hpp"
 #include "trace/diff/diff.hpp"
 #include "trace/entry.hpp"
-#include "trace/number.hpp"
+#include "trace/json/json.hpp"
 #include "trace/wording.hpp"
 
 namespace attn {
@@ -41,8 +41,13 @@ std::vector<std::string> cells_of(const NumberDiff& diff, std::size_t numbers) {
           has_relative ? format_error(diff.max_relative) : "-"};
 }
 
+template <class Part>
+bool is_different(const Part& part) {
+  return verdict_of(part.difference()) == Verdict::different;
+}
+
 std::string value_text(const ConfigValue& value) {
-  return std::holds_alternative<std::monostate>(value) ? "unset" : to_string(value);
+  return std::holds_alternative<std::monostate>(value) ? "unset" : option_as_json(value);
 }
 
 std::string label_sentence(const LabelDiff& label, const DiffNames& names) {
@@ -53,7 +58,7 @@ std::string label_sentence(const LabelDiff& label, const DiffNames& names) {
 /// What keeps two tensors of one id from being compared number by number, or from being the same although
 /// their numbers are.
 std::string remark(const TensorDiff& diff, const DiffNames& names) {
-  if (!diff.is_in_both()) return "only in " + (diff.a != nullptr ? names.a : names.b);
+  if (!diff.is_in_both()) return "only in " + (diff.a ? names.a : names.b);
   if (!diff.has_same_shape())
     return in_both(named_shape(diff.a->axes, diff.a->shape), named_shape(diff.b->axes, diff.b->shape), names);
   if (!diff.has_same_kind_of_elements()) return in_both(diff.a->stored_dtype, diff.b->stored_dtype, names);
@@ -71,7 +76,7 @@ std::string first_number(const TensorDiff& diff, const DiffNames& names) {
 /// The tensor with the largest difference; null where no number differs.
 const TensorDiff* farthest_of(const TraceDiff& diff) {
   const TensorDiff* farthest = nullptr;
-  for (const auto& tensor : diff.tensors)
+  for (const auto& tensor : diff.parts)
     if (tensor.elements && tensor.elements->unequal > 0)
       if (farthest == nullptr || tensor.elements->max_absolute > farthest->elements->max_absolute)
         farthest = &tensor;
@@ -94,7 +99,7 @@ std::string first_sentence(const TraceDiff& diff, const DiffNames& names) {
   const auto start = lesson.empty() || !diff.has_same_lesson() ? "" : lesson + ": ";
   const auto largest = largest_in_words(diff);
   const bool is_any_in_both =
-      std::any_of(diff.tensors.begin(), diff.tensors.end(), [](const auto& one) { return one.is_in_both(); });
+      std::any_of(diff.parts.begin(), diff.parts.end(), [](const auto& one) { return one.is_in_both(); });
   if (!tensor->is_in_both())
     return start + fmt::format("{}{}. {} is {}",
                                is_any_in_both ? "what both have agrees" : "no id is in both",
@@ -124,7 +129,7 @@ std::string within_tolerance_sentence(const TraceDiff& diff, const DiffNames& na
 std::string format_labels(const TraceDiff& diff, const DiffNames& names) {
   std::string text;
   std::set<std::string> axes;
-  for (const auto& tensor : diff.tensors)
+  for (const auto& tensor : diff.parts)
     for (const auto& label : tensor.labels)
       if (axes.insert(label.axis).second) text += "  " + format_paragraph(label_sentence(label, names));
   return text.empty() ? "" : "Labels differ\n" + text;
@@ -168,7 +173,7 @@ std::string format_options(const std::vector<OptionDiff>& options, const DiffNam
 }
 
 std::vector<std::string> row_of(const TensorDiff& diff, const DiffNames& names) {
-  const auto& tensor = diff.a != nullptr ? *diff.a : *diff.b;
+  const auto& tensor = diff.a ? *diff.a : *diff.b;
   if (!diff.is_in_both() || !diff.elements) return {diff.id, remark(diff, names)};
   const auto text = remark(diff, names);
   auto cells = text.empty() ? cells_of(*diff.elements, element_count(tensor.shape)) : std::vector{text};
@@ -179,8 +184,8 @@ std::vector<std::string> row_of(const TensorDiff& diff, const DiffNames& names) 
 std::string format_table(const TraceDiff& diff, const DiffNames& names, bool all) {
   std::vector<std::vector<std::string>> rows = {{"id", "shape", "differ", "max abs", "max rel"}};
   std::vector<const TensorDiff*> shown;
-  for (const auto& tensor : diff.tensors)
-    if (all || tensor.verdict() == Verdict::different) shown.push_back(&tensor);
+  for (const auto& tensor : diff.parts)
+    if (all || is_different(tensor)) shown.push_back(&tensor);
   const auto size_of = [](const TensorDiff* tensor) {
     if (!tensor->is_in_both()) return -1.0;
     return tensor->elements ? tensor->elements->max_absolute : std::numeric_limits<double>::infinity();
@@ -195,7 +200,7 @@ std::string format_table(const TraceDiff& diff, const DiffNames& names, bool all
 /// Which tensors have other element types, as wide ones beside narrow ones.
 std::string format_types(const TraceDiff& diff, const DiffNames& names) {
   std::vector<std::vector<std::string>> rows;
-  for (const auto& tensor : diff.tensors)
+  for (const auto& tensor : diff.parts)
     if (tensor.is_in_both() && tensor.a->stored_dtype != tensor.b->stored_dtype)
       rows.push_back({tensor.id, in_both(tensor.a->stored_dtype, tensor.b->stored_dtype, names)});
   return rows.empty() ? "" : "Element types differ\n" + format_columns(rows);
@@ -203,12 +208,12 @@ std::string format_types(const TraceDiff& diff, const DiffNames& names) {
 
 std::string format_count(const TraceDiff& diff) {
   const auto count = [&](Verdict verdict) {
-    return std::count_if(diff.tensors.begin(), diff.tensors.end(),
-                         [&](const auto& tensor) { return tensor.verdict() == verdict; });
+    return std::count_if(diff.parts.begin(), diff.parts.end(),
+                         [&](const auto& tensor) { return verdict_of(tensor.difference()) == verdict; });
   };
-  const auto alone = std::count_if(diff.tensors.begin(), diff.tensors.end(),
+  const auto alone = std::count_if(diff.parts.begin(), diff.parts.end(),
                                    [](const auto& tensor) { return !tensor.is_in_both(); });
-  const auto compared = static_cast<std::ptrdiff_t>(diff.tensors.size()) - alone;
+  const auto compared = static_cast<std::ptrdiff_t>(diff.parts.size()) - alone;
   const auto different = count(Verdict::different) - alone, close = count(Verdict::within_tolerance);
   const auto rest = (close > 0 ? fmt::format(", {} only within tolerance", close) : "") +
                     (alone > 0 ? fmt::format("; {} not compared", alone) : "");
@@ -260,7 +265,7 @@ std::string first_sentence(const TextSectionDiff& section, const DiffNames& name
 
 std::string within_tolerance_sentence(const TextDiff& diff, const DiffNames& names) {
   const TextSectionDiff* farthest = nullptr;
-  for (const auto& section : diff.sections)
+  for (const auto& section : diff.parts)
     if (section.farthest && (farthest == nullptr || section.max_absolute > farthest->max_absolute))
       farthest = &section;
   return fmt::format("equal within tolerance; the largest difference is {} in {} at {}\n",
@@ -272,7 +277,7 @@ std::vector<std::string> row_of(const TextSectionDiff& section, const DiffNames&
   const auto [a, b] = std::pair(section.line_a, section.line_b);
   if (!section.is_in_both()) return {short_name(section), lines_text(a, b, names)};
   const auto lines = a == b ? fmt::format("{}", a) : fmt::format("{}, {}", a, b);
-  if (section.verdict() == Verdict::equal) return {short_name(section), lines, "equal"};
+  if (section.difference() == "none") return {short_name(section), lines, "equal"};
   const auto cells = cells_of(section, section.numbers);
   return {short_name(section), lines, cells[0], fmt::format("{}", section.words), cells[1], cells[2]};
 }
@@ -280,8 +285,8 @@ std::vector<std::string> row_of(const TextSectionDiff& section, const DiffNames&
 std::string format_table(const TextDiff& diff, const DiffNames& names, bool all) {
   std::vector<std::vector<std::string>> rows = {
       {"id or heading", "lines", "numbers", "words", "max abs", "max rel"}};
-  for (const auto& section : diff.sections)
-    if (all || section.verdict() == Verdict::different) rows.push_back(row_of(section, names));
+  for (const auto& section : diff.parts)
+    if (all || is_different(section)) rows.push_back(row_of(section, names));
   constexpr std::size_t heading = 1, most = 10;
   const auto more = all || rows.size() <= heading + most ? 0 : rows.size() - heading - most;
   rows.resize(rows.size() - more);
@@ -290,11 +295,9 @@ std::string format_table(const TextDiff& diff, const DiffNames& names, bool all)
 }
 
 std::string format_count(const TextDiff& diff) {
-  const auto differ = std::count_if(diff.sections.begin(), diff.sections.end(), [](const auto& section) {
-    return section.verdict() == Verdict::different;
-  });
-  return differ == 0 ? fmt::format("All {} headings agree.\n", diff.sections.size())
-                     : fmt::format("{} of {} headings have differences.\n", differ, diff.sections.size());
+  const auto differ = std::count_if(diff.parts.begin(), diff.parts.end(), is_different<TextSectionDiff>);
+  return differ == 0 ? fmt::format("All {} headings agree.\n", diff.parts.size())
+                     : fmt::format("{} of {} headings have differences.\n", differ, diff.parts.size());
 }
 
 /// The paragraphs, with how many differ and whether the claims hold below them.
@@ -349,29 +352,19 @@ Json options_json(const std::vector<OptionDiff>& options) {
   auto list = Json::array();
   for (const auto& option : options) {
     Json entry = {{"name", option.name}};
-    entry.update(sides(Json::parse(to_string(option.a)), Json::parse(to_string(option.b))));
+    entry.update(sides(Json::parse(option_as_json(option.a)), Json::parse(option_as_json(option.b))));
     list.push_back(std::move(entry));
   }
   return list;
 }
 
-std::string_view difference_of(const TensorDiff& diff) {
-  if (!diff.is_in_both()) return diff.a != nullptr ? "only in a" : "only in b";
-  if (!diff.has_same_shape()) return "shapes";
-  if (!diff.has_same_kind_of_elements()) return "element types";
-  if (diff.elements->beyond > 0) return "numbers";
-  if (!diff.labels.empty()) return "labels";
-  return diff.elements->unequal > 0 ? "within tolerance" : "none";
-}
-
 template <class Member>
 Json of_both(const TensorDiff& diff, Member member) {
-  return sides(diff.a != nullptr ? Json((*diff.a).*member) : Json(),
-               diff.b != nullptr ? Json((*diff.b).*member) : Json());
+  return sides(diff.a ? Json((*diff.a).*member) : Json(), diff.b ? Json((*diff.b).*member) : Json());
 }
 
 Json tensor_json(const TensorDiff& diff) {
-  Json entry = {{"id", diff.id}, {"difference", difference_of(diff)}};
+  Json entry = {{"id", diff.id}, {"difference", diff.difference()}};
   entry["shape"] = of_both(diff, &StoredTensor::shape);
   entry["axes"] = of_both(diff, &StoredTensor::axes);
   entry["dtype"] = of_both(diff, &StoredTensor::stored_dtype);
@@ -387,23 +380,16 @@ Json tensor_json(const TensorDiff& diff) {
 Json first_json(const TraceDiff& diff) {
   const auto* first = diff.first();
   if (first == nullptr) return nullptr;
-  Json entry = {{"id", first->id}, {"difference", difference_of(*first)}};
-  if (difference_of(*first) != "numbers") return entry;
+  Json entry = {{"id", first->id}, {"difference", first->difference()}};
+  if (first->difference() != "numbers") return entry;
   entry["index"] = index_at(first->elements->first, first->a->shape);
   entry["place"] = name_of_place(*first, first->elements->first);
   entry.update(sides(number(first->elements->first_a), number(first->elements->first_b)));
   return entry;
 }
 
-std::string_view difference_of(const TextSectionDiff& diff) {
-  if (!diff.is_in_both()) return diff.line_a > 0 ? "only in a" : "only in b";
-  if (diff.words > 0) return "words";
-  if (diff.beyond > 0) return "numbers";
-  return diff.unequal > 0 ? "within tolerance" : "none";
-}
-
 Json start_of(const TextSectionDiff& diff) {
-  return {{diff.is_step ? "id" : "heading", diff.name}, {"difference", difference_of(diff)}};
+  return {{diff.is_step ? "id" : "heading", diff.name}, {"difference", diff.difference()}};
 }
 
 Json section_json(const TextSectionDiff& diff) {
@@ -493,9 +479,9 @@ std::string format_diff(const TraceDiff& diff, const DiffNames& names, bool all)
 
 std::string hint_on_absent(const TraceDiff& diff, const DiffNames& names) {
   std::vector<const StoredTensor*> only_in_a, only_in_b;
-  for (const auto& tensor : diff.tensors)
+  for (const auto& tensor : diff.parts)
     if (!tensor.is_in_both())
-      (tensor.a != nullptr ? only_in_a : only_in_b).push_back(tensor.a != nullptr ? tensor.a : tensor.b);
+      (tensor.a ? only_in_a : only_in_b).push_back(tensor.a ? &*tensor.a : &*tensor.b);
   if (only_in_a.empty() && only_in_b.empty()) return "";
   const auto text = fmt::format("{} only in {}, {} only in {}: --only-common compares what both have.\n",
                                 only_in_a.size(), names.a, only_in_b.size(), names.b);
@@ -515,7 +501,7 @@ std::string format_diff(const TextDiff& diff, const DiffNames& names, bool all) 
   const auto is_told = [&](const TextSectionDiff& section) {
     return &section == diff.first() || (section.is_header && section.first);
   };
-  for (const auto& section : diff.sections)
+  for (const auto& section : diff.parts)
     if (is_told(section)) parts.push_back(first_sentence(section, names));
   if (diff.verdict() == Verdict::within_tolerance) parts.push_back(within_tolerance_sentence(diff, names));
   parts.push_back(format_table(diff, names, all));
@@ -529,8 +515,8 @@ std::string diff_as_json(const TraceDiff& diff, bool all) {
   document["claims_of_b_hold"] = diff.claims_of_b_hold;
   document["first"] = first_json(diff);
   document["tensors"] = Json::array();
-  for (const auto& tensor : diff.tensors)
-    if (all || tensor.verdict() != Verdict::equal) document["tensors"].push_back(tensor_json(tensor));
+  for (const auto& tensor : diff.parts)
+    if (all || tensor.difference() != "none") document["tensors"].push_back(tensor_json(tensor));
   document["words"] = Json::array();
   for (const auto& [id, member, a, b, is_within_tolerance] : diff.words)
     document["words"].push_back({{"id", or_null(id)},
@@ -546,8 +532,8 @@ std::string diff_as_json(const TextDiff& diff, bool all) {
   document["claims_of_b_hold"] = diff.claims_of_b_hold;
   document["first"] = first_json(diff);
   document["sections"] = Json::array();
-  for (const auto& section : diff.sections)
-    if (all || section.verdict() != Verdict::equal) document["sections"].push_back(section_json(section));
+  for (const auto& section : diff.parts)
+    if (all || section.difference() != "none") document["sections"].push_back(section_json(section));
   return dump(document);
 }
 

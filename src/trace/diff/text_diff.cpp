@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "trace/diff/diff.hpp"
 #include "trace/filter.hpp"
@@ -35,22 +36,13 @@ struct Section {
 };
 
 Words words_of(std::string_view line) {
-  constexpr std::string_view blanks = " \t";
-  Words words;
-  for (auto start = line.find_first_not_of(blanks); start != line.npos;) {
-    const auto end = std::min(line.find_first_of(blanks, start), line.size());
-    words.emplace_back(line.substr(start, end - start));
-    start = line.find_first_not_of(blanks, end);
-  }
-  return words;
+  const auto words = words_in(line);
+  return {words.begin(), words.end()};
 }
 
 std::string beginning_of(std::string_view text) {
   constexpr std::size_t longest = 1000;
-  if (text.size() <= longest) return std::string(text);
-  auto end = longest;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end)) + "…";
+  return shorten(text, longest);
 }
 
 std::size_t indent_of(std::string_view line) {
@@ -69,20 +61,18 @@ std::string id_in(const std::string& word) {
 /// The id of a heading `3  weights = softmax(scaled)`, which begins with a number.
 std::string numbered_id(const Line& line) {
   const auto& words = line.words;
-  const bool is_numbered = indent_of(line.text) == 0 && words.size() > 1 &&
+  const bool is_numbered = words.size() > 1 &&
                            words[0].find_first_not_of("0123456789") == std::string::npos &&
-                           line.text.find(words[1], words[0].size()) == words[0].size() + page_indent;
+                           line.text.starts_with(words[0] + "  " + words[1]);
   return is_numbered ? id_in(words[1]) : "";
 }
 
 /// The first id of a line `  K = X W_K [6×8], mask [6×6]`, which names steps that an earlier lesson taught.
 std::string short_id(const Line& line) {
   const auto& words = line.words;
-  if (indent_of(line.text) != page_indent || words.size() < 2) return "";
+  if (words.size() < 2 || !line.text.starts_with("  " + words[0] + " " + words[1])) return "";
   const bool is_defined = words[1] == "=" || words[1].starts_with('[') || is_id_with_colon(words[0]);
-  const bool is_next =
-      line.text.find(words[1], page_indent + words[0].size()) == page_indent + words[0].size() + 1;
-  return is_next && is_defined ? id_in(words[0]) : "";
+  return is_defined ? id_in(words[0]) : "";
 }
 
 /// Whether a lesson's title comes first, with a rule or with options below it.
@@ -96,13 +86,12 @@ bool is_header(const std::vector<Line>& lines) {
 }
 
 /// Everything below a heading is indented, and has no blank line before it or is more than a short step.
-std::vector<Section> sections_of(std::string_view text) {
+std::vector<Section> sections_of(std::string_view page) {
   std::vector<Section> sections;
   bool is_after_blank = true;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    Line line{number, text.substr(0, text.find('\n'))};
-    text.remove_prefix(std::min(line.text.size() + 1, text.size()));
-    line.words = words_of(line.text);
+  std::size_t number = 0;
+  for (const auto text : pieces_of(page, "\n")) {
+    Line line{++number, text, words_of(text)};
     const bool is_blank = line.words.empty();
     const bool may_start = indent_of(line.text) < page_indent || !short_id(line).empty();
     if (!is_blank && (sections.empty() || (is_after_blank && may_start))) sections.emplace_back();
@@ -275,25 +264,11 @@ std::vector<Match> matches_in_order(const std::vector<std::string>& a, const std
 
 }  // namespace
 
-Verdict TextSectionDiff::verdict() const {
-  if (!is_in_both() || words > 0 || beyond > 0) return Verdict::different;
-  return unequal > 0 ? Verdict::within_tolerance : Verdict::equal;
-}
-
-Verdict TextDiff::verdict() const {
-  auto verdict = claims_of_b_hold ? Verdict::equal : Verdict::different;
-  for (const auto& section : sections) verdict = std::max(verdict, section.verdict());
-  return verdict;
-}
-
-const TextSectionDiff* TextDiff::first() const {
-  const TextSectionDiff* header = nullptr;
-  for (const auto& section : sections) {
-    if (section.verdict() != Verdict::different) continue;
-    if (!section.is_header) return &section;
-    if (header == nullptr) header = &section;
-  }
-  return header;
+std::string_view TextSectionDiff::difference() const {
+  if (!is_in_both()) return line_a > 0 ? "only in a" : "only in b";
+  if (words > 0) return "words";
+  if (beyond > 0) return "numbers";
+  return unequal > 0 ? "within tolerance" : "none";
 }
 
 TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSettings& settings) {
@@ -311,20 +286,18 @@ TextDiff compare_texts(std::string_view a, std::string_view b, const DiffSetting
     if (!are_both && settings.only_common) continue;
     if (are_both && one->is_counted && other->is_counted)
       for (auto* section : {one, other}) section->lines[0].words.erase(section->lines[0].words.begin());
-    diff.sections.push_back(SectionComparison(one, other, tolerance_of(settings, {})).diff());
+    diff.parts.push_back(SectionComparison(one, other, tolerance_of(settings, {})).diff());
   }
   return diff;
 }
 
 bool is_of_some_steps(std::string_view text) {
   const auto plain = without_colours(text);
-  const auto sections = sections_of(plain);
-  return std::any_of(sections.begin(), sections.end(), [](const Section& section) {
-    return section.is_header && std::any_of(section.lines.begin(), section.lines.end(), [](const Line& line) {
-             return std::any_of(line.words.begin(), line.words.end(),
-                                [](const auto& word) { return word.starts_with("steps="); });
-           });
-  });
+  for (const auto& section : sections_of(plain))
+    for (const auto& line : section.lines)
+      for (const auto& word : line.words)
+        if (section.is_header && word.starts_with("steps=")) return true;
+  return false;
 }
 
 std::vector<Pair> align(const std::vector<std::string>& a, const std::vector<std::string>& b,

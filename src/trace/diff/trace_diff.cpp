@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -13,6 +12,7 @@
 #include <unordered_map>
 
 #include "attn/error.hpp"
+#include "attn/text/trim.hpp"
 #include "trace/diff/diff.hpp"
 #include "trace/filter.hpp"
 #include "trace/json/json.hpp"
@@ -55,14 +55,24 @@ const std::set<std::string_view> of_reading = {"input", "set",    "embeddings", 
                                                "steps", "shapes", "precision",  "full"};
 const std::set<std::string_view> of_drawing = {"seed", "rng", "draws", "weight_scale"};
 
-bool has_option(const Config& config, const std::string& name) {
-  return std::any_of(config.begin(), config.end(), [&](const auto& option) { return option.first == name; });
+const ConfigValue* find(const Config& config, const std::string& name) {
+  for (const auto& [member, value] : config)
+    if (member == name) return &value;
+  return nullptr;
 }
 
-ConfigValue find(const Config& config, const std::string& name) {
-  const auto found =
-      std::find_if(config.begin(), config.end(), [&](const auto& option) { return option.first == name; });
-  return found == config.end() ? ConfigValue() : found->second;
+/// In the order of A, then those that are in B alone. A number is the same whether it is written 1 or 1.0.
+std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {
+  std::vector<OptionDiff> options;
+  for (const auto& [name, value] : a) {
+    const auto* const other = find(b, name);
+    options.push_back({name, value, other != nullptr ? *other : ConfigValue()});
+  }
+  for (const auto& [name, value] : b)
+    if (find(a, name) == nullptr) options.push_back({name, {}, value});
+  std::erase_if(options,
+                [](const auto& option) { return option_as_json(option.a) == option_as_json(option.b); });
+  return options;
 }
 
 using Members = std::vector<std::pair<std::string, std::string>>;
@@ -87,15 +97,10 @@ bool are_close(const std::string& a, const std::string& b, const Tolerance& tole
 /// The first entry of the axis that is named differently, as each sample sees it.
 std::optional<LabelDiff> compare_labels(const std::string& axis, const AxisLabels& a, const AxisLabels& b) {
   if (a.empty() || b.empty()) return std::nullopt;
-  const std::string none;
   for (std::size_t sample = 0; sample < std::max(a.lists.size(), b.lists.size()); ++sample) {
-    const auto& from_a = a.lists[std::min(sample, a.lists.size() - 1)];
-    const auto& from_b = b.lists[std::min(sample, b.lists.size() - 1)];
-    for (std::size_t i = 0; i < std::max(from_a.size(), from_b.size()); ++i) {
-      const auto& label_a = i < from_a.size() ? from_a[i] : none;
-      const auto& label_b = i < from_b.size() ? from_b[i] : none;
-      if (label_a != label_b) return LabelDiff{axis, i, label_a, label_b};
-    }
+    const auto &of_a = a.of(sample), &of_b = b.of(sample);
+    for (std::size_t i = 0; i < std::min(of_a.size(), of_b.size()); ++i)
+      if (of_a[i] != of_b[i]) return LabelDiff{axis, i, of_a[i], of_b[i]};
   }
   return std::nullopt;
 }
@@ -108,15 +113,17 @@ std::vector<LabelDiff> compare_labels(const StoredTensor& a, const StoredTensor&
   return labels;
 }
 
-TensorDiff compare_tensors(const StoredTrace& a, std::size_t in_a, const StoredTrace& b, std::size_t in_b,
+TensorDiff compare_tensors(const StoredTrace& a, const StoredTrace& b, const std::string& id,
                            const DiffSettings& settings) {
-  const auto& from_a = a.tensors()[in_a];
-  const auto& from_b = b.tensors()[in_b];
-  TensorDiff diff{.id = from_a.id, .a = &from_a, .b = &from_b};
-  diff.tolerance = tolerance_of(settings, default_tolerance(from_a.stored_dtype, from_b.stored_dtype));
-  if (from_a.shape != from_b.shape) return diff;
-  diff.elements = compare_elements(a.read(in_a).view(), b.read(in_b).view(), diff.tolerance);
-  if (diff.has_same_shape()) diff.labels = compare_labels(from_a, from_b);
+  const auto *const from_a = a.find(id), *const from_b = b.find(id);
+  TensorDiff diff{.id = id};
+  if (from_a != nullptr) diff.a = *from_a;
+  if (from_b != nullptr) diff.b = *from_b;
+  if (!diff.is_in_both()) return diff;
+  diff.tolerance = tolerance_of(settings, default_tolerance(diff.a->stored_dtype, diff.b->stored_dtype));
+  if (diff.a->shape != diff.b->shape) return diff;
+  diff.elements = compare_elements(a.read(id).view(), b.read(id).view(), diff.tolerance);
+  if (diff.has_same_shape()) diff.labels = compare_labels(*diff.a, *diff.b);
   return diff;
 }
 
@@ -125,7 +132,7 @@ std::vector<OptionDiff> options_that_count(const Header& a, const Header& b, con
   auto options = compare_options(a.config, b.config);
   if (settings.a_is_expected)
     std::erase_if(options, [&](const auto& option) {
-      return !option.is_decisive() || !has_option(a.config, option.name);
+      return !option.is_decisive() || find(a.config, option.name) == nullptr;
     });
   if (settings.only_common)
     std::erase_if(options, [](const auto& option) {
@@ -142,19 +149,6 @@ Tolerance claim_tolerance(const StoredTrace& a, const StoredTrace& b) {
     return text.empty() ? "float64" : text;
   };
   return default_tolerance(dtype_of(a), dtype_of(b));
-}
-
-/// Where each id stands in the trace.
-std::map<std::string, std::size_t> places_of(const StoredTrace& trace, const DiffSettings& settings) {
-  std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < trace.tensors().size(); ++i) {
-    const auto& id = trace.tensors()[i].id;
-    const auto name = renamed(id, settings.renames);
-    if (!places.emplace(name, i).second)
-      throw Error(
-          fmt::format("{} is renamed to {}, which is there already; valid: another --rename", id, name));
-  }
-  return places;
 }
 
 std::string ids_of(const StoredTrace& trace) {
@@ -174,6 +168,34 @@ void require_used(const DiffSettings& settings, const StoredTrace& a, const Stor
       throw Error(fmt::format("--rename {}={}: neither has {}; valid: one of {}; {}", from, to, from,
                               ids_of(a), ids_of(b)));
   }
+}
+
+/// Event by event under their ids, where both have words. An input or a step that is in one trace only is
+/// left to whoever compares tensors.
+std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b, const Tolerance& tolerance) {
+  if (a.words().empty() || b.words().empty()) return {};
+  std::vector<WordsDiff> diffs;
+  const auto add = [&](const std::string& id, const std::string& member, const std::string& of_a,
+                       const std::string& of_b) {
+    if (of_a != of_b)
+      diffs.push_back({id, member, of_a, of_b, member == "value" && are_close(of_a, of_b, tolerance)});
+  };
+  add("", "title", a.header().title, b.header().title);
+  const auto in_a = events_of(a), in_b = events_of(b);
+  for (const auto& words : a.words()) {
+    const auto other = in_b.find(words.id);
+    if (other == in_b.end() && a.find(words.id) == nullptr)
+      add(words.id, "", member_of(words.members, "kind"), "");
+    if (other == in_b.end()) continue;
+    const auto& members = *other->second;
+    for (const auto& [name, value] : words.members) add(words.id, name, value, member_of(members, name));
+    for (const auto& [name, value] : members)
+      if (member_of(words.members, name).empty()) add(words.id, name, "", value);
+  }
+  for (const auto& words : b.words())
+    if (in_a.count(words.id) == 0 && b.find(words.id) == nullptr)
+      add(words.id, "", "", member_of(words.members, "kind"));
+  return diffs;
 }
 
 }  // namespace
@@ -240,45 +262,6 @@ bool OptionDiff::is_decisive(bool has_tolerance) const {
   return !of_reading.contains(name) && !(has_tolerance && of_drawing.contains(name));
 }
 
-std::string to_string(const ConfigValue& value) {
-  return option_as_json(value);
-}
-
-std::vector<OptionDiff> compare_options(const Config& a, const Config& b) {
-  std::vector<OptionDiff> options;
-  for (const auto& [name, value] : a) options.push_back({name, value, find(b, name)});
-  for (const auto& [name, value] : b)
-    if (!has_option(a, name)) options.push_back({name, {}, value});
-  std::erase_if(options, [](const auto& option) { return to_string(option.a) == to_string(option.b); });
-  return options;
-}
-
-std::vector<WordsDiff> compare_words(const StoredTrace& a, const StoredTrace& b, const Tolerance& tolerance) {
-  if (a.words().empty() || b.words().empty()) return {};
-  std::vector<WordsDiff> diffs;
-  const auto add = [&](const std::string& id, const std::string& member, const std::string& of_a,
-                       const std::string& of_b) {
-    if (of_a != of_b)
-      diffs.push_back({id, member, of_a, of_b, member == "value" && are_close(of_a, of_b, tolerance)});
-  };
-  add("", "title", a.header().title, b.header().title);
-  const auto in_a = events_of(a), in_b = events_of(b);
-  for (const auto& words : a.words()) {
-    const auto other = in_b.find(words.id);
-    if (other == in_b.end() && a.find(words.id) == nullptr)
-      add(words.id, "", member_of(words.members, "kind"), "");
-    if (other == in_b.end()) continue;
-    const auto& members = *other->second;
-    for (const auto& [name, value] : words.members) add(words.id, name, value, member_of(members, name));
-    for (const auto& [name, value] : members)
-      if (member_of(words.members, name).empty()) add(words.id, name, "", value);
-  }
-  for (const auto& words : b.words())
-    if (in_a.count(words.id) == 0 && b.find(words.id) == nullptr)
-      add(words.id, "", "", member_of(words.members, "kind"));
-  return diffs;
-}
-
 Tolerance tolerance_of(const DiffSettings& settings, const Tolerance& otherwise) {
   if (!settings.absolute && !settings.relative) return otherwise;
   return {settings.absolute.value_or(otherwise.absolute), settings.relative.value_or(otherwise.relative),
@@ -293,10 +276,18 @@ bool TensorDiff::has_same_kind_of_elements() const {
   return a->dtype == b->dtype || (is_floating(a->dtype) && is_floating(b->dtype));
 }
 
-Verdict TensorDiff::verdict() const {
-  if (!is_in_both() || !has_same_shape() || !has_same_kind_of_elements()) return Verdict::different;
-  if (!labels.empty() || elements->beyond > 0) return Verdict::different;
-  return elements->unequal > 0 ? Verdict::within_tolerance : Verdict::equal;
+std::string_view TensorDiff::difference() const {
+  if (!is_in_both()) return a ? "only in a" : "only in b";
+  if (!has_same_shape()) return "shapes";
+  if (!has_same_kind_of_elements()) return "element types";
+  if (elements->beyond > 0) return "numbers";
+  if (!labels.empty()) return "labels";
+  return elements->unequal > 0 ? "within tolerance" : "none";
+}
+
+Verdict verdict_of(std::string_view difference) {
+  if (difference == "none") return Verdict::equal;
+  return difference == "within tolerance" ? Verdict::within_tolerance : Verdict::different;
 }
 
 bool TraceDiff::has_same_lesson() const {
@@ -306,58 +297,41 @@ bool TraceDiff::has_same_lesson() const {
 Verdict TraceDiff::verdict() const {
   const bool is_decided = std::any_of(options.begin(), options.end(),
                                       [&](const auto& option) { return option.is_decisive(has_tolerance); });
-  if ((!only_common && !has_same_lesson()) || is_decided || !claims_of_b_hold) return Verdict::different;
-  auto verdict = Verdict::equal;
-  for (const auto& tensor : tensors) verdict = std::max(verdict, tensor.verdict());
+  if ((!only_common && !has_same_lesson()) || is_decided) return Verdict::different;
+  auto verdict = PartsDiff::verdict();
   for (const auto& one : words)
     verdict = std::max(verdict, one.is_within_tolerance ? Verdict::within_tolerance : Verdict::different);
   return verdict;
 }
 
-const TensorDiff* TraceDiff::first() const {
-  const TensorDiff* in_one = nullptr;
-  for (const auto& tensor : tensors) {
-    if (tensor.verdict() != Verdict::different) continue;
-    if (tensor.is_in_both()) return &tensor;
-    if (in_one == nullptr) in_one = &tensor;
-  }
-  return in_one;
-}
-
-TraceDiff compare_traces(const StoredTrace& a, const StoredTrace& b, const DiffSettings& settings) {
-  TraceDiff diff{.lesson_a = a.header().lesson,
-                 .lesson_b = b.header().lesson,
-                 .options = options_that_count(a.header(), b.header(), settings),
-                 .has_tolerance = settings.absolute || settings.relative,
-                 .only_common = settings.only_common};
-  require_used(settings, a, b);
-  const auto in_a = places_of(a, settings), in_b = places_of(b, settings);
-  const auto is_compared = [&](const std::string& id, const auto& in_other) {
-    return is_selected(id, settings.only) && (!settings.only_common || in_other.count(id) > 0);
+TraceDiff compare_traces(const StoredTrace& given_a, const StoredTrace& given_b,
+                         const DiffSettings& settings) {
+  require_used(settings, given_a, given_b);
+  const RenamedTrace a(given_a, settings.renames), b(given_b, settings.renames);
+  TraceDiff diff;
+  diff.lesson_a = a.header().lesson;
+  diff.lesson_b = b.header().lesson;
+  diff.options = options_that_count(a.header(), b.header(), settings);
+  diff.has_tolerance = settings.absolute || settings.relative;
+  diff.only_common = settings.only_common;
+  const auto add = [&](const StoredTrace& from, auto is_wanted) {
+    for (const auto& tensor : from.tensors())
+      if (is_selected(tensor.id, settings.only) && is_wanted(tensor.id))
+        diff.parts.push_back(compare_tensors(a, b, tensor.id, settings));
   };
-  for (std::size_t i = 0; i < a.tensors().size(); ++i) {
-    const auto id = renamed(a.tensors()[i].id, settings.renames);
-    if (!is_compared(id, in_b)) continue;
-    const auto found = in_b.find(id);
-    diff.tensors.push_back(found == in_b.end() ? TensorDiff{.id = id, .a = &a.tensors()[i]}
-                                               : compare_tensors(a, i, b, found->second, settings));
-    diff.tensors.back().id = id;
-  }
-  for (const auto& tensor : b.tensors()) {
-    const auto id = renamed(tensor.id, settings.renames);
-    if (is_compared(id, in_a) && in_a.count(id) == 0) diff.tensors.push_back({.id = id, .b = &tensor});
-  }
-  if (settings.only_common && diff.tensors.empty())
+  add(a, [&](const auto& id) { return !settings.only_common || b.find(id) != nullptr; });
+  add(b, [&](const auto& id) { return !settings.only_common && a.find(id) == nullptr; });
+  if (settings.only_common && diff.parts.empty())
     throw Error(fmt::format("--only-common: no id is in both, but {} in A and {} in B; valid: --rename A=B",
-                            ids_of(a), ids_of(b)));
+                            ids_of(given_a), ids_of(given_b)));
   const auto is_input = [](const TensorDiff& tensor) {
     return tensor.b->kind.value_or(tensor.a->kind.value_or(Kind::step)) == Kind::input;
   };
-  if (settings.only_common && std::all_of(diff.tensors.begin(), diff.tensors.end(), is_input))
+  if (settings.only_common && std::all_of(diff.parts.begin(), diff.parts.end(), is_input))
     throw Error(
         fmt::format("--only-common: no step is in both, but inputs alone; A has {}, and B {}; valid: "
                     "--rename A=B",
-                    ids_of(a), ids_of(b)));
+                    ids_of(given_a), ids_of(given_b)));
   if (settings.only.empty() && !settings.only_common && !settings.ignores_config && settings.renames.empty())
     diff.words = compare_words(a, b, tolerance_of(settings, claim_tolerance(a, b)));
   return diff;

@@ -210,9 +210,9 @@ std::string with_quotes(const std::string& text, std::vector<std::size_t>& added
 constexpr std::string_view valid_document =
     R"(a trace as --format json writes it, or tensors by id: {"X": [[1, 0], [0, 1]]})";
 
-ElementType type_from(const json& name, std::string_view place) {
-  const auto type = element_type_called(name.is_string() ? name.get<std::string>() : "");
-  if (type && element_type_of(properties_of(*type).dtype) == *type) return *type;
+const ElementType* type_from(const json& name, std::string_view place) {
+  const auto* const type = element_type_called(name.is_string() ? name.get<std::string>() : "");
+  if (type != nullptr && element_type_of(type->dtype) == type) return type;
   refuse(place, fmt::format("its dtype is {}", in_message(name.dump())),
          "float64, float32, float16, bfloat16, int64 or bool");
 }
@@ -234,14 +234,15 @@ StoredWords words_from(const json& event) {
   return words;
 }
 
-/// Passes each event on as soon as it is complete, and forgets it.
-class EventReader : public StrictJson<ordered_json> {
+/// Adds the tensor of each event to a trace as soon as the event is complete, and forgets the event.
+class JsonReader : public StrictJson<ordered_json> {
  public:
-  using TakeEvent = std::function<void(ordered_json& event, const std::string& place)>;
+  explicit JsonReader(const File& file) : StrictJson(file.path()) {
+    ordered_json::sax_parse(with_quotes(file.bytes(), added_), this);
+    read_document(take());
+  }
 
-  /// `added` are the places of quotes that the file does not have.
-  EventReader(std::string path, const std::vector<std::size_t>& added, TakeEvent take_event)
-      : StrictJson(path), path_(std::move(path)), added_(added), take_event_(std::move(take_event)) {}
+  std::unique_ptr<StoredTrace> trace() { return std::move(trace_); }
 
   bool parse_error(std::size_t byte, const std::string& token,
                    const nlohmann::detail::exception& error) override {
@@ -250,7 +251,7 @@ class EventReader : public StrictJson<ordered_json> {
   }
 
   /// A number that would be another float32 if it were rounded to float64 first is kept as its text.
-  bool number_float(number_float_t value, const string_t& text) override {
+  bool number_float(double value, const std::string& text) override {
     if (!is_in_data() || static_cast<float>(value) == std::strtof(text.c_str(), nullptr))
       return StrictJson::number_float(value, text);
     return add(ordered_json::binary({text.begin(), text.end()}));
@@ -267,7 +268,7 @@ class EventReader : public StrictJson<ordered_json> {
 
   bool end_object() override {
     const bool is_event = event_ == &current();
-    if (is_event) take_event_(*event_, place());
+    if (is_event) add_event(*event_, place());
     StrictJson::end_object();
     if (!is_event) return true;
     event_ = nullptr;
@@ -277,12 +278,12 @@ class EventReader : public StrictJson<ordered_json> {
 
  protected:
   std::string place() const override {
-    if (event_ == nullptr) return path_;
+    if (event_ == nullptr) return place_;
     const auto id = event_->find("id");
     const bool has_id =
         id != event_->end() && id->is_string() && is_valid_id(id->get_ref<const std::string&>());
-    return has_id ? fmt::format("{}: {}", path_, id->get_ref<const std::string&>())
-                  : fmt::format("{}: event {}", path_, event_count_);
+    return has_id ? fmt::format("{}: {}", place_, id->get_ref<const std::string&>())
+                  : fmt::format("{}: event {}", place_, event_count_);
   }
 
   /// Lists of elements are as long as the file can make them.
@@ -293,35 +294,17 @@ class EventReader : public StrictJson<ordered_json> {
 
   bool is_in_data() const { return event_ != nullptr && name_at(depth_of_event) == "data"; }
 
-  std::string path_;
-  const std::vector<std::size_t>& added_;
-  TakeEvent take_event_;
-  ordered_json* event_ = nullptr;  ///< that is open
-  std::size_t event_count_ = 0;
-};
-
-class JsonReader : public StoredTrace {
- public:
-  explicit JsonReader(const File& file) {
-    std::vector<std::size_t> added;
-    EventReader reader(file.path(), added,
-                       [this](ordered_json& event, const std::string& place) { add_event(event, place); });
-    ordered_json::sax_parse(with_quotes(file.bytes(), added), &reader);
-    read_document(reader.take(), file.path());
-  }
-
- private:
-  void read_document(const ordered_json& document, const std::string& path) {
-    if (is_plain(document)) return read_tensors(document, path);
+  void read_document(const ordered_json& document) {
+    if (is_plain(document)) return read_tensors(document);
     if (!document.is_object() || document.value("schema", ordered_json()) != trace_schema)
-      refuse(path, fmt::format("its schema is not {}", trace_schema), valid_document);
+      refuse(place_, fmt::format("its schema is not {}", trace_schema), valid_document);
     const auto events = document.find("events"), config = document.find("config");
     if (config == document.end() || events == document.end() || !events->is_array())
-      refuse(path, "it has no config or no events", valid_document);
+      refuse(place_, "it has no config or no events", valid_document);
     if (!events->empty())
-      refuse(path, fmt::format("its events have {}", in_message(events->front().dump())), "objects");
-    read_lesson(document, header_, path);
-    read_config(*config, header_, path);
+      refuse(place_, fmt::format("its events have {}", in_message(events->front().dump())), "objects");
+    read_lesson(document, trace_->header_, place_);
+    read_config(*config, trace_->header_, place_);
   }
 
   /// Whether it is no trace but tensors by their ids. A trace says its schema.
@@ -329,14 +312,14 @@ class JsonReader : public StoredTrace {
     return document.is_object() && !document.empty() && !document.contains("schema") && ids_.empty();
   }
 
-  void read_tensors(const ordered_json& document, const std::string& path) {
+  void read_tensors(const ordered_json& document) {
     for (const auto& [id, data] : document.items()) {
       if (id == "config" && data.is_object()) {
-        read_config(data, header_, path);
+        read_config(data, trace_->header_, place_);
         continue;
       }
-      if (!is_valid_name(id)) refuse(path, fmt::format("it has the name {}", in_message(id)), valid_name);
-      add({.id = id}, tensor_from(data, fmt::format("{}: {}", path, id)));
+      if (!is_valid_name(id)) refuse(place_, fmt::format("it has the name {}", in_message(id)), valid_name);
+      trace_->add({.id = id}, tensor_from(data, fmt::format("{}: {}", place_, id)));
     }
   }
 
@@ -348,7 +331,7 @@ class JsonReader : public StoredTrace {
     if (!id.is_string() || !is_valid_id(id.get_ref<const std::string&>()))
       refuse(place, fmt::format("its id is {}", in_message(id.dump())), "letters, digits and _ . / = -");
     if (!ids_.insert(id).second) refuse(place, "it is there twice", "each id once");
-    words_.push_back(words_from(event));
+    trace_->words_.push_back(words_from(event));
     constexpr std::array without_tensor = {Kind::note, Kind::claim, Kind::mistake};
     if (std::any_of(without_tensor.begin(), without_tensor.end(),
                     [&](Kind other) { return kind == name_of(other); }))
@@ -359,10 +342,18 @@ class JsonReader : public StoredTrace {
     stored_size(layout, place);
     auto tensor = stored_as(id, layout);
     read_description(event, tensor, place);
-    add(std::move(tensor), tensor_from(*data, properties_of(layout.type).dtype, layout.shape, place));
+    trace_->add(std::move(tensor), tensor_from(*data, layout.type->dtype, layout.shape, place));
   }
 
+  struct Contents : StoredTrace {
+    using StoredTrace::header_, StoredTrace::words_;
+  };
+
+  std::unique_ptr<Contents> trace_ = std::make_unique<Contents>();
   std::unordered_set<std::string> ids_;
+  std::vector<std::size_t> added_;  ///< places of quotes that the file does not have
+  ordered_json* event_ = nullptr;   ///< that is open
+  std::size_t event_count_ = 0;
 };
 
 }  // namespace
@@ -401,7 +392,7 @@ AnyTensor parse_tensor(std::string_view text, std::string_view place) {
 }
 
 std::unique_ptr<StoredTrace> open_json(const File& file) {
-  return std::make_unique<JsonReader>(file);
+  return JsonReader(file).trace();
 }
 
 }  // namespace attn

@@ -26,10 +26,6 @@ std::string number_as_json(double value, Dtype dtype = Dtype::float64) {
   return shortest(value, dtype);
 }
 
-ordered_json list_of(const Index& at) {
-  return Shape(at.begin(), at.end());
-}
-
 /// For each axis null, its labels, or one list of labels for each sample.
 ordered_json labels_as_json(const std::vector<AxisLabels>& labels) {
   auto all = ordered_json::array();
@@ -86,12 +82,11 @@ void append_worked(std::string& members, const Event& event) {
   constexpr std::size_t most_entries = 4096;
   auto operands = ordered_json::array();
   worked.for_each_entry([&](const Operand& operand, double) {
-    if (operands.size() <= most_entries) operands.push_back({operand.tensor, list_of(operand.index)});
+    if (operands.size() <= most_entries) operands.push_back({operand.tensor, operand.index});
   });
   if (!worked.is_finite() || operands.size() > most_entries) return;
-  auto of_entry =
-      members_of({{"index", list_of(*at)},
-                  {"expression", worked.text(number_in_full, std::numeric_limits<std::size_t>::max())}});
+  auto of_entry = members_of(
+      {{"index", *at}, {"expression", worked.text(number_in_full, std::numeric_limits<std::size_t>::max())}});
   append_member(of_entry, "value", number_as_json(worked.value()));
   append_member(of_entry, "operands", json_text(operands));
   append_member(members, "worked", '{' + of_entry + '}');

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -27,27 +28,21 @@ bool is_int64(const Json& value) {
 template <class Json>
 class StrictJson : public nlohmann::json_sax<Json> {
  public:
-  using typename nlohmann::json_sax<Json>::binary_t;
-  using typename nlohmann::json_sax<Json>::number_float_t;
-  using typename nlohmann::json_sax<Json>::number_integer_t;
-  using typename nlohmann::json_sax<Json>::number_unsigned_t;
-  using typename nlohmann::json_sax<Json>::string_t;
-
   explicit StrictJson(std::string_view place) : place_(place) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
-  bool number_integer(number_integer_t value) override { return add(value); }
-  bool number_unsigned(number_unsigned_t value) override { return add(value); }
-  bool number_float(number_float_t value, const string_t&) override { return add(value); }
-  bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t&) override { return false; }
+  bool number_integer(std::int64_t value) override { return add(value); }
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string&) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(typename Json::binary_t&) override { return false; }
   bool start_object(std::size_t) override { return enter(Json::object()); }
   bool start_array(std::size_t) override { return enter(Json::array()); }
   bool end_object() override { return leave(); }
   bool end_array() override { return leave(); }
 
-  bool key(string_t& name) override {
+  bool key(std::string& name) override {
     constexpr bool is_ordered = std::is_same_v<Json, nlohmann::ordered_json>;
     constexpr std::size_t most_ordered_names = 1000;  // which are looked up one by one
     auto& level = levels_.back();
@@ -90,6 +85,8 @@ class StrictJson : public nlohmann::json_sax<Json> {
     return true;
   }
 
+  std::string place_;
+
  private:
   struct Level {
     Json* value;
@@ -123,7 +120,6 @@ class StrictJson : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  std::string place_;
   Json document_;
   std::vector<Level> levels_;
 };

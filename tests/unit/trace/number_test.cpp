@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "attn/ops/precision.hpp"
+#include "attn/text/trim.hpp"
 #include "trace/entry.hpp"
 
 using attn::Dtype;

@@ -1,8 +1,9 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "formula/numpy.hpp"
 #include "tests/unit/numbers.hpp"
-#include "trace/python.hpp"
+#include "trace/program.hpp"
 #include "trace/trace.hpp"
 
 using attn::Tensor;
@@ -59,10 +60,10 @@ TEST_CASE("A batch is computed sample by sample") {
 }
 
 TEST_CASE("Ids become names of Python") {
-  CHECK(attn::python_name("W_Q") == "W_Q");
-  CHECK(attn::python_name("temperature=0.1/weights") == "temperature_0_1_weights");
-  CHECK(attn::python_name("d-ff/b_1") == "d_ff_b_1");
-  CHECK(attn::python_name("std") == "std_");
+  CHECK(formula::identifier("W_Q") == "W_Q");
+  CHECK(formula::identifier("temperature=0.1/weights") == "temperature_0_1_weights");
+  CHECK(formula::identifier("d-ff/b_1") == "d_ff_b_1");
+  CHECK(formula::identifier("std") == "std_");
 }
 
 TEST_CASE("A script has infinities, truth values, integers and scalars as Python writes them") {

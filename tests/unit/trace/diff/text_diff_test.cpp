@@ -251,7 +251,7 @@ TEST_CASE("the same step of several lessons is compared within its lesson") {
   CHECK((verdict(tour, tour) == Verdict::equal));
   CHECK_THAT(report(tour, page + "\n\n" + replaced(second, "0.7500", "0.7501")),
              Catch::StartsWith("scores differs first at line 43: `0.7500)` in A"));
-  CHECK(compare_texts(tour, second).sections[7].is_in_both());
+  CHECK(compare_texts(tour, second).parts[7].is_in_both());
 }
 
 TEST_CASE("any other text is compared as well") {
@@ -274,8 +274,8 @@ TEST_CASE("large texts of many changes are compared in an instant") {
   }
   const auto compare = [&] {
     const auto diff = compare_texts(a, b);
-    CHECK(diff.sections.size() == 2001);
-    CHECK(diff.sections.back().beyond == 20);
+    CHECK(diff.parts.size() == 2001);
+    CHECK(diff.parts.back().beyond == 20);
   };
   CHECK(processor_seconds(compare) < instant);
 }

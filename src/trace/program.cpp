@@ -1,15 +1,14 @@
-#include "trace/python.hpp"
+#include "trace/program.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <utility>
+#include <string_view>
 
+#include "attn/text/trim.hpp"
 #include "formula/numpy.hpp"
-#include "trace/wording.hpp"
 
 namespace attn {
 
@@ -50,53 +49,35 @@ std::string array_of(const TensorView& tensor) {
                      fmt::format("{}{}", fmt::join(tensor.shape, ", "), tensor.shape.empty() ? "()" : ""));
 }
 
-bool is_code(std::string_view id) {
-  return id == "code" || id.ends_with("/code");
-}
-
 }  // namespace
 
-std::string python_name(std::string_view id) {
-  return formula::identifier(std::string(id));
-}
-
-PythonScript::PythonScript(const Header& header) : header_(header) {}
-
-PythonScript::Variable PythonScript::variable_of(const Event& event) {
-  return {.name = python_name(event.id),
-          .value = array_of(*event.tensor),
-          .has_batch = !event.axes.empty() && event.axes.front() == "batch",
-          .is_on_page = event.is_on_page()};
-}
-
-void PythonScript::receive(const Event& event) {
-  if (is_code(event.id))
-    for (auto& line : parts_between('\n', event.formula)) code_.push_back(std::move(line));
-  if (is_code(event.id) && event.formula.find("import torch") != std::string::npos)
-    tolerance_ = std::max(tolerance_, tolerance_of(Dtype::float32));  // which every machine draws its own way
+void Program::receive(const Event& event) {
+  if (event.id == "code" || event.id.ends_with("/code")) {
+    code_ += event.formula + '\n';
+    if (event.formula.find("import torch") != std::string::npos)  // which every machine draws its own way
+      tolerance_ = std::max(tolerance_, tolerance_of(Dtype::float32));
+  }
   if (!event.tensor) return;
   tolerance_ = std::max(tolerance_, tolerance_of(event.tensor->dtype));
-  if (event.kind == Kind::step && event.after_overflow) {
-    beyond_.push_back(fmt::format("\"{}\"", python_name(event.id)));
-    return;
-  }
+  const auto name = formula::identifier(event.id);
+  if (event.kind == Kind::step && event.after_overflow) return beyond_.push_back(name);
+  const bool has_batch = !event.axes.empty() && event.axes.front() == "batch";
+  if (has_batch) batch_ = event.tensor->shape.front();
   auto& variables = event.kind == Kind::input ? inputs_ : steps_;
-  variables.push_back(variable_of(event));
-  if (variables.back().has_batch) batch_ = event.tensor->shape.front();
+  variables.push_back({name, AnyTensor(*event.tensor), has_batch, event.is_on_page()});
 }
 
 /// The inputs of one sample under their names, the code, and the assertions.
 std::string PythonScript::body(const std::string& indent) const {
   std::string text;
-  const auto line = [&](const std::string& statement) {
-    text += statement.empty() ? "\n" : indent + statement + '\n';
+  const auto line = [&](std::string_view statement) {
+    text += fmt::format("{}{}\n", statement.empty() ? "" : indent, statement);
   };
   const auto of_sample = [](const Variable& variable) { return variable.has_batch ? "[sample]" : ""; };
   for (const auto& input : inputs_)
     line(fmt::format("{0} = inputs[\"{0}\"]{1}", input.name, of_sample(input)));
   line("");
-  for (const auto& statement : code_) line(statement);
-  line("");
+  for (const auto statement : pieces_of(code_, "\n")) line(statement);  // the last one is empty
   for (const auto& step : steps_)
     line(fmt::format("{0}expect(\"{1}\", {1}, steps[\"{1}\"]{2})",
                      step.is_on_page ? "" : fmt::format("if \"{}\" in vars(): ", step.name), step.name,
@@ -104,11 +85,11 @@ std::string PythonScript::body(const std::string& indent) const {
   return text;
 }
 
-std::string PythonScript::finish() {
+std::string PythonScript::finish() const {
   const auto dictionary = [](std::string_view name, const std::vector<Variable>& variables) {
     std::string text = fmt::format("{} = {{\n", name);
     for (const auto& variable : variables)
-      text += fmt::format("\"{}\": {},\n", variable.name, variable.value);
+      text += fmt::format("\"{}\": {},\n", variable.name, array_of(variable.tensor.view()));
     return text + "}\n";
   };
   auto text = fmt::format("# attnlab {}: {}\n", header_.lesson, header_.title);
@@ -130,15 +111,11 @@ std::string PythonScript::finish() {
   text += "\nprint(f\"{len(checked)} steps agree: \" + \", \".join(sorted(checked)))\n";
   if (!beyond_.empty())
     text += fmt::format(
-        "# In these steps, or before, a number is too large for the dtype and became inf; NumPy goes on with "
-        "it "
-        "in float64.\nbeyond = [{}]\nprint(\"Not asserted, after a number too large for the dtype: \" + \", "
-        "\".join(beyond))\n",
-        fmt::join(beyond_, ", "));
-  inputs_.clear();
-  steps_.clear();
-  code_.clear();
-  beyond_.clear();
+        "# In these steps, or before, a number is too large for the dtype and became inf; NumPy goes on "
+        "with it in float64.\n"
+        "beyond = [\"{}\"]\n"
+        "print(\"Not asserted, after a number too large for the dtype: \" + \", \".join(beyond))\n",
+        fmt::join(beyond_, "\", \""));
   return text;
 }
 
