@@ -43,7 +43,7 @@ std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repea
                                lessons::is_dimension_of_model(info.key) && !otherwise.empty();
   if (may_be_of_model) otherwise = "the model's, " + otherwise + " without one";
   if (!otherwise.empty()) text += "; default " + otherwise;
-  return help_of_option(text);
+  return text;
 }
 
 /// Whether a mask of somebody's can be given; of all lessons that a command knows some take one.
@@ -69,13 +69,12 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
   group.add("steps", "ID,ID,...",
             "show only these inputs and steps; an ID that ends in / stands for its group",
             [&](const std::string& text) { presentation.steps = split(text, ','); });
-  group.add(
-      "explain", "ID[row,column]",
-      "work out this entry, by tokens or indices, and show nothing else; repeatable",
-      [&](const std::string& text) { presentation.explain.push_back(text); }, Values::list);
+  group.add("explain", "ID[row,column]",
+            "work out this entry, by tokens or indices, and show nothing else; repeatable",
+            presentation.explain);
   group.add_flag("shapes", "show shapes only, no numbers", presentation.shapes);
-  group.add("precision", "N", "digits after the decimal point, 0 to 17; default 4",
-            [&](const std::string& text) { presentation.precision = parse_whole("precision", text, 0, 17); });
+  group.add_whole("precision", "digits after the decimal point, 0 to 17; default 4", presentation.precision,
+                  0, 17);
   group.add_flag("full", "show every number of a large tensor", presentation.full);
   group.add_flag("all", "show every step, drawn weight and remark, in the order of the computation",
                  presentation.all);
@@ -83,11 +82,9 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
                  presentation.brief);
   group.add_flag("plain", "ASCII, no colour and no drawing, rows as sentences: for screen readers",
                  presentation.plain);
-  group.add("width", "N",
-            "columns of text, 20 to 1000; default the terminal's, up to 120, and 80 without one",
-            [&](const std::string& text) {
-              presentation.width = static_cast<std::size_t>(parse_whole("width", text, 20, 1000));
-            });
+  group.add_whole("width",
+                  "columns of text, 20 to 1000; default the terminal's, up to 120, and 80 without one",
+                  presentation.width, 20, 1000);
   group.add_choice("color", "shade the weights; default auto: on a terminal, unless NO_COLOR is set",
                    presentation.color,
                    {{"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}});
@@ -121,9 +118,7 @@ void add_picture_options(CLI::App& app, Presentation& presentation) {
                     {"bars", &attn::svg::bars},
                     {"flow", &attn::svg::flow}});
   group.add("title", "TEXT", "what stands above it; default what it shows", picture.title);
-  group.add("head", "N", "nothing but this head, counted from 0", [&](const std::string& text) {
-    picture.head = static_cast<std::size_t>(parse_whole("head", text, 0, 1000000));
-  });
+  group.add_whole("head", "nothing but this head, counted from 0", picture.head, 0, 1000000);
   group.add_flag("bare", "the picture alone, without title and caption", picture.is_bare);
   group.add_choice(
       "theme", "the paper; auto follows the reader's; default light", picture.theme,
@@ -280,19 +275,11 @@ std::string list_of_lessons() {
 }
 
 std::string general_help() {
-  std::string text =
-      "attnlab: a laboratory for watching attention, number by number\n\n"
-      "Usage: attnlab LESSON [options]\n";
+  std::string commands;
   for (const auto& line : command_lines())
-    text += fmt::format("       attnlab {:<22}{}\n", fmt::format("{} {}", line.name, line.arguments),
-                        line.summary);
-  text +=
-      "       attnlab LESSON --help\n"
-      "       attnlab --help numbers        NumPy code for every number drawn\n\n"
-      "Lessons, in the order in which to learn them:\n";
-  return text + list_of_lessons() +
-         "\nExit status: 0 where all that is claimed holds, 1 where something does not,\n"
-         "2 for bad usage or bad input.\n";
+    commands += fmt::format("       attnlab {:<22}{}\n", fmt::format("{} {}", line.name, line.arguments),
+                            line.summary);
+  return fmt::format(fmt::runtime(help_text("attnlab")), commands, list_of_lessons()) + "\n";
 }
 
 /// What was asked for after "--help".
@@ -323,6 +310,7 @@ Command parse_list(int argc, char** argv) {
 
 void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
   options = lesson.defaults;
+  const OptionGroup computed(app, what_is_computed);
   lessons::visit_options(options, [&](const OptionInfo& info, auto& field) {
     if (!lesson.uses(info.key)) return;
     using Field = std::decay_t<decltype(field)>;
@@ -330,46 +318,38 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
     const bool is_of_batch = is_text_list && lesson.takes_batches && info.value == "TEXT";
     const auto help = option_help(info, lesson, is_of_batch, text_of(field));
     if constexpr (std::is_same_v<Field, bool>) {
-      const auto add_flag = [&](const std::string& name, const std::string& text, bool value) {
-        return app
-            .add_flag_callback(
-                name,
-                [&field, &options, info, value] {
-                  if (!options.typed.insert(info.key).second && field != value)
-                    throw Error(fmt::format("--{0} contradicts --no-{0}; valid: one of them", info.flag));
-                  field = value;
-                },
-                text)
-            ->group(what_is_computed);
+      const auto set_to = [&field, &options, info](bool value) {
+        if (!options.typed.insert(info.key).second && field != value)
+          throw Error(fmt::format("--{0} contradicts --no-{0}; valid: one of them", info.flag));
+        field = value;
       };
-      const auto name = fmt::format("--{}", info.flag), opposite = fmt::format("--no-{}", info.flag);
-      add_flag(name,
-               field ? help_of_option(fmt::format("{}; default on, {} is off", info.help, opposite)) : help,
-               true);
-      if (field) add_flag(opposite, "without " + name, false);
+      const auto opposite = fmt::format("no-{}", info.flag);
+      computed.add_flag(info.flag,
+                        field ? fmt::format("{}; default on, --{} is off", info.help, opposite) : help,
+                        [set_to] { set_to(true); });
+      if (field)
+        computed.add_flag(opposite, fmt::format("without --{}", info.flag), [set_to] { set_to(false); });
     } else {
-      add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,
-                      [info, &field, &options](const std::string& text) {
-                        const bool is_first = options.typed.insert(info.key).second;
-                        if constexpr (is_list<Field>)
-                          if (is_first) field.clear();
-                        assign(info, field, text);
-                      })
-          ->group(what_is_computed);
+      const auto assign_text = [info, &field, &options](const std::string& text) {
+        const bool is_first = options.typed.insert(info.key).second;
+        if constexpr (is_list<Field>)
+          if (is_first) field.clear();
+        assign(info, field, text);
+      };
+      computed.add(info.flag, info.value, help, assign_text, is_text_list ? Values::list : Values::one);
     }
   });
   options.sentence.clear();
   options.source.clear();
   options.target.clear();
   if (lesson.inputs == nullptr) return;
-  const OptionGroup computed(app, what_is_computed);
   computed.add(
       "input", "FILE",
       fmt::format("tensors by id or by a common name, as in a state dict, from an .npz, .safetensors or JSON "
                   "file, in place of inputs; dimensions follow, and the rest is drawn; repeat it for more "
                   "files; of several layers FILE:layers.0 takes one. The inputs: {}",
                   lessons::describe_inputs(lesson, lesson.defaults)),
-      [&options](const std::string& text) { options.input.push_back(text); }, Values::list);
+      options.input);
   computed.add(
       "set", "ID=VALUE",
       "one of these inputs as JSON lists, X='[[1,0],[0,1]]', as ones on the diagonal, W_Q=identity, or from "

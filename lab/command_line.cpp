@@ -113,11 +113,23 @@ std::string_view help_text(std::string_view heading) {
   return all.substr(begin, std::min(all.find("\n\n[", begin), all.size() - 1) - begin);
 }
 
+std::vector<std::string> entries_of(std::string_view text, std::string_view marks) {
+  std::vector<std::string> entries;
+  bool is_behind_empty_line = true;
+  for (const auto& line : attn::split(text, '\n')) {
+    const bool begins = marks.empty() ? is_behind_empty_line : marks.find(line[0]) != marks.npos;
+    is_behind_empty_line = line.empty();
+    if (line.empty()) continue;
+    if (begins || entries.empty())
+      entries.push_back(line);
+    else
+      entries.back() += fmt::format(" {}", attn::trimmed(line));
+  }
+  return entries;
+}
+
 std::string about_command(std::string_view command) {
-  std::string text;
-  for (const auto& line : attn::split(help_text(command), '\n'))
-    text += line.empty() ? "\n\n" : (text.empty() || text.ends_with('\n') ? "" : " ") + line;
-  return help_paragraph(text) + "\n";
+  return help_paragraph(fmt::format("{}", fmt::join(entries_of(help_text(command)), "\n\n"))) + "\n";
 }
 
 std::string help_paragraph(std::string_view text) {
@@ -138,6 +150,11 @@ std::string help_examples(const std::vector<std::string_view>& examples) {
   return text;
 }
 
+std::string examples_of(std::string_view command) {
+  const auto examples = attn::split(help_text(fmt::format("{} examples", command)), '\n');
+  return help_examples({examples.begin(), examples.end()});
+}
+
 void prepare(CLI::App& app, const std::string& footer) {
   app.get_formatter()->column_width(help_column);
   app.set_help_flag();
@@ -145,11 +162,11 @@ void prepare(CLI::App& app, const std::string& footer) {
   app.footer(footer);
 }
 
-CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_view value, Values values,
-                             const std::string& help, std::function<void(const std::string&)> assign_text) {
+void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
+                      std::function<void(const std::string&)> assign_text, Values values) const {
   const auto name = fmt::format("--{}", flag);
   const bool is_list = values == Values::list;
-  auto* option = app.add_option(
+  auto* option = app_.add_option(
       flag == "output" ? "-o," + name : name,
       [name, value = std::string(value), is_list, assign_text](const CLI::results_t& texts) {
         if (texts.size() > 1 && !is_list)
@@ -160,22 +177,14 @@ CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_v
         for (const auto& text : texts) assign_text(text);
         return true;
       },
-      help);
-  option->type_name(std::string(value))->type_size(1)->expected(1)->allow_extra_args(false);
+      help_of_option(help));
+  option->type_name(std::string(value))->type_size(1)->expected(1)->allow_extra_args(false)->group(heading_);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   if (value_name(value) != value) option->option_text(std::string(value_name(value)));
-  return option;
 }
 
-void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
-                      std::function<void(const std::string&)> assign_text, Values values) const {
-  add_text_option(app_, flag, value, values, help_of_option(help), std::move(assign_text))->group(heading_);
-}
-
-void OptionGroup::add_flag(std::string_view flag, std::string_view help, bool& field) const {
-  app_.add_flag_callback(
-          fmt::format("--{}", flag), [&field] { field = true; }, help_of_option(help))
-      ->group(heading_);
+void OptionGroup::add_flag(std::string_view flag, std::string_view help, std::function<void()> set) const {
+  app_.add_flag_callback(fmt::format("--{}", flag), std::move(set), help_of_option(help))->group(heading_);
 }
 
 CLI::Option* add_paging_option(CLI::App& app, Paging& paging) {
@@ -245,13 +254,21 @@ void refuse_option(const CLI::App& app, std::string_view command, const std::str
       fmt::format("{} has no option {}; did you mean {}?", command, name, attn::nearest(name, names)));
 }
 
-void refuse_extras(const CLI::App& app, std::string_view command) {
+void refuse_extras(const CLI::App& app, std::string_view command, std::string_view valid) {
   const auto extras = app.remaining();
   if (extras.empty()) return;
   if (extras.front().starts_with('-'))
     refuse_option(app, command, extras.front().substr(0, extras.front().find('=')));
-  throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: see attnlab {} --help", command,
-                          extras.front(), command));
+  throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: {}", command, extras.front(),
+                          valid.empty() ? fmt::format("see attnlab {} --help", command) : valid));
+}
+
+std::optional<PrintText> read_all_arguments(CLI::App& app, std::string_view command, int argc, char** argv,
+                                            const std::string& heading, std::string_view valid) {
+  app.set_help_flag("--help,-h", "this page")->group(heading);
+  auto help = read_arguments(app, command, argc, argv);
+  if (!help) refuse_extras(app, command, valid);
+  return help;
 }
 
 void refuse_choice(std::string_view flag, std::string_view text, const std::vector<std::string>& valid) {
@@ -271,6 +288,12 @@ double parse_tolerance(std::string_view flag, const std::string& text) {
   const double value = parse_number<double>(flag, text, valid);
   if (!(value >= 0.0) || std::isinf(value))
     throw Error(fmt::format("--{} {} is out of range; valid: {}", flag, text, valid));
+  return value;
+}
+
+double parse_positive(std::string_view flag, const std::string& text) {
+  const double value = parse_tolerance(flag, text);
+  if (value == 0.0) throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", flag, text));
   return value;
 }
 
@@ -323,9 +346,9 @@ std::vector<std::string> split(std::string_view text, char separator) {
 void add_seeds_option(CLI::App& app, const std::string& group, const std::string& help,
                       lessons::Options& options, std::optional<std::uint32_t>& last) {
   app.remove_option(app.get_option("--seed"));
-  add_text_option(app, "seed", "N|FIRST-LAST", Values::one, help_of_option(help),
-                  [&](const std::string& text) { parse_seeds(text, options, last); })
-      ->group(group);
+  OptionGroup(app, group.c_str()).add("seed", "N|FIRST-LAST", help, [&](const std::string& text) {
+    parse_seeds(text, options, last);
+  });
 }
 
 void for_each_seed(std::uint32_t first, const std::optional<std::uint32_t>& last,

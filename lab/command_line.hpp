@@ -232,6 +232,10 @@ inline bool is_help(std::string_view argument) {
 /// A text of help.txt by its heading, as it stands there.
 std::string_view help_text(std::string_view heading);
 
+/// The entries of a text, each with its lines joined: one begins with one of these marks or, where there are
+/// none, behind an empty line.
+std::vector<std::string> entries_of(std::string_view text, std::string_view marks = "");
+
 /// The text there on a command, in lines as wide as the help.
 std::string about_command(std::string_view command);
 
@@ -245,13 +249,11 @@ std::string_view value_name(std::string_view value);
 /// "Examples:" and a line for each, given without the program's name.
 std::string help_examples(const std::vector<std::string_view>& examples);
 
+/// The same of the lines that help.txt has for a command.
+std::string examples_of(std::string_view command);
+
 /// Lays the help out; arguments that belong to no option are left for `refuse_extra`.
 void prepare(CLI::App& app, const std::string& footer);
-
-/// Adds an option whose every value is given to `assign_text` as it was typed. A long `value`
-/// ("dot|scaled_dot|…") is called NAME beside the flag. --output is -o, too.
-CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_view value, Values values,
-                             const std::string& help, std::function<void(const std::string&)> assign_text);
 
 /// --no-pager.
 CLI::Option* add_paging_option(CLI::App& app, Paging& paging);
@@ -259,8 +261,14 @@ CLI::Option* add_paging_option(CLI::App& app, Paging& paging);
 /// Gives the arguments to the options of `app`. Returns the help where that is asked for.
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv);
 
-/// Refuses the first argument that belongs to no option, where there is one.
-void refuse_extras(const CLI::App& app, std::string_view command);
+/// Refuses the first argument that belongs to no option, where there is one. `valid` is what would be; its
+/// help where it is empty.
+void refuse_extras(const CLI::App& app, std::string_view command, std::string_view valid = "");
+
+/// Both, with --help under a heading.
+std::optional<PrintText> read_all_arguments(CLI::App& app, std::string_view command, int argc, char** argv,
+                                            const std::string& heading = "Options",
+                                            std::string_view valid = "");
 
 /// What a name that is no lesson's may have been meant to be, among those that would be valid: "did you mean
 /// multihead? valid: …" of mha.
@@ -289,6 +297,9 @@ Choice parse_choice(std::string_view flag, const std::string& text,
   refuse_choice(flag, text, names);
 }
 
+/// A whole number from `smallest` to `largest`.
+int parse_whole(std::string_view flag, const std::string& text, int smallest, int largest);
+
 template <class Field>
 struct ValueOf {
   using type = Field;
@@ -298,18 +309,39 @@ struct ValueOf<std::optional<Value>> {
   using type = Value;
 };
 
-/// Adds options under one heading.
+/// Adds options under one heading. --output is -o, too; a long `value` ("dot|scaled_dot|…") is called NAME
+/// beside the flag.
 class OptionGroup {
  public:
   OptionGroup(CLI::App& app, const char* heading) : app_(app), heading_(heading) {}
 
+  /// Every value is given to `assign_text` as it was typed.
   void add(std::string_view flag, std::string_view value, std::string_view help,
            std::function<void(const std::string&)> assign_text, Values values = Values::one) const;
+
+  /// Its value is a text, or one of a list of texts.
   template <class Text>
   void add(std::string_view flag, std::string_view value, std::string_view help, Text& field) const {
-    add(flag, value, help, [&field](const std::string& text) { field = text; });
+    if constexpr (std::is_same_v<Text, std::vector<std::string>>)
+      add(
+          flag, value, help, [&field](const std::string& text) { field.push_back(text); }, Values::list);
+    else
+      add(flag, value, help, [&field](const std::string& text) { field = text; });
   }
-  void add_flag(std::string_view flag, std::string_view help, bool& field) const;
+
+  /// Its value is a whole number.
+  template <class Field>
+  void add_whole(std::string_view flag, std::string_view help, Field& field, int smallest,
+                 int largest) const {
+    add(flag, "N", help, [flag, &field, smallest, largest](const std::string& text) {
+      field = static_cast<typename ValueOf<Field>::type>(parse_whole(flag, text, smallest, largest));
+    });
+  }
+
+  void add_flag(std::string_view flag, std::string_view help, std::function<void()> set) const;
+  void add_flag(std::string_view flag, std::string_view help, bool& field) const {
+    add_flag(flag, help, [&field] { field = true; });
+  }
 
   /// Its value is one of these words.
   template <class Field>
@@ -332,11 +364,11 @@ void add_lesson_options(CLI::App& app, const lessons::Lesson& lesson, lessons::O
 /// Adds the options that say what counts as a difference: --atol, --only-common and so on.
 void add_tolerance_options(CLI::App& app, Comparison& comparison, const char* heading);
 
-/// A whole number from `smallest` to `largest`.
-int parse_whole(std::string_view flag, const std::string& text, int smallest, int largest);
-
 /// A finite number, 0 or more.
 double parse_tolerance(std::string_view flag, const std::string& text);
+
+/// The same above 0.
+double parse_positive(std::string_view flag, const std::string& text);
 
 /// "attn=weights" in its parts: a name, and the id that it counts as.
 std::pair<std::string, std::string> parse_rename(const std::string& text);

@@ -311,9 +311,8 @@ bool check_lesson(const CheckLesson& check) {
 
 Command parse_own_lesson(int argc, char** argv) {
   CLI::App app(about_command("run"), "attnlab run FILE.md");
-  prepare(app, help_examples({"run cosine.md", "run cosine.md --sentence \"i love cats\" --format json"}));
-  app.set_help_flag("--help,-h", "this page");
-  if (argc > 1 && is_help(argv[1])) return *read_arguments(app, "run", argc, argv);
+  prepare(app, examples_of("run"));
+  if (argc > 1 && is_help(argv[1])) return *read_all_arguments(app, "run", argc, argv);
   if (argc < 2 || argv[1][0] == '-')
     throw Error("run: no document is given; valid: attnlab run FILE.md, and then options");
   if (const auto* lesson = lessons::lesson_named(argv[1])) return parse_lesson(*lesson, argc - 1, argv + 1);
@@ -324,15 +323,12 @@ Command parse_author(int argc, char** argv) {
   std::string task, name, from;
   auto paging = Paging::automatic;
   CLI::App app(about_command("lesson"), "attnlab lesson");
-  prepare(app,
-          help_examples({"lesson new cosine", "lesson new mine --from multihead", "lesson check cosine.md"}));
+  prepare(app, examples_of("lesson"));
   app.add_option("TASK", task, "new or check")->type_name("new|check");
   app.add_option("NAME", name, "of the new lesson, or the file to check")->type_name("NAME");
   app.add_option("--from", from, "the lesson of the lab that the new one is a copy of")->type_name("LESSON");
   add_paging_option(app, paging);
-  app.set_help_flag("--help,-h", "this page");
-  if (const auto help = read_arguments(app, "lesson", argc, argv)) return *help;
-  refuse_extras(app, "lesson");
+  if (const auto help = read_all_arguments(app, "lesson", argc, argv)) return *help;
   if (task != "new" && task != "check")
     throw Error(fmt::format("lesson{}; valid: attnlab lesson new NAME, attnlab lesson check FILE",
                             task.empty() ? ": no task is given" : fmt::format(" {} is unknown", task)));

@@ -20,20 +20,6 @@ const char* const what_is_measured = "What is measured";
 const char* const how_it_is_measured = "How it is measured";
 const char* const how_it_is_shown = "How it is shown";
 
-const char* const about_bench =
-    "bench: attention kernels timed against each other as n grows\n\n"
-    "Each round runs every kernel once, a product of two 2048 × 2048 matrices through BLAS, and a loop of "
-    "multiply-adds in registers; each round starts with another one of them. What is shown are medians over "
-    "the rounds, and medians of ratios within a round: a disturbance of the machine affects both sides of a "
-    "ratio. Kernels: xtensor (the lessons' steps as whole tensors), plain, blas, tiled, simd (exact "
-    "attention, each with one technique more than the one before), sparse-… (some blocks of keys only), "
-    "linear-… (features in place of the softmax). With --causal or --window, simd-full and linear-simd-full "
-    "see all keys nevertheless.\n\n"
-    "With --ranks, under mpirun, the fastest kernel runs on each rank on its part of one sequence, while "
-    "keys "
-    "and values go round (lesson ring).\n\n"
-    "The exit status is 0 whatever the times are.";
-
 template <class Choice>
 std::vector<std::pair<std::string, Choice>> named(const std::vector<Choice>& choices) {
   std::vector<std::pair<std::string, Choice>> all;
@@ -41,11 +27,10 @@ std::vector<std::pair<std::string, Choice>> named(const std::vector<Choice>& cho
   return all;
 }
 
-std::size_t count_of(std::string_view flag, const std::string& text) {
-  const lessons::OptionInfo info = {.key = flag, .flag = flag, .value = "N", .help = ""};
+std::size_t count_of(std::string_view flag, const std::string& text, std::size_t smallest = 1) {
   std::optional<std::size_t> count;
-  assign(info, count, text);
-  if (const auto smallest = lessons::smallest_count(info); *count < smallest)
+  assign({.key = flag, .flag = flag, .value = "N", .help = ""}, count, text);
+  if (*count < smallest)
     throw Error(
         fmt::format("--{} {} is out of range; valid: a whole number, {} or more", flag, text, smallest));
   return *count;
@@ -61,19 +46,12 @@ std::vector<std::size_t> lengths_of(const std::string& text) {
   return lengths;
 }
 
-double seconds_of(const std::string& text) {
-  double seconds = 0.0;
-  assign({.key = "seconds", .flag = "seconds", .value = "X", .help = ""}, seconds, text);
-  if (!std::isfinite(seconds) || seconds <= 0.0)
-    throw Error(fmt::format("--seconds {} is out of range; valid: a number above 0", text));
-  return seconds;
-}
-
 void add_measured(CLI::App& app, RunBench& run) {
   auto& setting = run.setting;
   const OptionGroup group(app, what_is_measured);
-  const auto add_count = [&](const char* flag, const char* help, auto& field) {
-    group.add(flag, "N", help, [flag, &field](const std::string& text) { field = count_of(flag, text); });
+  const auto add_count = [&](const char* flag, const char* help, auto& field, std::size_t smallest = 1) {
+    group.add(flag, "N", help,
+              [=, &field](const std::string& text) { field = count_of(flag, text, smallest); });
   };
   group.add("lengths", "N,N,...", "numbers of tokens n; default 128,256,512,1024,2048",
             [&](const std::string& text) { run.lengths = lengths_of(text); });
@@ -83,7 +61,7 @@ void add_measured(CLI::App& app, RunBench& run) {
   add_count("kv-heads", "key and value heads, each shared by heads / N query heads; default heads",
             setting.kv_heads);
   group.add_flag("causal", "hide every later token", setting.causal);
-  add_count("window", "hide every token more than N positions away", setting.window);
+  add_count("window", "hide every token more than N positions away", setting.window, 0);
   group.add_choice("dtype", "element type; default float32", run.dtype,
                    {{"float32", "float32"}, {"float64", "float64"}});
   group.add_choice(
@@ -105,21 +83,14 @@ void add_how(CLI::App& app, RunBench& run) {
                  run.on_ranks);
   group.add_choice("order", "of the ranks' blocks; default contiguous", run.order,
                    named(attn::fast::all_orders()));
-  group.add("threads", "N", "threads, for BLAS as well; default 1",
-            [&](const std::string& text) { run.setting.threads = parse_whole("threads", text, 1, 1024); });
+  group.add_whole("threads", "threads, for BLAS as well; default 1", run.setting.threads, 1, 1024);
   group.add_choice("isa", "instruction set of the kernels and of BLAS; default the best that there is",
                    run.isa, named(std::vector{Isa::generic, Isa::avx2, Isa::avx512}));
-  group.add("rounds", "N", "rounds at each length; default 7",
-            [&](const std::string& text) { run.effort.rounds = parse_whole("rounds", text, 1, 1000000); });
+  group.add_whole("rounds", "rounds at each length; default 7", run.effort.rounds, 1, 1000000);
   group.add("seconds", "X",
             "time for all rounds, after one trial of each kernel; the slowest kernels are left out where "
             "they would take longer; default 60",
-            [&](const std::string& text) { run.effort.seconds = seconds_of(text); });
-}
-
-[[noreturn]] void refuse_extra_of_bench(const CLI::App& app, const std::string& argument) {
-  if (argument.starts_with("--")) refuse_option(app, "bench", argument.substr(0, argument.find('=')));
-  throw Error(fmt::format("bench: \"{}\" belongs to no option; valid: options only", argument));
+            [&](const std::string& text) { run.effort.seconds = parse_positive("seconds", text); });
 }
 
 /// Some options are about several kernels beside each other, and one about several ranks.
@@ -147,9 +118,8 @@ void check_heads(const attn::bench::Setting& setting) {
 }  // namespace
 
 Command parse_bench(int argc, char** argv) {
-  CLI::App app(help_paragraph(about_bench) + "\n", "attnlab bench");
-  prepare(app, help_examples({"bench --kernels xtensor,blas,simd --backward",
-                              "bench --lengths 1024,4096 --causal --window 256 --output window.svg"}));
+  CLI::App app(about_command("bench"), "attnlab bench");
+  prepare(app, examples_of("bench"));
   RunBench run;
   add_measured(app, run);
   add_how(app, run);
@@ -160,9 +130,7 @@ Command parse_bench(int argc, char** argv) {
                     {"csv", BenchFormat::csv},
                     {"svg", BenchFormat::svg}});
   shown.add("output", "FILE", "write to a file, whole or not at all; default standard output", run.output);
-  app.set_help_flag("--help,-h", "this page")->group(how_it_is_shown);
-  if (const auto help = read_arguments(app, "bench", argc, argv)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra_of_bench(app, extras.front());
+  if (const auto help = read_all_arguments(app, "bench", argc, argv, how_it_is_shown)) return *help;
   if (app.count("--d-v") == 0) run.setting.d_v = run.setting.d_k;
   if (app.count("--kv-heads") == 0) run.setting.kv_heads = run.setting.heads;
   check_heads(run.setting);

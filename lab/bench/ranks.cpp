@@ -15,6 +15,7 @@
 #include "attn/error.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
+#include "lab/command_line.hpp"
 #include "lab/output.hpp"
 
 namespace lab {
@@ -123,19 +124,8 @@ std::string projection_table(const RunBench& run, const RanksResult& result) {
 }
 
 std::string legend_of_ranks() {
-  const std::vector<std::pair<std::string, std::string>> words = {
-      {"of one rank",
-       "a rank's rate in the ring over that of the same kernel on rank 0's own block while the others wait; "
-       "1 where transfers cost nothing"},
-      {"of one process",
-       "time over that of one process with as many threads as all ranks have, in the same round"},
-      {"waiting", "the share of the time in which the rank that waited longest waited for a transfer"},
-      {"memory",
-       "allocated at one time by a rank, at most, with its part of the inputs and results; it grows with n / "
-       "ranks"},
-      {"error", "largest difference of rank 0's rows from one process"}};
   std::string text = "\nWhat the words mean\n\n";
-  for (const auto& [word, meaning] : words) text += page_paragraph(word + ": " + meaning + ".", 2);
+  for (const auto& entry : entries_of(help_text("words of bench --ranks"))) text += page_paragraph(entry, 2);
   return text;
 }
 

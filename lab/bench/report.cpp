@@ -14,6 +14,7 @@
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
+#include "lab/command_line.hpp"
 #include "page/svg/svg.hpp"
 #include "page/text/text.hpp"
 
@@ -273,34 +274,13 @@ std::string omissions(const BenchReport& report) {
 }
 
 std::string legend() {
-  const std::size_t size = attn::bench::SquareProduct<float>::size;
-  const std::vector<std::pair<std::string, std::string>> words = {
-      {"GFLOP/s",
-       "thousand millions of useful multiplications and additions a second: 4 n² d for a head forward and 10 "
-       "n² d backward, of which the pairs that are visible count, and 4 n d² in linear kernels"},
-      {"of gemm", fmt::format("relative to the rate of BLAS on a product of two {0} × {0} matrices", size)},
-      {"of peak", "relative to the rate of multiply-adds on numbers in registers"},
-      {"speed-up", "over xtensor, the lessons' steps as whole tensors"},
-      {"memory",
-       "allocated at one time besides inputs and outputs, by a single run; stacks of threads and BLAS's own "
-       "buffers do not count; backward includes the forward pass before it"},
-      {"rounding",
-       "the largest difference of a number from the same attention in plain loops in float64, not relative "
-       "to its size"},
-      {"off",
-       "from full attention: the largest difference of a number from it, relative to the largest number that "
-       "it gives; what a variant leaves out or puts in place of the softmax, and no rounding. The "
-       "relative "
-       "error of attnlab efficient, on these numbers"},
-      {"variants",
-       "as attnlab efficient calls them: tiled and simd are flash attention, linear-… linear and sparse-… "
-       "sparse; with --window exact kernels compute local attention, and with --causal sliding. --kernels "
-       "takes these names, too"},
-      {"ratios", "are medians of the ratios within a round"}};
+  const auto words =
+      fmt::format(fmt::runtime(help_text("words of bench")), attn::bench::SquareProduct<float>::size);
   std::string text = "\nWhat the words mean\n\n";
-  for (const auto& [word, meaning] : words) {
-    const auto lines = page_paragraph(meaning, 12);
-    text += attn::pad_right("  " + word, 12) + lines.substr(12);
+  for (const auto& entry : entries_of(words)) {
+    const auto colon = entry.find(": ");
+    text += attn::pad_right("  " + entry.substr(0, colon), 12) +
+            page_paragraph(entry.substr(colon + 2), 12).substr(12);
   }
   return text;
 }

@@ -114,23 +114,6 @@ std::string controls_of(const lessons::Lesson& lesson) {
   return controls.dump();
 }
 
-/// The entries of a text, each with its lines joined: one begins with one of these marks or, where there are
-/// none, behind an empty line.
-std::vector<std::string> entries_of(std::string_view text, std::string_view marks = "") {
-  std::vector<std::string> entries;
-  bool is_behind_empty_line = true;
-  for (const auto& line : attn::lines_of(std::string(text))) {
-    const bool begins = marks.empty() ? is_behind_empty_line : marks.find(line[0]) != marks.npos;
-    is_behind_empty_line = line.empty();
-    if (line.empty()) continue;
-    if (begins || entries.empty())
-      entries.push_back(line);
-    else
-      entries.back() += fmt::format(" {}", attn::trimmed(line));
-  }
-  return entries;
-}
-
 /// The exercises of each lesson as items of a list, of a text in which "[sdpa]" begins a lesson, "?" a
 /// question, "!" its answer and "$" the command that shows it.
 std::map<std::string, std::string> exercises_by_lesson() {
@@ -251,21 +234,13 @@ void run_book(const MakeBook& make) {
 
 Command parse_book(int argc, char** argv) {
   MakeBook make;
-  CLI::App app(
-      "book: every lesson as one page of HTML that runs the lab in the browser\n\n" +
-          help_paragraph("The page needs no other file and no network. Where the program for browsers is not "
-                         "built (lab/browser/build), its numbers stay as they are printed.") +
-          "\n",
-      "attnlab book");
-  prepare(app, help_examples({"book --output book.html"}));
+  CLI::App app(about_command("book"), "attnlab book");
+  prepare(app, examples_of("book"));
   const OptionGroup group(app, "Options");
-  group.add("output", "FILE", "where to write the page",
-            [&](const std::string& text) { make.output = text; });
+  group.add("output", "FILE", "where to write the page", make.output);
   group.add("program", "FOLDER", "the folder that lab/browser/build has made; default: beside the lab's data",
             make.program);
-  app.set_help_flag("--help,-h", "this page");
-  if (auto help = read_arguments(app, "book", argc, argv)) return *help;
-  refuse_extras(app, "book");
+  if (const auto help = read_all_arguments(app, "book", argc, argv)) return *help;
   if (make.output.empty()) throw attn::Error("book has no --output; valid: attnlab book --output FILE.html");
   if (std::filesystem::path(make.output).extension() != ".html")
     throw attn::Error("--output " + make.output + " is no page of HTML; valid: a name that ends in .html");

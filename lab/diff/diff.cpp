@@ -190,13 +190,6 @@ std::string note_on_spelling(const attn::StoredTrace& a, const attn::StoredTrace
   return line == 0 ? "" : fmt::format("equal as numbers, but not written the same: first in line {}\n", line);
 }
 
-using attn::Error;
-
-void refuse_extra_of_diff(const CLI::App& app, const std::string& argument) {
-  if (argument.starts_with('-')) refuse_option(app, "diff", argument.substr(0, argument.find('=')));
-  throw Error(fmt::format("diff takes two files, but \"{}\" is a third; valid: attnlab diff A B", argument));
-}
-
 }  // namespace
 
 DiffReport compare_files(const DiffTraces& diff) {
@@ -241,8 +234,7 @@ void add_tolerance_options(CLI::App& app, Comparison& comparison, const char* he
 
 Command parse_diff(int argc, char** argv) {
   CLI::App app(about_command("diff"), "attnlab diff");
-  prepare(app, help_examples({"diff expected.txt mine.txt", "diff expected.npz mine.safetensors --atol 1e-6",
-                              "diff expected.npz mine.npz --only-common --rename attn=weights"}));
+  prepare(app, examples_of("diff"));
   DiffTraces diff;
   app.add_option("A", diff.a, "a trace, the one that B is held against")->type_name("FILE");
   app.add_option("B", diff.b, "another")->type_name("FILE");
@@ -254,9 +246,8 @@ Command parse_diff(int argc, char** argv) {
                    {{"text", Format::text}, {"json", Format::json}});
   shown.add_flag("quiet", "print nothing: the exit status tells", diff.is_quiet);
   add_paging_option(app, diff.paging)->group(how_shown);
-  app.set_help_flag("--help,-h", "this page")->group(how_shown);
-  if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra_of_diff(app, extras.front());
+  if (const auto help = read_all_arguments(app, "diff", argc, argv, how_shown, "two files: attnlab diff A B"))
+    return *help;
   if (app.count("B") == 0)
     throw Error(fmt::format("diff takes two files, but {}; valid: attnlab diff A B",
                             app.count("A") == 0 ? "none is given" : diff.a + " is the only one"));

@@ -191,10 +191,8 @@ void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
       "--output says",
       worksheet.format,
       {{"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}});
-  app.add_option("-o,--output", worksheet.output,
-                 help_of_option("write to a file, whole or not at all; default standard output"))
-      ->type_name("FILE")
-      ->group(of_worksheet);
+  group.add("output", "FILE", "write to a file, whole or not at all; default standard output",
+            worksheet.output);
   add_paging_option(app, worksheet.paging)->group(of_worksheet);
 }
 
@@ -248,14 +246,11 @@ Command parse_worksheet(int argc, char** argv) {
   MakeWorksheet worksheet{.lesson = lessons::lesson_of_worksheet(lesson_asked_for("worksheet", argc, argv))};
   const auto command = fmt::format("worksheet {}", worksheet.lesson->name);
   CLI::App app(about_command("worksheet"), "attnlab " + command);
-  prepare(app, help_examples({"worksheet sdpa --seed 7", "worksheet self-attention --normaliser sum",
-                              "worksheet masking --seed 1-30 --output sheet.html --answers key.html"}));
+  prepare(app, examples_of("worksheet"));
   add_lesson_options(app, *worksheet.lesson, worksheet.options);
   add_options_of_worksheet(app, worksheet);
   app.remove_option(app.get_option("--input"));
-  app.set_help_flag("--help,-h", "this page")->group(of_worksheet);
-  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
-  refuse_extras(app, command);
+  if (const auto help = read_all_arguments(app, command, argc - 1, argv + 1, of_worksheet)) return *help;
   if (worksheet.output && worksheet.output == worksheet.answers)
     throw Error(fmt::format("{}: --answers {} is the file of the sheet; valid: another file", command,
                             *worksheet.answers));
