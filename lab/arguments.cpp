@@ -73,15 +73,15 @@ void add_presentation_options(CLI::App& app, Presentation& presentation) {
             "work out this entry, by tokens or indices, and show nothing else; repeatable",
             presentation.explain);
   group.add_flag("shapes", "show shapes only, no numbers", presentation.shapes);
-  group.add_whole("precision", "digits after the decimal point, 0 to 17; default 4", presentation.precision,
-                  0, 17);
-  group.add_flag("full", "show every number of a large tensor", presentation.full);
+  group.add_whole("precision", "digits after the decimal point, 0 to 17; default 4",
+                  presentation.style.precision, 0, 17);
+  group.add_flag("full", "show every number of a large tensor", presentation.style.full);
   group.add_flag("all", "show every step, drawn weight and remark, in the order of the computation",
-                 presentation.all);
+                 presentation.style.all);
   group.add_flag("brief", "HTML without what is folded at its end and how each number came about",
-                 presentation.brief);
+                 presentation.style.brief);
   group.add_flag("plain", "ASCII, no colour and no drawing, rows as sentences: for screen readers",
-                 presentation.plain);
+                 presentation.style.plain);
   group.add_whole("width",
                   "columns of text, 20 to 1000; default the terminal's, up to 120, and 80 without one",
                   presentation.width, 20, 1000);
@@ -425,14 +425,14 @@ Command parse(int argc, char** argv) {
   for (const auto& line : command_lines())
     if (line.name == name) return line.parse(argc - 1, argv + 1);
   if (const auto* lesson = lessons::lesson_named(name)) return parse_lesson(*lesson, argc - 1, argv + 1);
+  std::vector<std::string> uses;
+  for (const auto& line : command_lines()) uses.push_back(fmt::format("{} {}", line.name, line.arguments));
   if (name.starts_with('-'))
-    throw Error(fmt::format(
-        "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
-        "attnlab tour, attnlab book, attnlab diff A B, attnlab check LESSON DUMP, attnlab probe LESSON, "
-        "attnlab break LESSON MISTAKE, attnlab worksheet LESSON, attnlab bench, attnlab train TASK, "
-        "attnlab manual, attnlab completions SHELL, "
-        "attnlab --help, attnlab --version",
-        name));
+    throw Error(
+        fmt::format("\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab {}, "
+                    "attnlab --help, "
+                    "attnlab --version",
+                    name, fmt::join(uses, ", attnlab ")));
   throw Error(
       fmt::format("there is no lesson \"{}\"; {}", name, valid_instead_of_lesson(name, command_names())));
 }

@@ -144,6 +144,15 @@ std::string_view value_name(std::string_view value) {
   return value.size() <= longest_value ? value : "NAME";
 }
 
+std::vector<std::string> choices_of(std::string_view value) {
+  auto choices = split(value, '|');
+  std::erase_if(choices, [](const std::string& choice) {
+    return choice.empty() || std::any_of(choice.begin(), choice.end(),
+                                         [](char letter) { return letter >= 'A' && letter <= 'Z'; });
+  });
+  return choices;
+}
+
 std::string help_examples(const std::vector<std::string_view>& examples) {
   std::string text = "Examples:\n";
   for (const auto example : examples) text += fmt::format("  attnlab {}\n", example);

@@ -21,6 +21,7 @@
 #include "lab/train/train.hpp"
 #include "lab/worksheet/worksheet.hpp"
 #include "lessons/lesson.hpp"
+#include "page/builder.hpp"
 #include "page/svg/svg.hpp"
 #include "trace/diff/diff.hpp"
 
@@ -41,11 +42,7 @@ struct Presentation {
   std::vector<std::string> steps;     ///< only these, where there are any
   std::vector<std::string> explain;   ///< entries to work out in place of the page: "weights[sat, cat]"
   bool shapes = false;                ///< shapes only
-  int precision = 4;
-  bool full = false;
-  bool all = false;
-  bool brief = false;  ///< HTML without what is folded at its end
-  bool plain = false;
+  attn::PageStyle style{};
   std::optional<std::size_t> width;  ///< columns of text; where not given it follows the terminal
   Color color = Color::automatic;
   Paging paging = Paging::automatic;
@@ -245,6 +242,9 @@ std::string help_of_option(std::string_view text);
 
 /// How the value of an option is called beside its flag: its alternatives, unless they are too many for that.
 std::string_view value_name(std::string_view value);
+
+/// The words of "strided|fixed|random|FILE" that may be typed as they are.
+std::vector<std::string> choices_of(std::string_view value);
 
 /// "Examples:" and a line for each, given without the program's name.
 std::string help_examples(const std::vector<std::string_view>& examples);

@@ -148,19 +148,6 @@ std::optional<std::string> tensor_file(const std::string& path, const attn::Head
 
 namespace {
 
-/// What a signal does, until this is gone.
-class SignalAction {
- public:
-  SignalAction(int signal, void (*action)(int)) : signal_(signal), before_(std::signal(signal, action)) {}
-  ~SignalAction() { std::signal(signal_, before_); }
-  SignalAction(const SignalAction&) = delete;
-  SignalAction& operator=(const SignalAction&) = delete;
-
- private:
-  int signal_;
-  void (*before_)(int);
-};
-
 std::string pager_command() {
   const char* chosen = std::getenv("PAGER");
   if (chosen == nullptr)

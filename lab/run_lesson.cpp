@@ -62,7 +62,7 @@ void check(const Presentation& shown, Format format) {
     throw Error(
         fmt::format("--shapes leaves out what the {} of --format {} computes with; valid: without --shapes",
                     format == Format::cpp ? "program" : "script", name));
-  if (shown.brief && format != Format::html)
+  if (shown.style.brief && format != Format::html)
     throw Error("--brief shortens a page of HTML; valid: with --format html");
   if (!shown.of_picture.empty() && !is_picture(format))
     throw Error(
@@ -79,7 +79,7 @@ bool environment_has(const char* name) {
 }
 
 bool is_colored(const Presentation& presentation) {
-  if (presentation.plain) return false;
+  if (presentation.style.plain) return false;
   if (presentation.color != Color::automatic) return presentation.color == Color::always;
   return !presentation.output && stdout_is_terminal() && !environment_has("NO_COLOR") && !terminal_is_dumb();
 }
@@ -91,28 +91,17 @@ attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
   header.config.emplace_back("steps", list(shown.steps));
   header.config.emplace_back("explain", list(shown.explain));
   header.config.emplace_back("shapes", shown.shapes);
-  header.config.emplace_back("precision", std::int64_t{shown.precision});
-  header.config.emplace_back("full", shown.full);
-  header.config.emplace_back("all", shown.all);
-  if (shown.precision == Presentation().precision) header.usual.insert("precision");
+  header.config.emplace_back("precision", std::int64_t{shown.style.precision});
+  header.config.emplace_back("full", shown.style.full);
+  header.config.emplace_back("all", shown.style.all);
+  if (shown.style.precision == attn::PageStyle().precision) header.usual.insert("precision");
   return header;
 }
 
 std::size_t width_of(const Presentation& presentation) {
   if (presentation.width) return *presentation.width;
   const auto screen = presentation.output ? std::nullopt : screen_of_stdout();
-  return screen ? std::min(screen->columns, widest_page) : attn::TextStyle{}.width;
-}
-
-attn::TextStyle style_of(const Presentation& presentation) {
-  attn::TextStyle style;
-  style.precision = presentation.precision;
-  style.full = presentation.full;
-  style.plain = presentation.plain;
-  style.all = presentation.all || !presentation.steps.empty();
-  style.color = is_colored(presentation);
-  style.width = width_of(presentation);
-  return style;
+  return screen ? std::min(screen->columns, widest_page) : attn::PageStyle{}.width;
 }
 
 bool weights_are_by_hand(const lessons::Plan& plan) {
@@ -120,12 +109,13 @@ bool weights_are_by_hand(const lessons::Plan& plan) {
   return trained && trained->hand_made != nullptr && plan.options.model == trained->task;
 }
 
-attn::HtmlStyle html_style_of(const Presentation& presentation, const lessons::Plan& plan) {
-  return {.precision = presentation.precision,
-          .full = presentation.full,
-          .all = presentation.all || !presentation.steps.empty(),
-          .brief = presentation.brief,
-          .weights_by_hand = weights_are_by_hand(plan)};
+attn::PageStyle style_of(const Presentation& presentation, const lessons::Plan& plan) {
+  auto style = presentation.style;
+  style.all = style.all || !presentation.steps.empty();
+  style.color = is_colored(presentation);
+  style.width = width_of(presentation);
+  style.weights_by_hand = weights_are_by_hand(plan);
+  return style;
 }
 
 attn::PictureStyle picture_style_of(const Presentation& presentation, const lessons::Plan& plan) {
@@ -142,7 +132,7 @@ class LimitOfText : public attn::Sink {
   LimitOfText(attn::Sink& next, const Presentation& presentation)
       : next_(next), format_(format_of(presentation)) {
     const bool has_all_numbers = format_ == Format::json || is_script(format_);
-    is_limited_ = has_all_numbers && !presentation.full && !presentation.shapes;
+    is_limited_ = has_all_numbers && !presentation.style.full && !presentation.shapes;
   }
 
   void receive(const attn::Event& event) override {
@@ -185,7 +175,7 @@ Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) 
 }
 
 Page explain(const RunLesson& run, const lessons::Plan& plan) {
-  const auto style = style_of(run.presentation);
+  const auto style = style_of(run.presentation, plan);
   auto page = render(run, plan,
                      attn::Explanation(run.presentation.explain, style.precision, style.width, style.full));
   if (const auto origin = plan.header().text(attn::origin_of_numbers); origin.starts_with("drawn"))
@@ -330,7 +320,7 @@ bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const
 
 std::string run_lesson_body(const RunLesson& run) {
   const auto plan = plan_of(run);
-  attn::HtmlRenderer renderer(header_of(run, plan), html_style_of(run.presentation, plan));
+  attn::HtmlRenderer renderer(header_of(run, plan), style_of(run.presentation, plan));
   run_into(renderer, run, plan);
   return renderer.finish_body();
 }
@@ -355,7 +345,7 @@ Page run_lesson(const RunLesson& run) {
     case Format::cpp:
       return render(run, plan, lessons::CppProgram(header));
     case Format::html:
-      return render(run, plan, attn::HtmlRenderer(header, html_style_of(run.presentation, plan)));
+      return render(run, plan, attn::HtmlRenderer(header, style_of(run.presentation, plan)));
     case Format::svg:
     case Format::png:
     case Format::pdf: {
@@ -372,7 +362,7 @@ Page run_lesson(const RunLesson& run) {
     }
     default:
       if (!run.presentation.explain.empty()) return explain(run, plan);
-      return render(run, plan, attn::TextRenderer(header, style_of(run.presentation)));
+      return render(run, plan, attn::TextRenderer(header, style_of(run.presentation, plan)));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "attn/budget.hpp"
@@ -16,25 +17,29 @@
 #include "lab/bench/bench.hpp"
 #include "lab/command_line.hpp"
 #include "page/svg/svg.hpp"
+#include "page/text/plain.hpp"
 #include "page/text/text.hpp"
 
 namespace lab {
 
-std::string report_heading(const std::string& title, const std::string& options) {
-  std::string rule;
-  for (std::size_t i = 0; i < page_width; ++i) rule += "─";
-  return title + "\n" + rule + "\n" + page_paragraph(options, 2);
-}
+namespace {
 
-std::string words_on_masks(const attn::bench::Setting& setting) {
-  return (setting.causal ? "  causal" : "") +
-         (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
-}
+/// For times, with how many there are in a second.
+struct Unit {
+  const char* name;
+  double per_second;
+};
 
 Unit unit_for(double seconds) {
   if (seconds < 1e-3) return {"µs", 1e6};
   if (seconds < 1.0) return {"ms", 1e3};
   return {"s", 1.0};
+}
+
+}  // namespace
+
+std::string report_heading(const std::string& title, const std::string& options) {
+  return title + "\n" + attn::rule(page_width) + "\n" + page_paragraph(options, 2);
 }
 
 std::string digits(double value) {
@@ -171,19 +176,6 @@ std::string in_quartiles(const attn::bench::Quartiles& seconds) {
   return digits(seconds.lower * per_second) + "–" + digits(seconds.upper * per_second);
 }
 
-std::string heading(const BenchReport& report) {
-  const auto& run = report.run;
-  const auto& setting = run.setting;
-  const auto kernels = run.kernels.empty() ? "" : fmt::format("  kernels={}", fmt::join(run.kernels, ","));
-  const auto options = fmt::format(
-      "n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}{}  scores={}  dtype={}  threads={}  isa={}  "
-      "OpenBLAS={}  rounds={}",
-      fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads,
-      words_on_masks(setting), kernels, name_of(setting.scores), run.dtype, setting.threads, report.isa,
-      report.blas_core, run.effort.rounds);
-  return report_heading("bench: attention kernels timed against each other as n grows", options);
-}
-
 const std::vector<Row> column_names = {
     {"", "", "", "GFLOP", "of", "of", "speed-", "", ""},
     {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "rounding"}};
@@ -288,7 +280,8 @@ std::string legend() {
 }  // namespace
 
 std::string bench_text(const BenchReport& report) {
-  std::string text = heading(report);
+  auto text = report_heading("bench: attention kernels timed against each other as n grows",
+                             options_line(config_of(report)));
   for (const auto& result : report.result.lengths) text += tables(result, report.run.effort);
   return text + growth(report) + chart(report, Pass::forward) + chart(report, Pass::backward) +
          omissions(report) + legend();

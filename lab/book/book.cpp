@@ -66,17 +66,6 @@ std::string content_policy(const std::optional<BrowserProgram>& program) {
       scripts, base64_of_hex(asset("book.style.sha256")));
 }
 
-/// The words of "strided|fixed|random|FILE" that may be typed as they are.
-std::vector<std::string> choices_of(std::string_view value) {
-  std::vector<std::string> choices;
-  for (const auto& choice : split(std::string(value), '|')) {
-    const bool is_place_holder =
-        std::any_of(choice.begin(), choice.end(), [](char letter) { return letter >= 'A' && letter <= 'Z'; });
-    if (!is_place_holder) choices.push_back(choice);
-  }
-  return choices;
-}
-
 template <class Field>
 const char* kind_of(const lessons::OptionInfo& info, const Field&) {
   if constexpr (std::is_same_v<Field, bool>) return "switch";

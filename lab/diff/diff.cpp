@@ -66,15 +66,9 @@ std::size_t first_different_line(const std::string& path_a, const std::string& p
   std::error_code error;
   if (fs::file_size(path_a, error) != fs::file_size(path_b, error) || error) return 0;
   std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
-  std::vector<char> chunk_a(1 << 16), chunk_b(1 << 16);
-  for (std::size_t line = 1; a && b;) {
-    a.read(chunk_a.data(), static_cast<std::streamsize>(chunk_a.size()));
-    b.read(chunk_b.data(), static_cast<std::streamsize>(chunk_b.size()));
-    const auto end = chunk_a.begin() + std::min(a.gcount(), b.gcount());
-    const auto same = std::mismatch(chunk_a.begin(), end, chunk_b.begin()).first;
-    line += static_cast<std::size_t>(std::count(chunk_a.begin(), same, '\n'));
-    if (same != end) return line;
-  }
+  std::string line_a, line_b;
+  for (std::size_t line = 1; std::getline(a, line_a) && std::getline(b, line_b); ++line)
+    if (line_a != line_b) return line;
   return 0;
 }
 
@@ -93,7 +87,7 @@ DiffReport compare_with_text(RunLesson run, const std::string& expected, const D
   if (!attn::is_of_some_steps(expected)) settings.only = std::exchange(run.presentation.steps, {});
   run.presentation.format = Format::text;
   run.presentation.color = Color::never;
-  run.presentation.width = run.presentation.width.value_or(attn::TextStyle{}.width);
+  run.presentation.width = run.presentation.width.value_or(attn::PageStyle{}.width);
   const auto page = run_lesson(run);
   auto diff = attn::compare_texts(expected, page.text, settings);
   diff.claims_of_b_hold = page.all_claims_hold;

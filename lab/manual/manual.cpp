@@ -248,13 +248,10 @@ std::vector<OptionHelp> options_of(const Words& words) try {
 
 /// What "strided|fixed|random|FILE" lets follow the option.
 Words words_of_values(const OptionHelp& option, const Words& words) {
-  Words values;
-  for (const auto& part : split(option.value, '|')) {
-    const bool is_placeholder = part.empty() || (part.front() >= 'A' && part.front() <= 'Z');
-    if (part == "LESSON")
-      for (const auto* lesson : lessons::all_lessons()) values.emplace_back(lesson->name);
-    if (!is_placeholder || part == "FILE" || part == "DIR") values.push_back(part);
-  }
+  auto values = choices_of(option.value);
+  for (const auto& part : split(option.value, '|'))
+    if (part == "FILE" || part == "DIR") values.push_back(part);
+  if (option.value == "LESSON") values = names_of(lessons::all_lessons());
   for (const auto* lesson : lessons::all_lessons())
     if (option.names.front() == "--model" && lesson->trained &&
         std::find(words.begin(), words.end(), lesson->name) != words.end())

@@ -210,19 +210,6 @@ void resume(const RunTraining& run, const Task& task, Trainer& trainer, Best& be
 
 std::atomic<bool> is_interrupted = false;
 
-/// While an object of this class exists, Ctrl-C asks for the end of the training instead of ending the
-/// program.
-class CatchInterrupt {
- public:
-  CatchInterrupt() : before_(std::signal(SIGINT, [](int) { is_interrupted = true; })) {}
-  ~CatchInterrupt() { std::signal(SIGINT, before_); }
-  CatchInterrupt(const CatchInterrupt&) = delete;
-  CatchInterrupt& operator=(const CatchInterrupt&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
 /// Says on stderr how far the training is.
 class Progress {
  public:
@@ -320,7 +307,7 @@ attn::ElementType type_for(const RunTraining& run, const Task& task, const attn:
 /// Trains to the end or until Ctrl-C; leaves the best weights in `best` and in the file. They are there, too,
 /// where Ctrl-C ends the program while it looks at held-out examples.
 void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& best, LossCurve& curve) {
-  const CatchInterrupt interrupt;
+  const SignalAction interrupt(SIGINT, [](int) { is_interrupted = true; });
   Progress progress(best.step, run.settings.steps);
   const std::size_t stretch = std::max<std::size_t>(run.settings.steps / 10, 1);
   while (!trainer.is_done() && !is_interrupted) {

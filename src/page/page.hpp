@@ -36,10 +36,10 @@ struct Share {
 };
 
 struct Row {
-  std::optional<Place> place{};    ///< none of rows that are left out; of no meaning in a vector
-  std::vector<Cell> cells{};       ///< one for each place along the columns that is there
-  std::vector<Share> strongest{};  ///< of shares: the largest one, several where they tie
-  std::vector<Share> largest{};    ///< of shares in several rows: those above 0, the largest first
+  std::optional<Place> place{};              ///< none of rows that are left out; of no meaning in a vector
+  std::vector<std::optional<Cell>> cells{};  ///< one for each column; none of what is left out
+  std::vector<Share> strongest{};            ///< of shares: the largest one, several where they tie
+  std::vector<Share> largest{};              ///< of shares in several rows: those above 0, the largest first
 };
 
 /// Rows and columns of a tensor at fixed places along all axes before.
@@ -61,6 +61,12 @@ struct Table {
   bool is_elided = false;                    ///< the middle of its long axes is left out
   bool has_hidden = false;                   ///< some share is exactly 0
   bool is_floating = true;
+
+  bool has_rows() const { return !row_axis.empty(); }
+  bool are_shares() const { return kind == Kind::shares; }
+
+  /// The axis that is named above the names of the rows.
+  const std::string& corner() const { return has_rows() ? row_axis : column_axis; }
 };
 
 /// How one entry of a step comes about: "weights[sat, cat] = exp(0.33) / (exp(0.12) + exp(0.33)) ≈ 0.55".

@@ -132,18 +132,17 @@ std::string notes_of(const page::Step& step) {
   return html::paragraphs(step.notice, " class=\"notice\"") + html::paragraphs(step.note);
 }
 
-page::PageStyle page_style_of(const HtmlStyle& style) {
-  return {.precision = style.precision,
-          .full = style.full,
-          .all = style.all,
-          .has_details = !style.brief,
-          .most_cells = most_cells_of_page};
+PageStyle with_details(PageStyle style) {
+  style.has_details = !style.brief;
+  style.plain = false;
+  style.most_cells = most_cells_of_page;
+  return style;
 }
 
 /// Writes one page.
 class HtmlWriter {
  public:
-  HtmlWriter(const page::Page& page, const HtmlStyle& style, html::Workings& workings)
+  HtmlWriter(const page::Page& page, const PageStyle& style, html::Workings& workings)
       : page_(page), style_(style), workings_(workings) {
     add_steps(page.sections);
     if (!style.brief) add_steps(page.more);
@@ -370,7 +369,7 @@ class HtmlWriter {
   }
 
   const page::Page& page_;
-  const HtmlStyle& style_;
+  const PageStyle& style_;
   html::Workings& workings_;
   std::string text_;
   std::vector<const page::Step*>
@@ -381,10 +380,10 @@ class HtmlWriter {
 
 }  // namespace
 
-HtmlRenderer::HtmlRenderer(const Header& header, const HtmlStyle& style)
+HtmlRenderer::HtmlRenderer(const Header& header, const PageStyle& style)
     : style_(style),
       workings_(style.precision),
-      builder_(header, page_style_of(style),
+      builder_(header, with_details(style),
                [this](const Event& event, const page::Step& step) {
                  if (style_.brief) return;
                  workings_.add(event, step.table ? page::offsets_of(*step.table) : std::vector<std::size_t>(),

@@ -128,8 +128,6 @@ class TableWriter {
   }
 
  private:
-  bool are_shares() const { return table_.kind == page::Table::Kind::shares; }
-
   std::string name(const page::Grid& grid) const {
     return escaped(id_ + (grid.caption.empty() ? "" : ", " + grid.caption));
   }
@@ -159,7 +157,7 @@ class TableWriter {
                               grid.columns, [](const auto& place) -> auto& { return place; }))
             : "";
     std::string body;
-    for (const auto& row : grid.rows) body += this->row(grid, row);
+    for (const auto& row : grid.rows) body += this->row(row);
     return fmt::format(
         "<div class=\"sheet\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><table data-tensor=\"{1}\" "
         "data-first=\"{2}\"{3}>\n<caption>{4}</caption>\n{5}<tbody>\n{6}</tbody></table></div>\n",
@@ -168,29 +166,27 @@ class TableWriter {
 
   /// "weights, head 0: a row for each query, a column for each key".
   std::string caption(const page::Grid& grid) const {
-    const auto rows = table_.row_axis.empty() ? "" : fmt::format("a row for each {}, ", table_.row_axis);
+    const auto rows = table_.has_rows() ? fmt::format("a row for each {}, ", table_.row_axis) : "";
     return fmt::format("<b>{}</b> <span>{}a column for each {}</span>", name(grid), escaped(rows),
                        escaped(table_.column_axis));
   }
 
   std::string head(const page::Grid& grid) const {
-    const auto& corner = table_.row_axis.empty() ? table_.column_axis : table_.row_axis;
-    auto cells = fmt::format("<th scope=\"col\">{}</th>", escaped(corner));
+    auto cells = fmt::format("<th scope=\"col\">{}</th>", escaped(table_.corner()));
     for (const auto& place : grid.columns)
       cells += fmt::format("<th scope=\"col\">{}</th>", place ? escaped(place->label) : "…");
-    if (are_shares()) cells += "<th scope=\"col\" class=\"strongest\">strongest</th>";
+    if (table_.are_shares()) cells += "<th scope=\"col\" class=\"strongest\">strongest</th>";
     return fmt::format("<thead><tr>{}</tr></thead>\n", cells);
   }
 
-  std::string row(const page::Grid& grid, const page::Row& row) const {
+  std::string row(const page::Row& row) const {
     constexpr const char* left_out = "<td class=\"gap\">…</td>";
-    const auto name = !row.place                ? "…"
-                      : table_.row_axis.empty() ? std::string(last_of_path(id_))
-                                                : row.place->label;
+    const auto name = !row.place          ? "…"
+                      : table_.has_rows() ? row.place->label
+                                          : std::string(last_of_path(id_));
     auto cells = fmt::format("<th scope=\"row\">{}</th>", escaped(name));
-    auto cell = row.cells.begin();
-    for (const auto& column : grid.columns) cells += row.place && column ? this->cell(*cell++) : left_out;
-    if (are_shares()) cells += row.place ? strongest(row) : "<td class=\"gap\"></td>";
+    for (const auto& cell : row.cells) cells += cell ? this->cell(*cell) : left_out;
+    if (table_.are_shares()) cells += row.place ? strongest(row) : "<td class=\"gap\"></td>";
     return fmt::format("<tr>{}</tr>\n", cells);
   }
 
@@ -199,7 +195,7 @@ class TableWriter {
       const auto written = written_(cell.offset);
       return written.empty() ? "<td class=\"blank\"></td>" : fmt::format("<td>{}</td>", escaped(written));
     }
-    const auto& shown = are_shares() && cell.value == 0.0 ? "·" : cell.number;
+    const auto& shown = table_.are_shares() && cell.value == 0.0 ? "·" : cell.number;
     const auto style = shade(cell.value);
     return (style.empty() ? "<td>" : "<td class=\"" + style + "\">") + shown + "</td>";
   }
@@ -211,9 +207,9 @@ class TableWriter {
     };
     if (table_.kind == page::Table::Kind::mask) return value != 0.0 ? "seen" : "";
     if (!table_.is_floating || !std::isfinite(value) || table_.largest == 0.0) return "";
-    const int steps = are_shares() ? level(value, 10) : level(std::abs(value) / table_.largest, 8);
+    const int steps = table_.are_shares() ? level(value, 10) : level(std::abs(value) / table_.largest, 8);
     if (steps == 0) return "";
-    return (are_shares() ? 's' : value < 0.0 ? 'n' : 'p') + std::to_string(steps);
+    return (table_.are_shares() ? 's' : value < 0.0 ? 'n' : 'p') + std::to_string(steps);
   }
 
   std::string strongest(const page::Row& row) const {

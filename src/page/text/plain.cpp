@@ -140,6 +140,18 @@ std::optional<std::string> with_end(const std::string& line, const std::string& 
   return end.empty() ? line : line + std::string(width - taken, ' ') + end;
 }
 
+std::vector<std::string> with_title(std::vector<std::string> heading, const std::string& title,
+                                    const std::string& shape, std::size_t width, std::size_t margin) {
+  auto& last = heading.back();
+  const auto whole = with_end(last + (title.empty() ? "" : "   " + title), shape, width);
+  const auto with_shape = whole ? whole : with_end(last, shape, width);
+  if (with_shape) last = *with_shape;
+  if (!whole && !title.empty())
+    for (const auto& line : wrap(title, width - margin)) heading.push_back(std::string(margin, ' ') + line);
+  if (!with_shape) heading.push_back(std::string(margin, ' ') + shape);
+  return heading;
+}
+
 std::string rule(std::size_t width) {
   std::string line;
   for (std::size_t i = 0; i < width; ++i) line += "─";

@@ -33,6 +33,11 @@ bool is_drawing(std::string_view text);
 /// The line with `end` at the right of a page of that width; none where there is no room for both.
 std::optional<std::string> with_end(const std::string& line, const std::string& end, std::size_t width);
 
+/// The lines of a heading with a title behind the last one and a shape at the right of it: in one line if
+/// possible, else the title stands below, behind a margin.
+std::vector<std::string> with_title(std::vector<std::string> heading, const std::string& title,
+                                    const std::string& shape, std::size_t width, std::size_t margin);
+
 /// A line across a page of that width.
 std::string rule(std::size_t width);
 

@@ -68,14 +68,10 @@ std::vector<std::string> text_lines(const page::Block& block) {
   return lines;
 }
 
-page::PageStyle page_style_of(const TextStyle& style) {
-  return {.precision = style.precision, .full = style.full, .all = style.all, .plots_as_tables = style.plain};
-}
-
 /// Writes one page.
 class TextWriter {
  public:
-  TextWriter(const page::Page& page, const TextStyle& style) : page_(page), style_(style) {
+  TextWriter(const page::Page& page, const PageStyle& style) : page_(page), style_(style) {
     style_.width = std::max(style.width, narrowest);
     for (const auto& section : page.sections)
       if (const auto* step = std::get_if<page::Step>(&section.content);
@@ -163,20 +159,10 @@ class TextWriter {
   void write_definition(const page::Step& step, const std::string& title) {
     const auto number = fmt::format("{}  ", ++step_count_);
     const std::string margin(display_width(number), ' ');
-    const auto& shape = step.named_shape;
     std::vector<std::string> heading;
     for (const auto& line : lines_of(definition_of(step)))
       heading.push_back((heading.empty() ? number : margin) + line);
-    auto& last = heading.back();
-    if (const auto whole = with_end(last + (title.empty() ? "" : "   " + title), shape, style_.width)) {
-      last = *whole;
-    } else {
-      const auto with_shape = with_end(last, shape, style_.width);
-      if (with_shape) last = *with_shape;
-      if (!title.empty())
-        for (const auto& line : wrap(title, style_.width - margin.size())) heading.push_back(margin + line);
-      if (!with_shape) heading.push_back(margin + shape);
-    }
+    heading = with_title(std::move(heading), title, step.named_shape, style_.width, margin.size());
     for (const auto& line : heading)
       for (const auto& part : wrapped(line, style_.width, margin.size()))
         write_line(styled(part, ansi::bold));
@@ -332,7 +318,7 @@ class TextWriter {
   }
 
   const page::Page& page_;
-  TextStyle style_;
+  PageStyle style_;
   std::string text_;
   std::size_t step_count_ = 0;
   std::set<std::string> ids_;        ///< of the steps that the page works out
@@ -362,10 +348,7 @@ std::string why_shifted(const Event& event, const std::string& numbers) {
 
 }  // namespace
 
-TextRenderer::TextRenderer(const Header& header, const TextStyle& style)
-    : style_(style), builder_(header, page_style_of(style)) {}
-
-std::string text_of(const page::Page& page, const TextStyle& style) {
+std::string text_of(const page::Page& page, const PageStyle& style) {
   return TextWriter(page, style).write();
 }
 

@@ -11,16 +11,6 @@
 
 namespace attn {
 
-/// How a text trace looks.
-struct TextStyle {
-  int precision = 4;  ///< digits after the decimal point
-  bool full = false;  ///< never elide a large tensor
-  bool all = false;   ///< everything that the run computed, in that order; else what belongs on the page
-  bool color = false;
-  bool plain = false;      ///< ASCII and sentences, for screen readers and old terminals
-  std::size_t width = 80;  ///< columns, 20 or more; wider tensors are split into blocks of columns
-};
-
 /// A table as it is printed, and what of it is not.
 struct PrintedTable {
   std::string lines;
@@ -32,7 +22,7 @@ struct PrintedTable {
 /// share of it; on a page that has no room for whole rows each lists its largest shares, and --full has them
 /// all. A plain one has a sentence for each row instead: "weights: cat looks at the 0.53, on 0.19". `id` is
 /// the tensor's.
-PrintedTable format_table(const std::string& id, const page::Table& table, const TextStyle& style);
+PrintedTable format_table(const std::string& id, const page::Table& table, const PageStyle& style);
 
 /// Colours of one cell, as indices of the palette of 256 colours that terminals share with xterm.
 struct CellColor {
@@ -45,19 +35,19 @@ struct CellColor {
 std::optional<CellColor> cell_color(double share);
 
 /// A page as text for people and for diffs: byte-identical for the same run on every machine.
-std::string text_of(const page::Page& page, const TextStyle& style);
+std::string text_of(const page::Page& page, const PageStyle& style);
 
 /// A trace as such a text.
 class TextRenderer : public Sink {
  public:
-  TextRenderer(const Header& header, const TextStyle& style);
+  TextRenderer(const Header& header, const PageStyle& style) : style_(style), builder_(header, style) {}
   void receive(const Event& event) override { builder_.receive(event); }
 
   /// The whole text so far, with the claims at its end. Leaves the renderer empty.
   std::string finish() { return text_of(builder_.finish(), style_); }
 
  private:
-  TextStyle style_;
+  PageStyle style_;
   page::Builder builder_;
 };
 
