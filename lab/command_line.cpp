@@ -192,6 +192,16 @@ void OptionGroup::add(std::string_view flag, std::string_view value, std::string
   if (value_name(value) != value) option->option_text(std::string(value_name(value)));
 }
 
+std::pair<std::string, std::string> OptionGroup::texts_of(std::string_view flag) const {
+  const auto name = fmt::format("--{}", flag);
+  for (const auto& text : texts_) {
+    const auto colon = text.find(": "), end = std::min(text.find(' '), colon);
+    if (text.substr(0, end) == name)
+      return {std::string(attn::trimmed(text.substr(end, colon - end))), text.substr(colon + 2)};
+  }
+  throw std::logic_error("[options] help.txt has no " + name);
+}
+
 void OptionGroup::add_flag(std::string_view flag, std::string_view help, std::function<void()> set) const {
   app_.add_flag_callback(fmt::format("--{}", flag), std::move(set), help_of_option(help))->group(heading_);
 }

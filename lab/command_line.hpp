@@ -56,13 +56,6 @@ struct Comparison : attn::DiffSettings {
   Format format = Format::text;  ///< or json
 };
 
-struct DiffTraces {
-  std::string a, b;  ///< files
-  Comparison comparison;
-  bool is_quiet = false;  ///< nothing is printed, the exit status tells
-  Paging paging = Paging::automatic;
-};
-
 struct RunLesson {
   const lessons::Lesson* lesson;
   lessons::Options options;
@@ -78,24 +71,6 @@ struct TakeTour {
   std::size_t first = 0;  ///< index of the lesson to start with
   lessons::Options options;
   Presentation presentation;
-};
-
-/// `lesson new NAME`: writes NAME.md.
-struct NewLesson {
-  std::string file;
-  std::string from{};  ///< the lesson of the lab that it is a copy of; empty: the smallest lesson
-};
-
-/// `lesson check FILE`.
-struct CheckLesson {
-  std::string file;
-  Paging paging = Paging::automatic;
-};
-
-/// The whole curriculum as one page of HTML that runs the lab in the browser.
-struct MakeBook {
-  std::string output;
-  std::optional<std::string> program{};  ///< the folder that lab/browser/build has made
 };
 
 /// An option, or an argument without one, as its line in the help tells it.
@@ -119,9 +94,9 @@ struct PrintText {
   std::optional<CommandHelp> help{};  ///< of a command with options: the same in its parts
 };
 
-using Command =
-    std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
-                 ListMistakes, MakeWorksheet, TakeTour, NewLesson, CheckLesson, MakeBook, PrintText>;
+/// What others ask about as well has a type of its own; else it is what to do, which returns the exit status.
+using Command = std::variant<RunLesson, MakeWorksheet, PrintText, CheckDump, MakeProbe, BreakLesson,
+                             ListMistakes, std::function<int()>>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);
@@ -162,33 +137,11 @@ Command parse_completions(int argc, char** argv);
 /// other goes on. Returns whether every claim held.
 bool take_tour(const TakeTour& tour);
 
-/// Writes a document that runs, for its author to change. Throws attn::Error where the file is there already.
-void write_new_lesson(const NewLesson& lesson);
-
-/// Prints what is wrong with a document, with lines and columns: names that nothing has, whatever its
-/// conditions leave out; what its runs refuse, claims that do not hold, and a page that is too long. Its runs
-/// are those of its defaults, of its examples and of its probe. Returns whether nothing is.
-bool check_lesson(const CheckLesson& lesson);
-
-/// Writes a document with every lesson's page, the exercises, the glossary, and the program as WebAssembly
-/// where there is one; where there is none it says so on stderr. Throws attn::Error where that cannot be
-/// done, and where the folder of `program` does not hold it.
-void run_book(const MakeBook& make);
-
-/// What a comparison found.
-struct DiffReport {
-  std::string text;  ///< empty where there is nothing to say
-  bool is_equal = true;
-};
-
-/// Compares two stored traces. Throws attn::Error where one cannot be read, or one is text and the other
-/// data.
-DiffReport compare_files(const DiffTraces& diff);
-
 /// Runs the lesson and compares it with the trace that is expected of it: with text as text, in the way the
 /// run would have been shown, and with data tensor by tensor. --steps restricts both. Claims that do not hold
-/// are a difference. Throws attn::Error as a run and as `compare_files` do.
-DiffReport compare_with_expected(const RunLesson& run);
+/// are a difference. Shows what differs, and returns the exit status of `diff`. Throws attn::Error as a run
+/// does, and where the trace cannot be read.
+int compare_with_expected(const RunLesson& run);
 
 /// What a run printed, in the format that was asked for.
 struct Page {
@@ -309,15 +262,25 @@ struct ValueOf<std::optional<Value>> {
   using type = Value;
 };
 
-/// Adds options under one heading. --output is -o, too; a long `value` ("dot|scaled_dot|…") is called NAME
-/// beside the flag.
+/// Adds options under one heading. --output is -o, too; a long value ("dot|scaled_dot|…") is called NAME
+/// beside the flag. What values and the help of an option say stands in help.txt, under "options of WHAT", or
+/// is given.
 class OptionGroup {
  public:
-  OptionGroup(CLI::App& app, const char* heading) : app_(app), heading_(heading) {}
+  OptionGroup(CLI::App& app, const char* heading, std::string_view what = "")
+      : app_(app),
+        heading_(heading),
+        texts_(what.empty() ? std::vector<std::string>()
+                            : entries_of(help_text(fmt::format("options of {}", what)), "-")) {}
 
   /// Every value is given to `assign_text` as it was typed.
   void add(std::string_view flag, std::string_view value, std::string_view help,
            std::function<void(const std::string&)> assign_text, Values values = Values::one) const;
+  void add(std::string_view flag, std::function<void(const std::string&)> assign_text,
+           Values values = Values::one) const {
+    const auto [value, help] = texts_of(flag);
+    add(flag, value, help, std::move(assign_text), values);
+  }
 
   /// Its value is a text, or one of a list of texts.
   template <class Text>
@@ -329,11 +292,20 @@ class OptionGroup {
       add(flag, value, help, [&field](const std::string& text) { field = text; });
   }
 
+  /// The same, or a flag.
+  template <class Field>
+  void add(std::string_view flag, Field& field) const {
+    const auto [value, help] = texts_of(flag);
+    if constexpr (std::is_same_v<Field, bool>)
+      add_flag(flag, help, field);
+    else
+      add(flag, value, help, field);
+  }
+
   /// Its value is a whole number.
   template <class Field>
-  void add_whole(std::string_view flag, std::string_view help, Field& field, int smallest,
-                 int largest) const {
-    add(flag, "N", help, [flag, &field, smallest, largest](const std::string& text) {
+  void add_whole(std::string_view flag, Field& field, int smallest, int largest) const {
+    add(flag, [flag, &field, smallest, largest](const std::string& text) {
       field = static_cast<typename ValueOf<Field>::type>(parse_whole(flag, text, smallest, largest));
     });
   }
@@ -352,10 +324,19 @@ class OptionGroup {
     add(flag, fmt::format("{}", fmt::join(names, "|")), help,
         [flag, &field, choices](const std::string& text) { field = parse_choice(flag, text, choices); });
   }
+  template <class Field>
+  void add_choice(std::string_view flag, Field& field,
+                  const std::vector<std::pair<std::string, typename ValueOf<Field>::type>>& choices) const {
+    add_choice(flag, texts_of(flag).second, field, choices);
+  }
 
  private:
+  /// The value and the help of "--flag VALUE: help".
+  std::pair<std::string, std::string> texts_of(std::string_view flag) const;
+
   CLI::App& app_;
   const char* heading_;
+  std::vector<std::string> texts_;
 };
 
 /// Adds the options of the lesson; parsing fills `options`, which starts as the lesson's defaults.

@@ -48,48 +48,31 @@ std::vector<std::size_t> lengths_of(const std::string& text) {
 
 void add_measured(CLI::App& app, RunBench& run) {
   auto& setting = run.setting;
-  const OptionGroup group(app, what_is_measured);
-  const auto add_count = [&](const char* flag, const char* help, auto& field, std::size_t smallest = 1) {
-    group.add(flag, "N", help,
-              [=, &field](const std::string& text) { field = count_of(flag, text, smallest); });
+  const OptionGroup group(app, what_is_measured, "bench");
+  const auto add_count = [&](const char* flag, auto& field, std::size_t smallest = 1) {
+    group.add(flag, [=, &field](const std::string& text) { field = count_of(flag, text, smallest); });
   };
-  group.add("lengths", "N,N,...", "numbers of tokens n; default 128,256,512,1024,2048",
-            [&](const std::string& text) { run.lengths = lengths_of(text); });
-  add_count("d-k", "numbers in a query and in a key; default 64", setting.d_k);
-  add_count("d-v", "numbers in a value; default d_k", setting.d_v);
-  add_count("heads", "attention heads; default 8", setting.heads);
-  add_count("kv-heads", "key and value heads, each shared by heads / N query heads; default heads",
-            setting.kv_heads);
-  group.add_flag("causal", "hide every later token", setting.causal);
-  add_count("window", "hide every token more than N positions away", setting.window, 0);
-  group.add_choice("dtype", "element type; default float32", run.dtype,
-                   {{"float32", "float32"}, {"float64", "float64"}});
-  group.add_choice(
-      "scores",
-      "rising: each key scores more than the one before, so that running maxima are rescaled all the time; "
-      "default normal",
-      setting.scores, {{"normal", Scores::normal}, {"rising", Scores::rising}});
-  group.add_flag("backward", "measure the gradients, too, of the kernels that have them", setting.backward);
-  group.add(
-      "kernels", "NAME,NAME,...",
-      "only these, or those of a variant as the lesson efficient calls it (full, flash, sparse, linear); "
-      "default all",
-      [&](const std::string& text) { run.kernels = split(text, ','); });
+  group.add("lengths", [&](const std::string& text) { run.lengths = lengths_of(text); });
+  add_count("d-k", setting.d_k);
+  add_count("d-v", setting.d_v);
+  add_count("heads", setting.heads);
+  add_count("kv-heads", setting.kv_heads);
+  group.add("causal", setting.causal);
+  add_count("window", setting.window, 0);
+  group.add_choice("dtype", run.dtype, {{"float32", "float32"}, {"float64", "float64"}});
+  group.add_choice("scores", setting.scores, {{"normal", Scores::normal}, {"rising", Scores::rising}});
+  group.add("backward", setting.backward);
+  group.add("kernels", [&](const std::string& text) { run.kernels = split(text, ','); });
 }
 
 void add_how(CLI::App& app, RunBench& run) {
-  const OptionGroup group(app, how_it_is_measured);
-  group.add_flag("ranks", "on the ranks that mpirun started: mpirun -n 2 attnlab bench --ranks",
-                 run.on_ranks);
-  group.add_choice("order", "of the ranks' blocks; default contiguous", run.order,
-                   named(attn::fast::all_orders()));
-  group.add_whole("threads", "threads, for BLAS as well; default 1", run.setting.threads, 1, 1024);
-  group.add_choice("isa", "instruction set of the kernels and of BLAS; default the best that there is",
-                   run.isa, named(std::vector{Isa::generic, Isa::avx2, Isa::avx512}));
-  group.add_whole("rounds", "rounds at each length; default 7", run.effort.rounds, 1, 1000000);
-  group.add("seconds", "X",
-            "time for all rounds, after one trial of each kernel; the slowest kernels are left out where "
-            "they would take longer; default 60",
+  const OptionGroup group(app, how_it_is_measured, "bench");
+  group.add("ranks", run.on_ranks);
+  group.add_choice("order", run.order, named(attn::fast::all_orders()));
+  group.add_whole("threads", run.setting.threads, 1, 1024);
+  group.add_choice("isa", run.isa, named(std::vector{Isa::generic, Isa::avx2, Isa::avx512}));
+  group.add_whole("rounds", run.effort.rounds, 1, 1000000);
+  group.add("seconds",
             [&](const std::string& text) { run.effort.seconds = parse_positive("seconds", text); });
 }
 
@@ -123,19 +106,22 @@ Command parse_bench(int argc, char** argv) {
   RunBench run;
   add_measured(app, run);
   add_how(app, run);
-  const OptionGroup shown(app, how_it_is_shown);
-  shown.add_choice("format", "default text, or what the ending of --output says", run.format,
+  const OptionGroup shown(app, how_it_is_shown, "bench");
+  shown.add_choice("format", run.format,
                    {{"text", BenchFormat::text},
                     {"json", BenchFormat::json},
                     {"csv", BenchFormat::csv},
                     {"svg", BenchFormat::svg}});
-  shown.add("output", "FILE", "write to a file, whole or not at all; default standard output", run.output);
+  shown.add("output", run.output);
   if (const auto help = read_all_arguments(app, "bench", argc, argv, how_it_is_shown)) return *help;
   if (app.count("--d-v") == 0) run.setting.d_v = run.setting.d_k;
   if (app.count("--kv-heads") == 0) run.setting.kv_heads = run.setting.heads;
   check_heads(run.setting);
   check_ranks(app, run);
-  return run;
+  return [run] {
+    run_bench(run);
+    return 0;
+  };
 }
 
 }  // namespace lab

@@ -29,6 +29,12 @@ using attn::html::escaped;
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+/// The whole curriculum as one page of HTML that runs the lab in the browser.
+struct MakeBook {
+  std::string output{};
+  std::optional<std::string> program{};  ///< the folder that lab/browser/build has made
+};
+
 /// The program for browsers, as lab/browser/build leaves it.
 struct BrowserProgram {
   std::string script;         ///< attnlab.js
@@ -211,29 +217,31 @@ std::string book_with(const std::optional<BrowserProgram>& program) {
                               body);
 }
 
-}  // namespace
-
-void run_book(const MakeBook& make) {
+/// With the program as WebAssembly where there is one; where there is none it says so on stderr. Throws
+/// attn::Error where that cannot be done, and where the folder of `program` does not hold it.
+int run_book(const MakeBook& make) {
   require_writable(make.output);
   const auto program = find_program(make);
   write_to_file(make.output, book_with(program));
   if (!program)
     fmt::print(stderr, "attnlab: {} is a page to read; lab/browser/build makes the live one\n", make.output);
+  return 0;
 }
+
+}  // namespace
 
 Command parse_book(int argc, char** argv) {
   MakeBook make;
   CLI::App app(about_command("book"), "attnlab book");
   prepare(app, examples_of("book"));
-  const OptionGroup group(app, "Options");
-  group.add("output", "FILE", "where to write the page", make.output);
-  group.add("program", "FOLDER", "the folder that lab/browser/build has made; default: beside the lab's data",
-            make.program);
+  const OptionGroup group(app, "Options", "book");
+  group.add("output", make.output);
+  group.add("program", make.program);
   if (const auto help = read_all_arguments(app, "book", argc, argv)) return *help;
   if (make.output.empty()) throw attn::Error("book has no --output; valid: attnlab book --output FILE.html");
   if (std::filesystem::path(make.output).extension() != ".html")
     throw attn::Error("--output " + make.output + " is no page of HTML; valid: a name that ends in .html");
-  return make;
+  return [make] { return run_book(make); };
 }
 
 }  // namespace lab

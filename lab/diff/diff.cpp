@@ -19,6 +19,7 @@
 #include "attn/text/utf8.hpp"
 #include "lab/check/check.hpp"
 #include "lab/command_line.hpp"
+#include "lab/output.hpp"
 #include "page/text/text.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
@@ -43,6 +44,24 @@ bool is_data(std::string_view start) {
   const auto visible = start.substr(std::min(start.find_first_not_of(blanks), start.size()));
   return start.starts_with("PK") || start.starts_with("\x93NUMPY") || visible.starts_with('{') ||
          start.find('\0') != std::string_view::npos;
+}
+
+struct DiffTraces {
+  std::string a, b;  ///< files
+  Comparison comparison{};
+  bool is_quiet = false;  ///< nothing is printed, the exit status tells
+  Paging paging = Paging::automatic;
+};
+
+/// What a comparison found.
+struct DiffReport {
+  std::string text;  ///< empty where there is nothing to say
+  bool is_equal = true;
+};
+
+int tell(const DiffReport& report, bool is_quiet, Paging paging) {
+  if (!is_quiet) show(report.text, paging);
+  return report.is_equal ? 0 : 1;
 }
 
 /// A trace as a file holds it: what was printed, or data.
@@ -184,8 +203,7 @@ std::string note_on_spelling(const attn::StoredTrace& a, const attn::StoredTrace
   return line == 0 ? "" : fmt::format("equal as numbers, but not written the same: first in line {}\n", line);
 }
 
-}  // namespace
-
+/// Throws attn::Error where one cannot be read, or one is text and the other data.
 DiffReport compare_files(const DiffTraces& diff) {
   const auto a = open_trace_file(diff.a), b = open_trace_file(diff.b);
   if (a.index() != b.index())
@@ -203,27 +221,26 @@ DiffReport compare_files(const DiffTraces& diff) {
   return report;
 }
 
-DiffReport compare_with_expected(const RunLesson& run) {
+}  // namespace
+
+int compare_with_expected(const RunLesson& run) {
   const auto expected = open_trace_file(*run.expected);
   const DiffNames names{.a = std::filesystem::path(*run.expected).filename(), .b = "this run"};
-  if (const auto* text = std::get_if<std::string>(&expected)) return compare_with_text(run, *text, names);
-  return compare_with_data(run, *std::get<1>(expected), names);
+  const auto* text = std::get_if<std::string>(&expected);
+  return tell(text != nullptr ? compare_with_text(run, *text, names)
+                              : compare_with_data(run, *std::get<1>(expected), names),
+              run.is_quiet, run.presentation.paging);
 }
 
 void add_tolerance_options(CLI::App& app, Comparison& comparison, const char* heading) {
-  const OptionGroup group(app, heading);
-  for (const auto& [flag, words, field] :
-       {std::tuple("atol", "absolute tolerance; default by element type", &comparison.absolute),
-        {"rtol", "relative tolerance; default by element type", &comparison.relative}})
-    group.add(flag, "X", words, [flag = flag, field = field](const std::string& text) {
-      *field = parse_tolerance(flag, text);
-    });
-  group.add_flag("only-common", "compare the ids that both have, and no words", comparison.only_common);
-  group.add_flag("ignore-config", "compare numbers alone, whatever the options and the words",
-                 comparison.ignores_config);
+  const OptionGroup group(app, heading, "a comparison");
+  group.add("atol", [&](const std::string& text) { comparison.absolute = parse_tolerance("atol", text); });
+  group.add("rtol", [&](const std::string& text) { comparison.relative = parse_tolerance("rtol", text); });
+  group.add("only-common", comparison.only_common);
+  group.add("ignore-config", comparison.ignores_config);
   group.add(
-      "rename", "FROM=TO", "the id FROM of either counts as TO; repeatable, groups end in /",
-      [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); }, Values::list);
+      "rename", [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); },
+      Values::list);
 }
 
 Command parse_diff(int argc, char** argv) {
@@ -234,18 +251,17 @@ Command parse_diff(int argc, char** argv) {
   app.add_option("B", diff.b, "another")->type_name("FILE");
   add_tolerance_options(app, diff.comparison, "What counts as equal");
   const char* const how_shown = "How it is shown";
-  const OptionGroup shown(app, how_shown);
-  shown.add_flag("all", "list what agrees too", diff.comparison.all);
-  shown.add_choice("format", "default text", diff.comparison.format,
-                   {{"text", Format::text}, {"json", Format::json}});
-  shown.add_flag("quiet", "print nothing: the exit status tells", diff.is_quiet);
+  const OptionGroup shown(app, how_shown, "diff");
+  shown.add("all", diff.comparison.all);
+  shown.add_choice("format", diff.comparison.format, {{"text", Format::text}, {"json", Format::json}});
+  shown.add("quiet", diff.is_quiet);
   add_paging_option(app, diff.paging)->group(how_shown);
   if (const auto help = read_all_arguments(app, "diff", argc, argv, how_shown, "two files: attnlab diff A B"))
     return *help;
   if (app.count("B") == 0)
     throw Error(fmt::format("diff takes two files, but {}; valid: attnlab diff A B",
                             app.count("A") == 0 ? "none is given" : diff.a + " is the only one"));
-  return diff;
+  return [diff] { return tell(compare_files(diff), diff.is_quiet, diff.paging); };
 }
 
 }  // namespace lab

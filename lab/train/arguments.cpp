@@ -49,64 +49,41 @@ const TaskEntry& task_named(const std::string& name) {
 }
 
 void add_settings(CLI::App& app, RunTraining& run) {
-  const OptionGroup group(app, how_it_is_trained);
+  const OptionGroup group(app, how_it_is_trained, "train");
   auto& settings = run.settings;
-  group.add_whole("steps", "batches to learn from", settings.steps, 1, most);
-  group.add_whole("batch", "examples in a batch; default 64", settings.batch, 1, most);
-  group.add("rate", "X", "the highest learning rate, at the end of the warm-up",
-            [&](const std::string& text) { settings.rate = parse_positive("rate", text); });
-  group.add_whole("warm-up", "steps in which the rate rises; default a twentieth", settings.warm_up, 1, most);
-  group.add("clip", "X", "the longest gradient; longer ones are shortened; default 1",
-            [&](const std::string& text) { settings.largest_norm = parse_positive("clip", text); });
-  group.add("dropout", "P", "share of the numbers that are set to 0 in training",
-            [&](const std::string& text) {
-              settings.dropout = parse_tolerance("dropout", text);
-              if (settings.dropout >= 1)
-                throw Error(fmt::format("--dropout {} is out of range; valid: from 0 to below 1", text));
-            });
-  group.add_whole("seed", "seed of the examples, of their order and of the first weights; default 42",
-                  settings.seed, 0, 2147483647);
-  group.add_whole("threads", "threads that share each batch; default 2", settings.threads, 1, 64);
-  group.add("resume", "FILE", "go on with a training that was interrupted, with its settings", run.resume);
+  group.add_whole("steps", settings.steps, 1, most);
+  group.add_whole("batch", settings.batch, 1, most);
+  group.add("rate", [&](const std::string& text) { settings.rate = parse_positive("rate", text); });
+  group.add_whole("warm-up", settings.warm_up, 1, most);
+  group.add("clip", [&](const std::string& text) { settings.largest_norm = parse_positive("clip", text); });
+  group.add("dropout", [&](const std::string& text) {
+    settings.dropout = parse_tolerance("dropout", text);
+    if (settings.dropout >= 1)
+      throw Error(fmt::format("--dropout {} is out of range; valid: from 0 to below 1", text));
+  });
+  group.add_whole("seed", settings.seed, 0, 2147483647);
+  group.add_whole("threads", settings.threads, 1, 64);
+  group.add("resume", run.resume);
 }
 
 void add_sizes(CLI::App& app, RunTraining& run) {
-  const OptionGroup group(app, what_is_trained);
+  const OptionGroup group(app, what_is_trained, "train");
   auto& options = run.options;
-  group.add("grammar", "FILE",
-            "of translation and language: another grammar; data/corpora/README.md tells how to write one",
-            options.grammar);
-  group.add(
-      "attention", "bahdanau|bahdanau-input|luong-general|none|transformer",
-      "of translation and dates: two LSTMs with bahdanau, bahdanau-input (the query sees the last word, "
-      "too), luong-general or none; or a transformer in their place",
-      options.attention);
-  group.add("positions", "sinusoidal|learned|rotary|none", "of transformers", options.positions);
-  for (const auto& [flag, help] : std::initializer_list<std::pair<std::string, const char*>>{
-           {"d-model", "numbers in a word's vector"},
-           {"heads", "attention heads"},
-           {"d-k", "numbers in a query and in a key of a head"},
-           {"d-v", "numbers in a value of a head"},
-           {"d-ff", "width of the feed-forward network; 0: none"},
-           {"layers", "transformer blocks"},
-           {"hidden", "numbers in the state of each of the encoder's two LSTMs"},
-           {"d-a", "width of additive attention"}})
-    group.add(flag, "N", help, [&options, flag = flag](const std::string& text) {
+  group.add("grammar", options.grammar);
+  group.add("attention", options.attention);
+  group.add("positions", options.positions);
+  for (const std::string flag : {"d-model", "heads", "d-k", "d-v", "d-ff", "layers", "hidden", "d-a"})
+    group.add(flag, [&options, flag](const std::string& text) {
       options.sizes[flag] = static_cast<std::size_t>(parse_whole(flag, text, flag == "d-ff" ? 0 : 1, most));
     });
 }
 
 void add_outputs(CLI::App& app, RunTraining& run) {
-  const OptionGroup group(app, where_it_goes);
-  group.add("output", "FILE", "the weights, as safetensors; default TASK.safetensors", run.output);
-  group.add_choice("dtype", "of the weights in the file; default float16 where that changes no score",
-                   run.dtype, {{"float16", "float16"}, {"float32", "float32"}});
-  group.add_flag("without-weights", "write what was measured, and how, but no weights: a file of figures",
-                 run.without_weights);
-  group.add_flag("pharaoh",
-                 "of translation: print i-j for each target word j and the source word i that it looks at "
-                 "most, a line for each held-out sentence, and nothing else",
-                 run.pharaoh);
+  const OptionGroup group(app, where_it_goes, "train");
+  group.add("output", run.output);
+  group.add_choice("dtype", run.dtype, {{"float16", "float16"}, {"float32", "float32"}});
+  group.add("without-weights", run.without_weights);
+  group.add("pharaoh", run.pharaoh);
 }
 
 /// Options that a task does not read are refused.
@@ -191,7 +168,7 @@ Command parse_train(int argc, char** argv) {
   run.options.seed = run.settings.seed;
   run.options.corpora = attn::data_folder("corpora");
   run.options.lexicon = attn::data_folder("lexicon") + "/english.txt";
-  return run;
+  return [run] { return run_training(run); };
 }
 
 }  // namespace lab

@@ -164,35 +164,24 @@ using attn::SheetPages;
 const char* const of_worksheet = "Of this command";
 
 void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
-  const OptionGroup group(app, of_worksheet);
-  group.add_choice(
-      "normaliser",
-      "what makes shares of scores; sum divides each by the sum of its row, without a calculator, and gives "
-      "fractions; default softmax",
-      worksheet.normaliser, {{"softmax", lessons::Normaliser::softmax}, {"sum", lessons::Normaliser::sum}});
-  group.add(
-      "answers", "FILE|none|after|only",
-      "the answers: in a file of their own, left out, on a page after the sheet, or alone; default none",
-      [&](const std::string& text) {
-        if (text.find_first_of("./") != text.npos)
-          worksheet.answers = text;
-        else
-          worksheet.pages = parse_choice<SheetPages>(
-              "answers", text,
-              {{"none", SheetPages::sheet}, {"after", SheetPages::both}, {"only", SheetPages::answers}});
-      });
+  const OptionGroup group(app, of_worksheet, "worksheet");
+  group.add_choice("normaliser", worksheet.normaliser,
+                   {{"softmax", lessons::Normaliser::softmax}, {"sum", lessons::Normaliser::sum}});
+  group.add("answers", [&](const std::string& text) {
+    if (text.find_first_of("./") != text.npos)
+      worksheet.answers = text;
+    else
+      worksheet.pages = parse_choice<SheetPages>(
+          "answers", text,
+          {{"none", SheetPages::sheet}, {"after", SheetPages::both}, {"only", SheetPages::answers}});
+  });
   add_seeds_option(app, of_worksheet,
                    "another sheet, or one for each of these seeds: in a file each with --output, on pages "
                    "that follow each other without it; default 42",
                    worksheet.options, worksheet.last_seed);
-  group.add_choice(
-      "format",
-      "text to print or to type in, HTML to print, JSON to fill in; default text, or what the ending of "
-      "--output says",
-      worksheet.format,
-      {{"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}});
-  group.add("output", "FILE", "write to a file, whole or not at all; default standard output",
-            worksheet.output);
+  group.add_choice("format", worksheet.format,
+                   {{"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}});
+  group.add("output", worksheet.output);
   add_paging_option(app, worksheet.paging)->group(of_worksheet);
 }
 

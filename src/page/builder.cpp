@@ -75,12 +75,6 @@ class NumberFormat {
   bool scientific_ = false;
 };
 
-/// A tensor of rank 0 as one number; of a truth "true" or "false".
-std::string scalar_text(const TensorView& tensor, int precision) {
-  if (tensor.dtype == Dtype::boolean) return tensor.at(0) != 0.0 ? "true" : "false";
-  return NumberFormat(tensor, precision)(0);
-}
-
 /// The keys with the largest share in the row that begins at `offset`; none where no share is more than 0.
 /// Shares that differ by rounding only count as the same, so that the page does not depend on the machine.
 std::vector<std::size_t> strongest_keys(const TensorView& tensor, std::size_t offset) {
@@ -436,3 +430,8 @@ std::optional<Table> Builder::table(const Event& event, Form form) {
 }
 
 }  // namespace attn::page
+
+std::string attn::scalar_text(const TensorView& tensor, int precision) {
+  if (tensor.dtype == Dtype::boolean) return tensor.at(0) != 0.0 ? "true" : "false";
+  return page::NumberFormat(tensor, precision)(0);
+}

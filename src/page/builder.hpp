@@ -14,6 +14,9 @@
 
 namespace attn {
 
+/// A tensor of rank 0 as one number, with `precision` digits after the point; of a truth "true" or "false".
+std::string scalar_text(const TensorView& tensor, int precision);
+
 /// What a page shows of a run, and how it looks.
 struct PageStyle {
   int precision = 4;       ///< digits after the point
