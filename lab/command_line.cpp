@@ -15,6 +15,7 @@
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "lab/output.hpp"
+#include "page/text/plain.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/file.hpp"
 
@@ -108,9 +109,7 @@ void parse_seeds(const std::string& text, lessons::Options& options, std::option
 }  // namespace
 
 std::string_view help_text(std::string_view heading) {
-  const auto all = asset("help.txt");
-  const auto begin = all.find(fmt::format("\n[{}]\n", heading)) + heading.size() + 4;
-  return all.substr(begin, std::min(all.find("\n\n[", begin), all.size() - 1) - begin);
+  return attn::text_under(heading, asset("help.txt"));
 }
 
 std::vector<std::string> entries_of(std::string_view text, std::string_view marks) {

@@ -138,18 +138,12 @@ std::string contents() {
   for (const auto* lesson : lessons::all_lessons())
     items += fmt::format("<li><a href=\"#/{0}\">{0}</a> <span>{1}</span></li>\n", escaped(lesson->name),
                          escaped(lesson->title));
-  return fmt::format(
-      "<nav id=\"contents\" aria-label=\"Lessons\">\n<details open=\"open\"><summary>Attention "
-      "Lab</summary>\n"
-      "<ol>\n{}</ol>\n<p><a href=\"#/glossary\">Glossary</a></p>\n</details>\n</nav>\n",
-      items);
+  return attn::html::filled("contents", items);
 }
 
 std::string exercise_list(const std::string& items) {
   if (items.empty()) return "";
-  return fmt::format(
-      "<section class=\"exercises\" id=\"exercises\">\n<h2>Exercises</h2>\n<ol>\n{}</ol>\n</section>\n",
-      items);
+  return attn::html::filled("exercises", items);
 }
 
 /// Of a text with a paragraph for each term: "query: what it means -> sdpa, lookup".
@@ -164,11 +158,7 @@ std::string glossary() {
     items += fmt::format("<dt>{}</dt>\n<dd>{}{}</dd>\n", escaped(paragraph.substr(0, colon)),
                          escaped(attn::trimmed(paragraph.substr(colon + 2, arrow - colon - 2), " ")), links);
   }
-  return fmt::format(
-      "<header>\n<p class=\"series\">Attention Lab</p>\n<h1>glossary</h1>\n"
-      "<p class=\"subtitle\">The words of the pages, and the lessons that teach them</p>\n</header>\n"
-      "<main>\n<dl class=\"glossary\">\n{}</dl>\n</main>\n",
-      items);
+  return attn::html::filled("glossary", items);
 }
 
 std::string in_template(std::string_view name, const std::string& markup) {
@@ -199,19 +189,9 @@ std::string book_with(const std::optional<BrowserProgram>& program) {
     code = fmt::format("<script type=\"text/plain\" id=\"program\">{}</script>\n<script>{}</script>\n",
                        base64(program->code), program->script);
   }
-  const auto remark =
-      program ? ""
-              : "<p class=\"sources\">This copy is a page to read: its numbers stay as they are printed. "
-                "<code>lab/browser/build</code> makes the live one.</p>\n";
-  const auto body = fmt::format(
-      "{}<noscript><p>The book needs JavaScript. Without it, attnlab LESSON --format html makes a page of "
-      "each "
-      "lesson.</p></noscript>\n{}"
-      "<form id=\"controls\" aria-label=\"What is computed\" hidden=\"hidden\"></form>\n"
-      "<div id=\"lesson\">\n{}</div>\n<nav id=\"turn\" aria-label=\"Next and previous lesson\"></nav>\n"
-      "<script type=\"application/json\" id=\"all-controls\">{}</script>\n<script>{}</script>\n{}{}",
-      contents(), remark, with_exercises(*all.front()), all_controls(), asset("book.script"), templates,
-      code);
+  const auto body = attn::html::filled("book", contents(), program ? "" : attn::html::filled("book to read"),
+                                       with_exercises(*all.front()), all_controls(), asset("book.script")) +
+                    templates + code;
   return attn::html::document(content_policy(program), "Attention Lab", asset("book.style"),
                               fmt::format(" class=\"book\" data-lesson=\"{}\"", escaped(all.front()->name)),
                               body);

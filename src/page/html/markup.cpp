@@ -14,6 +14,7 @@
 #include "attn/text/width.hpp"
 #include "page/builder.hpp"
 #include "page/svg/panel.hpp"
+#include "page/text/plain.hpp"
 #include "trace/wording.hpp"
 
 namespace attn::html {
@@ -58,18 +59,14 @@ std::string base64_of_hex(std::string_view hex) {
   return base64(bytes);
 }
 
+std::string piece_named(std::string_view name) {
+  return std::string(text_under(name, pieces())) + '\n';
+}
+
 std::string document(const std::string& policy, const std::string& title, std::string_view style,
                      const std::string& attributes, const std::string& body, bool is_for_paper) {
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n{}<title>{}</title>\n"
-      "<style>{}</style>\n</head>\n<body{}>\n{}</body>\n</html>\n",
-      policy,
-      is_for_paper ? ""
-                   : "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
-                     "<meta name=\"generator\" content=\"attnlab\"/>\n",
-      escaped(title), style, attributes, body);
+  return filled("document", policy, is_for_paper ? "" : filled("metadata"), escaped(title), style, attributes,
+                body);
 }
 
 std::string paragraphs(const std::vector<std::string>& lines, const char* style) {
@@ -123,8 +120,7 @@ class TableWriter {
     std::string markup;
     for (const auto& grid : table_.grids)
       if (grid) markup += sheet(*grid);
-    return fmt::format("<div class=\"tables\">\n{}<div class=\"sheets\">\n{}</div>\n</div>\n", choices(),
-                       markup);
+    return filled("tables", choices(), markup);
   }
 
  private:
@@ -158,10 +154,7 @@ class TableWriter {
             : "";
     std::string body;
     for (const auto& row : grid.rows) body += this->row(row);
-    return fmt::format(
-        "<div class=\"sheet\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><table data-tensor=\"{1}\" "
-        "data-first=\"{2}\"{3}>\n<caption>{4}</caption>\n{5}<tbody>\n{6}</tbody></table></div>\n",
-        name(grid), tensor_number_, grid.first, elided, caption(grid), head(grid), body);
+    return filled("sheet", name(grid), tensor_number_, grid.first, elided, caption(grid), head(grid), body);
   }
 
   /// "weights, head 0: a row for each query, a column for each key".
@@ -315,12 +308,7 @@ class FlowDrawing {
     }
     const double width = std::round(x_of(columns_) + 2 * box_padding + 2);
     const double height = line_height * static_cast<double>(lines_.size());
-    return {fmt::format(
-                "<svg class=\"attn-flow\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"{2:g} 0 {0:g} {1:g}\" "
-                "role=\"group\" aria-label=\"Diagram of the computation\">\n<path class=\"attn-edges\" "
-                "d=\"{3}\"/>\n<path class=\"attn-arrows\" d=\"{4}\"/>\n{5}</svg>\n",
-                width, height, -box_padding - 1, path_, arrows_, elements_),
-            width, height};
+    return {filled("flow", width, height, -box_padding - 1, path_, arrows_, elements_), width, height};
   }
 
  private:

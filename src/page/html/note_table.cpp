@@ -241,10 +241,7 @@ std::string table_markup(const Rows& rows, const std::string& name) {
     markup += row_markup(rows[i], false, is_right) + "\n";
   }
   markup += "</tbody>";
-  return fmt::format(
-      "<div class=\"sheet\" tabindex=\"0\" role=\"group\" aria-label=\"{}\"><table class=\"words\">\n"
-      "{}</table></div>\n",
-      escaped(name), markup);
+  return filled("words", escaped(name), markup);
 }
 
 /// Sentences that were broken for the width of a terminal.

@@ -158,6 +158,11 @@ std::string rule(std::size_t width) {
   return line;
 }
 
+std::string_view text_under(std::string_view heading, std::string_view text) {
+  const auto begin = text.find("\n[" + std::string(heading) + "]\n") + heading.size() + 4;
+  return text.substr(begin, std::min(text.find("\n\n[", begin), text.size() - 1) - begin);
+}
+
 std::string replaced(std::string text, std::string_view words, std::string_view others) {
   for (auto at = text.find(words); at != text.npos; at = text.find(words, at + others.size()))
     text.replace(at, words.size(), others);

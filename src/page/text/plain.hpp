@@ -41,6 +41,9 @@ std::vector<std::string> with_title(std::vector<std::string> heading, const std:
 /// A line across a page of that width.
 std::string rule(std::size_t width);
 
+/// What stands under "[HEADING]" in a text of such headings, up to the empty line before the next.
+std::string_view text_under(std::string_view heading, std::string_view text);
+
 /// The text with other words in each place of these.
 std::string replaced(std::string text, std::string_view words, std::string_view others);
 

@@ -357,11 +357,8 @@ class PaperPage {
   }
 
   std::string head(const std::string& title) const {
-    return fmt::format(
-        "<header>\n<p class=\"series\">Attention Lab · worksheet</p>\n<h1>{}</h1>\n<p "
-        "class=\"subtitle\">{}</p>\n<p class=\"sources\"><code>{}</code>{}</p>\n</header>\n",
-        escaped(sheet_.lesson), escaped(title), escaped(sheet_.command),
-        sheet_.numbers.empty() ? "" : " · The numbers are " + escaped(sheet_.numbers) + ".");
+    return html::filled("head of worksheet", escaped(sheet_.lesson), escaped(title), escaped(sheet_.command),
+                        sheet_.numbers.empty() ? "" : " · The numbers are " + escaped(sheet_.numbers) + ".");
   }
 
   std::string tables(const SheetTensor& tensor, Cells cells) {
@@ -374,10 +371,10 @@ class PaperPage {
     std::string markup;
     std::size_t number = 0;
     for (const auto& step : sheet_.asked)
-      markup += fmt::format(
-          "<section class=\"step\">\n<h2><span class=\"number\">{}</span>{}</h2>\n{}{}{}</section>\n",
-          ++number, definition_for_paper(step), html::paragraphs(step.event.title, " class=\"title\""),
-          html::paragraphs(worked_in(sheet_, step, cells), " class=\"worked\""), tables(step, cells));
+      markup += html::filled("step of worksheet", ++number, definition_for_paper(step),
+                             html::paragraphs(step.event.title, " class=\"title\""),
+                             html::paragraphs(worked_in(sheet_, step, cells), " class=\"worked\""),
+                             tables(step, cells));
     return markup;
   }
 
