@@ -127,12 +127,6 @@ void follow_resumed(CLI::App& app, RunTraining& run) {
   run.command = model.command;
 }
 
-std::string command_of(int argc, char** argv) {
-  std::string command = "attnlab";
-  for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);
-  return command;
-}
-
 }  // namespace
 
 Command parse_train(int argc, char** argv) {
@@ -148,7 +142,7 @@ Command parse_train(int argc, char** argv) {
                      .dtype = {},
                      .without_weights = false,
                      .pharaoh = false,
-                     .command = command_of(argc, argv)};
+                     .command = fmt::format("attnlab {}", fmt::join(argv, argv + argc, " "))};
   run.settings.threads = default_threads;
   CLI::App app(about_training(), "attnlab train TASK");
   prepare(app, examples_of("train"));

@@ -74,18 +74,14 @@ std::string shape_markup(const page::Step& step) {
 /// Where the numbers of a run come from.
 std::string sources_of(const Header& header, bool weights_by_hand) {
   const auto model = header.text("model");
-  std::string seed;
-  for (const auto& [name, value] : header.config) {
-    if (const auto* number = std::get_if<std::int64_t>(&value); number != nullptr && name == "seed")
-      seed = fmt::format("{}", *number);
-  }
+  const auto* const seed = page::config_value<std::int64_t>(header, "seed");
   if (!model.empty() && model != "none")
     return fmt::format("The weights were {}: they are those of the model <b>{}</b>.",
                        weights_by_hand ? "set by hand" : "trained", escaped(model));
   const auto origin = header.text(origin_of_numbers);
-  if (seed.empty()) return "";
-  return origin.empty() ? fmt::format("What is not given is drawn at random, with seed <b>{}</b>.", seed)
-                        : fmt::format("The numbers are {}, with seed <b>{}</b>.", origin, seed);
+  if (seed == nullptr) return "";
+  return origin.empty() ? fmt::format("What is not given is drawn at random, with seed <b>{}</b>.", *seed)
+                        : fmt::format("The numbers are {}, with seed <b>{}</b>.", origin, *seed);
 }
 
 std::string section_markup(const std::string& id, const std::string& title, const std::string& body,

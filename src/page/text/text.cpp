@@ -361,11 +361,9 @@ Explanation::Explanation(const std::vector<std::string>& wanted, int precision, 
     if (one.id.empty() || (open != entry.npos && entry.back() != ']'))
       throw Error(
           fmt::format("--explain {} names no entry; valid: ID[row, column], as weights[2, 0]", entry));
-    for (std::size_t start = open; start != entry.npos && start + 1 < entry.size();) {
-      const auto end = std::min(entry.find(',', start + 1), entry.size() - 1);
-      one.places.emplace_back(trimmed(std::string_view(entry).substr(start + 1, end - start - 1), " "));
-      start = end;
-    }
+    if (open != entry.npos)
+      for (const auto& place : split(entry.substr(open + 1, entry.size() - open - 2), ','))
+        one.places.emplace_back(trimmed(place, " "));
     wanted_.push_back(std::move(one));
   }
 }
