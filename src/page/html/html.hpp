@@ -73,8 +73,6 @@ class Workings {
     std::map<std::size_t, std::vector<std::size_t>> needed;  ///< offsets of values, by tensor
   };
 
-  std::size_t number_of_text(std::string text);
-  std::vector<std::size_t> names_along(const AxisLabels& labels);
   std::string text_of(const Worked& worked) const;
   void add_groups(Known& step, Group group, std::size_t axis);
   Shape shape_of(const Known& tensor) const;
@@ -84,10 +82,8 @@ class Workings {
   int precision_;
   std::vector<Known> tensors_;
   std::unordered_map<std::string, std::size_t> numbers_;
-  std::vector<std::string> texts_;
-  std::unordered_map<std::string, std::size_t> text_numbers_;
-  std::vector<std::string> names_;  ///< lists of the names of places along an axis, as JSON
-  std::map<std::vector<std::string>, std::size_t> name_numbers_;  ///< by the tokens
+  std::unordered_map<std::string, std::size_t> texts_;     ///< with their numbers
+  std::map<std::vector<std::string>, std::size_t> names_;  ///< the tokens along an axis, likewise
 };
 
 }  // namespace attn::html

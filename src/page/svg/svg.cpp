@@ -64,6 +64,29 @@ std::string subtitle_of(const Header& header, bool weights_by_hand) {
   return fmt::format("{}", fmt::join(parts, " · "));
 }
 
+/// Whether a picture shows the tensor where nobody names others: weights, masks and curves.
+bool is_usual(const Event& event) {
+  const bool is_mask =
+      event.tensor->dtype == Dtype::boolean && event.axes.size() >= 2 && event.axes.back() == "key";
+  return event.distribution || event.curve || is_mask;
+}
+
+/// The kind that fits the tensor, where nobody names another.
+const svg::Kind& usual_kind(const Event& event) {
+  const auto& shape = event.tensor->shape;
+  if (event.curve && shape.size() <= 2) return svg::lines;
+  const bool is_row = shape.size() == 1 || (event.distribution && shape[shape.size() - 2] == 1);
+  return is_row && (!event.labels.back().empty() || shape.back() <= svg::most_bars) ? svg::bars
+                                                                                    : svg::heatmap;
+}
+
+/// Whether a tensor can be drawn so.
+bool fits(const svg::Kind& kind, const Event& event) {
+  const bool has_words_on_both_sides = event.distribution && event.axes.size() >= 2;
+  if (&kind == &svg::colours || &kind == &svg::bar_palette) return event.tensor->shape.back() == 3;
+  return &kind == &svg::arcs ? has_words_on_both_sides : &kind == &svg::lines ? event.axes.size() <= 2 : true;
+}
+
 }  // namespace
 
 SvgRenderer::SvgRenderer(Header header, PictureStyle style)
@@ -93,7 +116,7 @@ void SvgRenderer::receive(const Event& event) {
     if (!is_named || style_.kind == nullptr) add(event, parts[i], i);
     is_named = true;
   }
-  if (!is_named && svg::is_usual(event) && !has_named_) add(event, {}, 0);
+  if (!is_named && is_usual(event) && !has_named_) add(event, {}, 0);
 }
 
 /// As the lesson's picture names the tensor, if it does.
@@ -101,8 +124,8 @@ void SvgRenderer::add(const Event& event, const Picture::Part& part, std::size_t
   const auto* const of_part = svg::kind_named(part.kind);
   const auto& kind = style_.kind != nullptr ? *style_.kind
                      : of_part != nullptr   ? *of_part
-                                            : svg::usual_kind(event);
-  if (!svg::fits(kind, event)) {
+                                            : usual_kind(event);
+  if (!fits(kind, event)) {
     leaves_out_ = leaves_out_ || !part.id.empty();
     if (!style_.takes_all) return;
     const bool is_arcs = &kind == &svg::arcs;

@@ -51,9 +51,6 @@ std::string replaced(std::string text, std::string_view words, std::string_view 
 std::vector<std::string> pack(const std::vector<std::string>& pieces, const std::string& separator,
                               std::size_t width);
 
-/// "= a + b / c" as "= a", "+ b", "/ c": a line of an expression begins with an operator.
-std::vector<std::string> before_operators(const std::string& expression);
-
 namespace ansi {
 
 inline constexpr std::string_view bold = "1", red = "31", green = "32";
