@@ -396,14 +396,13 @@ Command parse(int argc, char** argv) {
   for (const auto& line : command_lines())
     if (line.name == name) return line.parse(argc - 1, argv + 1);
   if (const auto* lesson = lessons::lesson_named(name)) return parse_lesson(*lesson, argc - 1, argv + 1);
-  std::vector<std::string> uses;
-  for (const auto& line : command_lines()) uses.push_back(fmt::format("{} {}", line.name, line.arguments));
+  std::vector<std::string_view> commands;
+  for (const auto& line : command_lines()) commands.push_back(line.name);
   if (name.starts_with('-'))
-    throw Error(
-        fmt::format("\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab {}, "
-                    "attnlab --help, "
-                    "attnlab --version",
-                    name, fmt::join(uses, ", attnlab ")));
+    throw Error(fmt::format(
+        "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab --help, attnlab "
+        "--version, or attnlab with one of {}",
+        name, fmt::join(commands, ", ")));
   throw Error(
       fmt::format("there is no lesson \"{}\"; {}", name, valid_instead_of_lesson(name, command_names())));
 }
