@@ -61,9 +61,7 @@ constexpr bool is_list<std::vector<Item>> = true;
 
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
   const OptionGroup group(app, how_shown_heading, "a run");
-  std::vector<std::pair<std::string, Format>> names;
-  for (const auto& [format, name, ending] : formats()) names.emplace_back(name, format);
-  group.add_choice("format", presentation.format, names);
+  group.add_choice("format", presentation.format, formats());
   group.add("output", presentation.output);
   group.add("steps", [&](const std::string& text) { presentation.steps = split(text, ','); });
   group.add("explain", presentation.explain);
@@ -96,7 +94,7 @@ void add_picture_options(CLI::App& app, Presentation& presentation) {
   using attn::PictureTheme;
   auto& picture = presentation.picture;
   const OptionGroup group(app, drawn_as, "a picture");
-  std::vector<std::pair<std::string, const attn::svg::Kind*>> kinds;
+  Choices<const attn::svg::Kind*> kinds;
   for (const auto* kind :
        {&attn::svg::heatmap, &attn::svg::arcs, &attn::svg::lines, &attn::svg::bars, &attn::svg::flow})
     kinds.emplace_back(kind->name, kind);

@@ -149,14 +149,12 @@ struct Page {
   bool all_claims_hold = true;
 };
 
-/// A format, its name, and how its files end.
-struct FormatRow {
-  Format format;
-  std::string name, ending;
-};
+/// Words that stand for something, in their order.
+template <class Meaning>
+using Choices = std::vector<std::pair<std::string, Meaning>>;
 
-/// All formats, in their order.
-const std::vector<FormatRow>& formats();
+/// All formats by their names.
+const Choices<Format>& formats();
 
 /// Throws attn::Error for bad input.
 Page run_lesson(const RunLesson& run);
@@ -240,8 +238,7 @@ const lessons::Lesson& lesson_asked_for(std::string_view command, int argc, char
                                 const std::vector<std::string>& valid);
 
 template <class Choice>
-Choice parse_choice(std::string_view flag, const std::string& text,
-                    const std::vector<std::pair<std::string, Choice>>& choices) {
+Choice parse_choice(std::string_view flag, const std::string& text, const Choices<Choice>& choices) {
   std::vector<std::string> names;
   for (const auto& [name, choice] : choices) {
     if (name == text) return choice;
@@ -318,7 +315,7 @@ class OptionGroup {
   /// Its value is one of these words.
   template <class Field>
   void add_choice(std::string_view flag, std::string_view help, Field& field,
-                  const std::vector<std::pair<std::string, typename ValueOf<Field>::type>>& choices) const {
+                  const Choices<typename ValueOf<Field>::type>& choices) const {
     std::vector<std::string> names;
     for (const auto& [name, choice] : choices) names.push_back(name);
     add(flag, fmt::format("{}", fmt::join(names, "|")), help,
@@ -326,7 +323,7 @@ class OptionGroup {
   }
   template <class Field>
   void add_choice(std::string_view flag, Field& field,
-                  const std::vector<std::pair<std::string, typename ValueOf<Field>::type>>& choices) const {
+                  const Choices<typename ValueOf<Field>::type>& choices) const {
     add_choice(flag, texts_of(flag).second, field, choices);
   }
 
@@ -388,8 +385,7 @@ std::string text_of(const Field& field) {
 /// The format that the ending of --output stands for, of those given by their endings; the first where there
 /// is no ending, or no output.
 template <class Format>
-Format format_of_ending(const std::string& output,
-                        const std::vector<std::pair<std::string, Format>>& formats) {
+Format format_of_ending(const std::string& output, const Choices<Format>& formats) {
   const auto ending = std::filesystem::path(output).extension().string();
   if (ending.empty()) return formats.front().second;
   std::string valid;
@@ -399,6 +395,18 @@ Format format_of_ending(const std::string& output,
   }
   throw attn::Error("--output " + output + " ends in " + ending + ", which names no format; valid: " + valid +
                     "or another ending with --format");
+}
+
+/// The format that is asked for, or else the one of the ending of --output: text ends in .txt, python in .py,
+/// and others as they are called.
+template <class Format>
+Format format_asked_for(const std::optional<Format>& asked, const std::optional<std::string>& output,
+                        const Choices<Format>& formats) {
+  if (asked) return *asked;
+  Choices<Format> endings;
+  for (const auto& [name, format] : formats)
+    endings.emplace_back("." + (name == "text" ? "txt" : name == "python" ? "py" : name), format);
+  return format_of_ending(output.value_or(""), endings);
 }
 
 /// "a,b,c" in its parts.

@@ -32,11 +32,8 @@ namespace {
 constexpr std::size_t widest_page = 120;  // columns, unless more are asked for: longer lines are hard to read
 
 Format format_of(const Presentation& presentation) {
-  if (presentation.format) return *presentation.format;
-  if (presentation.output) require_writable(*presentation.output);
-  std::vector<std::pair<std::string, Format>> endings;
-  for (const auto& [format, name, ending] : formats()) endings.emplace_back(ending, format);
-  return format_of_ending(presentation.output.value_or(""), endings);
+  if (!presentation.format && presentation.output) require_writable(*presentation.output);
+  return format_asked_for(presentation.format, presentation.output, formats());
 }
 
 bool is_picture(Format format) {
@@ -51,7 +48,7 @@ bool is_script(Format format) {
 /// Archives hold numbers, and neither they nor pixels are text for a terminal.
 void check(const Presentation& shown, Format format) {
   using attn::Error;
-  const auto& name = formats()[static_cast<std::size_t>(format)].name;
+  const auto& name = formats()[static_cast<std::size_t>(format)].first;
   const bool is_archive = format == Format::npz || format == Format::safetensors;
   if (shown.shapes && is_archive)
     throw Error(fmt::format("--shapes leaves no numbers to store as {}; valid: --format text or json", name));
@@ -229,15 +226,8 @@ std::string contents(const TakeTour& tour) {
   auto text =
       sentence.empty() ? std::string("The tour\n\n") : fmt::format("The tour: \"{}\"\n\n", sentence.front());
   const auto& all = lessons::all_lessons();
-  constexpr std::size_t columns = 80;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    auto start = fmt::format("{:>2} {:<17} ", i + 1, all[i]->name);
-    const std::string margin(start.size(), ' ');
-    for (const auto& line : attn::wrap(all[i]->title, columns - margin.size())) {
-      text += start + line + '\n';
-      start = margin;
-    }
-  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    text += attn::hanging(fmt::format("{:>2} {:<17} ", i + 1, all[i]->name), std::string(all[i]->title), 80);
   return text;
 }
 
@@ -303,14 +293,13 @@ bool wants_to_go_on(std::size_t next) {
 
 }  // namespace
 
-const std::vector<FormatRow>& formats() {
-  static const std::vector<FormatRow> rows = {
-      {Format::text, "text", ".txt"},    {Format::json, "json", ".json"},
-      {Format::npz, "npz", ".npz"},      {Format::safetensors, "safetensors", ".safetensors"},
-      {Format::svg, "svg", ".svg"},      {Format::png, "png", ".png"},
-      {Format::pdf, "pdf", ".pdf"},      {Format::html, "html", ".html"},
-      {Format::python, "python", ".py"}, {Format::cpp, "cpp", ".cpp"}};
-  return rows;
+const Choices<Format>& formats() {
+  static const Choices<Format> all = {{"text", Format::text},     {"json", Format::json},
+                                      {"npz", Format::npz},       {"safetensors", Format::safetensors},
+                                      {"svg", Format::svg},       {"png", Format::png},
+                                      {"pdf", Format::pdf},       {"html", Format::html},
+                                      {"python", Format::python}, {"cpp", Format::cpp}};
+  return all;
 }
 
 bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for) {

@@ -21,8 +21,8 @@ const char* const how_it_is_measured = "How it is measured";
 const char* const how_it_is_shown = "How it is shown";
 
 template <class Choice>
-std::vector<std::pair<std::string, Choice>> named(const std::vector<Choice>& choices) {
-  std::vector<std::pair<std::string, Choice>> all;
+Choices<Choice> named(const std::vector<Choice>& choices) {
+  Choices<Choice> all;
   for (const Choice choice : choices) all.emplace_back(name_of(choice), choice);
   return all;
 }
@@ -107,11 +107,7 @@ Command parse_bench(int argc, char** argv) {
   add_measured(app, run);
   add_how(app, run);
   const OptionGroup shown(app, how_it_is_shown, "bench");
-  shown.add_choice("format", run.format,
-                   {{"text", BenchFormat::text},
-                    {"json", BenchFormat::json},
-                    {"csv", BenchFormat::csv},
-                    {"svg", BenchFormat::svg}});
+  shown.add_choice("format", run.format, bench_formats);
   shown.add("output", run.output);
   if (const auto help = read_all_arguments(app, "bench", argc, argv, how_it_is_shown)) return *help;
   if (app.count("--d-v") == 0) run.setting.d_v = run.setting.d_k;

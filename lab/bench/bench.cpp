@@ -27,14 +27,6 @@ using attn::bench::Statistics;
 using attn::simd::Isa;
 using Json = nlohmann::ordered_json;
 
-BenchFormat format_of(const RunBench& run) {
-  if (run.format) return *run.format;
-  return format_of_ending<BenchFormat>(run.output.value_or(""), {{".txt", BenchFormat::text},
-                                                                 {".json", BenchFormat::json},
-                                                                 {".csv", BenchFormat::csv},
-                                                                 {".svg", BenchFormat::svg}});
-}
-
 /// The processor whose kernels OpenBLAS is to use: one that has the same instructions and no better ones.
 const char* core_with(Isa isa) {
   constexpr const char* cores[] = {"Prescott", "Haswell", "SkylakeX"};
@@ -201,20 +193,18 @@ nlohmann::ordered_json config_of(const BenchReport& report) {
 std::string options_line(const Json& config) {
   std::vector<std::string> options;
   for (const auto& [name, value] : config.items()) {
+    if (value.is_null() || value == Json(false)) continue;
     std::vector<std::string> parts;
     for (const auto& part : value.is_array() ? value : Json::array({value}))
       parts.push_back(part.is_string() ? part.get<std::string>() : part.dump());
-    if (value == true)
-      options.push_back(name);
-    else if (!value.is_null() && value != false)
-      options.push_back(fmt::format("{}={}", name, fmt::join(parts, ",")));
+    options.push_back(value.is_boolean() ? name : fmt::format("{}={}", name, fmt::join(parts, ",")));
   }
   return fmt::format("{}", fmt::join(options, "  "));
 }
 
 void run_bench(const RunBench& run) {
   if (run.on_ranks) return run_bench_on_ranks(run);
-  const auto format = format_of(run);
+  const auto format = format_asked_for(run.format, run.output, bench_formats);
   if (format == BenchFormat::svg && run.lengths.size() < 2)
     throw attn::Error(fmt::format(
         "--format svg draws times over n, and --lengths {} is one point; valid: two lengths or more",

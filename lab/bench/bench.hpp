@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fast/bench/benchmark.hpp"
@@ -13,6 +14,10 @@
 namespace lab {
 
 enum class BenchFormat { text, json, csv, svg };
+inline const std::vector<std::pair<std::string, BenchFormat>> bench_formats = {{"text", BenchFormat::text},
+                                                                               {"json", BenchFormat::json},
+                                                                               {"csv", BenchFormat::csv},
+                                                                               {"svg", BenchFormat::svg}};
 
 /// Attention kernels timed against one another, or the fastest one on the ranks of mpirun.
 struct RunBench {

@@ -271,8 +271,8 @@ std::string legend() {
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& entry : entries_of(words)) {
     const auto colon = entry.find(": ");
-    text += attn::pad_right("  " + entry.substr(0, colon), 12) +
-            page_paragraph(entry.substr(colon + 2), 12).substr(12);
+    text += attn::hanging(attn::pad_right("  " + entry.substr(0, colon), 12), entry.substr(colon + 2),
+                          page_width);
   }
   return text;
 }

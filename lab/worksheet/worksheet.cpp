@@ -22,6 +22,9 @@ namespace {
 constexpr std::size_t most_numbers = 400;  // given and asked for
 constexpr std::size_t widest_row = 12;     // numbers
 
+const Choices<SheetFormat> sheet_formats = {
+    {"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}};
+
 /// The word as a shell takes it for one, on one line.
 std::string as_word(const std::string& text) {
   const bool is_plain = !text.empty() && text.find_first_not_of(
@@ -61,9 +64,7 @@ std::string command_of(const MakeWorksheet& worksheet) {
 /// Several sheets are for standard output.
 std::string in_format(const std::vector<attn::Sheet>& sheets, const MakeWorksheet& worksheet,
                       const std::optional<std::string>& path, attn::SheetPages pages) {
-  const auto format = worksheet.format.value_or(format_of_ending<SheetFormat>(
-      path.value_or(""),
-      {{".txt", SheetFormat::text}, {".html", SheetFormat::html}, {".json", SheetFormat::json}}));
+  const auto format = format_asked_for(worksheet.format, path, sheet_formats);
   if (format == SheetFormat::html) return attn::sheets_as_html(sheets, pages);
   if (format == SheetFormat::text) {
     std::string text;
@@ -179,8 +180,7 @@ void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
                    "another sheet, or one for each of these seeds: in a file each with --output, on pages "
                    "that follow each other without it; default 42",
                    worksheet.options, worksheet.last_seed);
-  group.add_choice("format", worksheet.format,
-                   {{"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}});
+  group.add_choice("format", worksheet.format, sheet_formats);
   group.add("output", worksheet.output);
   add_paging_option(app, worksheet.paging)->group(of_worksheet);
 }

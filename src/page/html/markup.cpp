@@ -388,21 +388,12 @@ class FlowDrawing {
   }
 
   void draw_words(std::size_t line, const Words& words) {
-    const double y = y_of(line), length = x_of(words.last) - x_of(words.first);
-    const auto text = fmt::format(
-        "<text x=\"{:.1f}\" y=\"{:.1f}\" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
-        x_of(words.first), y + 4.5, length, escaped(words.text));
-    const auto box =
-        words.is_box()
-            ? fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:g}\" rx=\"5\"/>",
-                          x_of(words.first) - box_padding, y - half_box, length + 2 * box_padding,
-                          2 * half_box)
-            : "";
-    const auto* style = words.is_box() ? "attn-box" : "attn-label";
+    const double x = x_of(words.first), y = y_of(line), length = x_of(words.last) - x;
+    const bool is_link = !words.address.empty() && words.address != nowhere;
     elements_ +=
-        words.address.empty() || words.address == nowhere
-            ? fmt::format("<g class=\"{}\">{}{}</g>\n", style, box, text)
-            : fmt::format("<a href=\"{}\" class=\"{}\">{}{}</a>\n", escaped(words.address), style, box, text);
+        filled(words.is_box() ? "flow box" : "flow words", is_link ? "a" : "g",
+               is_link ? fmt::format(" href=\"{}\"", escaped(words.address)) : "", x, y + 4.5, length,
+               escaped(words.text), x - box_padding, y - half_box, length + 2 * box_padding, 2 * half_box);
   }
 
   std::vector<Columns> lines_;

@@ -253,12 +253,12 @@ std::string Workings::json(std::size_t most_bytes) const {
     shapes.push_back(shape_of(tensor));
     needed.emplace_back(element_count(shapes.back()), false);
   }
-  std::vector<std::string> texts(texts_.size()), lists(names_.size());
+  std::vector<std::string> texts(texts_.size()), name_lists(names_.size());
   for (const auto& [text, number] : texts_) texts[number] = text;
   for (const auto& [tokens, number] : names_) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < tokens.size(); ++i) names.push_back(json_string(token_name(tokens, i)));
-    lists[number] = list_of(names);
+    name_lists[number] = list_of(names);
   }
   std::vector<std::string> steps(tensors_.size(), "[]");
   std::vector<bool> text_used(texts_.size(), false);
@@ -298,7 +298,7 @@ std::string Workings::json(std::size_t most_bytes) const {
         values_of(tensor, needed[i], shapes[i]), steps[i]));
   }
   return fmt::format("{{\"precision\":{},\"texts\":{},\n\"names\":{},\n\"tensors\":[{}]}}", precision_,
-                     list_of(texts), list_of(lists), fmt::join(tensors, ",\n"));
+                     list_of(texts), list_of(name_lists), fmt::join(tensors, ",\n"));
 }
 
 }  // namespace attn::html

@@ -152,6 +152,11 @@ std::vector<std::string> with_title(std::vector<std::string> heading, const std:
   return heading;
 }
 
+std::string hanging(const std::string& start, const std::string& text, std::size_t width) {
+  const auto margin = display_width(start);
+  return start + paragraph(text, width, margin).substr(margin);
+}
+
 std::string rule(std::size_t width) {
   std::string line;
   for (std::size_t i = 0; i < width; ++i) line += "─";

@@ -330,21 +330,19 @@ class PaperPage {
   explicit PaperPage(const Sheet& sheet) : sheet_(sheet) {}
 
   std::string blank() {
-    auto markup = head(sheet_.title);
-    markup += "<p class=\"student\">Name: <span></span></p>\n";
-    markup += "<section>\n<h2>The idea</h2>\n" + html::paragraphs(sheet_.idea) +
-              formulas_for_paper(sheet_.formula) + html::paragraphs(sheet_.rule) +
-              html::paragraphs(how_to_fill_in(sheet_, false), " class=\"legend\"") + "</section>\n";
-    markup += "<section>\n<h2>What is given</h2>\n<div class=\"given\">\n";
-    for (const auto& one : sheet_.given) markup += tables(one, Cells::numbers);
-    markup += "</div>\n</section>\n<div class=\"asked\">\n" + steps(Cells::blanks) + "</div>\n";
-    for (const auto& step : sheet_.unchanged) markup += html::paragraphs(step + " changes no number here.");
-    return fmt::format("<div class=\"worksheet\">\n{}</div>\n", markup);
+    std::string given, unchanged;
+    for (const auto& one : sheet_.given) given += tables(one, Cells::numbers);
+    for (const auto& step : sheet_.unchanged)
+      unchanged += html::paragraphs(step + " changes no number here.");
+    return html::filled("blank worksheet", head(sheet_.title), html::paragraphs(sheet_.idea),
+                        formulas_for_paper(sheet_.formula), html::paragraphs(sheet_.rule),
+                        html::paragraphs(how_to_fill_in(sheet_, false), " class=\"legend\""), given,
+                        steps(Cells::blanks), unchanged);
   }
 
   std::string answers() {
-    return fmt::format("<div class=\"worksheet answers{}\">\n{}{}</div>\n", fits_half() ? "" : " wide",
-                       head("the answers"), steps(Cells::answers));
+    return html::filled("answers of worksheet", fits_half() ? "" : " wide", head("the answers"),
+                        steps(Cells::answers));
   }
 
  private:
