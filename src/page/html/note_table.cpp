@@ -276,16 +276,11 @@ Part part_of(const Lines& lines) {
 
 std::vector<Part> parts_of(const Lines& lines) {
   std::vector<Part> parts;
-  Lines part;
-  for (const auto& line : lines) {
-    if (!line.empty()) {
-      part.push_back(line);
-    } else if (!part.empty()) {
-      parts.push_back(part_of(part));
-      part.clear();
-    }
+  for (auto begin = lines.begin(); begin != lines.end();) {
+    const auto end = std::find(begin, lines.end(), "");
+    if (begin != end) parts.push_back(part_of({begin, end}));
+    begin = end == lines.end() ? end : end + 1;
   }
-  if (!part.empty()) parts.push_back(part_of(part));
   return parts;
 }
 
