@@ -123,43 +123,40 @@ attn::PictureStyle picture_style_of(const Presentation& presentation, const less
   return style;
 }
 
-/// Passes a run on, unless its numbers would make a text that is too long to be of use.
-class LimitOfText : public attn::Sink {
+/// Hands each event to a function.
+class Listener : public attn::Sink {
  public:
-  LimitOfText(attn::Sink& next, const Presentation& presentation)
-      : next_(next), format_(format_of(presentation)) {
-    const bool has_all_numbers = format_ == Format::json || is_script(format_);
-    is_limited_ = has_all_numbers && !presentation.style.full && !presentation.shapes;
-  }
+  explicit Listener(std::function<void(const attn::Event&)> hear) : hear_(std::move(hear)) {}
+  void receive(const attn::Event& event) override { hear_(event); }
 
-  void receive(const attn::Event& event) override {
-    if (event.tensor && (event.kind == attn::Kind::input || !is_script(format_)))
-      numbers_ += attn::element_count(event.tensor->shape);
-    if (is_limited_ && numbers_ > most_numbers)
+ private:
+  std::function<void(const attn::Event&)> hear_;
+};
+
+/// Runs the lesson into the sink, through the filter that --steps and --shapes ask for, unless its numbers
+/// would make a text that is too long to be of use; a script needs every input and all code, whatever it
+/// asserts. Returns whether every claim held.
+bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
+  using Always = attn::Filter::Always;
+  constexpr std::size_t most_numbers = 5'000'000;  // of about 20 bytes
+  const auto& shown = run.presentation;
+  const auto format = format_of(shown);
+  const bool makes_script = is_script(format);
+  const bool is_limited = (format == Format::json || makes_script) && !shown.style.full && !shown.shapes;
+  std::size_t numbers = 0;
+  Listener limited([&](const attn::Event& event) {
+    if (event.tensor && (event.kind == attn::Kind::input || !makes_script))
+      numbers += attn::element_count(event.tensor->shape);
+    if (is_limited && numbers > most_numbers)
       throw attn::Error(
           fmt::format("{} would be a text of more than 100 MB: {} and what stands before it "
                       "have {} numbers; valid: --format npz, fewer --steps, or --full",
-                      is_script(format_) ? "the program" : "JSON", event.id, numbers_));
-    next_.receive(event);
-  }
-
- private:
-  static constexpr std::size_t most_numbers = 5'000'000;  // of about 20 bytes
-
-  attn::Sink& next_;
-  Format format_;
-  bool is_limited_ = false;
-  std::size_t numbers_ = 0;
-};
-
-/// Runs the lesson into the sink, through the filter that --steps and --shapes ask for; a script needs every
-/// input and all code, whatever it asserts. Returns whether every claim held.
-bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
-  using Always = attn::Filter::Always;
-  LimitOfText limited(sink, run.presentation);
+                      makes_script ? "the program" : "JSON", event.id, numbers));
+    sink.receive(event);
+  });
   ProgressOfRun progress(limited, run.lesson->name);
-  attn::Filter filter(progress, run.presentation.steps, run.presentation.shapes,
-                      is_script(format_of(run.presentation)) ? Always::all_but_steps : Always::nothing);
+  attn::Filter filter(progress, shown.steps, shown.shapes,
+                      makes_script ? Always::all_but_steps : Always::nothing);
   const bool all_claims_hold = lessons::run(*run.lesson, plan, filter);
   filter.require_all_seen();
   return all_claims_hold;

@@ -85,13 +85,12 @@ class Explanation : public Sink {
   std::vector<std::string> ids_;
 };
 
-/// Curves as plots of Braille characters, two by four dots each, indented by two columns: two to four lines
-/// in one frame, as `format_chart` has them; else a plot for each line, four at most, with the largest and
-/// smallest value at its left and the first and last position below. Says where a scale is logarithmic.
+/// Curves as a plot of Braille characters, two by four dots each, as `format_chart` has it, with what they go
+/// over below it: four lines at most. Says where a scale is logarithmic.
 std::string format_plot(const Curves& curves, std::size_t width);
 
-/// All lines of the curves in one frame of Braille characters, each with its name where it ends. `tick_text`
-/// says how a value is written at the left.
+/// All lines of the curves in one frame of Braille characters, indented by two columns, each with its name
+/// where it ends. `tick_text` says how a value is written at the left.
 std::string format_chart(const Curves& curves, const std::function<std::string(double)>& tick_text,
                          std::size_t width = 80);
 
