@@ -223,8 +223,10 @@ std::string contents(const TakeTour& tour) {
   auto text =
       sentence.empty() ? std::string("The tour\n\n") : fmt::format("The tour: \"{}\"\n\n", sentence.front());
   const auto& all = lessons::all_lessons();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    text += attn::hanging(fmt::format("{:>2} {:<17} ", i + 1, all[i]->name), std::string(all[i]->title), 80);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto start = fmt::format("{:>2} {:<17} ", i + 1, all[i]->name);
+    text += attn::hanging(start, attn::wrap(all[i]->title, 80 - start.size()), start.size());
+  }
   return text;
 }
 

@@ -271,8 +271,8 @@ std::string legend() {
   std::string text = "\nWhat the words mean\n\n";
   for (const auto& entry : entries_of(words)) {
     const auto colon = entry.find(": ");
-    text += attn::hanging(attn::pad_right("  " + entry.substr(0, colon), 12), entry.substr(colon + 2),
-                          page_width);
+    text += attn::hanging(attn::pad_right("  " + entry.substr(0, colon), 12),
+                          attn::wrap(entry.substr(colon + 2), page_width - 12), 12);
   }
   return text;
 }

@@ -328,8 +328,8 @@ class HtmlWriter {
     auto body = list(claims);
     body += fmt::format("<p class=\"verdict\">{}</p>\n", page::verdict_on(claims));
     if (!more.empty())
-      body += fmt::format("<details class=\"more\"><summary>{} more claim{}</summary>\n{}</details>\n",
-                          more.size(), more.size() == 1 ? "" : "s", list(more));
+      body += html::filled("more", fmt::format("{} more claim{}", more.size(), more.size() == 1 ? "" : "s"),
+                           list(more));
     text_ += section_markup("claims", "What holds on this run", body);
   }
 

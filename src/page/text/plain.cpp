@@ -152,9 +152,11 @@ std::vector<std::string> with_title(std::vector<std::string> heading, const std:
   return heading;
 }
 
-std::string hanging(const std::string& start, const std::string& text, std::size_t width) {
-  const auto margin = display_width(start);
-  return start + paragraph(text, width, margin).substr(margin);
+std::string hanging(const std::string& start, const std::vector<std::string>& lines, std::size_t margin) {
+  std::string text;
+  for (const auto& line : lines)
+    text += (text.empty() ? start : std::string(margin, ' ')) + printable(line) + '\n';
+  return text;
 }
 
 std::string rule(std::size_t width) {

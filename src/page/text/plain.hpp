@@ -38,8 +38,9 @@ std::optional<std::string> with_end(const std::string& line, const std::string& 
 std::vector<std::string> with_title(std::vector<std::string> heading, const std::string& title,
                                     const std::string& shape, std::size_t width, std::size_t margin);
 
-/// A text in lines of that width behind a start; the further lines are indented as far.
-std::string hanging(const std::string& start, const std::string& text, std::size_t width);
+/// The lines, the first one behind a start and the others behind a margin, without characters that would move
+/// a cursor.
+std::string hanging(const std::string& start, const std::vector<std::string>& lines, std::size_t margin);
 
 /// A line across a page of that width.
 std::string rule(std::size_t width);

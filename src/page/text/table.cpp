@@ -96,19 +96,26 @@ class TableLayout {
     std::string text;
     for (const auto& grid : table_.grids) {
       if (!grid) text += "  ...\n";
-      for (const auto& row : grid ? grid->rows : std::vector<page::Row>()) {
-        auto margin = std::string(indent, ' ');
-        for (const auto& line : wrap(row.place ? sentence(*grid, row) : "...", style_.width - 2 * indent)) {
-          text += margin + line + '\n';
-          margin = std::string(2 * indent, ' ');
-        }
-      }
+      for (const auto& row : grid ? grid->rows : std::vector<page::Row>())
+        text +=
+            hanging(std::string(indent, ' '),
+                    wrap(row.place ? sentence(*grid, row) : "...", style_.width - 2 * indent), 2 * indent);
     }
     return text;
   }
 
-  bool leaves_out_padding() const { return leaves_out_padding_; }
+  /// What the signs mean in what was drawn.
+  std::vector<std::string> legends(const std::string& drawn) const {
+    std::vector<std::string> legends;
+    if (table_.kind == page::Table::Kind::mask) legends.emplace_back("1 = may be seen, · = hidden");
+    if (table_.has_hidden && drawn.find("  ·") != drawn.npos) legends.emplace_back("· = exactly 0");
+    if (leaves_out_padding_)
+      legends.emplace_back("– = a row of padding, which nobody reads (--full shows it)");
+    if (table_.is_elided || leaves_out_columns()) legends.emplace_back("… = left out, shown with --full");
+    return legends;
+  }
 
+ private:
   /// Whether the columns in the middle are left out: numbered ones that would go on in a second block below
   /// the first, words that would go on in a third.
   bool leaves_out_columns() const {
@@ -118,7 +125,6 @@ class TableLayout {
            column_count_ > fitting * (has_names_ ? most_blocks : 1);
   }
 
- private:
   /// Columns of a table that stand side by side; none for those that are left out.
   using Block = std::vector<std::optional<std::size_t>>;
 
@@ -310,9 +316,10 @@ std::optional<CellColor> cell_color(double share) {
 
 PrintedTable format_table(const std::string& id, const page::Table& table, const PageStyle& style) {
   const TableLayout layout(id, table, style);
-  return {.lines = style.plain ? layout.sentences() : layout.draw(),
-          .leaves_out_columns = layout.leaves_out_columns(),
-          .leaves_out_padding = layout.leaves_out_padding()};
+  if (style.plain) return {layout.sentences()};
+  auto lines = layout.draw();
+  auto legends = layout.legends(lines);
+  return {std::move(lines), std::move(legends)};
 }
 
 }  // namespace attn

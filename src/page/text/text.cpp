@@ -164,7 +164,8 @@ class TextWriter {
     if (step.table) {
       const auto table = format_table(step.id, *step.table, style_);
       text_ += table.lines;
-      write_legends(*step.table, table);
+      for (const auto& legend : table.legends)
+        if (explained_.insert(legend).second) write_line(legend, body_indent);
     }
     if (step.curves && !style_.plain) text_ += '\n' + format_plot(*step.curves, style_.width);
     write_prose(step.notice, body_indent);
@@ -209,25 +210,9 @@ class TextWriter {
     const bool has_room = display_width(name) + 30 < style_.width;
     const std::size_t indent = has_room ? display_width(name) + 1 : 2;
     if (!has_room) write_line(name, body_indent);
-    auto start = has_room ? name + " " : std::string(indent, ' ');
-    for (const auto& line : pack(pieces, " ", style_.width - body_indent - indent)) {
-      write_line(start + line, body_indent);
-      start = std::string(indent, ' ');
-    }
-  }
-
-  /// What the signs in the table that is printed mean.
-  void write_legends(const page::Table& table, const PrintedTable& printed) {
-    if (style_.plain) return;
-    if (table.kind == page::Table::Kind::mask) write_legend("1 = may be seen, · = hidden");
-    if (table.has_hidden && printed.lines.find("  ·") != printed.lines.npos) write_legend("· = exactly 0");
-    if (printed.leaves_out_padding)
-      write_legend("– = a row of padding, which nobody reads (--full shows it)");
-    if (table.is_elided || printed.leaves_out_columns) write_legend("… = left out, shown with --full");
-  }
-
-  void write_legend(const std::string& legend) {
-    if (explained_.insert(legend).second) write_line(legend, body_indent);
+    const auto start = has_room ? name + " " : std::string(indent, ' ');
+    text_ += hanging(std::string(body_indent, ' ') + start,
+                     pack(pieces, " ", style_.width - body_indent - indent), body_indent + indent);
   }
 
   void write_outline() {
@@ -285,11 +270,7 @@ class TextWriter {
       lines.back() = *whole;
     else
       lines.push_back(pad_left(result, style_.width - indent));
-    std::string start = std::string(body_indent, ' ') + mark + ' ';
-    for (const auto& line : lines) {
-      write_line(start + printable(line));
-      start = std::string(indent, ' ');
-    }
+    text_ += hanging(std::string(body_indent, ' ') + mark + ' ', lines, indent);
     if (!style_.all && measurement.holds()) return;
     for (const auto& line : claim.formula) write_line(line, indent);
     write_prose(claim.note, indent);
@@ -423,13 +404,10 @@ std::string Explanation::in_terms(const Worked& worked,
 
 std::string Explanation::equation(const std::string& start, const std::string& expression) const {
   if (expression.empty()) return start + "\n";
-  std::string text, margin = start.empty() ? "  = " : start + " = ";
-  for (const auto& line :
-       pack(before_operators(expression), " ", width_ - std::min(width_ / 2, display_width(margin)))) {
-    text += margin + printable(line) + "\n";
-    margin = std::string(display_width(margin), ' ');
-  }
-  return text;
+  const auto begin = start.empty() ? "  = " : start + " = ";
+  const auto margin = display_width(begin);
+  return hanging(begin, pack(before_operators(expression), " ", width_ - std::min(width_ / 2, margin)),
+                 margin);
 }
 
 std::string Explanation::finish() const {

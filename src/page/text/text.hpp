@@ -11,11 +11,10 @@
 
 namespace attn {
 
-/// A table as it is printed, and what of it is not.
+/// A table as it is printed.
 struct PrintedTable {
   std::string lines;
-  bool leaves_out_columns = false;
-  bool leaves_out_padding = false;
+  std::vector<std::string> legends{};  ///< what its signs mean
 };
 
 /// A table as lines of text, indented by two columns. Rows of attention end with the key that has the largest
