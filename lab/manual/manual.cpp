@@ -213,10 +213,7 @@ Words arguments_at(std::size_t place, const Words& words) {
   if (command == "manual") return manual_topics();
   if (command == "completions") return shells;
   if (command == "--help") return {"numbers"};
-  if (command != "train") return {};
-  Words tasks;
-  for (const auto& task : attn::train::tasks()) tasks.push_back(task.name);
-  return tasks;
+  return command == "train" ? task_names() : Words();
 }
 
 std::vector<OptionHelp> options_of(const Words& words) try {
