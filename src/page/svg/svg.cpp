@@ -9,6 +9,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
+#include "page/html/markup.hpp"
 #include "page/page.hpp"
 #include "trace/entry.hpp"
 #include "trace/wording.hpp"
@@ -278,14 +279,11 @@ std::string SvgRenderer::finish() {
   auto description = fmt::format("{}{}attnlab {}{}{}.", sentence_, sentence_.empty() ? "" : " ",
                                  header_.lesson, subtitle_.empty() ? "" : " · ", subtitle_);
   for (const auto& block : blocks) description += " " + explanation(block);
-  const auto document = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" {} role=\"img\" class=\"attn-picture "
-      "{}\">\n<title>{}</title>\n"
-      "<desc>{}</desc>\n{}{}{}</svg>\n",
-      svg::in_px("width=\"{}\" height=\"{}\" viewBox=\"{} {} {} {}\"", width, height, left, top, across,
-                 down),
-      name, svg::escaped(title()), svg::escaped(description), svg::style_sheet(name), paper.elements,
-      page.elements);
+  const auto document = html::filled("picture",
+                                     svg::in_px("width=\"{}\" height=\"{}\" viewBox=\"{} {} {} {}\"", width,
+                                                height, left, top, across, down),
+                                     name, svg::escaped(title()), svg::escaped(description),
+                                     svg::style_sheet(name), paper.elements, page.elements);
   panels_.clear();
   return document;
 }
