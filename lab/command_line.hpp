@@ -259,9 +259,9 @@ struct ValueOf<std::optional<Value>> {
   using type = Value;
 };
 
-/// Adds options under one heading. --output is -o, too; a long value ("dot|scaled_dot|…") is called NAME
-/// beside the flag. What values and the help of an option say stands in help.txt, under "options of WHAT", or
-/// is given.
+/// Adds options under one heading. What an option takes and its help stand in help.txt under "options of
+/// WHAT", or are given. --output is -o, too; a long value ("dot|scaled_dot|…") is called NAME beside the
+/// flag.
 class OptionGroup {
  public:
   OptionGroup(CLI::App& app, const char* heading, std::string_view what = "")
