@@ -89,14 +89,6 @@ std::string section_markup(const std::string& id, const std::string& title, cons
   return html::filled("section", style, escaped(id), escaped(title), body);
 }
 
-std::string formulas(const std::vector<std::string>& lines) {
-  std::string markup;
-  for (const auto& line : lines)
-    if (const auto start = line.find_first_not_of(' '); start != line.npos)
-      markup += fmt::format("<div>{}</div>\n", html::mathml(line.substr(start)));
-  return markup.empty() ? "" : fmt::format("<div class=\"formula\">\n{}</div>\n", markup);
-}
-
 std::string commands(const std::vector<page::Command>& list) {
   std::string markup;
   for (const auto& [command, remark] : list)
@@ -182,7 +174,7 @@ class HtmlWriter {
       case page::Block::Kind::commands:
         return commands(block.commands);
       case page::Block::Kind::formulas:
-        return formulas(block.lines);
+        return html::formulas(block.lines);
       case page::Block::Kind::code:
         return html::preformatted(text, title);
       case page::Block::Kind::layout:

@@ -80,6 +80,14 @@ std::string paragraphs(const std::string& prose, const char* style) {
   return paragraphs(lines_of(prose), style);
 }
 
+std::string formulas(const std::vector<std::string>& lines) {
+  std::string markup;
+  for (const auto& line : lines)
+    if (const auto start = line.find_first_not_of(' '); start != line.npos)
+      markup += fmt::format("<div>{}</div>\n", mathml(line.substr(start)));
+  return markup.empty() ? "" : fmt::format("<div class=\"formula\">\n{}</div>\n", markup);
+}
+
 Columns columns_of(const std::string& line) {
   Columns columns;
   for (const auto cluster : grapheme_clusters(line)) {

@@ -59,6 +59,9 @@ std::string paragraphs(const std::string& prose, const char* style = "");
 /// fraction, another one stands in a name (encoder/h) or in the line. Words stay words.
 std::string mathml(std::string_view formula);
 
+/// Those of lines that are not blank, one below the other.
+std::string formulas(const std::vector<std::string>& lines);
+
 /// What stands in each column of a terminal; a wide character takes two, of which the second is empty.
 using Columns = std::vector<std::string>;
 Columns columns_of(const std::string& line);

@@ -309,12 +309,6 @@ std::string without_last_gap(std::string page) {
 
 using html::escaped;
 
-std::string formulas_for_paper(const std::string& formula) {
-  std::string markup;
-  for (const auto& line : lines_of(formula)) markup += fmt::format("<div>{}</div>\n", html::mathml(line));
-  return fmt::format("<div class=\"formula\">\n{}</div>\n", markup);
-}
-
 std::string definition_for_paper(const SheetTensor& tensor) {
   const auto& event = tensor.event;
   auto markup = fmt::format("<span class=\"name\">{}</span>", escaped(event.id));
@@ -335,7 +329,7 @@ class PaperPage {
     for (const auto& step : sheet_.unchanged)
       unchanged += html::paragraphs(step + " changes no number here.");
     return html::filled("blank worksheet", head(sheet_.title), html::paragraphs(sheet_.idea),
-                        formulas_for_paper(sheet_.formula), html::paragraphs(sheet_.rule),
+                        html::formulas(lines_of(sheet_.formula)), html::paragraphs(sheet_.rule),
                         html::paragraphs(how_to_fill_in(sheet_, false), " class=\"legend\""), given,
                         steps(Cells::blanks), unchanged);
   }
