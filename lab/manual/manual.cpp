@@ -2,11 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 #include <stdexcept>
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/trim.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 
@@ -77,35 +77,22 @@ std::string as_printed(const std::string& lines) {
 
 /// Paragraphs, as a help has them: blank lines part them, and indented lines are kept as they are.
 std::string paragraphs(const std::string& text) {
-  std::string result, kept;
-  bool begins = true;
-  const auto flush = [&] {
-    if (!kept.empty()) result += ".PP\n" + as_printed(kept);
-    kept.clear();
-  };
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with("  ")) {
-      kept += line + "\n";
-      continue;
-    }
-    flush();
-    if (line.empty()) {
-      begins = true;
-      continue;
-    }
-    if (std::exchange(begins, false) && !result.empty()) result += ".PP\n";
-    result += in_roff(line) + "\n";
+  std::string result;
+  bool begins = true, is_kept = false;
+  for (const auto& line : attn::split(text, '\n')) {
+    const bool keeps = line.starts_with("  ");
+    if (keeps != std::exchange(is_kept, keeps)) result += keeps ? ".PP\n.nf\n" : ".fi\n";
+    if (!keeps && !line.empty() && std::exchange(begins, false) && !result.empty()) result += ".PP\n";
+    if (!line.empty()) result += in_roff(line) + "\n";
+    begins = begins || line.empty();
   }
-  flush();
-  return result;
+  return result + (is_kept ? ".fi\n" : "");
 }
 
 /// "FILE" in italics, "text|json" with its words in bold.
 std::string value_in_roff(const std::string& value) {
   std::vector<std::string> parts;
-  std::istringstream stream(value);
-  for (std::string part; std::getline(stream, part, '|');)
+  for (const auto& part : attn::split(value, '|'))
     parts.push_back(part.front() >= 'A' && part.front() <= 'Z' ? italic(part) : bold(part));
   return fmt::format("{}", fmt::join(parts, "|"));
 }
@@ -163,24 +150,21 @@ Words manual_topics() {
 std::string page_of_program() {
   std::string synopsis;
   for (const auto& line : command_lines()) synopsis += ".br\n" + synopsis_of(line.name, line.arguments);
-  std::string text = head("", "see, check and debug attention, number by number",
-                          bold("attnlab") + " " + italic("LESSON [options]") + "\n" + synopsis);
-  text += ".SH DESCRIPTION\n";
-  text += in_roff(
-      "A lesson runs attention on your own sentences and dimensions and prints every intermediate tensor "
-      "with\n"
-      "its name, formula, axes and shape, with one entry of it worked out.\n");
-  text += ".SS Lessons, in the order in which to learn them\n";
+  const auto text = head("", "see, check and debug attention, number by number",
+                         bold("attnlab") + " " + italic("LESSON [options]") + "\n" + synopsis);
+  const auto entry = [](const std::string& name, std::string_view words) {
+    return fmt::format(".TP\n{}\n{}\n", name, in_roff(words));
+  };
+  std::string of_lessons, of_commands;
   for (const auto* lesson : lessons::all_lessons())
-    text += fmt::format(".TP\n{}\n{}\n", reference(lesson->name), in_roff(lesson->title));
-  text += ".SS Other commands\n";
+    of_lessons += entry(reference(lesson->name), lesson->title);
   const auto topics = manual_topics();
   for (const auto& line : command_lines()) {
     const bool has_page = std::find(topics.begin(), topics.end(), line.name) != topics.end();
-    text += fmt::format(".TP\n{}\n{}\n", has_page ? reference(line.name) : bold(line.name),
-                        in_roff(line.summary));
+    of_commands += entry(has_page ? reference(line.name) : bold(line.name), line.summary);
   }
-  return text + in_help("exit status in roff") + in_help("environment in roff");
+  return text + fmt::format(fmt::runtime(help_text("program in roff")), of_lessons, of_commands) +
+         in_help("exit status in roff") + in_help("environment in roff");
 }
 
 std::string arguments_of(std::string_view command) {
@@ -229,10 +213,7 @@ Words arguments_at(std::size_t place, const Words& words) {
   if (command == "manual") return manual_topics();
   if (command == "completions") return shells;
   if (command == "--help") return {"numbers"};
-  if (command != "train") return {};
-  Words tasks;
-  for (const auto& task : attn::train::tasks()) tasks.push_back(task.name);
-  return tasks;
+  return command == "train" ? task_names() : Words();
 }
 
 std::vector<OptionHelp> options_of(const Words& words) try {
@@ -248,13 +229,10 @@ std::vector<OptionHelp> options_of(const Words& words) try {
 
 /// What "strided|fixed|random|FILE" lets follow the option.
 Words words_of_values(const OptionHelp& option, const Words& words) {
-  Words values;
-  for (const auto& part : split(option.value, '|')) {
-    const bool is_placeholder = part.empty() || (part.front() >= 'A' && part.front() <= 'Z');
-    if (part == "LESSON")
-      for (const auto* lesson : lessons::all_lessons()) values.emplace_back(lesson->name);
-    if (!is_placeholder || part == "FILE" || part == "DIR") values.push_back(part);
-  }
+  auto values = choices_of(option.value);
+  for (const auto& part : split(option.value, '|'))
+    if (part == "FILE" || part == "DIR") values.push_back(part);
+  if (option.value == "LESSON") values = names_of(lessons::all_lessons());
   for (const auto* lesson : lessons::all_lessons())
     if (option.names.front() == "--model" && lesson->trained &&
         std::find(words.begin(), words.end(), lesson->name) != words.end())

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -19,6 +21,16 @@ std::string_view page_script();
 /// The Content-Security-Policy under which a page runs nothing but that script and has no style but that
 /// sheet, and fetches nothing.
 std::string content_policy();
+
+/// The file pieces.html of this folder, and a piece of it by its name.
+std::string_view pieces();
+std::string piece_named(std::string_view name);
+
+/// That piece with these parts in it.
+template <class... Parts>
+std::string filled(std::string_view name, const Parts&... parts) {
+  return fmt::format(fmt::runtime(piece_named(name)), parts...);
+}
 
 /// A document with what stands in its body; `attributes` are those of the body, with a blank before each.
 std::string document(const std::string& policy, const std::string& title, std::string_view style,
@@ -46,6 +58,9 @@ std::string paragraphs(const std::string& prose, const char* style = "");
 /// below its line, ᵢ and _k subscripts, ᵀ and ^2 superscripts. A "/" between spaces is the line of a
 /// fraction, another one stands in a name (encoder/h) or in the line. Words stay words.
 std::string mathml(std::string_view formula);
+
+/// Those of lines that are not blank, one below the other.
+std::string formulas(const std::vector<std::string>& lines);
 
 /// What stands in each column of a terminal; a wide character takes two, of which the second is empty.
 using Columns = std::vector<std::string>;
