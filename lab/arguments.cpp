@@ -43,7 +43,7 @@ std::string option_help(const OptionInfo& info, const Lesson& lesson, bool repea
                                lessons::is_dimension_of_model(info.key) && !otherwise.empty();
   if (may_be_of_model) otherwise = "the model's, " + otherwise + " without one";
   if (!otherwise.empty()) text += "; default " + otherwise;
-  return help_of_option(text);
+  return text;
 }
 
 /// Whether a mask of somebody's can be given; of all lessons that a command knows some take one.
@@ -60,36 +60,19 @@ template <class Item>
 constexpr bool is_list<std::vector<Item>> = true;
 
 void add_presentation_options(CLI::App& app, Presentation& presentation) {
-  const OptionGroup group(app, how_shown_heading);
-  std::vector<std::pair<std::string, Format>> names;
-  for (const auto& [format, name, ending] : formats()) names.emplace_back(name, format);
-  group.add_choice("format", "default text, or what the ending of --output says", presentation.format, names);
-  group.add("output", "FILE", "write to a file, whole or not at all; default standard output",
-            presentation.output);
-  group.add("steps", "ID,ID,...",
-            "show only these inputs and steps; an ID that ends in / stands for its group",
-            [&](const std::string& text) { presentation.steps = split(text, ','); });
-  group.add(
-      "explain", "ID[row,column]",
-      "work out this entry, by tokens or indices, and show nothing else; repeatable",
-      [&](const std::string& text) { presentation.explain.push_back(text); }, Values::list);
-  group.add_flag("shapes", "show shapes only, no numbers", presentation.shapes);
-  group.add("precision", "N", "digits after the decimal point, 0 to 17; default 4",
-            [&](const std::string& text) { presentation.precision = parse_whole("precision", text, 0, 17); });
-  group.add_flag("full", "show every number of a large tensor", presentation.full);
-  group.add_flag("all", "show every step, drawn weight and remark, in the order of the computation",
-                 presentation.all);
-  group.add_flag("brief", "HTML without what is folded at its end and how each number came about",
-                 presentation.brief);
-  group.add_flag("plain", "ASCII, no colour and no drawing, rows as sentences: for screen readers",
-                 presentation.plain);
-  group.add("width", "N",
-            "columns of text, 20 to 1000; default the terminal's, up to 120, and 80 without one",
-            [&](const std::string& text) {
-              presentation.width = static_cast<std::size_t>(parse_whole("width", text, 20, 1000));
-            });
-  group.add_choice("color", "shade the weights; default auto: on a terminal, unless NO_COLOR is set",
-                   presentation.color,
+  const OptionGroup group(app, how_shown_heading, "a run");
+  group.add_choice("format", presentation.format, formats());
+  group.add("output", presentation.output);
+  group.add("steps", [&](const std::string& text) { presentation.steps = split(text, ','); });
+  group.add("explain", presentation.explain);
+  group.add("shapes", presentation.shapes);
+  group.add_whole("precision", presentation.style.precision, 0, 17);
+  group.add("full", presentation.style.full);
+  group.add("all", presentation.style.all);
+  group.add("brief", presentation.style.brief);
+  group.add("plain", presentation.style.plain);
+  group.add_whole("width", presentation.width, 20, 1000);
+  group.add_choice("color", presentation.color,
                    {{"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}});
   add_paging_option(app, presentation.paging)->group(how_shown_heading);
 }
@@ -110,43 +93,28 @@ attn::PictureStyle::Size parse_size(const std::string& text) {
 void add_picture_options(CLI::App& app, Presentation& presentation) {
   using attn::PictureTheme;
   auto& picture = presentation.picture;
-  const OptionGroup group(app, drawn_as);
-  group.add_choice("picture",
-                   "cells, lines between the words that are as thick as the weight, curves, bars, or "
-                   "what leads to what; default what fits",
-                   picture.kind,
-                   {{"heatmap", &attn::svg::heatmap},
-                    {"arcs", &attn::svg::arcs},
-                    {"lines", &attn::svg::lines},
-                    {"bars", &attn::svg::bars},
-                    {"flow", &attn::svg::flow}});
-  group.add("title", "TEXT", "what stands above it; default what it shows", picture.title);
-  group.add("head", "N", "nothing but this head, counted from 0", [&](const std::string& text) {
-    picture.head = static_cast<std::size_t>(parse_whole("head", text, 0, 1000000));
-  });
-  group.add_flag("bare", "the picture alone, without title and caption", picture.is_bare);
+  const OptionGroup group(app, drawn_as, "a picture");
+  Choices<const attn::svg::Kind*> kinds;
+  for (const auto* kind :
+       {&attn::svg::heatmap, &attn::svg::arcs, &attn::svg::lines, &attn::svg::bars, &attn::svg::flow})
+    kinds.emplace_back(kind->name, kind);
+  group.add_choice("picture", picture.kind, kinds);
+  group.add("title", picture.title);
+  group.add_whole("head", picture.head, 0, 1000000);
+  group.add("bare", picture.is_bare);
   group.add_choice(
-      "theme", "the paper; auto follows the reader's; default light", picture.theme,
+      "theme", picture.theme,
       {{"light", PictureTheme::light}, {"dark", PictureTheme::dark}, {"auto", PictureTheme::automatic}});
-  group.add_choice("numbers", "numbers in the cells; default where they are readable", picture.numbers,
-                   {{"on", true}, {"off", false}});
-  group.add_choice("scale", "where the scale of shares ends; default 1, and the largest where all are small",
-                   picture.is_scale_largest, {{"1", false}, {"max", true}});
-  group.add("size", "WxH",
-            "in pixels, as 1920x1080, or 680 across; default what it needs, and of a png as much of "
-            "1920x1080 as it fills",
-            [&](const std::string& text) { picture.size = parse_size(text); });
+  group.add_choice("numbers", picture.numbers, {{"on", true}, {"off", false}});
+  group.add_choice("scale", picture.is_scale_largest, {{"1", false}, {"max", true}});
+  group.add("size", [&](const std::string& text) { picture.size = parse_size(text); });
 }
 
 void add_expectation_options(CLI::App& app, RunLesson& run) {
-  const OptionGroup group(app, compared);
-  group.add(
-      "expect", "FILE",
-      "show only what differs from a stored trace: text, JSON, npz or safetensors; --format text|json is "
-      "the report's; exit status as of attnlab diff",
-      run.expected);
+  const OptionGroup group(app, compared, "a comparison");
+  group.add("expect", run.expected);
   add_tolerance_options(app, run.comparison, compared);
-  group.add_flag("quiet", "print nothing of the comparison: the exit status tells", run.is_quiet);
+  group.add("quiet", run.is_quiet);
 }
 
 /// The first option under a heading that was typed, without its dashes; empty where none was.
@@ -280,19 +248,11 @@ std::string list_of_lessons() {
 }
 
 std::string general_help() {
-  std::string text =
-      "attnlab: a laboratory for watching attention, number by number\n\n"
-      "Usage: attnlab LESSON [options]\n";
+  std::string commands;
   for (const auto& line : command_lines())
-    text += fmt::format("       attnlab {:<22}{}\n", fmt::format("{} {}", line.name, line.arguments),
-                        line.summary);
-  text +=
-      "       attnlab LESSON --help\n"
-      "       attnlab --help numbers        NumPy code for every number drawn\n\n"
-      "Lessons, in the order in which to learn them:\n";
-  return text + list_of_lessons() +
-         "\nExit status: 0 where all that is claimed holds, 1 where something does not,\n"
-         "2 for bad usage or bad input.\n";
+    commands += fmt::format("       attnlab {:<22}{}\n", fmt::format("{} {}", line.name, line.arguments),
+                            line.summary);
+  return fmt::format(fmt::runtime(help_text("attnlab")), commands, list_of_lessons()) + "\n";
 }
 
 /// What was asked for after "--help".
@@ -323,6 +283,7 @@ Command parse_list(int argc, char** argv) {
 
 void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
   options = lesson.defaults;
+  const OptionGroup computed(app, what_is_computed, "numbers that are given");
   lessons::visit_options(options, [&](const OptionInfo& info, auto& field) {
     if (!lesson.uses(info.key)) return;
     using Field = std::decay_t<decltype(field)>;
@@ -330,61 +291,48 @@ void add_lesson_options(CLI::App& app, const Lesson& lesson, Options& options) {
     const bool is_of_batch = is_text_list && lesson.takes_batches && info.value == "TEXT";
     const auto help = option_help(info, lesson, is_of_batch, text_of(field));
     if constexpr (std::is_same_v<Field, bool>) {
-      const auto add_flag = [&](const std::string& name, const std::string& text, bool value) {
-        return app
-            .add_flag_callback(
-                name,
-                [&field, &options, info, value] {
-                  if (!options.typed.insert(info.key).second && field != value)
-                    throw Error(fmt::format("--{0} contradicts --no-{0}; valid: one of them", info.flag));
-                  field = value;
-                },
-                text)
-            ->group(what_is_computed);
+      const auto set_to = [&field, &options, info](bool value) {
+        if (!options.typed.insert(info.key).second && field != value)
+          throw Error(fmt::format("--{0} contradicts --no-{0}; valid: one of them", info.flag));
+        field = value;
       };
-      const auto name = fmt::format("--{}", info.flag), opposite = fmt::format("--no-{}", info.flag);
-      add_flag(name,
-               field ? help_of_option(fmt::format("{}; default on, {} is off", info.help, opposite)) : help,
-               true);
-      if (field) add_flag(opposite, "without " + name, false);
+      const auto opposite = fmt::format("no-{}", info.flag);
+      computed.add_flag(info.flag,
+                        field ? fmt::format("{}; default on, --{} is off", info.help, opposite) : help,
+                        [set_to] { set_to(true); });
+      if (field)
+        computed.add_flag(opposite, fmt::format("without --{}", info.flag), [set_to] { set_to(false); });
     } else {
-      add_text_option(app, info.flag, info.value, is_text_list ? Values::list : Values::one, help,
-                      [info, &field, &options](const std::string& text) {
-                        const bool is_first = options.typed.insert(info.key).second;
-                        if constexpr (is_list<Field>)
-                          if (is_first) field.clear();
-                        assign(info, field, text);
-                      })
-          ->group(what_is_computed);
+      const auto assign_text = [info, &field, &options](const std::string& text) {
+        const bool is_first = options.typed.insert(info.key).second;
+        if constexpr (is_list<Field>)
+          if (is_first) field.clear();
+        assign(info, field, text);
+      };
+      computed.add(info.flag, info.value, help, assign_text, is_text_list ? Values::list : Values::one);
     }
   });
   options.sentence.clear();
   options.source.clear();
   options.target.clear();
   if (lesson.inputs == nullptr) return;
-  const OptionGroup computed(app, what_is_computed);
   computed.add(
       "input", "FILE",
       fmt::format("tensors by id or by a common name, as in a state dict, from an .npz, .safetensors or JSON "
                   "file, in place of inputs; dimensions follow, and the rest is drawn; repeat it for more "
                   "files; of several layers FILE:layers.0 takes one. The inputs: {}",
                   lessons::describe_inputs(lesson, lesson.defaults)),
-      [&options](const std::string& text) { options.input.push_back(text); }, Values::list);
+      options.input);
   computed.add(
-      "set", "ID=VALUE",
-      "one of these inputs as JSON lists, X='[[1,0],[0,1]]', as ones on the diagonal, W_Q=identity, or from "
-      "a file of rows of numbers, X=@rows.csv; repeat it for others",
+      "set",
       [&options](const std::string& text) {
         options.set.push_back(text);
         options.typed.insert("set");
       },
       Values::list);
   if (takes_mask(lesson))
-    computed.add_choice(
-        "mask-true",
-        "what true means in your masks; default seen, but hidden beside a key_padding_mask and in the "
-        "attn_mask of an nn.MultiheadAttention",
-        options.mask_true, {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
+    computed.add_choice("mask-true", options.mask_true,
+                        {{"seen", attn::MaskTrue::seen}, {"hidden", attn::MaskTrue::hidden}});
 }
 
 Command parse_lesson(const Lesson& lesson, int argc, char** argv) {
@@ -397,9 +345,9 @@ Command parse_lesson(const Lesson& lesson, int argc, char** argv) {
 Command parse_tour(int argc, char** argv) {
   std::size_t first = 0;
   auto command = parse_run(tour(), argc, argv, [&](CLI::App& app, RunLesson&) {
-    OptionGroup(app, what_is_computed)
-        .add("from", "LESSON", "start with this lesson; default the first of the curriculum",
-             [&](const std::string& text) { first = parse_first(text); });
+    OptionGroup(app, what_is_computed, "tour").add("from", [&](const std::string& text) {
+      first = parse_first(text);
+    });
     for (const auto* hidden : {"--format", "--steps", "--explain", "--brief"})  // read, to say what is wrong
       app.get_option(hidden)->group("");
   });
@@ -413,7 +361,8 @@ Command parse_tour(int argc, char** argv) {
     if (options.sentence.empty()) options.sentence = tour().defaults.sentence;
     if (options.target.empty()) options.target = tour().defaults.target;
   }
-  return TakeTour{.first = first, .options = run->options, .presentation = run->presentation};
+  const TakeTour asked{.first = first, .options = run->options, .presentation = run->presentation};
+  return [asked] { return take_tour(asked) ? 0 : 1; };
 }
 
 const std::vector<CommandLine>& command_lines() {
@@ -445,14 +394,13 @@ Command parse(int argc, char** argv) {
   for (const auto& line : command_lines())
     if (line.name == name) return line.parse(argc - 1, argv + 1);
   if (const auto* lesson = lessons::lesson_named(name)) return parse_lesson(*lesson, argc - 1, argv + 1);
+  std::vector<std::string_view> commands;
+  for (const auto& line : command_lines()) commands.push_back(line.name);
   if (name.starts_with('-'))
     throw Error(fmt::format(
-        "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab list, "
-        "attnlab tour, attnlab book, attnlab diff A B, attnlab check LESSON DUMP, attnlab probe LESSON, "
-        "attnlab break LESSON MISTAKE, attnlab worksheet LESSON, attnlab bench, attnlab train TASK, "
-        "attnlab manual, attnlab completions SHELL, "
-        "attnlab --help, attnlab --version",
-        name));
+        "\"{}\" stands where the lesson belongs; valid: attnlab LESSON [options], attnlab --help, attnlab "
+        "--version, or attnlab with one of {}",
+        name, fmt::join(commands, ", ")));
   throw Error(
       fmt::format("there is no lesson \"{}\"; {}", name, valid_instead_of_lesson(name, command_names())));
 }

@@ -15,6 +15,7 @@
 #include "attn/text/trim.hpp"
 #include "attn/text/width.hpp"
 #include "lab/output.hpp"
+#include "page/text/plain.hpp"
 #include "trace/diagnosis/names.hpp"
 #include "trace/file.hpp"
 
@@ -108,16 +109,26 @@ void parse_seeds(const std::string& text, lessons::Options& options, std::option
 }  // namespace
 
 std::string_view help_text(std::string_view heading) {
-  const auto all = asset("help.txt");
-  const auto begin = all.find(fmt::format("\n[{}]\n", heading)) + heading.size() + 4;
-  return all.substr(begin, std::min(all.find("\n\n[", begin), all.size() - 1) - begin);
+  return attn::text_under(heading, asset("help.txt"));
+}
+
+std::vector<std::string> entries_of(std::string_view text, std::string_view marks) {
+  std::vector<std::string> entries;
+  bool is_behind_empty_line = true;
+  for (const auto& line : attn::split(text, '\n')) {
+    const bool begins = marks.empty() ? is_behind_empty_line : marks.find(line[0]) != marks.npos;
+    is_behind_empty_line = line.empty();
+    if (line.empty()) continue;
+    if (begins || entries.empty())
+      entries.push_back(line);
+    else
+      entries.back() += fmt::format(" {}", attn::trimmed(line));
+  }
+  return entries;
 }
 
 std::string about_command(std::string_view command) {
-  std::string text;
-  for (const auto& line : attn::split(help_text(command), '\n'))
-    text += line.empty() ? "\n\n" : (text.empty() || text.ends_with('\n') ? "" : " ") + line;
-  return help_paragraph(text) + "\n";
+  return help_paragraph(fmt::format("{}", fmt::join(entries_of(help_text(command)), "\n\n"))) + "\n";
 }
 
 std::string help_paragraph(std::string_view text) {
@@ -132,10 +143,24 @@ std::string_view value_name(std::string_view value) {
   return value.size() <= longest_value ? value : "NAME";
 }
 
+std::vector<std::string> choices_of(std::string_view value) {
+  auto choices = split(value, '|');
+  std::erase_if(choices, [](const std::string& choice) {
+    return choice.empty() || std::any_of(choice.begin(), choice.end(),
+                                         [](char letter) { return letter >= 'A' && letter <= 'Z'; });
+  });
+  return choices;
+}
+
 std::string help_examples(const std::vector<std::string_view>& examples) {
   std::string text = "Examples:\n";
   for (const auto example : examples) text += fmt::format("  attnlab {}\n", example);
   return text;
+}
+
+std::string examples_of(std::string_view command) {
+  const auto examples = attn::split(help_text(fmt::format("{} examples", command)), '\n');
+  return help_examples({examples.begin(), examples.end()});
 }
 
 void prepare(CLI::App& app, const std::string& footer) {
@@ -145,11 +170,11 @@ void prepare(CLI::App& app, const std::string& footer) {
   app.footer(footer);
 }
 
-CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_view value, Values values,
-                             const std::string& help, std::function<void(const std::string&)> assign_text) {
+void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
+                      std::function<void(const std::string&)> assign_text, Values values) const {
   const auto name = fmt::format("--{}", flag);
   const bool is_list = values == Values::list;
-  auto* option = app.add_option(
+  auto* option = app_.add_option(
       flag == "output" ? "-o," + name : name,
       [name, value = std::string(value), is_list, assign_text](const CLI::results_t& texts) {
         if (texts.size() > 1 && !is_list)
@@ -160,22 +185,24 @@ CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_v
         for (const auto& text : texts) assign_text(text);
         return true;
       },
-      help);
-  option->type_name(std::string(value))->type_size(1)->expected(1)->allow_extra_args(false);
+      help_of_option(help));
+  option->type_name(std::string(value))->type_size(1)->expected(1)->allow_extra_args(false)->group(heading_);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   if (value_name(value) != value) option->option_text(std::string(value_name(value)));
-  return option;
 }
 
-void OptionGroup::add(std::string_view flag, std::string_view value, std::string_view help,
-                      std::function<void(const std::string&)> assign_text, Values values) const {
-  add_text_option(app_, flag, value, values, help_of_option(help), std::move(assign_text))->group(heading_);
+std::pair<std::string, std::string> OptionGroup::texts_of(std::string_view flag) const {
+  const auto name = fmt::format("--{}", flag);
+  for (const auto& text : texts_) {
+    const auto colon = text.find(": "), end = std::min(text.find(' '), colon);
+    if (text.substr(0, end) == name)
+      return {std::string(attn::trimmed(text.substr(end, colon - end))), text.substr(colon + 2)};
+  }
+  throw std::logic_error("[options] help.txt has no " + name);
 }
 
-void OptionGroup::add_flag(std::string_view flag, std::string_view help, bool& field) const {
-  app_.add_flag_callback(
-          fmt::format("--{}", flag), [&field] { field = true; }, help_of_option(help))
-      ->group(heading_);
+void OptionGroup::add_flag(std::string_view flag, std::string_view help, std::function<void()> set) const {
+  app_.add_flag_callback(fmt::format("--{}", flag), std::move(set), help_of_option(help))->group(heading_);
 }
 
 CLI::Option* add_paging_option(CLI::App& app, Paging& paging) {
@@ -245,13 +272,21 @@ void refuse_option(const CLI::App& app, std::string_view command, const std::str
       fmt::format("{} has no option {}; did you mean {}?", command, name, attn::nearest(name, names)));
 }
 
-void refuse_extras(const CLI::App& app, std::string_view command) {
+void refuse_extras(const CLI::App& app, std::string_view command, std::string_view valid) {
   const auto extras = app.remaining();
   if (extras.empty()) return;
   if (extras.front().starts_with('-'))
     refuse_option(app, command, extras.front().substr(0, extras.front().find('=')));
-  throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: see attnlab {} --help", command,
-                          extras.front(), command));
+  throw Error(fmt::format("{}: \"{}\" belongs to no option; valid: {}", command, extras.front(),
+                          valid.empty() ? fmt::format("see attnlab {} --help", command) : valid));
+}
+
+std::optional<PrintText> read_all_arguments(CLI::App& app, std::string_view command, int argc, char** argv,
+                                            const std::string& heading, std::string_view valid) {
+  app.set_help_flag("--help,-h", "this page")->group(heading);
+  auto help = read_arguments(app, command, argc, argv);
+  if (!help) refuse_extras(app, command, valid);
+  return help;
 }
 
 void refuse_choice(std::string_view flag, std::string_view text, const std::vector<std::string>& valid) {
@@ -271,6 +306,12 @@ double parse_tolerance(std::string_view flag, const std::string& text) {
   const double value = parse_number<double>(flag, text, valid);
   if (!(value >= 0.0) || std::isinf(value))
     throw Error(fmt::format("--{} {} is out of range; valid: {}", flag, text, valid));
+  return value;
+}
+
+double parse_positive(std::string_view flag, const std::string& text) {
+  const double value = parse_tolerance(flag, text);
+  if (value == 0.0) throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", flag, text));
   return value;
 }
 
@@ -323,9 +364,9 @@ std::vector<std::string> split(std::string_view text, char separator) {
 void add_seeds_option(CLI::App& app, const std::string& group, const std::string& help,
                       lessons::Options& options, std::optional<std::uint32_t>& last) {
   app.remove_option(app.get_option("--seed"));
-  add_text_option(app, "seed", "N|FIRST-LAST", Values::one, help_of_option(help),
-                  [&](const std::string& text) { parse_seeds(text, options, last); })
-      ->group(group);
+  OptionGroup(app, group.c_str()).add("seed", "N|FIRST-LAST", help, [&](const std::string& text) {
+    parse_seeds(text, options, last);
+  });
 }
 
 void for_each_seed(std::uint32_t first, const std::optional<std::uint32_t>& last,

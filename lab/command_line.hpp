@@ -21,6 +21,7 @@
 #include "lab/train/train.hpp"
 #include "lab/worksheet/worksheet.hpp"
 #include "lessons/lesson.hpp"
+#include "page/builder.hpp"
 #include "page/svg/svg.hpp"
 #include "trace/diff/diff.hpp"
 
@@ -41,11 +42,7 @@ struct Presentation {
   std::vector<std::string> steps;     ///< only these, where there are any
   std::vector<std::string> explain;   ///< entries to work out in place of the page: "weights[sat, cat]"
   bool shapes = false;                ///< shapes only
-  int precision = 4;
-  bool full = false;
-  bool all = false;
-  bool brief = false;  ///< HTML without what is folded at its end
-  bool plain = false;
+  attn::PageStyle style{};
   std::optional<std::size_t> width;  ///< columns of text; where not given it follows the terminal
   Color color = Color::automatic;
   Paging paging = Paging::automatic;
@@ -57,13 +54,6 @@ struct Presentation {
 struct Comparison : attn::DiffSettings {
   bool all = false;              ///< what agrees is listed too
   Format format = Format::text;  ///< or json
-};
-
-struct DiffTraces {
-  std::string a, b;  ///< files
-  Comparison comparison;
-  bool is_quiet = false;  ///< nothing is printed, the exit status tells
-  Paging paging = Paging::automatic;
 };
 
 struct RunLesson {
@@ -81,24 +71,6 @@ struct TakeTour {
   std::size_t first = 0;  ///< index of the lesson to start with
   lessons::Options options;
   Presentation presentation;
-};
-
-/// `lesson new NAME`: writes NAME.md.
-struct NewLesson {
-  std::string file;
-  std::string from{};  ///< the lesson of the lab that it is a copy of; empty: the smallest lesson
-};
-
-/// `lesson check FILE`.
-struct CheckLesson {
-  std::string file;
-  Paging paging = Paging::automatic;
-};
-
-/// The whole curriculum as one page of HTML that runs the lab in the browser.
-struct MakeBook {
-  std::string output;
-  std::optional<std::string> program{};  ///< the folder that lab/browser/build has made
 };
 
 /// An option, or an argument without one, as its line in the help tells it.
@@ -122,9 +94,9 @@ struct PrintText {
   std::optional<CommandHelp> help{};  ///< of a command with options: the same in its parts
 };
 
-using Command =
-    std::variant<RunLesson, RunBench, RunTraining, DiffTraces, CheckDump, MakeProbe, BreakLesson,
-                 ListMistakes, MakeWorksheet, TakeTour, NewLesson, CheckLesson, MakeBook, PrintText>;
+/// What others ask about as well has a type of its own; else it is what to do, which returns the exit status.
+using Command = std::variant<RunLesson, MakeWorksheet, PrintText, CheckDump, MakeProbe, BreakLesson,
+                             ListMistakes, std::function<int()>>;
 
 /// What the arguments ask for. Decides only, runs nothing. Throws attn::Error for bad usage.
 Command parse(int argc, char** argv);
@@ -165,33 +137,11 @@ Command parse_completions(int argc, char** argv);
 /// other goes on. Returns whether every claim held.
 bool take_tour(const TakeTour& tour);
 
-/// Writes a document that runs, for its author to change. Throws attn::Error where the file is there already.
-void write_new_lesson(const NewLesson& lesson);
-
-/// Prints what is wrong with a document, with lines and columns: names that nothing has, whatever its
-/// conditions leave out; what its runs refuse, claims that do not hold, and a page that is too long. Its runs
-/// are those of its defaults, of its examples and of its probe. Returns whether nothing is.
-bool check_lesson(const CheckLesson& lesson);
-
-/// Writes a document with every lesson's page, the exercises, the glossary, and the program as WebAssembly
-/// where there is one; where there is none it says so on stderr. Throws attn::Error where that cannot be
-/// done, and where the folder of `program` does not hold it.
-void run_book(const MakeBook& make);
-
-/// What a comparison found.
-struct DiffReport {
-  std::string text;  ///< empty where there is nothing to say
-  bool is_equal = true;
-};
-
-/// Compares two stored traces. Throws attn::Error where one cannot be read, or one is text and the other
-/// data.
-DiffReport compare_files(const DiffTraces& diff);
-
 /// Runs the lesson and compares it with the trace that is expected of it: with text as text, in the way the
 /// run would have been shown, and with data tensor by tensor. --steps restricts both. Claims that do not hold
-/// are a difference. Throws attn::Error as a run and as `compare_files` do.
-DiffReport compare_with_expected(const RunLesson& run);
+/// are a difference. Shows what differs, and returns the exit status of `diff`. Throws attn::Error as a run
+/// does, and where the trace cannot be read.
+int compare_with_expected(const RunLesson& run);
 
 /// What a run printed, in the format that was asked for.
 struct Page {
@@ -199,14 +149,12 @@ struct Page {
   bool all_claims_hold = true;
 };
 
-/// A format, its name, and how its files end.
-struct FormatRow {
-  Format format;
-  std::string name, ending;
-};
+/// Words that stand for something, in their order.
+template <class Meaning>
+using Choices = std::vector<std::pair<std::string, Meaning>>;
 
-/// All formats, in their order.
-const std::vector<FormatRow>& formats();
+/// All formats by their names.
+const Choices<Format>& formats();
 
 /// Throws attn::Error for bad input.
 Page run_lesson(const RunLesson& run);
@@ -232,6 +180,10 @@ inline bool is_help(std::string_view argument) {
 /// A text of help.txt by its heading, as it stands there.
 std::string_view help_text(std::string_view heading);
 
+/// The entries of a text, each with its lines joined: one begins with one of these marks or, where there are
+/// none, behind an empty line.
+std::vector<std::string> entries_of(std::string_view text, std::string_view marks = "");
+
 /// The text there on a command, in lines as wide as the help.
 std::string about_command(std::string_view command);
 
@@ -242,16 +194,17 @@ std::string help_of_option(std::string_view text);
 /// How the value of an option is called beside its flag: its alternatives, unless they are too many for that.
 std::string_view value_name(std::string_view value);
 
+/// The words of "strided|fixed|random|FILE" that may be typed as they are.
+std::vector<std::string> choices_of(std::string_view value);
+
 /// "Examples:" and a line for each, given without the program's name.
 std::string help_examples(const std::vector<std::string_view>& examples);
 
+/// The same of the lines that help.txt has for a command.
+std::string examples_of(std::string_view command);
+
 /// Lays the help out; arguments that belong to no option are left for `refuse_extra`.
 void prepare(CLI::App& app, const std::string& footer);
-
-/// Adds an option whose every value is given to `assign_text` as it was typed. A long `value`
-/// ("dot|scaled_dot|…") is called NAME beside the flag. --output is -o, too.
-CLI::Option* add_text_option(CLI::App& app, std::string_view flag, std::string_view value, Values values,
-                             const std::string& help, std::function<void(const std::string&)> assign_text);
 
 /// --no-pager.
 CLI::Option* add_paging_option(CLI::App& app, Paging& paging);
@@ -259,8 +212,14 @@ CLI::Option* add_paging_option(CLI::App& app, Paging& paging);
 /// Gives the arguments to the options of `app`. Returns the help where that is asked for.
 std::optional<PrintText> read_arguments(CLI::App& app, std::string_view command, int argc, char** argv);
 
-/// Refuses the first argument that belongs to no option, where there is one.
-void refuse_extras(const CLI::App& app, std::string_view command);
+/// Refuses the first argument that belongs to no option, where there is one. `valid` is what would be; its
+/// help where it is empty.
+void refuse_extras(const CLI::App& app, std::string_view command, std::string_view valid = "");
+
+/// Both, with --help under a heading.
+std::optional<PrintText> read_all_arguments(CLI::App& app, std::string_view command, int argc, char** argv,
+                                            const std::string& heading = "Options",
+                                            std::string_view valid = "");
 
 /// What a name that is no lesson's may have been meant to be, among those that would be valid: "did you mean
 /// multihead? valid: …" of mha.
@@ -279,8 +238,7 @@ const lessons::Lesson& lesson_asked_for(std::string_view command, int argc, char
                                 const std::vector<std::string>& valid);
 
 template <class Choice>
-Choice parse_choice(std::string_view flag, const std::string& text,
-                    const std::vector<std::pair<std::string, Choice>>& choices) {
+Choice parse_choice(std::string_view flag, const std::string& text, const Choices<Choice>& choices) {
   std::vector<std::string> names;
   for (const auto& [name, choice] : choices) {
     if (name == text) return choice;
@@ -288,6 +246,9 @@ Choice parse_choice(std::string_view flag, const std::string& text,
   }
   refuse_choice(flag, text, names);
 }
+
+/// A whole number from `smallest` to `largest`.
+int parse_whole(std::string_view flag, const std::string& text, int smallest, int largest);
 
 template <class Field>
 struct ValueOf {
@@ -298,32 +259,81 @@ struct ValueOf<std::optional<Value>> {
   using type = Value;
 };
 
-/// Adds options under one heading.
+/// Adds options under one heading. --output is -o, too; a long value ("dot|scaled_dot|…") is called NAME
+/// beside the flag. What values and the help of an option say stands in help.txt, under "options of WHAT", or
+/// is given.
 class OptionGroup {
  public:
-  OptionGroup(CLI::App& app, const char* heading) : app_(app), heading_(heading) {}
+  OptionGroup(CLI::App& app, const char* heading, std::string_view what = "")
+      : app_(app),
+        heading_(heading),
+        texts_(what.empty() ? std::vector<std::string>()
+                            : entries_of(help_text(fmt::format("options of {}", what)), "-")) {}
 
+  /// Every value is given to `assign_text` as it was typed.
   void add(std::string_view flag, std::string_view value, std::string_view help,
            std::function<void(const std::string&)> assign_text, Values values = Values::one) const;
+  void add(std::string_view flag, std::function<void(const std::string&)> assign_text,
+           Values values = Values::one) const {
+    const auto [value, help] = texts_of(flag);
+    add(flag, value, help, std::move(assign_text), values);
+  }
+
+  /// Its value is a text, or one of a list of texts.
   template <class Text>
   void add(std::string_view flag, std::string_view value, std::string_view help, Text& field) const {
-    add(flag, value, help, [&field](const std::string& text) { field = text; });
+    if constexpr (std::is_same_v<Text, std::vector<std::string>>)
+      add(
+          flag, value, help, [&field](const std::string& text) { field.push_back(text); }, Values::list);
+    else
+      add(flag, value, help, [&field](const std::string& text) { field = text; });
   }
-  void add_flag(std::string_view flag, std::string_view help, bool& field) const;
+
+  /// The same, or a flag.
+  template <class Field>
+  void add(std::string_view flag, Field& field) const {
+    const auto [value, help] = texts_of(flag);
+    if constexpr (std::is_same_v<Field, bool>)
+      add_flag(flag, help, field);
+    else
+      add(flag, value, help, field);
+  }
+
+  /// Its value is a whole number.
+  template <class Field>
+  void add_whole(std::string_view flag, Field& field, int smallest, int largest) const {
+    add(flag, [flag, &field, smallest, largest](const std::string& text) {
+      field = static_cast<typename ValueOf<Field>::type>(parse_whole(flag, text, smallest, largest));
+    });
+  }
+
+  void add_flag(std::string_view flag, std::string_view help, std::function<void()> set) const;
+  void add_flag(std::string_view flag, std::string_view help, bool& field) const {
+    add_flag(flag, help, [&field] { field = true; });
+  }
 
   /// Its value is one of these words.
   template <class Field>
   void add_choice(std::string_view flag, std::string_view help, Field& field,
-                  const std::vector<std::pair<std::string, typename ValueOf<Field>::type>>& choices) const {
+                  const Choices<typename ValueOf<Field>::type>& choices) const {
     std::vector<std::string> names;
     for (const auto& [name, choice] : choices) names.push_back(name);
     add(flag, fmt::format("{}", fmt::join(names, "|")), help,
         [flag, &field, choices](const std::string& text) { field = parse_choice(flag, text, choices); });
   }
+  template <class Field>
+  void add_choice(std::string_view flag, Field& field,
+                  const Choices<typename ValueOf<Field>::type>& choices) const {
+    add_choice(flag, texts_of(flag).second, field, choices);
+  }
 
  private:
+  /// The value and the help of "--flag VALUE: help".
+  std::pair<std::string, std::string> texts_of(std::string_view flag) const;
+
   CLI::App& app_;
   const char* heading_;
+  std::vector<std::string> texts_;
 };
 
 /// Adds the options of the lesson; parsing fills `options`, which starts as the lesson's defaults.
@@ -332,11 +342,11 @@ void add_lesson_options(CLI::App& app, const lessons::Lesson& lesson, lessons::O
 /// Adds the options that say what counts as a difference: --atol, --only-common and so on.
 void add_tolerance_options(CLI::App& app, Comparison& comparison, const char* heading);
 
-/// A whole number from `smallest` to `largest`.
-int parse_whole(std::string_view flag, const std::string& text, int smallest, int largest);
-
 /// A finite number, 0 or more.
 double parse_tolerance(std::string_view flag, const std::string& text);
+
+/// The same above 0.
+double parse_positive(std::string_view flag, const std::string& text);
 
 /// "attn=weights" in its parts: a name, and the id that it counts as.
 std::pair<std::string, std::string> parse_rename(const std::string& text);
@@ -375,8 +385,7 @@ std::string text_of(const Field& field) {
 /// The format that the ending of --output stands for, of those given by their endings; the first where there
 /// is no ending, or no output.
 template <class Format>
-Format format_of_ending(const std::string& output,
-                        const std::vector<std::pair<std::string, Format>>& formats) {
+Format format_of_ending(const std::string& output, const Choices<Format>& formats) {
   const auto ending = std::filesystem::path(output).extension().string();
   if (ending.empty()) return formats.front().second;
   std::string valid;
@@ -386,6 +395,18 @@ Format format_of_ending(const std::string& output,
   }
   throw attn::Error("--output " + output + " ends in " + ending + ", which names no format; valid: " + valid +
                     "or another ending with --format");
+}
+
+/// The format that is asked for, or else the one of the ending of --output: text ends in .txt, python in .py,
+/// and others as they are called.
+template <class Format>
+Format format_asked_for(const std::optional<Format>& asked, const std::optional<std::string>& output,
+                        const Choices<Format>& formats) {
+  if (asked) return *asked;
+  Choices<Format> endings;
+  for (const auto& [name, format] : formats)
+    endings.emplace_back("." + (name == "text" ? "txt" : name == "python" ? "py" : name), format);
+  return format_of_ending(output.value_or(""), endings);
 }
 
 /// "a,b,c" in its parts.

@@ -22,13 +22,8 @@ namespace lab {
 
 namespace {
 
-int print(const DiffReport& report, bool is_quiet, Paging paging) {
-  if (!is_quiet) show(report.text, paging);
-  return report.is_equal ? 0 : 1;
-}
-
 int run(const RunLesson& run) {
-  if (run.expected) return print(compare_with_expected(run), run.is_quiet, run.presentation.paging);
+  if (run.expected) return compare_with_expected(run);
   const auto page = run_lesson(run);
   write_or_show(page.text, run.presentation.output, run.presentation.paging);
   return page.all_claims_hold ? 0 : 1;
@@ -49,22 +44,15 @@ int carry_out(const Command& command) {
     act(asked);
     return 0;
   };
-  return std::visit(
-      Cases{[](const DiffTraces& diff) { return print(compare_files(diff), diff.is_quiet, diff.paging); },
-            [](const RunLesson& lesson) { return run(lesson); },
-            [&](const RunBench& bench) { return done(run_bench, bench); },
-            [](const RunTraining& training) { return run_training(training); },
-            [](const CheckDump& check) { return run_check(check); },
-            [&](const MakeProbe& probe) { return done(run_probe, probe); },
-            [&](const BreakLesson& broken) { return done(run_break, broken); },
-            [&](const ListMistakes& list) { return done(list_mistakes, list); },
-            [&](const MakeWorksheet& worksheet) { return done(run_worksheet, worksheet); },
-            [](const TakeTour& tour) { return take_tour(tour) ? 0 : 1; },
-            [&](const NewLesson& lesson) { return done(write_new_lesson, lesson); },
-            [](const CheckLesson& check) { return check_lesson(check) ? 0 : 1; },
-            [&](const MakeBook& make) { return done(run_book, make); },
-            [&](const PrintText& print) { return done(write_to_stdout, print.text); }},
-      command);
+  return std::visit(Cases{[](const RunLesson& lesson) { return run(lesson); },
+                          [](const CheckDump& check) { return run_check(check); },
+                          [&](const MakeProbe& probe) { return done(run_probe, probe); },
+                          [&](const BreakLesson& broken) { return done(run_break, broken); },
+                          [&](const ListMistakes& list) { return done(list_mistakes, list); },
+                          [&](const MakeWorksheet& worksheet) { return done(run_worksheet, worksheet); },
+                          [&](const PrintText& print) { return done(write_to_stdout, print.text); },
+                          [](const std::function<int()>& act) { return act(); }},
+                    command);
 }
 
 }  // namespace

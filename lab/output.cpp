@@ -148,19 +148,6 @@ std::optional<std::string> tensor_file(const std::string& path, const attn::Head
 
 namespace {
 
-/// What a signal does, until this is gone.
-class SignalAction {
- public:
-  SignalAction(int signal, void (*action)(int)) : signal_(signal), before_(std::signal(signal, action)) {}
-  ~SignalAction() { std::signal(signal_, before_); }
-  SignalAction(const SignalAction&) = delete;
-  SignalAction& operator=(const SignalAction&) = delete;
-
- private:
-  int signal_;
-  void (*before_)(int);
-};
-
 std::string pager_command() {
   const char* chosen = std::getenv("PAGER");
   if (chosen == nullptr)
@@ -202,6 +189,12 @@ bool page_through(const std::string& command, const std::string& text) {
 
 constexpr std::size_t bar_cells = 30, bar_width = 79;
 const char* const back_and_wipe = "\r\x1B[K";
+
+/// In place of what stands there.
+void show_on_stderr(const std::string& line) {
+  fmt::print(stderr, "{}{}", back_and_wipe, attn::shorten(line, bar_width));
+  std::fflush(stderr);
+}
 
 /// On a terminal, and where ATTNLAB_PROGRESS says otherwise as it says.
 bool is_wanted() {
@@ -287,9 +280,7 @@ void ProgressBar::show(double share, const std::string& next) {
   const auto full = static_cast<std::size_t>(std::lround(done * bar_cells));
   std::string bar;
   for (std::size_t i = 0; i < bar_cells; ++i) bar += i < full ? "█" : "░";
-  fmt::print(stderr, "{}{}", back_and_wipe,
-             attn::shorten(fmt::format("{} {:3.0f} %  {}", bar, 100.0 * done, next), bar_width));
-  std::fflush(stderr);
+  show_on_stderr(fmt::format("{} {:3.0f} %  {}", bar, 100.0 * done, next));
 }
 
 ProgressOfRun::ProgressOfRun(attn::Sink& next, std::string_view lesson) : next_(next) {
@@ -321,12 +312,9 @@ void ProgressOfRun::tell(const std::string& lesson) {
   std::unique_lock lock(mutex_);
   int passed = 1;
   for (; !ended_.wait_for(lock, seconds(1), [this] { return has_ended_; }); ++passed)
-    if (passed > 1) {
-      const auto after = last_.empty() ? "" : fmt::format(", after {}", last_);
-      fmt::print(stderr, "{}{}", back_and_wipe,
-                 attn::shorten(fmt::format("{}: computing for {} s{}", lesson, passed, after), bar_width));
-      std::fflush(stderr);
-    }
+    if (passed > 1)
+      show_on_stderr(fmt::format("{}: computing for {} s{}", lesson, passed,
+                                 last_.empty() ? "" : fmt::format(", after {}", last_)));
   if (passed > 2) fmt::print(stderr, "{}", back_and_wipe);
 }
 

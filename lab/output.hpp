@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <csignal>
 #include <cstddef>
 #include <functional>
 #include <mutex>
@@ -34,6 +35,19 @@ void write_to_file(const std::string& path, const std::string& text);
 /// Nothing for another ending.
 std::optional<std::string> tensor_file(const std::string& path, const attn::Header& header,
                                        const std::function<void(attn::Sink&)>& tell);
+
+/// What a signal does, until this is gone.
+class SignalAction {
+ public:
+  SignalAction(int signal, void (*action)(int)) : signal_(signal), before_(std::signal(signal, action)) {}
+  ~SignalAction() { std::signal(signal_, before_); }
+  SignalAction(const SignalAction&) = delete;
+  SignalAction& operator=(const SignalAction&) = delete;
+
+ private:
+  int signal_;
+  void (*before_)(int);
+};
 
 enum class Paging { automatic, never };
 

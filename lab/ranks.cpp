@@ -1,5 +1,8 @@
 #include "lab/ranks.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -22,12 +25,6 @@ bool runs_on_ranks(const std::vector<std::string_view>& arguments) {
          (arguments.front() == "bench" && std::any_of(arguments.begin(), arguments.end(), asks_for_ranks));
 }
 
-std::string identity_of(const std::vector<std::string_view>& arguments) {
-  std::string identity = "attnlab " ATTNLAB_VERSION ":";
-  for (const auto argument : arguments) identity += " " + std::string(argument);
-  return identity;
-}
-
 /// Before MPI is loaded its launcher says who this is.
 bool launcher_says_other_rank() {
   const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
@@ -40,7 +37,7 @@ Ranks::Ranks(int argc, char** argv) {
   const std::vector<std::string_view> arguments(argv + std::min(argc, 1), argv + argc);
   if (!attn::fast::started_by_mpirun() || !runs_on_ranks(arguments)) return;
   is_other_rank = launcher_says_other_rank();
-  identity_ = identity_of(arguments);
+  identity_ = fmt::format("attnlab " ATTNLAB_VERSION ": {}", fmt::join(arguments, " "));
   network_ = attn::fast::join_mpirun();
   joined_network = network_.get();
 }

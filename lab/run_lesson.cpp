@@ -32,11 +32,8 @@ namespace {
 constexpr std::size_t widest_page = 120;  // columns, unless more are asked for: longer lines are hard to read
 
 Format format_of(const Presentation& presentation) {
-  if (presentation.format) return *presentation.format;
-  if (presentation.output) require_writable(*presentation.output);
-  std::vector<std::pair<std::string, Format>> endings;
-  for (const auto& [format, name, ending] : formats()) endings.emplace_back(ending, format);
-  return format_of_ending(presentation.output.value_or(""), endings);
+  if (!presentation.format && presentation.output) require_writable(*presentation.output);
+  return format_asked_for(presentation.format, presentation.output, formats());
 }
 
 bool is_picture(Format format) {
@@ -51,7 +48,7 @@ bool is_script(Format format) {
 /// Archives hold numbers, and neither they nor pixels are text for a terminal.
 void check(const Presentation& shown, Format format) {
   using attn::Error;
-  const auto& name = formats()[static_cast<std::size_t>(format)].name;
+  const auto& name = formats()[static_cast<std::size_t>(format)].first;
   const bool is_archive = format == Format::npz || format == Format::safetensors;
   if (shown.shapes && is_archive)
     throw Error(fmt::format("--shapes leaves no numbers to store as {}; valid: --format text or json", name));
@@ -62,7 +59,7 @@ void check(const Presentation& shown, Format format) {
     throw Error(
         fmt::format("--shapes leaves out what the {} of --format {} computes with; valid: without --shapes",
                     format == Format::cpp ? "program" : "script", name));
-  if (shown.brief && format != Format::html)
+  if (shown.style.brief && format != Format::html)
     throw Error("--brief shortens a page of HTML; valid: with --format html");
   if (!shown.of_picture.empty() && !is_picture(format))
     throw Error(
@@ -79,7 +76,7 @@ bool environment_has(const char* name) {
 }
 
 bool is_colored(const Presentation& presentation) {
-  if (presentation.plain) return false;
+  if (presentation.style.plain) return false;
   if (presentation.color != Color::automatic) return presentation.color == Color::always;
   return !presentation.output && stdout_is_terminal() && !environment_has("NO_COLOR") && !terminal_is_dumb();
 }
@@ -91,28 +88,17 @@ attn::Header header_of(const RunLesson& run, const lessons::Plan& plan) {
   header.config.emplace_back("steps", list(shown.steps));
   header.config.emplace_back("explain", list(shown.explain));
   header.config.emplace_back("shapes", shown.shapes);
-  header.config.emplace_back("precision", std::int64_t{shown.precision});
-  header.config.emplace_back("full", shown.full);
-  header.config.emplace_back("all", shown.all);
-  if (shown.precision == Presentation().precision) header.usual.insert("precision");
+  header.config.emplace_back("precision", std::int64_t{shown.style.precision});
+  header.config.emplace_back("full", shown.style.full);
+  header.config.emplace_back("all", shown.style.all);
+  if (shown.style.precision == attn::PageStyle().precision) header.usual.insert("precision");
   return header;
 }
 
 std::size_t width_of(const Presentation& presentation) {
   if (presentation.width) return *presentation.width;
   const auto screen = presentation.output ? std::nullopt : screen_of_stdout();
-  return screen ? std::min(screen->columns, widest_page) : attn::TextStyle{}.width;
-}
-
-attn::TextStyle style_of(const Presentation& presentation) {
-  attn::TextStyle style;
-  style.precision = presentation.precision;
-  style.full = presentation.full;
-  style.plain = presentation.plain;
-  style.all = presentation.all || !presentation.steps.empty();
-  style.color = is_colored(presentation);
-  style.width = width_of(presentation);
-  return style;
+  return screen ? std::min(screen->columns, widest_page) : attn::PageStyle{}.width;
 }
 
 bool weights_are_by_hand(const lessons::Plan& plan) {
@@ -120,12 +106,13 @@ bool weights_are_by_hand(const lessons::Plan& plan) {
   return trained && trained->hand_made != nullptr && plan.options.model == trained->task;
 }
 
-attn::HtmlStyle html_style_of(const Presentation& presentation, const lessons::Plan& plan) {
-  return {.precision = presentation.precision,
-          .full = presentation.full,
-          .all = presentation.all || !presentation.steps.empty(),
-          .brief = presentation.brief,
-          .weights_by_hand = weights_are_by_hand(plan)};
+attn::PageStyle style_of(const Presentation& presentation, const lessons::Plan& plan) {
+  auto style = presentation.style;
+  style.all = style.all || !presentation.steps.empty();
+  style.color = is_colored(presentation);
+  style.width = width_of(presentation);
+  style.weights_by_hand = weights_are_by_hand(plan);
+  return style;
 }
 
 attn::PictureStyle picture_style_of(const Presentation& presentation, const lessons::Plan& plan) {
@@ -136,43 +123,40 @@ attn::PictureStyle picture_style_of(const Presentation& presentation, const less
   return style;
 }
 
-/// Passes a run on, unless its numbers would make a text that is too long to be of use.
-class LimitOfText : public attn::Sink {
+/// Hands each event to a function.
+class Listener : public attn::Sink {
  public:
-  LimitOfText(attn::Sink& next, const Presentation& presentation)
-      : next_(next), format_(format_of(presentation)) {
-    const bool has_all_numbers = format_ == Format::json || is_script(format_);
-    is_limited_ = has_all_numbers && !presentation.full && !presentation.shapes;
-  }
+  explicit Listener(std::function<void(const attn::Event&)> hear) : hear_(std::move(hear)) {}
+  void receive(const attn::Event& event) override { hear_(event); }
 
-  void receive(const attn::Event& event) override {
-    if (event.tensor && (event.kind == attn::Kind::input || !is_script(format_)))
-      numbers_ += attn::element_count(event.tensor->shape);
-    if (is_limited_ && numbers_ > most_numbers)
+ private:
+  std::function<void(const attn::Event&)> hear_;
+};
+
+/// Runs the lesson into the sink, through the filter that --steps and --shapes ask for, unless its numbers
+/// would make a text that is too long to be of use; a script needs every input and all code, whatever it
+/// asserts. Returns whether every claim held.
+bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
+  using Always = attn::Filter::Always;
+  constexpr std::size_t most_numbers = 5'000'000;  // of about 20 bytes
+  const auto& shown = run.presentation;
+  const auto format = format_of(shown);
+  const bool makes_script = is_script(format);
+  const bool is_limited = (format == Format::json || makes_script) && !shown.style.full && !shown.shapes;
+  std::size_t numbers = 0;
+  Listener limited([&](const attn::Event& event) {
+    if (event.tensor && (event.kind == attn::Kind::input || !makes_script))
+      numbers += attn::element_count(event.tensor->shape);
+    if (is_limited && numbers > most_numbers)
       throw attn::Error(
           fmt::format("{} would be a text of more than 100 MB: {} and what stands before it "
                       "have {} numbers; valid: --format npz, fewer --steps, or --full",
-                      is_script(format_) ? "the program" : "JSON", event.id, numbers_));
-    next_.receive(event);
-  }
-
- private:
-  static constexpr std::size_t most_numbers = 5'000'000;  // of about 20 bytes
-
-  attn::Sink& next_;
-  Format format_;
-  bool is_limited_ = false;
-  std::size_t numbers_ = 0;
-};
-
-/// Runs the lesson into the sink, through the filter that --steps and --shapes ask for; a script needs every
-/// input and all code, whatever it asserts. Returns whether every claim held.
-bool run_into(attn::Sink& sink, const RunLesson& run, const lessons::Plan& plan) {
-  using Always = attn::Filter::Always;
-  LimitOfText limited(sink, run.presentation);
+                      makes_script ? "the program" : "JSON", event.id, numbers));
+    sink.receive(event);
+  });
   ProgressOfRun progress(limited, run.lesson->name);
-  attn::Filter filter(progress, run.presentation.steps, run.presentation.shapes,
-                      is_script(format_of(run.presentation)) ? Always::all_but_steps : Always::nothing);
+  attn::Filter filter(progress, shown.steps, shown.shapes,
+                      makes_script ? Always::all_but_steps : Always::nothing);
   const bool all_claims_hold = lessons::run(*run.lesson, plan, filter);
   filter.require_all_seen();
   return all_claims_hold;
@@ -185,7 +169,7 @@ Page render(const RunLesson& run, const lessons::Plan& plan, Renderer renderer) 
 }
 
 Page explain(const RunLesson& run, const lessons::Plan& plan) {
-  const auto style = style_of(run.presentation);
+  const auto style = style_of(run.presentation, plan);
   auto page = render(run, plan,
                      attn::Explanation(run.presentation.explain, style.precision, style.width, style.full));
   if (const auto origin = plan.header().text(attn::origin_of_numbers); origin.starts_with("drawn"))
@@ -239,14 +223,9 @@ std::string contents(const TakeTour& tour) {
   auto text =
       sentence.empty() ? std::string("The tour\n\n") : fmt::format("The tour: \"{}\"\n\n", sentence.front());
   const auto& all = lessons::all_lessons();
-  constexpr std::size_t columns = 80;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    auto start = fmt::format("{:>2} {:<17} ", i + 1, all[i]->name);
-    const std::string margin(start.size(), ' ');
-    for (const auto& line : attn::wrap(all[i]->title, columns - margin.size())) {
-      text += start + line + '\n';
-      start = margin;
-    }
+    const auto start = fmt::format("{:>2} {:<17} ", i + 1, all[i]->name);
+    text += attn::hanging(start, attn::wrap(all[i]->title, 80 - start.size()), start.size());
   }
   return text;
 }
@@ -313,14 +292,13 @@ bool wants_to_go_on(std::size_t next) {
 
 }  // namespace
 
-const std::vector<FormatRow>& formats() {
-  static const std::vector<FormatRow> rows = {
-      {Format::text, "text", ".txt"},    {Format::json, "json", ".json"},
-      {Format::npz, "npz", ".npz"},      {Format::safetensors, "safetensors", ".safetensors"},
-      {Format::svg, "svg", ".svg"},      {Format::png, "png", ".png"},
-      {Format::pdf, "pdf", ".pdf"},      {Format::html, "html", ".html"},
-      {Format::python, "python", ".py"}, {Format::cpp, "cpp", ".cpp"}};
-  return rows;
+const Choices<Format>& formats() {
+  static const Choices<Format> all = {{"text", Format::text},     {"json", Format::json},
+                                      {"npz", Format::npz},       {"safetensors", Format::safetensors},
+                                      {"svg", Format::svg},       {"png", Format::png},
+                                      {"pdf", Format::pdf},       {"html", Format::html},
+                                      {"python", Format::python}, {"cpp", Format::cpp}};
+  return all;
 }
 
 bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const attn::Header&)>& sink_for) {
@@ -330,7 +308,7 @@ bool run_lesson_into(const RunLesson& run, const std::function<attn::Sink&(const
 
 std::string run_lesson_body(const RunLesson& run) {
   const auto plan = plan_of(run);
-  attn::HtmlRenderer renderer(header_of(run, plan), html_style_of(run.presentation, plan));
+  attn::HtmlRenderer renderer(header_of(run, plan), style_of(run.presentation, plan));
   run_into(renderer, run, plan);
   return renderer.finish_body();
 }
@@ -355,7 +333,7 @@ Page run_lesson(const RunLesson& run) {
     case Format::cpp:
       return render(run, plan, lessons::CppProgram(header));
     case Format::html:
-      return render(run, plan, attn::HtmlRenderer(header, html_style_of(run.presentation, plan)));
+      return render(run, plan, attn::HtmlRenderer(header, style_of(run.presentation, plan)));
     case Format::svg:
     case Format::png:
     case Format::pdf: {
@@ -372,7 +350,7 @@ Page run_lesson(const RunLesson& run) {
     }
     default:
       if (!run.presentation.explain.empty()) return explain(run, plan);
-      return render(run, plan, attn::TextRenderer(header, style_of(run.presentation)));
+      return render(run, plan, attn::TextRenderer(header, style_of(run.presentation, plan)));
   }
 }
 

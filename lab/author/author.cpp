@@ -264,56 +264,61 @@ std::string file_of(const std::string& name) {
   return name.ends_with(".md") ? name : name + ".md";
 }
 
-}  // namespace
-
-void write_new_lesson(const NewLesson& lesson) {
-  if (std::filesystem::exists(lesson.file))
-    throw attn::Error(fmt::format("lesson new: {} is there already; valid: another name", lesson.file));
-  const auto name = std::filesystem::path(lesson.file).stem().string();
+/// Writes a document that runs, for its author to change: a copy of a lesson of the lab, or the smallest one.
+/// Throws attn::Error where the file is there already.
+int write_new_lesson(const std::string& file, const std::string& from) {
+  if (std::filesystem::exists(file))
+    throw attn::Error(fmt::format("lesson new: {} is there already; valid: another name", file));
+  const auto name = std::filesystem::path(file).stem().string();
   if (lessons::lesson_named(name) != nullptr)
     throw attn::Error(fmt::format("lesson new: {} is a lesson of the lab; valid: another name", name));
-  const auto text = lesson.from.empty()
+  const auto text = from.empty()
                         ? attn::replaced(lessons::text_of_document("parts/new_lesson.md"), "NEW_LESSON", name)
-                        : copy_of(lesson.from, lesson.file);
+                        : copy_of(from, file);
   std::map<std::string, std::string> parts;
-  if (!lesson.from.empty()) add_parts_of(text, parts);
-  const auto folder = std::filesystem::path(lesson.file).replace_extension();
+  if (!from.empty()) add_parts_of(text, parts);
+  const auto folder = std::filesystem::path(file).replace_extension();
   if (!parts.empty()) {
     if (std::filesystem::exists(folder))
       throw attn::Error(
           fmt::format("lesson new: {} is there already, where the parts of {} should stand; "
                       "valid: another name",
-                      folder.string(), lesson.from));
+                      folder.string(), from));
     std::filesystem::create_directories(folder);
   }
   for (const auto& [part, its_text] : parts)
     write_to_file((folder / part).string(), attn::replaced(its_text, use_of_part, "{use "));
-  write_to_file(lesson.file, attn::replaced(text, use_of_part, "{use " + name + "/"));
+  write_to_file(file, attn::replaced(text, use_of_part, "{use " + name + "/"));
   write_to_stdout(fmt::format(
-      "{0} is written{1}. Change it, and try it:\n  attnlab run {0}\n  attnlab lesson check {0}\n",
-      lesson.file, parts.empty() ? "" : fmt::format(", its parts in {}/", folder.string())));
+      "{0} is written{1}. Change it, and try it:\n  attnlab run {0}\n  attnlab lesson check {0}\n", file,
+      parts.empty() ? "" : fmt::format(", its parts in {}/", folder.string())));
+  return 0;
 }
 
-bool check_lesson(const CheckLesson& check) {
+/// Prints what is wrong with a document, with lines and columns: names that nothing has, whatever its
+/// conditions leave out; what its runs refuse, claims that do not hold, and a page that is too long. Its runs
+/// are those of its defaults, of its examples and of its probe.
+int check_lesson(const std::string& file, Paging paging) {
   Texts faults;
   std::string summary;
   try {
-    const Review review(check.file);
+    const Review review(file);
     faults = review.faults;
     summary = review.summary();
   } catch (const document::Error& error) {
     faults.push_back(error.what());
   }
   for (const auto& fault : faults) summary = (&fault == &faults.front() ? "" : summary) + fault + "\n";
-  show(summary, check.paging);
-  return faults.empty();
+  show(summary, paging);
+  return faults.empty() ? 0 : 1;
 }
+
+}  // namespace
 
 Command parse_own_lesson(int argc, char** argv) {
   CLI::App app(about_command("run"), "attnlab run FILE.md");
-  prepare(app, help_examples({"run cosine.md", "run cosine.md --sentence \"i love cats\" --format json"}));
-  app.set_help_flag("--help,-h", "this page");
-  if (argc > 1 && is_help(argv[1])) return *read_arguments(app, "run", argc, argv);
+  prepare(app, examples_of("run"));
+  if (argc > 1 && is_help(argv[1])) return *read_all_arguments(app, "run", argc, argv);
   if (argc < 2 || argv[1][0] == '-')
     throw Error("run: no document is given; valid: attnlab run FILE.md, and then options");
   if (const auto* lesson = lessons::lesson_named(argv[1])) return parse_lesson(*lesson, argc - 1, argv + 1);
@@ -324,23 +329,20 @@ Command parse_author(int argc, char** argv) {
   std::string task, name, from;
   auto paging = Paging::automatic;
   CLI::App app(about_command("lesson"), "attnlab lesson");
-  prepare(app,
-          help_examples({"lesson new cosine", "lesson new mine --from multihead", "lesson check cosine.md"}));
+  prepare(app, examples_of("lesson"));
   app.add_option("TASK", task, "new or check")->type_name("new|check");
   app.add_option("NAME", name, "of the new lesson, or the file to check")->type_name("NAME");
   app.add_option("--from", from, "the lesson of the lab that the new one is a copy of")->type_name("LESSON");
   add_paging_option(app, paging);
-  app.set_help_flag("--help,-h", "this page");
-  if (const auto help = read_arguments(app, "lesson", argc, argv)) return *help;
-  refuse_extras(app, "lesson");
+  if (const auto help = read_all_arguments(app, "lesson", argc, argv)) return *help;
   if (task != "new" && task != "check")
     throw Error(fmt::format("lesson{}; valid: attnlab lesson new NAME, attnlab lesson check FILE",
                             task.empty() ? ": no task is given" : fmt::format(" {} is unknown", task)));
   if (name.empty()) throw Error(fmt::format("lesson {0}: valid: attnlab lesson {0} NAME", task));
-  if (task == "new") return NewLesson{file_of(name), from};
+  if (task == "new") return [=] { return write_new_lesson(file_of(name), from); };
   if (!from.empty())
     throw Error("lesson check does not use --from; valid: attnlab lesson new NAME --from LESSON");
-  return CheckLesson{file_of(name), paging};
+  return [=] { return check_lesson(file_of(name), paging); };
 }
 
 }  // namespace lab

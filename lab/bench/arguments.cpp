@@ -20,32 +20,17 @@ const char* const what_is_measured = "What is measured";
 const char* const how_it_is_measured = "How it is measured";
 const char* const how_it_is_shown = "How it is shown";
 
-const char* const about_bench =
-    "bench: attention kernels timed against each other as n grows\n\n"
-    "Each round runs every kernel once, a product of two 2048 × 2048 matrices through BLAS, and a loop of "
-    "multiply-adds in registers; each round starts with another one of them. What is shown are medians over "
-    "the rounds, and medians of ratios within a round: a disturbance of the machine affects both sides of a "
-    "ratio. Kernels: xtensor (the lessons' steps as whole tensors), plain, blas, tiled, simd (exact "
-    "attention, each with one technique more than the one before), sparse-… (some blocks of keys only), "
-    "linear-… (features in place of the softmax). With --causal or --window, simd-full and linear-simd-full "
-    "see all keys nevertheless.\n\n"
-    "With --ranks, under mpirun, the fastest kernel runs on each rank on its part of one sequence, while "
-    "keys "
-    "and values go round (lesson ring).\n\n"
-    "The exit status is 0 whatever the times are.";
-
 template <class Choice>
-std::vector<std::pair<std::string, Choice>> named(const std::vector<Choice>& choices) {
-  std::vector<std::pair<std::string, Choice>> all;
+Choices<Choice> named(const std::vector<Choice>& choices) {
+  Choices<Choice> all;
   for (const Choice choice : choices) all.emplace_back(name_of(choice), choice);
   return all;
 }
 
-std::size_t count_of(std::string_view flag, const std::string& text) {
-  const lessons::OptionInfo info = {.key = flag, .flag = flag, .value = "N", .help = ""};
+std::size_t count_of(std::string_view flag, const std::string& text, std::size_t smallest = 1) {
   std::optional<std::size_t> count;
-  assign(info, count, text);
-  if (const auto smallest = lessons::smallest_count(info); *count < smallest)
+  assign({.key = flag, .flag = flag, .value = "N", .help = ""}, count, text);
+  if (*count < smallest)
     throw Error(
         fmt::format("--{} {} is out of range; valid: a whole number, {} or more", flag, text, smallest));
   return *count;
@@ -61,65 +46,34 @@ std::vector<std::size_t> lengths_of(const std::string& text) {
   return lengths;
 }
 
-double seconds_of(const std::string& text) {
-  double seconds = 0.0;
-  assign({.key = "seconds", .flag = "seconds", .value = "X", .help = ""}, seconds, text);
-  if (!std::isfinite(seconds) || seconds <= 0.0)
-    throw Error(fmt::format("--seconds {} is out of range; valid: a number above 0", text));
-  return seconds;
-}
-
 void add_measured(CLI::App& app, RunBench& run) {
   auto& setting = run.setting;
-  const OptionGroup group(app, what_is_measured);
-  const auto add_count = [&](const char* flag, const char* help, auto& field) {
-    group.add(flag, "N", help, [flag, &field](const std::string& text) { field = count_of(flag, text); });
+  const OptionGroup group(app, what_is_measured, "bench");
+  const auto add_count = [&](const char* flag, auto& field, std::size_t smallest = 1) {
+    group.add(flag, [=, &field](const std::string& text) { field = count_of(flag, text, smallest); });
   };
-  group.add("lengths", "N,N,...", "numbers of tokens n; default 128,256,512,1024,2048",
-            [&](const std::string& text) { run.lengths = lengths_of(text); });
-  add_count("d-k", "numbers in a query and in a key; default 64", setting.d_k);
-  add_count("d-v", "numbers in a value; default d_k", setting.d_v);
-  add_count("heads", "attention heads; default 8", setting.heads);
-  add_count("kv-heads", "key and value heads, each shared by heads / N query heads; default heads",
-            setting.kv_heads);
-  group.add_flag("causal", "hide every later token", setting.causal);
-  add_count("window", "hide every token more than N positions away", setting.window);
-  group.add_choice("dtype", "element type; default float32", run.dtype,
-                   {{"float32", "float32"}, {"float64", "float64"}});
-  group.add_choice(
-      "scores",
-      "rising: each key scores more than the one before, so that running maxima are rescaled all the time; "
-      "default normal",
-      setting.scores, {{"normal", Scores::normal}, {"rising", Scores::rising}});
-  group.add_flag("backward", "measure the gradients, too, of the kernels that have them", setting.backward);
-  group.add(
-      "kernels", "NAME,NAME,...",
-      "only these, or those of a variant as the lesson efficient calls it (full, flash, sparse, linear); "
-      "default all",
-      [&](const std::string& text) { run.kernels = split(text, ','); });
+  group.add("lengths", [&](const std::string& text) { run.lengths = lengths_of(text); });
+  add_count("d-k", setting.d_k);
+  add_count("d-v", setting.d_v);
+  add_count("heads", setting.heads);
+  add_count("kv-heads", setting.kv_heads);
+  group.add("causal", setting.causal);
+  add_count("window", setting.window, 0);
+  group.add_choice("dtype", run.dtype, {{"float32", "float32"}, {"float64", "float64"}});
+  group.add_choice("scores", setting.scores, {{"normal", Scores::normal}, {"rising", Scores::rising}});
+  group.add("backward", setting.backward);
+  group.add("kernels", [&](const std::string& text) { run.kernels = split(text, ','); });
 }
 
 void add_how(CLI::App& app, RunBench& run) {
-  const OptionGroup group(app, how_it_is_measured);
-  group.add_flag("ranks", "on the ranks that mpirun started: mpirun -n 2 attnlab bench --ranks",
-                 run.on_ranks);
-  group.add_choice("order", "of the ranks' blocks; default contiguous", run.order,
-                   named(attn::fast::all_orders()));
-  group.add("threads", "N", "threads, for BLAS as well; default 1",
-            [&](const std::string& text) { run.setting.threads = parse_whole("threads", text, 1, 1024); });
-  group.add_choice("isa", "instruction set of the kernels and of BLAS; default the best that there is",
-                   run.isa, named(std::vector{Isa::generic, Isa::avx2, Isa::avx512}));
-  group.add("rounds", "N", "rounds at each length; default 7",
-            [&](const std::string& text) { run.effort.rounds = parse_whole("rounds", text, 1, 1000000); });
-  group.add("seconds", "X",
-            "time for all rounds, after one trial of each kernel; the slowest kernels are left out where "
-            "they would take longer; default 60",
-            [&](const std::string& text) { run.effort.seconds = seconds_of(text); });
-}
-
-[[noreturn]] void refuse_extra_of_bench(const CLI::App& app, const std::string& argument) {
-  if (argument.starts_with("--")) refuse_option(app, "bench", argument.substr(0, argument.find('=')));
-  throw Error(fmt::format("bench: \"{}\" belongs to no option; valid: options only", argument));
+  const OptionGroup group(app, how_it_is_measured, "bench");
+  group.add("ranks", run.on_ranks);
+  group.add_choice("order", run.order, named(attn::fast::all_orders()));
+  group.add_whole("threads", run.setting.threads, 1, 1024);
+  group.add_choice("isa", run.isa, named(std::vector{Isa::generic, Isa::avx2, Isa::avx512}));
+  group.add_whole("rounds", run.effort.rounds, 1, 1000000);
+  group.add("seconds",
+            [&](const std::string& text) { run.effort.seconds = parse_positive("seconds", text); });
 }
 
 /// Some options are about several kernels beside each other, and one about several ranks.
@@ -147,27 +101,23 @@ void check_heads(const attn::bench::Setting& setting) {
 }  // namespace
 
 Command parse_bench(int argc, char** argv) {
-  CLI::App app(help_paragraph(about_bench) + "\n", "attnlab bench");
-  prepare(app, help_examples({"bench --kernels xtensor,blas,simd --backward",
-                              "bench --lengths 1024,4096 --causal --window 256 --output window.svg"}));
+  CLI::App app(about_command("bench"), "attnlab bench");
+  prepare(app, examples_of("bench"));
   RunBench run;
   add_measured(app, run);
   add_how(app, run);
-  const OptionGroup shown(app, how_it_is_shown);
-  shown.add_choice("format", "default text, or what the ending of --output says", run.format,
-                   {{"text", BenchFormat::text},
-                    {"json", BenchFormat::json},
-                    {"csv", BenchFormat::csv},
-                    {"svg", BenchFormat::svg}});
-  shown.add("output", "FILE", "write to a file, whole or not at all; default standard output", run.output);
-  app.set_help_flag("--help,-h", "this page")->group(how_it_is_shown);
-  if (const auto help = read_arguments(app, "bench", argc, argv)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra_of_bench(app, extras.front());
+  const OptionGroup shown(app, how_it_is_shown, "bench");
+  shown.add_choice("format", run.format, bench_formats);
+  shown.add("output", run.output);
+  if (const auto help = read_all_arguments(app, "bench", argc, argv, how_it_is_shown)) return *help;
   if (app.count("--d-v") == 0) run.setting.d_v = run.setting.d_k;
   if (app.count("--kv-heads") == 0) run.setting.kv_heads = run.setting.heads;
   check_heads(run.setting);
   check_ranks(app, run);
-  return run;
+  return [run] {
+    run_bench(run);
+    return 0;
+  };
 }
 
 }  // namespace lab

@@ -1,6 +1,7 @@
 #include "lab/bench/bench.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,16 +21,11 @@ namespace lab {
 
 namespace {
 
+using attn::bench::LengthResult;
 using attn::bench::Result;
+using attn::bench::Statistics;
 using attn::simd::Isa;
-
-BenchFormat format_of(const RunBench& run) {
-  if (run.format) return *run.format;
-  return format_of_ending<BenchFormat>(run.output.value_or(""), {{".txt", BenchFormat::text},
-                                                                 {".json", BenchFormat::json},
-                                                                 {".csv", BenchFormat::csv},
-                                                                 {".svg", BenchFormat::svg}});
-}
+using Json = nlohmann::ordered_json;
 
 /// The processor whose kernels OpenBLAS is to use: one that has the same instructions and no better ones.
 const char* core_with(Isa isa) {
@@ -72,67 +68,10 @@ Result measure(const RunBench& run) {
              : attn::bench::run_benchmark<double>(settings, run.kernels, run.effort, progress);
 }
 
-}  // namespace
-
-std::vector<attn::bench::Setting> settings_of(const RunBench& run) {
-  std::vector<attn::bench::Setting> settings(run.lengths.size(), run.setting);
-  for (std::size_t i = 0; i < settings.size(); ++i) settings[i].n = run.lengths[i];
-  return settings;
-}
-
-void run_bench(const RunBench& run) {
-  if (run.on_ranks) return run_bench_on_ranks(run);
-  const auto format = format_of(run);
-  if (format == BenchFormat::svg && run.lengths.size() < 2)
-    throw attn::Error(fmt::format(
-        "--format svg draws times over n, and --lengths {} is one point; valid: two lengths or more",
-        run.lengths.front()));
-  if (run.output) require_writable(*run.output);
-  if (run.isa) {
-    attn::simd::use(*run.isa);
-    hold_blas_to(*run.isa);
-  }
-  const BenchReport report{.run = run,
-                           .isa = std::string(name_of(attn::simd::isa_in_use())),
-                           .blas_core = attn::fast::blas_core(),
-                           .result = measure(run)};
-  const auto text = format == BenchFormat::json  ? bench_json(report)
-                    : format == BenchFormat::csv ? bench_csv(report)
-                    : format == BenchFormat::svg ? bench_svg(report)
-                                                 : bench_text(report);
-  run.output ? write_to_file(*run.output, text) : write_to_stdout(text);
-}
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-using attn::bench::LengthResult;
-using attn::bench::Statistics;
-
+/// Null where there is none.
 template <class T>
 Json optional(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
-}
-
-Json config(const BenchReport& report) {
-  const auto& run = report.run;
-  const auto& setting = run.setting;
-  return {{"lengths", run.lengths},
-          {"d_k", setting.d_k},
-          {"d_v", setting.d_v},
-          {"heads", setting.heads},
-          {"kv_heads", setting.kv_heads},
-          {"causal", setting.causal},
-          {"window", optional(setting.window)},
-          {"scores", name_of(setting.scores)},
-          {"dtype", run.dtype},
-          {"kernels", run.kernels.empty() ? Json() : Json(run.kernels)},
-          {"backward", setting.backward},
-          {"threads", setting.threads},
-          {"isa", report.isa},
-          {"openblas", report.blas_core},
-          {"rounds", run.effort.rounds},
-          {"seconds", run.effort.seconds}};
 }
 
 Json kernel(const Statistics& statistics) {
@@ -200,26 +139,90 @@ Json row_of_csv(const Json& of_kernel, const Json& of_run, const LengthResult& r
   return row;
 }
 
-}  // namespace
-
+/// The document that data/README.md describes.
 std::string bench_json(const BenchReport& report) {
   Json lengths = Json::array();
   for (const auto& result : report.result.lengths) lengths.push_back(length(result));
   const Json document = {{"schema", "attnlab.bench/1"},
-                         {"config", config(report)},
+                         {"config", config_of(report)},
                          {"lengths", lengths},
                          {"exponents", exponents(report)},
                          {"omitted", omitted_kernels(report)}};
   return document.dump(1) + "\n";
 }
 
+/// A line of names and one for each pass of a kernel at a length.
 std::string bench_csv(const BenchReport& report) {
   Json rows;
-  const auto of_run = config(report);
+  const auto of_run = config_of(report);
   for (const auto& result : report.result.lengths)
     for (const auto& statistics : attn::bench::statistics_of(result))
       rows.push_back(row_of_csv(kernel(statistics), of_run, result));
   return attn::csv_of(rows);
+}
+
+}  // namespace
+
+std::vector<attn::bench::Setting> settings_of(const RunBench& run) {
+  std::vector<attn::bench::Setting> settings(run.lengths.size(), run.setting);
+  for (std::size_t i = 0; i < settings.size(); ++i) settings[i].n = run.lengths[i];
+  return settings;
+}
+
+nlohmann::ordered_json config_of(const BenchReport& report) {
+  const auto& run = report.run;
+  const auto& setting = run.setting;
+  return {{"lengths", run.lengths},
+          {"d_k", setting.d_k},
+          {"d_v", setting.d_v},
+          {"heads", setting.heads},
+          {"kv_heads", setting.kv_heads},
+          {"causal", setting.causal},
+          {"window", optional(setting.window)},
+          {"scores", name_of(setting.scores)},
+          {"dtype", run.dtype},
+          {"kernels", run.kernels.empty() ? Json() : Json(run.kernels)},
+          {"backward", setting.backward},
+          {"threads", setting.threads},
+          {"isa", report.isa},
+          {"openblas", report.blas_core},
+          {"rounds", run.effort.rounds},
+          {"seconds", run.effort.seconds}};
+}
+
+std::string options_line(const Json& config) {
+  std::vector<std::string> options;
+  for (const auto& [name, value] : config.items()) {
+    if (value.is_null() || value == Json(false)) continue;
+    std::vector<std::string> parts;
+    for (const auto& part : value.is_array() ? value : Json::array({value}))
+      parts.push_back(part.is_string() ? part.get<std::string>() : part.dump());
+    options.push_back(value.is_boolean() ? name : fmt::format("{}={}", name, fmt::join(parts, ",")));
+  }
+  return fmt::format("{}", fmt::join(options, "  "));
+}
+
+void run_bench(const RunBench& run) {
+  if (run.on_ranks) return run_bench_on_ranks(run);
+  const auto format = format_asked_for(run.format, run.output, bench_formats);
+  if (format == BenchFormat::svg && run.lengths.size() < 2)
+    throw attn::Error(fmt::format(
+        "--format svg draws times over n, and --lengths {} is one point; valid: two lengths or more",
+        run.lengths.front()));
+  if (run.output) require_writable(*run.output);
+  if (run.isa) {
+    attn::simd::use(*run.isa);
+    hold_blas_to(*run.isa);
+  }
+  const BenchReport report{.run = run,
+                           .isa = std::string(name_of(attn::simd::isa_in_use())),
+                           .blas_core = attn::fast::blas_core(),
+                           .result = measure(run)};
+  const auto text = format == BenchFormat::json  ? bench_json(report)
+                    : format == BenchFormat::csv ? bench_csv(report)
+                    : format == BenchFormat::svg ? bench_svg(report)
+                                                 : bench_text(report);
+  run.output ? write_to_file(*run.output, text) : write_to_stdout(text);
 }
 
 }  // namespace lab

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fast/bench/benchmark.hpp"
@@ -12,6 +14,10 @@
 namespace lab {
 
 enum class BenchFormat { text, json, csv, svg };
+inline const std::vector<std::pair<std::string, BenchFormat>> bench_formats = {{"text", BenchFormat::text},
+                                                                               {"json", BenchFormat::json},
+                                                                               {"csv", BenchFormat::csv},
+                                                                               {"svg", BenchFormat::svg}};
 
 /// Attention kernels timed against one another, or the fastest one on the ranks of mpirun.
 struct RunBench {
@@ -49,11 +55,8 @@ struct BenchReport {
 /// A table for each length, how times grow, and a chart of them.
 std::string bench_text(const BenchReport& report);
 
-/// The document that data/README.md describes.
-std::string bench_json(const BenchReport& report);
-
-/// A line of names and one for each pass of a kernel at a length.
-std::string bench_csv(const BenchReport& report);
+/// The options of a report as its document has them.
+nlohmann::ordered_json config_of(const BenchReport& report);
 
 /// Times and rates over n on logarithmic scales. Throws attn::Error where no kernel was timed forward
 /// at two lengths.
@@ -65,18 +68,10 @@ inline constexpr std::size_t page_width = 80;
 /// A title, a rule, and the options below it.
 std::string report_heading(const std::string& title, const std::string& options);
 
-/// "  causal  window=2": what hides keys; empty where nothing does.
-std::string words_on_masks(const attn::bench::Setting& setting);
+/// "d_k=64  causal  dtype=float32": what is set of the options that a document of a report has.
+std::string options_line(const nlohmann::ordered_json& config);
 
 using Row = std::vector<std::string>;
-
-/// A unit for times, with how many there are in a second.
-struct Unit {
-  const char* name;
-  double per_second;
-};
-
-Unit unit_for(double seconds);
 
 /// Three digits, but no more than two after the point.
 std::string digits(double value);

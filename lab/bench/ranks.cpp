@@ -15,6 +15,7 @@
 #include "attn/error.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
+#include "lab/command_line.hpp"
 #include "lab/output.hpp"
 
 namespace lab {
@@ -42,14 +43,20 @@ double largest_of(const auto& numbers) {
   return static_cast<double>(*std::max_element(numbers.begin(), numbers.end()));
 }
 
-std::string settings_line(const RunBench& run, const RanksResult& result) {
+Json config_of_ranks(const RunBench& run, const RanksResult& result) {
   const auto& setting = result.setting;
-  return fmt::format(
-      "ranks={}  hosts={}  order={}  n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}  dtype={}  threads={}  "
-      "rounds={}",
-      result.ranks, result.hosts, name_of(result.order), fmt::join(run.lengths, ","), setting.d_k,
-      setting.d_v, setting.heads, setting.kv_heads, words_on_masks(setting), run.dtype, setting.threads,
-      run.effort.rounds);
+  return {{"ranks", result.ranks},
+          {"hosts", result.hosts},
+          {"order", name_of(result.order)},
+          {"d_k", setting.d_k},
+          {"d_v", setting.d_v},
+          {"heads", setting.heads},
+          {"kv_heads", setting.kv_heads},
+          {"causal", setting.causal},
+          {"window", setting.window ? Json(*setting.window) : Json()},
+          {"dtype", run.dtype},
+          {"threads", setting.threads},
+          {"rounds", run.effort.rounds}};
 }
 
 std::string heading_of_ranks(const RunBench& run, const RanksResult& result) {
@@ -61,7 +68,7 @@ std::string heading_of_ranks(const RunBench& run, const RanksResult& result) {
                 fmt::format("{} threads share {} processors: no rank has its own.", wanted, processors), 2)
           : "";
   return report_heading("bench --ranks: one sequence on several ranks, keys and values going round",
-                        settings_line(run, result)) +
+                        options_line(config_of_ranks(run, result))) +
          crowded;
 }
 
@@ -123,19 +130,8 @@ std::string projection_table(const RunBench& run, const RanksResult& result) {
 }
 
 std::string legend_of_ranks() {
-  const std::vector<std::pair<std::string, std::string>> words = {
-      {"of one rank",
-       "a rank's rate in the ring over that of the same kernel on rank 0's own block while the others wait; "
-       "1 where transfers cost nothing"},
-      {"of one process",
-       "time over that of one process with as many threads as all ranks have, in the same round"},
-      {"waiting", "the share of the time in which the rank that waited longest waited for a transfer"},
-      {"memory",
-       "allocated at one time by a rank, at most, with its part of the inputs and results; it grows with n / "
-       "ranks"},
-      {"error", "largest difference of rank 0's rows from one process"}};
   std::string text = "\nWhat the words mean\n\n";
-  for (const auto& [word, meaning] : words) text += page_paragraph(word + ": " + meaning + ".", 2);
+  for (const auto& entry : entries_of(help_text("words of bench --ranks"))) text += page_paragraph(entry, 2);
   return text;
 }
 
@@ -171,22 +167,8 @@ std::string ranks_json(const RunBench& run, const std::vector<RanksResult>& resu
                        {"bytes_per_second", result.link.bandwidth},
                        {"passes", passes}});
   }
-  const auto& result = results.front();
-  const auto& setting = result.setting;
   const Json document = {{"schema", "attnlab.bench-ranks/1"},
-                         {"config",
-                          {{"ranks", result.ranks},
-                           {"hosts", result.hosts},
-                           {"order", name_of(result.order)},
-                           {"d_k", setting.d_k},
-                           {"d_v", setting.d_v},
-                           {"heads", setting.heads},
-                           {"kv_heads", setting.kv_heads},
-                           {"causal", setting.causal},
-                           {"window", setting.window ? Json(*setting.window) : Json()},
-                           {"dtype", run.dtype},
-                           {"threads", setting.threads},
-                           {"rounds", run.effort.rounds}}},
+                         {"config", config_of_ranks(run, results.front())},
                          {"lengths", lengths}};
   return document.dump(2) + "\n";
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "attn/budget.hpp"
@@ -14,26 +15,31 @@
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "lab/bench/bench.hpp"
+#include "lab/command_line.hpp"
 #include "page/svg/svg.hpp"
+#include "page/text/plain.hpp"
 #include "page/text/text.hpp"
 
 namespace lab {
 
-std::string report_heading(const std::string& title, const std::string& options) {
-  std::string rule;
-  for (std::size_t i = 0; i < page_width; ++i) rule += "─";
-  return title + "\n" + rule + "\n" + page_paragraph(options, 2);
-}
+namespace {
 
-std::string words_on_masks(const attn::bench::Setting& setting) {
-  return (setting.causal ? "  causal" : "") +
-         (setting.window ? fmt::format("  window={}", *setting.window) : std::string());
-}
+/// For times, with how many there are in a second.
+struct Unit {
+  const char* name;
+  double per_second;
+};
 
 Unit unit_for(double seconds) {
   if (seconds < 1e-3) return {"µs", 1e6};
   if (seconds < 1.0) return {"ms", 1e3};
   return {"s", 1.0};
+}
+
+}  // namespace
+
+std::string report_heading(const std::string& title, const std::string& options) {
+  return title + "\n" + attn::rule(page_width) + "\n" + page_paragraph(options, 2);
 }
 
 std::string digits(double value) {
@@ -170,19 +176,6 @@ std::string in_quartiles(const attn::bench::Quartiles& seconds) {
   return digits(seconds.lower * per_second) + "–" + digits(seconds.upper * per_second);
 }
 
-std::string heading(const BenchReport& report) {
-  const auto& run = report.run;
-  const auto& setting = run.setting;
-  const auto kernels = run.kernels.empty() ? "" : fmt::format("  kernels={}", fmt::join(run.kernels, ","));
-  const auto options = fmt::format(
-      "n={}  d_k={}  d_v={}  heads={}  kv_heads={}{}{}  scores={}  dtype={}  threads={}  isa={}  "
-      "OpenBLAS={}  rounds={}",
-      fmt::join(run.lengths, ","), setting.d_k, setting.d_v, setting.heads, setting.kv_heads,
-      words_on_masks(setting), kernels, name_of(setting.scores), run.dtype, setting.threads, report.isa,
-      report.blas_core, run.effort.rounds);
-  return report_heading("bench: attention kernels timed against each other as n grows", options);
-}
-
 const std::vector<Row> column_names = {
     {"", "", "", "GFLOP", "of", "of", "speed-", "", ""},
     {"kernel", "median", "quartiles", "/s", "gemm", "peak", "up", "memory", "rounding"}};
@@ -273,34 +266,13 @@ std::string omissions(const BenchReport& report) {
 }
 
 std::string legend() {
-  const std::size_t size = attn::bench::SquareProduct<float>::size;
-  const std::vector<std::pair<std::string, std::string>> words = {
-      {"GFLOP/s",
-       "thousand millions of useful multiplications and additions a second: 4 n² d for a head forward and 10 "
-       "n² d backward, of which the pairs that are visible count, and 4 n d² in linear kernels"},
-      {"of gemm", fmt::format("relative to the rate of BLAS on a product of two {0} × {0} matrices", size)},
-      {"of peak", "relative to the rate of multiply-adds on numbers in registers"},
-      {"speed-up", "over xtensor, the lessons' steps as whole tensors"},
-      {"memory",
-       "allocated at one time besides inputs and outputs, by a single run; stacks of threads and BLAS's own "
-       "buffers do not count; backward includes the forward pass before it"},
-      {"rounding",
-       "the largest difference of a number from the same attention in plain loops in float64, not relative "
-       "to its size"},
-      {"off",
-       "from full attention: the largest difference of a number from it, relative to the largest number that "
-       "it gives; what a variant leaves out or puts in place of the softmax, and no rounding. The "
-       "relative "
-       "error of attnlab efficient, on these numbers"},
-      {"variants",
-       "as attnlab efficient calls them: tiled and simd are flash attention, linear-… linear and sparse-… "
-       "sparse; with --window exact kernels compute local attention, and with --causal sliding. --kernels "
-       "takes these names, too"},
-      {"ratios", "are medians of the ratios within a round"}};
+  const auto words =
+      fmt::format(fmt::runtime(help_text("words of bench")), attn::bench::SquareProduct<float>::size);
   std::string text = "\nWhat the words mean\n\n";
-  for (const auto& [word, meaning] : words) {
-    const auto lines = page_paragraph(meaning, 12);
-    text += attn::pad_right("  " + word, 12) + lines.substr(12);
+  for (const auto& entry : entries_of(words)) {
+    const auto colon = entry.find(": ");
+    text += attn::hanging(attn::pad_right("  " + entry.substr(0, colon), 12),
+                          attn::wrap(entry.substr(colon + 2), page_width - 12), 12);
   }
   return text;
 }
@@ -308,7 +280,8 @@ std::string legend() {
 }  // namespace
 
 std::string bench_text(const BenchReport& report) {
-  std::string text = heading(report);
+  auto text = report_heading("bench: attention kernels timed against each other as n grows",
+                             options_line(config_of(report)));
   for (const auto& result : report.result.lengths) text += tables(result, report.run.effort);
   return text + growth(report) + chart(report, Pass::forward) + chart(report, Pass::backward) +
          omissions(report) + legend();

@@ -29,6 +29,12 @@ using attn::html::escaped;
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+/// The whole curriculum as one page of HTML that runs the lab in the browser.
+struct MakeBook {
+  std::string output{};
+  std::optional<std::string> program{};  ///< the folder that lab/browser/build has made
+};
+
 /// The program for browsers, as lab/browser/build leaves it.
 struct BrowserProgram {
   std::string script;         ///< attnlab.js
@@ -64,17 +70,6 @@ std::string content_policy(const std::optional<BrowserProgram>& program) {
   return fmt::format(
       "default-src 'none'; script-src {}; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
       scripts, base64_of_hex(asset("book.style.sha256")));
-}
-
-/// The words of "strided|fixed|random|FILE" that may be typed as they are.
-std::vector<std::string> choices_of(std::string_view value) {
-  std::vector<std::string> choices;
-  for (const auto& choice : split(std::string(value), '|')) {
-    const bool is_place_holder =
-        std::any_of(choice.begin(), choice.end(), [](char letter) { return letter >= 'A' && letter <= 'Z'; });
-    if (!is_place_holder) choices.push_back(choice);
-  }
-  return choices;
 }
 
 template <class Field>
@@ -114,23 +109,6 @@ std::string controls_of(const lessons::Lesson& lesson) {
   return controls.dump();
 }
 
-/// The entries of a text, each with its lines joined: one begins with one of these marks or, where there are
-/// none, behind an empty line.
-std::vector<std::string> entries_of(std::string_view text, std::string_view marks = "") {
-  std::vector<std::string> entries;
-  bool is_behind_empty_line = true;
-  for (const auto& line : attn::lines_of(std::string(text))) {
-    const bool begins = marks.empty() ? is_behind_empty_line : marks.find(line[0]) != marks.npos;
-    is_behind_empty_line = line.empty();
-    if (line.empty()) continue;
-    if (begins || entries.empty())
-      entries.push_back(line);
-    else
-      entries.back() += fmt::format(" {}", attn::trimmed(line));
-  }
-  return entries;
-}
-
 /// The exercises of each lesson as items of a list, of a text in which "[sdpa]" begins a lesson, "?" a
 /// question, "!" its answer and "$" the command that shows it.
 std::map<std::string, std::string> exercises_by_lesson() {
@@ -160,18 +138,12 @@ std::string contents() {
   for (const auto* lesson : lessons::all_lessons())
     items += fmt::format("<li><a href=\"#/{0}\">{0}</a> <span>{1}</span></li>\n", escaped(lesson->name),
                          escaped(lesson->title));
-  return fmt::format(
-      "<nav id=\"contents\" aria-label=\"Lessons\">\n<details open=\"open\"><summary>Attention "
-      "Lab</summary>\n"
-      "<ol>\n{}</ol>\n<p><a href=\"#/glossary\">Glossary</a></p>\n</details>\n</nav>\n",
-      items);
+  return attn::html::filled("contents", items);
 }
 
 std::string exercise_list(const std::string& items) {
   if (items.empty()) return "";
-  return fmt::format(
-      "<section class=\"exercises\" id=\"exercises\">\n<h2>Exercises</h2>\n<ol>\n{}</ol>\n</section>\n",
-      items);
+  return attn::html::filled("exercises", items);
 }
 
 /// Of a text with a paragraph for each term: "query: what it means -> sdpa, lookup".
@@ -186,11 +158,7 @@ std::string glossary() {
     items += fmt::format("<dt>{}</dt>\n<dd>{}{}</dd>\n", escaped(paragraph.substr(0, colon)),
                          escaped(attn::trimmed(paragraph.substr(colon + 2, arrow - colon - 2), " ")), links);
   }
-  return fmt::format(
-      "<header>\n<p class=\"series\">Attention Lab</p>\n<h1>glossary</h1>\n"
-      "<p class=\"subtitle\">The words of the pages, and the lessons that teach them</p>\n</header>\n"
-      "<main>\n<dl class=\"glossary\">\n{}</dl>\n</main>\n",
-      items);
+  return attn::html::filled("glossary", items);
 }
 
 std::string in_template(std::string_view name, const std::string& markup) {
@@ -221,55 +189,39 @@ std::string book_with(const std::optional<BrowserProgram>& program) {
     code = fmt::format("<script type=\"text/plain\" id=\"program\">{}</script>\n<script>{}</script>\n",
                        base64(program->code), program->script);
   }
-  const auto remark =
-      program ? ""
-              : "<p class=\"sources\">This copy is a page to read: its numbers stay as they are printed. "
-                "<code>lab/browser/build</code> makes the live one.</p>\n";
-  const auto body = fmt::format(
-      "{}<noscript><p>The book needs JavaScript. Without it, attnlab LESSON --format html makes a page of "
-      "each "
-      "lesson.</p></noscript>\n{}"
-      "<form id=\"controls\" aria-label=\"What is computed\" hidden=\"hidden\"></form>\n"
-      "<div id=\"lesson\">\n{}</div>\n<nav id=\"turn\" aria-label=\"Next and previous lesson\"></nav>\n"
-      "<script type=\"application/json\" id=\"all-controls\">{}</script>\n<script>{}</script>\n{}{}",
-      contents(), remark, with_exercises(*all.front()), all_controls(), asset("book.script"), templates,
-      code);
+  const auto body = attn::html::filled("book", contents(), program ? "" : attn::html::filled("book to read"),
+                                       with_exercises(*all.front()), all_controls(), asset("book.script")) +
+                    templates + code;
   return attn::html::document(content_policy(program), "Attention Lab", asset("book.style"),
                               fmt::format(" class=\"book\" data-lesson=\"{}\"", escaped(all.front()->name)),
                               body);
 }
 
-}  // namespace
-
-void run_book(const MakeBook& make) {
+/// With the program as WebAssembly where there is one; where there is none it says so on stderr. Throws
+/// attn::Error where that cannot be done, and where the folder of `program` does not hold it.
+int run_book(const MakeBook& make) {
   require_writable(make.output);
   const auto program = find_program(make);
   write_to_file(make.output, book_with(program));
   if (!program)
     fmt::print(stderr, "attnlab: {} is a page to read; lab/browser/build makes the live one\n", make.output);
+  return 0;
 }
+
+}  // namespace
 
 Command parse_book(int argc, char** argv) {
   MakeBook make;
-  CLI::App app(
-      "book: every lesson as one page of HTML that runs the lab in the browser\n\n" +
-          help_paragraph("The page needs no other file and no network. Where the program for browsers is not "
-                         "built (lab/browser/build), its numbers stay as they are printed.") +
-          "\n",
-      "attnlab book");
-  prepare(app, help_examples({"book --output book.html"}));
-  const OptionGroup group(app, "Options");
-  group.add("output", "FILE", "where to write the page",
-            [&](const std::string& text) { make.output = text; });
-  group.add("program", "FOLDER", "the folder that lab/browser/build has made; default: beside the lab's data",
-            make.program);
-  app.set_help_flag("--help,-h", "this page");
-  if (auto help = read_arguments(app, "book", argc, argv)) return *help;
-  refuse_extras(app, "book");
+  CLI::App app(about_command("book"), "attnlab book");
+  prepare(app, examples_of("book"));
+  const OptionGroup group(app, "Options", "book");
+  group.add("output", make.output);
+  group.add("program", make.program);
+  if (const auto help = read_all_arguments(app, "book", argc, argv)) return *help;
   if (make.output.empty()) throw attn::Error("book has no --output; valid: attnlab book --output FILE.html");
   if (std::filesystem::path(make.output).extension() != ".html")
     throw attn::Error("--output " + make.output + " is no page of HTML; valid: a name that ends in .html");
-  return make;
+  return [make] { return run_book(make); };
 }
 
 }  // namespace lab

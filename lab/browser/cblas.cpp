@@ -42,21 +42,15 @@ void gemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, bla
 
 extern "C" {
 
-void cblas_sgemm(OPENBLAS_CONST enum CBLAS_ORDER order, OPENBLAS_CONST enum CBLAS_TRANSPOSE a_form,
-                 OPENBLAS_CONST enum CBLAS_TRANSPOSE b_form, OPENBLAS_CONST blasint m,
-                 OPENBLAS_CONST blasint n, OPENBLAS_CONST blasint k, OPENBLAS_CONST float alpha,
-                 OPENBLAS_CONST float* a, OPENBLAS_CONST blasint a_stride, OPENBLAS_CONST float* b,
-                 OPENBLAS_CONST blasint b_stride, OPENBLAS_CONST float beta, float* c,
-                 OPENBLAS_CONST blasint c_stride) {
+void cblas_sgemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, blasint m, blasint n,
+                 blasint k, float alpha, const float* a, blasint a_stride, const float* b, blasint b_stride,
+                 float beta, float* c, blasint c_stride) {
   gemm(order, a_form, b_form, m, n, k, alpha, a, a_stride, b, b_stride, beta, c, c_stride);
 }
 
-void cblas_dgemm(OPENBLAS_CONST enum CBLAS_ORDER order, OPENBLAS_CONST enum CBLAS_TRANSPOSE a_form,
-                 OPENBLAS_CONST enum CBLAS_TRANSPOSE b_form, OPENBLAS_CONST blasint m,
-                 OPENBLAS_CONST blasint n, OPENBLAS_CONST blasint k, OPENBLAS_CONST double alpha,
-                 OPENBLAS_CONST double* a, OPENBLAS_CONST blasint a_stride, OPENBLAS_CONST double* b,
-                 OPENBLAS_CONST blasint b_stride, OPENBLAS_CONST double beta, double* c,
-                 OPENBLAS_CONST blasint c_stride) {
+void cblas_dgemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, blasint m, blasint n,
+                 blasint k, double alpha, const double* a, blasint a_stride, const double* b,
+                 blasint b_stride, double beta, double* c, blasint c_stride) {
   gemm(order, a_form, b_form, m, n, k, alpha, a, a_stride, b, b_stride, beta, c, c_stride);
 }
 

@@ -19,6 +19,7 @@
 #include "attn/text/utf8.hpp"
 #include "lab/check/check.hpp"
 #include "lab/command_line.hpp"
+#include "lab/output.hpp"
 #include "page/text/text.hpp"
 #include "trace/diagnosis/layout.hpp"
 #include "trace/diagnosis/names.hpp"
@@ -45,6 +46,24 @@ bool is_data(std::string_view start) {
          start.find('\0') != std::string_view::npos;
 }
 
+struct DiffTraces {
+  std::string a, b;  ///< files
+  Comparison comparison{};
+  bool is_quiet = false;  ///< nothing is printed, the exit status tells
+  Paging paging = Paging::automatic;
+};
+
+/// What a comparison found.
+struct DiffReport {
+  std::string text;  ///< empty where there is nothing to say
+  bool is_equal = true;
+};
+
+int tell(const DiffReport& report, bool is_quiet, Paging paging) {
+  if (!is_quiet) show(report.text, paging);
+  return report.is_equal ? 0 : 1;
+}
+
 /// A trace as a file holds it: what was printed, or data.
 using TraceFile = std::variant<std::string, std::unique_ptr<attn::StoredTrace>>;
 
@@ -66,15 +85,9 @@ std::size_t first_different_line(const std::string& path_a, const std::string& p
   std::error_code error;
   if (fs::file_size(path_a, error) != fs::file_size(path_b, error) || error) return 0;
   std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
-  std::vector<char> chunk_a(1 << 16), chunk_b(1 << 16);
-  for (std::size_t line = 1; a && b;) {
-    a.read(chunk_a.data(), static_cast<std::streamsize>(chunk_a.size()));
-    b.read(chunk_b.data(), static_cast<std::streamsize>(chunk_b.size()));
-    const auto end = chunk_a.begin() + std::min(a.gcount(), b.gcount());
-    const auto same = std::mismatch(chunk_a.begin(), end, chunk_b.begin()).first;
-    line += static_cast<std::size_t>(std::count(chunk_a.begin(), same, '\n'));
-    if (same != end) return line;
-  }
+  std::string line_a, line_b;
+  for (std::size_t line = 1; std::getline(a, line_a) && std::getline(b, line_b); ++line)
+    if (line_a != line_b) return line;
   return 0;
 }
 
@@ -93,7 +106,7 @@ DiffReport compare_with_text(RunLesson run, const std::string& expected, const D
   if (!attn::is_of_some_steps(expected)) settings.only = std::exchange(run.presentation.steps, {});
   run.presentation.format = Format::text;
   run.presentation.color = Color::never;
-  run.presentation.width = run.presentation.width.value_or(attn::TextStyle{}.width);
+  run.presentation.width = run.presentation.width.value_or(attn::PageStyle{}.width);
   const auto page = run_lesson(run);
   auto diff = attn::compare_texts(expected, page.text, settings);
   diff.claims_of_b_hold = page.all_claims_hold;
@@ -190,15 +203,7 @@ std::string note_on_spelling(const attn::StoredTrace& a, const attn::StoredTrace
   return line == 0 ? "" : fmt::format("equal as numbers, but not written the same: first in line {}\n", line);
 }
 
-using attn::Error;
-
-void refuse_extra_of_diff(const CLI::App& app, const std::string& argument) {
-  if (argument.starts_with('-')) refuse_option(app, "diff", argument.substr(0, argument.find('=')));
-  throw Error(fmt::format("diff takes two files, but \"{}\" is a third; valid: attnlab diff A B", argument));
-}
-
-}  // namespace
-
+/// Throws attn::Error where one cannot be read, or one is text and the other data.
 DiffReport compare_files(const DiffTraces& diff) {
   const auto a = open_trace_file(diff.a), b = open_trace_file(diff.b);
   if (a.index() != b.index())
@@ -216,51 +221,47 @@ DiffReport compare_files(const DiffTraces& diff) {
   return report;
 }
 
-DiffReport compare_with_expected(const RunLesson& run) {
+}  // namespace
+
+int compare_with_expected(const RunLesson& run) {
   const auto expected = open_trace_file(*run.expected);
   const DiffNames names{.a = std::filesystem::path(*run.expected).filename(), .b = "this run"};
-  if (const auto* text = std::get_if<std::string>(&expected)) return compare_with_text(run, *text, names);
-  return compare_with_data(run, *std::get<1>(expected), names);
+  const auto* text = std::get_if<std::string>(&expected);
+  return tell(text != nullptr ? compare_with_text(run, *text, names)
+                              : compare_with_data(run, *std::get<1>(expected), names),
+              run.is_quiet, run.presentation.paging);
 }
 
 void add_tolerance_options(CLI::App& app, Comparison& comparison, const char* heading) {
-  const OptionGroup group(app, heading);
-  for (const auto& [flag, words, field] :
-       {std::tuple("atol", "absolute tolerance; default by element type", &comparison.absolute),
-        {"rtol", "relative tolerance; default by element type", &comparison.relative}})
-    group.add(flag, "X", words, [flag = flag, field = field](const std::string& text) {
-      *field = parse_tolerance(flag, text);
-    });
-  group.add_flag("only-common", "compare the ids that both have, and no words", comparison.only_common);
-  group.add_flag("ignore-config", "compare numbers alone, whatever the options and the words",
-                 comparison.ignores_config);
+  const OptionGroup group(app, heading, "a comparison");
+  group.add("atol", [&](const std::string& text) { comparison.absolute = parse_tolerance("atol", text); });
+  group.add("rtol", [&](const std::string& text) { comparison.relative = parse_tolerance("rtol", text); });
+  group.add("only-common", comparison.only_common);
+  group.add("ignore-config", comparison.ignores_config);
   group.add(
-      "rename", "FROM=TO", "the id FROM of either counts as TO; repeatable, groups end in /",
-      [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); }, Values::list);
+      "rename", [&](const std::string& text) { comparison.renames.push_back(parse_rename(text)); },
+      Values::list);
 }
 
 Command parse_diff(int argc, char** argv) {
   CLI::App app(about_command("diff"), "attnlab diff");
-  prepare(app, help_examples({"diff expected.txt mine.txt", "diff expected.npz mine.safetensors --atol 1e-6",
-                              "diff expected.npz mine.npz --only-common --rename attn=weights"}));
+  prepare(app, examples_of("diff"));
   DiffTraces diff;
   app.add_option("A", diff.a, "a trace, the one that B is held against")->type_name("FILE");
   app.add_option("B", diff.b, "another")->type_name("FILE");
   add_tolerance_options(app, diff.comparison, "What counts as equal");
   const char* const how_shown = "How it is shown";
-  const OptionGroup shown(app, how_shown);
-  shown.add_flag("all", "list what agrees too", diff.comparison.all);
-  shown.add_choice("format", "default text", diff.comparison.format,
-                   {{"text", Format::text}, {"json", Format::json}});
-  shown.add_flag("quiet", "print nothing: the exit status tells", diff.is_quiet);
+  const OptionGroup shown(app, how_shown, "diff");
+  shown.add("all", diff.comparison.all);
+  shown.add_choice("format", diff.comparison.format, {{"text", Format::text}, {"json", Format::json}});
+  shown.add("quiet", diff.is_quiet);
   add_paging_option(app, diff.paging)->group(how_shown);
-  app.set_help_flag("--help,-h", "this page")->group(how_shown);
-  if (const auto help = read_arguments(app, "diff", argc, argv)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) refuse_extra_of_diff(app, extras.front());
+  if (const auto help = read_all_arguments(app, "diff", argc, argv, how_shown, "two files: attnlab diff A B"))
+    return *help;
   if (app.count("B") == 0)
     throw Error(fmt::format("diff takes two files, but {}; valid: attnlab diff A B",
                             app.count("A") == 0 ? "none is given" : diff.a + " is the only one"));
-  return diff;
+  return [diff] { return tell(compare_files(diff), diff.is_quiet, diff.paging); };
 }
 
 }  // namespace lab

@@ -2,11 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 #include <stdexcept>
 
 #include "attn/error.hpp"
 #include "attn/text/spelling.hpp"
+#include "attn/text/trim.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 
@@ -77,35 +77,22 @@ std::string as_printed(const std::string& lines) {
 
 /// Paragraphs, as a help has them: blank lines part them, and indented lines are kept as they are.
 std::string paragraphs(const std::string& text) {
-  std::string result, kept;
-  bool begins = true;
-  const auto flush = [&] {
-    if (!kept.empty()) result += ".PP\n" + as_printed(kept);
-    kept.clear();
-  };
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    if (line.starts_with("  ")) {
-      kept += line + "\n";
-      continue;
-    }
-    flush();
-    if (line.empty()) {
-      begins = true;
-      continue;
-    }
-    if (std::exchange(begins, false) && !result.empty()) result += ".PP\n";
-    result += in_roff(line) + "\n";
+  std::string result;
+  bool begins = true, is_kept = false;
+  for (const auto& line : attn::split(text, '\n')) {
+    const bool keeps = line.starts_with("  ");
+    if (keeps != std::exchange(is_kept, keeps)) result += keeps ? ".PP\n.nf\n" : ".fi\n";
+    if (!keeps && !line.empty() && std::exchange(begins, false) && !result.empty()) result += ".PP\n";
+    if (!line.empty()) result += in_roff(line) + "\n";
+    begins = begins || line.empty();
   }
-  flush();
-  return result;
+  return result + (is_kept ? ".fi\n" : "");
 }
 
 /// "FILE" in italics, "text|json" with its words in bold.
 std::string value_in_roff(const std::string& value) {
   std::vector<std::string> parts;
-  std::istringstream stream(value);
-  for (std::string part; std::getline(stream, part, '|');)
+  for (const auto& part : attn::split(value, '|'))
     parts.push_back(part.front() >= 'A' && part.front() <= 'Z' ? italic(part) : bold(part));
   return fmt::format("{}", fmt::join(parts, "|"));
 }
@@ -248,13 +235,10 @@ std::vector<OptionHelp> options_of(const Words& words) try {
 
 /// What "strided|fixed|random|FILE" lets follow the option.
 Words words_of_values(const OptionHelp& option, const Words& words) {
-  Words values;
-  for (const auto& part : split(option.value, '|')) {
-    const bool is_placeholder = part.empty() || (part.front() >= 'A' && part.front() <= 'Z');
-    if (part == "LESSON")
-      for (const auto* lesson : lessons::all_lessons()) values.emplace_back(lesson->name);
-    if (!is_placeholder || part == "FILE" || part == "DIR") values.push_back(part);
-  }
+  auto values = choices_of(option.value);
+  for (const auto& part : split(option.value, '|'))
+    if (part == "FILE" || part == "DIR") values.push_back(part);
+  if (option.value == "LESSON") values = names_of(lessons::all_lessons());
   for (const auto* lesson : lessons::all_lessons())
     if (option.names.front() == "--model" && lesson->trained &&
         std::find(words.begin(), words.end(), lesson->name) != words.end())

@@ -18,7 +18,7 @@ namespace {
 using attn::Error;
 using attn::train::TaskEntry;
 
-constexpr int default_threads = 2;
+constexpr int default_threads = 2, most = 1000000;
 
 const char* const how_it_is_trained = "How it is trained";
 const char* const what_is_trained = "The model; each task has its own defaults";
@@ -28,18 +28,17 @@ std::string about_training() {
   std::string tasks;
   for (const auto& task : attn::train::tasks())
     tasks += fmt::format("  {:<12} {}\n", task.name, task.summary);
-  return help_paragraph(
-             "train: the small models that the lessons use, trained here in seconds\n\n"
-             "Examples are drawn by the seed from the lab's own grammar and word lists. The same seed, "
-             "threads and kind of processor give the same weights. In the end held-out examples tell how "
-             "good the model is.") +
-         "\n\nTasks:\n" + tasks;
+  return about_command("train") + "\nTasks:\n" + tasks;
 }
 
 std::vector<std::string> task_names() {
   std::vector<std::string> names;
   for (const auto& task : attn::train::tasks()) names.push_back(task.name);
   return names;
+}
+
+[[noreturn]] void refuse_no_task() {
+  throw Error(fmt::format("train: no task is given; valid: attnlab train {}", fmt::join(task_names(), "|")));
 }
 
 const TaskEntry& task_named(const std::string& name) {
@@ -49,88 +48,42 @@ const TaskEntry& task_named(const std::string& name) {
       fmt::format("train: there is no task \"{}\"; {}", name, attn::valid_instead_of(name, task_names())));
 }
 
-std::size_t size_of(std::string_view flag, const std::string& text, int smallest = 1) {
-  return static_cast<std::size_t>(parse_whole(flag, text, smallest, 1000000));
-}
-
-double positive_number(std::string_view flag, const std::string& text) {
-  const double number = parse_tolerance(flag, text);
-  if (number == 0) throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", flag, text));
-  return number;
-}
-
-double probability(std::string_view flag, const std::string& text) {
-  const double number = parse_tolerance(flag, text);
-  if (number >= 1) throw Error(fmt::format("--{} {} is out of range; valid: from 0 to below 1", flag, text));
-  return number;
-}
-
 void add_settings(CLI::App& app, RunTraining& run) {
-  const OptionGroup group(app, how_it_is_trained);
-  const auto add_size = [&](const char* flag, const char* help, std::size_t& field) {
-    group.add(flag, "N", help, [flag, &field](const std::string& text) { field = size_of(flag, text); });
-  };
-  const auto add_number = [&](const char* flag, const char* value, const char* help, double& field,
-                              double (*read)(std::string_view, const std::string&)) {
-    group.add(flag, value, help, [flag, &field, read](const std::string& text) { field = read(flag, text); });
-  };
+  const OptionGroup group(app, how_it_is_trained, "train");
   auto& settings = run.settings;
-  add_size("steps", "batches to learn from", settings.steps);
-  add_size("batch", "examples in a batch; default 64", settings.batch);
-  add_number("rate", "X", "the highest learning rate, at the end of the warm-up", settings.rate,
-             positive_number);
-  add_size("warm-up", "steps in which the rate rises; default a twentieth", settings.warm_up);
-  add_number("clip", "X", "the longest gradient; longer ones are shortened; default 1", settings.largest_norm,
-             positive_number);
-  add_number("dropout", "P", "share of the numbers that are set to 0 in training", settings.dropout,
-             probability);
-  group.add("seed", "N", "seed of the examples, of their order and of the first weights; default 42",
-            [&](const std::string& text) {
-              settings.seed = static_cast<std::uint32_t>(parse_whole("seed", text, 0, 2147483647));
-              run.options.seed = settings.seed;
-            });
-  group.add("threads", "N", "threads that share each batch; default 2",
-            [&](const std::string& text) { settings.threads = parse_whole("threads", text, 1, 64); });
-  group.add("resume", "FILE", "go on with a training that was interrupted, with its settings", run.resume);
+  group.add_whole("steps", settings.steps, 1, most);
+  group.add_whole("batch", settings.batch, 1, most);
+  group.add("rate", [&](const std::string& text) { settings.rate = parse_positive("rate", text); });
+  group.add_whole("warm-up", settings.warm_up, 1, most);
+  group.add("clip", [&](const std::string& text) { settings.largest_norm = parse_positive("clip", text); });
+  group.add("dropout", [&](const std::string& text) {
+    settings.dropout = parse_tolerance("dropout", text);
+    if (settings.dropout >= 1)
+      throw Error(fmt::format("--dropout {} is out of range; valid: from 0 to below 1", text));
+  });
+  group.add_whole("seed", settings.seed, 0, 2147483647);
+  group.add_whole("threads", settings.threads, 1, 64);
+  group.add("resume", run.resume);
 }
 
 void add_sizes(CLI::App& app, RunTraining& run) {
-  const OptionGroup group(app, what_is_trained);
+  const OptionGroup group(app, what_is_trained, "train");
   auto& options = run.options;
-  group.add("grammar", "FILE",
-            "of translation and language: another grammar; data/corpora/README.md tells how to write one",
-            options.grammar);
-  group.add(
-      "attention", "bahdanau|bahdanau-input|luong-general|none|transformer",
-      "of translation and dates: two LSTMs with bahdanau, bahdanau-input (the query sees the last word, "
-      "too), luong-general or none; or a transformer in their place",
-      options.attention);
-  group.add("positions", "sinusoidal|learned|rotary|none", "of transformers", options.positions);
-  for (const auto& [flag, help] : std::initializer_list<std::pair<std::string, const char*>>{
-           {"d-model", "numbers in a word's vector"},
-           {"heads", "attention heads"},
-           {"d-k", "numbers in a query and in a key of a head"},
-           {"d-v", "numbers in a value of a head"},
-           {"d-ff", "width of the feed-forward network; 0: none"},
-           {"layers", "transformer blocks"},
-           {"hidden", "numbers in the state of each of the encoder's two LSTMs"},
-           {"d-a", "width of additive attention"}})
-    group.add(flag, "N", help, [&options, flag = flag](const std::string& text) {
-      options.sizes[flag] = size_of(flag, text, flag == "d-ff" ? 0 : 1);
+  group.add("grammar", options.grammar);
+  group.add("attention", options.attention);
+  group.add("positions", options.positions);
+  for (const std::string flag : {"d-model", "heads", "d-k", "d-v", "d-ff", "layers", "hidden", "d-a"})
+    group.add(flag, [&options, flag](const std::string& text) {
+      options.sizes[flag] = static_cast<std::size_t>(parse_whole(flag, text, flag == "d-ff" ? 0 : 1, most));
     });
 }
 
 void add_outputs(CLI::App& app, RunTraining& run) {
-  const OptionGroup group(app, where_it_goes);
-  group.add("output", "FILE", "the weights, as safetensors; default TASK.safetensors", run.output);
-  group.add_choice("dtype", "of the weights in the file; default float16 where that changes no score",
-                   run.dtype, {{"float16", "float16"}, {"float32", "float32"}});
-  group.add_flag("without-weights", "write what was measured, and how, but no weights: a file of figures",
-                 run.without_weights);
-  group.add_flag("pharaoh",
-                 "of translation: print i-j for each target word j and the source word i that it looks at "
-                 "most, a line for each held-out sentence, and nothing else",
-                 run.pharaoh);
+  const OptionGroup group(app, where_it_goes, "train");
+  group.add("output", run.output);
+  group.add_choice("dtype", run.dtype, {{"float16", "float16"}, {"float32", "float32"}});
+  group.add("without-weights", run.without_weights);
+  group.add("pharaoh", run.pharaoh);
 }
 
 /// Options that a task does not read are refused.
@@ -174,19 +127,11 @@ void follow_resumed(CLI::App& app, RunTraining& run) {
   run.command = model.command;
 }
 
-std::string command_of(int argc, char** argv) {
-  std::string command = "attnlab";
-  for (int i = 0; i < argc; ++i) command += fmt::format(" {}", argv[i]);
-  return command;
-}
-
 }  // namespace
 
 Command parse_train(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
-  if (first.empty())
-    throw Error(
-        fmt::format("train: no task is given; valid: attnlab train {}", fmt::join(task_names(), "|")));
+  if (first.empty()) refuse_no_task();
   const bool names_task = !first.starts_with("-");
   const TaskEntry& task = names_task ? task_named(first) : attn::train::tasks().front();
   RunTraining run = {.task = &task,
@@ -197,34 +142,27 @@ Command parse_train(int argc, char** argv) {
                      .dtype = {},
                      .without_weights = false,
                      .pharaoh = false,
-                     .command = command_of(argc, argv)};
+                     .command = fmt::format("attnlab {}", fmt::join(argv, argv + argc, " "))};
   run.settings.threads = default_threads;
   CLI::App app(about_training(), "attnlab train TASK");
-  prepare(app, help_examples({"train about --seed 7 --output about.safetensors",
-                              "train translation --attention transformer --output t.safetensors"}));
+  prepare(app, examples_of("train"));
   add_settings(app, run);
   add_sizes(app, run);
   add_outputs(app, run);
-  app.set_help_flag("--help,-h", "this page")->group(where_it_goes);
   const int shift = names_task ? 1 : 0;
-  if (const auto help = read_arguments(app, "train", argc - shift, argv + shift)) return *help;
-  if (const auto extras = app.remaining(); !extras.empty()) {
-    if (extras.front().starts_with("--"))
-      refuse_option(app, "train", extras.front().substr(0, extras.front().find('=')));
-    throw Error(
-        fmt::format("train: \"{}\" belongs to no option; valid: one task, then options", extras.front()));
-  }
-  if (!names_task)
-    throw Error(
-        fmt::format("train: no task is given; valid: attnlab train {}", fmt::join(task_names(), "|")));
+  if (const auto help = read_all_arguments(app, "train", argc - shift, argv + shift, where_it_goes,
+                                           "one task, then options"))
+    return *help;
+  if (!names_task) refuse_no_task();
   refuse_foreign(task, run);
   follow_resumed(app, run);
   follow_attention(app, task, run);
   if (app.count("--steps") > 0 && app.count("--warm-up") == 0)
     run.settings.warm_up = std::max<std::size_t>(run.settings.steps / 20, 1);
+  run.options.seed = run.settings.seed;
   run.options.corpora = attn::data_folder("corpora");
   run.options.lexicon = attn::data_folder("lexicon") + "/english.txt";
-  return run;
+  return [run] { return run_training(run); };
 }
 
 }  // namespace lab

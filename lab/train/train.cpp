@@ -122,8 +122,7 @@ void require_same(const RunTraining& run, const std::map<std::string, std::strin
     const auto before = found == stored.end() ? std::string("missing") : found->second;
     if (before == value) continue;
     auto flag = name;
-    for (char& character : flag)
-      if (character == '_') character = '-';
+    std::replace(flag.begin(), flag.end(), '_', '-');
     throw attn::Error(fmt::format("--resume {}: its {} is {}, here it is {}; valid: --{} {}", *run.resume,
                                   flag, before, value, flag, before));
   }
@@ -210,19 +209,6 @@ void resume(const RunTraining& run, const Task& task, Trainer& trainer, Best& be
 
 std::atomic<bool> is_interrupted = false;
 
-/// While an object of this class exists, Ctrl-C asks for the end of the training instead of ending the
-/// program.
-class CatchInterrupt {
- public:
-  CatchInterrupt() : before_(std::signal(SIGINT, [](int) { is_interrupted = true; })) {}
-  ~CatchInterrupt() { std::signal(SIGINT, before_); }
-  CatchInterrupt(const CatchInterrupt&) = delete;
-  CatchInterrupt& operator=(const CatchInterrupt&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
 /// Says on stderr how far the training is.
 class Progress {
  public:
@@ -246,36 +232,24 @@ class Progress {
   ProgressBar bar_;
 };
 
-/// The mean loss of each fortieth of the steps.
-class LossCurve {
- public:
-  explicit LossCurve(std::size_t steps) : stretch_(std::max<std::size_t>(steps / 40, 1)) {}
-
-  void add(const StepReport& step) {
-    sum_ += step.loss;
-    if (++count_ < stretch_) return;
-    steps_.push_back(static_cast<double>(step.step));
-    losses_.push_back(sum_ / static_cast<double>(count_));
-    sum_ = 0;
-    count_ = 0;
+/// The mean loss of each fortieth of all steps, as far as they were done.
+std::string loss_plot(const std::vector<StepReport>& done, std::size_t steps) {
+  const auto stretch = std::max<std::size_t>(steps / 40, 1);
+  attn::Curves::Line losses{.name = "loss", .values = {}};
+  attn::Curves curves;
+  for (std::size_t end = stretch; end <= done.size(); end += stretch) {
+    double sum = 0.0;
+    for (auto i = end - stretch; i < end; ++i) sum += done[i].loss;
+    losses.values.push_back(sum / static_cast<double>(stretch));
+    curves.positions.push_back(static_cast<double>(done[end - 1].step));
   }
-
-  std::string plot() const {
-    if (losses_.size() < 2) return "";
-    attn::Curves curves;
-    curves.positions = steps_;
-    curves.axis = "step";
-    curves.lines = {{.name = "loss", .values = losses_}};
-    curves.horizontal = {.low = steps_.front(), .high = steps_.back()};
-    curves.vertical = attn::scale_of(losses_);
-    return "Loss of the training batches\n" + attn::format_chart(curves, attn::tick) + "\n";
-  }
-
- private:
-  std::size_t stretch_, count_ = 0;
-  double sum_ = 0;
-  std::vector<double> steps_, losses_;
-};
+  if (curves.positions.size() < 2) return "";
+  curves.axis = "step";
+  curves.horizontal = {.low = curves.positions.front(), .high = curves.positions.back()};
+  curves.vertical = attn::scale_of(losses.values);
+  curves.lines = {losses};
+  return "Loss of the training batches\n" + attn::format_chart(curves, attn::tick) + "\n";
+}
 
 std::string by_length(const attn::Model& model) {
   std::string text;
@@ -286,11 +260,12 @@ std::string by_length(const attn::Model& model) {
 }
 
 std::string report(const RunTraining& run, const Task& task, const attn::train::Weights<float>& weights,
-                   const std::vector<Score>& scores, const attn::Model& model, const LossCurve& curve) {
+                   const std::vector<Score>& scores, const attn::Model& model,
+                   const std::vector<StepReport>& done) {
   std::string text = fmt::format("train {}\n{} weights, seed {}, {} threads, {} steps of {} examples\n\n",
                                  run.task->name, task.table().numbers(), run.settings.seed,
                                  run.settings.threads, run.settings.steps, run.settings.batch);
-  text += curve.plot();
+  text += loss_plot(done, run.settings.steps);
   text += "On examples that it has not seen\n";
   for (const auto& score : scores)
     text += fmt::format("  {:7.2f} % of {:5}  {}\n", 100 * score.value, score.examples, score.name);
@@ -319,20 +294,24 @@ attn::ElementType type_for(const RunTraining& run, const Task& task, const attn:
 
 /// Trains to the end or until Ctrl-C; leaves the best weights in `best` and in the file. They are there, too,
 /// where Ctrl-C ends the program while it looks at held-out examples.
-void train(const RunTraining& run, const Task& task, Trainer& trainer, Best& best, LossCurve& curve) {
-  const CatchInterrupt interrupt;
+std::vector<StepReport> train(const RunTraining& run, const Task& task, Trainer& trainer, Best& best) {
+  const SignalAction interrupt(SIGINT, [](int) { is_interrupted = true; });
+  std::vector<StepReport> done;
   Progress progress(best.step, run.settings.steps);
   const std::size_t stretch = std::max<std::size_t>(run.settings.steps / 10, 1);
   while (!trainer.is_done() && !is_interrupted) {
     const auto step = trainer.step();
-    curve.add(step);
+    done.push_back(step);
     progress.report(step);
     if (step.step % stretch != 0 && !trainer.is_done()) continue;
     best.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
     if (!trainer.is_done()) write_checkpoint(run, task, trainer, best);
   }
-  if (is_interrupted) return write_interrupted(run, task, trainer, best);
-  write(run, model_of(run, task, best.values, {}));  // before anything is measured
+  if (is_interrupted)
+    write_interrupted(run, task, trainer, best);
+  else
+    write(run, model_of(run, task, best.values, {}));  // before anything is measured
+  return done;
 }
 
 /// Throws attn::Error where the weights, a gradient a thread, and the optimizer's two means have no room.
@@ -369,9 +348,8 @@ int run_training(const RunTraining& run) {
   Trainer trainer(task->table(), task->training(), run.settings);
   Best best;
   if (run.resume) resume(run, *task, trainer, best);
-  LossCurve curve(run.settings.steps);
   is_interrupted = false;
-  train(run, *task, trainer, best, curve);
+  const auto done = train(run, *task, trainer, best);
   if (is_interrupted) {
     fmt::print(
         stderr,
@@ -394,7 +372,7 @@ int run_training(const RunTraining& run) {
     write_to_stdout(text);
     return 0;
   }
-  write_to_stdout(report(run, *task, weights, scores, model, curve) +
+  write_to_stdout(report(run, *task, weights, scores, model, done) +
                   fmt::format("\n{} has {} ({} KiB)\n", run.output,
                               run.without_weights ? "these figures" : "the weights",
                               (file.size() + 1023) / 1024));

@@ -22,6 +22,9 @@ namespace {
 constexpr std::size_t most_numbers = 400;  // given and asked for
 constexpr std::size_t widest_row = 12;     // numbers
 
+const Choices<SheetFormat> sheet_formats = {
+    {"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}};
+
 /// The word as a shell takes it for one, on one line.
 std::string as_word(const std::string& text) {
   const bool is_plain = !text.empty() && text.find_first_not_of(
@@ -61,9 +64,7 @@ std::string command_of(const MakeWorksheet& worksheet) {
 /// Several sheets are for standard output.
 std::string in_format(const std::vector<attn::Sheet>& sheets, const MakeWorksheet& worksheet,
                       const std::optional<std::string>& path, attn::SheetPages pages) {
-  const auto format = worksheet.format.value_or(format_of_ending<SheetFormat>(
-      path.value_or(""),
-      {{".txt", SheetFormat::text}, {".html", SheetFormat::html}, {".json", SheetFormat::json}}));
+  const auto format = format_asked_for(worksheet.format, path, sheet_formats);
   if (format == SheetFormat::html) return attn::sheets_as_html(sheets, pages);
   if (format == SheetFormat::text) {
     std::string text;
@@ -164,37 +165,23 @@ using attn::SheetPages;
 const char* const of_worksheet = "Of this command";
 
 void add_options_of_worksheet(CLI::App& app, MakeWorksheet& worksheet) {
-  const OptionGroup group(app, of_worksheet);
-  group.add_choice(
-      "normaliser",
-      "what makes shares of scores; sum divides each by the sum of its row, without a calculator, and gives "
-      "fractions; default softmax",
-      worksheet.normaliser, {{"softmax", lessons::Normaliser::softmax}, {"sum", lessons::Normaliser::sum}});
-  group.add(
-      "answers", "FILE|none|after|only",
-      "the answers: in a file of their own, left out, on a page after the sheet, or alone; default none",
-      [&](const std::string& text) {
-        if (text.find_first_of("./") != text.npos)
-          worksheet.answers = text;
-        else
-          worksheet.pages = parse_choice<SheetPages>(
-              "answers", text,
-              {{"none", SheetPages::sheet}, {"after", SheetPages::both}, {"only", SheetPages::answers}});
-      });
+  const OptionGroup group(app, of_worksheet, "worksheet");
+  group.add_choice("normaliser", worksheet.normaliser,
+                   {{"softmax", lessons::Normaliser::softmax}, {"sum", lessons::Normaliser::sum}});
+  group.add("answers", [&](const std::string& text) {
+    if (text.find_first_of("./") != text.npos)
+      worksheet.answers = text;
+    else
+      worksheet.pages = parse_choice<SheetPages>(
+          "answers", text,
+          {{"none", SheetPages::sheet}, {"after", SheetPages::both}, {"only", SheetPages::answers}});
+  });
   add_seeds_option(app, of_worksheet,
                    "another sheet, or one for each of these seeds: in a file each with --output, on pages "
                    "that follow each other without it; default 42",
                    worksheet.options, worksheet.last_seed);
-  group.add_choice(
-      "format",
-      "text to print or to type in, HTML to print, JSON to fill in; default text, or what the ending of "
-      "--output says",
-      worksheet.format,
-      {{"text", SheetFormat::text}, {"html", SheetFormat::html}, {"json", SheetFormat::json}});
-  app.add_option("-o,--output", worksheet.output,
-                 help_of_option("write to a file, whole or not at all; default standard output"))
-      ->type_name("FILE")
-      ->group(of_worksheet);
+  group.add_choice("format", worksheet.format, sheet_formats);
+  group.add("output", worksheet.output);
   add_paging_option(app, worksheet.paging)->group(of_worksheet);
 }
 
@@ -248,14 +235,11 @@ Command parse_worksheet(int argc, char** argv) {
   MakeWorksheet worksheet{.lesson = lessons::lesson_of_worksheet(lesson_asked_for("worksheet", argc, argv))};
   const auto command = fmt::format("worksheet {}", worksheet.lesson->name);
   CLI::App app(about_command("worksheet"), "attnlab " + command);
-  prepare(app, help_examples({"worksheet sdpa --seed 7", "worksheet self-attention --normaliser sum",
-                              "worksheet masking --seed 1-30 --output sheet.html --answers key.html"}));
+  prepare(app, examples_of("worksheet"));
   add_lesson_options(app, *worksheet.lesson, worksheet.options);
   add_options_of_worksheet(app, worksheet);
   app.remove_option(app.get_option("--input"));
-  app.set_help_flag("--help,-h", "this page")->group(of_worksheet);
-  if (const auto help = read_arguments(app, command, argc - 1, argv + 1)) return *help;
-  refuse_extras(app, command);
+  if (const auto help = read_all_arguments(app, command, argc - 1, argv + 1, of_worksheet)) return *help;
   if (worksheet.output && worksheet.output == worksheet.answers)
     throw Error(fmt::format("{}: --answers {} is the file of the sheet; valid: another file", command,
                             *worksheet.answers));

@@ -14,16 +14,17 @@
 #include "trace/entry.hpp"
 #include "trace/wording.hpp"
 
-namespace attn {
+namespace attn::page {
 
+namespace {
+
+/// Numbers of that type which differ by this share of them may be the same but for rounding.
 double rounding_of(Dtype dtype) {
   return dtype == Dtype::float32    ? 1e-5
          : dtype == Dtype::float16  ? 2e-3
          : dtype == Dtype::bfloat16 ? 1.6e-2
                                     : 1e-9;
 }
-
-namespace {
 
 /// Of the finite elements.
 double largest_magnitude(const TensorView& tensor) {
@@ -46,36 +47,47 @@ std::string without_negative_zero(std::string number) {
   return is_zero && mantissa.front() == '-' ? number.substr(1) : number;
 }
 
-}  // namespace
+/// Writes all numbers of one tensor in the same notation, whole ones without digits after the point.
+class NumberFormat {
+ public:
+  NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
+    if (!is_floating(tensor.dtype)) return;
+    const double largest = largest_magnitude(tensor);
+    const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
+    scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
+    if (!scientific_ && are_all_whole(tensor)) precision_ = 0;
+  }
 
-NumberFormat::NumberFormat(const TensorView& tensor, int precision) : tensor_(tensor), precision_(precision) {
-  if (!is_floating(tensor.dtype)) return;
-  const double largest = largest_magnitude(tensor);
-  const double smallest_fixed = std::min(0.1, std::pow(10.0, 1 - precision));
-  scientific_ = largest >= 1e5 || (largest > 0.0 && largest < smallest_fixed);
-  if (!scientific_ && are_all_whole(tensor)) precision_ = 0;
+  /// The element at a row-major offset: "-0.1200", "1.5000e-07", "-inf", "nan"; of a mask "1" or "·".
+  std::string operator()(std::size_t offset) const {
+    const double element = tensor_.at(offset);
+    if (tensor_.dtype == Dtype::int64)
+      return fmt::format("{}", static_cast<const std::int64_t*>(tensor_.data)[offset]);
+    if (tensor_.dtype == Dtype::boolean) return element != 0.0 ? "1" : "·";
+    if (std::isnan(element)) return "nan";  // whatever its sign
+    return without_negative_zero(scientific_ ? fmt::format("{:.{}e}", element, precision_)
+                                             : fmt::format("{:.{}f}", element, precision_));
+  }
+
+ private:
+  const TensorView& tensor_;
+  int precision_;
+  bool scientific_ = false;
+};
+
+/// The keys with the largest share in the row that begins at `offset`; none where no share is more than 0.
+/// Shares that differ by rounding only count as the same, so that the page does not depend on the machine.
+std::vector<std::size_t> strongest_keys(const TensorView& tensor, std::size_t offset) {
+  double largest = 0.0;
+  const std::size_t length = tensor.shape.back();
+  for (std::size_t i = 0; i < length; ++i) largest = std::max(largest, tensor.at(offset + i));
+  std::vector<std::size_t> keys;
+  if (!(largest > 0.0)) return keys;
+  const double tie = largest * (1.0 - rounding_of(tensor.dtype));
+  for (std::size_t i = 0; i < length; ++i)
+    if (tensor.at(offset + i) >= tie) keys.push_back(i);
+  return keys;
 }
-
-std::string NumberFormat::operator()(std::size_t offset) const {
-  const double element = tensor_.at(offset);
-  if (tensor_.dtype == Dtype::int64)
-    return fmt::format("{}", static_cast<const std::int64_t*>(tensor_.data)[offset]);
-  if (tensor_.dtype == Dtype::boolean) return element != 0.0 ? "1" : "·";
-  if (std::isnan(element)) return "nan";  // whatever its sign
-  return without_negative_zero(scientific_ ? fmt::format("{:.{}e}", element, precision_)
-                                           : fmt::format("{:.{}f}", element, precision_));
-}
-
-std::string scalar_text(const TensorView& tensor, int precision) {
-  if (tensor.dtype == Dtype::boolean) return tensor.at(0) != 0.0 ? "true" : "false";
-  return NumberFormat(tensor, precision)(0);
-}
-
-}  // namespace attn
-
-namespace attn::page {
-
-namespace {
 
 constexpr std::size_t edge = 3;          // places at each end of an axis that is elided
 constexpr std::size_t most_shares = 40;  // of a row that is elided
@@ -158,7 +170,10 @@ class TableMaker {
     Grid grid{.caption = caption, .first = index * row_count() * row_length()};
     for (const auto& i : indices_along(row_length(), table_.is_elided))
       grid.columns.push_back(i ? std::optional(place(tensor_.shape.size() - 1, *i, sample)) : std::nullopt);
-    for (const auto& i : rows()) grid.rows.push_back(i ? row(grid, *i, sample) : Row{});
+    for (const auto& i : rows()) {
+      grid.rows.push_back(i ? row(grid, *i, sample) : Row());
+      grid.rows.back().cells.resize(grid.columns.size());
+    }
     return grid;
   }
 
@@ -178,7 +193,7 @@ class TableMaker {
     const auto begin = grid.first + index * row_length();
     Row row{.place = has_rows_ ? place(tensor_.shape.size() - 2, index, sample) : Place{}};
     for (const auto& column : grid.columns)
-      if (column) row.cells.push_back(cell(begin + column->index));
+      row.cells.push_back(column ? std::optional(cell(begin + column->index)) : std::nullopt);
     if (!event_.distribution) return row;
     for (const auto key : strongest_keys(tensor_, begin)) row.strongest.push_back(share(begin, key, sample));
     if (has_rows_) row.largest = largest(begin, sample);
@@ -281,20 +296,9 @@ std::vector<std::size_t> offsets_of(const Table& table) {
   for (const auto& grid : table.grids)
     if (grid)
       for (const auto& row : grid->rows)
-        for (const auto& cell : row.cells) offsets.push_back(cell.offset);
+        for (const auto& cell : row.cells)
+          if (cell) offsets.push_back(cell->offset);
   return offsets;
-}
-
-std::vector<std::size_t> strongest_keys(const TensorView& tensor, std::size_t offset) {
-  double largest = 0.0;
-  const std::size_t length = tensor.shape.back();
-  for (std::size_t i = 0; i < length; ++i) largest = std::max(largest, tensor.at(offset + i));
-  std::vector<std::size_t> keys;
-  if (!(largest > 0.0)) return keys;
-  const double tie = largest * (1.0 - rounding_of(tensor.dtype));
-  for (std::size_t i = 0; i < length; ++i)
-    if (tensor.at(offset + i) >= tie) keys.push_back(i);
-  return keys;
 }
 
 std::string name_of_tied(const std::vector<std::string>& names) {
@@ -377,7 +381,7 @@ Step Builder::step_of(const Event& event, Form form) {
   if (!is_shown) return step;
   step.worked = worked_entry(event);
   const bool is_plotted = event.curve && (style_.all || !event.place || event.place->is_plotted);
-  step.table = table(event, is_plotted && style_.plots_as_tables ? Form::whole : form);
+  step.table = table(event, is_plotted && style_.plain ? Form::whole : form);
   if (is_plotted && !tensor.shape.empty() && tensor.shape.size() <= 2) step.curves = curves_of(event);
   step.notice = event.notice;
   if (!event.has_notice || style_.all) step.note = note_after_notice(event);
@@ -426,3 +430,8 @@ std::optional<Table> Builder::table(const Event& event, Form form) {
 }
 
 }  // namespace attn::page
+
+std::string attn::scalar_text(const TensorView& tensor, int precision) {
+  if (tensor.dtype == Dtype::boolean) return tensor.at(0) != 0.0 ? "true" : "false";
+  return page::NumberFormat(tensor, precision)(0);
+}

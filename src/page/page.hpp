@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -36,10 +37,10 @@ struct Share {
 };
 
 struct Row {
-  std::optional<Place> place{};    ///< none of rows that are left out; of no meaning in a vector
-  std::vector<Cell> cells{};       ///< one for each place along the columns that is there
-  std::vector<Share> strongest{};  ///< of shares: the largest one, several where they tie
-  std::vector<Share> largest{};    ///< of shares in several rows: those above 0, the largest first
+  std::optional<Place> place{};              ///< none of rows that are left out; of no meaning in a vector
+  std::vector<std::optional<Cell>> cells{};  ///< one for each column; none of what is left out
+  std::vector<Share> strongest{};            ///< of shares: the largest one, several where they tie
+  std::vector<Share> largest{};              ///< of shares in several rows: those above 0, the largest first
 };
 
 /// Rows and columns of a tensor at fixed places along all axes before.
@@ -61,6 +62,12 @@ struct Table {
   bool is_elided = false;                    ///< the middle of its long axes is left out
   bool has_hidden = false;                   ///< some share is exactly 0
   bool is_floating = true;
+
+  bool has_rows() const { return !row_axis.empty(); }
+  bool are_shares() const { return kind == Kind::shares; }
+
+  /// The axis that is named above the names of the rows.
+  const std::string& corner() const { return has_rows() ? row_axis : column_axis; }
 };
 
 /// How one entry of a step comes about: "weights[sat, cat] = exp(0.33) / (exp(0.12) + exp(0.33)) ≈ 0.55".
@@ -161,5 +168,13 @@ struct Page {
   std::vector<Claim> claims{}, more_claims{};
   std::optional<Note> next{};  ///< what to try next
 };
+
+/// The option of a header that has such a value; null where it has none.
+template <class Value>
+const Value* config_value(const Header& header, std::string_view name) {
+  for (const auto& [member, value] : header.config)
+    if (const auto* its = std::get_if<Value>(&value); its != nullptr && member == name) return its;
+  return nullptr;
+}
 
 }  // namespace attn::page

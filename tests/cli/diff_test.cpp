@@ -287,7 +287,7 @@ TEST_CASE("files that are no traces are trouble") {
 TEST_CASE("arguments that make no comparison are refused") {
   check_refused("diff", {"diff takes two files", "attnlab diff A B"});
   check_refused("diff a.npz", {"a.npz is the only one"});
-  check_refused("diff a b c", {"\"c\" is a third"});
+  check_refused("diff a b c", {"\"c\" belongs to no option; valid: two files"});
   check_refused("diff a b --atoll 1", {"--atoll", "did you mean --atol?"});
   check_refused("diff a b --atol", {"--atol"});
   check_refused("diff a b --atol -1", {"--atol -1", "0 or more"});

@@ -67,14 +67,17 @@ std::string script_as_math(const std::string& script) {
 /// Reads a formula from left to right.
 class FormulaParser {
  public:
-  explicit FormulaParser(std::string_view text) : text_(text) {}
+  explicit FormulaParser(std::string_view text) {
+    for (; !text.empty(); text.remove_prefix(characters_.back().size()))
+      characters_.push_back(text.substr(0, character_length(text)));
+  }
 
   std::string whole() {
     std::vector<std::string> items;
-    while (at_ < text_.size()) {
+    while (at_ < characters_.size()) {
       auto more = items_up_to_bracket();
       items.insert(items.end(), more.begin(), more.end());
-      if (at_ < text_.size()) items.push_back(sign(take()));  // a bracket that nothing opened
+      if (at_ < characters_.size()) items.push_back(sign(take()));  // a bracket that nothing opened
     }
     return row(items);
   }
@@ -82,20 +85,14 @@ class FormulaParser {
  private:
   /// The next character, or one after it; nothing at the end.
   std::string_view next(std::size_t ahead = 0) const {
-    auto rest = text_.substr(at_);
-    for (; ahead > 0 && !rest.empty(); --ahead) rest.remove_prefix(character_length(rest));
-    return rest.empty() ? rest : rest.substr(0, character_length(rest));
+    return at_ + ahead < characters_.size() ? characters_[at_ + ahead] : std::string_view();
   }
 
-  std::string_view take() {
-    const auto taken = next();
-    at_ += taken.size();
-    return taken;
-  }
+  std::string_view take() { return at_ < characters_.size() ? characters_[at_++] : std::string_view(); }
 
   std::size_t skip_spaces() {
     const auto start = at_;
-    at_ = std::min(text_.find_first_not_of(' ', at_), text_.size());
+    while (next() == " ") ++at_;
     return at_ - start;
   }
 
@@ -121,7 +118,7 @@ class FormulaParser {
       items.insert(items.end(), run.begin(), run.end());
       run.clear();
     };
-    while (at_ < text_.size()) {
+    while (at_ < characters_.size()) {
       const auto spaces = skip_spaces();
       const auto c = next();
       if (c.empty() || is_one_of(")]}⌋", c)) break;
@@ -185,19 +182,21 @@ class FormulaParser {
     const auto start = at_;
     const bool is_number = is_digit(take());
     while (is_number ? continues_number() : continues_name(start)) take();
-    return text_.substr(start, at_ - start);
+    const auto* const first = characters_[start].data();
+    return {first,
+            static_cast<std::size_t>(characters_[at_ - 1].data() + characters_[at_ - 1].size() - first)};
   }
 
   bool continues_number() const {
     const auto c = next();
-    if (c == "." || c == "-") return is_digit(next(1)) && (c == "." || text_[at_ - 1] == 'e');
+    if (c == "." || c == "-") return is_digit(next(1)) && (c == "." || characters_[at_ - 1] == "e");
     return is_digit(c) || (c == "e" && next(1) == "-" && is_digit(next(2)));
   }
 
   bool continues_name(std::size_t start) const {
     const auto c = next(), after = next(1);
     if (is_letter(c) || is_digit(c)) return true;
-    if (c == "/") return at_ - start > character_length(text_.substr(start)) && is_letter(after);
+    if (c == "/") return at_ - start > 1 && is_letter(after);
     if (c == "=" || c == ".") return is_digit(after);
     return (c == "_" || c == "-") && (is_letter(after) || is_digit(after));
   }
@@ -259,8 +258,8 @@ class FormulaParser {
     return item;
   }
 
-  std::string_view text_;
-  std::size_t at_ = 0;
+  std::vector<std::string_view> characters_;
+  std::size_t at_ = 0;  ///< the next of them
 };
 
 }  // namespace

@@ -74,24 +74,19 @@ std::string shape_markup(const page::Step& step) {
 /// Where the numbers of a run come from.
 std::string sources_of(const Header& header, bool weights_by_hand) {
   const auto model = header.text("model");
-  std::string seed;
-  for (const auto& [name, value] : header.config) {
-    if (const auto* number = std::get_if<std::int64_t>(&value); number != nullptr && name == "seed")
-      seed = fmt::format("{}", *number);
-  }
+  const auto* const seed = page::config_value<std::int64_t>(header, "seed");
   if (!model.empty() && model != "none")
     return fmt::format("The weights were {}: they are those of the model <b>{}</b>.",
                        weights_by_hand ? "set by hand" : "trained", escaped(model));
   const auto origin = header.text(origin_of_numbers);
-  if (seed.empty()) return "";
-  return origin.empty() ? fmt::format("What is not given is drawn at random, with seed <b>{}</b>.", seed)
-                        : fmt::format("The numbers are {}, with seed <b>{}</b>.", origin, seed);
+  if (seed == nullptr) return "";
+  return origin.empty() ? fmt::format("What is not given is drawn at random, with seed <b>{}</b>.", *seed)
+                        : fmt::format("The numbers are {}, with seed <b>{}</b>.", origin, *seed);
 }
 
 std::string section_markup(const std::string& id, const std::string& title, const std::string& body,
                            const char* style = "note") {
-  return fmt::format("<section class=\"{}\" id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", style, escaped(id),
-                     escaped(title), body);
+  return html::filled("section", style, escaped(id), escaped(title), body);
 }
 
 std::string formulas(const std::vector<std::string>& lines) {
@@ -121,29 +116,25 @@ std::string worked_line(const std::optional<page::WorkedEntry>& worked) {
 std::string plot(const page::Step& step) {
   if (!step.curves) return "";
   const auto drawing = svg::lines.draw({.id = step.id, .content = *step.curves}, {760.0, 380.0}, {});
-  return fmt::format(
-      "<div class=\"plot\" tabindex=\"0\" role=\"group\" aria-label=\"Plot\"><svg width=\"{0:.0f}\" "
-      "height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" "
-      "aria-label=\"A plot of {2} over {3}.\">\n{4}</svg></div>\n",
-      drawing.width, drawing.height, escaped(step.id), escaped(step.curves->axis), drawing.elements);
+  return html::filled("plot", drawing.width, drawing.height, escaped(step.id), escaped(step.curves->axis),
+                      drawing.elements);
 }
 
 std::string notes_of(const page::Step& step) {
   return html::paragraphs(step.notice, " class=\"notice\"") + html::paragraphs(step.note);
 }
 
-page::PageStyle page_style_of(const HtmlStyle& style) {
-  return {.precision = style.precision,
-          .full = style.full,
-          .all = style.all,
-          .has_details = !style.brief,
-          .most_cells = most_cells_of_page};
+PageStyle with_details(PageStyle style) {
+  style.has_details = !style.brief;
+  style.plain = false;
+  style.most_cells = most_cells_of_page;
+  return style;
 }
 
 /// Writes one page.
 class HtmlWriter {
  public:
-  HtmlWriter(const page::Page& page, const HtmlStyle& style, html::Workings& workings)
+  HtmlWriter(const page::Page& page, const PageStyle& style, html::Workings& workings)
       : page_(page), style_(style), workings_(workings) {
     add_steps(page.sections);
     if (!style.brief) add_steps(page.more);
@@ -158,13 +149,7 @@ class HtmlWriter {
     const auto head = header();
     const auto left = usual_bytes - std::min(usual_bytes, text_.size());
     const auto workings = style_.brief ? "null" : workings_.json(std::max(left, fewest_bytes_of_workings));
-    return fmt::format(
-        "{}<main>\n{}</main>\n"
-        "<aside id=\"worked\" aria-label=\"The cell that you point at\" hidden=\"hidden\"><p "
-        "id=\"worked-text\" role=\"status\"></p><p id=\"worked-from\"></p></aside>\n"
-        "<footer><p>Made by <code>attnlab {} --format html</code></p></footer>\n"
-        "<script type=\"application/json\" id=\"workings\">{}</script>\n",
-        head, text_, escaped(page_.header.lesson), workings);
+    return html::filled("page", head, text_, escaped(page_.header.lesson), workings);
   }
 
  private:
@@ -185,15 +170,10 @@ class HtmlWriter {
         options += fmt::format("<li><code>{}</code></li>\n", escaped(text));
     }
     const auto sources = sources_of(header, style_.weights_by_hand);
-    auto markup = fmt::format(
-        "<header>\n<p class=\"series\">Attention Lab</p>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n",
-        escaped(header.lesson), escaped(header.title));
     if (!options.empty())
-      markup += fmt::format("<ul class=\"options\" aria-label=\"Options\">\n{}</ul>\n", options);
-    if (!sources.empty()) markup += fmt::format("<p class=\"sources\">{}</p>\n", sources);
-    return markup +
-           "<p class=\"hint\" hidden=\"hidden\">Point at a number, or walk through a table with the arrow "
-           "keys: the page shows how it came about, and from where.</p>\n</header>\n";
+      options = fmt::format("<ul class=\"options\" aria-label=\"Options\">\n{}</ul>\n", options);
+    return html::filled("header", escaped(header.lesson), escaped(header.title), options,
+                        sources.empty() ? "" : fmt::format("<p class=\"sources\">{}</p>\n", sources));
   }
 
   std::string block_markup(const page::Block& block, const std::string& title) const {
@@ -211,8 +191,7 @@ class HtmlWriter {
         break;
     }
     const auto target = [this](const auto& name, const auto& shape) { return address_of(name, shape); };
-    return fmt::format("<div class=\"drawing\" tabindex=\"0\" role=\"group\" aria-label=\"{}\">\n{}</div>\n",
-                       escaped(title), html::flow_drawing(text, target).elements);
+    return html::filled("drawing", escaped(title), html::flow_drawing(text, target).elements);
   }
 
   std::string note_body(const page::Note& note) const {
@@ -255,12 +234,8 @@ class HtmlWriter {
       body +=
           fmt::format("<details class=\"numbers\"><summary>Its numbers</summary>\n{}</details>\n", folded);
     body += notes_of(step);
-    text_ += fmt::format(
-        "<section class=\"step\" id=\"{}\">\n<h2><span class=\"number\">{}</span> <span "
-        "class=\"definition\">{}</span> "
-        "{}</h2>\n{}{}</section>\n",
-        escaped(anchor_of(step.id)), ++step_count_, definition_markup(step), shape_markup(step),
-        html::paragraphs(step.title, " class=\"title\""), body);
+    text_ += html::filled("step", escaped(anchor_of(step.id)), ++step_count_, definition_markup(step),
+                          shape_markup(step), html::paragraphs(step.title, " class=\"title\""), body);
   }
 
   /// The step of that name: the one with exactly this id, or else one whose id ends in it and which has that
@@ -321,9 +296,7 @@ class HtmlWriter {
     const auto note_count = page_.more.size() - table_count;
     auto summary = fmt::format("{} more table{}", table_count, table_count == 1 ? "" : "s");
     if (note_count > 0) summary += fmt::format(" and {} remark{}", note_count, note_count == 1 ? "" : "s");
-    text_ += section_markup(
-        "more", "More of this run",
-        fmt::format("<details class=\"more\"><summary>{}</summary>\n{}</details>\n", summary, body));
+    text_ += section_markup("more", "More of this run", html::filled("more", summary, body));
   }
 
   void write_outline() {
@@ -332,24 +305,15 @@ class HtmlWriter {
     for (const auto& [id, shape, formula] : page_.outline)
       rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td></tr>\n", escaped(id),
                           escaped(shape), escaped(fmt::format("{}", fmt::join(formula, "\n"))));
-    text_ += fmt::format(
-        "<section id=\"shapes\">\n<h2>Shapes</h2>\n<div class=\"sheet\" tabindex=\"0\" role=\"group\" "
-        "aria-label=\"Shapes\"><table class=\"outline\">\n<thead><tr><th scope=\"col\">tensor</th><th "
-        "scope=\"col\">shape</th><th "
-        "scope=\"col\">formula</th></tr></thead>\n<tbody>\n{}</tbody></table></div>\n"
-        "</section>\n",
-        rows);
+    text_ += html::filled("shapes", rows);
   }
 
   std::string claim_item(const page::Claim& claim) const {
     const auto& measurement = claim.measurement;
     const bool holds = measurement.holds();
-    return fmt::format(
-        "<li class=\"{}\"><details{}><summary><span class=\"mark\">{}</span> <span>{}</span> <span "
-        "class=\"measured\">{}</span></summary>\n{}{}</details></li>\n",
-        holds ? "holds" : "fails", holds ? "" : " open=\"open\"", holds ? "✓" : "✗",
-        escaped(measurement.claim), escaped(measured(measurement, style_.precision)),
-        html::paragraphs(claim.formula, " class=\"measure\""), html::paragraphs(claim.note));
+    return html::filled("claim", holds ? "holds" : "fails", holds ? "" : " open=\"open\"", holds ? "✓" : "✗",
+                        escaped(measurement.claim), escaped(measured(measurement, style_.precision)),
+                        html::paragraphs(claim.formula, " class=\"measure\""), html::paragraphs(claim.note));
   }
 
   void write_claims() {
@@ -364,13 +328,13 @@ class HtmlWriter {
     auto body = list(claims);
     body += fmt::format("<p class=\"verdict\">{}</p>\n", page::verdict_on(claims));
     if (!more.empty())
-      body += fmt::format("<details class=\"more\"><summary>{} more claim{}</summary>\n{}</details>\n",
-                          more.size(), more.size() == 1 ? "" : "s", list(more));
+      body += html::filled("more", fmt::format("{} more claim{}", more.size(), more.size() == 1 ? "" : "s"),
+                           list(more));
     text_ += section_markup("claims", "What holds on this run", body);
   }
 
   const page::Page& page_;
-  const HtmlStyle& style_;
+  const PageStyle& style_;
   html::Workings& workings_;
   std::string text_;
   std::vector<const page::Step*>
@@ -381,10 +345,10 @@ class HtmlWriter {
 
 }  // namespace
 
-HtmlRenderer::HtmlRenderer(const Header& header, const HtmlStyle& style)
+HtmlRenderer::HtmlRenderer(const Header& header, const PageStyle& style)
     : style_(style),
       workings_(style.precision),
-      builder_(header, page_style_of(style),
+      builder_(header, with_details(style),
                [this](const Event& event, const page::Step& step) {
                  if (style_.brief) return;
                  workings_.add(event, step.table ? page::offsets_of(*step.table) : std::vector<std::size_t>(),

@@ -73,8 +73,6 @@ class Workings {
     std::map<std::size_t, std::vector<std::size_t>> needed;  ///< offsets of values, by tensor
   };
 
-  std::size_t number_of_text(std::string text);
-  std::vector<std::size_t> names_along(const AxisLabels& labels);
   std::string text_of(const Worked& worked) const;
   void add_groups(Known& step, Group group, std::size_t axis);
   Shape shape_of(const Known& tensor) const;
@@ -84,24 +82,13 @@ class Workings {
   int precision_;
   std::vector<Known> tensors_;
   std::unordered_map<std::string, std::size_t> numbers_;
-  std::vector<std::string> texts_;
-  std::unordered_map<std::string, std::size_t> text_numbers_;
-  std::vector<std::string> names_;  ///< lists of the names of places along an axis, as JSON
-  std::map<std::vector<std::string>, std::size_t> name_numbers_;  ///< by the tokens
+  std::unordered_map<std::string, std::size_t> texts_;     ///< with their numbers
+  std::map<std::vector<std::string>, std::size_t> names_;  ///< the tokens along an axis, likewise
 };
 
 }  // namespace attn::html
 
 namespace attn {
-
-/// What a page of HTML shows of a trace.
-struct HtmlStyle {
-  int precision = 4;  ///< digits after the decimal point
-  bool full = false;  ///< never elide a large tensor
-  bool all = false;   ///< everything unfolded, in the order of the computation; else what belongs on the page
-  bool brief = false;            ///< without what is folded and how each number came about
-  bool weights_by_hand = false;  ///< those of the model that the header names; else they were trained
-};
 
 /// A trace as one HTML file that needs no other: the page with real tables, formulas in MathML, the flow as a
 /// drawing, and what the page leaves out folded below it. A script, the only one that its
@@ -109,7 +96,7 @@ struct HtmlStyle {
 /// page reads as a page. The markup is also well-formed XML.
 class HtmlRenderer : public Sink {
  public:
-  HtmlRenderer(const Header& header, const HtmlStyle& style);
+  HtmlRenderer(const Header& header, const PageStyle& style);
   void receive(const Event& event) override { builder_.receive(event); }
 
   /// The document. Leaves the renderer empty.
@@ -119,7 +106,7 @@ class HtmlRenderer : public Sink {
   std::string finish_body();
 
  private:
-  HtmlStyle style_;
+  PageStyle style_;
   html::Workings workings_;
   page::Builder builder_;
   std::string lesson_, title_;

@@ -14,6 +14,7 @@
 #include "attn/text/width.hpp"
 #include "page/builder.hpp"
 #include "page/svg/panel.hpp"
+#include "page/text/plain.hpp"
 #include "trace/wording.hpp"
 
 namespace attn::html {
@@ -58,18 +59,14 @@ std::string base64_of_hex(std::string_view hex) {
   return base64(bytes);
 }
 
+std::string piece_named(std::string_view name) {
+  return std::string(text_under(name, pieces())) + '\n';
+}
+
 std::string document(const std::string& policy, const std::string& title, std::string_view style,
                      const std::string& attributes, const std::string& body, bool is_for_paper) {
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n{}<title>{}</title>\n"
-      "<style>{}</style>\n</head>\n<body{}>\n{}</body>\n</html>\n",
-      policy,
-      is_for_paper ? ""
-                   : "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
-                     "<meta name=\"generator\" content=\"attnlab\"/>\n",
-      escaped(title), style, attributes, body);
+  return filled("document", policy, is_for_paper ? "" : filled("metadata"), escaped(title), style, attributes,
+                body);
 }
 
 std::string paragraphs(const std::vector<std::string>& lines, const char* style) {
@@ -123,13 +120,10 @@ class TableWriter {
     std::string markup;
     for (const auto& grid : table_.grids)
       if (grid) markup += sheet(*grid);
-    return fmt::format("<div class=\"tables\">\n{}<div class=\"sheets\">\n{}</div>\n</div>\n", choices(),
-                       markup);
+    return filled("tables", choices(), markup);
   }
 
  private:
-  bool are_shares() const { return table_.kind == page::Table::Kind::shares; }
-
   std::string name(const page::Grid& grid) const {
     return escaped(id_ + (grid.caption.empty() ? "" : ", " + grid.caption));
   }
@@ -159,38 +153,33 @@ class TableWriter {
                               grid.columns, [](const auto& place) -> auto& { return place; }))
             : "";
     std::string body;
-    for (const auto& row : grid.rows) body += this->row(grid, row);
-    return fmt::format(
-        "<div class=\"sheet\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><table data-tensor=\"{1}\" "
-        "data-first=\"{2}\"{3}>\n<caption>{4}</caption>\n{5}<tbody>\n{6}</tbody></table></div>\n",
-        name(grid), tensor_number_, grid.first, elided, caption(grid), head(grid), body);
+    for (const auto& row : grid.rows) body += this->row(row);
+    return filled("sheet", name(grid), tensor_number_, grid.first, elided, caption(grid), head(grid), body);
   }
 
   /// "weights, head 0: a row for each query, a column for each key".
   std::string caption(const page::Grid& grid) const {
-    const auto rows = table_.row_axis.empty() ? "" : fmt::format("a row for each {}, ", table_.row_axis);
+    const auto rows = table_.has_rows() ? fmt::format("a row for each {}, ", table_.row_axis) : "";
     return fmt::format("<b>{}</b> <span>{}a column for each {}</span>", name(grid), escaped(rows),
                        escaped(table_.column_axis));
   }
 
   std::string head(const page::Grid& grid) const {
-    const auto& corner = table_.row_axis.empty() ? table_.column_axis : table_.row_axis;
-    auto cells = fmt::format("<th scope=\"col\">{}</th>", escaped(corner));
+    auto cells = fmt::format("<th scope=\"col\">{}</th>", escaped(table_.corner()));
     for (const auto& place : grid.columns)
       cells += fmt::format("<th scope=\"col\">{}</th>", place ? escaped(place->label) : "…");
-    if (are_shares()) cells += "<th scope=\"col\" class=\"strongest\">strongest</th>";
+    if (table_.are_shares()) cells += "<th scope=\"col\" class=\"strongest\">strongest</th>";
     return fmt::format("<thead><tr>{}</tr></thead>\n", cells);
   }
 
-  std::string row(const page::Grid& grid, const page::Row& row) const {
+  std::string row(const page::Row& row) const {
     constexpr const char* left_out = "<td class=\"gap\">…</td>";
-    const auto name = !row.place                ? "…"
-                      : table_.row_axis.empty() ? std::string(last_of_path(id_))
-                                                : row.place->label;
+    const auto name = !row.place          ? "…"
+                      : table_.has_rows() ? row.place->label
+                                          : std::string(last_of_path(id_));
     auto cells = fmt::format("<th scope=\"row\">{}</th>", escaped(name));
-    auto cell = row.cells.begin();
-    for (const auto& column : grid.columns) cells += row.place && column ? this->cell(*cell++) : left_out;
-    if (are_shares()) cells += row.place ? strongest(row) : "<td class=\"gap\"></td>";
+    for (const auto& cell : row.cells) cells += cell ? this->cell(*cell) : left_out;
+    if (table_.are_shares()) cells += row.place ? strongest(row) : "<td class=\"gap\"></td>";
     return fmt::format("<tr>{}</tr>\n", cells);
   }
 
@@ -199,7 +188,7 @@ class TableWriter {
       const auto written = written_(cell.offset);
       return written.empty() ? "<td class=\"blank\"></td>" : fmt::format("<td>{}</td>", escaped(written));
     }
-    const auto& shown = are_shares() && cell.value == 0.0 ? "·" : cell.number;
+    const auto& shown = table_.are_shares() && cell.value == 0.0 ? "·" : cell.number;
     const auto style = shade(cell.value);
     return (style.empty() ? "<td>" : "<td class=\"" + style + "\">") + shown + "</td>";
   }
@@ -211,9 +200,9 @@ class TableWriter {
     };
     if (table_.kind == page::Table::Kind::mask) return value != 0.0 ? "seen" : "";
     if (!table_.is_floating || !std::isfinite(value) || table_.largest == 0.0) return "";
-    const int steps = are_shares() ? level(value, 10) : level(std::abs(value) / table_.largest, 8);
+    const int steps = table_.are_shares() ? level(value, 10) : level(std::abs(value) / table_.largest, 8);
     if (steps == 0) return "";
-    return (are_shares() ? 's' : value < 0.0 ? 'n' : 'p') + std::to_string(steps);
+    return (table_.are_shares() ? 's' : value < 0.0 ? 'n' : 'p') + std::to_string(steps);
   }
 
   std::string strongest(const page::Row& row) const {
@@ -319,12 +308,7 @@ class FlowDrawing {
     }
     const double width = std::round(x_of(columns_) + 2 * box_padding + 2);
     const double height = line_height * static_cast<double>(lines_.size());
-    return {fmt::format(
-                "<svg class=\"attn-flow\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"{2:g} 0 {0:g} {1:g}\" "
-                "role=\"group\" aria-label=\"Diagram of the computation\">\n<path class=\"attn-edges\" "
-                "d=\"{3}\"/>\n<path class=\"attn-arrows\" d=\"{4}\"/>\n{5}</svg>\n",
-                width, height, -box_padding - 1, path_, arrows_, elements_),
-            width, height};
+    return {filled("flow", width, height, -box_padding - 1, path_, arrows_, elements_), width, height};
   }
 
  private:
@@ -404,21 +388,12 @@ class FlowDrawing {
   }
 
   void draw_words(std::size_t line, const Words& words) {
-    const double y = y_of(line), length = x_of(words.last) - x_of(words.first);
-    const auto text = fmt::format(
-        "<text x=\"{:.1f}\" y=\"{:.1f}\" textLength=\"{:.1f}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
-        x_of(words.first), y + 4.5, length, escaped(words.text));
-    const auto box =
-        words.is_box()
-            ? fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:g}\" rx=\"5\"/>",
-                          x_of(words.first) - box_padding, y - half_box, length + 2 * box_padding,
-                          2 * half_box)
-            : "";
-    const auto* style = words.is_box() ? "attn-box" : "attn-label";
+    const double x = x_of(words.first), y = y_of(line), length = x_of(words.last) - x;
+    const bool is_link = !words.address.empty() && words.address != nowhere;
     elements_ +=
-        words.address.empty() || words.address == nowhere
-            ? fmt::format("<g class=\"{}\">{}{}</g>\n", style, box, text)
-            : fmt::format("<a href=\"{}\" class=\"{}\">{}{}</a>\n", escaped(words.address), style, box, text);
+        filled(words.is_box() ? "flow box" : "flow words", is_link ? "a" : "g",
+               is_link ? fmt::format(" href=\"{}\"", escaped(words.address)) : "", x, y + 4.5, length,
+               escaped(words.text), x - box_padding, y - half_box, length + 2 * box_padding, 2 * half_box);
   }
 
   std::vector<Columns> lines_;

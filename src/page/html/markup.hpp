@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -19,6 +21,16 @@ std::string_view page_script();
 /// The Content-Security-Policy under which a page runs nothing but that script and has no style but that
 /// sheet, and fetches nothing.
 std::string content_policy();
+
+/// The file pieces.html of this folder, and a piece of it by its name.
+std::string_view pieces();
+std::string piece_named(std::string_view name);
+
+/// That piece with these parts in it.
+template <class... Parts>
+std::string filled(std::string_view name, const Parts&... parts) {
+  return fmt::format(fmt::runtime(piece_named(name)), parts...);
+}
 
 /// A document with what stands in its body; `attributes` are those of the body, with a blank before each.
 std::string document(const std::string& policy, const std::string& title, std::string_view style,

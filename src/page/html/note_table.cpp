@@ -49,22 +49,17 @@ bool has_text(const Columns& line, std::size_t first, std::size_t last) {
   return false;
 }
 
-/// Whether a line has a word before the gap and the next right behind it.
-bool is_crossed(const Columns& line, const Range& gap) {
-  return gap.last - gap.first == 1 && !is_blank(line, gap.first - 1) && !is_blank(line, gap.last);
-}
-
-/// Whether a gap parts columns. A word may reach up to it in a few lines, but then most lines have text on
-/// both sides of it.
+/// Whether a gap parts columns. A word may reach up to it, and the next begin right behind it, in a few
+/// lines, but then most lines have text on both sides of it.
 bool parts_columns(const std::vector<Columns>& lines, std::size_t begin, const Range& gap, std::size_t end) {
-  const auto count = [&](const auto& condition) {
-    return 2 * static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), condition));
-  };
-  const auto crossed = count([&](const Columns& line) { return is_crossed(line, gap); });
-  if (crossed == 0) return true;
-  const auto before = count([&](const Columns& line) { return has_text(line, begin, gap.first); });
-  const auto behind = count([&](const Columns& line) { return has_text(line, gap.last, end); });
-  return crossed <= behind / 2 && before > lines.size() && behind > lines.size();
+  std::size_t crossed = 0, before = 0, behind = 0;
+  for (const auto& line : lines) {
+    const bool is_narrow = gap.last - gap.first == 1;
+    if (is_narrow && !is_blank(line, gap.first - 1) && !is_blank(line, gap.last)) ++crossed;
+    if (has_text(line, begin, gap.first)) ++before;
+    if (has_text(line, gap.last, end)) ++behind;
+  }
+  return crossed == 0 || (2 * crossed <= behind && 2 * before > lines.size() && 2 * behind > lines.size());
 }
 
 std::size_t width_of(const std::vector<Columns>& lines) {
@@ -73,29 +68,23 @@ std::size_t width_of(const std::vector<Columns>& lines) {
   return width;
 }
 
-/// Columns of a terminal that are blank in all lines, after the first column that is not.
-std::vector<Range> blank_columns(const std::vector<Columns>& lines) {
-  std::vector<Range> blanks;
-  bool is_after_text = false, is_in_blank = false;
-  for (std::size_t i = 0; i < width_of(lines); ++i) {
-    const bool is_empty =
-        std::all_of(lines.begin(), lines.end(), [&](const auto& line) { return is_blank(line, i); });
-    if (is_empty && is_after_text && !is_in_blank) blanks.push_back({i, i});
-    if (is_empty && is_after_text) blanks.back().last = i + 1;
-    is_in_blank = is_empty;
-    is_after_text = is_after_text || !is_empty;
-  }
-  return blanks;
-}
-
-/// Those of them that part columns of a table.
+/// Columns of a terminal that are blank in all lines, after the first column that is not, and part columns of
+/// a table.
 std::vector<Range> gaps_between(const std::vector<Columns>& lines) {
-  const auto blanks = blank_columns(lines);
+  const auto width = width_of(lines);
+  const auto end_of = [&](std::size_t first, bool are_blank) {
+    const auto is_empty = [&](std::size_t column) {
+      return std::all_of(lines.begin(), lines.end(),
+                         [&](const auto& line) { return is_blank(line, column); });
+    };
+    while (first < width && is_empty(first) == are_blank) ++first;
+    return first;
+  };
   std::vector<Range> gaps;
-  for (std::size_t i = 0; i < blanks.size(); ++i) {
-    const auto begin = gaps.empty() ? 0 : gaps.back().last;
-    const auto end = i + 1 == blanks.size() ? width_of(lines) : blanks[i + 1].first;
-    if (parts_columns(lines, begin, blanks[i], end)) gaps.push_back(blanks[i]);
+  for (auto blank = end_of(end_of(0, true), false); blank < width;) {
+    const Range gap{blank, end_of(blank, true)};
+    blank = end_of(gap.last, false);
+    if (parts_columns(lines, gaps.empty() ? 0 : gaps.back().last, gap, blank)) gaps.push_back(gap);
   }
   return gaps;
 }
@@ -252,10 +241,7 @@ std::string table_markup(const Rows& rows, const std::string& name) {
     markup += row_markup(rows[i], false, is_right) + "\n";
   }
   markup += "</tbody>";
-  return fmt::format(
-      "<div class=\"sheet\" tabindex=\"0\" role=\"group\" aria-label=\"{}\"><table class=\"words\">\n"
-      "{}</table></div>\n",
-      escaped(name), markup);
+  return filled("words", escaped(name), markup);
 }
 
 /// Sentences that were broken for the width of a terminal.
@@ -290,16 +276,11 @@ Part part_of(const Lines& lines) {
 
 std::vector<Part> parts_of(const Lines& lines) {
   std::vector<Part> parts;
-  Lines part;
-  for (const auto& line : lines) {
-    if (!line.empty()) {
-      part.push_back(line);
-    } else if (!part.empty()) {
-      parts.push_back(part_of(part));
-      part.clear();
-    }
+  for (auto begin = lines.begin(); begin != lines.end();) {
+    const auto end = std::find(begin, lines.end(), "");
+    if (begin != end) parts.push_back(part_of({begin, end}));
+    begin = end == lines.end() ? end : end + 1;
   }
-  if (!part.empty()) parts.push_back(part_of(part));
   return parts;
 }
 

@@ -100,26 +100,6 @@ std::size_t Workings::number_of(const std::string& id) {
   return found->second;
 }
 
-std::size_t Workings::number_of_text(std::string text) {
-  const auto [found, is_new] = text_numbers_.try_emplace(text, texts_.size());
-  if (is_new) texts_.push_back(std::move(text));
-  return found->second;
-}
-
-std::vector<std::size_t> Workings::names_along(const AxisLabels& labels) {
-  std::vector<std::size_t> numbers;
-  for (const auto& tokens : labels.lists) {
-    const auto [found, is_new] = name_numbers_.try_emplace(tokens, names_.size());
-    if (is_new) {
-      std::vector<std::string> names;
-      for (std::size_t i = 0; i < tokens.size(); ++i) names.push_back(json_string(token_name(tokens, i)));
-      names_.push_back(list_of(names));
-    }
-    numbers.push_back(found->second);
-  }
-  return numbers;
-}
-
 /// The text with a $ for each entry and, in braces, each constant that the page rounds.
 std::string Workings::text_of(const Worked& worked) const {
   const auto number = [this](const Worked& part) {
@@ -134,8 +114,10 @@ std::string Workings::text_of(const Worked& worked) const {
 void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bool is_core) {
   const auto number = number_of(event.id);
   const auto& shape = event.tensor->shape;
-  std::vector<std::vector<std::size_t>> axes;
-  for (const auto& labels : event.labels) axes.push_back(names_along(labels));
+  std::vector<std::vector<std::size_t>> axes(event.labels.size());
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    for (const auto& tokens : event.labels[axis].lists)
+      axes[axis].push_back(names_.try_emplace(tokens, names_.size()).first->second);
   auto& known = tensors_[number];
   known.shape = shape;
   known.axes = std::move(axes);
@@ -170,7 +152,7 @@ void Workings::add(const Event& event, const std::vector<std::size_t>& cells, bo
       source.is_whole = source.is_whole || operand->is_whole;
     }
     before = tensors;
-    const std::pair key(number_of_text(text_of(worked)), std::move(tensors));
+    const std::pair key(texts_.try_emplace(text_of(worked), texts_.size()).first->second, std::move(tensors));
     auto& group = alike.try_emplace(key, Group{key.first, key.second, std::move(ranks)}).first->second;
     group.cells.push_back(std::move(at));
     group.operands.push_back(std::move(places));
@@ -271,6 +253,13 @@ std::string Workings::json(std::size_t most_bytes) const {
     shapes.push_back(shape_of(tensor));
     needed.emplace_back(element_count(shapes.back()), false);
   }
+  std::vector<std::string> texts(texts_.size()), name_lists(names_.size());
+  for (const auto& [text, number] : texts_) texts[number] = text;
+  for (const auto& [tokens, number] : names_) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < tokens.size(); ++i) names.push_back(json_string(token_name(tokens, i)));
+    name_lists[number] = list_of(names);
+  }
   std::vector<std::string> steps(tensors_.size(), "[]");
   std::vector<bool> text_used(texts_.size(), false);
   std::size_t bytes = 0;
@@ -280,7 +269,7 @@ std::string Workings::json(std::size_t most_bytes) const {
       const auto step = piece(tensors_[i], shapes);
       auto more = step.text.size();
       for (const auto& group : tensors_[i].groups)
-        if (!text_used[group.text]) more += texts_[group.text].size();
+        if (!text_used[group.text]) more += texts[group.text].size();
       std::vector<std::pair<std::size_t, std::size_t>> added;
       for (const auto& [tensor, offsets] : step.needed)
         for (const auto offset : offsets)
@@ -297,8 +286,8 @@ std::string Workings::json(std::size_t most_bytes) const {
       steps[i] = step.text;
       for (const auto& group : tensors_[i].groups) text_used[group.text] = true;
     }
-  std::vector<std::string> texts, tensors;
-  for (std::size_t i = 0; i < texts_.size(); ++i) texts.push_back(json_string(text_used[i] ? texts_[i] : ""));
+  for (std::size_t i = 0; i < texts.size(); ++i) texts[i] = json_string(text_used[i] ? texts[i] : "");
+  std::vector<std::string> tensors;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const auto& tensor = tensors_[i];
     std::vector<std::string> axes;
@@ -309,7 +298,7 @@ std::string Workings::json(std::size_t most_bytes) const {
         values_of(tensor, needed[i], shapes[i]), steps[i]));
   }
   return fmt::format("{{\"precision\":{},\"texts\":{},\n\"names\":{},\n\"tensors\":[{}]}}", precision_,
-                     list_of(texts), list_of(names_), fmt::join(tensors, ",\n"));
+                     list_of(texts), list_of(name_lists), fmt::join(tensors, ",\n"));
 }
 
 }  // namespace attn::html

@@ -90,39 +90,20 @@ std::string rules_of_dark_paints(std::string_view selector) {
 
 std::string rules_of(Theme theme, std::string_view selector) {
   const auto& [paper, ink, muted, rule, mark] = palette(theme);
-  constexpr std::string_view rules =
-      "{0} .attn-paper{{fill:{1}}}{0} text{{fill:{2}}}{0} .attn-muted{{fill:{3}}}"
-      "{0} .attn-rule,{0} .attn-grid,{0} .attn-hatching{{fill:none;stroke:{4}}}"
-      "{0} .attn-gaps,{0} .attn-halo{{fill:none;stroke:{1}}}"
-      "{0} .attn-mark{{fill:{5};stroke:{1}}}{0} .attn-point{{fill:{5};stroke:{1};stroke-width:1.5}}"
-      "{0} .attn-frame,{0} .attn-guide{{fill:none;stroke:{5}}}"
-      "{0} .attn-marked-arc{{fill:none;stroke:{5}}}{0} .attn-image-{6}{{display:inline}}"
-      "{0} .attn-image-{7}{{display:none}}{0} .attn-edges{{fill:none;stroke:{3};stroke-width:1.3}}{0} "
-      ".attn-arrows{{fill:{3}}}\n";
-  const auto& [own, other] = theme == Theme::light ? std::pair("light", "dark") : std::pair("dark", "light");
-  return fmt::format(rules, selector, hex(paper), hex(ink), hex(muted), hex(rule), hex(mark), own, other) +
-         (theme == Theme::dark ? rules_of_dark_paints(selector) : "");
+  const bool is_dark = theme == Theme::dark;
+  std::string rules(theme_rules());
+  for (const auto& [name, value] : std::initializer_list<std::pair<std::string_view, std::string>>{
+           {"$picture", std::string(selector)},
+           {"$paper", hex(paper)},
+           {"$ink", hex(ink)},
+           {"$muted", hex(muted)},
+           {"$rule", hex(rule)},
+           {"$mark", hex(mark)},
+           {"$own", is_dark ? "dark" : "light"},
+           {"$other", is_dark ? "light" : "dark"}})
+    rules = replaced(std::move(rules), name, value);
+  return rules + (is_dark ? rules_of_dark_paints(selector) : "");
 }
-
-constexpr std::string_view common_rules =
-    ".attn-picture text{font:400 13px Helvetica,Arial,\"Liberation Sans\",\"DejaVu Sans Condensed\",\"DejaVu "
-    "Sans\",\"Noto Sans\",\"Noto Sans CJK JP\",sans-serif;letter-spacing:0;word-spacing:0;stroke:none}\n"
-    ".attn-picture .attn-title{font-size:26px;font-weight:700}"
-    ".attn-picture .attn-caption{font-size:16px;font-weight:700}.attn-picture .attn-words{font-size:16px}"
-    ".attn-picture .attn-mark{font-weight:700;stroke-width:4;paint-order:stroke;stroke-linejoin:round}"
-    ".attn-picture .attn-name{font-weight:700}.attn-picture .attn-14{font-size:14px}"
-    ".attn-picture .attn-15{font-size:15px}.attn-picture .attn-16{font-size:16px}"
-    ".attn-picture .attn-17{font-size:17px}.attn-picture .attn-18{font-size:18px}\n"
-    ".attn-picture .attn-on,.attn-picture .attn-on text{fill:currentColor}"
-    ".attn-picture .attn-line{fill:none;stroke:currentColor;stroke-width:3}"
-    ".attn-picture .attn-marks{fill:none;stroke:currentColor;stroke-width:9;stroke-linecap:round}"
-    ".attn-picture .attn-grid{stroke-opacity:.3}.attn-picture .attn-hatching{stroke-opacity:.6}"
-    ".attn-picture .attn-halo{stroke-width:5.5}.attn-picture .attn-frame{stroke-width:3}"
-    ".attn-picture .attn-guide{stroke-width:1.6;stroke-dasharray:3 3}"
-    ".attn-picture .attn-arc{fill:none;stroke:#2171b5}"
-    ".attn-picture .attn-box rect{fill:none;stroke:#2171b5;stroke-width:1.5}"
-    ".attn-picture .attn-flow text{font-family:\"DejaVu Sans "
-    "Mono\",Menlo,Consolas,monospace;font-size:14px}\n";
 
 std::string big_endian(std::size_t number) {
   return {static_cast<char>(number >> 24), static_cast<char>(number >> 16), static_cast<char>(number >> 8),
@@ -340,7 +321,7 @@ std::string with_minus_sign(std::string number) {
 std::string style_sheet(std::string_view theme) {
   const auto selector = fmt::format(".{}", theme);
   auto sheet =
-      std::string(common_rules) + rules_of(theme == "attn-dark" ? Theme::dark : Theme::light, selector);
+      std::string(common_rules()) + rules_of(theme == "attn-dark" ? Theme::dark : Theme::light, selector);
   if (theme == "attn-auto")
     sheet += fmt::format("@media(prefers-color-scheme:dark){{{}}}\n", rules_of(Theme::dark, selector));
   return fmt::format("<style>\n{}</style>\n", sheet);

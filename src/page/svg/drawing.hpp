@@ -137,4 +137,8 @@ std::string with_minus_sign(std::string number);
 /// light paper, on dark paper, or on what the reader prefers ("attn-light", "attn-dark", "attn-auto").
 std::string style_sheet(std::string_view theme);
 
+/// Its parts, the files picture.css and theme.css: $picture, $paper … stand for that class and its colours.
+std::string_view common_rules();
+std::string_view theme_rules();
+
 }  // namespace attn::svg

@@ -133,15 +133,6 @@ std::vector<std::string> short_numbers(const Matrix& matrix);
 /// Whether numbers may stand in its cells: not in those of a mask, or of a table that is an image.
 bool can_have_numbers(const Matrix& matrix);
 
-/// Whether a picture shows the tensor where nobody names others: weights, masks and curves.
-bool is_usual(const Event& event);
-
-/// The kind that fits the tensor, where nobody names another.
-const Kind& usual_kind(const Event& event);
-
-/// Whether a tensor can be drawn so.
-bool fits(const Kind& kind, const Event& event);
-
 /// The axis along which the heads lie, where there are several tables; none elsewhere.
 std::optional<std::size_t> axis_of_heads(const Event& event);
 

@@ -190,25 +190,6 @@ bool put_mark(Panel& panel, const Pointer& pointer) {
 
 }  // namespace
 
-bool is_usual(const Event& event) {
-  const bool is_mask =
-      event.tensor->dtype == Dtype::boolean && event.axes.size() >= 2 && event.axes.back() == "key";
-  return event.distribution || event.curve || is_mask;
-}
-
-const Kind& usual_kind(const Event& event) {
-  const auto& shape = event.tensor->shape;
-  if (event.curve && shape.size() <= 2) return lines;
-  const bool is_row = shape.size() == 1 || (event.distribution && shape[shape.size() - 2] == 1);
-  return is_row && (!event.labels.back().empty() || shape.back() <= most_bars) ? bars : heatmap;
-}
-
-bool fits(const Kind& kind, const Event& event) {
-  const bool has_words_on_both_sides = event.distribution && event.axes.size() >= 2;
-  if (&kind == &colours || &kind == &bar_palette) return event.tensor->shape.back() == 3;
-  return &kind == &arcs ? has_words_on_both_sides : &kind == &lines ? event.axes.size() <= 2 : true;
-}
-
 std::optional<std::size_t> axis_of_heads(const Event& event) {
   const auto head = std::find(event.axes.begin(), event.axes.end(), "head");
   const auto axis = static_cast<std::size_t>(head - event.axes.begin());

@@ -9,6 +9,7 @@
 
 #include "attn/error.hpp"
 #include "attn/text/width.hpp"
+#include "page/page.hpp"
 #include "trace/entry.hpp"
 #include "trace/wording.hpp"
 
@@ -26,16 +27,9 @@ constexpr double margin = 24.0, widest = 880.0, usual_height = 495.0, highest = 
 constexpr double width_of_slide = 960.0, pixels_of_slide = 1600.0;
 constexpr std::size_t most_panels = 400, most_numbers = 4'000'000;
 
-template <class Value>
-const Value* config_value(const Header& header, std::string_view name) {
-  for (const auto& [member, value] : header.config)
-    if (const auto* its = std::get_if<Value>(&value); its != nullptr && member == name) return its;
-  return nullptr;
-}
-
 /// `"the cat sat"`, and what stands behind it in a batch.
 std::string sentence_of(const Header& header, std::string_view name) {
-  const auto* const texts = config_value<std::vector<std::string>>(header, name);
+  const auto* const texts = page::config_value<std::vector<std::string>>(header, name);
   if (texts == nullptr || texts->empty()) return "";
   return quoted(shorten(texts->front(), 120)) +
          (texts->size() > 1 ? fmt::format(" and {} more", texts->size() - 1) : "");
@@ -43,7 +37,7 @@ std::string sentence_of(const Header& header, std::string_view name) {
 
 std::string origin_of(const Header& header, bool weights_by_hand) {
   const auto model = header.text("model"), origin = header.text(origin_of_numbers);
-  const auto* const number = config_value<std::int64_t>(header, "seed");
+  const auto* const number = page::config_value<std::int64_t>(header, "seed");
   const auto seed = number == nullptr ? "" : fmt::format("seed {}", *number);
   if (!model.empty() && model != "none")
     return fmt::format("{} model {}", weights_by_hand ? "hand-made" : "trained", model) +
@@ -53,7 +47,7 @@ std::string origin_of(const Header& header, bool weights_by_hand) {
 
 /// Queries of one sentence and keys of another are called as these.
 void name_sentences(const Header& header, svg::Matrix* matrix) {
-  if (matrix == nullptr || config_value<std::vector<std::string>>(header, "target") == nullptr) return;
+  if (matrix == nullptr || page::config_value<std::vector<std::string>>(header, "target") == nullptr) return;
   auto &rows = matrix->rows, &columns = matrix->columns;
   if (rows.name != "query" || columns.name != "key" || rows.labels == columns.labels) return;
   rows.name = "target";
@@ -68,6 +62,29 @@ std::string subtitle_of(const Header& header, bool weights_by_hand) {
        {sentence_of(header, "sentence"), source + arrow + target, origin_of(header, weights_by_hand)})
     if (!part.empty()) parts.push_back(part);
   return fmt::format("{}", fmt::join(parts, " · "));
+}
+
+/// Whether a picture shows the tensor where nobody names others: weights, masks and curves.
+bool is_usual(const Event& event) {
+  const bool is_mask =
+      event.tensor->dtype == Dtype::boolean && event.axes.size() >= 2 && event.axes.back() == "key";
+  return event.distribution || event.curve || is_mask;
+}
+
+/// The kind that fits the tensor, where nobody names another.
+const svg::Kind& usual_kind(const Event& event) {
+  const auto& shape = event.tensor->shape;
+  if (event.curve && shape.size() <= 2) return svg::lines;
+  const bool is_row = shape.size() == 1 || (event.distribution && shape[shape.size() - 2] == 1);
+  return is_row && (!event.labels.back().empty() || shape.back() <= svg::most_bars) ? svg::bars
+                                                                                    : svg::heatmap;
+}
+
+/// Whether a tensor can be drawn so.
+bool fits(const svg::Kind& kind, const Event& event) {
+  const bool has_words_on_both_sides = event.distribution && event.axes.size() >= 2;
+  if (&kind == &svg::colours || &kind == &svg::bar_palette) return event.tensor->shape.back() == 3;
+  return &kind == &svg::arcs ? has_words_on_both_sides : &kind == &svg::lines ? event.axes.size() <= 2 : true;
 }
 
 }  // namespace
@@ -99,7 +116,7 @@ void SvgRenderer::receive(const Event& event) {
     if (!is_named || style_.kind == nullptr) add(event, parts[i], i);
     is_named = true;
   }
-  if (!is_named && svg::is_usual(event) && !has_named_) add(event, {}, 0);
+  if (!is_named && is_usual(event) && !has_named_) add(event, {}, 0);
 }
 
 /// As the lesson's picture names the tensor, if it does.
@@ -107,8 +124,8 @@ void SvgRenderer::add(const Event& event, const Picture::Part& part, std::size_t
   const auto* const of_part = svg::kind_named(part.kind);
   const auto& kind = style_.kind != nullptr ? *style_.kind
                      : of_part != nullptr   ? *of_part
-                                            : svg::usual_kind(event);
-  if (!svg::fits(kind, event)) {
+                                            : usual_kind(event);
+  if (!fits(kind, event)) {
     leaves_out_ = leaves_out_ || !part.id.empty();
     if (!style_.takes_all) return;
     const bool is_arcs = &kind == &svg::arcs;

@@ -140,10 +140,34 @@ std::optional<std::string> with_end(const std::string& line, const std::string& 
   return end.empty() ? line : line + std::string(width - taken, ' ') + end;
 }
 
+std::vector<std::string> with_title(std::vector<std::string> heading, const std::string& title,
+                                    const std::string& shape, std::size_t width, std::size_t margin) {
+  auto& last = heading.back();
+  const auto whole = with_end(last + (title.empty() ? "" : "   " + title), shape, width);
+  const auto with_shape = whole ? whole : with_end(last, shape, width);
+  if (with_shape) last = *with_shape;
+  if (!whole && !title.empty())
+    for (const auto& line : wrap(title, width - margin)) heading.push_back(std::string(margin, ' ') + line);
+  if (!with_shape) heading.push_back(std::string(margin, ' ') + shape);
+  return heading;
+}
+
+std::string hanging(const std::string& start, const std::vector<std::string>& lines, std::size_t margin) {
+  std::string text;
+  for (const auto& line : lines)
+    text += (text.empty() ? start : std::string(margin, ' ')) + printable(line) + '\n';
+  return text;
+}
+
 std::string rule(std::size_t width) {
   std::string line;
   for (std::size_t i = 0; i < width; ++i) line += "─";
   return line;
+}
+
+std::string_view text_under(std::string_view heading, std::string_view text) {
+  const auto begin = text.find("\n[" + std::string(heading) + "]\n") + heading.size() + 4;
+  return text.substr(begin, std::min(text.find("\n\n[", begin), text.size() - 1) - begin);
 }
 
 std::string replaced(std::string text, std::string_view words, std::string_view others) {
@@ -168,22 +192,6 @@ std::vector<std::string> pack(const std::vector<std::string>& pieces, const std:
     }
   }
   return lines;
-}
-
-std::vector<std::string> before_operators(const std::string& expression) {
-  std::vector<std::string> pieces;
-  std::size_t start = 0;
-  int depth = 0;  // of brackets: "weights[sat, cat]" stays on one line
-  for (std::size_t i = 1; i < expression.size(); ++i) {
-    depth += expression[i] == '[' ? 1 : expression[i] == ']' ? -1 : 0;
-    if (expression[i] != ' ' || depth > 0) continue;
-    const auto next = expression.substr(i, 3);
-    if (next != " + " && next != " / " && expression[i - 1] != ',') continue;
-    pieces.push_back(expression.substr(start, i - start));
-    start = i + 1;
-  }
-  pieces.push_back(expression.substr(start));
-  return pieces;
 }
 
 }  // namespace attn

@@ -33,8 +33,20 @@ bool is_drawing(std::string_view text);
 /// The line with `end` at the right of a page of that width; none where there is no room for both.
 std::optional<std::string> with_end(const std::string& line, const std::string& end, std::size_t width);
 
+/// The lines of a heading with a title behind the last one and a shape at the right of it: in one line if
+/// possible, else the title stands below, behind a margin.
+std::vector<std::string> with_title(std::vector<std::string> heading, const std::string& title,
+                                    const std::string& shape, std::size_t width, std::size_t margin);
+
+/// The lines, the first one behind a start and the others behind a margin, without characters that would move
+/// a cursor.
+std::string hanging(const std::string& start, const std::vector<std::string>& lines, std::size_t margin);
+
 /// A line across a page of that width.
 std::string rule(std::size_t width);
+
+/// What stands under "[HEADING]" in a text of such headings, up to the empty line before the next.
+std::string_view text_under(std::string_view heading, std::string_view text);
 
 /// The text with other words in each place of these.
 std::string replaced(std::string text, std::string_view words, std::string_view others);
@@ -42,9 +54,6 @@ std::string replaced(std::string text, std::string_view words, std::string_view 
 /// As many pieces on a line as fit; a piece is broken only where it is wider than a line.
 std::vector<std::string> pack(const std::vector<std::string>& pieces, const std::string& separator,
                               std::size_t width);
-
-/// "= a + b / c" as "= a", "+ b", "/ c": a line of an expression begins with an operator.
-std::vector<std::string> before_operators(const std::string& expression);
 
 namespace ansi {
 

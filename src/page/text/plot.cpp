@@ -106,8 +106,7 @@ void draw(Canvas& canvas, const Curves& curves, const Curves::Line& line) {
   }
 }
 
-constexpr std::size_t most_plots = 4;
-constexpr std::size_t most_columns = 56, plot_rows = 8;
+constexpr std::size_t most_lines = 4;  // in one frame
 
 std::string scales_in_words(const Curves& curves) {
   const bool x = curves.horizontal.is_logarithmic, y = curves.vertical.is_logarithmic;
@@ -117,30 +116,12 @@ std::string scales_in_words(const Curves& curves) {
                 : ", the scale of values logarithmic";
 }
 
-std::string plot(const Curves& curves, const Curves::Line& line, std::size_t width) {
-  const auto high = tick(curves.vertical.high), low = tick(curves.vertical.low);
-  const std::size_t margin = 2 + std::max(high.size(), low.size()) + 1;
-  const std::size_t columns = std::min(most_columns, width > margin + 2 ? width - margin - 1 : 1);
-  Canvas canvas(columns, plot_rows);
-  draw(canvas, curves, line);
-
-  std::string text;
-  if (!line.name.empty()) text += "  " + line.name + '\n';
-  for (std::size_t i = 0; i < plot_rows; ++i) {
-    const auto label = i == 0 ? high : i + 1 == plot_rows ? low : "";
-    text += pad_left(label, margin - 1) + "│" + canvas.row(i) + '\n';
-  }
-  const auto first = tick(curves.horizontal.low), last = tick(curves.horizontal.high);
-  text += std::string(margin, ' ') + first + pad_left(last, columns - std::min(columns, first.size())) + '\n';
-  return text;
-}
-
 constexpr std::size_t fewest_columns = 16;
 
 /// Few lines are told apart in a low frame; more of them need room.
 std::size_t chart_rows(const Curves& curves) {
   const auto lines = curves.lines.size();
-  return lines <= 3 ? 4 * lines : 18;
+  return lines <= 3 ? 4 * std::max<std::size_t>(lines, 2) : 18;
 }
 
 std::size_t cell(double place, std::size_t cells) {
@@ -180,14 +161,12 @@ std::string bottom_labels(const Curves& curves, std::size_t columns, std::size_t
 }  // namespace
 
 std::string format_plot(const Curves& curves, std::size_t width) {
-  const std::size_t shown = std::min(curves.lines.size(), most_plots);
-  const bool share_a_frame = shown > 1 && shown == curves.lines.size();
-  std::string text;
-  if (share_a_frame) text = format_chart(curves, tick, width);
-  for (std::size_t i = 0; i < shown && !share_a_frame; ++i) text += plot(curves, curves.lines[i], width);
-  text += fmt::format("  over {}{}\n", curves.axis, scales_in_words(curves));
-  if (shown < curves.lines.size()) text += fmt::format("  … and {} more\n", curves.lines.size() - shown);
-  return text;
+  auto shown = curves;
+  shown.lines.resize(std::min(curves.lines.size(), most_lines));
+  const auto more = curves.lines.size() - shown.lines.size();
+  return format_chart(shown, tick, width) +
+         fmt::format("  over {}{}\n", curves.axis, scales_in_words(curves)) +
+         (more > 0 ? fmt::format("  … and {} more\n", more) : "");
 }
 
 std::string format_chart(const Curves& curves, const std::function<std::string(double)>& tick_text,

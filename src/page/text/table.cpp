@@ -49,13 +49,14 @@ std::vector<std::size_t> split_columns(std::size_t columns, std::size_t capacity
   return even_blocks(columns, std::max<std::size_t>(columns, 1));
 }
 
-std::string trimmed_line(const std::string& line) {
-  return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-}
-
 /// The label of a place of at most so many columns; "…" for what is left out.
 std::string label_of(const std::optional<page::Place>& place, std::size_t width) {
   return place ? shorten(printable(place->label), width) : "…";
+}
+
+/// The token as sentences name it, else the index.
+std::string name_of(const page::Place& place) {
+  return printable(place.name.empty() ? place.label : place.name);
 }
 
 std::string name_of_strongest(const page::Row& row) {
@@ -64,18 +65,10 @@ std::string name_of_strongest(const page::Row& row) {
   return page::name_of_tied(names);
 }
 
-/// The cell of each column in a row; none where the column or the row is left out.
-std::vector<const page::Cell*> cells_by_column(const page::Grid& grid, const page::Row& row) {
-  std::vector<const page::Cell*> cells;
-  auto cell = row.cells.begin();
-  for (const auto& column : grid.columns) cells.push_back(row.place && column ? &*cell++ : nullptr);
-  return cells;
-}
-
 /// Measures one table's text, then draws it.
 class TableLayout {
  public:
-  TableLayout(const std::string& id, const page::Table& table, const TextStyle& style)
+  TableLayout(const std::string& id, const page::Table& table, const PageStyle& style)
       : id_(id), table_(table), style_(style) {
     for (const auto& grid : table_.grids)
       if (grid) measure(*grid);
@@ -103,49 +96,37 @@ class TableLayout {
     std::string text;
     for (const auto& grid : table_.grids) {
       if (!grid) text += "  ...\n";
-      for (const auto& row : grid ? grid->rows : std::vector<page::Row>()) {
-        auto margin = std::string(indent, ' ');
-        for (const auto& line : wrap(row.place ? sentence(*grid, row) : "...", style_.width - 2 * indent)) {
-          text += margin + line + '\n';
-          margin = std::string(2 * indent, ' ');
-        }
-      }
+      for (const auto& row : grid ? grid->rows : std::vector<page::Row>())
+        text +=
+            hanging(std::string(indent, ' '),
+                    wrap(row.place ? sentence(*grid, row) : "...", style_.width - 2 * indent), 2 * indent);
     }
     return text;
   }
 
-  bool leaves_out_padding() const {
-    return std::any_of(table_.grids.begin(), table_.grids.end(), [&](const auto& grid) {
-      return grid && std::any_of(grid->rows.begin(), grid->rows.end(),
-                                 [&](const auto& row) { return leaves_out(row); });
-    });
+  /// What the signs mean in what was drawn.
+  std::vector<std::string> legends(const std::string& drawn) const {
+    std::vector<std::string> legends;
+    if (table_.kind == page::Table::Kind::mask) legends.emplace_back("1 = may be seen, · = hidden");
+    if (table_.has_hidden && drawn.find("  ·") != drawn.npos) legends.emplace_back("· = exactly 0");
+    if (leaves_out_padding_)
+      legends.emplace_back("– = a row of padding, which nobody reads (--full shows it)");
+    if (table_.is_elided || leaves_out_columns()) legends.emplace_back("… = left out, shown with --full");
+    return legends;
   }
 
+ private:
   /// Whether the columns in the middle are left out: numbered ones that would go on in a second block below
   /// the first, words that would go on in a third.
   bool leaves_out_columns() const {
     const auto fitting = columns_that_fit(column_width_, 0);
     const auto wanted = column_count_ > few_columns && fitting > last_columns + 1;
-    return wanted && !style_.full && !are_shares() &&
+    return wanted && !style_.full && !table_.are_shares() &&
            column_count_ > fitting * (has_names_ ? most_blocks : 1);
   }
 
- private:
   /// Columns of a table that stand side by side; none for those that are left out.
-  struct Block {
-    std::vector<std::optional<std::size_t>> columns{};
-    bool is_last = false;
-  };
-
-  bool has_rows() const { return !table_.row_axis.empty(); }
-  bool are_shares() const { return table_.kind == page::Table::Kind::shares; }
-  const std::string& corner() const { return has_rows() ? table_.row_axis : table_.column_axis; }
-
-  const std::string& id_;
-  const page::Table& table_;
-  TextStyle style_;
-  bool all_columns_fit_ = true;
-  bool has_names_ = false;  ///< the columns are words, or have other names
+  using Block = std::vector<std::optional<std::size_t>>;
 
   void measure(const page::Grid& grid) {
     const auto widen = [](std::size_t& width, const std::string& text) {
@@ -158,8 +139,10 @@ class TableLayout {
     }
     for (const auto& row : grid.rows) {
       if (!row.place) continue;
-      if (has_rows()) widen(row_label_width_, label_of(row.place, longest_label));
-      for (const auto& cell : row.cells) widen(number_width_, cell.number);
+      leaves_out_padding_ = leaves_out_padding_ || leaves_out(row);
+      if (table_.has_rows()) widen(row_label_width_, label_of(row.place, longest_label));
+      for (const auto& cell : row.cells)
+        if (cell) widen(number_width_, cell->number);
       if (row.strongest.empty()) continue;
       widen(key_width_, name_of_strongest(row));
       widen(share_width_, row.strongest.front().number);
@@ -175,16 +158,17 @@ class TableLayout {
   /// labels. Whether all columns fit.
   bool fits_beside(std::size_t row_label_width) {
     row_label_width_ = row_label_width;
-    column_width_ = std::max(number_width_, column_label_width_);
-    if (columns_that_fit(column_width_, strongest_width_) >= column_count_) return true;
-    column_width_ = std::max(number_width_, std::min(column_label_width_, shortest_label));
-    return columns_that_fit(column_width_, strongest_width_) >= column_count_;
+    for (const auto label_width : {column_label_width_, std::min(column_label_width_, shortest_label)}) {
+      column_width_ = std::max(number_width_, label_width);
+      if (columns_that_fit(column_width_, strongest_width_) >= column_count_) return true;
+    }
+    return false;
   }
 
   /// The name of the row axis stands above the row labels, unless the table fits only without it.
   void choose_widths() {
     const std::size_t labels = row_label_width_;
-    const std::size_t named = std::max(labels, display_width(corner()));
+    const std::size_t named = std::max(labels, display_width(table_.corner()));
     all_columns_fit_ = fits_beside(named) || fits_beside(labels);
     if (!all_columns_fit_) fits_beside(named);
   }
@@ -193,33 +177,27 @@ class TableLayout {
   bool leaves_out(const page::Row& row) const {
     return !style_.full && row.place && row.place->label == padding_token &&
            std::any_of(row.cells.begin(), row.cells.end(),
-                       [](const auto& cell) { return cell.value != 0.0; });
+                       [](const auto& cell) { return cell && cell->value != 0.0; });
   }
 
   /// "weights, head 0: cat looks at the 0.53, the#2 0.47", "Q: cat has 0.1000, 0.2000".
   std::string sentence(const page::Grid& grid, const page::Row& row) const {
-    using Kind = page::Table::Kind;
+    const bool is_mask = table_.kind == page::Table::Kind::mask;
     auto text = id_ + (grid.caption.empty() ? "" : ", " + printable(grid.caption)) + ":";
     if (leaves_out(row)) return text + fmt::format(" {} is padding, which nobody reads", row.place->label);
-    if (has_rows())
-      text += fmt::format(" {} {}",
-                          row.place->name.empty() ? fmt::format("{} {}", table_.row_axis, row.place->index)
-                                                  : printable(row.place->name),
-                          are_shares()                ? "looks at"
-                          : table_.kind == Kind::mask ? "sees"
-                                                      : "has");
-    std::string separator = " ";
-    auto cell = row.cells.begin();
-    for (const auto& column : grid.columns) {
-      const auto token = column ? printable(column->name) : "";
-      text += separator + token + (token.empty() ? "" : " ");
-      if (!column)
-        text += "...";
-      else if (table_.kind == Kind::mask)
-        text += (cell++)->value != 0.0 ? "yes" : "no";
-      else
-        text += (cell++)->number;
-      separator = ", ";
+    if (table_.has_rows())
+      text +=
+          fmt::format(" {}{} {}", row.place->name.empty() ? table_.row_axis + " " : "", name_of(*row.place),
+                      table_.are_shares() ? "looks at"
+                      : is_mask           ? "sees"
+                                          : "has");
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      const auto& cell = row.cells[i];
+      const auto token = cell ? printable(grid.columns[i]->name) : "";
+      text += (i == 0 ? " " : ", ") + token + (token.empty() ? "" : " ") +
+              (!cell     ? "..."
+               : is_mask ? (cell->value != 0.0 ? "yes" : "no")
+                         : cell->number);
     }
     return text;
   }
@@ -230,33 +208,27 @@ class TableLayout {
     const auto room = style_.width - std::min(style_.width, indent + row_label_width_ + 4);
     std::string text;
     for (const auto& [key, number] : row.largest) {
-      const auto share = fmt::format("{}{} {}", text.empty() ? "" : ", ",
-                                     key.name.empty() ? key.label : printable(key.name), number);
+      const auto share = fmt::format("{}{} {}", text.empty() ? "" : ", ", name_of(key), number);
       if (!text.empty() && display_width(text + share) > room) return text + " …";
       text += share;
     }
     return text;
   }
 
-  std::string draw_largest_shares(const page::Grid& grid) const {
-    auto text = trimmed_line(start_of_line(table_.row_axis) + " the largest shares (--full shows all)");
-    for (const auto& row : grid.rows) {
-      const auto name = !row.place                ? "…"
-                        : row.place->name.empty() ? row.place->label
-                                                  : printable(row.place->name);
-      text += trimmed_line(start_of_line(shorten(name, row_label_width_)) + ' ' +
-                           (row.place ? largest_shares(row) : ""));
-    }
-    return text;
-  }
-
   std::string draw(const page::Grid& grid) const {
-    if (are_shares() && has_rows() && (table_.is_elided || !all_columns_fit_) && !style_.full && !style_.all)
-      return draw_largest_shares(grid);
     std::string text;
-    for (const auto& block : blocks()) {
+    if (table_.are_shares() && table_.has_rows() && (table_.is_elided || !all_columns_fit_) && !style_.full &&
+        !style_.all) {
+      text = line_of(table_.row_axis, " the largest shares (--full shows all)");
+      for (const auto& row : grid.rows)
+        text += line_of(row.place ? shorten(name_of(*row.place), row_label_width_) : "…",
+                        ' ' + largest_shares(row));
+      return text;
+    }
+    const auto all = blocks();
+    for (const auto& block : all) {
       if (!text.empty()) text += '\n';
-      text += draw(grid, block);
+      text += draw(grid, block, &block == &all.back());
     }
     return text;
   }
@@ -264,72 +236,66 @@ class TableLayout {
   std::vector<Block> blocks() const {
     const auto fitting = columns_that_fit(column_width_, 0);
     std::vector<Block> blocks;
-    const auto add_columns = [&](std::size_t first, std::size_t last) {
-      for (std::size_t i = first; i < last; ++i) blocks.back().columns.emplace_back(i);
+    std::size_t first = 0;
+    const auto add_columns = [&](std::size_t count) {
+      for (; count > 0; --count) blocks.back().emplace_back(first++);
     };
     if (leaves_out_columns()) {
-      blocks.push_back({.is_last = true});
-      add_columns(0, fitting - 1 - last_columns);
-      blocks.back().columns.emplace_back();
-      add_columns(column_count_ - last_columns, column_count_);
+      blocks.emplace_back();
+      add_columns(fitting - 1 - last_columns);
+      blocks.back().emplace_back();
+      first = column_count_ - last_columns;
+      add_columns(last_columns);
       return blocks;
     }
-    std::size_t first = 0;
     for (const auto length :
          split_columns(column_count_, fitting, columns_that_fit(column_width_, strongest_width_))) {
       blocks.emplace_back();
-      add_columns(first, first + length);
-      first += length;
+      add_columns(length);
     }
-    blocks.back().is_last = true;
     return blocks;
   }
 
-  std::string draw(const page::Grid& grid, const Block& block) const {
-    std::string text = draw_head(grid, block);
-    for (const auto& row : grid.rows) text += trimmed_line(draw_row(grid, block, row));
+  std::string draw(const page::Grid& grid, const Block& block, bool is_last) const {
+    const bool corner_fits = display_width(table_.corner()) <= row_label_width_;
+    const bool has_strongest = is_last && strongest_width_ > 0;
+    std::string line;
+    for (const auto& i : block) line += in_column(i ? label_of(grid.columns[*i], column_width_) : "…");
+    auto text = line_of(corner_fits ? table_.corner() : "", line + (has_strongest ? "  strongest" : ""));
+    for (const auto& row : grid.rows) {
+      line.clear();
+      for (const auto& i : block)
+        line += !i || !row.cells[*i] ? in_column("…")
+                : leaves_out(row)    ? in_column("–")
+                                     : draw_cell(*row.cells[*i]);
+      if (has_strongest && !row.strongest.empty() && !leaves_out(row))
+        line += fmt::format("  → {}  {}", pad_right(name_of_strongest(row), key_width_),
+                            row.strongest.front().number);
+      text += line_of(table_.has_rows() ? label_of(row.place, longest_label) : "", line);
+    }
     return text;
   }
 
-  std::string start_of_line(const std::string& label) const {
-    return std::string(indent, ' ') + pad_right(label, row_label_width_) + ' ';
+  std::string line_of(const std::string& label, const std::string& rest) const {
+    const auto line = std::string(indent, ' ') + pad_right(label, row_label_width_) + ' ' + rest;
+    return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
   }
 
-  std::string draw_head(const page::Grid& grid, const Block& block) const {
-    const bool corner_fits = display_width(corner()) <= row_label_width_;
-    std::string line = start_of_line(corner_fits ? corner() : "");
-    for (const auto& i : block.columns)
-      line += ' ' + pad_left(i ? label_of(grid.columns[*i], column_width_) : "…", column_width_) + ' ';
-    if (block.is_last && strongest_width_ > 0) line += "  strongest";
-    return trimmed_line(line);
-  }
-
-  std::string draw_row(const page::Grid& grid, const Block& block, const page::Row& row) const {
-    std::string line = start_of_line(has_rows() ? label_of(row.place, longest_label) : "");
-    const auto cells = cells_by_column(grid, row);
-    for (const auto& i : block.columns)
-      line += !i || !cells[*i]  ? ' ' + pad_left("…", column_width_) + ' '
-              : leaves_out(row) ? ' ' + pad_left("–", column_width_) + ' '
-                                : draw_cell(*cells[*i]);
-    if (leaves_out(row)) return line;
-    if (row.place && block.is_last && strongest_width_ > 0) line += strongest(row);
-    return line;
-  }
-
-  std::string strongest(const page::Row& row) const {
-    if (row.strongest.empty()) return "";
-    return fmt::format("  → {}  {}", pad_right(name_of_strongest(row), key_width_),
-                       row.strongest.front().number);
-  }
+  std::string in_column(const std::string& text) const { return ' ' + pad_left(text, column_width_) + ' '; }
 
   std::string draw_cell(const page::Cell& cell) const {
-    const auto number = are_shares() && cell.value == 0.0 ? "·" : cell.number;
-    const auto text = ' ' + pad_left(number, column_width_) + ' ';
-    const auto color = style_.color && are_shares() ? cell_color(cell.value) : std::nullopt;
+    const auto text = in_column(table_.are_shares() && cell.value == 0.0 ? "·" : cell.number);
+    const auto color = style_.color && table_.are_shares() ? cell_color(cell.value) : std::nullopt;
     if (!color) return text;
     return ansi::styled(text, fmt::format("48;5;{};38;5;{}", color->background, color->foreground));
   }
 
+  const std::string& id_;
+  const page::Table& table_;
+  PageStyle style_;
+  bool all_columns_fit_ = true;
+  bool has_names_ = false;  ///< the columns are words, or have other names
+  bool leaves_out_padding_ = false;
   std::size_t column_count_ = 0;
   std::size_t row_label_width_ = 0;
   std::size_t column_label_width_ = 0;
@@ -348,11 +314,12 @@ std::optional<CellColor> cell_color(double share) {
   return ramp[static_cast<std::size_t>(std::max(steps, 1.0)) - 1];
 }
 
-PrintedTable format_table(const std::string& id, const page::Table& table, const TextStyle& style) {
+PrintedTable format_table(const std::string& id, const page::Table& table, const PageStyle& style) {
   const TableLayout layout(id, table, style);
-  return {.lines = style.plain ? layout.sentences() : layout.draw(),
-          .leaves_out_columns = layout.leaves_out_columns(),
-          .leaves_out_padding = layout.leaves_out_padding()};
+  if (style.plain) return {layout.sentences()};
+  auto lines = layout.draw();
+  auto legends = layout.legends(lines);
+  return {std::move(lines), std::move(legends)};
 }
 
 }  // namespace attn

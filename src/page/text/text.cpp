@@ -68,14 +68,27 @@ std::vector<std::string> text_lines(const page::Block& block) {
   return lines;
 }
 
-page::PageStyle page_style_of(const TextStyle& style) {
-  return {.precision = style.precision, .full = style.full, .all = style.all, .plots_as_tables = style.plain};
+/// "= a + b / c" as "= a", "+ b", "/ c": a line of an expression begins with an operator.
+std::vector<std::string> before_operators(const std::string& expression) {
+  std::vector<std::string> pieces;
+  std::size_t start = 0;
+  int depth = 0;  // of brackets: "weights[sat, cat]" stays on one line
+  for (std::size_t i = 1; i < expression.size(); ++i) {
+    depth += expression[i] == '[' ? 1 : expression[i] == ']' ? -1 : 0;
+    if (expression[i] != ' ' || depth > 0) continue;
+    const auto next = expression.substr(i, 3);
+    if (next != " + " && next != " / " && expression[i - 1] != ',') continue;
+    pieces.push_back(expression.substr(start, i - start));
+    start = i + 1;
+  }
+  pieces.push_back(expression.substr(start));
+  return pieces;
 }
 
 /// Writes one page.
 class TextWriter {
  public:
-  TextWriter(const page::Page& page, const TextStyle& style) : page_(page), style_(style) {
+  TextWriter(const page::Page& page, const PageStyle& style) : page_(page), style_(style) {
     style_.width = std::max(style.width, narrowest);
     for (const auto& section : page.sections)
       if (const auto* step = std::get_if<page::Step>(&section.content);
@@ -151,7 +164,8 @@ class TextWriter {
     if (step.table) {
       const auto table = format_table(step.id, *step.table, style_);
       text_ += table.lines;
-      write_legends(*step.table, table);
+      for (const auto& legend : table.legends)
+        if (explained_.insert(legend).second) write_line(legend, body_indent);
     }
     if (step.curves && !style_.plain) text_ += '\n' + format_plot(*step.curves, style_.width);
     write_prose(step.notice, body_indent);
@@ -163,20 +177,10 @@ class TextWriter {
   void write_definition(const page::Step& step, const std::string& title) {
     const auto number = fmt::format("{}  ", ++step_count_);
     const std::string margin(display_width(number), ' ');
-    const auto& shape = step.named_shape;
     std::vector<std::string> heading;
     for (const auto& line : lines_of(definition_of(step)))
       heading.push_back((heading.empty() ? number : margin) + line);
-    auto& last = heading.back();
-    if (const auto whole = with_end(last + (title.empty() ? "" : "   " + title), shape, style_.width)) {
-      last = *whole;
-    } else {
-      const auto with_shape = with_end(last, shape, style_.width);
-      if (with_shape) last = *with_shape;
-      if (!title.empty())
-        for (const auto& line : wrap(title, style_.width - margin.size())) heading.push_back(margin + line);
-      if (!with_shape) heading.push_back(margin + shape);
-    }
+    heading = with_title(std::move(heading), title, step.named_shape, style_.width, margin.size());
     for (const auto& line : heading)
       for (const auto& part : wrapped(line, style_.width, margin.size()))
         write_line(styled(part, ansi::bold));
@@ -206,25 +210,9 @@ class TextWriter {
     const bool has_room = display_width(name) + 30 < style_.width;
     const std::size_t indent = has_room ? display_width(name) + 1 : 2;
     if (!has_room) write_line(name, body_indent);
-    auto start = has_room ? name + " " : std::string(indent, ' ');
-    for (const auto& line : pack(pieces, " ", style_.width - body_indent - indent)) {
-      write_line(start + line, body_indent);
-      start = std::string(indent, ' ');
-    }
-  }
-
-  /// What the signs in the table that is printed mean.
-  void write_legends(const page::Table& table, const PrintedTable& printed) {
-    if (style_.plain) return;
-    if (table.kind == page::Table::Kind::mask) write_legend("1 = may be seen, · = hidden");
-    if (table.has_hidden && printed.lines.find("  ·") != printed.lines.npos) write_legend("· = exactly 0");
-    if (printed.leaves_out_padding)
-      write_legend("– = a row of padding, which nobody reads (--full shows it)");
-    if (table.is_elided || printed.leaves_out_columns) write_legend("… = left out, shown with --full");
-  }
-
-  void write_legend(const std::string& legend) {
-    if (explained_.insert(legend).second) write_line(legend, body_indent);
+    const auto start = has_room ? name + " " : std::string(indent, ' ');
+    text_ += hanging(std::string(body_indent, ' ') + start,
+                     pack(pieces, " ", style_.width - body_indent - indent), body_indent + indent);
   }
 
   void write_outline() {
@@ -282,11 +270,7 @@ class TextWriter {
       lines.back() = *whole;
     else
       lines.push_back(pad_left(result, style_.width - indent));
-    std::string start = std::string(body_indent, ' ') + mark + ' ';
-    for (const auto& line : lines) {
-      write_line(start + printable(line));
-      start = std::string(indent, ' ');
-    }
+    text_ += hanging(std::string(body_indent, ' ') + mark + ' ', lines, indent);
     if (!style_.all && measurement.holds()) return;
     for (const auto& line : claim.formula) write_line(line, indent);
     write_prose(claim.note, indent);
@@ -332,7 +316,7 @@ class TextWriter {
   }
 
   const page::Page& page_;
-  TextStyle style_;
+  PageStyle style_;
   std::string text_;
   std::size_t step_count_ = 0;
   std::set<std::string> ids_;        ///< of the steps that the page works out
@@ -362,10 +346,7 @@ std::string why_shifted(const Event& event, const std::string& numbers) {
 
 }  // namespace
 
-TextRenderer::TextRenderer(const Header& header, const TextStyle& style)
-    : style_(style), builder_(header, page_style_of(style)) {}
-
-std::string text_of(const page::Page& page, const TextStyle& style) {
+std::string text_of(const page::Page& page, const PageStyle& style) {
   return TextWriter(page, style).write();
 }
 
@@ -378,11 +359,9 @@ Explanation::Explanation(const std::vector<std::string>& wanted, int precision, 
     if (one.id.empty() || (open != entry.npos && entry.back() != ']'))
       throw Error(
           fmt::format("--explain {} names no entry; valid: ID[row, column], as weights[2, 0]", entry));
-    for (std::size_t start = open; start != entry.npos && start + 1 < entry.size();) {
-      const auto end = std::min(entry.find(',', start + 1), entry.size() - 1);
-      one.places.emplace_back(trimmed(std::string_view(entry).substr(start + 1, end - start - 1), " "));
-      start = end;
-    }
+    if (open != entry.npos)
+      for (const auto& place : split(entry.substr(open + 1, entry.size() - open - 2), ','))
+        one.places.emplace_back(trimmed(place, " "));
     wanted_.push_back(std::move(one));
   }
 }
@@ -425,13 +404,10 @@ std::string Explanation::in_terms(const Worked& worked,
 
 std::string Explanation::equation(const std::string& start, const std::string& expression) const {
   if (expression.empty()) return start + "\n";
-  std::string text, margin = start.empty() ? "  = " : start + " = ";
-  for (const auto& line :
-       pack(before_operators(expression), " ", width_ - std::min(width_ / 2, display_width(margin)))) {
-    text += margin + printable(line) + "\n";
-    margin = std::string(display_width(margin), ' ');
-  }
-  return text;
+  const auto begin = start.empty() ? "  = " : start + " = ";
+  const auto margin = display_width(begin);
+  return hanging(begin, pack(before_operators(expression), " ", width_ - std::min(width_ / 2, margin)),
+                 margin);
 }
 
 std::string Explanation::finish() const {

@@ -11,28 +11,17 @@
 
 namespace attn {
 
-/// How a text trace looks.
-struct TextStyle {
-  int precision = 4;  ///< digits after the decimal point
-  bool full = false;  ///< never elide a large tensor
-  bool all = false;   ///< everything that the run computed, in that order; else what belongs on the page
-  bool color = false;
-  bool plain = false;      ///< ASCII and sentences, for screen readers and old terminals
-  std::size_t width = 80;  ///< columns, 20 or more; wider tensors are split into blocks of columns
-};
-
-/// A table as it is printed, and what of it is not.
+/// A table as it is printed.
 struct PrintedTable {
   std::string lines;
-  bool leaves_out_columns = false;
-  bool leaves_out_padding = false;
+  std::vector<std::string> legends{};  ///< what its signs mean
 };
 
 /// A table as lines of text, indented by two columns. Rows of attention end with the key that has the largest
 /// share of it; on a page that has no room for whole rows each lists its largest shares, and --full has them
 /// all. A plain one has a sentence for each row instead: "weights: cat looks at the 0.53, on 0.19". `id` is
 /// the tensor's.
-PrintedTable format_table(const std::string& id, const page::Table& table, const TextStyle& style);
+PrintedTable format_table(const std::string& id, const page::Table& table, const PageStyle& style);
 
 /// Colours of one cell, as indices of the palette of 256 colours that terminals share with xterm.
 struct CellColor {
@@ -45,19 +34,19 @@ struct CellColor {
 std::optional<CellColor> cell_color(double share);
 
 /// A page as text for people and for diffs: byte-identical for the same run on every machine.
-std::string text_of(const page::Page& page, const TextStyle& style);
+std::string text_of(const page::Page& page, const PageStyle& style);
 
 /// A trace as such a text.
 class TextRenderer : public Sink {
  public:
-  TextRenderer(const Header& header, const TextStyle& style);
+  TextRenderer(const Header& header, const PageStyle& style) : style_(style), builder_(header, style) {}
   void receive(const Event& event) override { builder_.receive(event); }
 
   /// The whole text so far, with the claims at its end. Leaves the renderer empty.
   std::string finish() { return text_of(builder_.finish(), style_); }
 
  private:
-  TextStyle style_;
+  PageStyle style_;
   page::Builder builder_;
 };
 
@@ -95,13 +84,12 @@ class Explanation : public Sink {
   std::vector<std::string> ids_;
 };
 
-/// Curves as plots of Braille characters, two by four dots each, indented by two columns: two to four lines
-/// in one frame, as `format_chart` has them; else a plot for each line, four at most, with the largest and
-/// smallest value at its left and the first and last position below. Says where a scale is logarithmic.
+/// Curves as a plot of Braille characters, two by four dots each, as `format_chart` has it, with what they go
+/// over below it: four lines at most. Says where a scale is logarithmic.
 std::string format_plot(const Curves& curves, std::size_t width);
 
-/// All lines of the curves in one frame of Braille characters, each with its name where it ends. `tick_text`
-/// says how a value is written at the left.
+/// All lines of the curves in one frame of Braille characters, indented by two columns, each with its name
+/// where it ends. `tick_text` says how a value is written at the left.
 std::string format_chart(const Curves& curves, const std::function<std::string(double)>& tick_text,
                          std::size_t width = 80);
 

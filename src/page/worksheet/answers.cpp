@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -11,6 +10,7 @@
 
 #include "attn/text/trim.hpp"
 #include "attn/text/utf8.hpp"
+#include "page/text/plain.hpp"
 #include "page/worksheet/sheet.hpp"
 #include "trace/json/strict.hpp"
 #include "trace/number.hpp"
@@ -24,17 +24,18 @@ constexpr double half_a_unit = 0.55;  // of the last digit, and more where a rou
 constexpr double rounding = 1e-11;    // of computed numbers that are fractions
 
 /// The signs that people write, as those that a keyboard has.
-std::string with_signs_of_keyboard(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs = {
-      {{"−", "-"}, {"–", "-"}, {"·", "*"}, {"×", "*"}, {"÷", "/"}, {"√", "sqrt"}, {"∞", "inf"}, {",", "."}}};
-  std::string result;
-  while (!text.empty()) {
-    const auto sign = std::find_if(signs.begin(), signs.end(),
-                                   [&](const auto& pair) { return text.starts_with(pair.first); });
-    result += sign == signs.end() ? text.substr(0, 1) : sign->second;
-    text.remove_prefix(sign == signs.end() ? 1 : sign->first.size());
-  }
-  return result;
+std::string with_signs_of_keyboard(std::string text) {
+  for (const auto& [sign, typed] :
+       std::initializer_list<std::pair<std::string_view, std::string_view>>{{"−", "-"},
+                                                                            {"–", "-"},
+                                                                            {"·", "*"},
+                                                                            {"×", "*"},
+                                                                            {"÷", "/"},
+                                                                            {"√", "sqrt"},
+                                                                            {"∞", "inf"},
+                                                                            {",", "."}})
+    text = replaced(std::move(text), sign, typed);
+  return text;
 }
 
 /// Evaluates an expression, in which one of the decimals may be raised by its slack.
@@ -177,13 +178,9 @@ std::string_view step_of_heading(std::string_view line) {
 
 /// What stands between the bars of a row, from its first cell on.
 std::vector<std::string> cells_of_row(std::string_view line) {
-  std::vector<std::string> cells;
-  line.remove_suffix(1);
-  for (auto bar = line.rfind('|'); bar != line.npos; bar = line.rfind('|')) {
-    cells.emplace_back(trimmed(line.substr(bar + 1), " \t_"));
-    line = line.substr(0, bar);
-  }
-  std::reverse(cells.begin(), cells.end());
+  auto cells = split(line.substr(0, line.size() - 1), '|');
+  cells.erase(cells.begin());
+  for (auto& cell : cells) cell = std::string(trimmed(cell, " \t_"));
   return cells;
 }
 
@@ -247,7 +244,7 @@ std::optional<Answers> answers_in_json(const std::string& text, const std::strin
 }  // namespace
 
 std::optional<Written> written_number(std::string_view text) {
-  const auto expression = with_signs_of_keyboard(text);
+  const auto expression = with_signs_of_keyboard(std::string(text));
   Arithmetic plain(expression);
   const auto value = plain.value();
   if (!value) return std::nullopt;

@@ -174,7 +174,7 @@ class SheetTable {
  public:
   SheetTable(const SheetTensor& tensor, Cells cells) : tensor_(tensor), table_(tensor.table), cells_(cells) {
     const auto& columns = table_.grids.front()->columns;
-    left_ = display_width(corner());
+    left_ = display_width(table_.corner());
     for (const auto& row : table_.grids.front()->rows) left_ = std::max(left_, display_width(row_label(row)));
     const auto room = (page_width - left_ - 8) / columns.size();
     width_ = cells == Cells::numbers
@@ -197,10 +197,9 @@ class SheetTable {
 
  private:
   bool has_bars() const { return cells_ != Cells::numbers; }
-  const std::string& corner() const { return table_.row_axis.empty() ? table_.column_axis : table_.row_axis; }
 
   std::string row_label(const page::Row& row) const {
-    return table_.row_axis.empty() ? std::string(last_of_path(tensor_.event.id)) : label_of(*row.place);
+    return table_.has_rows() ? label_of(*row.place) : std::string(last_of_path(tensor_.event.id));
   }
 
   std::string line(const std::string& label, const std::vector<std::string>& cells, bool has_marks) const {
@@ -213,13 +212,13 @@ class SheetTable {
   std::string head(const page::Grid& grid) const {
     std::vector<std::string> labels;
     for (const auto& column : grid.columns) labels.push_back(label_of(*column));
-    return line(corner(), labels, false);
+    return line(table_.corner(), labels, false);
   }
 
   std::vector<std::string> written(const page::Row& row) const {
     std::vector<std::string> cells;
     for (const auto& cell : row.cells)
-      cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_') : tensor_.written[cell.offset]);
+      cells.push_back(cells_ == Cells::blanks ? std::string(width_, '_') : tensor_.written[cell->offset]);
     return cells;
   }
 
@@ -229,19 +228,17 @@ class SheetTable {
   std::size_t left_ = 0, width_ = 0;
 };
 
-/// "1  scores = Q Kᵀ   How well …?   [query 3 × key 3]": in one line where it fits.
-std::string heading(const std::string& start, const SheetTensor& tensor) {
-  const auto& event = tensor.event;
-  auto definition = start + event.id;
+/// "scores = Q Kᵀ", "T=1/output: weights · values".
+std::string sheet_definition(const Event& event) {
   const auto formula = first_line_of(event);
-  if (!formula.empty()) definition += (event.id.find('=') == event.id.npos ? " = " : ": ") + formula;
-  const auto& shape = tensor.named_shape;
-  const auto title = event.title.empty() ? "" : "   " + event.title;
-  if (const auto line = with_end(definition + title, shape, page_width)) return *line + '\n';
-  const auto first = with_end(definition, shape, page_width);
-  const auto text = first ? *first + '\n' : definition + '\n' + pad_left(shape, page_width) + '\n';
-  return text +
-         (title.empty() ? "" : paragraph(event.title, page_width, std::max<std::size_t>(start.size(), 3)));
+  return event.id + (formula.empty() ? "" : (event.id.find('=') == event.id.npos ? " = " : ": ") + formula);
+}
+
+/// "1  scores = Q Kᵀ   How well …?   [query 3 × key 3]".
+std::string heading(const std::string& start, const SheetTensor& tensor) {
+  const auto lines = with_title({start + sheet_definition(tensor.event)}, tensor.event.title,
+                                tensor.named_shape, page_width, std::max<std::size_t>(start.size(), 3));
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
 std::string indented(const std::string& lines) {
@@ -257,20 +254,38 @@ std::string head_of_page(const Sheet& sheet, const std::string& title) {
          (sheet.numbers.empty() ? "" : fmt::format("  The numbers are {}.\n", sheet.numbers)) + '\n';
 }
 
-/// The steps with one entry worked out: of blanks as an example of the first, of answers each.
+/// What is worked out of a step: of answers the entry that a page shows, of blanks an example of the first.
+std::string worked_in(const Sheet& sheet, const SheetTensor& step, Cells cells) {
+  if (cells == Cells::answers) return step.worked;
+  return &step == &sheet.asked.front() && !step.example.empty() ? "For example " + step.example : "";
+}
+
 std::string steps_of_page(const Sheet& sheet, Cells cells) {
   std::string text;
   std::size_t number = 0;
   for (const auto& step : sheet.asked) {
     text += heading(fmt::format("{}  ", ++number), step);
-    const bool has_example = number == 1 && !step.example.empty();
-    const auto worked = cells == Cells::answers ? step.worked
-                        : has_example           ? "For example " + step.example
-                                                : "";
-    if (!worked.empty()) text += paragraph(worked, page_width, 3);
+    if (const auto worked = worked_in(sheet, step, cells); !worked.empty())
+      text += paragraph(worked, page_width, 3);
     text += SheetTable(step, cells).text() + '\n';
   }
   return text;
+}
+
+/// What may be written in a blank, and how it is checked, in a sentence or two. A sheet `to_type_in` is one
+/// that check reads.
+std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
+  const auto decimals = sheet.rule.empty()
+                            ? "A decimal counts as rounded in its last digit: two digits after the "
+                              "point will do."
+                            : "A decimal counts as rounded in its last digit.";
+  const bool asks_for_infinity = std::any_of(sheet.asked.begin(), sheet.asked.end(),
+                                             [](const auto& step) { return contains(step.written, "-inf"); });
+  return fmt::format(
+      "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}{} Each step is "
+      "judged from your own numbers before it. To check this sheet{}: attnlab check {} FILE",
+      sheet.blanks(), asks_for_infinity ? "Write −∞ as -inf. " : "", decimals,
+      to_type_in ? "" : ", type it into the text sheet that its command prints", sheet.lesson);
 }
 
 std::string blank_page(const Sheet& sheet) {
@@ -300,25 +315,14 @@ std::string formulas_for_paper(const std::string& formula) {
   return fmt::format("<div class=\"formula\">\n{}</div>\n", markup);
 }
 
-/// The tables of a tensor, with what `cell` writes in them.
-std::string paper_tables(const SheetTensor& tensor, std::size_t number,
-                         const std::function<std::string(std::size_t)>& cell) {
-  return html::table_markup(tensor.event.id, tensor.table, number, cell);
-}
-
 std::string definition_for_paper(const SheetTensor& tensor) {
   const auto& event = tensor.event;
   auto markup = fmt::format("<span class=\"name\">{}</span>", escaped(event.id));
-  const auto formula = first_line_of(event);
-  if (!formula.empty())
+  if (const auto formula = first_line_of(event); !formula.empty())
     markup += (event.id.find('=') == event.id.npos ? " <span class=\"is\">=</span> " : ": ") +
               html::mathml(printable(formula));
   return fmt::format("<span class=\"definition\">{}</span><span class=\"shape\">{}</span>", markup,
                      escaped(tensor.named_shape));
-}
-
-std::string worked_for_paper(const char* start, const std::string& worked) {
-  return html::paragraphs(worked.empty() ? "" : start + worked, " class=\"worked\"");
 }
 
 class PaperPage {
@@ -326,34 +330,19 @@ class PaperPage {
   explicit PaperPage(const Sheet& sheet) : sheet_(sheet) {}
 
   std::string blank() {
-    auto markup = head(sheet_.title);
-    markup += "<p class=\"student\">Name: <span></span></p>\n";
-    markup += "<section>\n<h2>The idea</h2>\n" + html::paragraphs(sheet_.idea) +
-              formulas_for_paper(sheet_.formula) + html::paragraphs(sheet_.rule) +
-              html::paragraphs(how_to_fill_in(sheet_, false), " class=\"legend\"") + "</section>\n";
-    markup += "<section>\n<h2>What is given</h2>\n<div class=\"given\">\n";
-    for (const auto& one : sheet_.given)
-      markup += paper_tables(one, ++tables_, [&](std::size_t offset) { return one.written[offset]; });
-    markup += "</div>\n</section>\n";
-    markup += "<div class=\"asked\">\n";
-    for (std::size_t i = 0; i < sheet_.asked.size(); ++i) {
-      const auto& step = sheet_.asked[i];
-      markup += section(i, i == 0 ? worked_for_paper("For example ", step.example) : "",
-                        paper_tables(step, ++tables_, [](std::size_t) { return std::string(); }));
-    }
-    markup += "</div>\n";
-    for (const auto& step : sheet_.unchanged) markup += html::paragraphs(step + " changes no number here.");
-    return fmt::format("<div class=\"worksheet\">\n{}</div>\n", markup);
+    std::string given, unchanged;
+    for (const auto& one : sheet_.given) given += tables(one, Cells::numbers);
+    for (const auto& step : sheet_.unchanged)
+      unchanged += html::paragraphs(step + " changes no number here.");
+    return html::filled("blank worksheet", head(sheet_.title), html::paragraphs(sheet_.idea),
+                        formulas_for_paper(sheet_.formula), html::paragraphs(sheet_.rule),
+                        html::paragraphs(how_to_fill_in(sheet_, false), " class=\"legend\""), given,
+                        steps(Cells::blanks), unchanged);
   }
 
   std::string answers() {
-    auto markup = head("the answers");
-    for (std::size_t i = 0; i < sheet_.asked.size(); ++i) {
-      const auto& step = sheet_.asked[i];
-      markup += section(i, worked_for_paper("", step.worked),
-                        paper_tables(step, ++tables_, [&](std::size_t at) { return step.written[at]; }));
-    }
-    return fmt::format("<div class=\"worksheet answers{}\">\n{}</div>\n", fits_half() ? "" : " wide", markup);
+    return html::filled("answers of worksheet", fits_half() ? "" : " wide", head("the answers"),
+                        steps(Cells::answers));
   }
 
  private:
@@ -361,24 +350,30 @@ class PaperPage {
   bool fits_half() const {
     constexpr std::size_t columns = 34;
     return std::all_of(sheet_.asked.begin(), sheet_.asked.end(), [](const SheetTensor& step) {
-      const auto formula = first_line_of(step.event);
-      return display_width(step.event.id + " = " + formula) <= columns;
+      return display_width(step.event.id + " = " + first_line_of(step.event)) <= columns;
     });
   }
 
   std::string head(const std::string& title) const {
-    return fmt::format(
-        "<header>\n<p class=\"series\">Attention Lab · worksheet</p>\n<h1>{}</h1>\n<p "
-        "class=\"subtitle\">{}</p>\n<p class=\"sources\"><code>{}</code>{}</p>\n</header>\n",
-        escaped(sheet_.lesson), escaped(title), escaped(sheet_.command),
-        sheet_.numbers.empty() ? "" : " · The numbers are " + escaped(sheet_.numbers) + ".");
+    return html::filled("head of worksheet", escaped(sheet_.lesson), escaped(title), escaped(sheet_.command),
+                        sheet_.numbers.empty() ? "" : " · The numbers are " + escaped(sheet_.numbers) + ".");
   }
 
-  std::string section(std::size_t i, const std::string& worked, const std::string& tables) const {
-    const auto& step = sheet_.asked[i];
-    return fmt::format(
-        "<section class=\"step\">\n<h2><span class=\"number\">{}</span>{}</h2>\n{}{}{}</section>\n", i + 1,
-        definition_for_paper(step), html::paragraphs(step.event.title, " class=\"title\""), worked, tables);
+  std::string tables(const SheetTensor& tensor, Cells cells) {
+    return html::table_markup(tensor.event.id, tensor.table, ++tables_, [&](std::size_t offset) {
+      return cells == Cells::blanks ? std::string() : tensor.written[offset];
+    });
+  }
+
+  std::string steps(Cells cells) {
+    std::string markup;
+    std::size_t number = 0;
+    for (const auto& step : sheet_.asked)
+      markup += html::filled("step of worksheet", ++number, definition_for_paper(step),
+                             html::paragraphs(step.event.title, " class=\"title\""),
+                             html::paragraphs(worked_in(sheet_, step, cells), " class=\"worked\""),
+                             tables(step, cells));
+    return markup;
   }
 
   const Sheet& sheet_;
@@ -413,20 +408,6 @@ std::string nested_lists_of(const SheetTensor& tensor, std::size_t axis, std::si
 }
 
 }  // namespace
-
-std::string how_to_fill_in(const Sheet& sheet, bool to_type_in) {
-  const auto decimals = sheet.rule.empty()
-                            ? "A decimal counts as rounded in its last digit: two digits after the "
-                              "point will do."
-                            : "A decimal counts as rounded in its last digit.";
-  const bool asks_for_infinity = std::any_of(sheet.asked.begin(), sheet.asked.end(),
-                                             [](const auto& step) { return contains(step.written, "-inf"); });
-  return fmt::format(
-      "{} numbers. Write whole numbers, decimals, fractions (3/7) or roots (sqrt(2)/2). {}{} Each step is "
-      "judged from your own numbers before it. To check this sheet{}: attnlab check {} FILE",
-      sheet.blanks(), asks_for_infinity ? "Write −∞ as -inf. " : "", decimals,
-      to_type_in ? "" : ", type it into the text sheet that its command prints", sheet.lesson);
-}
 
 std::string sheet_as_text(const Sheet& sheet, SheetPages pages) {
   const auto blank = pages == SheetPages::answers ? "" : without_last_gap(blank_page(sheet));

@@ -81,10 +81,6 @@ std::string sheets_as_html(const std::vector<Sheet>& sheets, SheetPages pages);
 /// or with the answers in their places.
 std::string sheet_as_json(const Sheet& sheet, bool with_answers);
 
-/// What may be written in a blank, and how it is checked, in a sentence or two. A sheet `to_type_in` is one
-/// that check reads.
-std::string how_to_fill_in(const Sheet& sheet, bool to_type_in);
-
 /// What a student wrote on a worksheet.
 struct Answers {
   std::string command;                                      ///< that printed the sheet, as it stands there

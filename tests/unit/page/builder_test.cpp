@@ -12,7 +12,7 @@ namespace page = attn::page;
 
 namespace {
 
-page::Page page_of(const std::function<void(attn::Trace&)>& lesson, const page::PageStyle& style = {}) {
+page::Page page_of(const std::function<void(attn::Trace&)>& lesson, const attn::PageStyle& style = {}) {
   page::Builder builder({.lesson = "demo", .title = "a lesson", .config = {}}, style);
   attn::Trace trace(builder, {});
   lesson(trace);
@@ -33,7 +33,7 @@ Tensor<2> shares(std::size_t length) {
   return weights;
 }
 
-page::Page page_of_shares(std::size_t length, const page::PageStyle& style = {}) {
+page::Page page_of_shares(std::size_t length, const attn::PageStyle& style = {}) {
   return page_of(
       [&](attn::Trace& trace) {
         trace.step({.id = "weights",
@@ -82,8 +82,8 @@ TEST_CASE("A table knows its rows, columns and strongest keys") {
   CHECK(labels_of(grid.columns) == std::vector<std::string>{"0", "1", "2"});
   CHECK(grid.rows.at(0).strongest.size() == 1);
   CHECK(grid.rows.at(2).strongest.size() == 2);
-  CHECK(grid.rows.at(2).cells.at(2).offset == 8);
-  CHECK(grid.rows.at(2).cells.at(2).number == "0.5000");
+  CHECK(grid.rows.at(2).cells.at(2)->offset == 8);
+  CHECK(grid.rows.at(2).cells.at(2)->number == "0.5000");
 }
 
 TEST_CASE("An elided table of shares has its ends, and the row that is worked out with its largest shares") {

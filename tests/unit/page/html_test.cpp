@@ -19,7 +19,7 @@ namespace {
 
 /// The page of a lesson that shows these events.
 template <class Lesson>
-std::string page_of(Lesson lesson, attn::HtmlStyle style = {}) {
+std::string page_of(Lesson lesson, attn::PageStyle style = {}) {
   attn::HtmlRenderer renderer({.lesson = "sdpa", .title = "a title", .config = {}}, style);
   attn::Trace trace(renderer, {});
   lesson(trace);

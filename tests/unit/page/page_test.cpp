@@ -11,8 +11,8 @@
 #include "trace/trace.hpp"
 
 using attn::OnPage;
+using attn::PageStyle;
 using attn::Tensor;
-using attn::TextStyle;
 using Catch::Contains;
 using Catch::EndsWith;
 
@@ -21,7 +21,7 @@ namespace {
 using Lesson = std::function<void(attn::Trace&)>;
 
 /// The text of a lesson without its title and the rule below.
-std::string render(const Lesson& lesson, const TextStyle& style = {}) {
+std::string render(const Lesson& lesson, const PageStyle& style = {}) {
   attn::TextRenderer renderer({"demo", "a lesson", {}}, style);
   attn::Trace trace(renderer, {});
   lesson(trace);
@@ -232,7 +232,7 @@ TEST_CASE("The header leaves out the options that have their usual value, but fo
   attn::Header header{
       "demo", "a lesson", {{"seed", std::int64_t{42}}, {"causal", true}, {"precision", std::int64_t{4}}}};
   header.usual = {"seed", "precision"};
-  const auto printed = [&](const TextStyle& style) { return attn::TextRenderer(header, style).finish(); };
+  const auto printed = [&](const PageStyle& style) { return attn::TextRenderer(header, style).finish(); };
   CHECK_THAT(printed({}), EndsWith("\n  causal\n"));
   CHECK_THAT(printed({.all = true}), EndsWith("\n  seed=42  causal  precision=4\n"));
 }

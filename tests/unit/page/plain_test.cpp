@@ -18,7 +18,7 @@ namespace {
 
 using Lesson = std::function<void(attn::Trace&)>;
 
-std::string demo_page(const Lesson& lesson, const attn::TextStyle& style, bool batched = false) {
+std::string demo_page(const Lesson& lesson, const attn::PageStyle& style, bool batched = false) {
   attn::TextRenderer renderer({"demo", "a lesson", {{"causal", true}}}, style);
   attn::Trace trace(renderer, {.batched = batched});
   lesson(trace);

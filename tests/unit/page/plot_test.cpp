@@ -62,10 +62,10 @@ TEST_CASE("a rising line goes from the bottom left to the top right") {
   const Tensor<1> values = {0.0, 1.0};
   const auto lines = lines_of(attn::format_plot(attn::curves_of(curve(values, {"position"}, {{}})), 80));
   REQUIRE(lines.size() == 10);
-  CHECK(lines[0].find("1│") != std::string::npos);
-  CHECK(lines[7].find("0│") != std::string::npos);
+  CHECK(lines[0].find("1┤") != std::string::npos);
+  CHECK(lines[7].find("0┤") != std::string::npos);
   CHECK(lines[0].substr(lines[0].size() - 3) != "⠀");
-  CHECK(lines[7].find("│⠀") == std::string::npos);
+  CHECK(lines[7].find("┤⠀") == std::string::npos);
   CHECK(lines[9] == "  over position");
 }
 

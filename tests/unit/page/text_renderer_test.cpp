@@ -11,8 +11,8 @@
 #include "trace/filter.hpp"
 #include "trace/trace.hpp"
 
+using attn::PageStyle;
 using attn::Tensor;
-using attn::TextStyle;
 
 namespace {
 
@@ -23,7 +23,7 @@ const std::string rule = [] {
 }();
 
 /// The text of a lesson that emits what `lesson` does, without the header's two lines.
-std::string render(const std::function<void(attn::Trace&)>& lesson, const TextStyle& style = {},
+std::string render(const std::function<void(attn::Trace&)>& lesson, const PageStyle& style = {},
                    bool batched = false) {
   attn::TextRenderer renderer({"demo", "a lesson", {}}, style);
   attn::Trace trace(renderer, {.batched = batched});
@@ -50,7 +50,7 @@ std::vector<std::string> lines_from(const std::string& text, const std::string& 
   return lines;
 }
 
-std::string row_of(const Tensor<1>& vector, const TextStyle& style = {}) {
+std::string row_of(const Tensor<1>& vector, const PageStyle& style = {}) {
   const auto lines = lines_from(
       render([&](attn::Trace& trace) { trace.input({.id = "v", .axes = {"d_k"}}, vector); }, style), "d_k");
   REQUIRE(lines.size() == 2);
