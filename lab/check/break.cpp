@@ -41,12 +41,13 @@ attn::ElementDiff changes_between(const attn::Prediction& wrong, const attn::Pre
   return attn::compare_elements(wrong.tensor().view(), right.tensor().view(), {});
 }
 
+/// Empty where nothing changes.
 std::string change_in_words(const attn::Prediction& wrong, const attn::Prediction& right) {
   if (has_other_shape(wrong, right))
     return fmt::format("has the shape ({}) and not ({})", attn::to_string(wrong.expected_shape),
                        attn::to_string(right.expected_shape));
   const auto changes = changes_between(wrong, right);
-  if (changes.beyond == 0) return "stays";
+  if (changes.beyond == 0) return "";
   if (!std::isinf(changes.max_absolute)) return fmt::format("changes by up to {:.2g}", changes.max_absolute);
   for (std::size_t i = 0; i < wrong.expected.size(); ++i)
     if (!std::isfinite(wrong.expected[i]) && !attn::is_near(wrong.expected[i], right.expected[i], 0.0))
@@ -77,13 +78,6 @@ std::string find_variant(const std::string& name, const std::vector<std::string>
                     fmt::join(valid, ", "),
                     mistake->unchanged.empty() ? needs_of(name) : " It hides here: " + mistake->unchanged));
   throw Error(fmt::format("there is no mistake \"{}\"; {}", name, attn::valid_instead_of(name, valid)));
-}
-
-std::string table_of_changes(const Steps& wrong, const Steps& right) {
-  std::vector<std::vector<std::string>> rows;
-  for (std::size_t i = 0; i < right.size(); ++i)
-    rows.push_back({right[i].id, change_in_words(wrong[i], right[i])});
-  return attn::format_columns(rows);
 }
 
 /// The matrix of a step in which the element at `offset` stands, as pages have it. The first axis of the
@@ -121,15 +115,6 @@ std::string printed(const attn::Prediction& step, std::size_t offset, const char
   return fmt::format(
       "\n{}{}, {}\n{}", step.id, place, which,
       attn::format_table(step.id, attn::page::table_of(event, precision, most_cells), {}).lines);
-}
-
-/// The place of the first step that changes; that of none is their number.
-std::size_t first_change(const Steps& wrong, const Steps& right) {
-  std::size_t first = 0;
-  while (first < right.size() && !has_other_shape(wrong[first], right[first]) &&
-         changes_between(wrong[first], right[first]).beyond == 0)
-    ++first;
-  return first;
 }
 
 std::string what_is_claimed(const std::string& id, const lessons::Plan& plan) {
@@ -204,16 +189,22 @@ void run_break(const BreakLesson& broken) {
   const auto* mistake = attn::find_mistake(id);
   auto text = fmt::format("break {} {}\n", lesson.name, attn::id_without_variant(id));
   if (mistake != nullptr) text += attn::paragraph(fmt::format("What is done: {}.", mistake->name));
-  text += "\nWhat changes\n" + table_of_changes(wrong, right);
-  const auto first = first_change(wrong, right);
-  const bool has_change = first < right.size();
-  const bool has_same_shape = !has_change || !has_other_shape(wrong[first], right[first]);
-  if (!has_change) text += attn::paragraph("Nothing changes: on these dimensions the mistake hides.");
-  if (has_change) {
-    const auto offset = has_same_shape ? changes_between(wrong[first], right[first]).first : 0;
+  std::vector<std::vector<std::string>> rows;
+  std::optional<std::size_t> first;  // that changes
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    const auto change = change_in_words(wrong[i], right[i]);
+    rows.push_back({right[i].id, change.empty() ? "stays" : change});
+    if (!change.empty() && !first) first = i;
+  }
+  text += "\nWhat changes\n" + attn::format_columns(rows);
+  const bool has_same_shape = !first || !has_other_shape(wrong[*first], right[*first]);
+  if (first) {
+    const auto offset = has_same_shape ? changes_between(wrong[*first], right[*first]).first : 0;
     const auto labels = labels_of(plan);
-    text += printed(right[first], offset, "right", labels) +
-            printed(wrong[first], offset, "with the mistake", labels);
+    text += printed(right[*first], offset, "right", labels) +
+            printed(wrong[*first], offset, "with the mistake", labels);
+  } else {
+    text += attn::paragraph("Nothing changes: on these dimensions the mistake hides.");
   }
   if (has_same_shape) text += what_is_claimed(id, plan);
   if (mistake != nullptr) text += known(*mistake);
