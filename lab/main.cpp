@@ -29,30 +29,18 @@ int run(const RunLesson& run) {
   return page.all_claims_hold ? 0 : 1;
 }
 
-/// What is done for each of the commands.
-template <class... Case>
-struct Cases : Case... {
-  using Case::operator()...;
-};
-template <class... Case>
-Cases(Case...) -> Cases<Case...>;  // clang 14 cannot find it by itself
-
 /// Carries out what was asked for. Returns the exit status: 0 where all that was claimed holds, 1 otherwise.
 /// Throws attn::Error for bad input; nothing has been written then.
 int carry_out(const Command& command) {
-  const auto done = [](const auto& act, const auto& asked) {
-    act(asked);
-    return 0;
-  };
-  return std::visit(Cases{[](const RunLesson& lesson) { return run(lesson); },
-                          [](const CheckDump& check) { return run_check(check); },
-                          [&](const MakeProbe& probe) { return done(run_probe, probe); },
-                          [&](const BreakLesson& broken) { return done(run_break, broken); },
-                          [&](const ListMistakes& list) { return done(list_mistakes, list); },
-                          [&](const MakeWorksheet& worksheet) { return done(run_worksheet, worksheet); },
-                          [&](const PrintText& print) { return done(write_to_stdout, print.text); },
-                          [](const std::function<int()>& act) { return act(); }},
-                    command);
+  if (const auto* act = std::get_if<std::function<int()>>(&command)) return (*act)();
+  if (const auto* lesson = std::get_if<RunLesson>(&command)) return run(*lesson);
+  if (const auto* check = std::get_if<CheckDump>(&command)) return run_check(*check);
+  if (const auto* probe = std::get_if<MakeProbe>(&command)) run_probe(*probe);
+  if (const auto* broken = std::get_if<BreakLesson>(&command)) run_break(*broken);
+  if (const auto* list = std::get_if<ListMistakes>(&command)) list_mistakes(*list);
+  if (const auto* worksheet = std::get_if<MakeWorksheet>(&command)) run_worksheet(*worksheet);
+  if (const auto* print = std::get_if<PrintText>(&command)) write_to_stdout(print->text);
+  return 0;
 }
 
 }  // namespace

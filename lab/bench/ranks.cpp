@@ -116,16 +116,12 @@ std::string projection_table(const RunBench& run, const RanksResult& result) {
   }
   return fmt::format("\nOn paper: {} tokens\n\n", projected_tokens) + aligned(rows) +
          page_paragraph(
-             fmt::format(
-                 "Not measured, but computed from what was, at n = {}: every rank computes as fast as here "
-                 "({} GFLOP/s), a message between neighbours takes {} and {} for each 8 MiB, all neighbours "
-                 "send at once without slowing each other, the work is shared evenly{}, and a hop takes the "
-                 "longer of computing and transfer. Memory grows with n / ranks.",
-                 result.setting.n,
-                 digits(result.passes.front().operations / median(result.passes.front().seconds) /
-                        static_cast<double>(result.ranks) / 1e9),
-                 in_time(latency), in_time(static_cast<double>(1 << 23) / bandwidth),
-                 result.setting.causal ? " as with zig-zag blocks" : ""),
+             fmt::format(fmt::runtime(entries_of(help_text("projection of bench --ranks"))[0]),
+                         result.setting.n,
+                         digits(result.passes.front().operations / median(result.passes.front().seconds) /
+                                static_cast<double>(result.ranks) / 1e9),
+                         in_time(latency), in_time(static_cast<double>(1 << 23) / bandwidth),
+                         result.setting.causal ? " as with zig-zag blocks" : ""),
              2);
 }
 

@@ -133,16 +133,6 @@ Curves rate_curves(const Result& result, Pass pass) {
   return on_logarithmic_scales(result, std::move(lines));
 }
 
-std::string conditions(const BenchReport& report) {
-  const auto& setting = report.run.setting;
-  const auto shared = setting.kv_heads == setting.heads ? "" : fmt::format(" on {}", setting.kv_heads);
-  const auto window = setting.window ? fmt::format(", window {}", *setting.window) : "";
-  return fmt::format("{}{} heads, d_k = {}, d_v = {}{}{}, {} scores, {}, {} {}, {}, OpenBLAS {}",
-                     setting.heads, shared, setting.d_k, setting.d_v, setting.causal ? ", causal" : "",
-                     window, name_of(setting.scores), report.run.dtype, setting.threads,
-                     setting.threads == 1 ? "thread" : "threads", report.isa, report.blas_core);
-}
-
 }  // namespace
 
 std::string bench_svg(const BenchReport& report) {
@@ -151,7 +141,7 @@ std::string bench_svg(const BenchReport& report) {
         "--format svg draws times over n, and no kernel was timed at two lengths; valid: shorter --lengths "
         "or more --seconds");
   attn::SvgRenderer renderer({.lesson = "bench", .title = "Attention kernels as n grows", .config = {}});
-  renderer.say("attnlab bench · " + conditions(report));
+  renderer.say("attnlab bench · " + options_line(config_of(report)));
   for (const Pass pass : {Pass::forward, Pass::backward}) {
     const auto name = name_of(pass);
     for (auto& [caption, curves] : {std::pair("Seconds of a run", time_curves(report.result, pass)),

@@ -150,24 +150,21 @@ Words manual_topics() {
 std::string page_of_program() {
   std::string synopsis;
   for (const auto& line : command_lines()) synopsis += ".br\n" + synopsis_of(line.name, line.arguments);
-  std::string text = head("", "see, check and debug attention, number by number",
-                          bold("attnlab") + " " + italic("LESSON [options]") + "\n" + synopsis);
-  text += ".SH DESCRIPTION\n";
-  text += in_roff(
-      "A lesson runs attention on your own sentences and dimensions and prints every intermediate tensor "
-      "with\n"
-      "its name, formula, axes and shape, with one entry of it worked out.\n");
-  text += ".SS Lessons, in the order in which to learn them\n";
+  const auto text = head("", "see, check and debug attention, number by number",
+                         bold("attnlab") + " " + italic("LESSON [options]") + "\n" + synopsis);
+  const auto entry = [](const std::string& name, std::string_view words) {
+    return fmt::format(".TP\n{}\n{}\n", name, in_roff(words));
+  };
+  std::string of_lessons, of_commands;
   for (const auto* lesson : lessons::all_lessons())
-    text += fmt::format(".TP\n{}\n{}\n", reference(lesson->name), in_roff(lesson->title));
-  text += ".SS Other commands\n";
+    of_lessons += entry(reference(lesson->name), lesson->title);
   const auto topics = manual_topics();
   for (const auto& line : command_lines()) {
     const bool has_page = std::find(topics.begin(), topics.end(), line.name) != topics.end();
-    text += fmt::format(".TP\n{}\n{}\n", has_page ? reference(line.name) : bold(line.name),
-                        in_roff(line.summary));
+    of_commands += entry(has_page ? reference(line.name) : bold(line.name), line.summary);
   }
-  return text + in_help("exit status in roff") + in_help("environment in roff");
+  return text + fmt::format(fmt::runtime(help_text("program in roff")), of_lessons, of_commands) +
+         in_help("exit status in roff") + in_help("environment in roff");
 }
 
 std::string arguments_of(std::string_view command) {
@@ -216,10 +213,7 @@ Words arguments_at(std::size_t place, const Words& words) {
   if (command == "manual") return manual_topics();
   if (command == "completions") return shells;
   if (command == "--help") return {"numbers"};
-  if (command != "train") return {};
-  Words tasks;
-  for (const auto& task : attn::train::tasks()) tasks.push_back(task.name);
-  return tasks;
+  return command == "train" ? task_names() : Words();
 }
 
 std::vector<OptionHelp> options_of(const Words& words) try {

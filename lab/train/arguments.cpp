@@ -13,6 +13,12 @@
 
 namespace lab {
 
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const auto& task : attn::train::tasks()) names.push_back(task.name);
+  return names;
+}
+
 namespace {
 
 using attn::Error;
@@ -29,12 +35,6 @@ std::string about_training() {
   for (const auto& task : attn::train::tasks())
     tasks += fmt::format("  {:<12} {}\n", task.name, task.summary);
   return about_command("train") + "\nTasks:\n" + tasks;
-}
-
-std::vector<std::string> task_names() {
-  std::vector<std::string> names;
-  for (const auto& task : attn::train::tasks()) names.push_back(task.name);
-  return names;
 }
 
 [[noreturn]] void refuse_no_task() {

@@ -149,35 +149,22 @@ double stored_number(const RunTraining& run, const Model& model, const std::stri
   return std::strtod(found->second.c_str(), nullptr);
 }
 
-/// The model in training: the weights shown, and what the steps to come depend on.
-Model checkpoint_of(const RunTraining& run, const Task& task, const Trainer& trainer,
-                    const std::vector<float>& shown, double best_loss) {
-  auto model = model_of(run, task, shown, {});
-  const auto state = trainer.state();
-  model.training = settings_of(run);
-  model.training["step"] = std::to_string(state.adam.step);
-  model.training["best_loss"] = fmt::format("{}", best_loss);
-  model.tensors.push_back(flat(current_id, state.values));
-  model.tensors.push_back(flat(first_id, state.adam.first));
-  model.tensors.push_back(flat(second_id, state.adam.second));
-  return model;
-}
-
 void write(const RunTraining& run, const Model& model) {
   write_to_file(run.output, attn::model_file(model, attn::ElementType::float32));
 }
 
-/// Writes the best weights, and beside them what a later training needs to go on.
-void write_checkpoint(const RunTraining& run, const Task& task, const Trainer& trainer, const Best& best) {
-  write(run, checkpoint_of(run, task, trainer, best.values, best.loss));
-}
-
-/// The same where a training is interrupted between two looks at the held-out examples. Where the weights are
-/// better now they are written; the training that goes on forgets that, and ends as it would have.
-void write_interrupted(const RunTraining& run, const Task& task, Trainer& trainer, const Best& best) {
-  auto shown = best;
-  shown.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
-  auto model = checkpoint_of(run, task, trainer, shown.values, best.loss);
+/// Writes the weights shown, and beside them what a later training needs to go on: the best ones, too, where
+/// those shown are better. It forgets that, and ends as it would have.
+void write_checkpoint(const RunTraining& run, const Task& task, const Trainer& trainer, const Best& best,
+                      const Best& shown) {
+  auto model = model_of(run, task, shown.values, {});
+  const auto state = trainer.state();
+  model.training = settings_of(run);
+  model.training["step"] = std::to_string(state.adam.step);
+  model.training["best_loss"] = fmt::format("{}", best.loss);
+  model.tensors.push_back(flat(current_id, state.values));
+  model.tensors.push_back(flat(first_id, state.adam.first));
+  model.tensors.push_back(flat(second_id, state.adam.second));
   if (shown.loss < best.loss && !best.values.empty()) model.tensors.push_back(flat(best_id, best.values));
   write(run, model);
 }
@@ -305,12 +292,15 @@ std::vector<StepReport> train(const RunTraining& run, const Task& task, Trainer&
     progress.report(step);
     if (step.step % stretch != 0 && !trainer.is_done()) continue;
     best.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
-    if (!trainer.is_done()) write_checkpoint(run, task, trainer, best);
+    if (!trainer.is_done()) write_checkpoint(run, task, trainer, best, best);
   }
-  if (is_interrupted)
-    write_interrupted(run, task, trainer, best);
-  else
+  if (is_interrupted) {
+    auto now = best;
+    now.update(trainer, attn::train::mean_loss(task.validation(), trainer.weights()));
+    write_checkpoint(run, task, trainer, best, now);
+  } else {
     write(run, model_of(run, task, best.values, {}));  // before anything is measured
+  }
   return done;
 }
 

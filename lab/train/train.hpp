@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fast/train/tasks/task.hpp"
 
@@ -20,6 +21,8 @@ struct RunTraining {
   bool pharaoh = false;          ///< print alignments and nothing else
   std::string command;           ///< as it was typed, for the file
 };
+
+std::vector<std::string> task_names();
 
 /// Trains, with a bar on stderr where that is a terminal and lines elsewhere, writes the weights and prints
 /// what was measured. The weights that predict the validation examples best so far are written ten times on
