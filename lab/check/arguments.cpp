@@ -27,26 +27,19 @@ bool asks_for_help(int argc, char** argv) {
 }
 
 /// Reads what follows the lesson, or, where none is named, the wish for help.
-std::optional<Command> read_after_lesson(CLI::App& app, const std::string& command, int argc, char** argv) {
+std::optional<PrintText> read_after_lesson(CLI::App& app, const std::string& command, int argc, char** argv) {
   const int lessons = asks_for_help(argc, argv) ? 0 : 1;
-  app.set_help_flag("--help,-h", "this page")->group(of_command);
-  if (auto help = read_arguments(app, command, argc - lessons, argv + lessons)) return help;
-  refuse_extras(app, command);
-  return std::nullopt;
+  return read_all_arguments(app, command, argc - lessons, argv + lessons, of_command);
 }
 
 /// Without the window of a probe that hides the future, too.
 void add_no_window(CLI::App& app, const Lesson& lesson, lessons::Options& options) {
   if (!lesson.defaults.window || !lesson.defaults.causal) return;
-  app.add_flag_callback(
-         "--no-window",
-         [&] {
-           if (!options.typed.insert("window").second && options.window)
-             throw Error("--window contradicts --no-window; valid: one of them");
-           options.window.reset();
-         },
-         "without --window")
-      ->group(what_is_computed);
+  OptionGroup(app, what_is_computed).add_flag("no-window", "without --window", [&] {
+    if (!options.typed.insert("window").second && options.window)
+      throw Error("--window contradicts --no-window; valid: one of them");
+    options.window.reset();
+  });
 }
 
 /// What shows mistakes are numbers that are drawn.
@@ -108,45 +101,22 @@ Command parse_check(int argc, char** argv) {
   CheckDump check{.lesson = is_on_any ? &any : &lesson_asked_for("check", argc, argv)};
   const auto command = fmt::format("check {}", check.lesson->name);
   CLI::App app(about_command("check"), "attnlab " + command);
-  prepare(app, help_examples({"check multihead mine.npz --probe probe.npz",
-                              "check sdpa mine.safetensors --causal --hint 1",
-                              "check multihead --folder homework --probe probes --output grades.csv",
-                              "check sdpa sheet.txt"}) +
-                   lessons_in_help("check", is_on_any));
+  prepare(app, examples_of("check") + lessons_in_help("check", is_on_any));
   std::string dump;
   app.add_option("DUMP", dump, "tensors of your program")->type_name("FILE");
-  const OptionGroup group(app, of_command);
+  const OptionGroup group(app, of_command, "check");
+  group.add("probe", check.probe);
+  group.add("output", check.output);
+  group.add("junit", check.junit);
+  group.add("folder", check.folder);
+  group.add("hint", [&](const std::string& text) {
+    check.hint = static_cast<attn::Hint>(parse_whole("hint", text, 1, 3) - 1);
+  });
+  group.add("reveal", check.reveals);
   group.add(
-      "probe", "FILE|DIR",
-      "the inputs, as attnlab probe wrote them; of a folder of probes the one of the dump's file name, of "
-      "the id that it names or with the inputs that it has; default those in DUMP",
-      check.probe);
-  group.add("output", "FILE", "write the report to a file, whole or not at all; default standard output",
-            check.output);
-  group.add(
-      "junit", "FILE",
-      "also write the report as a test suite in JUnit's XML: a case for each step, or for each file of a "
-      "folder. Where GitHub Actions runs it, each problem is an annotation, too",
-      check.junit);
-  group.add(
-      "folder", "DIR",
-      "check every file in it and in folders inside it, a line each; with --output DIR/ a report for each "
-      "besides",
-      check.folder);
-  group.add(
-      "hint", "1|2|3",
-      "tell no more than 1: which step is wrong, 2: the family of its mistake, 3: its name; default all, "
-      "with what to do",
-      [&](const std::string& text) {
-        check.hint = static_cast<attn::Hint>(parse_whole("hint", text, 1, 3) - 1);
-      });
-  group.add_flag("reveal", "print the numbers that would be right", check.reveals);
-  group.add(
-      "rename", "NAME=ID", "your NAME is ID in the lesson; repeatable, groups end in /",
-      [&](const std::string& text) { check.renames.push_back(parse_rename(text)); }, Values::list);
+      "rename", [&](const std::string& text) { check.renames.push_back(parse_rename(text)); }, Values::list);
   add_framework(group, check);
-  group.add_choice("format", "default text, or what the ending of --output says; csv of a folder alone",
-                   check.format,
+  group.add_choice("format", check.format,
                    {{"text", CheckFormat::text}, {"json", CheckFormat::json}, {"csv", CheckFormat::csv}});
   add_paging_option(app, check.paging)->group(of_command);
   add_lesson_options(app, *check.lesson, check.options);
@@ -170,16 +140,10 @@ Command parse_probe(int argc, char** argv) {
                                                                : lesson_asked_for("probe", argc, argv))};
   const auto command = fmt::format("probe {}", probe.lesson->name);
   CLI::App app(about_command("probe"), "attnlab " + command);
-  prepare(app,
-          help_examples(
-              {"probe multihead --output probe.npz --seed 7", "probe multihead --seed 1-30 --output probes/",
-               "probe self-attention --sentence \"the cat sat\" --no-causal --no-window -o first.npz",
-               "probe multihead --audit --heads 2 --d-k 2 --d-model 4 --sentence \"a b c d\""}) +
-              lessons_in_help("probe", is_on_any));
-  const OptionGroup group(app, of_command);
-  group.add("output", "FILE", "the file, .npz, .safetensors or .json; of several seeds a folder will do",
-            probe.output);
-  group.add_flag("audit", "tell which mistakes these dimensions hide", probe.is_audit);
+  prepare(app, examples_of("probe") + lessons_in_help("probe", is_on_any));
+  const OptionGroup group(app, of_command, "probe");
+  group.add("output", probe.output);
+  group.add("audit", probe.is_audit);
   add_paging_option(app, probe.paging)->group(of_command);
   add_lesson_options(app, *probe.lesson, probe.options);
   add_no_window(app, *probe.lesson, probe.options);
@@ -187,11 +151,7 @@ Command parse_probe(int argc, char** argv) {
                    "other numbers, or a probe for each of these seeds, in a file each with its task beside "
                    "it; default 42",
                    probe.options, probe.last_seed);
-  group.add(
-      "names", "FILE",
-      "a probe and its task for each line of FILE, named after it, of seeds from --seed on; --output is "
-      "their folder",
-      probe.names);
+  group.add("names", probe.names);
   if (const auto help = read_after_lesson(app, command, argc, argv)) return *help;
   refuse_model(command, probe.options);
   const bool are_several = probe.last_seed || probe.names;
@@ -226,13 +186,9 @@ Command parse_break(int argc, char** argv) {
                                                                   : lesson_asked_for("break", argc, argv))};
   const auto command = fmt::format("break {}", broken.lesson->name);
   CLI::App app(about_command("break"), "attnlab " + command);
-  prepare(app, help_examples({"break multihead heads-reshape-only", "break --list multihead"}) +
-                   lessons_in_help("break", is_on_any));
+  prepare(app, examples_of("break") + lessons_in_help("break", is_on_any));
   app.add_option("MISTAKE", broken.mistake, "of attnlab break --list")->type_name("ID");
-  OptionGroup(app, of_command)
-      .add("output", "FILE",
-           "write the tensors with the mistake, .npz, .safetensors, .json, or this page, .txt, .html",
-           broken.output);
+  OptionGroup(app, of_command, "break").add("output", broken.output);
   add_paging_option(app, broken.paging)->group(of_command);
   add_lesson_options(app, *broken.lesson, broken.options);
   add_no_window(app, *broken.lesson, broken.options);

@@ -86,10 +86,8 @@ std::string options_of(const lessons::Plan& plan) {
 /// What help.txt has under a heading, a line for each paragraph, with words in its places.
 template <class... Words>
 std::string filled(std::string_view heading, const Words&... words) {
-  std::string text;
-  for (const auto& line : attn::split(help_text(heading), '\n'))
-    text += line.empty() ? "\n" : (text.empty() || text.ends_with('\n') ? "" : " ") + line;
-  return fmt::format(fmt::runtime(text), words...);
+  const auto paragraphs = fmt::format("{}", fmt::join(entries_of(help_text(heading)), "\n"));
+  return fmt::format(fmt::runtime(paragraphs), words...);
 }
 
 /// What the options mean for the shapes and the masks.
