@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -165,64 +164,30 @@ class Back {
   void through_axis(const Expr& x, const Expr& seed, const Axes& axes, const Expr& value) {
     if (reduces(x->name) && has(axes, x->axis))
       return through_axis(along_other_axis(x, sheet_, axes), seed, axes, value);
-    const auto& f = x->name;
-    const auto& part = x->parts[0];
-    const auto mean = [&](const Expr& y) { return over("mean", x->axis, y); };
-    if (f == "softmax" || f == "unguarded_softmax")
-      return through_part(x, 0, value * (seed - over("sum", x->axis, value * seed)), axes);
-    if (f == "layer_norm") {
-      const auto deviation = edited(expanded(x).value()->parts[1], [](Node& node) { node.is_known = true; });
-      const auto of_row = known(mean(seed)), along = known(value) * known(mean(value * seed));
-      return through_part(x, 0, (seed - of_row - along) / deviation, axes);
-    }
-    auto inner = axes;
-    inner.push_back(x->axis);
-    if (f == "sum") return through_part(x, 0, seed, inner);
-    if (f == "mean") return through_part(x, 0, seed / size(x->axis), inner);
-    if (f == "log_sum_exp") return through_part(x, 0, seed * over("softmax", x->axis, part), inner);
-    if (f == "max" || f == "min") {
-      const auto is_best = equal(part, value);
-      through_part(x, 0, where(is_best, seed / over("sum", x->axis, where(is_best, 1.0, 0.0)), 0.0), inner);
-    } else if (const auto written_out = expanded(x)) {
-      through(*written_out, seed, axes, value);
-    }
+    if (x->name != "layer_norm") return through_parts(x, gradients(x, value, seed), seed, axes, value);
+    const auto mean = [&](const Expr& y) { return known(over("mean", x->axis, y)); };
+    const auto deviation = edited(expanded(x).value()->parts[1], [](Node& node) { node.is_known = true; });
+    through_part(x, 0, (seed - mean(seed) - known(value) * mean(value * seed)) / deviation, axes);
   }
 
   void through_call(const Expr& x, const Expr& seed, const Axes& axes, const Expr& value) {
-    const auto& f = x->name;
     const auto& p = x->parts;
-    const auto back = [&](std::size_t part, const Expr& gradient) { through_part(x, part, gradient, axes); };
-    if (f == "+" || f == "-") {
-      back(0, seed);
-      back(1, f == "+" ? seed : -seed);
-    } else if (f == "*") {
-      back(0, times(seed, known(p[1])));
-      back(1, times(seed, known(p[0])));
-    } else if (f == "/") {
-      back(0, seed / p[1]);
-      back(1, -(seed * value / p[1]));
-    } else if (f == "neg") {
-      back(0, -seed);
-    } else if (f == "^") {
-      const bool is_square = p[1]->op == Op::number && p[1]->number == 2.0;
-      back(0, seed * (p[1] * (is_square ? p[0] : call("^", {p[0], p[1] - 1.0}))));
-      back(1, seed * value * call("log", {p[0]}));
-    } else if (f == "mod") {
-      back(0, seed);
-      back(1, -(seed * call("floor", {p[0] / p[1]})));
-    } else if (f == "max" || f == "min") {
-      const auto is_first = call("<=", {p[f == "max"], p[f == "min"]});
-      back(0, where(is_first, seed, 0.0));
-      back(1, where(is_first, 0.0, seed));
-    } else if (f == "where") {
-      through_choice(x, seed, axes, value);
-    } else if (rounds_to_format(f)) {
-      back(0, seed);
-    } else if (const auto factor = derivative(f, p[0], value)) {
-      back(0, seed * *factor);
-    } else if (const auto written_out = expanded(x)) {
+    if (x->name == "where") return through_choice(x, seed, axes, value);
+    auto back = x->name == "*" ? std::vector{times(seed, known(p[1])), times(seed, known(p[0]))}
+                               : gradients(x, value, seed);
+    const bool is_square = x->name == "^" && p[1]->op == Op::number && p[1]->number == 2.0;
+    if (is_square) back[0] = seed * (p[1] * p[0]);
+    through_parts(x, back, seed, axes, value);
+  }
+
+  /// Goes on with what comes back to each part, or else through what the function is made up of.
+  void through_parts(const Expr& x, const std::vector<Expr>& back, const Expr& seed, const Axes& axes,
+                     const Expr& value) {
+    const bool sums = x->op == Op::over && reduces(x->name);
+    const auto inner = sums ? joined(axes, {{x->axis}}) : axes;
+    for (std::size_t i = 0; i < back.size(); ++i) through_part(x, i, back[i], inner);
+    if (const auto written_out = back.empty() ? expanded(x) : std::nullopt)
       through(*written_out, seed, axes, value);
-    }
   }
 
   /// The condition stands around all that comes back, for what was not taken may be no number; but around
@@ -267,27 +232,6 @@ class Back {
     return any_part(x, [&](const Expr& part) {
       return part->op == Op::over && !reduces(part->name) && depends_on(condition, part->axis);
     });
-  }
-
-  /// f′(x) of a function of one number, of which `value` is f(x); none of one that has none or is constant
-  /// between its steps.
-  static std::optional<Expr> derivative(const std::string& f, const Expr& x, const Expr& value) {
-    if (f == "exp") return value;
-    if (f == "log") return Expr(1.0) / x;
-    if (f == "sqrt") return Expr(1.0) / (Expr(2.0) * value);
-    if (f == "tanh") return Expr(1.0) - call("^", {value, 2.0});
-    if (f == "sin") return call("cos", {x});
-    if (f == "cos") return -call("sin", {x});
-    if (f == "erf") return Expr(2.0 / std::sqrt(std::acos(-1.0))) * call("exp", {-call("^", {x, 2.0})});
-    if (f == "abs") return where(call("<", {x, 0.0}), -1.0, 1.0);
-    if (f == "sigmoid") return value * (Expr(1.0) - value);
-    if (f == "relu") return call("<", {0.0, value});
-    if (f == "gelu") {
-      const auto density =
-          call("exp", {-(call("^", {x, 2.0}) / 2.0)}) / call("sqrt", {2.0 * std::acos(-1.0)});
-      return (Expr(1.0) + call("erf", {x / call("sqrt", {2.0})})) / 2.0 + x * density;
-    }
-    return std::nullopt;
   }
 
   Sheet& sheet_;

@@ -16,47 +16,12 @@ namespace formula {
 
 namespace {
 
-/// How tightly a formula holds together: one that stands where a tighter one must needs parentheses.
-enum Level {
-  choice,
-  alternative,
-  conjunction,
-  negation,
-  comparison,
-  sum,
-  quotient,
-  product,
-  sign,
-  power,
-  atom
-};
-
-struct Operator {
-  std::string_view name;
-  Level level, left, right;
-  std::string_view on_page;
-  Level right_on_page;  ///< `a + (b + c)` is written without parentheses there
-};
-
-constexpr std::array operators = {
-    Operator{"or", alternative, alternative, conjunction, "∨", alternative},
-    Operator{"and", conjunction, conjunction, negation, "∧", conjunction},
-    Operator{"<", comparison, sum, sum, "<", sum},
-    Operator{"<=", comparison, sum, sum, "≤", sum},
-    Operator{"=", comparison, sum, sum, "=", sum},
-    Operator{"+", sum, sum, quotient, "+", sum},
-    Operator{"-", sum, sum, quotient, "−", quotient},
-    Operator{"/", quotient, quotient, sign, "/", sign},
-    Operator{"*", product, product, sign, "·", product},
-    Operator{"^", power, atom, sign, "^", atom},
-};
+using enum Operator::Level;
+using Level = Operator::Level;
 
 /// The operator between operands that `x` is, or null.
 const Operator* operator_of(const Expr& x) {
-  if (x->op != Op::call) return nullptr;
-  const auto* const found = std::find_if(operators.begin(), operators.end(),
-                                         [&](const Operator& one) { return one.name == x->name; });
-  return found == operators.end() ? nullptr : found;
+  return x->op == Op::call ? operator_named(x->name) : nullptr;
 }
 
 Level level_of(const Expr& x) {

@@ -396,7 +396,7 @@ class Analysis {
       auto part = read(*deviating, has(order, axis) ? order : joined(order, {{axis}}));
       if (has(part.axes, axis)) return reduction("var", std::move(part), {axis});
     }
-    if (scope_.drops(axis) && composite_named(f) != nullptr) return read(*expanded(x), order);
+    if (const auto whole = scope_.drops(axis) ? expanded(x) : std::nullopt) return read(*whole, order);
     const auto inner = has(order, axis) ? order : merged(order, natural(x->parts[0]));
     auto part = read(x->parts[0], has(inner, axis) ? inner : joined(inner, {{axis}}));
     if (f == "max" || f == "min") return has(part.axes, axis) ? reduction(f, std::move(part), {axis}) : part;
