@@ -44,16 +44,11 @@ Function of_two(std::string_view name, Texts back = {}, bool is_truth = false) {
 const Operator* operator_named(std::string_view name) {
   using enum Operator::Level;
   static constexpr std::array all = {
-      Operator{"or", alternative, alternative, conjunction, "∨", alternative},
-      Operator{"and", conjunction, conjunction, negation, "∧", conjunction},
-      Operator{"<", comparison, sum, sum, "<", sum},
-      Operator{"<=", comparison, sum, sum, "≤", sum},
-      Operator{"=", comparison, sum, sum, "=", sum},
-      Operator{"+", sum, sum, quotient, "+", sum},
-      Operator{"-", sum, sum, quotient, "−", quotient},
-      Operator{"/", quotient, quotient, sign, "/", sign},
-      Operator{"*", product, product, sign, "·", product},
-      Operator{"^", power, atom, sign, "^", atom},
+      Operator{"or", either, either, both, "∨", either},   Operator{"and", both, both, negation, "∧", both},
+      Operator{"<", comparison, sum, sum, "<", sum},       Operator{"<=", comparison, sum, sum, "≤", sum},
+      Operator{"=", comparison, sum, sum, "=", sum},       Operator{"+", sum, sum, quotient, "+", sum},
+      Operator{"-", sum, sum, quotient, "−", quotient},    Operator{"/", quotient, quotient, sign, "/", sign},
+      Operator{"*", product, product, sign, "·", product}, Operator{"^", power, atom, sign, "^", atom},
   };
   return find_named(all, name);
 }

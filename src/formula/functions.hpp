@@ -13,19 +13,7 @@ namespace formula {
 /// An operator between two operands, as texts of formulas have it.
 struct Operator {
   /// How tightly a formula holds together: one that stands where a tighter one must needs parentheses.
-  enum Level {
-    choice,
-    alternative,
-    conjunction,
-    negation,
-    comparison,
-    sum,
-    quotient,
-    product,
-    sign,
-    power,
-    atom
-  };
+  enum Level { choice, either, both, negation, comparison, sum, quotient, product, sign, power, atom };
 
   std::string_view name;
   Level level, left, right;  ///< of itself, and the least of each operand

@@ -72,6 +72,23 @@ std::vector<std::size_t> places_in(const Axes& axes, const Axes& some);
 std::vector<const char*> signs_along(const Axes& axes, const Axes& target, const char* own,
                                      const char* other);
 
+/// A text of Python or C++, and how strongly its outermost operator binds: a comparison of Python is a
+/// relation.
+struct Code {
+  enum Binding { choice, relation, either, both, equality, comparison, sum, product, unary, power, primary };
+
+  std::string text;
+  Binding binding = primary;
+};
+
+/// In parentheses where it binds less than `least`.
+std::string bound(const Code& code, Code::Binding least);
+
+enum class Language { numpy, xtensor, entries };  ///< the last is C++ of one entry
+
+/// A function of these operands.
+Code written(Language language, const std::string& function, const std::vector<Code>& operands);
+
 /// A line of a program.
 struct Assignment {
   std::string name;  ///< an identifier

@@ -19,53 +19,14 @@ namespace {
 using Kind = Array::Kind;
 using Type = Array::Type;
 
-/// How strongly the outermost operator of a text binds.
-enum Binding { choice, disjunction, conjunction, equality, comparison, sum, product, unary, primary };
+using enum Code::Binding;
 
-struct Text {
-  std::string text;
-  Binding binding = primary;
-};
-
-struct Operator {
-  const char* sign;
-  Binding binding;
-};
-
-const std::map<std::string, Operator> operators = {{"+", {"+", sum}},
-                                                   {"-", {"-", sum}},
-                                                   {"*", {"*", product}},
-                                                   {"/", {"/", product}},
-                                                   {"<", {"<", comparison}},
-                                                   {"<=", {"<=", comparison}},
-                                                   {"and", {"&&", conjunction}},
-                                                   {"or", {"||", disjunction}}};
-
-Text number_text(double number) {
+Code number_text(double number) {
   if (std::isnan(number)) return {"lab::nan"};
-  if (std::isinf(number)) return number < 0.0 ? Text{"-lab::inf", unary} : Text{"lab::inf"};
+  if (std::isinf(number)) return number < 0.0 ? Code{"-lab::inf", unary} : Code{"lab::inf"};
   auto text = fmt::format("{}", number);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return {text, std::signbit(number) ? unary : primary};
-}
-
-std::string bound(const Text& text, Binding least) {
-  return text.binding < least ? "(" + text.text + ")" : text.text;
-}
-
-Text infix(const Operator& sign, const Text& x, const Text& y) {
-  const auto next = static_cast<Binding>(sign.binding + 1);
-  return {fmt::format("{} {} {}", bound(x, sign.binding), sign.sign, bound(y, next)), sign.binding};
-}
-
-/// A call of the function under its other name, or under its own in that namespace.
-Text call_of(const std::string& function, const std::map<std::string, const char*>& renamed,
-             const std::string& space, const std::vector<Text>& operands) {
-  const auto found = renamed.find(function);
-  std::vector<std::string> texts;
-  for (const auto& operand : operands) texts.push_back(operand.text);
-  return {fmt::format("{}({})", found == renamed.end() ? space + function : found->second,
-                      fmt::join(texts, ", "))};
 }
 
 const char* element_of(Type type) {
@@ -90,12 +51,12 @@ class WholeArrays {
   }
 
  private:
-  Text beyond() {
+  Code beyond() {
     is_possible_ = false;
     return {};
   }
 
-  Text read(const Array& x) {
+  Code read(const Array& x) {
     switch (x.kind) {
       case Kind::number:
         return number_text(*x.number);
@@ -137,7 +98,7 @@ class WholeArrays {
   }
 
   /// What stands for a whole line.
-  Text read_alone(const Array& x) {
+  Code read_alone(const Array& x) {
     if (x.kind == Kind::reduction) return reduction(x, false);
     if (x.kind == Kind::taken) return taken(x);
     if (x.kind != Kind::reshaped) return read(x);
@@ -145,7 +106,7 @@ class WholeArrays {
                         fmt::join(sheet_.shape_of(x.axes), ", "))};
   }
 
-  std::string named(const Text& text, Type type, const std::string& wish = "part") {
+  std::string named(const Code& text, Type type, const std::string& wish = "part") {
     const auto name = scope_.fresh(wish);
     lines_.push_back(declaration(name, type) + text.text + ";");
     return name;
@@ -160,15 +121,15 @@ class WholeArrays {
             }));
   }
 
-  Text flat(const Array& x) { return is_flat(x) ? read(x) : Text{variable(x)}; }
+  Code flat(const Array& x) { return is_flat(x) ? read(x) : Code{variable(x)}; }
 
-  Text as_numbers(const Array& x, Text text) {
+  Code as_numbers(const Array& x, Code text) {
     if (x.type != Type::truth || x.number) return text;
     return {"xt::cast<double>(" + text.text + ")"};
   }
 
   /// So that it broadcasts to `target`.
-  Text fit(const Array& x, const Axes& target) {
+  Code fit(const Array& x, const Axes& target) {
     if (fits(x.axes, target)) return read(x);
     if (x.kind == Kind::reduction && x.name != "argmax" && fits(x.parts[0].axes, target))
       return reduced(x, true);
@@ -179,13 +140,13 @@ class WholeArrays {
     return {fmt::format("xt::view({}, {})", whole, fmt::join(index, ", "))};
   }
 
-  Text function(const Array& x, const Axes& axes) {
+  Code function(const Array& x, const Axes& axes) {
     if (x.number)
-      return x.name == "sqrt" ? Text{fmt::format("std::sqrt({})", read(x.parts[0]).text)}
+      return x.name == "sqrt" ? Code{fmt::format("std::sqrt({})", read(x.parts[0]).text)}
                               : number_text(*x.number);
     const auto& f = x.name;
     if (f == "mod" || f == "clip" || f == "whole" || rounds_to_format(f)) return beyond();
-    std::vector<Text> p;
+    std::vector<Code> p;
     const bool is_logic = f == "and" || f == "or" || f == "not" || f == "!=";
     for (std::size_t i = 0; i < x.parts.size(); ++i) {
       const auto& part = x.parts[i];
@@ -194,28 +155,20 @@ class WholeArrays {
       if (part.type == Type::truth && part.number) return beyond();
     }
     if (f == "numbers") return p[0];
-    if (f == "neg") return {"-" + bound(p[0], primary), unary};
-    if (f == "not") return {"!" + bound(p[0], unary), unary};
-    if (f == "=") return {fmt::format("xt::equal({}, {})", p[0].text, p[1].text)};
-    if (f == "!=") return {fmt::format("xt::not_equal({}, {})", p[0].text, p[1].text)};
-    if (f == "//") return {fmt::format("xt::floor({})", infix(operators.at("/"), p[0], p[1]).text)};
+    if (f == "//") return {fmt::format("xt::floor({})", written(Language::xtensor, "/", p).text)};
     if (f == "^" && x.parts[1].number && *x.parts[1].number == 2.0)
       return {fmt::format("xt::square({})", p[0].text)};
-    if (const auto found = operators.find(f); found != operators.end())
-      return infix(found->second, p[0], p[1]);
-    static const std::map<std::string, const char*> renamed = {
-        {"max", "lab::maximum"}, {"min", "lab::minimum"}, {"^", "xt::pow"}};
-    return call_of(f, renamed, "xt::", p);
+    return written(Language::xtensor, f, p);
   }
 
-  Text reduced(const Array& x, bool keeps) {
+  Code reduced(const Array& x, bool keeps) {
     static const std::map<std::string, const char*> wishes = {
         {"max", "largest"}, {"min", "smallest"}, {"argmax", "place"}, {"sum", "total"}};
     const auto found = wishes.find(x.name);
     return {named(reduction(x, keeps), Type::real, found == wishes.end() ? x.name : found->second)};
   }
 
-  Text reduction(const Array& x, bool keeps) {
+  Code reduction(const Array& x, bool keeps) {
     const auto& part = x.parts[0];
     const auto inner = as_numbers(part, flat(part));
     const auto places = places_in(part.axes, x.over);
@@ -240,7 +193,7 @@ class WholeArrays {
     return {fmt::format("{}({}{}{})", names.at(x.name), inner.text, along, kept)};
   }
 
-  Text matrix_product(const Array& x) {
+  Code matrix_product(const Array& x) {
     const auto& a = x.parts[0];
     const auto& b = x.parts[1];
     const bool is_flat = a.axes.size() <= 2 && b.axes.size() <= 2;
@@ -256,14 +209,14 @@ class WholeArrays {
     return x.kind == Kind::transposed ? transposed(x).text : variable(x);
   }
 
-  Text transposed(const Array& x) {
+  Code transposed(const Array& x) {
     const auto& part = x.parts[0];
     const auto places = places_in(part.axes, x.axes);
     if (places.size() == 2) return {fmt::format("xt::transpose({})", variable(part))};
     return {fmt::format("xt::transpose({}, {{{}}})", variable(part), fmt::join(places, ", "))};
   }
 
-  Text taken(const Array& x) {
+  Code taken(const Array& x) {
     std::vector<std::string> index;
     for (const auto& one : x.indices) {
       const bool is_array = one.kind == Array::Index::Kind::array;
@@ -287,7 +240,7 @@ class WholeArrays {
            (x.parts.size() > 2);
   }
 
-  Text broadcast(const Array& x) {
+  Code broadcast(const Array& x) {
     const auto& part = x.parts[0];
     const auto shape = sheet_.shape_of(x.axes);
     if (part.number)
@@ -369,7 +322,7 @@ class Loops {
     return name;
   }
 
-  Text read(const Expr& x) const {
+  Code read(const Expr& x) const {
     switch (x->op) {
       case Op::number:
         return number_text(x->number);
@@ -386,7 +339,7 @@ class Loops {
     }
   }
 
-  Text entry(const Expr& x) const {
+  Code entry(const Expr& x) const {
     std::vector<std::string> places;
     bool is_plain = true;
     const auto& axes = scope_.tensor(x->name).axes;
@@ -408,29 +361,18 @@ class Loops {
                                             [this](const Expr& part) { return may_be_whole(part); });
   }
 
-  Text called(const Expr& x) const {
+  Code called(const Expr& x) const {
     if (const auto whole = expanded(x)) return read(*whole);
-    std::vector<Text> p;
+    std::vector<Code> p;
     for (const auto& part : x->parts) p.push_back(read(part));
-    const auto& f = x->name;
-    if (f == "where")
-      return {fmt::format("{} ? {} : {}", bound(p[0], disjunction), bound(p[1], disjunction),
-                          bound(p[2], disjunction)),
+    if (x->name == "where")
+      return {fmt::format("{} ? {} : {}", bound(p[0], either), bound(p[1], either), bound(p[2], either)),
               choice};
-    if (f == "neg") return {"-" + bound(p[0], primary), unary};
-    if (f == "not") return {"!" + bound(p[0], primary), unary};
-    if (f == "=") return infix({"==", equality}, p[0], p[1]);
-    if (f == "/" && may_be_whole(x->parts[0])) p[0] = {"1.0 * " + bound(p[0], unary), product};
-    if (const auto found = operators.find(f); found != operators.end())
-      return infix(found->second, p[0], p[1]);
-    static const std::map<std::string, const char*> renamed = {
-        {"max", "lab::larger"},        {"min", "lab::smaller"},     {"^", "std::pow"},
-        {"mod", "lab::mod"},           {"float32", "lab::float32"}, {"float16", "lab::float16"},
-        {"bfloat16", "lab::bfloat16"}, {"abs", "std::abs<double>"}};
-    return call_of(f, renamed, "std::", p);
+    if (x->name == "/" && may_be_whole(x->parts[0])) p[0] = {"1.0 * " + bound(p[0], unary), product};
+    return written(Language::entries, x->name, p);
   }
 
-  Text over_axis(const Expr& x) const {
+  Code over_axis(const Expr& x) const {
     if (const auto whole = expanded(x)) return read(*whole);
     return {fmt::format("lab::{}({}, [&](long {}) -> double {{ return {}; }})", x->name,
                         sheet_.size_of(x->axis), place_of(x->axis), read(x->parts[0]).text)};
