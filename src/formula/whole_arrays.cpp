@@ -19,7 +19,7 @@ namespace {
 using Kind = Array::Kind;
 using Type = Array::Type;
 
-constexpr double largest_whole = 2147483648.0;
+constexpr double largest_whole = 2147483648.0, not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 Axes without(Axes axes, const Axes& others) {
   axes.erase(std::remove_if(axes.begin(), axes.end(), [&](const auto& axis) { return has(others, axis); }),
@@ -62,14 +62,6 @@ bool are_alike(const Array& x, const Array& y) {
          std::equal(x.parts.begin(), x.parts.end(), y.parts.begin(), y.parts.end(), are_alike);
 }
 
-bool is_number(const Array& x) {
-  return x.kind == Kind::number;
-}
-
-bool is_simple(const Array& x) {
-  return x.kind == Kind::number || x.kind == Kind::variable;
-}
-
 bool is(const Array& x, double value) {
   return x.number && *x.number == value;
 }
@@ -98,7 +90,7 @@ Array function(std::string name, std::vector<Array> parts, const Axes& order, Ty
 /// Truth values as numbers, where arithmetic on them is not that of numbers.
 Array as_numbers(Array x) {
   if (x.type != Type::truth) return x;
-  if (is_number(x)) return number(*x.number);
+  if (x.kind == Kind::number) return number(*x.number);
   const auto axes = x.axes;
   return function("numbers", {std::move(x)}, axes);
 }
@@ -106,7 +98,7 @@ Array as_numbers(Array x) {
 Array as_truths(Array x) {
   if (x.type == Type::truth) return x;
   const auto axes = x.axes;
-  if (is_number(x)) return {.type = Type::truth, .number = *x.number != 0.0 ? 1.0 : 0.0};
+  if (x.kind == Kind::number) return {.type = Type::truth, .number = *x.number != 0.0 ? 1.0 : 0.0};
   return function("!=", {std::move(x), number(0.0)}, axes, Type::truth);
 }
 
@@ -218,7 +210,7 @@ class Analysis {
 
   /// A line of its own for what is needed twice, or the one that has it already.
   Array line(Array x, const std::string& wish) {
-    if (is_simple(x)) return x;
+    if (x.kind == Kind::number || x.kind == Kind::variable) return x;
     if (const auto there = line_with(x)) return *there;
     Array variable{.kind = Kind::variable, .axes = x.axes, .type = x.type, .name = scope_.fresh(wish)};
     lines_.push_back({variable.name, std::move(x), {"", {}, 0.0}});
@@ -383,9 +375,7 @@ class Analysis {
   }
 
   void drop_conditions_on(const std::string& axis) {
-    conditions_.erase(std::remove_if(conditions_.begin(), conditions_.end(),
-                                     [&](const Expr& condition) { return has(natural(condition), axis); }),
-                      conditions_.end());
+    std::erase_if(conditions_, [&](const Expr& condition) { return has(natural(condition), axis); });
   }
 
   Array over_axis_alone(const Expr& x, const Axes& order) {
@@ -399,10 +389,10 @@ class Analysis {
     if (const auto whole = scope_.drops(axis) ? expanded(x) : std::nullopt) return read(*whole, order);
     const auto inner = has(order, axis) ? order : merged(order, natural(x->parts[0]));
     auto part = read(x->parts[0], has(inner, axis) ? inner : joined(inner, {{axis}}));
-    if (f == "max" || f == "min") return has(part.axes, axis) ? reduction(f, std::move(part), {axis}) : part;
-    if (f == "argmax") return has(part.axes, axis) ? reduction(f, std::move(part), {axis}) : number(0.0);
-    if (f == "mean" && has(part.axes, axis)) return reduction(f, std::move(part), {axis});
-    if (!has(part.axes, axis)) return read(*expanded(x), order);
+    const bool is_best = f == "max" || f == "min";
+    if (!has(part.axes, axis))
+      return is_best ? part : f == "argmax" ? number(0.0) : read(*expanded(x), order);
+    if (is_best || f == "argmax" || f == "mean") return reduction(f, std::move(part), {axis});
     if (f == "layer_norm") return normed(line(as_numbers(std::move(part)), "x"), axis);
     if (f == "softmax" || f == "unguarded_softmax") return softmax(x, std::move(part));
     return read(*expanded(x), order);
@@ -604,13 +594,12 @@ class Analysis {
 
   static bool is_plain(const Place& place) { return place.expr->op == Op::position && !place.axes.empty(); }
 
-  /// Whether these places, and no other ones, have the axes of the place.
-  static bool has_own_axes(const std::vector<Place>& places, const std::vector<std::size_t>& some) {
+  /// Which places have an axis of that one.
+  static std::vector<std::size_t> sharing(const std::vector<Place>& places, std::size_t with) {
+    std::vector<std::size_t> some;
     for (std::size_t i = 0; i < places.size(); ++i)
-      if (std::find(some.begin(), some.end(), i) == some.end() &&
-          !common(places[i].axes, places[some[0]].axes).empty())
-        return false;
-    return true;
+      if (!common(places[i].axes, places[with].axes).empty()) some.push_back(i);
+    return some;
   }
 
   Array entry(const Expr& x, const Axes& order) {
@@ -618,69 +607,59 @@ class Analysis {
     auto variable = this->variable(x);
     if (places.empty()) return variable;
     for (std::size_t i = 0; i < places.size(); ++i) variable.axes.push_back("#" + std::to_string(i));
-    if (auto merged_axes = merge(variable, places)) return *merged_axes;
-    if (auto split_axes = split(variable, places)) return *split_axes;
+    if (auto whole = reshaped(variable, places)) return *whole;
     return taken(std::move(variable), places, order);
   }
 
-  /// An axis cut into several: `Q[query, head * size(d_k) + d_k]`. Others keep theirs.
-  std::optional<Array> split(Array& variable, const std::vector<Place>& places) const {
-    Axes axes;
-    bool is_split = false;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      auto own = places[i].axes;
-      if (own.empty() || !has_own_axes(places, {i})) return std::nullopt;
-      if (!is_plain(places[i])) {
-        if (has_operands(places[i].expr) || own.size() < 2 || places[i].values.size() != places[i].length)
-          return std::nullopt;
-        const auto is_in_order = [&] { return counts_up(places_along(places[i].expr, own)); };
-        if (!is_in_order()) std::sort(own.begin(), own.end());
-        while (!is_in_order())
-          if (!std::next_permutation(own.begin(), own.end())) return std::nullopt;
-        is_split = true;
-      }
-      axes = joined(std::move(axes), {own});
-    }
-    if (!is_split) return std::nullopt;
-    return Array{.kind = Kind::reshaped, .axes = axes, .type = variable.type, .parts = {std::move(variable)}};
-  }
-
-  /// Several axes as one: `heads[floor(feature / size(d_v)), query, mod(feature, size(d_v))]`.
-  static std::optional<Array> merge(const Array& variable, const std::vector<Place>& places) {
-    std::vector<std::size_t> some;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (is_plain(places[i])) continue;
-      if (places[i].axes.size() != 1 || has_operands(places[i].expr)) return std::nullopt;
-      some.push_back(i);
-    }
-    if (some.size() < 2) return std::nullopt;
-    const auto& axis = places[some[0]].axes;
-    std::vector<double> all(places[some[0]].values.size(), 0.0);
-    std::size_t count = 1;
-    for (const std::size_t i : some) {
-      if (places[i].axes != axis) return std::nullopt;
-      count *= places[i].length;
-      for (std::size_t j = 0; j < all.size(); ++j) {
-        const double place = std::floor(places[i].values[j]);
-        if (!(place >= 0.0 && place < static_cast<double>(places[i].length))) return std::nullopt;
-        all[j] = all[j] * static_cast<double>(places[i].length) + place;
-      }
-    }
-    if (all.size() != count || !counts_up(all) || !has_own_axes(places, some)) return std::nullopt;
+  /// An axis cut into several, `Q[query, head * size(d_k) + d_k]`, or several as one,
+  /// `heads[floor(feature / size(d_v)), query, mod(feature, size(d_v))]`. Others keep theirs.
+  std::optional<Array> reshaped(const Array& variable, const std::vector<Place>& places) const {
     Axes before, after;
+    bool is_reshaped = false;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const bool is_merged = std::find(some.begin(), some.end(), i) != some.end();
-      if (!is_merged && has(after, places[i].axes[0])) return std::nullopt;
-      if (!is_merged || i == some.back()) after.push_back(places[i].axes[0]);
-      if (i == some.back())
-        for (const std::size_t j : some) before.push_back(variable.axes[j]);
-      else if (!is_merged)
-        before.push_back(variable.axes[i]);
+      const auto some = sharing(places, i);
+      if (some.empty()) return std::nullopt;
+      if (i != some.back()) continue;
+      const bool stays = some.size() == 1 && is_plain(places[i]);
+      const auto own = stays ? places[i].axes : axes_counted(places, some);
+      if (own.empty()) return std::nullopt;
+      is_reshaped = is_reshaped || !stays;
+      for (const std::size_t j : some) before.push_back(variable.axes[j]);
+      after = joined(std::move(after), {own});
     }
+    if (!is_reshaped) return std::nullopt;
     return Array{.kind = Kind::reshaped,
                  .axes = std::move(after),
                  .type = variable.type,
                  .parts = {in_order(variable, before)}};
+  }
+
+  /// The axes along which these places count the entries in row-major order; none where they do not.
+  Axes axes_counted(const std::vector<Place>& places, const std::vector<std::size_t>& some) const {
+    auto axes = places[some[0]].axes;
+    const auto is_other = [&](const std::size_t i) {
+      return places[i].axes != axes || places[i].values.empty() || has_operands(places[i].expr) ||
+             is_plain(places[i]);
+    };
+    if ((some.size() > 1) == (axes.size() > 1) || std::any_of(some.begin(), some.end(), is_other)) return {};
+    const auto are_counted = [&] {
+      std::vector<double> all(places[some[0]].values.size(), 0.0);
+      double count = 1.0;
+      for (const std::size_t i : some) {
+        const auto at = places_along(places[i].expr, axes);
+        const auto length = static_cast<double>(places[i].length);
+        for (std::size_t k = 0; k < all.size(); ++k) {
+          const double place = std::floor(at[k]);
+          all[k] = place >= 0.0 && place < length ? all[k] * length + place : not_a_number;
+        }
+        count *= length;
+      }
+      return static_cast<double>(all.size()) == count && counts_up(all);
+    };
+    if (!are_counted()) std::sort(axes.begin(), axes.end());
+    while (!are_counted())
+      if (!std::next_permutation(axes.begin(), axes.end())) return {};
+    return axes;
   }
 
   /// Each index for itself where no two have an axis in common, else all as arrays that broadcast.
@@ -694,7 +673,7 @@ class Analysis {
       result.indices.push_back(index_of(places[i]));
       arrays += result.indices[i].kind == Array::Index::Kind::array;
       others += result.indices[i].kind == Array::Index::Kind::one;
-      is_grid = is_grid || !has_own_axes(places, {i});
+      is_grid = is_grid || sharing(places, i).size() > 1;
     }
     is_grid = is_grid || arrays > 1 || (arrays == 1 && others > 0);
     for (std::size_t i = 0; i < places.size(); ++i) {
@@ -725,9 +704,7 @@ class Analysis {
     auto condition = std::move(valid[0]);
     for (std::size_t i = 1; i < valid.size(); ++i)
       condition = combined("and", {std::move(condition), std::move(valid[i])}, order);
-    return chosen({std::move(condition), as_numbers(std::move(result)),
-                   number(std::numeric_limits<double>::quiet_NaN())},
-                  order);
+    return chosen({std::move(condition), as_numbers(std::move(result)), number(not_a_number)}, order);
   }
 
   static bool leaves(const Place& place) {
