@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -430,45 +431,37 @@ std::string closing(const std::string& opening) {
   return opening == "(" ? ")" : opening == "[" ? "]" : opening == "⌊" ? "⌋" : opening;
 }
 
-std::string unicode(const Box& box);
-
 /// `²`, `ᵀ`, `^0.5`
-std::string unicode_raised(const Box& exponent) {
+std::string unicode_raised(const Box& exponent, const std::string& written) {
   static const std::array<std::string, 10> digits = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-  if (exponent.kind == Box::symbol) return exponent.text;
+  if (exponent.kind == Box::symbol) return written;
   const bool is_whole =
-      exponent.kind == Box::number && exponent.text.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_whole) return "^" + unicode(exponent);
+      exponent.kind == Box::number && written.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_whole) return "^" + written;
   std::string all;
-  for (const char c : exponent.text) all += digits.at(static_cast<std::size_t>(c - '0'));
+  for (const char c : written) all += digits.at(static_cast<std::size_t>(c - '0'));
   return all;
 }
 
 std::string unicode(const Box& box) {
-  const auto& parts = box.parts;
-  std::string all;
+  std::vector<std::string> parts;
+  for (const auto& part : box.parts) parts.push_back(unicode(part));
   switch (box.kind) {
-    case Box::name:
-    case Box::number:
-    case Box::symbol:
-    case Box::words:
-      return box.text;
     case Box::row:
-      for (const auto& part : parts) all += unicode(part);
-      return all;
+      return fmt::format("{}", fmt::join(parts, ""));
     case Box::fence:
-      return box.text + unicode(parts[0]) + closing(box.text);
+      return box.text + parts[0] + closing(box.text);
     case Box::fraction:
-      return unicode(parts[0]) + " / " + unicode(parts[1]);
+      return parts[0] + " / " + parts[1];
     case Box::root:
-      return "√" + unicode(parts[0]);
+      return "√" + parts[0];
     case Box::raised:
-      return unicode(parts[0]) + unicode_raised(parts[1]);
+      return parts[0] + unicode_raised(box.parts[1], parts[1]);
     case Box::lowered:
-      break;
+      return parts[0] + "_" + (parts[1].find('_') == std::string::npos ? parts[1] : "{" + parts[1] + "}");
+    default:
+      return box.text;
   }
-  const auto& axis = parts[1].text;
-  return unicode(parts[0]) + (axis.find('_') == axis.npos ? "_" + axis : fmt::format("_{{{}}}", axis));
 }
 
 std::string element(std::string_view name, std::string_view content) {
@@ -495,16 +488,15 @@ std::string mathml_symbol(const std::string& text) {
   return element("mo", escaped(text.substr(first, text.find_last_not_of(' ') + 1 - first)));
 }
 
-std::string mathml_of(const Box& box);
-
-/// What a line or a place of its own holds together needs no parentheses.
-std::string without_parentheses(const Box& box) {
-  return mathml_of(box.kind == Box::fence && box.text == "(" ? box.parts[0] : box);
-}
-
 std::string mathml_of(const Box& box) {
-  const auto& parts = box.parts;
-  std::string all;
+  std::vector<std::string> parts;
+  for (const auto& part : box.parts) {
+    // What a line or a place of its own holds together needs no parentheses.
+    const bool has_place =
+        box.kind == Box::fraction || box.kind == Box::root || (box.kind == Box::raised && !parts.empty());
+    const bool is_bare = has_place && part.kind == Box::fence && part.text == "(";
+    parts.push_back(mathml_of(is_bare ? part.parts[0] : part));
+  }
   switch (box.kind) {
     case Box::name:
       return mathml_name(box.text);
@@ -515,22 +507,19 @@ std::string mathml_of(const Box& box) {
     case Box::words:
       return element("mtext", escaped(box.text));
     case Box::row:
-      for (const auto& part : parts) all += mathml_of(part);
-      return element("mrow", all);
+      return element("mrow", fmt::format("{}", fmt::join(parts, "")));
     case Box::fence:
-      return element("mrow",
-                     mathml_symbol(box.text) + mathml_of(parts[0]) + mathml_symbol(closing(box.text)));
+      return element("mrow", mathml_symbol(box.text) + parts[0] + mathml_symbol(closing(box.text)));
     case Box::fraction:
-      return element("mfrac", without_parentheses(parts[0]) + without_parentheses(parts[1]));
+      return element("mfrac", parts[0] + parts[1]);
     case Box::root:
-      return element("msqrt", without_parentheses(parts[0]));
+      return element("msqrt", parts[0]);
     case Box::raised:
-      return element("msup", mathml_of(parts[0]) +
-                                 (parts[1].text == "ᵀ" ? "<mi>T</mi>" : without_parentheses(parts[1])));
+      return element("msup", parts[0] + (box.parts[1].text == "ᵀ" ? "<mi>T</mi>" : parts[1]));
     case Box::lowered:
       break;
   }
-  return element(parts[0].text == "Σ" ? "munder" : "msub", mathml_of(parts[0]) + mathml_of(parts[1]));
+  return element(box.parts[0].text == "Σ" ? "munder" : "msub", parts[0] + parts[1]);
 }
 
 }  // namespace
