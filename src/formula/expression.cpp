@@ -48,26 +48,6 @@ Expr over(std::string function, std::string axis, Expr part) {
       Node{.op = Op::over, .name = std::move(function), .axis = std::move(axis), .parts = {std::move(part)}});
 }
 
-Expr operator+(Expr x, Expr y) {
-  return call("+", {std::move(x), std::move(y)});
-}
-
-Expr operator-(Expr x, Expr y) {
-  return call("-", {std::move(x), std::move(y)});
-}
-
-Expr operator*(Expr x, Expr y) {
-  return call("*", {std::move(x), std::move(y)});
-}
-
-Expr operator/(Expr x, Expr y) {
-  return call("/", {std::move(x), std::move(y)});
-}
-
-Expr operator-(Expr x) {
-  return call("neg", {std::move(x)});
-}
-
 bool same(const Expr& x, const Expr& y) {
   if (&*x == &*y) return true;
   return x->op == y->op && x->number == y->number && x->name == y->name && x->axis == y->axis &&
