@@ -746,14 +746,10 @@ void Sheet::compute_dropped(const std::string& name) const {
   tensor = std::move(value);
 }
 
-void Sheet::keep(Definition definition, View value) {
+void Sheet::keep(Definition definition, View value, bool is_rounded) {
+  if (!is_rounded) unrounded_.insert(definition.name);
   set(definition.name, std::move(value));
   definitions_.push_back(std::move(definition));
-}
-
-void Sheet::keep_unrounded(Definition definition, View value) {
-  unrounded_.insert(definition.name);
-  keep(std::move(definition), std::move(value));
 }
 
 const View& Sheet::compute(const Definition& definition) {

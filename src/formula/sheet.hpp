@@ -87,11 +87,9 @@ class Sheet {
   /// Resolves a formula, computes it and keeps its value as the tensor of that name.
   const View& compute(const Definition& definition);
 
-  /// Keeps the value of a resolved formula, which somebody computed.
-  void keep(Definition definition, View value);
-
-  /// The same of a step that is not rounded, now or when it is computed again.
-  void keep_unrounded(Definition definition, View value);
+  /// Keeps the value of a resolved formula, which somebody computed. One that is not rounded now is not when
+  /// it is computed again.
+  void keep(Definition definition, View value, bool is_rounded = true);
   bool rounds(const std::string& name) const { return unrounded_.count(name) == 0; }
 
   /// How resolved formulas that take one another are computed. Each has a tensor of its name here, whose axes
