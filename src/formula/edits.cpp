@@ -251,8 +251,7 @@ class Editor {
   void add_to_whole() {
     const Put whole = [](const Expr& x) { return x; };
     const auto& right = definition_.expr;
-    std::vector<Expr> own;
-    for (const auto& axis : definition_.axes) own.push_back(position(axis));
+    const auto own = positions(definition_.axes);
     for (const auto& name : known_) {
       const auto& tensor = sheet_.tensor(name);
       if (tensor.shape != sheet_.tensor(definition_.name).shape) continue;

@@ -31,6 +31,12 @@ Expr position(std::string axis) {
   return Expr(Node{.op = Op::position, .name = std::move(axis)});
 }
 
+std::vector<Expr> positions(const Axes& axes) {
+  std::vector<Expr> all;
+  for (const auto& axis : axes) all.push_back(position(axis));
+  return all;
+}
+
 Expr size(std::string axis) {
   return Expr(Node{.op = Op::size, .name = std::move(axis)});
 }

@@ -100,6 +100,14 @@ Expr size(std::string axis);
 Expr entry(std::string tensor, std::vector<Expr> indices);
 Expr over(std::string function, std::string axis, Expr part);
 
+/// The position along each axis.
+std::vector<Expr> positions(const Axes& axes);
+
+/// Whether `x` is that constant.
+inline bool is_number(const Expr& x, double number) {
+  return x->op == Op::number && x->number == number;
+}
+
 /// Whether `x` calls that function of numbers.
 inline bool is_call(const Expr& x, std::string_view function) {
   return x->op == Op::call && x->name == function;

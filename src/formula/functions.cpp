@@ -226,7 +226,7 @@ std::optional<Stacked> stacked(const Expr& x) {
     const bool is_next = is_call(condition, "=") &&
                          (condition->parts[0]->op == Op::position || condition->parts[0]->op == Op::name) &&
                          (result.axis.empty() || condition->parts[0]->name == result.axis) &&
-                         condition->parts[1]->op == Op::number && condition->parts[1]->number == i;
+                         is_number(condition->parts[1], i);
     if (!is_next) break;
     result.axis = condition->parts[0]->name;
     result.parts.push_back(rest->parts[1]);

@@ -119,19 +119,9 @@ Expr settled(const Expr& x, const Sheet& sheet) {
   return holds ? result->parts[*holds ? 1 : 2] : result;
 }
 
-bool is_zero(const Expr& x) {
-  return x->op == Op::number && x->number == 0.0;
-}
-
 /// A number that follows from lengths of axes alone.
 bool is_constant(const Expr& x) {
   return operands(x).empty() && free_axes(x).empty();
-}
-
-std::vector<Expr> positions(const Axes& axes) {
-  std::vector<Expr> all;
-  for (const auto& axis : axes) all.push_back(position(axis));
-  return all;
 }
 
 /// Goes back through one formula to the entries of one tensor.
@@ -175,8 +165,7 @@ class Back {
     if (x->name == "where") return through_choice(x, seed, axes, value);
     auto back = x->name == "*" ? std::vector{times(seed, known(p[1])), times(seed, known(p[0]))}
                                : gradients(x, value, seed);
-    const bool is_square = x->name == "^" && p[1]->op == Op::number && p[1]->number == 2.0;
-    if (is_square) back[0] = seed * (p[1] * p[0]);
+    if (x->name == "^" && is_number(p[1], 2.0)) back[0] = seed * (p[1] * p[0]);
     through_parts(x, back, seed, axes, value);
   }
 
@@ -330,17 +319,19 @@ class Turning {
     const auto& axis = moving->name;
     const bool is_as_long = sheet_.size_of(axis) == sheet_.size_of(own->name);
     const auto length = size(is_as_long ? own->name : axis);
-    turned_.insert_or_assign(axis, is_zero(shift) ? along(axis, own) : is_sum ? own - shift : own + shift);
+    turned_.insert_or_assign(axis, is_number(shift, 0.0) ? along(axis, own)
+                                   : is_sum              ? own - shift
+                                                         : own + shift);
     take(axis);
     require(call("<=", {is_sum ? shift : -shift, own}));
-    require(is_sum ? call("<", {own, is_zero(shift) ? length : shift + length})
+    require(is_sum ? call("<", {own, is_number(shift, 0.0) ? length : shift + length})
                    : call("<", {own + shift, length}));
     return true;
   }
 
   /// Of `where(token = 0, x, 0)` there is nothing to sum over token.
   void stay_at_one_place() {
-    while (is_call(value_, "where") && is_zero(value_->parts[2]) && is_call(value_->parts[0], "=")) {
+    while (is_call(value_, "where") && is_number(value_->parts[2], 0.0) && is_call(value_->parts[0], "=")) {
       const auto axis = value_->parts[0]->parts[0], place = value_->parts[0]->parts[1];
       if (axis->op != Op::position || !is_left(axis->name) || !is_constant(place)) return;
       const bool is_there = linear_indices({place}, sheet_, {sheet_.size_of(axis->name)}).has_value();
@@ -435,7 +426,7 @@ bool is_in_block(const Expr& condition, const Sheet& sheet, EntriesOf& block) {
 
 std::optional<EntriesOf> block_of(const Expr& x, const Sheet& sheet) {
   EntriesOf block;
-  if (!is_call(x, "where") || !is_zero(x->parts[2]) || !is_in_block(x->parts[0], sheet, block))
+  if (!is_call(x, "where") || !is_number(x->parts[2], 0.0) || !is_in_block(x->parts[0], sheet, block))
     return std::nullopt;
   block.value = x->parts[1];
   return block;

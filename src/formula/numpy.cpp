@@ -178,10 +178,8 @@ Expr Scope::computed_again(const Expr& x, const Names& outer, std::vector<Defini
           add(definition.name, definition.axes, plain(definition.expr, changed, before));
     if (definition.name == x->name) break;
   }
-  std::vector<Expr> places;
-  for (const auto& axis : sheet_.form(x->name).axes) places.push_back(position(axis));
   const auto found = changed.find(x->name);
-  return entry(found == changed.end() ? x->name : found->second, std::move(places));
+  return entry(found == changed.end() ? x->name : found->second, positions(sheet_.form(x->name).axes));
 }
 
 namespace numpy {

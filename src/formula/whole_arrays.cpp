@@ -245,8 +245,7 @@ class Analysis {
 
   /// `0 + key`, by which `s[0 + key]` takes the first entries of a longer axis.
   static bool is_first_entries(const Expr& x) {
-    return x->name == "+" && x->parts[0]->op == Op::number && x->parts[0]->number == 0.0 &&
-           x->parts[1]->op == Op::position;
+    return x->name == "+" && is_number(x->parts[0], 0.0) && x->parts[1]->op == Op::position;
   }
 
   /// What `where(i < n, x[i], y[i - n])` is, for an axis i that begins with all of x and ends with all of y.

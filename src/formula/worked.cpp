@@ -127,7 +127,7 @@ class Working {
     if (x->name == "+") return is_nothing(x->parts[0], at) && is_nothing(x->parts[1], at);
     if (x->name != "where") return false;
     const auto& chosen = x->parts[(*this)(x->parts[0], at).value() != 0.0 ? 1 : 2];
-    return (chosen->op == Op::number && chosen->number == 0.0) || is_nothing(chosen, at);
+    return is_number(chosen, 0.0) || is_nothing(chosen, at);
   }
 
   Worked over_axis(const Expr& x, const Places& at) const {
