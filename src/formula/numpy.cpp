@@ -166,17 +166,13 @@ Expr Scope::computed_again(const Expr& x, const Names& outer, std::vector<Defini
     const auto& name = x->changed[i];
     changed[name] = add(name, sheet_.form(name).axes, plain(x->parts[i], outer, before));
   }
-  for (const auto& definition : sheet_.definitions()) {
-    const auto from = operands(definition.expr);
-    const bool follows =
-        std::any_of(from.begin(), from.end(), [&](const auto& name) { return changed.count(name) > 0; });
-    if (follows && sheet_.recurrence_of(definition.name) != nullptr)
-      throw Error(
-          0, fmt::format("{} is computed place by place, and again in no line of code", definition.name));
-    if (follows && changed.count(definition.name) == 0)
-      changed[definition.name] =
-          add(definition.name, definition.axes, plain(definition.expr, changed, before));
-    if (definition.name == x->name) break;
+  std::set<std::string> names;
+  for (const auto& one : changed) names.insert(one.first);
+  for (const auto& step : sheet_.computed_anew(x, names)) {
+    if (changed.count(step.name) > 0) continue;
+    if (sheet_.recurrence_of(step.name) != nullptr)
+      throw Error(0, fmt::format("{} is computed place by place, and again in no line of code", step.name));
+    changed[step.name] = add(step.name, step.axes, plain(step.expr, changed, before));
   }
   const auto found = changed.find(x->name);
   return entry(found == changed.end() ? x->name : found->second, positions(sheet_.form(x->name).axes));
