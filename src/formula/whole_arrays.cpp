@@ -80,11 +80,7 @@ Array function(std::string name, std::vector<Array> parts, const Axes& order, Ty
   for (const auto& part : parts) axes = merged(std::move(axes), part.axes);
   axes = sorted(std::move(axes), order);
   for (auto& part : parts) part = in_order(std::move(part), axes);
-  return {.kind = Kind::function,
-          .axes = std::move(axes),
-          .type = type,
-          .name = std::move(name),
-          .parts = std::move(parts)};
+  return {Kind::function, std::move(axes), type, std::move(name), std::move(parts)};
 }
 
 /// Truth values as numbers, where arithmetic on them is not that of numbers.
@@ -104,16 +100,10 @@ Array as_truths(Array x) {
 
 Array reduction(std::string name, Array x, const Axes& over) {
   auto axes = without(x.axes, over);
+  const bool counts = name == "argmax" || (name == "sum" && x.type != Type::real);
   const bool stays = name == "max" || name == "min";
-  const auto type = name == "argmax" || (x.type != Type::real && name == "sum") ? Type::whole
-                    : stays                                                     ? x.type
-                                                                                : Type::real;
-  return {.kind = Kind::reduction,
-          .axes = std::move(axes),
-          .type = type,
-          .name = std::move(name),
-          .parts = {std::move(x)},
-          .over = over};
+  const auto type = counts ? Type::whole : stays ? x.type : Type::real;
+  return {Kind::reduction, std::move(axes), type, std::move(name), {std::move(x)}, over};
 }
 
 /// The numbers in row-major order, with 1 more at each place of the last axis that moves.
@@ -261,12 +251,9 @@ class Analysis {
     auto bottom = piece(x->parts[2], axis, first, static_cast<double>(sheet_.size_of(axis)));
     if (!top || !bottom || top->type != bottom->type) return std::nullopt;
     const auto axes = sorted(merged(top->axes, bottom->axes), order);
-    return Array{.kind = Kind::joined,
-                 .axes = axes,
-                 .type = top->type,
-                 .parts = {in_order(*top, axes), in_order(*bottom, axes)},
-                 .over = {axis},
-                 .indices = {{.count = top->place}, {.count = bottom->place}}};
+    Array result{Kind::joined, axes, top->type, "", {in_order(*top, axes), in_order(*bottom, axes)}, {axis}};
+    result.indices = {{.count = top->place}, {.count = bottom->place}};
+    return result;
   }
 
   /// What stacked formulas are, none of which goes along the axis itself.
@@ -497,10 +484,7 @@ class Analysis {
         return factor.axes.size() == all.size();
       });
       if (!is_one_of_them)
-        return {.kind = Kind::sums,
-                .axes = without(sorted(all, order), over),
-                .parts = std::move(factors),
-                .over = over};
+        return {Kind::sums, without(sorted(all, order), over), Type::real, "", std::move(factors), over};
     }
     auto elementwise = std::move(factors[0]);
     for (std::size_t i = 1; i < factors.size(); ++i)
@@ -528,10 +512,9 @@ class Analysis {
     };
     const auto last = [](const Axes& axes) { return axes.empty() ? Axes{} : Axes{axes.back()}; };
     const auto axes = joined(leading(rows), {leading(columns), both, last(rows), last(columns)});
-    return Array{.kind = Kind::product,
-                 .axes = axes,
-                 .parts = {in_order(std::move(x), joined(leading(rows), {both, last(rows), {k}})),
-                           in_order(std::move(y), joined(leading(columns), {both, {k}, last(columns)}))}};
+    x = in_order(std::move(x), joined(leading(rows), {both, last(rows), {k}}));
+    y = in_order(std::move(y), joined(leading(columns), {both, {k}, last(columns)}));
+    return Array{Kind::product, axes, Type::real, "", {std::move(x), std::move(y)}};
   }
 
   // Entries.
@@ -627,10 +610,7 @@ class Analysis {
       after = joined(std::move(after), {own});
     }
     if (!is_reshaped) return std::nullopt;
-    return Array{.kind = Kind::reshaped,
-                 .axes = std::move(after),
-                 .type = variable.type,
-                 .parts = {in_order(variable, before)}};
+    return Array{Kind::reshaped, std::move(after), variable.type, "", {in_order(variable, before)}};
   }
 
   /// The axes along which these places count the entries in row-major order; none where they do not.
@@ -742,10 +722,7 @@ class Analysis {
       if (step == 0.0 || at[i] != at[0] + step * static_cast<double>(i) || at[i] != std::floor(at[i]))
         return {.kind = Index::Kind::array, .places = {at.begin(), at.end()}};
     if (step == 1.0 && at.size() == place.length) return {};
-    return {.kind = Index::Kind::slice,
-            .begin = first,
-            .step = static_cast<std::ptrdiff_t>(step),
-            .count = at.size()};
+    return {Index::Kind::slice, first, static_cast<std::ptrdiff_t>(step), at.size()};
   }
 
   Array index_array(const Place& place, const Axes& order, std::vector<Array>& valid) {

@@ -52,9 +52,9 @@ struct Array {
   Type type = Type::real;
   std::string name{};
   std::vector<Array> parts{};
+  Axes over{};
   std::optional<double> number{};  ///< the value of what is constant
   std::size_t place = 0;
-  Axes over{};
   std::vector<Index> indices{};
   std::optional<Row> row{};  ///< of a variable
 };
