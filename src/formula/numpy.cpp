@@ -345,28 +345,25 @@ class NumPy {
   }
 
   Code taken(const Array& x) const {
+    const bool is_grid = std::all_of(x.indices.begin(), x.indices.end(), [](const auto& one) {
+      return one.kind == Array::Index::Kind::array || one.kind == Array::Index::Kind::one;
+    });
     std::vector<std::string> index;
-    bool is_grid = true;
-    for (const auto& one : x.indices)
-      is_grid = is_grid && (one.kind == Array::Index::Kind::array || one.kind == Array::Index::Kind::one);
     for (const auto& one : x.indices) index.push_back(index_text(x, one, is_grid));
     while (index.back() == ":") index.pop_back();
     return {fmt::format("{}[{}]", bound(x.parts[0]), fmt::join(index, ", "))};
   }
 
   std::string index_text(const Array& x, const Array::Index& index, bool is_grid) const {
-    switch (index.kind) {
-      case Array::Index::Kind::all:
-        return ":";
-      case Array::Index::Kind::one:
-        return fmt::format("{}", index.begin);
-      case Array::Index::Kind::slice:
-        return slice(index);
-      case Array::Index::Kind::array:
-        break;
-    }
-    const auto& part = x.parts[index.part];
-    return (is_grid ? fit(part, x.axes) : read(part)).text;
+    using Kind = Array::Index::Kind;
+    if (index.kind == Kind::all) return ":";
+    if (index.kind == Kind::one) return fmt::format("{}", index.begin);
+    if (index.kind == Kind::array)
+      return (is_grid ? fit(x.parts[index.part], x.axes) : read(x.parts[index.part])).text;
+    const auto end = index.begin + index.step * static_cast<std::ptrdiff_t>(index.count);
+    return fmt::format("{}:{}{}", index.begin == 0 ? "" : std::to_string(index.begin),
+                       end < 0 ? "" : std::to_string(end),
+                       index.step == 1 ? "" : fmt::format(":{}", index.step));
   }
 
   /// "np.concatenate([A, B], axis=1)" along an axis of the parts, or "np.stack([A, B], axis=1)" along a new
@@ -388,29 +385,18 @@ class NumPy {
     return {fmt::format("np.{}([{}]{})", is_new ? "stack" : "concatenate", fmt::join(parts, ", "), axis)};
   }
 
-  static std::string slice(const Array::Index& index) {
-    const auto end = index.begin + index.step * static_cast<std::ptrdiff_t>(index.count);
-    const auto stop = end < 0 ? "" : fmt::format("{}", end);
-    const auto start = index.begin == 0 ? "" : fmt::format("{}", index.begin);
-    return start + ":" + stop + (index.step == 1 ? "" : fmt::format(":{}", index.step));
-  }
-
   const Sheet& sheet_;
 };
 
-const std::set<std::string> keywords = {
-    // of Python
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
-    "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
-    "math", "nonlocal", "not", "np", "or", "pass", "raise", "range", "return", "reversed", "try", "while",
-    "with", "yield",
-    // of C++
-    "alignas", "alignof", "asm", "auto", "bool", "case", "catch", "char", "concept", "const", "constexpr",
-    "decltype", "default", "delete", "do", "double", "enum", "explicit", "export", "extern", "false", "float",
-    "friend", "goto", "inline", "int", "lab", "long", "main", "mutable", "namespace", "new", "noexcept",
-    "nullptr", "operator", "private", "protected", "public", "register", "requires", "short", "signed",
-    "sizeof", "static", "std", "struct", "switch", "template", "this", "throw", "true", "typedef", "typeid",
-    "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "xt"};
+/// Of Python and of C++, and what the programs have.
+constexpr std::string_view keywords =
+    " False None True and as assert async await break class continue def del elif else except finally for "
+    "from global if import in is lambda math nonlocal not np or pass raise range return reversed try "
+    "while with yield alignas alignof asm auto bool case catch char concept const constexpr decltype "
+    "default delete do double enum explicit export extern false float friend goto inline int lab long "
+    "main mutable namespace new noexcept nullptr operator private protected public register requires "
+    "short signed sizeof static std struct switch template this throw true typedef typeid typename union "
+    "unsigned using virtual void volatile xt ";
 
 }  // namespace
 
@@ -420,7 +406,7 @@ std::string identifier(const std::string& name) {
   std::string result;
   for (const char c : name) result += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
   if (std::isdigit(static_cast<unsigned char>(result.front())) != 0) result.insert(0, "_");
-  return numpy::keywords.count(result) > 0 ? result + "_" : result;
+  return numpy::keywords.find(" " + result + " ") == std::string_view::npos ? result : result + "_";
 }
 
 namespace {
