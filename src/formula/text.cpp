@@ -42,89 +42,72 @@ bool begins_with_minus(const Expr& x) {
 }
 
 std::string list(const std::vector<Expr>& parts) {
-  std::string all;
-  for (const auto& part : parts) all += (all.empty() ? "" : ", ") + text(part);
-  return all;
+  std::vector<std::string> texts;
+  for (const auto& part : parts) texts.push_back(text(part));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string written(const Expr& x, bool is_followed);
+std::string written_over(const Expr& x, bool is_followed);
 
 /// `x` where something at least that tight must stand, and where a factor or an exponent may follow, which a
 /// sum that ends `x` would take.
-std::string written_in(const Expr& x, Level least, bool is_followed) {
-  const bool needs = level_of(x) < least || (is_followed && takes_product(x));
-  return needs ? fmt::format("({})", written(x, false)) : written(x, is_followed);
-}
-
-std::string written_call(const Expr& x, bool is_followed) {
+std::string written(const Expr& x, Level least = choice, bool is_followed = false) {
   const auto& parts = x->parts;
+  if (level_of(x) < least || (is_followed && takes_product(x))) return "(" + written(x) + ")";
   if (const auto* const op = operator_of(x))
-    return fmt::format("{} {} {}", written_in(parts[0], op->left, op->level >= product), op->name,
-                       written_in(parts[1], op->right, is_followed));
-  if (const auto all = stacked(x)) return fmt::format("stack({}, {})", all->axis, list(all->parts));
-  if (x->name == "not") return "not " + written_in(parts[0], negation, false);
-  if (x->name != "neg") return fmt::format("{}({})", x->name, list(parts));
-  // A minus that touches a number is the number's.
-  return (parts[0]->op == Op::number ? "- " : "-") + written_in(parts[0], sign, is_followed);
-}
-
-std::string written_over(const Expr& x, bool is_followed) {
-  if (!reduces(x->name))
-    return fmt::format("{}({}) {}", x->name, x->axis, written_in(x->parts[0], atom, is_followed));
-  auto axes = x->axis;
-  auto inner = x->parts[0];
-  const bool may_go_over_two = x->name != "argmax" && x->name != "log_sum_exp" && x->name != "entropy";
-  for (; may_go_over_two && inner->op == Op::over && inner->name == x->name; inner = inner->parts[0])
-    axes += ", " + inner->axis;
-  return fmt::format("{}({}) {}", x->name, axes,
-                     written_in(inner, begins_with_minus(inner) ? atom : product, false));
-}
-
-std::string written_again(const Expr& x) {
-  std::string changes;
-  for (std::size_t i = 0; i < x->parts.size(); ++i)
-    changes += fmt::format(", {} = {}", x->changed[i], text(x->parts[i]));
-  return fmt::format("again({}{})", x->name, changes);
-}
-
-/// The shortest that reads as this number, without the + of 1e+20.
-std::string written_number(double number) {
-  auto digits = fmt::format("{}", number);
-  std::erase(digits, '+');
-  return digits;
-}
-
-std::string written(const Expr& x, bool is_followed) {
+    return fmt::format("{} {} {}", written(parts[0], op->left, op->level >= product), op->name,
+                       written(parts[1], op->right, is_followed));
   switch (x->op) {
-    case Op::number:
-      return written_number(x->number);
+    case Op::number: {
+      auto digits = fmt::format("{}", x->number);  // the shortest that reads as this number
+      std::erase(digits, '+');                     // of 1e+20
+      return digits;
+    }
     case Op::name:
     case Op::position:
       return x->name;
     case Op::size:
       return fmt::format("size({})", x->name);
     case Op::entry:
-      return fmt::format("{}[{}]", x->name, list(x->parts));
-    case Op::call:
-      return written_call(x, is_followed);
+      return fmt::format("{}[{}]", x->name, list(parts));
     case Op::over:
       return written_over(x, is_followed);
-    case Op::again:
+    case Op::again: {
+      std::string changes;
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        changes += fmt::format(", {} = {}", x->changed[i], text(parts[i]));
+      return fmt::format("again({}{})", x->name, changes);
+    }
+    case Op::call:
       break;
   }
-  return written_again(x);
+  if (const auto all = stacked(x)) return fmt::format("stack({}, {})", all->axis, list(all->parts));
+  if (x->name == "not") return "not " + written(parts[0], negation);
+  if (x->name != "neg") return fmt::format("{}({})", x->name, list(parts));
+  // A minus that touches a number is the number's.
+  return (parts[0]->op == Op::number ? "- " : "-") + written(parts[0], sign, is_followed);
+}
+
+std::string written_over(const Expr& x, bool is_followed) {
+  if (!reduces(x->name))
+    return fmt::format("{}({}) {}", x->name, x->axis, written(x->parts[0], atom, is_followed));
+  auto axes = x->axis;
+  auto inner = x->parts[0];
+  const bool may_go_over_two = x->name != "argmax" && x->name != "log_sum_exp" && x->name != "entropy";
+  for (; may_go_over_two && inner->op == Op::over && inner->name == x->name; inner = inner->parts[0])
+    axes += ", " + inner->axis;
+  return fmt::format("{}({}) {}", x->name, axes, written(inner, begins_with_minus(inner) ? atom : product));
 }
 
 }  // namespace
 
 std::string text(const Expr& x) {
-  return written(x, false);
+  return written(x);
 }
 
 std::string text(const Definition& definition) {
-  std::string axes;
-  for (const auto& axis : definition.axes) axes += (axes.empty() ? "[" : ", ") + axis;
-  return fmt::format("{}{} = {}", definition.name, axes.empty() ? "" : axes + "]", text(definition.expr));
+  const auto axes = definition.axes.empty() ? "" : fmt::format("[{}]", fmt::join(definition.axes, ", "));
+  return fmt::format("{}{} = {}", definition.name, axes, text(definition.expr));
 }
 
 namespace {
