@@ -12,14 +12,12 @@
 
 namespace formula {
 
-namespace whole_arrays {
-
 namespace {
 
 using Kind = Array::Kind;
 using Type = Array::Type;
 
-constexpr double largest_whole = 2147483648.0, not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr double largest_whole = 2147483648.0, no_number = std::numeric_limits<double>::quiet_NaN();
 
 Axes without(Axes axes, const Axes& others) {
   axes.erase(std::remove_if(axes.begin(), axes.end(), [&](const auto& axis) { return has(others, axis); }),
@@ -629,7 +627,7 @@ class Analysis {
         const auto length = static_cast<double>(places[i].length);
         for (std::size_t k = 0; k < all.size(); ++k) {
           const double place = std::floor(at[k]);
-          all[k] = place >= 0.0 && place < length ? all[k] * length + place : not_a_number;
+          all[k] = place >= 0.0 && place < length ? all[k] * length + place : no_number;
         }
         count *= length;
       }
@@ -683,7 +681,7 @@ class Analysis {
     auto condition = std::move(valid[0]);
     for (std::size_t i = 1; i < valid.size(); ++i)
       condition = combined("and", {std::move(condition), std::move(valid[i])}, order);
-    return chosen({std::move(condition), as_numbers(std::move(result)), number(not_a_number)}, order);
+    return chosen({std::move(condition), as_numbers(std::move(result)), number(no_number)}, order);
   }
 
   static bool leaves(const Place& place) {
@@ -757,12 +755,10 @@ class Analysis {
 
 }  // namespace
 
-}  // namespace whole_arrays
-
 std::vector<Assignment> in_whole_arrays(Scope& scope, const Definition& definition) {
   std::vector<Assignment> lines;
   for (const auto& one : scope.without_again(definition))
-    for (auto& line : whole_arrays::Analysis(scope)(one)) lines.push_back(std::move(line));
+    for (auto& line : Analysis(scope)(one)) lines.push_back(std::move(line));
   return lines;
 }
 
