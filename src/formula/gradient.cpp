@@ -189,14 +189,14 @@ class Back {
     auto all = std::exchange(shares_, {});
     std::vector<Share> first, second;
     for (const std::size_t side : {1, 2}) {
-      if (mixes_along(x->parts[side], x->parts[0])) {
+      const bool mixes = mixes_along(x->parts[side], x->parts[0]);
+      if (mixes)
         through_part(x, side, taken(side, seed), axes);
-        std::move(shares_.begin(), shares_.end(), std::back_inserter(all));
-        shares_.clear();
-      } else {
+      else
         through(x->parts[side], seed, axes, value);
-        (side == 1 ? first : second) = std::exchange(shares_, {});
-      }
+      auto& into = mixes ? all : side == 1 ? first : second;
+      std::move(shares_.begin(), shares_.end(), std::back_inserter(into));
+      shares_.clear();
     }
     for (auto& share : first) {
       const auto alike = std::find_if(second.begin(), second.end(),
@@ -258,7 +258,11 @@ class Turning {
   }
 
   bool is_left(const std::string& axis) const { return has(left_, axis); }
-  void take(const std::string& axis) { std::erase(left_, axis); }
+
+  void put(const std::string& axis, Expr formula) {
+    turned_.insert_or_assign(axis, std::move(formula));
+    std::erase(left_, axis);
+  }
 
   void require(const Expr& condition) {
     if (decided(condition, sheet_) == true) return;
@@ -296,8 +300,7 @@ class Turning {
     const auto& index = place_[i];
     if (index->op == Op::position && is_left(index->name)) {
       const bool may_end_sooner = sheet_.size_of(index->name) < sheet_.size_of(axes_[i]);
-      turned_.insert_or_assign(index->name, along(index->name, own));
-      take(index->name);
+      put(index->name, along(index->name, own));
       if (may_end_sooner) require(call("<", {own, size(index->name)}));
     } else if (!turn_shift(index, own) && !turn_blocks(index, own) && !turn_cut(i)) {
       require(equal(index, own));
@@ -319,10 +322,7 @@ class Turning {
     const auto& axis = moving->name;
     const bool is_as_long = sheet_.size_of(axis) == sheet_.size_of(own->name);
     const auto length = size(is_as_long ? own->name : axis);
-    turned_.insert_or_assign(axis, is_number(shift, 0.0) ? along(axis, own)
-                                   : is_sum              ? own - shift
-                                                         : own + shift);
-    take(axis);
+    put(axis, is_number(shift, 0.0) ? along(axis, own) : is_sum ? own - shift : own + shift);
     require(call("<=", {is_sum ? shift : -shift, own}));
     require(is_sum ? call("<", {own, is_number(shift, 0.0) ? length : shift + length})
                    : call("<", {own + shift, length}));
@@ -336,8 +336,7 @@ class Turning {
       if (axis->op != Op::position || !is_left(axis->name) || !is_constant(place)) return;
       const bool is_there = linear_indices({place}, sheet_, {sheet_.size_of(axis->name)}).has_value();
       if (!is_there) return;
-      turned_.insert_or_assign(axis->name, place);
-      take(axis->name);
+      put(axis->name, place);
       value_ = Expr(value_->parts[1]);
     }
   }
@@ -350,10 +349,8 @@ class Turning {
     const bool fits = block->op == Op::position && inner->op == Op::position && is_left(block->name) &&
                       is_left(inner->name) && length->op == Op::size && length->name == inner->name;
     if (!fits) return false;
-    turned_.insert_or_assign(block->name, call("floor", {own / length}));
-    turned_.insert_or_assign(inner->name, call("mod", {own, length}));
-    take(block->name);
-    take(inner->name);
+    put(block->name, call("floor", {own / length}));
+    put(inner->name, call("mod", {own, length}));
     return true;
   }
 
@@ -374,8 +371,7 @@ class Turning {
       const auto& axis = quotient->parts[0]->name;
       const auto column = position(axes_[cut]) * quotient->parts[1] + position(axes_[rest]);
       if (!is_left(axis)) return turned_.count(axis) > 0 && same(turned_.at(axis), column);
-      turned_.insert_or_assign(axis, column);
-      take(axis);
+      put(axis, column);
       return true;
     }
     return false;

@@ -466,25 +466,19 @@ std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& defin
   return is_first ? loop_of(*together, scope) : std::vector<std::string>();
 }
 
-namespace {
-
-bool calls(const Expr& x, const std::string& function) {
-  return any_part(x, [&](const Expr& part) { return is_call(part, function); });
-}
-
-}  // namespace
-
 std::vector<std::string> numpy_functions(const Definition& definition) {
   std::vector<std::string> lines;
-  for (const std::string format : {"float32", "float16"})
-    if (calls(definition.expr, format))
+  for (const std::string format : {"float32", "float16", "bfloat16"}) {
+    if (!any_part(definition.expr, [&](const Expr& part) { return is_call(part, format); })) continue;
+    if (format == "bfloat16")
+      lines.insert(lines.end(), {"def bfloat16(x):  # each number rounded to half the bits of float32",
+                                 "    bits = np.float32(x).view(np.uint32)",
+                                 "    bits = bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000",
+                                 "    return np.uint32(bits).view(np.float32).astype(float)"});
+    else
       lines.push_back(
           fmt::format("def {0}(x): return np.{0}(x).astype(float)  # each number rounded", format));
-  if (calls(definition.expr, "bfloat16"))
-    lines.insert(lines.end(), {"def bfloat16(x):  # each number rounded to half the bits of float32",
-                               "    bits = np.float32(x).view(np.uint32)",
-                               "    bits = bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000",
-                               "    return np.uint32(bits).view(np.float32).astype(float)"});
+  }
   return lines;
 }
 

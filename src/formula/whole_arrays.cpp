@@ -404,9 +404,7 @@ class Analysis {
 
   /// Whether there are rows of −∞ alone.
   bool may_be_hidden(const Expr& x) const {
-    const auto from = operands(x);
-    if (std::any_of(from.begin(), from.end(), [this](const auto& name) { return scope_.is_again(name); }))
-      return true;
+    if (takes_again(x)) return true;
     const auto scores = value_of(x->parts[0], joined(without(natural(x), {x->axis}), {{x->axis}}));
     if (scores.is_truth) return false;
     const auto length = static_cast<std::ptrdiff_t>(sheet_.size_of(x->axis));
@@ -545,11 +543,12 @@ class Analysis {
     std::size_t length;
   };
 
-  bool is_known(const Expr& x) const {
+  bool takes_again(const Expr& x) const {
     const auto from = operands(x);
-    return !goes_along(x) &&
-           std::none_of(from.begin(), from.end(), [this](const auto& name) { return scope_.is_again(name); });
+    return std::any_of(from.begin(), from.end(), [&](const auto& name) { return scope_.is_again(name); });
   }
+
+  bool is_known(const Expr& x) const { return !goes_along(x) && !takes_again(x); }
 
   std::vector<Place> places_of(const Expr& x) const {
     const auto& tensor = scope_.tensor(x->name);
