@@ -60,6 +60,12 @@ std::optional<LinearIndex> linear_index(const Expr& index, const Sheet& sheet) {
   }
 }
 
+std::optional<std::ptrdiff_t> shift_of(const Expr& index, const std::string& axis, const Sheet& sheet) {
+  const auto linear = linear_index(index, sheet);
+  const bool goes_along = linear && linear->steps == std::map<std::string, std::ptrdiff_t>{{axis, 1}};
+  return goes_along ? std::optional(linear->first) : std::nullopt;
+}
+
 std::pair<std::ptrdiff_t, std::ptrdiff_t> range_of(const LinearIndex& index, const Sheet& sheet) {
   std::ptrdiff_t least = index.first, most = index.first;
   for (const auto& [axis, step] : index.steps) {
@@ -119,20 +125,12 @@ class Together {
   }
 
  private:
-  /// The place of an entry along an axis, counted from that of the result: −1 of `h[t - 1]`.
-  std::optional<std::ptrdiff_t> lag_of(const Expr& index, const std::string& axis) const {
-    const auto linear = linear_index(index, sheet_);
-    const bool goes_along = linear && linear->steps.size() == 1 && linear->steps.begin()->first == axis &&
-                            linear->steps.at(axis) == 1;
-    return goes_along ? std::optional(linear->first) : std::nullopt;
-  }
-
   void find_axis(const Expr& x) {
     for (const auto& part : x->parts) find_axis(part);
     if (x->op != Op::entry || names_.count(x->name) == 0) return;
     const auto& axes = sheet_.form(x->name).axes;
     for (std::size_t i = 0; i < axes.size() && axis_.empty(); ++i)
-      if (const auto lag = lag_of(x->parts[i], axes[i]); lag && *lag != 0) {
+      if (const auto lag = shift_of(x->parts[i], axes[i], sheet_); lag && *lag != 0) {
         axis_ = axes[i];
         lag_ = *lag;
       }
@@ -147,7 +145,7 @@ class Together {
     for (const auto& part : x->parts) require_in_turn(part, needed);
     if (x->op != Op::entry || names_.count(x->name) == 0) return;
     const auto along = place_in(sheet_.form(x->name).axes, axis_);
-    const auto lag = along < x->parts.size() ? lag_of(x->parts[along], axis_) : std::nullopt;
+    const auto lag = along < x->parts.size() ? shift_of(x->parts[along], axis_, sheet_) : std::nullopt;
     if (!lag || *lag * lag_ < 0)
       throw Error(x->at, fmt::format("{} is computed place by place along {}; valid: {}", x->name, axis_,
                                      example(x->name)));

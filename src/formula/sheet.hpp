@@ -190,6 +190,9 @@ struct LinearIndex {
 /// The index as such a one; nothing where it is none.
 std::optional<LinearIndex> linear_index(const Expr& index, const Sheet& sheet);
 
+/// What is added to the position along that axis in an index that is such a sum: −1 in `h[t - 1]`.
+std::optional<std::ptrdiff_t> shift_of(const Expr& index, const std::string& axis, const Sheet& sheet);
+
 /// The least of its places along the axes, and the last one.
 std::pair<std::ptrdiff_t, std::ptrdiff_t> range_of(const LinearIndex& index, const Sheet& sheet);
 

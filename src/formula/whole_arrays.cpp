@@ -141,19 +141,11 @@ class Analysis {
 
   bool goes_along(const Expr& x) const { return !scope_.along().empty() && depends_on(x, scope_.along()); }
 
-  /// Of an entry the index that stands for the place of the loop, or one before or behind it.
-  std::optional<std::ptrdiff_t> row_offset(const Expr& index) const {
-    if (!goes_along(index)) return std::nullopt;
-    const auto linear = linear_index(index, sheet_);
-    const bool is_row = linear && linear->steps.size() == 1 && linear->steps.begin()->second == 1;
-    return is_row ? std::optional(linear->first) : std::nullopt;
-  }
-
   Array variable(const Expr& x) const {
     Array array{.kind = Kind::variable, .type = scope_.type_of(x->name), .name = identifier(x->name)};
     const auto& axes = scope_.tensor(x->name).axes;
     for (std::size_t i = 0; i < axes.size(); ++i)
-      if (const auto offset = row_offset(x->parts[i]); offset && !array.row)
+      if (const auto offset = shift_of(x->parts[i], scope_.along(), sheet_); offset && !array.row)
         array.row = row_along(axes, i, *offset);
     return array;
   }
@@ -557,7 +549,7 @@ class Analysis {
     for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
       if (scope_.drops(tensor.axes[i])) continue;
       const auto& index = x->parts[i];
-      if (!has_row && row_offset(index)) {
+      if (!has_row && shift_of(index, scope_.along(), sheet_)) {
         has_row = true;
         continue;
       }
