@@ -188,9 +188,8 @@ class WholeArrays {
                 Type::real, "mean");
       return {fmt::format("xt::mean(xt::square({} - {}){}{})", name, mean, along, kept)};
     }
-    static const std::map<std::string, const char*> names = {
-        {"max", "lab::amax"}, {"min", "lab::amin"}, {"sum", "xt::sum"}, {"mean", "xt::mean"}};
-    return {fmt::format("{}({}{}{})", names.at(x.name), inner.text, along, kept)};
+    const auto* space = x.name == "max" || x.name == "min" ? "lab::a" : "xt::";
+    return {fmt::format("{}{}({}{}{})", space, x.name, inner.text, along, kept)};
   }
 
   Code matrix_product(const Array& x) {
@@ -217,16 +216,17 @@ class WholeArrays {
   }
 
   Code taken(const Array& x) {
+    using Kind = Array::Index::Kind;
+    if (is_grid(x)) return beyond();
     std::vector<std::string> index;
     for (const auto& one : x.indices) {
-      const bool is_array = one.kind == Array::Index::Kind::array;
-      if ((is_array && (one.places.empty() || one.places.size() > 64)) || is_grid(x) || one.step < 0)
-        return beyond();
       const auto end = one.begin + one.step * static_cast<std::ptrdiff_t>(one.count);
-      index.push_back(one.kind == Array::Index::Kind::all ? "xt::all()"
-                      : is_array ? fmt::format("xt::keep({})", fmt::join(one.places, ", "))
-                      : one.kind == Array::Index::Kind::one ? fmt::format("{}", one.begin)
-                      : one.step == 1                       ? fmt::format("xt::range({}, {})", one.begin, end)
+      const bool is_long = one.kind == Kind::array && (one.places.empty() || one.places.size() > 64);
+      if (is_long || one.step < 0) return beyond();
+      index.push_back(one.kind == Kind::all     ? "xt::all()"
+                      : one.kind == Kind::array ? fmt::format("xt::keep({})", fmt::join(one.places, ", "))
+                      : one.kind == Kind::one   ? fmt::format("{}", one.begin)
+                      : one.step == 1           ? fmt::format("xt::range({}, {})", one.begin, end)
                                       : fmt::format("xt::range({}, {}, {})", one.begin, end, one.step));
     }
     return {fmt::format("xt::view({}, {})", variable(x.parts[0]), fmt::join(index, ", "))};
@@ -266,15 +266,7 @@ class Loops {
   /// Steps that are computed together, one place after the other.
   std::vector<std::string> operator()(const Recurrence& together) const {
     std::vector<std::string> lines, inner;
-    for (const auto& step : together.steps) {
-      const auto kept = scope_.kept(step.axes);
-      auto others = kept;
-      std::erase(others, together.axis);
-      lines.push_back(fmt::format("xt::xarray<double> {} = xt::zeros<double>({{{}}});", identifier(step.name),
-                                  fmt::join(sheet_.shape_of(kept), ", ")));
-      add_loops(inner, others, "  ",
-                fmt::format("{}({}) = {};", identifier(step.name), places_along(kept), read(step.expr).text));
-    }
+    for (const auto& step : together.steps) add(step, lines, inner, together.axis, "  ");
     const auto place = place_of(together.axis);
     const auto length = sheet_.size_of(together.axis);
     lines.push_back(together.is_reversed
@@ -286,26 +278,29 @@ class Loops {
   }
 
   std::vector<std::string> operator()(const Definition& definition) const {
-    const auto name = identifier(definition.name);
-    const auto* element = is_truth(definition.expr) ? "bool" : "double";
-    const auto text = read(definition.expr).text;
-    const auto kept = scope_.kept(definition.axes);
-    if (kept.empty()) return {fmt::format("const xt::xarray<{}> {}({});", element, name, text)};
-    std::vector<std::string> lines = {fmt::format("xt::xarray<{0}> {1} = xt::zeros<{0}>({{{2}}});", element,
-                                                  name, fmt::join(sheet_.shape_of(kept), ", "))};
-    add_loops(lines, kept, "", fmt::format("{}({}) = {};", name, places_along(kept), text));
+    std::vector<std::string> lines;
+    add(definition, lines, lines, "", "");
     return lines;
   }
 
  private:
-  void add_loops(std::vector<std::string>& lines, const Axes& axes, std::string margin,
-                 const std::string& line) const {
-    for (const auto& axis : axes) {
-      lines.push_back(fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1})", margin, place_of(axis),
+  /// The array of a step, and the loops that fill it: along all of its axes but the one around them.
+  void add(const Definition& step, std::vector<std::string>& arrays, std::vector<std::string>& loops,
+           const std::string& around, std::string margin) const {
+    const auto name = identifier(step.name), text = read(step.expr).text;
+    const auto* element = is_truth(step.expr) ? "bool" : "double";
+    const auto kept = scope_.kept(step.axes);
+    if (kept.empty())
+      return arrays.push_back(fmt::format("const xt::xarray<{}> {}({});", element, name, text));
+    arrays.push_back(fmt::format("xt::xarray<{0}> {1} = xt::zeros<{0}>({{{2}}});", element, name,
+                                 fmt::join(sheet_.shape_of(kept), ", ")));
+    for (const auto& axis : kept) {
+      if (axis == around) continue;
+      loops.push_back(fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1})", margin, place_of(axis),
                                   sheet_.size_of(axis)));
       margin += "  ";
     }
-    lines.push_back(margin + line);
+    loops.push_back(fmt::format("{}{}({}) = {};", margin, name, places_along(kept), text));
   }
 
   std::string places_along(const Axes& axes) const {
