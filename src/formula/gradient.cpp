@@ -399,7 +399,7 @@ struct EntriesOf {
   std::string axis{};
   std::ptrdiff_t first = 0;
   std::optional<Expr> end{};  ///< none where the axis ends
-  std::optional<Expr> value{};
+  Expr value = 0.0;
 };
 
 /// Whether the condition says that the place is in a block, which `block` then has.
@@ -428,29 +428,29 @@ std::optional<EntriesOf> block_of(const Expr& x, const Sheet& sheet) {
   return block;
 }
 
+/// What blocks from `term` on, which follow one another from the place `begin` on, are as one choice. Goes on
+/// behind them.
+Expr chosen_from(const std::vector<Expr>& terms, std::size_t& term, const Sheet& sheet,
+                 std::ptrdiff_t begin = 0, const std::string& axis = "") {
+  const auto block = term < terms.size() ? block_of(terms[term], sheet) : std::nullopt;
+  if (!block || block->first != begin || (!axis.empty() && block->axis != axis)) return 0.0;
+  ++term;
+  if (!block->end) return block->value;
+  const auto end = linear_index(*block->end, sheet)->first;
+  return where(call("<", {position(block->axis), *block->end}), block->value,
+               chosen_from(terms, term, sheet, end, block->axis));
+}
+
 /// Blocks that follow one another from the first place on, `where(i < n, x, 0)` and `where(n <= i, y, 0)`,
 /// are one choice: `where(i < n, x, y)`.
 std::vector<Expr> with_blocks_joined(const std::vector<Expr>& terms, const Sheet& sheet) {
   std::vector<Expr> joined;
   for (std::size_t i = 0; i < terms.size();) {
-    std::vector<EntriesOf> blocks;
-    for (auto next = i; next < terms.size(); ++next) {
-      const auto block = block_of(terms[next], sheet);
-      const auto begin = blocks.empty() ? 0 : linear_index(*blocks.back().end, sheet)->first;
-      if (!block || block->first != begin || (!blocks.empty() && block->axis != blocks.front().axis)) break;
-      blocks.push_back(*block);
-      if (!block->end) break;
-    }
-    if (blocks.size() < 2) {
-      joined.push_back(terms[i++]);
-      continue;
-    }
-    i += blocks.size();
-    Expr all = 0.0;
-    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block)
-      all = block->end ? where(call("<", {position(block->axis), *block->end}), *block->value, all)
-                       : *block->value;
-    joined.push_back(all);
+    auto next = i;
+    const auto all = chosen_from(terms, next, sheet);
+    const bool are_several = next > i + 1;
+    joined.push_back(are_several ? all : terms[i]);
+    i = are_several ? next : i + 1;
   }
   return joined;
 }
