@@ -48,14 +48,6 @@ double element(const View& tensor, std::ptrdiff_t offset) {
                          : static_cast<const double*>(tensor.data)[offset];
 }
 
-double number_of(const View& scalar) {
-  return scalar.at({});
-}
-
-bool is_row_major(const View& view) {
-  return view.strides == row_major_strides(view.shape);
-}
-
 /// A part of an axis; of none where it has no name.
 struct Slice {
   std::string axis{};
@@ -245,7 +237,7 @@ class Evaluator {
     }
     Term term{.view = value(x)};
     term.is_truth = term.view.is_truth;
-    if (term.view.axes.empty()) term = {.number = number_of(term.view), .is_truth = term.is_truth};
+    if (term.view.axes.empty()) term = {.number = term.view.at({}), .is_truth = term.is_truth};
     terms.all.push_back(std::move(term));
     return terms.all.size() - 1;
   }
@@ -277,7 +269,7 @@ class Evaluator {
   std::optional<double> settled(const Expr& x) {
     if (x->op == Op::number) return x->number;
     if (!operands(x).empty() || !free_axes(x).empty()) return std::nullopt;
-    return number_of(value(x));
+    return value(x).at({});
   }
 
   bool gives_truth(const Expr& x) const {
@@ -562,7 +554,7 @@ class Evaluator {
 
   /// Row-major: as it is, or a copy.
   static View in_order(View view) {
-    if (!is_row_major(view)) return copy_of(view);
+    if (view.strides != row_major_strides(view.shape)) return copy_of(view);
     return view;
   }
 

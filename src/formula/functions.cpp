@@ -220,20 +220,17 @@ Expr stack(const Expr& axis, const std::vector<Expr>& parts) {
 
 std::optional<Stacked> stacked(const Expr& x) {
   Stacked result;
-  auto rest = x;
-  for (double i = 0.0; is_call(rest, "where"); ++i) {
-    const auto& condition = rest->parts[0];
-    const bool is_next = is_call(condition, "=") &&
-                         (condition->parts[0]->op == Op::position || condition->parts[0]->op == Op::name) &&
-                         (result.axis.empty() || condition->parts[0]->name == result.axis) &&
-                         is_number(condition->parts[1], i);
-    if (!is_next) break;
-    result.axis = condition->parts[0]->name;
-    result.parts.push_back(rest->parts[1]);
-    const auto next = rest->parts[2];
-    rest = next;
+  const auto* rest = &x;
+  for (double i = 0.0; is_call(*rest, "where"); ++i, rest = &(*rest)->parts[2]) {
+    const auto& condition = (*rest)->parts[0];
+    if (!is_call(condition, "=") || !is_number(condition->parts[1], i)) break;
+    const auto& place = condition->parts[0];
+    const bool is_axis = place->op == Op::position || place->op == Op::name;
+    if (!is_axis || (i > 0.0 && place->name != result.axis)) break;
+    result.axis = place->name;
+    result.parts.push_back((*rest)->parts[1]);
   }
-  const bool has_end = rest->op == Op::number && std::isnan(rest->number);
+  const bool has_end = (*rest)->op == Op::number && std::isnan((*rest)->number);
   return result.parts.empty() || !has_end ? std::nullopt : std::optional(std::move(result));
 }
 

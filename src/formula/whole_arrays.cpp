@@ -270,14 +270,13 @@ class Analysis {
     for (const auto& place : places_of(x)) {
       if (place.axes.size() != 1 || has(variable.axes, place.axes[0])) return std::nullopt;
       variable.axes.push_back(place.axes[0]);
-      if (place.axes[0] == axis) {
-        variable.place = place.length;
-        if (has_operands(place.expr) || static_cast<double>(place.length) != end - begin) return std::nullopt;
-        for (auto i = begin; i < end; ++i)
-          if (place.values[static_cast<std::size_t>(i)] != i - begin) return std::nullopt;
-      } else if (!is_plain(place)) {
+      if (place.axes[0] != axis && is_plain(place)) continue;
+      variable.place = place.length;
+      if (place.axes[0] != axis || has_operands(place.expr) ||
+          static_cast<double>(place.length) != end - begin)
         return std::nullopt;
-      }
+      for (auto i = begin; i < end; ++i)
+        if (place.values[static_cast<std::size_t>(i)] != i - begin) return std::nullopt;
     }
     return has(variable.axes, axis) ? std::optional(std::move(variable)) : std::nullopt;
   }
@@ -555,10 +554,8 @@ class Analysis {
       }
       const auto axes = natural(index);
       places.push_back({index, axes, {}, tensor.shape[i]});
-      if (!has_operands(index) && !goes_along(index))
-        places.back().values = places_along(index, axes);
-      else if (is_known(index))
-        places.back().values = values_of(index, axes);
+      if (is_known(index))
+        places.back().values = has_operands(index) ? values_of(index, axes) : places_along(index, axes);
     }
     return places;
   }
