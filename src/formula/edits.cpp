@@ -26,6 +26,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// The whole formula with something else in the place of one part.
 using Put = std::function<Expr(const Expr& other)>;
 
+Expr in_place_of_all(const Expr& other) {
+  return other;
+}
+
 Expr with_part(const Expr& x, std::size_t i, const Expr& part) {
   return edited(x, [&](Node& node) { node.parts[i] = part; });
 }
@@ -88,8 +92,7 @@ class Editor {
   }
 
   std::vector<Definition> all() {
-    const Put whole = [](const Expr& x) { return x; };
-    walk(definition_.expr, definition_.axes, whole);
+    walk(definition_.expr, definition_.axes, in_place_of_all);
     exchange_groups();
     add_to_whole();
     return std::move(edits_);
@@ -229,8 +232,7 @@ class Editor {
     for (const auto& from : own)
       for (const auto& to : others)
         if (!from.empty() && !to.empty() && from != to)
-          if (const auto other = with_group(definition_.expr, from, to))
-            add([](const Expr& x) { return x; }, *other);
+          if (const auto other = with_group(definition_.expr, from, to)) add(in_place_of_all, *other);
   }
 
   /// None where the other group lacks one of them, or has it in another shape.
@@ -249,25 +251,24 @@ class Editor {
   }
 
   void add_to_whole() {
-    const Put whole = [](const Expr& x) { return x; };
     const auto& right = definition_.expr;
     const auto own = positions(definition_.axes);
     for (const auto& name : known_) {
       const auto& tensor = sheet_.tensor(name);
       if (tensor.shape != sheet_.tensor(definition_.name).shape) continue;
-      add(whole, right + entry(name, own));
-      add(whole, right - entry(name, own));
-      add(whole, right * entry(name, own));
+      add(in_place_of_all, right + entry(name, own));
+      add(in_place_of_all, right - entry(name, own));
+      add(in_place_of_all, right * entry(name, own));
     }
-    add(whole, -right);
-    for (const auto& f : {"abs", "exp", "tanh", "sigmoid", "relu"}) add(whole, call(f, {right}));
+    add(in_place_of_all, -right);
+    for (const auto& f : {"abs", "exp", "tanh", "sigmoid", "relu"}) add(in_place_of_all, call(f, {right}));
     for (std::size_t i = 0; i < definition_.axes.size(); ++i) {  // rows the other way round, or exchanged
       const auto& axis = definition_.axes[i];
       const auto last = size(axis) - 1.0;
-      if (right->axis != axis) add(whole, at_positions(right, {{axis, last - position(axis)}}));
+      if (right->axis != axis) add(in_place_of_all, at_positions(right, {{axis, last - position(axis)}}));
       for (std::size_t j = i + 1; j < definition_.axes.size(); ++j)
         if (const auto& other = definition_.axes[j]; sheet_.size_of(axis) == sheet_.size_of(other))
-          add(whole, at_positions(right, {{axis, position(other)}, {other, position(axis)}}));
+          add(in_place_of_all, at_positions(right, {{axis, position(other)}, {other, position(axis)}}));
     }
   }
 
@@ -477,8 +478,7 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
     if (is_over()) return;
     if (auto solved = detective.with_constant(formula)) found.push_back(std::move(*solved));
   };
-  for_each_constant(
-      definition.expr, [](const Expr& x) { return x; }, solve);
+  for_each_constant(definition.expr, in_place_of_all, solve);
   solve([&](double c) { return definition.expr * c; });
   solve([&](double c) { return definition.expr + c; });
   if (!found.empty()) return found;
@@ -490,8 +490,7 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
   for (const auto& operand : operands(definition.expr)) {
     const auto joint = with_written_out(sheet, definition, operand);
     if (same(joint.expr, definition.expr)) continue;
-    for_each_constant(
-        joint.expr, [](const Expr& x) { return x; }, solve);
+    for_each_constant(joint.expr, in_place_of_all, solve);
     for (const auto& edit : edits_of(sheet, joint))
       if (!is_over() && detective.gives(edit)) found.push_back(edit);
   }

@@ -35,7 +35,7 @@ class Resolver {
     collect(definition.expr);
     Axes axes = carried_;
     for (const auto& axis : definition.axes) {
-      if (!sheet_.has_axis(axis)) throw unknown_axis(axis, definition.expr->at);
+      require_axis(axis, definition.expr->at);
       axes.push_back(axis);
     }
     bound_ = axes;
@@ -43,8 +43,9 @@ class Resolver {
   }
 
  private:
-  Error unknown_axis(const std::string& axis, std::size_t at) const {
-    return Error(at, fmt::format("the axis {} is unknown; valid: {}", axis, names_of(sheet_.axes())));
+  void require_axis(const std::string& axis, std::size_t at) const {
+    if (!sheet_.has_axis(axis))
+      throw Error(at, fmt::format("the axis {} is unknown; valid: {}", axis, names_of(sheet_.axes())));
   }
 
   /// Notes which axes of operands the result carries along: where it names none, all that are free, also
@@ -58,7 +59,7 @@ class Resolver {
     if (is_axis && sheet_.has_axis(x->name) && !has(bound_, x->name)) add(carried_, x->name);
     if (may_be_tensor) return;  // refused in the second pass, or an axis
     const bool binds = x->op == Op::over && reduces(x->name);
-    if (x->op == Op::over && !sheet_.has_axis(x->axis)) throw unknown_axis(x->axis, x->at);
+    if (x->op == Op::over) require_axis(x->axis, x->at);
     if (binds) bound_.push_back(x->axis);
     for (const auto& part : x->parts) collect(part, is_index);
     if (binds) bound_.pop_back();
@@ -103,7 +104,7 @@ class Resolver {
       case Op::number:
         return x;
       case Op::size:
-        if (!sheet_.has_axis(x->name)) throw unknown_axis(x->name, x->at);
+        require_axis(x->name, x->at);
         return x;
       case Op::position:
         return position_of(x);
@@ -309,14 +310,13 @@ const View& Sheet::form(const std::string& name) const {
 }
 
 const View* Sheet::find(const std::string& name) const {
-  const auto* tensor = find_form(name);
-  if (tensor != nullptr && !dropped_.empty()) compute_dropped(stands_for(name));
-  return tensor;
+  return find_form(name) == nullptr ? nullptr : &tensor(name);
 }
 
 const View& Sheet::tensor(const std::string& name) const {
-  const auto* tensor = find(name);
-  return tensor == nullptr ? form(name) : *tensor;
+  const auto& tensor = form(name);
+  if (!dropped_.empty()) compute_dropped(stands_for(name));
+  return tensor;
 }
 
 const Definition* Sheet::definition_of(const std::string& name) const {
