@@ -139,7 +139,10 @@ Box fence(std::string opening, Box inner) {
 /// and of a vector the last.
 struct Matrix {
   std::vector<Expr> leads;
-  std::string row, column;  ///< a vector has no row
+  std::string row, column;                       ///< a vector has no row, one behind a matrix no column
+  bool turns_left = false, turns_right = false;  ///< of a product, whether a factor is transposed
+
+  bool is_vector() const { return row.empty() || column.empty(); }
 };
 
 /// An index as pages leave it out: the position along an axis.
@@ -161,13 +164,6 @@ std::optional<Matrix> matrix_of_entry(const Expr& x) {
 
 std::optional<Matrix> matrix(const Expr& x);
 
-struct MatrixProduct {
-  Matrix left, right;
-  bool turns_left, turns_right;
-
-  bool has_vector() const { return left.row.empty() || right.column.empty(); }
-};
-
 /// Leading axes that go together: the same ones, or those of one matrix alone.
 bool fit(const std::vector<Expr>& left, const std::vector<Expr>& right) {
   const auto fits = [](const Expr& x, const Expr& y) {
@@ -177,7 +173,7 @@ bool fit(const std::vector<Expr>& left, const std::vector<Expr>& right) {
          std::equal(left.begin(), left.end(), right.begin(), right.end(), fits);
 }
 
-std::optional<MatrixProduct> matrix_product(const Expr& x) {
+std::optional<Matrix> matrix_product(const Expr& x) {
   if (x->op != Op::over || x->name != "sum" || !is_call(x->parts[0], "*")) return std::nullopt;
   auto left = matrix(x->parts[0]->parts[0]), right = matrix(x->parts[0]->parts[1]);
   if (!left || !right || left->row == left->column || right->row == right->column) return std::nullopt;
@@ -193,16 +189,17 @@ std::optional<MatrixProduct> matrix_product(const Expr& x) {
                       std::none_of(left->leads.begin(), left->leads.end(), in_leads) &&
                       std::none_of(right->leads.begin(), right->leads.end(), in_leads);
   if (!is_one) return std::nullopt;
-  const bool has_vector = row.empty() || column.empty();
-  return MatrixProduct{*left, *right, turns_left && !row.empty(), turns_right && !has_vector};
+  Matrix product{left->leads.empty() ? right->leads : left->leads, row, column};
+  product.turns_left = turns_left && !row.empty();
+  product.turns_right = turns_right && !product.is_vector();
+  return product;
 }
 
 std::optional<Matrix> matrix(const Expr& x) {
   if (x->op == Op::entry) return matrix_of_entry(x);
-  const auto product = matrix_product(x);
-  if (!product || product->left.row.empty() || product->right.column.empty()) return std::nullopt;
-  const auto &left = product->left, &right = product->right;
-  return Matrix{left.leads.empty() ? right.leads : left.leads, left.row, right.column};
+  auto product = matrix_product(x);
+  if (product && product->is_vector()) product.reset();
+  return product;
 }
 
 /// Whether an entry has the place i, or the place i − n of the rest behind n, as one of its indices and the
@@ -298,20 +295,16 @@ class Page {
     });
   }
 
-  Box of(const MatrixProduct& product, const Expr& factors) {
+  Box of(const Matrix& product, const Expr& factors) {
     const bool was_matrix = std::exchange(is_matrix_, true);
-    auto written = of_factors(product, factors);
-    is_matrix_ = was_matrix;
-    return written;
-  }
-
-  Box of_factors(const MatrixProduct& product, const Expr& factors) {
     const auto factor = [&](const Expr& x, bool turns) {
       return turns ? group(Box::raised, {box(x, atom), symbol("ᵀ")}) : box(x, formula::product);
     };
-    return between(
+    auto written = between(
         {factor(factors->parts[0], product.turns_left), factor(factors->parts[1], product.turns_right)},
-        product.has_vector() ? " · " : " ");
+        product.is_vector() ? " · " : " ");
+    is_matrix_ = was_matrix;
+    return written;
   }
 
   static Box of_number(const Node& x) {
