@@ -554,15 +554,12 @@ std::set<std::string> steps_around(const Sheet& sheet, const std::string& step) 
   const auto reached = [&](bool is_forwards) {
     std::set<std::string> all;
     std::vector<std::string> next = {step};
-    while (!next.empty()) {
-      const auto name = next.back();
-      next.pop_back();
+    for (std::size_t i = 0; i < next.size(); ++i)
       for (const auto& one : recurrence->steps) {
-        const auto& taker = is_forwards ? one : *sheet.definition_of(name);
-        if (has(operands(taker.expr), is_forwards ? name : one.name) && all.insert(one.name).second)
-          next.push_back(one.name);
+        const auto& taker = is_forwards ? one : *sheet.definition_of(next[i]);
+        const bool takes = has(operands(taker.expr), is_forwards ? next[i] : one.name);
+        if (takes && all.insert(one.name).second) next.push_back(one.name);
       }
-    }
     return all;
   };
   const auto after = reached(true), before = reached(false);

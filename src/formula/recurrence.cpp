@@ -108,18 +108,21 @@ class Together {
         throw Error(
             step.expr->at,
             fmt::format("{} is computed place by place along {}, which it does not have", step.name, axis_));
-      auto& needed = needs_.emplace_back();
-      require_in_turn(step.expr, needed);
+      require_in_turn(step.expr, needs_[step.name]);
       if (is_truth(step.expr)) step.expr = call("where", {step.expr, 1.0, 0.0});
     }
     std::set<std::string> done;
     while (done.size() < steps_.size()) {
-      const auto next = next_after(done);
-      if (!next)
+      const auto next = std::find_if(steps_.begin(), steps_.end(), [&](const Definition& step) {
+        const auto& needed = needs_.at(step.name);
+        return done.count(step.name) == 0 &&
+               std::includes(done.begin(), done.end(), needed.begin(), needed.end());
+      });
+      if (next == steps_.end())
         throw Error(steps_.front().expr->at,
                     fmt::format("steps of {} need one another at the same place", steps_.front().name));
-      done.insert(steps_[*next].name);
-      all.steps.push_back(steps_[*next]);
+      done.insert(next->name);
+      all.steps.push_back(*next);
     }
     return all;
   }
@@ -156,18 +159,10 @@ class Together {
     return fmt::format("{}[{} {} 1, …]", name, axis_.empty() ? "t" : axis_, lag_ > 0 ? '+' : '-');
   }
 
-  std::optional<std::size_t> next_after(const std::set<std::string>& done) const {
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (done.count(steps_[i].name) == 0 &&
-          std::includes(done.begin(), done.end(), needs_[i].begin(), needs_[i].end()))
-        return i;
-    return std::nullopt;
-  }
-
   const Sheet& sheet_;
   std::vector<Definition> steps_;
   std::set<std::string> names_;
-  std::vector<std::set<std::string>> needs_;  ///< of each step at the same place
+  std::map<std::string, std::set<std::string>> needs_;  ///< of each step at the same place
   std::string axis_;
   std::ptrdiff_t lag_ = -1;  ///< of the first entry at another place
 };
