@@ -254,7 +254,8 @@ class Evaluator {
   /// What `where` chooses everywhere. The other part says no more than whether it is a number.
   std::size_t add_chosen(Terms& terms, const Expr& chosen, const Expr& other) {
     const auto term = add(terms, chosen);
-    if (!terms.all[term].is_truth || gives_truth(other)) return term;
+    const auto is_truth_of = [&](const Expr& tensor) { return form(tensor->name).is_truth; };
+    if (!terms.all[term].is_truth || is_truth(other, is_truth_of)) return term;
     terms.all.push_back(
         {.function = function_named("+"), .operands = {term, add(terms, 0.0)}, .is_truth = false});
     return terms.all.size() - 1;
@@ -270,13 +271,6 @@ class Evaluator {
     if (x->op == Op::number) return x->number;
     if (!operands(x).empty() || !free_axes(x).empty()) return std::nullopt;
     return value(x).at({});
-  }
-
-  bool gives_truth(const Expr& x) const {
-    if (x->op == Op::entry || x->op == Op::again) return form(x->name).is_truth;
-    if (x->op != Op::call || composite_named(x->name) != nullptr) return false;
-    return x->name == "where" ? gives_truth(x->parts[1]) && gives_truth(x->parts[2])
-                              : function_named(x->name)->is_truth;
   }
 
   Terms terms_of(const Expr& x) {

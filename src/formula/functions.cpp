@@ -249,10 +249,11 @@ std::optional<double> number_in(const Expr& x,
   return numbers.size() < x->parts.size() ? std::nullopt : std::optional(function->value(numbers.data()));
 }
 
-bool is_truth(const Expr& x) {
-  if (x->op != Op::call) return false;
-  const auto* function = function_named(x->name);
-  if (function != nullptr && x->name == "where") return is_truth(x->parts[1]) && is_truth(x->parts[2]);
+bool is_truth(const Expr& x, const std::function<bool(const Expr& tensor)>& is_truth_of) {
+  if (x->op == Op::entry || x->op == Op::again) return is_truth_of && is_truth_of(x);
+  const auto* function = x->op == Op::call ? function_named(x->name) : nullptr;
+  if (function != nullptr && x->name == "where")
+    return is_truth(x->parts[1], is_truth_of) && is_truth(x->parts[2], is_truth_of);
   return function != nullptr && function->is_truth;
 }
 

@@ -92,8 +92,8 @@ Expr stack(const Expr& axis, const std::vector<Expr>& parts);
 /// The parts of such a formula; nothing for another one.
 std::optional<Stacked> stacked(const Expr& x);
 
-/// Whether the value is true or false.
-bool is_truth(const Expr& x);
+/// Whether the value is true or false, where `is_truth_of` says that of tensors; without it they are numbers.
+bool is_truth(const Expr& x, const std::function<bool(const Expr& tensor)>& is_truth_of = {});
 
 /// The number that a formula is, where `number_of` says what its names and lengths are; none where it does
 /// not. What is `and` a falsehood is false, whatever else is in it.
