@@ -37,12 +37,6 @@ std::optional<LinearIndex> of_call(const Expr& x, const Sheet& sheet) {
   return std::nullopt;
 }
 
-/// Whether every place is one of `length`.
-bool stays_within(const LinearIndex& index, const Sheet& sheet, std::size_t length) {
-  const auto [least, most] = range_of(index, sheet);
-  return least >= 0 && most < static_cast<std::ptrdiff_t>(length);
-}
-
 }  // namespace
 
 std::optional<LinearIndex> linear_index(const Expr& index, const Sheet& sheet) {
@@ -80,7 +74,9 @@ std::optional<std::vector<LinearIndex>> linear_indices(const std::vector<Expr>& 
   std::vector<LinearIndex> all;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     auto linear = linear_index(indices[i], sheet);
-    if (!linear || !stays_within(*linear, sheet, shape[i])) return std::nullopt;
+    if (!linear) return std::nullopt;
+    const auto [least, most] = range_of(*linear, sheet);
+    if (least < 0 || most >= static_cast<std::ptrdiff_t>(shape[i])) return std::nullopt;
     all.push_back(std::move(*linear));
   }
   return all;
