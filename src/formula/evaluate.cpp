@@ -120,15 +120,6 @@ class Evaluator {
     return owned({axis}, std::move(places));
   }
 
-  /// Of a tensor that has all of its axes the entries in the slice.
-  View sliced(View view) const {
-    const auto at = place_in(view.axes, slice_.axis);
-    if (at == view.axes.size()) return view;
-    view.shape[at] = slice_.length;
-    view.data = at_offset(view, static_cast<std::ptrdiff_t>(slice_.begin) * view.strides[at]);
-    return view;
-  }
-
   View entry(const Expr& x) {
     const auto& tensor = this->tensor(x->name);
     const bool is_slice = changed_.count(x->name) > 0 && has(tensor.axes, slice_.axis);
@@ -502,7 +493,8 @@ class Evaluator {
         changed[definition.name] = Evaluator(sheet_, round_, changed, slice_).rounded(definition);
     }
     const auto found = changed.find(x->name);
-    return found == changed.end() ? sliced(sheet_.tensor(x->name)) : found->second;
+    if (found != changed.end()) return found->second;
+    return entry(formula::entry(x->name, formula::positions(sheet_.form(x->name).axes)));
   }
 
   void compute_anew(Recurrence together, std::map<std::string, View>& changed) const {
