@@ -12,11 +12,6 @@ namespace {
 /// Entries that are computed at a time: those of some ten values fit in the cache next to the processor.
 constexpr std::size_t block_size = 256;
 
-/// Whether a step along axis `i` is as many steps along the next one as that is long.
-bool go_on(const std::vector<std::ptrdiff_t>& strides, const attn::Shape& shape, std::size_t i) {
-  return strides[i] == strides[i + 1] * static_cast<std::ptrdiff_t>(shape[i + 1]);
-}
-
 /// Calls `see(offset, place, count)` for each run of entries first, …, first + count − 1 that lie along the
 /// last axis: the offset of its first entry and its place behind `first`.
 template <class See>
@@ -82,8 +77,11 @@ class Entrywise::Blocks {
 
   /// Makes one axis of two, where no view has a gap between them.
   void put_together(std::size_t i) {
-    for (const auto& value : values_)
-      if (value.view.data != nullptr && !go_on(value.view.strides, shape_, i)) return;
+    const auto length = static_cast<std::ptrdiff_t>(shape_[i + 1]);
+    for (const auto& value : values_) {
+      const auto& strides = value.view.strides;
+      if (value.view.data != nullptr && strides[i] != strides[i + 1] * length) return;
+    }
     const auto at = static_cast<std::ptrdiff_t>(i);
     for (auto& value : values_)
       if (value.view.data != nullptr) value.view.strides.erase(value.view.strides.begin() + at);

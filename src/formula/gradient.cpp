@@ -30,10 +30,6 @@ Expr where(Expr condition, Expr x, Expr y) {
   return call("where", {std::move(condition), std::move(x), std::move(y)});
 }
 
-Expr equal(Expr x, Expr y) {
-  return call("=", {std::move(x), std::move(y)});
-}
-
 /// x · factor, within the numerator where x is a quotient.
 Expr times(const Expr& x, const Expr& factor) {
   return is_call(x, "/") ? times(x->parts[0], factor) / x->parts[1] : x * factor;
@@ -303,7 +299,7 @@ class Turning {
       put(index->name, along(index->name, own));
       if (may_end_sooner) require(call("<", {own, size(index->name)}));
     } else if (!turn_shift(index, own) && !turn_blocks(index, own) && !turn_cut(i)) {
-      require(equal(index, own));
+      require(call("=", {index, own}));
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "formula/entrywise.hpp"
@@ -102,13 +103,6 @@ Array reduction(std::string name, Array x, const Axes& over) {
   const bool stays = name == "max" || name == "min";
   const auto type = counts ? Type::whole : stays ? x.type : Type::real;
   return {Kind::reduction, std::move(axes), type, std::move(name), {std::move(x)}, over};
-}
-
-/// The numbers in row-major order, with 1 more at each place of the last axis that moves.
-bool counts_up(const std::vector<double>& places) {
-  for (std::size_t i = 0; i < places.size(); ++i)
-    if (places[i] != static_cast<double>(i)) return false;
-  return true;
 }
 
 bool has_operands(const Expr& x) {
@@ -608,7 +602,8 @@ class Analysis {
     };
     if ((some.size() > 1) == (axes.size() > 1) || std::any_of(some.begin(), some.end(), is_other)) return {};
     const auto are_counted = [&] {
-      std::vector<double> all(places[some[0]].values.size(), 0.0);
+      std::vector<double> all(places[some[0]].values.size(), 0.0), counted(all);
+      std::iota(counted.begin(), counted.end(), 0.0);
       double count = 1.0;
       for (const std::size_t i : some) {
         const auto at = places_along(places[i].expr, axes);
@@ -619,7 +614,7 @@ class Analysis {
         }
         count *= length;
       }
-      return static_cast<double>(all.size()) == count && counts_up(all);
+      return static_cast<double>(all.size()) == count && all == counted;
     };
     if (!are_counted()) std::sort(axes.begin(), axes.end());
     while (!are_counted())
@@ -687,13 +682,6 @@ class Analysis {
            !leaves({place.expr, {}, values_of(inside, natural(inside)), place.length});
   }
 
-  static double least_of(const Place& place) {
-    return std::floor(*std::min_element(place.values.begin(), place.values.end()));
-  }
-  static double most_of(const Place& place) {
-    return std::floor(*std::max_element(place.values.begin(), place.values.end()));
-  }
-
   /// As a range of places where it is one.
   static Array::Index index_of(const Place& place) {
     using Index = Array::Index;
@@ -716,7 +704,8 @@ class Analysis {
     const auto length = static_cast<double>(place.length);
     if (!leaves(place)) return whole(std::move(at), order);
     if (counts_only_inside(place)) {
-      if (least_of(place) < -length || most_of(place) >= length)
+      const auto [least, most] = std::minmax_element(place.values.begin(), place.values.end());
+      if (std::floor(*least) < -length || std::floor(*most) >= length)
         at = combined("mod", {std::move(at), number(length)}, order);
       return whole(std::move(at), order);
     }

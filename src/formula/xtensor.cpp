@@ -29,12 +29,8 @@ Code number_text(double number) {
   return {text, std::signbit(number) ? unary : primary};
 }
 
-const char* element_of(Type type) {
-  return type == Type::truth ? "bool" : "double";
-}
-
 std::string declaration(const std::string& name, Type type) {
-  return fmt::format("const xt::xarray<{}> {} = ", element_of(type), name);
+  return fmt::format("const xt::xarray<{}> {} = ", type == Type::truth ? "bool" : "double", name);
 }
 
 /// A formula in whole arrays. Nothing comes of what xtensor has no word for.
