@@ -34,14 +34,6 @@ Expr with_part(const Expr& x, std::size_t i, const Expr& part) {
   return edited(x, [&](Node& node) { node.parts[i] = part; });
 }
 
-Expr with_function(const Expr& x, const std::string& name) {
-  return edited(x, [&](Node& node) { node.name = name; });
-}
-
-Expr over_axis(const Expr& x, const std::string& axis) {
-  return edited(x, [&](Node& node) { node.axis = axis; });
-}
-
 /// What may stand in the place of a function of the operands x, y and z.
 const std::vector<Expr>& others_for(const std::string& function) {
   static const std::map<std::string, std::vector<const char*>> texts = {
@@ -183,10 +175,9 @@ class Editor {
     const auto& part = x->parts[0];
     if (x->name == "layer_norm") walk(*expanded(x), bound, put);
     if (!reduces(x->name)) {
-      for (const auto& axis : bound)
-        if (axis != x->axis && axis != "batch") add(put, over_axis(x, axis));
-      for (const auto& axis : bound)
-        if (axis == "batch") add(put, over_axis(x, axis));
+      for (const bool is_batch : {false, true})
+        for (const auto& axis : bound)
+          if (axis != x->axis && (axis == "batch") == is_batch) add(put, over(x->name, axis, part));
       add(put, part);
       add(put, call("exp", {part}));
       add(put, call("sigmoid", {part}));
@@ -198,11 +189,11 @@ class Editor {
     }
     if (x->name == "sum") {
       add(put, x / size(x->axis));
-      add(put, with_function(x, "max"));
+      add(put, over("max", x->axis, part));
       add(put, at_positions(part, {{x->axis, Expr(0.0)}}));
     }
-    if (x->name == "mean") add(put, with_function(x, "sum"));
-    if (x->name == "max") add(put, with_function(x, "min"));
+    if (x->name == "mean") add(put, over("sum", x->axis, part));
+    if (x->name == "max") add(put, over("min", x->axis, part));
   }
 
   static Expr hidden_as_0(const Expr& x) {
