@@ -625,17 +625,19 @@ class Analysis {
   /// Each index for itself where no two have an axis in common, else all as arrays that broadcast.
   Array taken(Array variable, const std::vector<Place>& places, const Axes& order) {
     const auto type = variable.type;
-    Array result{.kind = Kind::taken, .type = type, .parts = {std::move(variable)}};
-    std::vector<Array> valid;
-    std::size_t arrays = 0, others = 0;
+    Array result{Kind::taken, {}, type, "", {std::move(variable)}};
+    std::optional<Array> valid;
     bool is_grid = false;
     for (std::size_t i = 0; i < places.size(); ++i) {
       result.indices.push_back(index_of(places[i]));
-      arrays += result.indices[i].kind == Array::Index::Kind::array;
-      others += result.indices[i].kind == Array::Index::Kind::one;
       is_grid = is_grid || sharing(places, i).size() > 1;
     }
-    is_grid = is_grid || arrays > 1 || (arrays == 1 && others > 0);
+    const auto count_of = [&](Array::Index::Kind kind) {
+      return std::count_if(result.indices.begin(), result.indices.end(),
+                           [&](const auto& index) { return index.kind == kind; });
+    };
+    const auto arrays = count_of(Array::Index::Kind::array);
+    is_grid = is_grid || arrays > 1 || (arrays == 1 && count_of(Array::Index::Kind::one) > 0);
     for (std::size_t i = 0; i < places.size(); ++i) {
       auto& index = result.indices[i];
       const bool is_one = index.kind == Array::Index::Kind::one;
@@ -653,18 +655,12 @@ class Analysis {
       for (std::size_t i = 1; i < result.parts.size(); ++i)
         result.parts[i] = in_order(std::move(result.parts[i]), result.axes);
     }
-    const bool is_whole = std::all_of(result.indices.begin(), result.indices.end(), [](const auto& index) {
-      return index.kind == Array::Index::Kind::all;
-    });
-    if (is_whole) {
+    if (count_of(Array::Index::Kind::all) == static_cast<std::ptrdiff_t>(places.size())) {
       result.parts[0].axes = result.axes;
       return std::move(result.parts[0]);
     }
-    if (valid.empty()) return result;
-    auto condition = std::move(valid[0]);
-    for (std::size_t i = 1; i < valid.size(); ++i)
-      condition = combined("and", {std::move(condition), std::move(valid[i])}, order);
-    return chosen({std::move(condition), as_numbers(std::move(result)), number(no_number)}, order);
+    if (!valid) return result;
+    return chosen({std::move(*valid), as_numbers(std::move(result)), number(no_number)}, order);
   }
 
   static bool leaves(const Place& place) {
@@ -699,7 +695,7 @@ class Analysis {
     return {Index::Kind::slice, first, static_cast<std::ptrdiff_t>(step), at.size()};
   }
 
-  Array index_array(const Place& place, const Axes& order, std::vector<Array>& valid) {
+  Array index_array(const Place& place, const Axes& order, std::optional<Array>& valid) {
     auto at = read(place.expr, order);
     const auto length = static_cast<double>(place.length);
     if (!leaves(place)) return whole(std::move(at), order);
@@ -710,9 +706,9 @@ class Analysis {
       return whole(std::move(at), order);
     }
     at = line(std::move(at), "places");
-    valid.push_back(combined(
-        "and", {combined("<=", {number(0.0), at}, order), combined("<", {at, number(length)}, order)},
-        order));
+    auto inside = combined(
+        "and", {combined("<=", {number(0.0), at}, order), combined("<", {at, number(length)}, order)}, order);
+    valid = valid ? combined("and", {*valid, std::move(inside)}, order) : std::move(inside);
     return whole(function("clip", {at, number(0.0), number(length - 1.0)}, order, at.type), order);
   }
 
