@@ -156,10 +156,7 @@ class Evaluator {
   /// The entries at places that grow by equal steps along each axis: another way to look at the same
   /// elements.
   View strided(const View& tensor, const std::vector<LinearIndex>& places, bool is_slice) const {
-    View view = tensor;
-    view.axes.clear();
-    view.shape.clear();
-    view.strides.clear();
+    View view{{}, {}, {}, nullptr, tensor.is_truth, tensor.is_whole, tensor.owner};
     std::ptrdiff_t offset = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
       offset += places[i].first * tensor.strides[i];

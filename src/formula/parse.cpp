@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "attn/text/spelling.hpp"
@@ -107,23 +108,14 @@ class Parser {
   }
 
  private:
-  /// One level deeper in the formula for as long as it lives.
-  class Depth {
-   public:
-    explicit Depth(Parser& parser) : parser_(parser) {
-      if (parser.depth_ == most_levels)
-        throw Error(
-            parser.at_,
-            fmt::format("a formula of more than {} levels; valid: fewer, one inside the other", most_levels));
-      ++parser.depth_;
-    }
-    ~Depth() { --parser_.depth_; }
-    Depth(const Depth&) = delete;
-    Depth& operator=(const Depth&) = delete;
-
-   private:
-    Parser& parser_;
-  };
+  /// One level deeper in the formula for as long as what it returns lives.
+  auto deeper() {
+    if (depth_ == most_levels)
+      throw Error(at_, fmt::format("a formula of more than {} levels; valid: fewer, one inside the other",
+                                   most_levels));
+    const auto leave = [](std::size_t* depth) { --*depth; };
+    return std::unique_ptr<std::size_t, decltype(leave)>(&++depth_, leave);
+  }
 
   [[noreturn]] void wrong(std::string_view expected, std::string_view valid) const {
     const auto found = token_.empty() ? "the end" : fmt::format("'{}'", token_);
@@ -209,7 +201,7 @@ class Parser {
   }
 
   Expr exponent() {
-    const Depth depth(*this);
+    const auto depth = deeper();
     return expression(Operator::sign);
   }
 
@@ -218,7 +210,7 @@ class Parser {
     const auto at = at_;
     const bool is_not = least <= Operator::negation && take("not");
     if (!is_not && (least > Operator::sign || !take("-"))) return operand();
-    const Depth depth(*this);
+    const auto depth = deeper();
     const bool touches = at_ == at + 1;
     const auto x = expression(is_not ? Operator::negation : Operator::sign);
     if (touches && x->op == Op::number && !std::signbit(x->number))
@@ -227,7 +219,7 @@ class Parser {
   }
 
   Expr operand() {
-    const Depth depth(*this);
+    const auto depth = deeper();
     const auto at = at_;
     if (take("(")) {
       auto inner = expression();
