@@ -294,17 +294,14 @@ class NumPy {
     return {base + " ** " + exponent, power};
   }
 
-  static std::string axis_argument(const Array& x) {
+  Code reduction(const Array& x, bool keeps) const {
     const auto& axes = x.parts[0].axes;
     const auto places = places_in(axes, x.over);
-    if (places.size() == axes.size()) return "";
-    if (places.size() > 1) return "axis=" + tuple(places);
-    return places[0] + 1 == axes.size() ? "axis=-1" : fmt::format("axis={}", places[0]);
-  }
-
-  Code reduction(const Array& x, bool keeps) const {
     std::vector<std::string> arguments;
-    if (const auto axis = axis_argument(x); !axis.empty()) arguments.push_back(axis);
+    if (places.size() < axes.size())
+      arguments.push_back(places.size() > 1              ? "axis=" + tuple(places)
+                          : places[0] + 1 == axes.size() ? "axis=-1"
+                                                         : fmt::format("axis={}", places[0]));
     if (keeps) arguments.push_back("keepdims=True");
     return {fmt::format("{}.{}({})", bound(x.parts[0]), x.name, fmt::join(arguments, ", "))};
   }

@@ -28,10 +28,6 @@ bool begins_word(char c) {
   return (lower >= 'a' && lower <= 'z') || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-bool continues_word(char c) {
-  return begins_word(c) || c == '/' || c == '.' || c == '=' || c == '-';
-}
-
 bool is_operator(std::string_view word) {
   return word == "and" || word == "or" || word == "not" || word == "neg";
 }
@@ -149,7 +145,9 @@ class Parser {
   /// A name may have formulas in it, `hop={hop - 1}/m`.
   std::size_t end_of_word() const {
     auto end = at_;
-    for (; end < text_.size() && (continues_word(text_[end]) || text_[end] == '{'); ++end) {
+    constexpr std::string_view in_words = "/.=-{";
+    const auto goes_on = [&](char c) { return begins_word(c) || in_words.find(c) != in_words.npos; };
+    for (; end < text_.size() && goes_on(text_[end]); ++end) {
       if (text_[end] != '{') continue;
       const auto closing = closing_brace(text_, end);
       if (closing == text_.npos) throw Error(end, "a { without its }");

@@ -203,7 +203,9 @@ class Analysis {
   Array called(const Expr& x, const Axes& order) {
     const auto& f = x->name;
     if (f == "relu") return combined("max", {read(x->parts[0], order), number(0.0)}, order);
-    if (is_first_entries(x)) return read(x->parts[1], order);
+    // `0 + key`, by which `s[0 + key]` takes the first entries of a longer axis.
+    if (f == "+" && is_number(x->parts[0], 0.0) && x->parts[1]->op == Op::position)
+      return read(x->parts[1], order);
     if (const auto whole = expanded(x)) return read(*whole, order);
     if (auto whole = f == "where" ? end_to_end(x, order) : std::nullopt) return *whole;
     if (auto whole = f == "where" ? side_by_side(x, order) : std::nullopt) return *whole;
@@ -215,11 +217,6 @@ class Analysis {
       conditions_ = outer;
     }
     return combined(f, std::move(parts), order);
-  }
-
-  /// `0 + key`, by which `s[0 + key]` takes the first entries of a longer axis.
-  static bool is_first_entries(const Expr& x) {
-    return x->name == "+" && is_number(x->parts[0], 0.0) && x->parts[1]->op == Op::position;
   }
 
   /// What `where(i < n, x[i], y[i - n])` is, for an axis i that begins with all of x and ends with all of y.

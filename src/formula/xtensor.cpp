@@ -81,16 +81,13 @@ class WholeArrays {
     return beyond();
   }
 
-  /// The name of it, on a line of its own where it has none.
+  /// The name of it, on a line of its own where it has none. Some have one wherever they stand: in an
+  /// expression that broadcasts them, xtensor reads the wrong entries, or crashes.
   std::string variable(const Array& x) {
     const auto text = read(x).text;
-    return has_line(x) || x.kind == Kind::variable ? text : named({text}, x.type);
-  }
-
-  /// Whether it has a line of its own wherever it stands: in an expression that broadcasts it, xtensor reads
-  /// the wrong entries, or crashes.
-  static bool has_line(const Array& x) {
-    return x.kind == Kind::reduction || x.kind == Kind::taken || x.kind == Kind::reshaped;
+    const bool has_line = x.kind == Kind::variable || x.kind == Kind::reduction || x.kind == Kind::taken ||
+                          x.kind == Kind::reshaped;
+    return has_line ? text : named({text}, x.type);
   }
 
   /// What stands for a whole line.
