@@ -272,10 +272,10 @@ class Page {
     return row.size() == 1 ? row[0] : group(Box::row, std::move(row));
   }
 
-  Box list(const std::vector<Expr>& parts) {
+  Box list(const std::vector<Expr>& parts, const std::string& sign = ", ") {
     std::vector<Box> boxes;
     for (const auto& part : parts) boxes.push_back(box(part));
-    return between(std::move(boxes), ", ");
+    return between(std::move(boxes), sign);
   }
 
   void note_entries(const Expr& x) {
@@ -360,11 +360,7 @@ class Page {
     if (f == "mod") return between({box(parts[0], sign, true), box(parts[1], sign, true)}, " mod ");
     if (f == "where" && are_end_to_end(x))
       return fence("[", between({leaf(Box::name, parts[1]->name), leaf(Box::name, parts[2]->name)}, "; "));
-    if (const auto all = f == "where" ? stacked(x) : std::nullopt) {
-      std::vector<Box> rows;
-      for (const auto& part : all->parts) rows.push_back(box(part));
-      return fence("[", between(std::move(rows), "; "));
-    }
+    if (const auto all = stacked(x)) return fence("[", list(all->parts, "; "));
     if (f == "where")
       return group(Box::row, {box(parts[1]), leaf(Box::words, " where "), box(parts[0]), symbol(", "),
                               box(parts[2]), leaf(Box::words, " elsewhere")});
