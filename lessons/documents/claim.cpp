@@ -149,7 +149,7 @@ void tell_claim_of(Meanings& meanings, const document::Block& item, const Scope&
   const auto& right = difference.expr->parts[0]->parts[1];
   const formula::Definition left_alone{"", formula::free_axes(left), left},
       right_alone{"", formula::free_axes(right), right};
-  const bool is_zero = right->op == formula::Op::number && right->number == 0.0;
+  const bool is_zero = is_number(right, 0.0);
   attn::Claim claim = {.id = scope.prefix + item.marks.id,
                        .claim = words,
                        .formula = fmt::format("max |{}|", formula::page_text(is_zero ? left : left - right)),

@@ -19,10 +19,6 @@ namespace lessons {
 
 namespace {
 
-bool is_number(const formula::Expr& x, double number) {
-  return x->op == formula::Op::number && x->number == number;
-}
-
 /// The number that a formula of numbers alone is.
 std::optional<double> constant(const formula::Expr& x) {
   return formula::number_in(x, [](const formula::Expr&) { return std::nullopt; });

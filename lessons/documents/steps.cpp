@@ -374,7 +374,7 @@ void Steps::tell_step(const Section& section, const document::Block& formula) {
   value.is_whole = is_whole;
   if (outline_.has(section, section.heading, "hidden")) {
     hidden_.insert(id);
-    sheet.keep_unrounded(definition, std::move(value));
+    sheet.keep(definition, std::move(value), false);
     if (meanings_.bench().trace.is_watched())
       mistakes_of_hidden_.emplace(id, mistakes_of(name, definition, scope));
     return;

@@ -26,16 +26,12 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 /// The whole formula with something else in the place of one part.
 using Put = std::function<Expr(const Expr& other)>;
 
+Expr in_place_of_all(const Expr& other) {
+  return other;
+}
+
 Expr with_part(const Expr& x, std::size_t i, const Expr& part) {
   return edited(x, [&](Node& node) { node.parts[i] = part; });
-}
-
-Expr with_function(const Expr& x, const std::string& name) {
-  return edited(x, [&](Node& node) { node.name = name; });
-}
-
-Expr over_axis(const Expr& x, const std::string& axis) {
-  return edited(x, [&](Node& node) { node.axis = axis; });
 }
 
 /// What may stand in the place of a function of the operands x, y and z.
@@ -88,8 +84,7 @@ class Editor {
   }
 
   std::vector<Definition> all() {
-    const Put whole = [](const Expr& x) { return x; };
-    walk(definition_.expr, definition_.axes, whole);
+    walk(definition_.expr, definition_.axes, in_place_of_all);
     exchange_groups();
     add_to_whole();
     return std::move(edits_);
@@ -180,10 +175,9 @@ class Editor {
     const auto& part = x->parts[0];
     if (x->name == "layer_norm") walk(*expanded(x), bound, put);
     if (!reduces(x->name)) {
-      for (const auto& axis : bound)
-        if (axis != x->axis && axis != "batch") add(put, over_axis(x, axis));
-      for (const auto& axis : bound)
-        if (axis == "batch") add(put, over_axis(x, axis));
+      for (const bool is_batch : {false, true})
+        for (const auto& axis : bound)
+          if (axis != x->axis && (axis == "batch") == is_batch) add(put, over(x->name, axis, part));
       add(put, part);
       add(put, call("exp", {part}));
       add(put, call("sigmoid", {part}));
@@ -195,11 +189,11 @@ class Editor {
     }
     if (x->name == "sum") {
       add(put, x / size(x->axis));
-      add(put, with_function(x, "max"));
+      add(put, over("max", x->axis, part));
       add(put, at_positions(part, {{x->axis, Expr(0.0)}}));
     }
-    if (x->name == "mean") add(put, with_function(x, "sum"));
-    if (x->name == "max") add(put, with_function(x, "min"));
+    if (x->name == "mean") add(put, over("sum", x->axis, part));
+    if (x->name == "max") add(put, over("min", x->axis, part));
   }
 
   static Expr hidden_as_0(const Expr& x) {
@@ -229,8 +223,7 @@ class Editor {
     for (const auto& from : own)
       for (const auto& to : others)
         if (!from.empty() && !to.empty() && from != to)
-          if (const auto other = with_group(definition_.expr, from, to))
-            add([](const Expr& x) { return x; }, *other);
+          if (const auto other = with_group(definition_.expr, from, to)) add(in_place_of_all, *other);
   }
 
   /// None where the other group lacks one of them, or has it in another shape.
@@ -249,26 +242,24 @@ class Editor {
   }
 
   void add_to_whole() {
-    const Put whole = [](const Expr& x) { return x; };
     const auto& right = definition_.expr;
-    std::vector<Expr> own;
-    for (const auto& axis : definition_.axes) own.push_back(position(axis));
+    const auto own = positions(definition_.axes);
     for (const auto& name : known_) {
       const auto& tensor = sheet_.tensor(name);
       if (tensor.shape != sheet_.tensor(definition_.name).shape) continue;
-      add(whole, right + entry(name, own));
-      add(whole, right - entry(name, own));
-      add(whole, right * entry(name, own));
+      add(in_place_of_all, right + entry(name, own));
+      add(in_place_of_all, right - entry(name, own));
+      add(in_place_of_all, right * entry(name, own));
     }
-    add(whole, -right);
-    for (const auto& f : {"abs", "exp", "tanh", "sigmoid", "relu"}) add(whole, call(f, {right}));
+    add(in_place_of_all, -right);
+    for (const auto& f : {"abs", "exp", "tanh", "sigmoid", "relu"}) add(in_place_of_all, call(f, {right}));
     for (std::size_t i = 0; i < definition_.axes.size(); ++i) {  // rows the other way round, or exchanged
       const auto& axis = definition_.axes[i];
       const auto last = size(axis) - 1.0;
-      if (right->axis != axis) add(whole, at_positions(right, {{axis, last - position(axis)}}));
+      if (right->axis != axis) add(in_place_of_all, at_positions(right, {{axis, last - position(axis)}}));
       for (std::size_t j = i + 1; j < definition_.axes.size(); ++j)
         if (const auto& other = definition_.axes[j]; sheet_.size_of(axis) == sheet_.size_of(other))
-          add(whole, at_positions(right, {{axis, position(other)}, {other, position(axis)}}));
+          add(in_place_of_all, at_positions(right, {{axis, position(other)}, {other, position(axis)}}));
     }
   }
 
@@ -478,8 +469,7 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
     if (is_over()) return;
     if (auto solved = detective.with_constant(formula)) found.push_back(std::move(*solved));
   };
-  for_each_constant(
-      definition.expr, [](const Expr& x) { return x; }, solve);
+  for_each_constant(definition.expr, in_place_of_all, solve);
   solve([&](double c) { return definition.expr * c; });
   solve([&](double c) { return definition.expr + c; });
   if (!found.empty()) return found;
@@ -491,8 +481,7 @@ std::vector<Definition> formulas_of(const Sheet& sheet, const Definition& defini
   for (const auto& operand : operands(definition.expr)) {
     const auto joint = with_written_out(sheet, definition, operand);
     if (same(joint.expr, definition.expr)) continue;
-    for_each_constant(
-        joint.expr, [](const Expr& x) { return x; }, solve);
+    for_each_constant(joint.expr, in_place_of_all, solve);
     for (const auto& edit : edits_of(sheet, joint))
       if (!is_over() && detective.gives(edit)) found.push_back(edit);
   }

@@ -7,17 +7,10 @@
 
 namespace formula {
 
-namespace entrywise {
-
 namespace {
 
 /// Entries that are computed at a time: those of some ten values fit in the cache next to the processor.
 constexpr std::size_t block_size = 256;
-
-/// Whether a step along axis `i` is as many steps along the next one as that is long.
-bool go_on(const std::vector<std::ptrdiff_t>& strides, const attn::Shape& shape, std::size_t i) {
-  return strides[i] == strides[i + 1] * static_cast<std::ptrdiff_t>(shape[i + 1]);
-}
 
 /// Calls `see(offset, place, count)` for each run of entries first, …, first + count − 1 that lie along the
 /// last axis: the offset of its first entry and its place behind `first`.
@@ -53,15 +46,13 @@ void copy_run(const Element* from, std::ptrdiff_t stride, double* to, std::size_
 
 }  // namespace
 
-}  // namespace entrywise
-
 /// Computes a block of entries of one value and of those that it is computed from.
 class Entrywise::Blocks {
  public:
   Blocks(const attn::Shape& shape, const std::vector<Value>& values)
       : shape_(shape),
         values_(values),
-        size_(std::min(entrywise::block_size, attn::element_count(shape))),
+        size_(std::min(block_size, attn::element_count(shape))),
         numbers_(new double[values.size() * size_]),
         computed_(values.size()) {
     for (std::size_t i = shape_.size(); i-- > 1;) put_together(i - 1);
@@ -72,14 +63,11 @@ class Entrywise::Blocks {
     }
   }
 
-  /// The entries from `first` on, of the last value; in `to`, where that is given and they are computed.
-  const double* operator()(std::size_t first, std::size_t count, double* to = nullptr) {
+  /// The entries from `first` on, of the last value.
+  const double* operator()(std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       if (values_[i].view.data != nullptr) load(i, first, count);
-      if (values_[i].function == nullptr) continue;
-      auto* const result = to != nullptr && i + 1 == values_.size() ? to : block(i);
-      apply(i, result, count);
-      computed_[i] = result;
+      if (values_[i].function != nullptr) apply(i, count);
     }
     return computed_.back();
   }
@@ -89,8 +77,11 @@ class Entrywise::Blocks {
 
   /// Makes one axis of two, where no view has a gap between them.
   void put_together(std::size_t i) {
-    for (const auto& value : values_)
-      if (value.view.data != nullptr && !entrywise::go_on(value.view.strides, shape_, i)) return;
+    const auto length = static_cast<std::ptrdiff_t>(shape_[i + 1]);
+    for (const auto& value : values_) {
+      const auto& strides = value.view.strides;
+      if (value.view.data != nullptr && strides[i] != strides[i + 1] * length) return;
+    }
     const auto at = static_cast<std::ptrdiff_t>(i);
     for (auto& value : values_)
       if (value.view.data != nullptr) value.view.strides.erase(value.view.strides.begin() + at);
@@ -105,21 +96,21 @@ class Entrywise::Blocks {
     const auto stride = shape_.empty() ? 0 : view.strides.back();
     const auto load_run = [&](std::ptrdiff_t offset, std::size_t place, std::size_t run) {
       if (view.is_truth)
-        return entrywise::copy_run(static_cast<const bool*>(view.data) + offset, stride, to + place, run);
+        return copy_run(static_cast<const bool*>(view.data) + offset, stride, to + place, run);
       const auto* const from = static_cast<const double*>(view.data) + offset;
       if (run == count && stride == 1)
         computed_[i] = from;
       else
-        entrywise::copy_run(from, stride, to + place, run);
+        copy_run(from, stride, to + place, run);
     };
-    entrywise::for_each_run(shape_, view.strides, first, count, load_run);
+    for_each_run(shape_, view.strides, first, count, load_run);
   }
 
-  void apply(std::size_t i, double* to, std::size_t count) const {
+  void apply(std::size_t i, std::size_t count) {
     std::array<const double*, 3> operands{};
     for (std::size_t k = 0; k < values_[i].operands.size(); ++k)
       operands[k] = computed_[values_[i].operands[k]];
-    values_[i].function->apply(operands.data(), to, count);
+    values_[i].function->apply(operands.data(), block(i), count);
   }
 
   attn::Shape shape_;
@@ -132,20 +123,16 @@ class Entrywise::Blocks {
 void Entrywise::see(Place value, const See& see) const {
   Blocks blocks(shape_, {values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(value) + 1});
   const auto all = attn::element_count(shape_);
-  for (std::size_t first = 0; first < all; first += entrywise::block_size) {
-    const auto count = std::min(entrywise::block_size, all - first);
+  for (std::size_t first = 0; first < all; first += block_size) {
+    const auto count = std::min(block_size, all - first);
     see(first, blocks(first, count), count);
   }
 }
 
 void Entrywise::compute(Place value, double* result) const {
-  Blocks blocks(shape_, {values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(value) + 1});
-  const auto all = attn::element_count(shape_);
-  for (std::size_t first = 0; first < all; first += entrywise::block_size) {
-    const auto count = std::min(entrywise::block_size, all - first);
-    const auto* const block = blocks(first, count, result + first);
-    if (block != result + first) std::copy_n(block, count, result + first);
-  }
+  see(value, [&](std::size_t first, const double* block, std::size_t count) {
+    std::copy_n(block, count, result + first);
+  });
 }
 
 void Entrywise::compute(Place value, bool* result) const {

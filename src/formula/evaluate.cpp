@@ -48,14 +48,6 @@ double element(const View& tensor, std::ptrdiff_t offset) {
                          : static_cast<const double*>(tensor.data)[offset];
 }
 
-double number_of(const View& scalar) {
-  return scalar.at({});
-}
-
-bool is_row_major(const View& view) {
-  return view.strides == row_major_strides(view.shape);
-}
-
 /// A part of an axis; of none where it has no name.
 struct Slice {
   std::string axis{};
@@ -128,15 +120,6 @@ class Evaluator {
     return owned({axis}, std::move(places));
   }
 
-  /// Of a tensor that has all of its axes the entries in the slice.
-  View sliced(View view) const {
-    const auto at = place_in(view.axes, slice_.axis);
-    if (at == view.axes.size()) return view;
-    view.shape[at] = slice_.length;
-    view.data = at_offset(view, static_cast<std::ptrdiff_t>(slice_.begin) * view.strides[at]);
-    return view;
-  }
-
   View entry(const Expr& x) {
     const auto& tensor = this->tensor(x->name);
     const bool is_slice = changed_.count(x->name) > 0 && has(tensor.axes, slice_.axis);
@@ -150,7 +133,7 @@ class Evaluator {
   std::vector<Expr> with_one_place(std::vector<Expr> indices) {
     if (slice_.axis.empty()) return indices;
     for (auto& index : indices) {
-      if (linear_index(index, sheet_) || !goes_along_alone(index, slice_.axis)) continue;
+      if (linear_index(index, sheet_) || only_axis(index) != slice_.axis) continue;
       const auto places = numbers_in_order(value(index));
       const double first = std::floor(places.flat(0));
       if (std::all_of(places.begin(), places.end(), [&](double place) { return std::floor(place) == first; }))
@@ -159,9 +142,10 @@ class Evaluator {
     return indices;
   }
 
-  /// Whether nothing else is in a formula than the positions along an axis.
-  static bool goes_along_alone(const Expr& x, const std::string& axis) {
-    return operands(x).empty() && free_axes(x) == Axes{axis};
+  /// The axis whose positions are all that is in a formula; "" where more is, or less.
+  static std::string only_axis(const Expr& x) {
+    const auto axes = free_axes(x);
+    return axes.size() == 1 && operands(x).empty() ? axes[0] : "";
   }
 
   static const void* at_offset(const View& view, std::ptrdiff_t offset) {
@@ -172,10 +156,7 @@ class Evaluator {
   /// The entries at places that grow by equal steps along each axis: another way to look at the same
   /// elements.
   View strided(const View& tensor, const std::vector<LinearIndex>& places, bool is_slice) const {
-    View view = tensor;
-    view.axes.clear();
-    view.shape.clear();
-    view.strides.clear();
+    View view{{}, {}, {}, nullptr, tensor.is_truth, tensor.is_whole, tensor.owner};
     std::ptrdiff_t offset = 0;
     for (std::size_t i = 0; i < places.size(); ++i) {
       offset += places[i].first * tensor.strides[i];
@@ -244,7 +225,7 @@ class Evaluator {
     }
     Term term{.view = value(x)};
     term.is_truth = term.view.is_truth;
-    if (term.view.axes.empty()) term = {.number = number_of(term.view), .is_truth = term.is_truth};
+    if (term.view.axes.empty()) term = {.number = term.view.at({}), .is_truth = term.is_truth};
     terms.all.push_back(std::move(term));
     return terms.all.size() - 1;
   }
@@ -261,7 +242,8 @@ class Evaluator {
   /// What `where` chooses everywhere. The other part says no more than whether it is a number.
   std::size_t add_chosen(Terms& terms, const Expr& chosen, const Expr& other) {
     const auto term = add(terms, chosen);
-    if (!terms.all[term].is_truth || gives_truth(other)) return term;
+    const auto is_truth_of = [&](const Expr& tensor) { return form(tensor->name).is_truth; };
+    if (!terms.all[term].is_truth || is_truth(other, is_truth_of)) return term;
     terms.all.push_back(
         {.function = function_named("+"), .operands = {term, add(terms, 0.0)}, .is_truth = false});
     return terms.all.size() - 1;
@@ -276,14 +258,7 @@ class Evaluator {
   std::optional<double> settled(const Expr& x) {
     if (x->op == Op::number) return x->number;
     if (!operands(x).empty() || !free_axes(x).empty()) return std::nullopt;
-    return number_of(value(x));
-  }
-
-  bool gives_truth(const Expr& x) const {
-    if (x->op == Op::entry || x->op == Op::again) return form(x->name).is_truth;
-    if (x->op != Op::call || composite_named(x->name) != nullptr) return false;
-    return x->name == "where" ? gives_truth(x->parts[1]) && gives_truth(x->parts[2])
-                              : function_named(x->name)->is_truth;
+    return value(x).at({});
   }
 
   Terms terms_of(const Expr& x) {
@@ -343,17 +318,17 @@ class Evaluator {
                std::size_t axis) const {
     const auto shape = shape_of(axes);
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
+    const auto folded = [&](double first, const auto& with) {
+      Numbers result(shape_of(axes), first);
+      fold(program, value, shape, axis, result, with);
+      return owned(axes, std::move(result));
+    };
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    Numbers result(shape_of(axes), f == "sum" ? 0.0 : f == "max" ? -infinity : infinity);
-    if (f == "sum") fold(program, value, shape, axis, result, [](double a, double b) { return a + b; });
+    if (f == "sum") return folded(0.0, [](double a, double b) { return a + b; });
     // As in NumPy a NaN is kept.
     if (f == "max")
-      fold(program, value, shape, axis, result,
-           [](double a, double b) { return std::isnan(b) ? b : std::max(a, b); });
-    if (f == "min")
-      fold(program, value, shape, axis, result,
-           [](double a, double b) { return std::isnan(b) ? b : std::min(a, b); });
-    return owned(axes, std::move(result));
+      return folded(-infinity, [](double a, double b) { return std::isnan(b) ? b : std::max(a, b); });
+    return folded(infinity, [](double a, double b) { return std::isnan(b) ? b : std::min(a, b); });
   }
 
   /// Folds what is computed along an axis, in order, into the entries of `result`.
@@ -425,7 +400,7 @@ class Evaluator {
       if (!has(order_, inner->axis)) order_.push_back(inner->axis);
       summed.push_back(inner->axis);
     }
-    if (const auto axis = axis_with_runs(inner, summed)) return in_runs(sum, *axis);
+    if (const auto indices = indices_that_stay(inner, summed); !indices.empty()) return in_runs(sum, indices);
     const auto x = numbers_of(value(inner->parts[0])), y = numbers_of(value(inner->parts[1]));
     Axes both, rows, columns;
     for (const auto& axis : axes_of({x, y})) {
@@ -444,27 +419,39 @@ class Evaluator {
     return owned(axes, std::move(products));
   }
 
-  /// The axis along which an index of a factor stays at one place for a while: for each such run the factor
-  /// is another part of the tensor, and nothing has to be copied. None where little would be.
-  std::optional<std::string> axis_with_runs(const Expr& product, const Axes& summed) const {
-    if (!slice_.axis.empty()) return std::nullopt;
+  /// The indices of factors that stay at one place for a while along an axis, the same one of all: for each
+  /// such run the factor is another part of the tensor, and nothing has to be copied. None where little
+  /// would be.
+  std::vector<Expr> indices_that_stay(const Expr& product, const Axes& summed) const {
+    std::vector<Expr> all;
+    std::string along;
+    if (!slice_.axis.empty()) return all;
+    const auto may_be_cut = [&](const std::string& axis) {
+      return !axis.empty() && !has(summed, axis) &&
+             std::none_of(changed_.begin(), changed_.end(),
+                          [&](const auto& one) { return has(one.second.axes, axis); });
+    };
     for (const auto& factor : product->parts) {
       if (factor->op != Op::entry || count(free_axes(factor)) < much_to_copy) continue;
-      for (const auto& index : factor->parts)
-        for (const auto& axis : free_axes(index))
-          if (goes_along_alone(index, axis) && !linear_index(index, sheet_) && !has(summed, axis) &&
-              std::none_of(changed_.begin(), changed_.end(),
-                           [&](const auto& one) { return has(one.second.axes, axis); }))
-            return axis;
+      for (const auto& index : factor->parts) {
+        const auto axis = linear_index(index, sheet_) ? "" : only_axis(index);
+        if (along.empty() && may_be_cut(axis)) along = axis;
+        if (!along.empty() && axis == along) all.push_back(index);
+      }
     }
-    return std::nullopt;
+    return all;
   }
 
-  /// A sum of products, put together of what it is along parts of an axis.
-  View in_runs(const Expr& sum, const std::string& axis) {
-    std::vector<std::pair<Slice, View>> runs;
+  /// A sum of products, put together of what it is along parts of the axis along which these indices go.
+  View in_runs(const Expr& sum, const std::vector<Expr>& indices) {
+    const auto axis = only_axis(indices[0]);
     const auto length = sheet_.size_of(axis);
-    const auto places = places_that_stay(sum, axis);
+    std::vector<std::vector<double>> places(length);
+    for (const auto& index : indices) {
+      const auto along = numbers_in_order(value(index));
+      for (std::size_t i = 0; i < length; ++i) places[i].push_back(std::floor(along.flat(i)));
+    }
+    std::vector<std::pair<Slice, View>> runs;
     for (std::size_t begin = 0, end = 0; begin < length; begin = end) {
       while (end < length && places[end] == places[begin]) ++end;
       Evaluator part(sheet_, round_, changed_, {axis, begin, end - begin});
@@ -485,21 +472,6 @@ class Evaluator {
     return owned(axes, std::move(whole));
   }
 
-  /// For each place along an axis what the indices say there that only the axis is in, in a sum of products.
-  std::vector<std::vector<double>> places_that_stay(const Expr& sum, const std::string& axis) {
-    auto inner = sum;
-    while (inner->op == Op::over) inner = inner->parts[0];
-    std::vector<std::vector<double>> places(sheet_.size_of(axis));
-    for (const auto& factor : inner->parts)
-      if (factor->op == Op::entry && count(free_axes(factor)) >= much_to_copy)
-        for (const auto& index : factor->parts)
-          if (goes_along_alone(index, axis) && !linear_index(index, sheet_)) {
-            const auto along = numbers_in_order(value(index));
-            for (std::size_t i = 0; i < places.size(); ++i) places[i].push_back(std::floor(along.flat(i)));
-          }
-    return places;
-  }
-
   /// A step with other values of some names: what lies between follows.
   View again(const Expr& x) {
     auto changed = changed_;
@@ -518,7 +490,8 @@ class Evaluator {
         changed[definition.name] = Evaluator(sheet_, round_, changed, slice_).rounded(definition);
     }
     const auto found = changed.find(x->name);
-    return found == changed.end() ? sliced(sheet_.tensor(x->name)) : found->second;
+    if (found != changed.end()) return found->second;
+    return entry(formula::entry(x->name, formula::positions(sheet_.form(x->name).axes)));
   }
 
   void compute_anew(Recurrence together, std::map<std::string, View>& changed) const {
@@ -564,7 +537,7 @@ class Evaluator {
 
   /// Row-major: as it is, or a copy.
   static View in_order(View view) {
-    if (!is_row_major(view)) return copy_of(view);
+    if (view.strides != row_major_strides(view.shape)) return copy_of(view);
     return view;
   }
 
@@ -748,14 +721,10 @@ void Sheet::compute_dropped(const std::string& name) const {
   tensor = std::move(value);
 }
 
-void Sheet::keep(Definition definition, View value) {
+void Sheet::keep(Definition definition, View value, bool is_rounded) {
+  if (!is_rounded) unrounded_.insert(definition.name);
   set(definition.name, std::move(value));
   definitions_.push_back(std::move(definition));
-}
-
-void Sheet::keep_unrounded(Definition definition, View value) {
-  unrounded_.insert(definition.name);
-  keep(std::move(definition), std::move(value));
 }
 
 const View& Sheet::compute(const Definition& definition) {

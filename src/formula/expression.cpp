@@ -31,6 +31,12 @@ Expr position(std::string axis) {
   return Expr(Node{.op = Op::position, .name = std::move(axis)});
 }
 
+std::vector<Expr> positions(const Axes& axes) {
+  std::vector<Expr> all;
+  for (const auto& axis : axes) all.push_back(position(axis));
+  return all;
+}
+
 Expr size(std::string axis) {
   return Expr(Node{.op = Op::size, .name = std::move(axis)});
 }
@@ -46,26 +52,6 @@ Expr call(std::string function, std::vector<Expr> parts) {
 Expr over(std::string function, std::string axis, Expr part) {
   return Expr(
       Node{.op = Op::over, .name = std::move(function), .axis = std::move(axis), .parts = {std::move(part)}});
-}
-
-Expr operator+(Expr x, Expr y) {
-  return call("+", {std::move(x), std::move(y)});
-}
-
-Expr operator-(Expr x, Expr y) {
-  return call("-", {std::move(x), std::move(y)});
-}
-
-Expr operator*(Expr x, Expr y) {
-  return call("*", {std::move(x), std::move(y)});
-}
-
-Expr operator/(Expr x, Expr y) {
-  return call("/", {std::move(x), std::move(y)});
-}
-
-Expr operator-(Expr x) {
-  return call("neg", {std::move(x)});
 }
 
 bool same(const Expr& x, const Expr& y) {
@@ -132,25 +118,21 @@ Expr at_positions(const Expr& x, const std::map<std::string, Expr>& positions) {
 
 namespace {
 
-/// Calls `see` with each position that is free in `x`, where `bound` are summed over around it.
-void for_each_free(const Expr& x, std::vector<std::string>& bound,
-                   const std::function<void(const std::string&)>& see) {
+/// Adds the positions that are free in `x`, where `bound` are summed over around it.
+void add_free_axes(const Expr& x, Axes& bound, Axes& axes) {
   const bool has_position = x->op == Op::position || (x->op == Op::over && !reduces(x->name));
   const auto& axis = x->op == Op::over ? x->axis : x->name;
-  if (has_position && !has(bound, axis)) see(axis);
+  if (has_position && !has(bound, axis) && !has(axes, axis)) axes.push_back(axis);
   if (x->op == Op::over) bound.push_back(x->axis);
-  for (const auto& part : x->parts) for_each_free(part, bound, see);
+  for (const auto& part : x->parts) add_free_axes(part, bound, axes);
   if (x->op == Op::over) bound.pop_back();
 }
 
 }  // namespace
 
 Axes free_axes(const Expr& x) {
-  Axes axes;
-  std::vector<std::string> bound;
-  for_each_free(x, bound, [&](const std::string& axis) {
-    if (!has(axes, axis)) axes.push_back(axis);
-  });
+  Axes bound, axes;
+  add_free_axes(x, bound, axes);
   return axes;
 }
 

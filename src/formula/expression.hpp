@@ -51,6 +51,10 @@ enum class Op {
 };
 
 struct Node;
+class Expr;
+
+/// Of a function of numbers, by its name: "+", "neg", "exp".
+Expr call(std::string function, std::vector<Expr> parts);
 
 /// A formula for one entry: a value that is cheap to copy and never changes.
 class Expr {
@@ -60,6 +64,12 @@ class Expr {
 
   const Node* operator->() const { return node_.get(); }
   const Node& operator*() const { return *node_; }
+
+  friend Expr operator+(Expr x, Expr y) { return call("+", {std::move(x), std::move(y)}); }
+  friend Expr operator-(Expr x, Expr y) { return call("-", {std::move(x), std::move(y)}); }
+  friend Expr operator*(Expr x, Expr y) { return call("*", {std::move(x), std::move(y)}); }
+  friend Expr operator/(Expr x, Expr y) { return call("/", {std::move(x), std::move(y)}); }
+  friend Expr operator-(Expr x) { return call("neg", {std::move(x)}); }
 
  private:
   std::shared_ptr<const Node> node_;
@@ -88,14 +98,15 @@ Expr name(std::string name);
 Expr position(std::string axis);
 Expr size(std::string axis);
 Expr entry(std::string tensor, std::vector<Expr> indices);
-Expr call(std::string function, std::vector<Expr> parts);
 Expr over(std::string function, std::string axis, Expr part);
 
-Expr operator+(Expr x, Expr y);
-Expr operator-(Expr x, Expr y);
-Expr operator*(Expr x, Expr y);
-Expr operator/(Expr x, Expr y);
-Expr operator-(Expr x);
+/// The position along each axis.
+std::vector<Expr> positions(const Axes& axes);
+
+/// Whether `x` is that constant.
+inline bool is_number(const Expr& x, double number) {
+  return x->op == Op::number && x->number == number;
+}
 
 /// Whether `x` calls that function of numbers.
 inline bool is_call(const Expr& x, std::string_view function) {

@@ -21,23 +21,19 @@ auto find_named(const Table& table, const Name& name) {
   return found == table.end() ? nullptr : &*found;
 }
 
-constexpr std::array reductions = {"sum", "max", "min", "argmax"};
-
-bool is_one_of_reductions(std::string_view name) {
-  return std::find(reductions.begin(), reductions.end(), name) != reductions.end();
-}
+using Texts = std::vector<const char*>;
 
 template <auto of>
-Function of_one(std::string_view name, bool is_truth = false) {
-  return {name, 1, is_truth, [](const double* const* x, double* y, std::size_t count) {
+Function of_one(std::string_view name, Texts back = {}, bool is_truth = false) {
+  return {name, 1, is_truth, std::move(back), [](const double* const* x, double* y, std::size_t count) {
             const double* const a = x[0];
             for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i]);
           }};
 }
 
 template <auto of>
-Function of_two(std::string_view name, bool is_truth = false) {
-  return {name, 2, is_truth, [](const double* const* x, double* y, std::size_t count) {
+Function of_two(std::string_view name, Texts back = {}, bool is_truth = false) {
+  return {name, 2, is_truth, std::move(back), [](const double* const* x, double* y, std::size_t count) {
             const double *const a = x[0], *const b = x[1];
             for (std::size_t i = 0; i < count; ++i) y[i] = of(a[i], b[i]);
           }};
@@ -45,40 +41,59 @@ Function of_two(std::string_view name, bool is_truth = false) {
 
 }  // namespace
 
+const Operator* operator_named(std::string_view name) {
+  using enum Operator::Level;
+  static constexpr std::array all = {
+      Operator{"or", either, either, both, "∨", either},   Operator{"and", both, both, negation, "∧", both},
+      Operator{"<", comparison, sum, sum, "<", sum},       Operator{"<=", comparison, sum, sum, "≤", sum},
+      Operator{"=", comparison, sum, sum, "=", sum},       Operator{"+", sum, sum, quotient, "+", sum},
+      Operator{"-", sum, sum, quotient, "−", quotient},    Operator{"/", quotient, quotient, sign, "/", sign},
+      Operator{"*", product, product, sign, "·", product}, Operator{"^", power, atom, sign, "^", atom},
+  };
+  return find_named(all, name);
+}
+
 const std::vector<Function>& functions() {
   static const std::vector<Function> all = {
-      of_two<[](double x, double y) { return x + y; }>("+"),
-      of_two<[](double x, double y) { return x - y; }>("-"),
+      of_two<[](double x, double y) { return x + y; }>("+", {"d", "d"}),
+      of_two<[](double x, double y) { return x - y; }>("-", {"d", "-d"}),
       of_two<[](double x, double y) { return x * y; }>("*"),
-      of_two<[](double x, double y) { return x / y; }>("/"),
-      of_two<[](double x, double y) { return y == 2.0 ? x * x : std::pow(x, y); }>("^"),
-      of_one<[](double x) { return -x; }>("neg"),
-      of_two<[](double x, double y) { return x < y ? 1.0 : 0.0; }>("<", true),
-      of_two<[](double x, double y) { return x <= y ? 1.0 : 0.0; }>("<=", true),
-      of_two<[](double x, double y) { return x == y ? 1.0 : 0.0; }>("=", true),
-      of_two<[](double x, double y) { return ((x != 0.0) & (y != 0.0)) ? 1.0 : 0.0; }>("and", true),
-      of_two<[](double x, double y) { return ((x != 0.0) | (y != 0.0)) ? 1.0 : 0.0; }>("or", true),
-      of_one<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>("not", true),
-      {"where", 3, false,
+      of_two<[](double x, double y) { return x / y; }>("/", {"d / y", "-(d * value / y)"}),
+      of_two<[](double x, double y) { return y == 2.0 ? x * x : std::pow(x, y); }>(
+          "^", {"d * (y * x ^ (y - 1))", "d * value * log(x)"}),
+      of_one<[](double x) { return -x; }>("neg", {"-d"}),
+      of_two<[](double x, double y) { return x < y ? 1.0 : 0.0; }>("<", {}, true),
+      of_two<[](double x, double y) { return x <= y ? 1.0 : 0.0; }>("<=", {}, true),
+      of_two<[](double x, double y) { return x == y ? 1.0 : 0.0; }>("=", {}, true),
+      of_two<[](double x, double y) { return ((x != 0.0) & (y != 0.0)) ? 1.0 : 0.0; }>("and", {}, true),
+      of_two<[](double x, double y) { return ((x != 0.0) | (y != 0.0)) ? 1.0 : 0.0; }>("or", {}, true),
+      of_one<[](double x) { return x == 0.0 ? 1.0 : 0.0; }>("not", {}, true),
+      {"where",
+       3,
+       false,
+       {},
        [](const double* const* x, double* y, std::size_t count) {
          const double *const is = x[0], *const yes = x[1], *const no = x[2];
          for (std::size_t i = 0; i < count; ++i) y[i] = is[i] != 0.0 ? yes[i] : no[i];
        }},
-      of_one<[](double x) { return std::exp(x); }>("exp"),
-      of_one<[](double x) { return std::log(x); }>("log"),
-      of_one<[](double x) { return std::sqrt(x); }>("sqrt"),
-      of_one<[](double x) { return std::tanh(x); }>("tanh"),
-      of_one<[](double x) { return std::erf(x); }>("erf"),
-      of_one<[](double x) { return std::sin(x); }>("sin"),
-      of_one<[](double x) { return std::cos(x); }>("cos"),
+      of_one<[](double x) { return std::exp(x); }>("exp", {"d * value"}),
+      of_one<[](double x) { return std::log(x); }>("log", {"d * (1 / x)"}),
+      of_one<[](double x) { return std::sqrt(x); }>("sqrt", {"d * (1 / (2 * value))"}),
+      of_one<[](double x) { return std::tanh(x); }>("tanh", {"d * (1 - value ^ 2)"}),
+      of_one<[](double x) { return std::erf(x); }>("erf", {"d * (1.1283791670955126 * exp(-x ^ 2))"}),
+      of_one<[](double x) { return std::sin(x); }>("sin", {"d * cos(x)"}),
+      of_one<[](double x) { return std::cos(x); }>("cos", {"d * -sin(x)"}),
       of_one<[](double x) { return std::floor(x); }>("floor"),
-      of_one<[](double x) { return std::abs(x); }>("abs"),
-      of_two<[](double x, double y) { return std::isnan(y) ? y : std::max(x, y); }>("max"),
-      of_two<[](double x, double y) { return std::isnan(y) ? y : std::min(x, y); }>("min"),
-      of_two<[](double x, double y) { return x - y * std::floor(x / y); }>("mod"),
-      of_one<[](double x) { return attn::round_to(attn::Dtype::float32, x); }>("float32"),
-      of_one<[](double x) { return attn::round_to(attn::Dtype::float16, x); }>("float16"),
-      of_one<[](double x) { return attn::round_to(attn::Dtype::bfloat16, x); }>("bfloat16"),
+      of_one<[](double x) { return std::abs(x); }>("abs", {"d * where(x < 0, -1, 1)"}),
+      of_two<[](double x, double y) { return std::isnan(y) ? y : std::max(x, y); }>(
+          "max", {"where(y <= x, d, 0)", "where(y <= x, 0, d)"}),
+      of_two<[](double x, double y) { return std::isnan(y) ? y : std::min(x, y); }>(
+          "min", {"where(x <= y, d, 0)", "where(x <= y, 0, d)"}),
+      of_two<[](double x, double y) { return x - y * std::floor(x / y); }>("mod",
+                                                                           {"d", "-(d * floor(x / y))"}),
+      of_one<[](double x) { return attn::round_to(attn::Dtype::float32, x); }>("float32", {"d"}),
+      of_one<[](double x) { return attn::round_to(attn::Dtype::float16, x); }>("float16", {"d"}),
+      of_one<[](double x) { return attn::round_to(attn::Dtype::bfloat16, x); }>("bfloat16", {"d"}),
   };
   return all;
 }
@@ -95,18 +110,26 @@ const Function* function_named(std::string_view name) {
 }
 
 const std::vector<Composite>& composites() {
+  static constexpr auto of_best = "where(x = value, d / sum(axis) where(x = value, 1, 0), 0)",
+                        of_share = "value * (d - sum(axis) value * d)";
   static const std::vector<Composite> all = {
+      {"sum", true, true, "", "d"},
+      {"max", true, true, "", of_best},
+      {"min", true, true, "", of_best},
+      {"argmax", true, true, ""},
       {"softmax", true, false,
-       "where(max(axis) x = -inf, 0, exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x))"},
-      {"unguarded_softmax", true, false, "exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x)"},
+       "where(max(axis) x = -inf, 0, exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x))", of_share},
+      {"unguarded_softmax", true, false, "exp(x - max(axis) x) / sum(axis) exp(x - max(axis) x)", of_share},
       {"log_sum_exp", true, true,
-       "where(max(axis) x = -inf, -inf, max(axis) x + log(sum(axis) exp(x - max(axis) x)))"},
-      {"mean", true, true, "sum(axis) x / size(axis)"},
+       "where(max(axis) x = -inf, -inf, max(axis) x + log(sum(axis) exp(x - max(axis) x)))",
+       "d * softmax(axis) x"},
+      {"mean", true, true, "sum(axis) x / size(axis)", "d / size(axis)"},
       {"entropy", true, true, "-sum(axis) x * log(max(x, 1e-300))"},
       {"layer_norm", true, false, "(x - mean(axis) x) / sqrt(mean(axis) (x - mean(axis) x) ^ 2 + 1e-5)"},
-      {"sigmoid", false, false, "1 / (1 + exp(-x))"},
-      {"relu", false, false, "max(x, 0)"},
-      {"gelu", false, false, "x * (1 + erf(x / sqrt(2))) / 2"},
+      {"sigmoid", false, false, "1 / (1 + exp(-x))", "d * (value * (1 - value))"},
+      {"relu", false, false, "max(x, 0)", "d * (0 < value)"},
+      {"gelu", false, false, "x * (1 + erf(x / sqrt(2))) / 2",
+       "d * ((1 + erf(x / sqrt(2))) / 2 + x * (exp(-(x ^ 2 / 2)) / sqrt(6.283185307179586)))"},
   };
   return all;
 }
@@ -116,45 +139,76 @@ const Composite* composite_named(std::string_view name) {
 }
 
 bool goes_over_axis(std::string_view name) {
-  if (is_one_of_reductions(name)) return true;  // as sum, the commonest
   const auto* composite = composite_named(name);
   return composite != nullptr && composite->goes_over_axis;
+}
+
+bool reduces(std::string_view name) {
+  const auto* composite = composite_named(name);
+  return composite != nullptr && composite->reduces;
 }
 
 bool rounds_to_format(std::string_view name) {
   return name == "float32" || name == "float16" || name == "bfloat16";
 }
 
-bool reduces(std::string_view name) {
-  if (is_one_of_reductions(name)) return true;  // as sum, the commonest
-  const auto* composite = composite_named(name);
-  return composite != nullptr && composite->reduces;
-}
-
 namespace {
 
-/// `body` with what stands for its operand and its axis put in.
-Expr instantiated(const Expr& body, const Expr& x) {
-  if (body->op == Op::name) return x->parts[0];
+/// A text of the tables.
+const Expr& parsed(std::string_view text) {
+  static const auto all = [] {
+    std::map<std::string_view, Expr> read;
+    const auto add = [&](const std::string_view one) {
+      if (!one.empty()) read.emplace(one, parse(one));
+    };
+    for (const auto& function : functions()) std::for_each(function.back.begin(), function.back.end(), add);
+    for (const auto& composite : composites()) {
+      add(composite.body);
+      add(composite.back);
+    }
+    return read;
+  }();
+  return all.at(text);
+}
+
+/// `body` with formulas for its names, and with that axis.
+Expr instantiated(const Expr& body, const std::map<std::string, Expr>& formulas, const std::string& axis) {
+  if (body->op == Op::name) return formulas.at(body->name);
   return edited(body, [&](Node& node) {
-    if (node.op == Op::over) node.axis = x->axis;
-    if (node.op == Op::size) node.name = x->axis;
-    for (auto& part : node.parts) part = instantiated(part, x);
+    node.at = 0;
+    if (node.op == Op::over) node.axis = axis;
+    if (node.op == Op::size) node.name = axis;
+    for (auto& part : node.parts) part = instantiated(part, formulas, axis);
   });
+}
+
+/// The composite that `x` is, or null.
+const Composite* composite_of(const Expr& x) {
+  const auto* composite = x->op == Op::call || x->op == Op::over ? composite_named(x->name) : nullptr;
+  const bool is_it = composite != nullptr && composite->goes_over_axis == (x->op == Op::over);
+  return is_it ? composite : nullptr;
 }
 
 }  // namespace
 
 std::optional<Expr> expanded(const Expr& x) {
-  if (x->op != Op::call && x->op != Op::over) return std::nullopt;
-  const auto* composite = composite_named(x->name);
-  if (composite == nullptr || composite->goes_over_axis != (x->op == Op::over)) return std::nullopt;
-  static const auto bodies = [] {
-    std::map<std::string_view, Expr> all;
-    for (const auto& one : composites()) all.emplace(one.name, parse(one.body));
-    return all;
-  }();
-  return instantiated(bodies.at(composite->name), x);
+  const auto* composite = composite_of(x);
+  if (composite == nullptr || *composite->body == '\0') return std::nullopt;
+  return instantiated(parsed(composite->body), {{"x", x->parts[0]}}, x->axis);
+}
+
+std::vector<Expr> gradients(const Expr& x, const Expr& value, const Expr& d) {
+  Texts back;
+  if (const auto* composite = composite_of(x)) {
+    if (*composite->back != '\0') back = {composite->back};
+  } else if (const auto* function = x->op == Op::call ? function_named(x->name) : nullptr) {
+    back = function->back;
+  }
+  const std::map<std::string, Expr> formulas = {
+      {"x", x->parts[0]}, {"y", x->parts.back()}, {"value", value}, {"d", d}};
+  std::vector<Expr> all;
+  for (const auto* one : back) all.push_back(instantiated(parsed(one), formulas, x->axis));
+  return all;
 }
 
 Expr stack(const Expr& axis, const std::vector<Expr>& parts) {
@@ -166,20 +220,17 @@ Expr stack(const Expr& axis, const std::vector<Expr>& parts) {
 
 std::optional<Stacked> stacked(const Expr& x) {
   Stacked result;
-  auto rest = x;
-  for (double i = 0.0; is_call(rest, "where"); ++i) {
-    const auto& condition = rest->parts[0];
-    const bool is_next = is_call(condition, "=") &&
-                         (condition->parts[0]->op == Op::position || condition->parts[0]->op == Op::name) &&
-                         (result.axis.empty() || condition->parts[0]->name == result.axis) &&
-                         condition->parts[1]->op == Op::number && condition->parts[1]->number == i;
-    if (!is_next) break;
-    result.axis = condition->parts[0]->name;
-    result.parts.push_back(rest->parts[1]);
-    const auto next = rest->parts[2];
-    rest = next;
+  const auto* rest = &x;
+  for (double i = 0.0; is_call(*rest, "where"); ++i, rest = &(*rest)->parts[2]) {
+    const auto& condition = (*rest)->parts[0];
+    if (!is_call(condition, "=") || !is_number(condition->parts[1], i)) break;
+    const auto& place = condition->parts[0];
+    const bool is_axis = place->op == Op::position || place->op == Op::name;
+    if (!is_axis || (i > 0.0 && place->name != result.axis)) break;
+    result.axis = place->name;
+    result.parts.push_back((*rest)->parts[1]);
   }
-  const bool has_end = rest->op == Op::number && std::isnan(rest->number);
+  const bool has_end = (*rest)->op == Op::number && std::isnan((*rest)->number);
   return result.parts.empty() || !has_end ? std::nullopt : std::optional(std::move(result));
 }
 
@@ -198,10 +249,11 @@ std::optional<double> number_in(const Expr& x,
   return numbers.size() < x->parts.size() ? std::nullopt : std::optional(function->value(numbers.data()));
 }
 
-bool is_truth(const Expr& x) {
-  if (x->op != Op::call) return false;
-  const auto* function = function_named(x->name);
-  if (function != nullptr && x->name == "where") return is_truth(x->parts[1]) && is_truth(x->parts[2]);
+bool is_truth(const Expr& x, const std::function<bool(const Expr& tensor)>& is_truth_of) {
+  if (x->op == Op::entry || x->op == Op::again) return is_truth_of && is_truth_of(x);
+  const auto* function = x->op == Op::call ? function_named(x->name) : nullptr;
+  if (function != nullptr && x->name == "where")
+    return is_truth(x->parts[1], is_truth_of) && is_truth(x->parts[2], is_truth_of);
   return function != nullptr && function->is_truth;
 }
 

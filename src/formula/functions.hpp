@@ -10,11 +10,29 @@
 
 namespace formula {
 
+/// An operator between two operands, as texts of formulas have it.
+struct Operator {
+  /// How tightly a formula holds together: one that stands where a tighter one must needs parentheses.
+  enum Level { choice, either, both, negation, comparison, sum, quotient, product, sign, power, atom };
+
+  std::string_view name;
+  Level level, left, right;  ///< of itself, and the least of each operand
+  std::string_view on_page;
+  Level right_on_page;  ///< `a + (b + c)` is written without parentheses there
+};
+
+/// The one of that name, or null.
+const Operator* operator_named(std::string_view name);
+
 /// A function of numbers that formulas call.
 struct Function {
   std::string_view name;  ///< "+", "exp", "where"
   std::size_t operands;
   bool is_truth = false;  ///< its value is true or false, written 1 or 0
+
+  /// What comes back to each operand, where `d` comes back to its value: `value` stands for that, `x` and `y`
+  /// for the operands. None where it is constant between its steps, or where formulas do not say it.
+  std::vector<const char*> back;
 
   /// y[i] = f(x[0][i], x[1][i], …) for so many entries.
   void (*apply)(const double* const* x, double* y, std::size_t count);
@@ -30,14 +48,17 @@ const std::vector<Function>& functions();
 /// The one of that name, or null.
 const Function* function_named(std::string_view name);
 
-/// A formula with a name: `sigmoid(x) = 1 / (1 + exp(-x))`, `mean(axis) x = sum(axis) x / size(axis)`.
+/// A function over an axis, or a formula with a name: `sigmoid(x) = 1 / (1 + exp(-x))`, `mean(axis) x =
+/// sum(axis) x / size(axis)`.
 struct Composite {
   std::string_view name;
   bool goes_over_axis, reduces;
-  const char* body;  ///< `x` stands for the operand and `axis` for the axis
+  const char* body;  ///< `x` stands for the operand and `axis` for the axis; "" of sum, max, min and argmax
+  const char* back = "";  ///< as of a Function; "" where the body says it
 };
 
-/// All of them: softmax, unguarded_softmax, log_sum_exp, mean, entropy, layer_norm, sigmoid, relu, gelu.
+/// All of them: sum, max, min, argmax, softmax, unguarded_softmax, log_sum_exp, mean, entropy, layer_norm,
+/// sigmoid, relu, gelu.
 const std::vector<Composite>& composites();
 
 /// The one of that name, or null.
@@ -55,6 +76,10 @@ bool rounds_to_format(std::string_view name);
 /// What a composite stands for, one level deep; nothing for what is none.
 std::optional<Expr> expanded(const Expr& x);
 
+/// What comes back to each operand of `x`, a call or a function over an axis, where `d` comes back to its
+/// value; none where the tables have none.
+std::vector<Expr> gradients(const Expr& x, const Expr& value, const Expr& d);
+
 /// Formulas side by side along an axis, an entry each.
 struct Stacked {
   std::string axis;
@@ -67,8 +92,8 @@ Expr stack(const Expr& axis, const std::vector<Expr>& parts);
 /// The parts of such a formula; nothing for another one.
 std::optional<Stacked> stacked(const Expr& x);
 
-/// Whether the value is true or false.
-bool is_truth(const Expr& x);
+/// Whether the value is true or false, where `is_truth_of` says that of tensors; without it they are numbers.
+bool is_truth(const Expr& x, const std::function<bool(const Expr& tensor)>& is_truth_of = {});
 
 /// The number that a formula is, where `number_of` says what its names and lengths are; none where it does
 /// not. What is `and` a falsehood is false, whatever else is in it.

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -29,10 +28,6 @@ struct Share {
 
 Expr where(Expr condition, Expr x, Expr y) {
   return call("where", {std::move(condition), std::move(x), std::move(y)});
-}
-
-Expr equal(Expr x, Expr y) {
-  return call("=", {std::move(x), std::move(y)});
 }
 
 /// x · factor, within the numerator where x is a quotient.
@@ -120,19 +115,9 @@ Expr settled(const Expr& x, const Sheet& sheet) {
   return holds ? result->parts[*holds ? 1 : 2] : result;
 }
 
-bool is_zero(const Expr& x) {
-  return x->op == Op::number && x->number == 0.0;
-}
-
 /// A number that follows from lengths of axes alone.
 bool is_constant(const Expr& x) {
   return operands(x).empty() && free_axes(x).empty();
-}
-
-std::vector<Expr> positions(const Axes& axes) {
-  std::vector<Expr> all;
-  for (const auto& axis : axes) all.push_back(position(axis));
-  return all;
 }
 
 /// Goes back through one formula to the entries of one tensor.
@@ -165,64 +150,29 @@ class Back {
   void through_axis(const Expr& x, const Expr& seed, const Axes& axes, const Expr& value) {
     if (reduces(x->name) && has(axes, x->axis))
       return through_axis(along_other_axis(x, sheet_, axes), seed, axes, value);
-    const auto& f = x->name;
-    const auto& part = x->parts[0];
-    const auto mean = [&](const Expr& y) { return over("mean", x->axis, y); };
-    if (f == "softmax" || f == "unguarded_softmax")
-      return through_part(x, 0, value * (seed - over("sum", x->axis, value * seed)), axes);
-    if (f == "layer_norm") {
-      const auto deviation = edited(expanded(x).value()->parts[1], [](Node& node) { node.is_known = true; });
-      const auto of_row = known(mean(seed)), along = known(value) * known(mean(value * seed));
-      return through_part(x, 0, (seed - of_row - along) / deviation, axes);
-    }
-    auto inner = axes;
-    inner.push_back(x->axis);
-    if (f == "sum") return through_part(x, 0, seed, inner);
-    if (f == "mean") return through_part(x, 0, seed / size(x->axis), inner);
-    if (f == "log_sum_exp") return through_part(x, 0, seed * over("softmax", x->axis, part), inner);
-    if (f == "max" || f == "min") {
-      const auto is_best = equal(part, value);
-      through_part(x, 0, where(is_best, seed / over("sum", x->axis, where(is_best, 1.0, 0.0)), 0.0), inner);
-    } else if (const auto written_out = expanded(x)) {
-      through(*written_out, seed, axes, value);
-    }
+    if (x->name != "layer_norm") return through_parts(x, gradients(x, value, seed), seed, axes, value);
+    const auto mean = [&](const Expr& y) { return known(over("mean", x->axis, y)); };
+    const auto deviation = edited(expanded(x).value()->parts[1], [](Node& node) { node.is_known = true; });
+    through_part(x, 0, (seed - mean(seed) - known(value) * mean(value * seed)) / deviation, axes);
   }
 
   void through_call(const Expr& x, const Expr& seed, const Axes& axes, const Expr& value) {
-    const auto& f = x->name;
     const auto& p = x->parts;
-    const auto back = [&](std::size_t part, const Expr& gradient) { through_part(x, part, gradient, axes); };
-    if (f == "+" || f == "-") {
-      back(0, seed);
-      back(1, f == "+" ? seed : -seed);
-    } else if (f == "*") {
-      back(0, times(seed, known(p[1])));
-      back(1, times(seed, known(p[0])));
-    } else if (f == "/") {
-      back(0, seed / p[1]);
-      back(1, -(seed * value / p[1]));
-    } else if (f == "neg") {
-      back(0, -seed);
-    } else if (f == "^") {
-      const bool is_square = p[1]->op == Op::number && p[1]->number == 2.0;
-      back(0, seed * (p[1] * (is_square ? p[0] : call("^", {p[0], p[1] - 1.0}))));
-      back(1, seed * value * call("log", {p[0]}));
-    } else if (f == "mod") {
-      back(0, seed);
-      back(1, -(seed * call("floor", {p[0] / p[1]})));
-    } else if (f == "max" || f == "min") {
-      const auto is_first = call("<=", {p[f == "max"], p[f == "min"]});
-      back(0, where(is_first, seed, 0.0));
-      back(1, where(is_first, 0.0, seed));
-    } else if (f == "where") {
-      through_choice(x, seed, axes, value);
-    } else if (rounds_to_format(f)) {
-      back(0, seed);
-    } else if (const auto factor = derivative(f, p[0], value)) {
-      back(0, seed * *factor);
-    } else if (const auto written_out = expanded(x)) {
+    if (x->name == "where") return through_choice(x, seed, axes, value);
+    auto back = x->name == "*" ? std::vector{times(seed, known(p[1])), times(seed, known(p[0]))}
+                               : gradients(x, value, seed);
+    if (x->name == "^" && is_number(p[1], 2.0)) back[0] = seed * (p[1] * p[0]);
+    through_parts(x, back, seed, axes, value);
+  }
+
+  /// Goes on with what comes back to each part, or else through what the function is made up of.
+  void through_parts(const Expr& x, const std::vector<Expr>& back, const Expr& seed, const Axes& axes,
+                     const Expr& value) {
+    const bool sums = x->op == Op::over && reduces(x->name);
+    const auto inner = sums ? joined(axes, {{x->axis}}) : axes;
+    for (std::size_t i = 0; i < back.size(); ++i) through_part(x, i, back[i], inner);
+    if (const auto written_out = back.empty() ? expanded(x) : std::nullopt)
       through(*written_out, seed, axes, value);
-    }
   }
 
   /// The condition stands around all that comes back, for what was not taken may be no number; but around
@@ -235,14 +185,14 @@ class Back {
     auto all = std::exchange(shares_, {});
     std::vector<Share> first, second;
     for (const std::size_t side : {1, 2}) {
-      if (mixes_along(x->parts[side], x->parts[0])) {
+      const bool mixes = mixes_along(x->parts[side], x->parts[0]);
+      if (mixes)
         through_part(x, side, taken(side, seed), axes);
-        std::move(shares_.begin(), shares_.end(), std::back_inserter(all));
-        shares_.clear();
-      } else {
+      else
         through(x->parts[side], seed, axes, value);
-        (side == 1 ? first : second) = std::exchange(shares_, {});
-      }
+      auto& into = mixes ? all : side == 1 ? first : second;
+      std::move(shares_.begin(), shares_.end(), std::back_inserter(into));
+      shares_.clear();
     }
     for (auto& share : first) {
       const auto alike = std::find_if(second.begin(), second.end(),
@@ -267,27 +217,6 @@ class Back {
     return any_part(x, [&](const Expr& part) {
       return part->op == Op::over && !reduces(part->name) && depends_on(condition, part->axis);
     });
-  }
-
-  /// f′(x) of a function of one number, of which `value` is f(x); none of one that has none or is constant
-  /// between its steps.
-  static std::optional<Expr> derivative(const std::string& f, const Expr& x, const Expr& value) {
-    if (f == "exp") return value;
-    if (f == "log") return Expr(1.0) / x;
-    if (f == "sqrt") return Expr(1.0) / (Expr(2.0) * value);
-    if (f == "tanh") return Expr(1.0) - call("^", {value, 2.0});
-    if (f == "sin") return call("cos", {x});
-    if (f == "cos") return -call("sin", {x});
-    if (f == "erf") return Expr(2.0 / std::sqrt(std::acos(-1.0))) * call("exp", {-call("^", {x, 2.0})});
-    if (f == "abs") return where(call("<", {x, 0.0}), -1.0, 1.0);
-    if (f == "sigmoid") return value * (Expr(1.0) - value);
-    if (f == "relu") return call("<", {0.0, value});
-    if (f == "gelu") {
-      const auto density =
-          call("exp", {-(call("^", {x, 2.0}) / 2.0)}) / call("sqrt", {2.0 * std::acos(-1.0)});
-      return (Expr(1.0) + call("erf", {x / call("sqrt", {2.0})})) / 2.0 + x * density;
-    }
-    return std::nullopt;
   }
 
   Sheet& sheet_;
@@ -325,7 +254,11 @@ class Turning {
   }
 
   bool is_left(const std::string& axis) const { return has(left_, axis); }
-  void take(const std::string& axis) { std::erase(left_, axis); }
+
+  void put(const std::string& axis, Expr formula) {
+    turned_.insert_or_assign(axis, std::move(formula));
+    std::erase(left_, axis);
+  }
 
   void require(const Expr& condition) {
     if (decided(condition, sheet_) == true) return;
@@ -363,11 +296,10 @@ class Turning {
     const auto& index = place_[i];
     if (index->op == Op::position && is_left(index->name)) {
       const bool may_end_sooner = sheet_.size_of(index->name) < sheet_.size_of(axes_[i]);
-      turned_.insert_or_assign(index->name, along(index->name, own));
-      take(index->name);
+      put(index->name, along(index->name, own));
       if (may_end_sooner) require(call("<", {own, size(index->name)}));
     } else if (!turn_shift(index, own) && !turn_blocks(index, own) && !turn_cut(i)) {
-      require(equal(index, own));
+      require(call("=", {index, own}));
     }
   }
 
@@ -386,23 +318,21 @@ class Turning {
     const auto& axis = moving->name;
     const bool is_as_long = sheet_.size_of(axis) == sheet_.size_of(own->name);
     const auto length = size(is_as_long ? own->name : axis);
-    turned_.insert_or_assign(axis, is_zero(shift) ? along(axis, own) : is_sum ? own - shift : own + shift);
-    take(axis);
+    put(axis, is_number(shift, 0.0) ? along(axis, own) : is_sum ? own - shift : own + shift);
     require(call("<=", {is_sum ? shift : -shift, own}));
-    require(is_sum ? call("<", {own, is_zero(shift) ? length : shift + length})
+    require(is_sum ? call("<", {own, is_number(shift, 0.0) ? length : shift + length})
                    : call("<", {own + shift, length}));
     return true;
   }
 
   /// Of `where(token = 0, x, 0)` there is nothing to sum over token.
   void stay_at_one_place() {
-    while (is_call(value_, "where") && is_zero(value_->parts[2]) && is_call(value_->parts[0], "=")) {
+    while (is_call(value_, "where") && is_number(value_->parts[2], 0.0) && is_call(value_->parts[0], "=")) {
       const auto axis = value_->parts[0]->parts[0], place = value_->parts[0]->parts[1];
       if (axis->op != Op::position || !is_left(axis->name) || !is_constant(place)) return;
       const bool is_there = linear_indices({place}, sheet_, {sheet_.size_of(axis->name)}).has_value();
       if (!is_there) return;
-      turned_.insert_or_assign(axis->name, place);
-      take(axis->name);
+      put(axis->name, place);
       value_ = Expr(value_->parts[1]);
     }
   }
@@ -415,10 +345,8 @@ class Turning {
     const bool fits = block->op == Op::position && inner->op == Op::position && is_left(block->name) &&
                       is_left(inner->name) && length->op == Op::size && length->name == inner->name;
     if (!fits) return false;
-    turned_.insert_or_assign(block->name, call("floor", {own / length}));
-    turned_.insert_or_assign(inner->name, call("mod", {own, length}));
-    take(block->name);
-    take(inner->name);
+    put(block->name, call("floor", {own / length}));
+    put(inner->name, call("mod", {own, length}));
     return true;
   }
 
@@ -439,8 +367,7 @@ class Turning {
       const auto& axis = quotient->parts[0]->name;
       const auto column = position(axes_[cut]) * quotient->parts[1] + position(axes_[rest]);
       if (!is_left(axis)) return turned_.count(axis) > 0 && same(turned_.at(axis), column);
-      turned_.insert_or_assign(axis, column);
-      take(axis);
+      put(axis, column);
       return true;
     }
     return false;
@@ -468,7 +395,7 @@ struct EntriesOf {
   std::string axis{};
   std::ptrdiff_t first = 0;
   std::optional<Expr> end{};  ///< none where the axis ends
-  std::optional<Expr> value{};
+  Expr value = 0.0;
 };
 
 /// Whether the condition says that the place is in a block, which `block` then has.
@@ -491,10 +418,23 @@ bool is_in_block(const Expr& condition, const Sheet& sheet, EntriesOf& block) {
 
 std::optional<EntriesOf> block_of(const Expr& x, const Sheet& sheet) {
   EntriesOf block;
-  if (!is_call(x, "where") || !is_zero(x->parts[2]) || !is_in_block(x->parts[0], sheet, block))
+  if (!is_call(x, "where") || !is_number(x->parts[2], 0.0) || !is_in_block(x->parts[0], sheet, block))
     return std::nullopt;
   block.value = x->parts[1];
   return block;
+}
+
+/// What blocks from `term` on, which follow one another from the place `begin` on, are as one choice. Goes on
+/// behind them.
+Expr chosen_from(const std::vector<Expr>& terms, std::size_t& term, const Sheet& sheet,
+                 std::ptrdiff_t begin = 0, const std::string& axis = "") {
+  const auto block = term < terms.size() ? block_of(terms[term], sheet) : std::nullopt;
+  if (!block || block->first != begin || (!axis.empty() && block->axis != axis)) return 0.0;
+  ++term;
+  if (!block->end) return block->value;
+  const auto end = linear_index(*block->end, sheet)->first;
+  return where(call("<", {position(block->axis), *block->end}), block->value,
+               chosen_from(terms, term, sheet, end, block->axis));
 }
 
 /// Blocks that follow one another from the first place on, `where(i < n, x, 0)` and `where(n <= i, y, 0)`,
@@ -502,24 +442,11 @@ std::optional<EntriesOf> block_of(const Expr& x, const Sheet& sheet) {
 std::vector<Expr> with_blocks_joined(const std::vector<Expr>& terms, const Sheet& sheet) {
   std::vector<Expr> joined;
   for (std::size_t i = 0; i < terms.size();) {
-    std::vector<EntriesOf> blocks;
-    for (auto next = i; next < terms.size(); ++next) {
-      const auto block = block_of(terms[next], sheet);
-      const auto begin = blocks.empty() ? 0 : linear_index(*blocks.back().end, sheet)->first;
-      if (!block || block->first != begin || (!blocks.empty() && block->axis != blocks.front().axis)) break;
-      blocks.push_back(*block);
-      if (!block->end) break;
-    }
-    if (blocks.size() < 2) {
-      joined.push_back(terms[i++]);
-      continue;
-    }
-    i += blocks.size();
-    Expr all = 0.0;
-    for (auto block = blocks.rbegin(); block != blocks.rend(); ++block)
-      all = block->end ? where(call("<", {position(block->axis), *block->end}), *block->value, all)
-                       : *block->value;
-    joined.push_back(all);
+    auto next = i;
+    const auto all = chosen_from(terms, next, sheet);
+    const bool are_several = next > i + 1;
+    joined.push_back(are_several ? all : terms[i]);
+    i = are_several ? next : i + 1;
   }
   return joined;
 }
@@ -623,15 +550,12 @@ std::set<std::string> steps_around(const Sheet& sheet, const std::string& step) 
   const auto reached = [&](bool is_forwards) {
     std::set<std::string> all;
     std::vector<std::string> next = {step};
-    while (!next.empty()) {
-      const auto name = next.back();
-      next.pop_back();
+    for (std::size_t i = 0; i < next.size(); ++i)
       for (const auto& one : recurrence->steps) {
-        const auto& taker = is_forwards ? one : *sheet.definition_of(name);
-        if (has(operands(taker.expr), is_forwards ? name : one.name) && all.insert(one.name).second)
-          next.push_back(one.name);
+        const auto& taker = is_forwards ? one : *sheet.definition_of(next[i]);
+        const bool takes = has(operands(taker.expr), is_forwards ? next[i] : one.name);
+        if (takes && all.insert(one.name).second) next.push_back(one.name);
       }
-    }
     return all;
   };
   const auto after = reached(true), before = reached(false);

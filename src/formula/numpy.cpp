@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
@@ -35,6 +36,73 @@ std::vector<const char*> signs_along(const Axes& axes, const Axes& target, const
   for (auto axis = std::find(target.begin(), target.end(), axes[0]); axis != target.end(); ++axis)
     signs.push_back(has(axes, *axis) ? own : other);
   return signs;
+}
+
+namespace {
+
+/// How a language writes a function: an operator, or where it binds as a call does the name of a function, or
+/// a method with its dot.
+struct Form {
+  const char* sign = nullptr;
+  Code::Binding binding = Code::primary;
+};
+
+/// In NumPy, in xtensor and in C++ of one entry. Others are called by their name in the language's namespace.
+const std::map<std::string, std::array<Form, 3>>& forms() {
+  using enum Code::Binding;
+  static const std::map<std::string, std::array<Form, 3>> all = {
+      {"+", {{{"+", sum}, {"+", sum}, {"+", sum}}}},
+      {"-", {{{"-", sum}, {"-", sum}, {"-", sum}}}},
+      {"*", {{{"*", product}, {"*", product}, {"*", product}}}},
+      {"/", {{{"/", product}, {"/", product}, {"/", product}}}},
+      {"//", {{{"//", product}}}},
+      {"mod", {{{"%", product}, {}, {"lab::mod"}}}},
+      {"^", {{{"**", power}, {"xt::pow"}, {"std::pow"}}}},
+      {"neg", {{{"-", unary}, {"-", unary}, {"-", unary}}}},
+      {"not", {{{"~", unary}, {"!", unary}, {"!", unary}}}},
+      {"and", {{{"&", both}, {"&&", both}, {"&&", both}}}},
+      {"or", {{{"|", either}, {"||", either}, {"||", either}}}},
+      {"<", {{{"<", relation}, {"<", comparison}, {"<", comparison}}}},
+      {"<=", {{{"<=", relation}, {"<=", comparison}, {"<=", comparison}}}},
+      {"=", {{{"==", relation}, {"xt::equal"}, {"==", equality}}}},
+      {"!=", {{{"!=", relation}, {"xt::not_equal"}}}},
+      {"max", {{{"np.maximum"}, {"lab::maximum"}, {"lab::larger"}}}},
+      {"min", {{{"np.minimum"}, {"lab::minimum"}, {"lab::smaller"}}}},
+      {"abs", {{{"np.abs"}, {"xt::abs"}, {"std::abs<double>"}}}},
+      {"erf", {{{"np.vectorize(math.erf)"}, {"xt::erf"}, {"std::erf"}}}},
+      {"float32", {{{"float32"}, {}, {"lab::float32"}}}},
+      {"float16", {{{"float16"}, {}, {"lab::float16"}}}},
+      {"bfloat16", {{{"bfloat16"}, {}, {"lab::bfloat16"}}}},
+      {"numbers", {{{".astype(float)"}}}},
+      {"whole", {{{".astype(int)"}}}},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::string bound(const Code& code, Code::Binding least) {
+  return code.binding < least ? "(" + code.text + ")" : code.text;
+}
+
+Code written(Language language, const std::string& function, const std::vector<Code>& operands) {
+  static constexpr std::array spaces = {"np.", "xt::", "std::"};
+  const auto at = static_cast<std::size_t>(language);
+  const auto name = spaces.at(at) + function;
+  const auto found = forms().find(function);
+  const auto [sign, binding] = found == forms().end() ? Form{name.c_str()} : found->second.at(at);
+  if (binding == Code::unary)
+    return {sign + bound(operands[0], language == Language::numpy ? Code::unary : Code::primary), binding};
+  if (binding != Code::primary) {
+    const auto next = static_cast<Code::Binding>(binding + 1);
+    return {fmt::format("{} {} {}", bound(operands[0], binding == Code::relation ? next : binding), sign,
+                        bound(operands[1], next)),
+            binding};
+  }
+  if (*sign == '.') return {bound(operands[0], Code::primary) + sign};
+  std::vector<std::string> texts;
+  for (const auto& operand : operands) texts.push_back(operand.text);
+  return {fmt::format("{}({})", sign, fmt::join(texts, ", "))};
 }
 
 Array::Type Scope::type_of(const std::string& name) const {
@@ -98,22 +166,16 @@ Expr Scope::computed_again(const Expr& x, const Names& outer, std::vector<Defini
     const auto& name = x->changed[i];
     changed[name] = add(name, sheet_.form(name).axes, plain(x->parts[i], outer, before));
   }
-  for (const auto& definition : sheet_.definitions()) {
-    const auto from = operands(definition.expr);
-    const bool follows =
-        std::any_of(from.begin(), from.end(), [&](const auto& name) { return changed.count(name) > 0; });
-    if (follows && sheet_.recurrence_of(definition.name) != nullptr)
-      throw Error(
-          0, fmt::format("{} is computed place by place, and again in no line of code", definition.name));
-    if (follows && changed.count(definition.name) == 0)
-      changed[definition.name] =
-          add(definition.name, definition.axes, plain(definition.expr, changed, before));
-    if (definition.name == x->name) break;
+  std::set<std::string> names;
+  for (const auto& one : changed) names.insert(one.first);
+  for (const auto& step : sheet_.computed_anew(x, names)) {
+    if (changed.count(step.name) > 0) continue;
+    if (sheet_.recurrence_of(step.name) != nullptr)
+      throw Error(0, fmt::format("{} is computed place by place, and again in no line of code", step.name));
+    changed[step.name] = add(step.name, step.axes, plain(step.expr, changed, before));
   }
-  std::vector<Expr> places;
-  for (const auto& axis : sheet_.form(x->name).axes) places.push_back(position(axis));
   const auto found = changed.find(x->name);
-  return entry(found == changed.end() ? x->name : found->second, std::move(places));
+  return entry(found == changed.end() ? x->name : found->second, positions(sheet_.form(x->name).axes));
 }
 
 namespace numpy {
@@ -123,28 +185,7 @@ namespace {
 using Kind = Array::Kind;
 using Type = Array::Type;
 
-/// How strongly the outermost operator of a text binds.
-enum Binding { comparison, disjunction, conjunction, sum, product, unary, power, primary };
-
-struct Text {
-  std::string text;
-  Binding binding = primary;
-};
-
-struct Operator {
-  const char* sign;
-  Binding binding;
-};
-
-const std::map<std::string, Operator> operators = {
-    {"+", {"+", sum}},         {"-", {"-", sum}},          {"*", {"*", product}},
-    {"/", {"/", product}},     {"//", {"//", product}},    {"mod", {"%", product}},
-    {"^", {"**", power}},      {"<", {"<", comparison}},   {"<=", {"<=", comparison}},
-    {"=", {"==", comparison}}, {"!=", {"!=", comparison}}, {"and", {"&", conjunction}},
-    {"or", {"|", disjunction}}};
-
-const std::map<std::string, std::string> renamed = {
-    {"abs", "np.abs"}, {"max", "np.maximum"}, {"min", "np.minimum"}, {"erf", "np.vectorize(math.erf)"}};
+using enum Code::Binding;
 
 std::string number_text(double number) {
   if (std::isnan(number)) return "np.nan";
@@ -175,7 +216,7 @@ class NumPy {
   }
 
  private:
-  Text read(const Array& x) const {
+  Code read(const Array& x) const {
     switch (x.kind) {
       case Kind::number:
         return number(x);
@@ -200,7 +241,7 @@ class NumPy {
       case Kind::broadcast:
         return {x.parts[0].axes.empty() && x.parts[0].number
                     ? fmt::format("np.full({}, {})", tuple(sheet_.shape_of(x.axes)), read(x.parts[0]).text)
-                    : fmt::format("np.broadcast_to({}, {})", fit(x.parts[0], x.axes, comparison),
+                    : fmt::format("np.broadcast_to({}, {})", fit(x.parts[0], x.axes).text,
                                   tuple(sheet_.shape_of(x.axes)))};
       case Kind::joined:
       case Kind::stacked:
@@ -209,81 +250,63 @@ class NumPy {
     return {};
   }
 
-  static Text number(const Array& x) {
+  static Code number(const Array& x) {
     if (!x.name.empty()) return {fmt::format("{}.shape[{}]", identifier(x.name), x.place)};
     if (x.type == Type::truth) return {*x.number != 0.0 ? "True" : "False"};
     return {number_text(*x.number), std::signbit(*x.number) ? unary : primary};
   }
 
-  /// In parentheses where it binds less than `least`.
-  std::string bound(const Array& x, Binding least = primary) const { return bound(read(x), least); }
-  static std::string bound(const Text& text, Binding least) {
-    return text.binding < least ? "(" + text.text + ")" : text.text;
+  std::string bound(const Array& x, Code::Binding least = primary) const {
+    return formula::bound(read(x), least);
   }
 
   /// So that it broadcasts to `target`.
-  std::string fit(const Array& x, const Axes& target, Binding least) const {
-    if (fits(x.axes, target)) return bound(x, least);
-    if (x.kind == Kind::reduction && fits(x.parts[0].axes, target)) return bound(reduction(x, true), least);
-    if (is_of_one_operand(x)) return bound(function(x, target), least);
-    return fmt::format("{}[{}]", bound(x), fmt::join(signs_along(x.axes, target, ":", "None"), ", "));
+  Code fit(const Array& x, const Axes& target) const {
+    if (fits(x.axes, target)) return read(x);
+    if (x.kind == Kind::reduction && fits(x.parts[0].axes, target)) return reduction(x, true);
+    if (is_of_one_operand(x)) return function(x, target);
+    return {fmt::format("{}[{}]", bound(x), fmt::join(signs_along(x.axes, target, ":", "None"), ", "))};
   }
 
-  Text function(const Array& x, const Axes& axes) const {
-    const auto& p = x.parts;
-    if (x.name == "neg") return {"-" + fit(p[0], axes, unary), unary};
-    if (x.name == "not") return {"~" + fit(p[0], axes, unary), unary};
-    if (x.name == "numbers") return {fit(p[0], axes, primary) + ".astype(float)"};
-    if (x.name == "whole") return {fit(p[0], axes, primary) + ".astype(int)"};
+  Code function(const Array& x, const Axes& axes) const {
     if (x.name == "^") return raised(x, axes);
-    if (x.name == "mod" && !p[1].number)  // of a whole number by 0 is no number
-      return {fit(p[0], axes, product) + " % (1.0 * " + fit(p[1], axes, unary) + ")", product};
-    if (const auto found = operators.find(x.name); found != operators.end()) {
-      const auto [sign, binding] = found->second;
-      const bool repeats = x.name == "+" || x.name == "and" || x.name == "or";
-      const auto next = static_cast<Binding>(binding + 1);
-      return {fmt::format("{} {} {}", fit(p[0], axes, binding == comparison ? next : binding), sign,
-                          fit(p[1], axes, repeats && p[1].name == x.name ? binding : next)),
-              binding};
-    }
-    std::vector<std::string> parts;
-    for (const auto& part : p) parts.push_back(fit(part, axes, comparison));
-    if (rounds_to_format(x.name)) return {fmt::format("{}({})", x.name, parts[0])};
-    const auto found = renamed.find(x.name);
-    return {fmt::format("{}({})", found == renamed.end() ? "np." + x.name : found->second,
-                        fmt::join(parts, ", "))};
+    std::vector<Code> operands;
+    for (const auto& part : x.parts) operands.push_back(fit(part, axes));
+    const bool repeats = x.name == "+" || x.name == "and" || x.name == "or";
+    if (repeats && x.parts[1].name == x.name) operands[1].binding = primary;
+    if (x.name == "mod" && !x.parts[1].number)  // of a whole number by 0 is no number
+      operands[1] = {"(1.0 * " + formula::bound(operands[1], unary) + ")"};
+    return written(Language::numpy, x.name, operands);
   }
 
   /// NumPy refuses negative powers of whole numbers, and theirs may be too large.
-  Text raised(const Array& x, const Axes& axes) const {
+  Code raised(const Array& x, const Axes& axes) const {
     const auto as_real = [&](const Array& part, const std::string& text) {
       if (part.type == Type::real) return text;
       return part.number ? number_text(*part.number) + ".0" : text + ".astype(float)";
     };
-    auto base = fit(x.parts[0], axes, primary), exponent = fit(x.parts[1], axes, unary);
+    const auto right = fit(x.parts[1], axes);
+    auto base = formula::bound(fit(x.parts[0], axes), primary), exponent = formula::bound(right, unary);
     if (x.type == Type::real && x.parts[0].number) base = as_real(x.parts[0], base);
     if (x.type == Type::real && !x.parts[0].number && (!x.parts[1].number || *x.parts[1].number < 0.0))
-      exponent = as_real(x.parts[1], x.parts[1].number ? exponent : fit(x.parts[1], axes, primary));
+      exponent = as_real(x.parts[1], x.parts[1].number ? exponent : formula::bound(right, primary));
     if (*base.begin() == '-') base = "(" + base + ")";
     return {base + " ** " + exponent, power};
   }
 
-  static std::string axis_argument(const Array& x) {
+  Code reduction(const Array& x, bool keeps) const {
     const auto& axes = x.parts[0].axes;
     const auto places = places_in(axes, x.over);
-    if (places.size() == axes.size()) return "";
-    if (places.size() > 1) return "axis=" + tuple(places);
-    return places[0] + 1 == axes.size() ? "axis=-1" : fmt::format("axis={}", places[0]);
-  }
-
-  Text reduction(const Array& x, bool keeps) const {
     std::vector<std::string> arguments;
-    if (const auto axis = axis_argument(x); !axis.empty()) arguments.push_back(axis);
+    if (places.size() < axes.size())
+      arguments.push_back(places.size() > 1              ? "axis=" + tuple(places)
+                          : places[0] + 1 == axes.size() ? "axis=-1"
+                                                         : fmt::format("axis={}", places[0]));
     if (keeps) arguments.push_back("keepdims=True");
     return {fmt::format("{}.{}({})", bound(x.parts[0]), x.name, fmt::join(arguments, ", "))};
   }
 
-  Text einsum(const Array& x) const {
+  Code einsum(const Array& x) const {
     std::map<std::string, char> letters;
     std::set<char> used;
     std::vector<std::string> specifications, operands;
@@ -301,13 +324,13 @@ class NumPy {
     };
     for (const auto& part : x.parts) {
       specifications.push_back(letters_of(part.axes));
-      operands.push_back(bound(part, comparison));
+      operands.push_back(read(part).text);
     }
     return {fmt::format("np.einsum(\"{}->{}\", {})", fmt::join(specifications, ","), letters_of(x.axes),
                         fmt::join(operands, ", "))};
   }
 
-  Text transposed(const Array& x) const {
+  Code transposed(const Array& x) const {
     const auto text = bound(x.parts[0]);
     const auto places = places_in(x.parts[0].axes, x.axes);
     std::vector<std::size_t> moved;
@@ -318,34 +341,31 @@ class NumPy {
     return {fmt::format("{}.transpose({})", text, fmt::join(places, ", "))};
   }
 
-  Text taken(const Array& x) const {
+  Code taken(const Array& x) const {
+    const bool is_grid = std::all_of(x.indices.begin(), x.indices.end(), [](const auto& one) {
+      return one.kind == Array::Index::Kind::array || one.kind == Array::Index::Kind::one;
+    });
     std::vector<std::string> index;
-    bool is_grid = true;
-    for (const auto& one : x.indices)
-      is_grid = is_grid && (one.kind == Array::Index::Kind::array || one.kind == Array::Index::Kind::one);
     for (const auto& one : x.indices) index.push_back(index_text(x, one, is_grid));
     while (index.back() == ":") index.pop_back();
     return {fmt::format("{}[{}]", bound(x.parts[0]), fmt::join(index, ", "))};
   }
 
   std::string index_text(const Array& x, const Array::Index& index, bool is_grid) const {
-    switch (index.kind) {
-      case Array::Index::Kind::all:
-        return ":";
-      case Array::Index::Kind::one:
-        return fmt::format("{}", index.begin);
-      case Array::Index::Kind::slice:
-        return slice(index);
-      case Array::Index::Kind::array:
-        break;
-    }
-    const auto& part = x.parts[index.part];
-    return is_grid ? fit(part, x.axes, comparison) : bound(part, comparison);
+    using Kind = Array::Index::Kind;
+    if (index.kind == Kind::all) return ":";
+    if (index.kind == Kind::one) return fmt::format("{}", index.begin);
+    if (index.kind == Kind::array)
+      return (is_grid ? fit(x.parts[index.part], x.axes) : read(x.parts[index.part])).text;
+    const auto end = index.begin + index.step * static_cast<std::ptrdiff_t>(index.count);
+    return fmt::format("{}:{}{}", index.begin == 0 ? "" : std::to_string(index.begin),
+                       end < 0 ? "" : std::to_string(end),
+                       index.step == 1 ? "" : fmt::format(":{}", index.step));
   }
 
   /// "np.concatenate([A, B], axis=1)" along an axis of the parts, or "np.stack([A, B], axis=1)" along a new
   /// one.
-  Text joined(const Array& x) const {
+  Code joined(const Array& x) const {
     const auto place = place_in(x.axes, x.over[0]);
     const bool is_new = x.kind == Kind::stacked;
     auto axes = x.axes;
@@ -354,7 +374,7 @@ class NumPy {
     for (std::size_t i = 0; i < x.parts.size(); ++i) {
       auto shape = sheet_.shape_of(axes);
       if (!is_new) shape[place] = x.indices[i].count;
-      const auto part = fit(x.parts[i], axes, comparison);
+      const auto part = fit(x.parts[i], axes).text;
       parts.push_back(x.parts[i].axes == axes ? part
                                               : fmt::format("np.broadcast_to({}, {})", part, tuple(shape)));
     }
@@ -362,29 +382,18 @@ class NumPy {
     return {fmt::format("np.{}([{}]{})", is_new ? "stack" : "concatenate", fmt::join(parts, ", "), axis)};
   }
 
-  static std::string slice(const Array::Index& index) {
-    const auto end = index.begin + index.step * static_cast<std::ptrdiff_t>(index.count);
-    const auto stop = end < 0 ? "" : fmt::format("{}", end);
-    const auto start = index.begin == 0 ? "" : fmt::format("{}", index.begin);
-    return start + ":" + stop + (index.step == 1 ? "" : fmt::format(":{}", index.step));
-  }
-
   const Sheet& sheet_;
 };
 
-const std::set<std::string> keywords = {
-    // of Python
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def",
-    "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
-    "math", "nonlocal", "not", "np", "or", "pass", "raise", "range", "return", "reversed", "try", "while",
-    "with", "yield",
-    // of C++
-    "alignas", "alignof", "asm", "auto", "bool", "case", "catch", "char", "concept", "const", "constexpr",
-    "decltype", "default", "delete", "do", "double", "enum", "explicit", "export", "extern", "false", "float",
-    "friend", "goto", "inline", "int", "lab", "long", "main", "mutable", "namespace", "new", "noexcept",
-    "nullptr", "operator", "private", "protected", "public", "register", "requires", "short", "signed",
-    "sizeof", "static", "std", "struct", "switch", "template", "this", "throw", "true", "typedef", "typeid",
-    "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "xt"};
+/// Of Python and of C++, and what the programs have.
+constexpr std::string_view keywords =
+    " False None True and as assert async await break class continue def del elif else except finally for "
+    "from global if import in is lambda math nonlocal not np or pass raise range return reversed try "
+    "while with yield alignas alignof asm auto bool case catch char concept const constexpr decltype "
+    "default delete do double enum explicit export extern false float friend goto inline int lab long "
+    "main mutable namespace new noexcept nullptr operator private protected public register requires "
+    "short signed sizeof static std struct switch template this throw true typedef typeid typename union "
+    "unsigned using virtual void volatile xt ";
 
 }  // namespace
 
@@ -394,7 +403,7 @@ std::string identifier(const std::string& name) {
   std::string result;
   for (const char c : name) result += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ? c : '_';
   if (std::isdigit(static_cast<unsigned char>(result.front())) != 0) result.insert(0, "_");
-  return numpy::keywords.count(result) > 0 ? result + "_" : result;
+  return numpy::keywords.find(" " + result + " ") == std::string_view::npos ? result : result + "_";
 }
 
 namespace {
@@ -454,25 +463,19 @@ std::vector<std::string> numpy_lines(const Sheet& sheet, const Definition& defin
   return is_first ? loop_of(*together, scope) : std::vector<std::string>();
 }
 
-namespace {
-
-bool calls(const Expr& x, const std::string& function) {
-  return any_part(x, [&](const Expr& part) { return is_call(part, function); });
-}
-
-}  // namespace
-
 std::vector<std::string> numpy_functions(const Definition& definition) {
   std::vector<std::string> lines;
-  for (const std::string format : {"float32", "float16"})
-    if (calls(definition.expr, format))
+  for (const std::string format : {"float32", "float16", "bfloat16"}) {
+    if (!any_part(definition.expr, [&](const Expr& part) { return is_call(part, format); })) continue;
+    if (format == "bfloat16")
+      lines.insert(lines.end(), {"def bfloat16(x):  # each number rounded to half the bits of float32",
+                                 "    bits = np.float32(x).view(np.uint32)",
+                                 "    bits = bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000",
+                                 "    return np.uint32(bits).view(np.float32).astype(float)"});
+    else
       lines.push_back(
           fmt::format("def {0}(x): return np.{0}(x).astype(float)  # each number rounded", format));
-  if (calls(definition.expr, "bfloat16"))
-    lines.insert(lines.end(), {"def bfloat16(x):  # each number rounded to half the bits of float32",
-                               "    bits = np.float32(x).view(np.uint32)",
-                               "    bits = bits + 0x7FFF + (bits >> 16 & 1) & 0xFFFF0000",
-                               "    return np.uint32(bits).view(np.float32).astype(float)"});
+  }
   return lines;
 }
 

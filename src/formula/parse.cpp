@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include "attn/text/spelling.hpp"
@@ -27,10 +28,6 @@ bool begins_word(char c) {
   return (lower >= 'a' && lower <= 'z') || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-bool continues_word(char c) {
-  return begins_word(c) || c == '/' || c == '.' || c == '=' || c == '-';
-}
-
 bool is_operator(std::string_view word) {
   return word == "and" || word == "or" || word == "not" || word == "neg";
 }
@@ -50,7 +47,8 @@ std::vector<std::string> function_names() {
   std::vector<std::string> names = {"sum", "argmax", "size", "again", "stack"};
   for (const auto& one : functions())
     if (begins_word(one.name[0]) && !is_operator(one.name)) names.emplace_back(one.name);
-  for (const auto& one : composites()) names.emplace_back(one.name);
+  for (const auto& one : composites())
+    if (*one.body != '\0') names.emplace_back(one.name);
   return names;
 }
 
@@ -59,7 +57,7 @@ bool is_function(std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// Recursive descent: a level of precedence a function, the weakest first.
+/// Precedence climbing, by the table of operators.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {
@@ -69,7 +67,23 @@ class Parser {
     advance();
   }
 
-  Expr expression() { return binary({"or"}, &Parser::conjunction); }
+  /// What holds together at least that tightly, up to an operator that does not.
+  Expr expression(Operator::Level least = Operator::choice) {
+    auto most = token_ == "not" ? Operator::negation : Operator::atom;
+    auto left = signed_operand(least);
+    while (true) {
+      const auto* const op = operator_named(token_ == "**" ? "^" : token_);  // as in Python
+      if (op == nullptr || op->level < least || op->level > most) return left;
+      const auto at = at_;
+      advance();
+      auto right = op->level == Operator::power ? exponent() : expression(op->right);
+      if (op->name == "/" && token_ == "*")
+        throw Error(at, "a / b * c may mean two things; valid: (a / b) * c, a / (b * c)");
+      const auto begin = left->at;
+      left = node(begin, {.op = Op::call, .name = std::string(op->name), .parts = {left, right}});
+      most = op->level == Operator::comparison ? Operator::negation : op->level;  // a < b < c is none
+    }
+  }
 
   Definition definition(bool has_expression) {
     Definition result{word("a name"), {}, 0.0};
@@ -90,23 +104,14 @@ class Parser {
   }
 
  private:
-  /// One level deeper in the formula for as long as it lives.
-  class Level {
-   public:
-    explicit Level(Parser& parser) : parser_(parser) {
-      if (parser.depth_ == most_levels)
-        throw Error(
-            parser.at_,
-            fmt::format("a formula of more than {} levels; valid: fewer, one inside the other", most_levels));
-      ++parser.depth_;
-    }
-    ~Level() { --parser_.depth_; }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-
-   private:
-    Parser& parser_;
-  };
+  /// One level deeper in the formula for as long as what it returns lives.
+  auto deeper() {
+    if (depth_ == most_levels)
+      throw Error(at_, fmt::format("a formula of more than {} levels; valid: fewer, one inside the other",
+                                   most_levels));
+    const auto leave = [](std::size_t* depth) { --*depth; };
+    return std::unique_ptr<std::size_t, decltype(leave)>(&++depth_, leave);
+  }
 
   [[noreturn]] void wrong(std::string_view expected, std::string_view valid) const {
     const auto found = token_.empty() ? "the end" : fmt::format("'{}'", token_);
@@ -140,7 +145,9 @@ class Parser {
   /// A name may have formulas in it, `hop={hop - 1}/m`.
   std::size_t end_of_word() const {
     auto end = at_;
-    for (; end < text_.size() && (continues_word(text_[end]) || text_[end] == '{'); ++end) {
+    constexpr std::string_view in_words = "/.=-{";
+    const auto goes_on = [&](char c) { return begins_word(c) || in_words.find(c) != in_words.npos; };
+    for (; end < text_.size() && goes_on(text_[end]); ++end) {
       if (text_[end] != '{') continue;
       const auto closing = closing_brace(text_, end);
       if (closing == text_.npos) throw Error(end, "a { without its }");
@@ -191,75 +198,26 @@ class Parser {
     return Expr(std::move(node));
   }
 
-  Expr called(std::string_view function, std::vector<Expr> parts) {
-    const auto at = parts[0]->at;
-    return node(at, {.op = Op::call, .name = std::string(function), .parts = std::move(parts)});
+  Expr exponent() {
+    const auto depth = deeper();
+    return expression(Operator::sign);
   }
 
-  /// Operands with these operators between them, from left to right.
-  Expr binary(std::initializer_list<std::string_view> operators, Expr (Parser::*operand)()) {
-    auto left = (this->*operand)();
-    while (std::find(operators.begin(), operators.end(), token_) != operators.end()) {
-      const auto function = token_;
-      advance();
-      left = called(function, {left, (this->*operand)()});
-    }
-    return left;
-  }
-
-  Expr conjunction() { return binary({"and"}, &Parser::negation); }
-
-  Expr negation() {
+  /// With `not` or a minus before it, where one may stand.
+  Expr signed_operand(Operator::Level least) {
     const auto at = at_;
-    if (!take("not")) return comparison();
-    const Level level(*this);
-    return node(at, {.op = Op::call, .name = "not", .parts = {negation()}});
-  }
-
-  Expr comparison() {
-    auto left = sum();
-    const auto function = token_;
-    if (function != "<" && function != "<=" && function != "=") return left;
-    advance();
-    return called(function, {left, sum()});
-  }
-
-  Expr sum() { return binary({"+", "-"}, &Parser::quotient); }
-
-  Expr quotient() {
-    auto left = product();
-    while (token_ == "/") {
-      const auto at = at_;
-      advance();
-      auto divisor = signed_power();
-      if (token_ == "*") throw Error(at, "a / b * c may mean two things; valid: (a / b) * c, a / (b * c)");
-      left = called("/", {left, divisor});
-    }
-    return left;
-  }
-
-  Expr product() { return binary({"*"}, &Parser::signed_power); }
-
-  Expr signed_power() {
-    const auto at = at_;
-    if (!take("-")) return power();
-    const Level level(*this);
+    const bool is_not = least <= Operator::negation && take("not");
+    if (!is_not && (least > Operator::sign || !take("-"))) return operand();
+    const auto depth = deeper();
     const bool touches = at_ == at + 1;
-    const auto x = signed_power();
+    const auto x = expression(is_not ? Operator::negation : Operator::sign);
     if (touches && x->op == Op::number && !std::signbit(x->number))
       return node(at, {.op = Op::number, .number = -x->number});
-    return node(at, {.op = Op::call, .name = "neg", .parts = {x}});
-  }
-
-  Expr power() {
-    auto base = operand();
-    if (!take("^") && !take("**")) return base;  // as in Python
-    const Level level(*this);
-    return called("^", {base, signed_power()});
+    return node(at, {.op = Op::call, .name = is_not ? "not" : "neg", .parts = {x}});
   }
 
   Expr operand() {
-    const Level level(*this);
+    const auto depth = deeper();
     const auto at = at_;
     if (take("(")) {
       auto inner = expression();
@@ -321,7 +279,7 @@ class Parser {
     if (axes.size() > 1 && !may_go_over_two)
       throw Error(axes[1]->at,
                   fmt::format("{} goes over one axis; valid: {}({})", name, name, axes[0]->name));
-    auto result = reduces(name) ? product() : operand();
+    auto result = reduces(name) ? expression(Operator::product) : operand();
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis)
       result = node(at, {.op = Op::over, .name = name, .axis = (*axis)->name, .parts = {result}});
     return result;

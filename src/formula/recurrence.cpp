@@ -37,12 +37,6 @@ std::optional<LinearIndex> of_call(const Expr& x, const Sheet& sheet) {
   return std::nullopt;
 }
 
-/// Whether every place is one of `length`.
-bool stays_within(const LinearIndex& index, const Sheet& sheet, std::size_t length) {
-  const auto [least, most] = range_of(index, sheet);
-  return least >= 0 && most < static_cast<std::ptrdiff_t>(length);
-}
-
 }  // namespace
 
 std::optional<LinearIndex> linear_index(const Expr& index, const Sheet& sheet) {
@@ -60,6 +54,12 @@ std::optional<LinearIndex> linear_index(const Expr& index, const Sheet& sheet) {
   }
 }
 
+std::optional<std::ptrdiff_t> shift_of(const Expr& index, const std::string& axis, const Sheet& sheet) {
+  const auto linear = linear_index(index, sheet);
+  const bool goes_along = linear && linear->steps == std::map<std::string, std::ptrdiff_t>{{axis, 1}};
+  return goes_along ? std::optional(linear->first) : std::nullopt;
+}
+
 std::pair<std::ptrdiff_t, std::ptrdiff_t> range_of(const LinearIndex& index, const Sheet& sheet) {
   std::ptrdiff_t least = index.first, most = index.first;
   for (const auto& [axis, step] : index.steps) {
@@ -74,7 +74,9 @@ std::optional<std::vector<LinearIndex>> linear_indices(const std::vector<Expr>& 
   std::vector<LinearIndex> all;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     auto linear = linear_index(indices[i], sheet);
-    if (!linear || !stays_within(*linear, sheet, shape[i])) return std::nullopt;
+    if (!linear) return std::nullopt;
+    const auto [least, most] = range_of(*linear, sheet);
+    if (least < 0 || most >= static_cast<std::ptrdiff_t>(shape[i])) return std::nullopt;
     all.push_back(std::move(*linear));
   }
   return all;
@@ -102,37 +104,32 @@ class Together {
         throw Error(
             step.expr->at,
             fmt::format("{} is computed place by place along {}, which it does not have", step.name, axis_));
-      auto& needed = needs_.emplace_back();
-      require_in_turn(step.expr, needed);
+      require_in_turn(step.expr, needs_[step.name]);
       if (is_truth(step.expr)) step.expr = call("where", {step.expr, 1.0, 0.0});
     }
     std::set<std::string> done;
     while (done.size() < steps_.size()) {
-      const auto next = next_after(done);
-      if (!next)
+      const auto next = std::find_if(steps_.begin(), steps_.end(), [&](const Definition& step) {
+        const auto& needed = needs_.at(step.name);
+        return done.count(step.name) == 0 &&
+               std::includes(done.begin(), done.end(), needed.begin(), needed.end());
+      });
+      if (next == steps_.end())
         throw Error(steps_.front().expr->at,
                     fmt::format("steps of {} need one another at the same place", steps_.front().name));
-      done.insert(steps_[*next].name);
-      all.steps.push_back(steps_[*next]);
+      done.insert(next->name);
+      all.steps.push_back(*next);
     }
     return all;
   }
 
  private:
-  /// The place of an entry along an axis, counted from that of the result: −1 of `h[t - 1]`.
-  std::optional<std::ptrdiff_t> lag_of(const Expr& index, const std::string& axis) const {
-    const auto linear = linear_index(index, sheet_);
-    const bool goes_along = linear && linear->steps.size() == 1 && linear->steps.begin()->first == axis &&
-                            linear->steps.at(axis) == 1;
-    return goes_along ? std::optional(linear->first) : std::nullopt;
-  }
-
   void find_axis(const Expr& x) {
     for (const auto& part : x->parts) find_axis(part);
     if (x->op != Op::entry || names_.count(x->name) == 0) return;
     const auto& axes = sheet_.form(x->name).axes;
     for (std::size_t i = 0; i < axes.size() && axis_.empty(); ++i)
-      if (const auto lag = lag_of(x->parts[i], axes[i]); lag && *lag != 0) {
+      if (const auto lag = shift_of(x->parts[i], axes[i], sheet_); lag && *lag != 0) {
         axis_ = axes[i];
         lag_ = *lag;
       }
@@ -147,7 +144,7 @@ class Together {
     for (const auto& part : x->parts) require_in_turn(part, needed);
     if (x->op != Op::entry || names_.count(x->name) == 0) return;
     const auto along = place_in(sheet_.form(x->name).axes, axis_);
-    const auto lag = along < x->parts.size() ? lag_of(x->parts[along], axis_) : std::nullopt;
+    const auto lag = along < x->parts.size() ? shift_of(x->parts[along], axis_, sheet_) : std::nullopt;
     if (!lag || *lag * lag_ < 0)
       throw Error(x->at, fmt::format("{} is computed place by place along {}; valid: {}", x->name, axis_,
                                      example(x->name)));
@@ -158,18 +155,10 @@ class Together {
     return fmt::format("{}[{} {} 1, …]", name, axis_.empty() ? "t" : axis_, lag_ > 0 ? '+' : '-');
   }
 
-  std::optional<std::size_t> next_after(const std::set<std::string>& done) const {
-    for (std::size_t i = 0; i < steps_.size(); ++i)
-      if (done.count(steps_[i].name) == 0 &&
-          std::includes(done.begin(), done.end(), needs_[i].begin(), needs_[i].end()))
-        return i;
-    return std::nullopt;
-  }
-
   const Sheet& sheet_;
   std::vector<Definition> steps_;
   std::set<std::string> names_;
-  std::vector<std::set<std::string>> needs_;  ///< of each step at the same place
+  std::map<std::string, std::set<std::string>> needs_;  ///< of each step at the same place
   std::string axis_;
   std::ptrdiff_t lag_ = -1;  ///< of the first entry at another place
 };

@@ -35,7 +35,7 @@ class Resolver {
     collect(definition.expr);
     Axes axes = carried_;
     for (const auto& axis : definition.axes) {
-      if (!sheet_.has_axis(axis)) throw unknown_axis(axis, definition.expr->at);
+      require_axis(axis, definition.expr->at);
       axes.push_back(axis);
     }
     bound_ = axes;
@@ -43,23 +43,25 @@ class Resolver {
   }
 
  private:
-  Error unknown_axis(const std::string& axis, std::size_t at) const {
-    return Error(at, fmt::format("the axis {} is unknown; valid: {}", axis, names_of(sheet_.axes())));
+  void require_axis(const std::string& axis, std::size_t at) const {
+    if (!sheet_.has_axis(axis))
+      throw Error(at, fmt::format("the axis {} is unknown; valid: {}", axis, names_of(sheet_.axes())));
   }
 
-  /// Notes which axes of operands the result carries along: where it names none, all that are free; else
-  /// those that stand in front of what it names.
-  void collect(const Expr& x) {
-    if (x->op == Op::name || x->op == Op::entry || x->op == Op::again) {
-      const auto* tensor = sheet_.find_form(x->name);
-      if (tensor != nullptr) collect_axes(*tensor, x->op == Op::again ? std::vector<Expr>{} : x->parts);
-      return;
-    }
+  /// Notes which axes of operands the result carries along: where it names none, all that are free, also
+  /// those along which an index goes, `floor(head / 2)`; else those that stand in front of what it names.
+  void collect(const Expr& x, bool is_index = false) {
     if (is_call(x, "gradient")) return collect_gradient(whole_tensor(x));
+    const bool may_be_tensor = x->op == Op::name || x->op == Op::entry || x->op == Op::again;
+    if (const auto* tensor = may_be_tensor ? sheet_.find_form(x->name) : nullptr)
+      return collect_axes(*tensor, x->op == Op::again ? std::vector<Expr>{} : x->parts);
+    const bool is_axis = is_index && (x->op == Op::position || x->op == Op::name);
+    if (is_axis && sheet_.has_axis(x->name) && !has(bound_, x->name)) add(carried_, x->name);
+    if (may_be_tensor) return;  // refused in the second pass, or an axis
     const bool binds = x->op == Op::over && reduces(x->name);
-    if (x->op == Op::over && !sheet_.has_axis(x->axis)) throw unknown_axis(x->axis, x->at);
+    if (x->op == Op::over) require_axis(x->axis, x->at);
     if (binds) bound_.push_back(x->axis);
-    for (const auto& part : x->parts) collect(part);
+    for (const auto& part : x->parts) collect(part, is_index);
     if (binds) bound_.pop_back();
   }
 
@@ -86,7 +88,7 @@ class Resolver {
                             (index->op == Op::name && sheet_.find_form(index->name) == nullptr);
       if (!is_plain) {
         is_in_front = false;
-        if (named_.empty()) collect_positions(indices[i - implied]);
+        if (named_.empty()) collect(indices[i - implied], true);
         continue;
       }
       const auto& axis = index == nullptr ? tensor.axes[i] : index->name;
@@ -97,25 +99,12 @@ class Resolver {
     }
   }
 
-  /// The axes along which an index goes, `floor(head / 2)`, where the result names none.
-  void collect_positions(const Expr& index) {
-    const bool binds = index->op == Op::over && reduces(index->name);
-    if (binds) bound_.push_back(index->axis);
-    const bool is_axis =
-        index->op == Op::position || (index->op == Op::name && sheet_.find_form(index->name) == nullptr);
-    if (is_axis && sheet_.has_axis(index->name) && !has(bound_, index->name)) add(carried_, index->name);
-    if (index->op == Op::entry || index->op == Op::name) collect(index);
-    if (index->op != Op::entry)
-      for (const auto& part : index->parts) collect_positions(part);
-    if (binds) bound_.pop_back();
-  }
-
   Expr resolve(const Expr& x) {
     switch (x->op) {
       case Op::number:
         return x;
       case Op::size:
-        if (!sheet_.has_axis(x->name)) throw unknown_axis(x->name, x->at);
+        require_axis(x->name, x->at);
         return x;
       case Op::position:
         return position_of(x);
@@ -321,14 +310,13 @@ const View& Sheet::form(const std::string& name) const {
 }
 
 const View* Sheet::find(const std::string& name) const {
-  const auto* tensor = find_form(name);
-  if (tensor != nullptr && !dropped_.empty()) compute_dropped(stands_for(name));
-  return tensor;
+  return find_form(name) == nullptr ? nullptr : &tensor(name);
 }
 
 const View& Sheet::tensor(const std::string& name) const {
-  const auto* tensor = find(name);
-  return tensor == nullptr ? form(name) : *tensor;
+  const auto& tensor = form(name);
+  if (!dropped_.empty()) compute_dropped(stands_for(name));
+  return tensor;
 }
 
 const Definition* Sheet::definition_of(const std::string& name) const {

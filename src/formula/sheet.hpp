@@ -87,11 +87,9 @@ class Sheet {
   /// Resolves a formula, computes it and keeps its value as the tensor of that name.
   const View& compute(const Definition& definition);
 
-  /// Keeps the value of a resolved formula, which somebody computed.
-  void keep(Definition definition, View value);
-
-  /// The same of a step that is not rounded, now or when it is computed again.
-  void keep_unrounded(Definition definition, View value);
+  /// Keeps the value of a resolved formula, which somebody computed. One that is not rounded now is not when
+  /// it is computed again.
+  void keep(Definition definition, View value, bool is_rounded = true);
   bool rounds(const std::string& name) const { return unrounded_.count(name) == 0; }
 
   /// How resolved formulas that take one another are computed. Each has a tensor of its name here, whose axes
@@ -191,6 +189,9 @@ struct LinearIndex {
 
 /// The index as such a one; nothing where it is none.
 std::optional<LinearIndex> linear_index(const Expr& index, const Sheet& sheet);
+
+/// What is added to the position along that axis in an index that is such a sum: −1 in `h[t - 1]`.
+std::optional<std::ptrdiff_t> shift_of(const Expr& index, const std::string& axis, const Sheet& sheet);
 
 /// The least of its places along the axes, and the last one.
 std::pair<std::ptrdiff_t, std::ptrdiff_t> range_of(const LinearIndex& index, const Sheet& sheet);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -16,47 +17,12 @@ namespace formula {
 
 namespace {
 
-/// How tightly a formula holds together: one that stands where a tighter one must needs parentheses.
-enum Level {
-  choice,
-  alternative,
-  conjunction,
-  negation,
-  comparison,
-  sum,
-  quotient,
-  product,
-  sign,
-  power,
-  atom
-};
-
-struct Operator {
-  std::string_view name;
-  Level level, left, right;
-  std::string_view on_page;
-  Level right_on_page;  ///< `a + (b + c)` is written without parentheses there
-};
-
-constexpr std::array operators = {
-    Operator{"or", alternative, alternative, conjunction, "∨", alternative},
-    Operator{"and", conjunction, conjunction, negation, "∧", conjunction},
-    Operator{"<", comparison, sum, sum, "<", sum},
-    Operator{"<=", comparison, sum, sum, "≤", sum},
-    Operator{"=", comparison, sum, sum, "=", sum},
-    Operator{"+", sum, sum, quotient, "+", sum},
-    Operator{"-", sum, sum, quotient, "−", quotient},
-    Operator{"/", quotient, quotient, sign, "/", sign},
-    Operator{"*", product, product, sign, "·", product},
-    Operator{"^", power, atom, sign, "^", atom},
-};
+using enum Operator::Level;
+using Level = Operator::Level;
 
 /// The operator between operands that `x` is, or null.
 const Operator* operator_of(const Expr& x) {
-  if (x->op != Op::call) return nullptr;
-  const auto* const found = std::find_if(operators.begin(), operators.end(),
-                                         [&](const Operator& one) { return one.name == x->name; });
-  return found == operators.end() ? nullptr : found;
+  return x->op == Op::call ? operator_named(x->name) : nullptr;
 }
 
 Level level_of(const Expr& x) {
@@ -76,89 +42,72 @@ bool begins_with_minus(const Expr& x) {
 }
 
 std::string list(const std::vector<Expr>& parts) {
-  std::string all;
-  for (const auto& part : parts) all += (all.empty() ? "" : ", ") + text(part);
-  return all;
+  std::vector<std::string> texts;
+  for (const auto& part : parts) texts.push_back(text(part));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string written(const Expr& x, bool is_followed);
+std::string written_over(const Expr& x, bool is_followed);
 
 /// `x` where something at least that tight must stand, and where a factor or an exponent may follow, which a
 /// sum that ends `x` would take.
-std::string written_in(const Expr& x, Level least, bool is_followed) {
-  const bool needs = level_of(x) < least || (is_followed && takes_product(x));
-  return needs ? fmt::format("({})", written(x, false)) : written(x, is_followed);
-}
-
-std::string written_call(const Expr& x, bool is_followed) {
+std::string written(const Expr& x, Level least = choice, bool is_followed = false) {
   const auto& parts = x->parts;
+  if (level_of(x) < least || (is_followed && takes_product(x))) return "(" + written(x) + ")";
   if (const auto* const op = operator_of(x))
-    return fmt::format("{} {} {}", written_in(parts[0], op->left, op->level >= product), op->name,
-                       written_in(parts[1], op->right, is_followed));
-  if (const auto all = stacked(x)) return fmt::format("stack({}, {})", all->axis, list(all->parts));
-  if (x->name == "not") return "not " + written_in(parts[0], negation, false);
-  if (x->name != "neg") return fmt::format("{}({})", x->name, list(parts));
-  // A minus that touches a number is the number's.
-  return (parts[0]->op == Op::number ? "- " : "-") + written_in(parts[0], sign, is_followed);
-}
-
-std::string written_over(const Expr& x, bool is_followed) {
-  if (!reduces(x->name))
-    return fmt::format("{}({}) {}", x->name, x->axis, written_in(x->parts[0], atom, is_followed));
-  auto axes = x->axis;
-  auto inner = x->parts[0];
-  const bool may_go_over_two = x->name != "argmax" && x->name != "log_sum_exp" && x->name != "entropy";
-  for (; may_go_over_two && inner->op == Op::over && inner->name == x->name; inner = inner->parts[0])
-    axes += ", " + inner->axis;
-  return fmt::format("{}({}) {}", x->name, axes,
-                     written_in(inner, begins_with_minus(inner) ? atom : product, false));
-}
-
-std::string written_again(const Expr& x) {
-  std::string changes;
-  for (std::size_t i = 0; i < x->parts.size(); ++i)
-    changes += fmt::format(", {} = {}", x->changed[i], text(x->parts[i]));
-  return fmt::format("again({}{})", x->name, changes);
-}
-
-/// The shortest that reads as this number, without the + of 1e+20.
-std::string written_number(double number) {
-  auto digits = fmt::format("{}", number);
-  std::erase(digits, '+');
-  return digits;
-}
-
-std::string written(const Expr& x, bool is_followed) {
+    return fmt::format("{} {} {}", written(parts[0], op->left, op->level >= product), op->name,
+                       written(parts[1], op->right, is_followed));
   switch (x->op) {
-    case Op::number:
-      return written_number(x->number);
+    case Op::number: {
+      auto digits = fmt::format("{}", x->number);  // the shortest that reads as this number
+      std::erase(digits, '+');                     // of 1e+20
+      return digits;
+    }
     case Op::name:
     case Op::position:
       return x->name;
     case Op::size:
       return fmt::format("size({})", x->name);
     case Op::entry:
-      return fmt::format("{}[{}]", x->name, list(x->parts));
-    case Op::call:
-      return written_call(x, is_followed);
+      return fmt::format("{}[{}]", x->name, list(parts));
     case Op::over:
       return written_over(x, is_followed);
-    case Op::again:
+    case Op::again: {
+      std::string changes;
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        changes += fmt::format(", {} = {}", x->changed[i], text(parts[i]));
+      return fmt::format("again({}{})", x->name, changes);
+    }
+    case Op::call:
       break;
   }
-  return written_again(x);
+  if (const auto all = stacked(x)) return fmt::format("stack({}, {})", all->axis, list(all->parts));
+  if (x->name == "not") return "not " + written(parts[0], negation);
+  if (x->name != "neg") return fmt::format("{}({})", x->name, list(parts));
+  // A minus that touches a number is the number's.
+  return (parts[0]->op == Op::number ? "- " : "-") + written(parts[0], sign, is_followed);
+}
+
+std::string written_over(const Expr& x, bool is_followed) {
+  if (!reduces(x->name))
+    return fmt::format("{}({}) {}", x->name, x->axis, written(x->parts[0], atom, is_followed));
+  auto axes = x->axis;
+  auto inner = x->parts[0];
+  const bool may_go_over_two = x->name != "argmax" && x->name != "log_sum_exp" && x->name != "entropy";
+  for (; may_go_over_two && inner->op == Op::over && inner->name == x->name; inner = inner->parts[0])
+    axes += ", " + inner->axis;
+  return fmt::format("{}({}) {}", x->name, axes, written(inner, begins_with_minus(inner) ? atom : product));
 }
 
 }  // namespace
 
 std::string text(const Expr& x) {
-  return written(x, false);
+  return written(x);
 }
 
 std::string text(const Definition& definition) {
-  std::string axes;
-  for (const auto& axis : definition.axes) axes += (axes.empty() ? "[" : ", ") + axis;
-  return fmt::format("{}{} = {}", definition.name, axes.empty() ? "" : axes + "]", text(definition.expr));
+  const auto axes = definition.axes.empty() ? "" : fmt::format("[{}]", fmt::join(definition.axes, ", "));
+  return fmt::format("{}{} = {}", definition.name, axes, text(definition.expr));
 }
 
 namespace {
@@ -190,7 +139,10 @@ Box fence(std::string opening, Box inner) {
 /// and of a vector the last.
 struct Matrix {
   std::vector<Expr> leads;
-  std::string row, column;  ///< a vector has no row
+  std::string row, column;                       ///< a vector has no row, one behind a matrix no column
+  bool turns_left = false, turns_right = false;  ///< of a product, whether a factor is transposed
+
+  bool is_vector() const { return row.empty() || column.empty(); }
 };
 
 /// An index as pages leave it out: the position along an axis.
@@ -212,13 +164,6 @@ std::optional<Matrix> matrix_of_entry(const Expr& x) {
 
 std::optional<Matrix> matrix(const Expr& x);
 
-struct MatrixProduct {
-  Matrix left, right;
-  bool turns_left, turns_right;
-
-  bool has_vector() const { return left.row.empty() || right.column.empty(); }
-};
-
 /// Leading axes that go together: the same ones, or those of one matrix alone.
 bool fit(const std::vector<Expr>& left, const std::vector<Expr>& right) {
   const auto fits = [](const Expr& x, const Expr& y) {
@@ -228,7 +173,7 @@ bool fit(const std::vector<Expr>& left, const std::vector<Expr>& right) {
          std::equal(left.begin(), left.end(), right.begin(), right.end(), fits);
 }
 
-std::optional<MatrixProduct> matrix_product(const Expr& x) {
+std::optional<Matrix> matrix_product(const Expr& x) {
   if (x->op != Op::over || x->name != "sum" || !is_call(x->parts[0], "*")) return std::nullopt;
   auto left = matrix(x->parts[0]->parts[0]), right = matrix(x->parts[0]->parts[1]);
   if (!left || !right || left->row == left->column || right->row == right->column) return std::nullopt;
@@ -244,16 +189,17 @@ std::optional<MatrixProduct> matrix_product(const Expr& x) {
                       std::none_of(left->leads.begin(), left->leads.end(), in_leads) &&
                       std::none_of(right->leads.begin(), right->leads.end(), in_leads);
   if (!is_one) return std::nullopt;
-  const bool has_vector = row.empty() || column.empty();
-  return MatrixProduct{*left, *right, turns_left && !row.empty(), turns_right && !has_vector};
+  Matrix product{left->leads.empty() ? right->leads : left->leads, row, column};
+  product.turns_left = turns_left && !row.empty();
+  product.turns_right = turns_right && !product.is_vector();
+  return product;
 }
 
 std::optional<Matrix> matrix(const Expr& x) {
   if (x->op == Op::entry) return matrix_of_entry(x);
-  const auto product = matrix_product(x);
-  if (!product || product->left.row.empty() || product->right.column.empty()) return std::nullopt;
-  const auto &left = product->left, &right = product->right;
-  return Matrix{left.leads.empty() ? right.leads : left.leads, left.row, right.column};
+  auto product = matrix_product(x);
+  if (product && product->is_vector()) product.reset();
+  return product;
 }
 
 /// Whether an entry has the place i, or the place i − n of the rest behind n, as one of its indices and the
@@ -326,10 +272,10 @@ class Page {
     return row.size() == 1 ? row[0] : group(Box::row, std::move(row));
   }
 
-  Box list(const std::vector<Expr>& parts) {
+  Box list(const std::vector<Expr>& parts, const std::string& sign = ", ") {
     std::vector<Box> boxes;
     for (const auto& part : parts) boxes.push_back(box(part));
-    return between(std::move(boxes), ", ");
+    return between(std::move(boxes), sign);
   }
 
   void note_entries(const Expr& x) {
@@ -349,20 +295,16 @@ class Page {
     });
   }
 
-  Box of(const MatrixProduct& product, const Expr& factors) {
+  Box of(const Matrix& product, const Expr& factors) {
     const bool was_matrix = std::exchange(is_matrix_, true);
-    auto written = of_factors(product, factors);
-    is_matrix_ = was_matrix;
-    return written;
-  }
-
-  Box of_factors(const MatrixProduct& product, const Expr& factors) {
     const auto factor = [&](const Expr& x, bool turns) {
       return turns ? group(Box::raised, {box(x, atom), symbol("ᵀ")}) : box(x, formula::product);
     };
-    return between(
+    auto written = between(
         {factor(factors->parts[0], product.turns_left), factor(factors->parts[1], product.turns_right)},
-        product.has_vector() ? " · " : " ");
+        product.is_vector() ? " · " : " ");
+    is_matrix_ = was_matrix;
+    return written;
   }
 
   static Box of_number(const Node& x) {
@@ -418,11 +360,7 @@ class Page {
     if (f == "mod") return between({box(parts[0], sign, true), box(parts[1], sign, true)}, " mod ");
     if (f == "where" && are_end_to_end(x))
       return fence("[", between({leaf(Box::name, parts[1]->name), leaf(Box::name, parts[2]->name)}, "; "));
-    if (const auto all = f == "where" ? stacked(x) : std::nullopt) {
-      std::vector<Box> rows;
-      for (const auto& part : all->parts) rows.push_back(box(part));
-      return fence("[", between(std::move(rows), "; "));
-    }
+    if (const auto all = stacked(x)) return fence("[", list(all->parts, "; "));
     if (f == "where")
       return group(Box::row, {box(parts[1]), leaf(Box::words, " where "), box(parts[0]), symbol(", "),
                               box(parts[2]), leaf(Box::words, " elsewhere")});
@@ -465,45 +403,37 @@ std::string closing(const std::string& opening) {
   return opening == "(" ? ")" : opening == "[" ? "]" : opening == "⌊" ? "⌋" : opening;
 }
 
-std::string unicode(const Box& box);
-
 /// `²`, `ᵀ`, `^0.5`
-std::string unicode_raised(const Box& exponent) {
+std::string unicode_raised(const Box& exponent, const std::string& written) {
   static const std::array<std::string, 10> digits = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-  if (exponent.kind == Box::symbol) return exponent.text;
+  if (exponent.kind == Box::symbol) return written;
   const bool is_whole =
-      exponent.kind == Box::number && exponent.text.find_first_not_of("0123456789") == std::string::npos;
-  if (!is_whole) return "^" + unicode(exponent);
+      exponent.kind == Box::number && written.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_whole) return "^" + written;
   std::string all;
-  for (const char c : exponent.text) all += digits.at(static_cast<std::size_t>(c - '0'));
+  for (const char c : written) all += digits.at(static_cast<std::size_t>(c - '0'));
   return all;
 }
 
 std::string unicode(const Box& box) {
-  const auto& parts = box.parts;
-  std::string all;
+  std::vector<std::string> parts;
+  for (const auto& part : box.parts) parts.push_back(unicode(part));
   switch (box.kind) {
-    case Box::name:
-    case Box::number:
-    case Box::symbol:
-    case Box::words:
-      return box.text;
     case Box::row:
-      for (const auto& part : parts) all += unicode(part);
-      return all;
+      return fmt::format("{}", fmt::join(parts, ""));
     case Box::fence:
-      return box.text + unicode(parts[0]) + closing(box.text);
+      return box.text + parts[0] + closing(box.text);
     case Box::fraction:
-      return unicode(parts[0]) + " / " + unicode(parts[1]);
+      return parts[0] + " / " + parts[1];
     case Box::root:
-      return "√" + unicode(parts[0]);
+      return "√" + parts[0];
     case Box::raised:
-      return unicode(parts[0]) + unicode_raised(parts[1]);
+      return parts[0] + unicode_raised(box.parts[1], parts[1]);
     case Box::lowered:
-      break;
+      return parts[0] + "_" + (parts[1].find('_') == std::string::npos ? parts[1] : "{" + parts[1] + "}");
+    default:
+      return box.text;
   }
-  const auto& axis = parts[1].text;
-  return unicode(parts[0]) + (axis.find('_') == axis.npos ? "_" + axis : fmt::format("_{{{}}}", axis));
 }
 
 std::string element(std::string_view name, std::string_view content) {
@@ -530,16 +460,15 @@ std::string mathml_symbol(const std::string& text) {
   return element("mo", escaped(text.substr(first, text.find_last_not_of(' ') + 1 - first)));
 }
 
-std::string mathml_of(const Box& box);
-
-/// What a line or a place of its own holds together needs no parentheses.
-std::string without_parentheses(const Box& box) {
-  return mathml_of(box.kind == Box::fence && box.text == "(" ? box.parts[0] : box);
-}
-
 std::string mathml_of(const Box& box) {
-  const auto& parts = box.parts;
-  std::string all;
+  std::vector<std::string> parts;
+  for (const auto& part : box.parts) {
+    // What a line or a place of its own holds together needs no parentheses.
+    const bool has_place =
+        box.kind == Box::fraction || box.kind == Box::root || (box.kind == Box::raised && !parts.empty());
+    const bool is_bare = has_place && part.kind == Box::fence && part.text == "(";
+    parts.push_back(mathml_of(is_bare ? part.parts[0] : part));
+  }
   switch (box.kind) {
     case Box::name:
       return mathml_name(box.text);
@@ -550,22 +479,19 @@ std::string mathml_of(const Box& box) {
     case Box::words:
       return element("mtext", escaped(box.text));
     case Box::row:
-      for (const auto& part : parts) all += mathml_of(part);
-      return element("mrow", all);
+      return element("mrow", fmt::format("{}", fmt::join(parts, "")));
     case Box::fence:
-      return element("mrow",
-                     mathml_symbol(box.text) + mathml_of(parts[0]) + mathml_symbol(closing(box.text)));
+      return element("mrow", mathml_symbol(box.text) + parts[0] + mathml_symbol(closing(box.text)));
     case Box::fraction:
-      return element("mfrac", without_parentheses(parts[0]) + without_parentheses(parts[1]));
+      return element("mfrac", parts[0] + parts[1]);
     case Box::root:
-      return element("msqrt", without_parentheses(parts[0]));
+      return element("msqrt", parts[0]);
     case Box::raised:
-      return element("msup", mathml_of(parts[0]) +
-                                 (parts[1].text == "ᵀ" ? "<mi>T</mi>" : without_parentheses(parts[1])));
+      return element("msup", parts[0] + (box.parts[1].text == "ᵀ" ? "<mi>T</mi>" : parts[1]));
     case Box::lowered:
       break;
   }
-  return element(parts[0].text == "Σ" ? "munder" : "msub", mathml_of(parts[0]) + mathml_of(parts[1]));
+  return element(box.parts[0].text == "Σ" ? "munder" : "msub", parts[0] + parts[1]);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "formula/entrywise.hpp"
@@ -12,14 +13,12 @@
 
 namespace formula {
 
-namespace whole_arrays {
-
 namespace {
 
 using Kind = Array::Kind;
 using Type = Array::Type;
 
-constexpr double largest_whole = 2147483648.0;
+constexpr double largest_whole = 2147483648.0, no_number = std::numeric_limits<double>::quiet_NaN();
 
 Axes without(Axes axes, const Axes& others) {
   axes.erase(std::remove_if(axes.begin(), axes.end(), [&](const auto& axis) { return has(others, axis); }),
@@ -62,14 +61,6 @@ bool are_alike(const Array& x, const Array& y) {
          std::equal(x.parts.begin(), x.parts.end(), y.parts.begin(), y.parts.end(), are_alike);
 }
 
-bool is_number(const Array& x) {
-  return x.kind == Kind::number;
-}
-
-bool is_simple(const Array& x) {
-  return x.kind == Kind::number || x.kind == Kind::variable;
-}
-
 bool is(const Array& x, double value) {
   return x.number && *x.number == value;
 }
@@ -88,17 +79,13 @@ Array function(std::string name, std::vector<Array> parts, const Axes& order, Ty
   for (const auto& part : parts) axes = merged(std::move(axes), part.axes);
   axes = sorted(std::move(axes), order);
   for (auto& part : parts) part = in_order(std::move(part), axes);
-  return {.kind = Kind::function,
-          .axes = std::move(axes),
-          .type = type,
-          .name = std::move(name),
-          .parts = std::move(parts)};
+  return {Kind::function, std::move(axes), type, std::move(name), std::move(parts)};
 }
 
 /// Truth values as numbers, where arithmetic on them is not that of numbers.
 Array as_numbers(Array x) {
   if (x.type != Type::truth) return x;
-  if (is_number(x)) return number(*x.number);
+  if (x.kind == Kind::number) return number(*x.number);
   const auto axes = x.axes;
   return function("numbers", {std::move(x)}, axes);
 }
@@ -106,29 +93,16 @@ Array as_numbers(Array x) {
 Array as_truths(Array x) {
   if (x.type == Type::truth) return x;
   const auto axes = x.axes;
-  if (is_number(x)) return {.type = Type::truth, .number = *x.number != 0.0 ? 1.0 : 0.0};
+  if (x.kind == Kind::number) return {.type = Type::truth, .number = *x.number != 0.0 ? 1.0 : 0.0};
   return function("!=", {std::move(x), number(0.0)}, axes, Type::truth);
 }
 
 Array reduction(std::string name, Array x, const Axes& over) {
   auto axes = without(x.axes, over);
+  const bool counts = name == "argmax" || (name == "sum" && x.type != Type::real);
   const bool stays = name == "max" || name == "min";
-  const auto type = name == "argmax" || (x.type != Type::real && name == "sum") ? Type::whole
-                    : stays                                                     ? x.type
-                                                                                : Type::real;
-  return {.kind = Kind::reduction,
-          .axes = std::move(axes),
-          .type = type,
-          .name = std::move(name),
-          .parts = {std::move(x)},
-          .over = over};
-}
-
-/// The numbers in row-major order, with 1 more at each place of the last axis that moves.
-bool counts_up(const std::vector<double>& places) {
-  for (std::size_t i = 0; i < places.size(); ++i)
-    if (places[i] != static_cast<double>(i)) return false;
-  return true;
+  const auto type = counts ? Type::whole : stays ? x.type : Type::real;
+  return {Kind::reduction, std::move(axes), type, std::move(name), {std::move(x)}, over};
 }
 
 bool has_operands(const Expr& x) {
@@ -161,19 +135,11 @@ class Analysis {
 
   bool goes_along(const Expr& x) const { return !scope_.along().empty() && depends_on(x, scope_.along()); }
 
-  /// Of an entry the index that stands for the place of the loop, or one before or behind it.
-  std::optional<std::ptrdiff_t> row_offset(const Expr& index) const {
-    if (!goes_along(index)) return std::nullopt;
-    const auto linear = linear_index(index, sheet_);
-    const bool is_row = linear && linear->steps.size() == 1 && linear->steps.begin()->second == 1;
-    return is_row ? std::optional(linear->first) : std::nullopt;
-  }
-
   Array variable(const Expr& x) const {
     Array array{.kind = Kind::variable, .type = scope_.type_of(x->name), .name = identifier(x->name)};
     const auto& axes = scope_.tensor(x->name).axes;
     for (std::size_t i = 0; i < axes.size(); ++i)
-      if (const auto offset = row_offset(x->parts[i]); offset && !array.row)
+      if (const auto offset = shift_of(x->parts[i], scope_.along(), sheet_); offset && !array.row)
         array.row = row_along(axes, i, *offset);
     return array;
   }
@@ -218,7 +184,7 @@ class Analysis {
 
   /// A line of its own for what is needed twice, or the one that has it already.
   Array line(Array x, const std::string& wish) {
-    if (is_simple(x)) return x;
+    if (x.kind == Kind::number || x.kind == Kind::variable) return x;
     if (const auto there = line_with(x)) return *there;
     Array variable{.kind = Kind::variable, .axes = x.axes, .type = x.type, .name = scope_.fresh(wish)};
     lines_.push_back({variable.name, std::move(x), {"", {}, 0.0}});
@@ -237,7 +203,9 @@ class Analysis {
   Array called(const Expr& x, const Axes& order) {
     const auto& f = x->name;
     if (f == "relu") return combined("max", {read(x->parts[0], order), number(0.0)}, order);
-    if (is_first_entries(x)) return read(x->parts[1], order);
+    // `0 + key`, by which `s[0 + key]` takes the first entries of a longer axis.
+    if (f == "+" && is_number(x->parts[0], 0.0) && x->parts[1]->op == Op::position)
+      return read(x->parts[1], order);
     if (const auto whole = expanded(x)) return read(*whole, order);
     if (auto whole = f == "where" ? end_to_end(x, order) : std::nullopt) return *whole;
     if (auto whole = f == "where" ? side_by_side(x, order) : std::nullopt) return *whole;
@@ -249,12 +217,6 @@ class Analysis {
       conditions_ = outer;
     }
     return combined(f, std::move(parts), order);
-  }
-
-  /// `0 + key`, by which `s[0 + key]` takes the first entries of a longer axis.
-  static bool is_first_entries(const Expr& x) {
-    return x->name == "+" && x->parts[0]->op == Op::number && x->parts[0]->number == 0.0 &&
-           x->parts[1]->op == Op::position;
   }
 
   /// What `where(i < n, x[i], y[i - n])` is, for an axis i that begins with all of x and ends with all of y.
@@ -270,12 +232,9 @@ class Analysis {
     auto bottom = piece(x->parts[2], axis, first, static_cast<double>(sheet_.size_of(axis)));
     if (!top || !bottom || top->type != bottom->type) return std::nullopt;
     const auto axes = sorted(merged(top->axes, bottom->axes), order);
-    return Array{.kind = Kind::joined,
-                 .axes = axes,
-                 .type = top->type,
-                 .parts = {in_order(*top, axes), in_order(*bottom, axes)},
-                 .over = {axis},
-                 .indices = {{.count = top->place}, {.count = bottom->place}}};
+    Array result{Kind::joined, axes, top->type, "", {in_order(*top, axes), in_order(*bottom, axes)}, {axis}};
+    result.indices = {{.count = top->place}, {.count = bottom->place}};
+    return result;
   }
 
   /// What stacked formulas are, none of which goes along the axis itself.
@@ -302,14 +261,13 @@ class Analysis {
     for (const auto& place : places_of(x)) {
       if (place.axes.size() != 1 || has(variable.axes, place.axes[0])) return std::nullopt;
       variable.axes.push_back(place.axes[0]);
-      if (place.axes[0] == axis) {
-        variable.place = place.length;
-        if (has_operands(place.expr) || static_cast<double>(place.length) != end - begin) return std::nullopt;
-        for (auto i = begin; i < end; ++i)
-          if (place.values[static_cast<std::size_t>(i)] != i - begin) return std::nullopt;
-      } else if (!is_plain(place)) {
+      if (place.axes[0] != axis && is_plain(place)) continue;
+      variable.place = place.length;
+      if (place.axes[0] != axis || has_operands(place.expr) ||
+          static_cast<double>(place.length) != end - begin)
         return std::nullopt;
-      }
+      for (auto i = begin; i < end; ++i)
+        if (place.values[static_cast<std::size_t>(i)] != i - begin) return std::nullopt;
     }
     return has(variable.axes, axis) ? std::optional(std::move(variable)) : std::nullopt;
   }
@@ -383,9 +341,7 @@ class Analysis {
   }
 
   void drop_conditions_on(const std::string& axis) {
-    conditions_.erase(std::remove_if(conditions_.begin(), conditions_.end(),
-                                     [&](const Expr& condition) { return has(natural(condition), axis); }),
-                      conditions_.end());
+    std::erase_if(conditions_, [&](const Expr& condition) { return has(natural(condition), axis); });
   }
 
   Array over_axis_alone(const Expr& x, const Axes& order) {
@@ -396,13 +352,13 @@ class Analysis {
       auto part = read(*deviating, has(order, axis) ? order : joined(order, {{axis}}));
       if (has(part.axes, axis)) return reduction("var", std::move(part), {axis});
     }
-    if (scope_.drops(axis) && composite_named(f) != nullptr) return read(*expanded(x), order);
+    if (const auto whole = scope_.drops(axis) ? expanded(x) : std::nullopt) return read(*whole, order);
     const auto inner = has(order, axis) ? order : merged(order, natural(x->parts[0]));
     auto part = read(x->parts[0], has(inner, axis) ? inner : joined(inner, {{axis}}));
-    if (f == "max" || f == "min") return has(part.axes, axis) ? reduction(f, std::move(part), {axis}) : part;
-    if (f == "argmax") return has(part.axes, axis) ? reduction(f, std::move(part), {axis}) : number(0.0);
-    if (f == "mean" && has(part.axes, axis)) return reduction(f, std::move(part), {axis});
-    if (!has(part.axes, axis)) return read(*expanded(x), order);
+    const bool is_best = f == "max" || f == "min";
+    if (!has(part.axes, axis))
+      return is_best ? part : f == "argmax" ? number(0.0) : read(*expanded(x), order);
+    if (is_best || f == "argmax" || f == "mean") return reduction(f, std::move(part), {axis});
     if (f == "layer_norm") return normed(line(as_numbers(std::move(part)), "x"), axis);
     if (f == "softmax" || f == "unguarded_softmax") return softmax(x, std::move(part));
     return read(*expanded(x), order);
@@ -430,9 +386,7 @@ class Analysis {
 
   /// Whether there are rows of −∞ alone.
   bool may_be_hidden(const Expr& x) const {
-    const auto from = operands(x);
-    if (std::any_of(from.begin(), from.end(), [this](const auto& name) { return scope_.is_again(name); }))
-      return true;
+    if (takes_again(x)) return true;
     const auto scores = value_of(x->parts[0], joined(without(natural(x), {x->axis}), {{x->axis}}));
     if (scores.is_truth) return false;
     const auto length = static_cast<std::ptrdiff_t>(sheet_.size_of(x->axis));
@@ -508,10 +462,7 @@ class Analysis {
         return factor.axes.size() == all.size();
       });
       if (!is_one_of_them)
-        return {.kind = Kind::sums,
-                .axes = without(sorted(all, order), over),
-                .parts = std::move(factors),
-                .over = over};
+        return {Kind::sums, without(sorted(all, order), over), Type::real, "", std::move(factors), over};
     }
     auto elementwise = std::move(factors[0]);
     for (std::size_t i = 1; i < factors.size(); ++i)
@@ -539,10 +490,9 @@ class Analysis {
     };
     const auto last = [](const Axes& axes) { return axes.empty() ? Axes{} : Axes{axes.back()}; };
     const auto axes = joined(leading(rows), {leading(columns), both, last(rows), last(columns)});
-    return Array{.kind = Kind::product,
-                 .axes = axes,
-                 .parts = {in_order(std::move(x), joined(leading(rows), {both, last(rows), {k}})),
-                           in_order(std::move(y), joined(leading(columns), {both, {k}, last(columns)}))}};
+    x = in_order(std::move(x), joined(leading(rows), {both, last(rows), {k}}));
+    y = in_order(std::move(y), joined(leading(columns), {both, {k}, last(columns)}));
+    return Array{Kind::product, axes, Type::real, "", {std::move(x), std::move(y)}};
   }
 
   // Entries.
@@ -575,11 +525,12 @@ class Analysis {
     std::size_t length;
   };
 
-  bool is_known(const Expr& x) const {
+  bool takes_again(const Expr& x) const {
     const auto from = operands(x);
-    return !goes_along(x) &&
-           std::none_of(from.begin(), from.end(), [this](const auto& name) { return scope_.is_again(name); });
+    return std::any_of(from.begin(), from.end(), [&](const auto& name) { return scope_.is_again(name); });
   }
+
+  bool is_known(const Expr& x) const { return !goes_along(x) && !takes_again(x); }
 
   std::vector<Place> places_of(const Expr& x) const {
     const auto& tensor = scope_.tensor(x->name);
@@ -588,29 +539,26 @@ class Analysis {
     for (std::size_t i = 0; i < tensor.axes.size(); ++i) {
       if (scope_.drops(tensor.axes[i])) continue;
       const auto& index = x->parts[i];
-      if (!has_row && row_offset(index)) {
+      if (!has_row && shift_of(index, scope_.along(), sheet_)) {
         has_row = true;
         continue;
       }
       const auto axes = natural(index);
       places.push_back({index, axes, {}, tensor.shape[i]});
-      if (!has_operands(index) && !goes_along(index))
-        places.back().values = places_along(index, axes);
-      else if (is_known(index))
-        places.back().values = values_of(index, axes);
+      if (is_known(index))
+        places.back().values = has_operands(index) ? values_of(index, axes) : places_along(index, axes);
     }
     return places;
   }
 
   static bool is_plain(const Place& place) { return place.expr->op == Op::position && !place.axes.empty(); }
 
-  /// Whether these places, and no other ones, have the axes of the place.
-  static bool has_own_axes(const std::vector<Place>& places, const std::vector<std::size_t>& some) {
+  /// Which places have an axis of that one.
+  static std::vector<std::size_t> sharing(const std::vector<Place>& places, std::size_t with) {
+    std::vector<std::size_t> some;
     for (std::size_t i = 0; i < places.size(); ++i)
-      if (std::find(some.begin(), some.end(), i) == some.end() &&
-          !common(places[i].axes, places[some[0]].axes).empty())
-        return false;
-    return true;
+      if (!common(places[i].axes, places[with].axes).empty()) some.push_back(i);
+    return some;
   }
 
   Array entry(const Expr& x, const Axes& order) {
@@ -618,85 +566,75 @@ class Analysis {
     auto variable = this->variable(x);
     if (places.empty()) return variable;
     for (std::size_t i = 0; i < places.size(); ++i) variable.axes.push_back("#" + std::to_string(i));
-    if (auto merged_axes = merge(variable, places)) return *merged_axes;
-    if (auto split_axes = split(variable, places)) return *split_axes;
+    if (auto whole = reshaped(variable, places)) return *whole;
     return taken(std::move(variable), places, order);
   }
 
-  /// An axis cut into several: `Q[query, head * size(d_k) + d_k]`. Others keep theirs.
-  std::optional<Array> split(Array& variable, const std::vector<Place>& places) const {
-    Axes axes;
-    bool is_split = false;
+  /// An axis cut into several, `Q[query, head * size(d_k) + d_k]`, or several as one,
+  /// `heads[floor(feature / size(d_v)), query, mod(feature, size(d_v))]`. Others keep theirs.
+  std::optional<Array> reshaped(const Array& variable, const std::vector<Place>& places) const {
+    Axes before, after;
+    bool is_reshaped = false;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      auto own = places[i].axes;
-      if (own.empty() || !has_own_axes(places, {i})) return std::nullopt;
-      if (!is_plain(places[i])) {
-        if (has_operands(places[i].expr) || own.size() < 2 || places[i].values.size() != places[i].length)
-          return std::nullopt;
-        const auto is_in_order = [&] { return counts_up(places_along(places[i].expr, own)); };
-        if (!is_in_order()) std::sort(own.begin(), own.end());
-        while (!is_in_order())
-          if (!std::next_permutation(own.begin(), own.end())) return std::nullopt;
-        is_split = true;
-      }
-      axes = joined(std::move(axes), {own});
+      const auto some = sharing(places, i);
+      if (some.empty()) return std::nullopt;
+      if (i != some.back()) continue;
+      const bool stays = some.size() == 1 && is_plain(places[i]);
+      const auto own = stays ? places[i].axes : axes_counted(places, some);
+      if (own.empty()) return std::nullopt;
+      is_reshaped = is_reshaped || !stays;
+      for (const std::size_t j : some) before.push_back(variable.axes[j]);
+      after = joined(std::move(after), {own});
     }
-    if (!is_split) return std::nullopt;
-    return Array{.kind = Kind::reshaped, .axes = axes, .type = variable.type, .parts = {std::move(variable)}};
+    if (!is_reshaped) return std::nullopt;
+    return Array{Kind::reshaped, std::move(after), variable.type, "", {in_order(variable, before)}};
   }
 
-  /// Several axes as one: `heads[floor(feature / size(d_v)), query, mod(feature, size(d_v))]`.
-  static std::optional<Array> merge(const Array& variable, const std::vector<Place>& places) {
-    std::vector<std::size_t> some;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (is_plain(places[i])) continue;
-      if (places[i].axes.size() != 1 || has_operands(places[i].expr)) return std::nullopt;
-      some.push_back(i);
-    }
-    if (some.size() < 2) return std::nullopt;
-    const auto& axis = places[some[0]].axes;
-    std::vector<double> all(places[some[0]].values.size(), 0.0);
-    std::size_t count = 1;
-    for (const std::size_t i : some) {
-      if (places[i].axes != axis) return std::nullopt;
-      count *= places[i].length;
-      for (std::size_t j = 0; j < all.size(); ++j) {
-        const double place = std::floor(places[i].values[j]);
-        if (!(place >= 0.0 && place < static_cast<double>(places[i].length))) return std::nullopt;
-        all[j] = all[j] * static_cast<double>(places[i].length) + place;
+  /// The axes along which these places count the entries in row-major order; none where they do not.
+  Axes axes_counted(const std::vector<Place>& places, const std::vector<std::size_t>& some) const {
+    auto axes = places[some[0]].axes;
+    const auto is_other = [&](const std::size_t i) {
+      return places[i].axes != axes || places[i].values.empty() || has_operands(places[i].expr) ||
+             is_plain(places[i]);
+    };
+    if ((some.size() > 1) == (axes.size() > 1) || std::any_of(some.begin(), some.end(), is_other)) return {};
+    const auto are_counted = [&] {
+      std::vector<double> all(places[some[0]].values.size(), 0.0), counted(all);
+      std::iota(counted.begin(), counted.end(), 0.0);
+      double count = 1.0;
+      for (const std::size_t i : some) {
+        const auto at = places_along(places[i].expr, axes);
+        const auto length = static_cast<double>(places[i].length);
+        for (std::size_t k = 0; k < all.size(); ++k) {
+          const double place = std::floor(at[k]);
+          all[k] = place >= 0.0 && place < length ? all[k] * length + place : no_number;
+        }
+        count *= length;
       }
-    }
-    if (all.size() != count || !counts_up(all) || !has_own_axes(places, some)) return std::nullopt;
-    Axes before, after;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const bool is_merged = std::find(some.begin(), some.end(), i) != some.end();
-      if (!is_merged && has(after, places[i].axes[0])) return std::nullopt;
-      if (!is_merged || i == some.back()) after.push_back(places[i].axes[0]);
-      if (i == some.back())
-        for (const std::size_t j : some) before.push_back(variable.axes[j]);
-      else if (!is_merged)
-        before.push_back(variable.axes[i]);
-    }
-    return Array{.kind = Kind::reshaped,
-                 .axes = std::move(after),
-                 .type = variable.type,
-                 .parts = {in_order(variable, before)}};
+      return static_cast<double>(all.size()) == count && all == counted;
+    };
+    if (!are_counted()) std::sort(axes.begin(), axes.end());
+    while (!are_counted())
+      if (!std::next_permutation(axes.begin(), axes.end())) return {};
+    return axes;
   }
 
   /// Each index for itself where no two have an axis in common, else all as arrays that broadcast.
   Array taken(Array variable, const std::vector<Place>& places, const Axes& order) {
     const auto type = variable.type;
-    Array result{.kind = Kind::taken, .type = type, .parts = {std::move(variable)}};
-    std::vector<Array> valid;
-    std::size_t arrays = 0, others = 0;
+    Array result{Kind::taken, {}, type, "", {std::move(variable)}};
+    std::optional<Array> valid;
     bool is_grid = false;
     for (std::size_t i = 0; i < places.size(); ++i) {
       result.indices.push_back(index_of(places[i]));
-      arrays += result.indices[i].kind == Array::Index::Kind::array;
-      others += result.indices[i].kind == Array::Index::Kind::one;
-      is_grid = is_grid || !has_own_axes(places, {i});
+      is_grid = is_grid || sharing(places, i).size() > 1;
     }
-    is_grid = is_grid || arrays > 1 || (arrays == 1 && others > 0);
+    const auto count_of = [&](Array::Index::Kind kind) {
+      return std::count_if(result.indices.begin(), result.indices.end(),
+                           [&](const auto& index) { return index.kind == kind; });
+    };
+    const auto arrays = count_of(Array::Index::Kind::array);
+    is_grid = is_grid || arrays > 1 || (arrays == 1 && count_of(Array::Index::Kind::one) > 0);
     for (std::size_t i = 0; i < places.size(); ++i) {
       auto& index = result.indices[i];
       const bool is_one = index.kind == Array::Index::Kind::one;
@@ -714,20 +652,12 @@ class Analysis {
       for (std::size_t i = 1; i < result.parts.size(); ++i)
         result.parts[i] = in_order(std::move(result.parts[i]), result.axes);
     }
-    const bool is_whole = std::all_of(result.indices.begin(), result.indices.end(), [](const auto& index) {
-      return index.kind == Array::Index::Kind::all;
-    });
-    if (is_whole) {
+    if (count_of(Array::Index::Kind::all) == static_cast<std::ptrdiff_t>(places.size())) {
       result.parts[0].axes = result.axes;
       return std::move(result.parts[0]);
     }
-    if (valid.empty()) return result;
-    auto condition = std::move(valid[0]);
-    for (std::size_t i = 1; i < valid.size(); ++i)
-      condition = combined("and", {std::move(condition), std::move(valid[i])}, order);
-    return chosen({std::move(condition), as_numbers(std::move(result)),
-                   number(std::numeric_limits<double>::quiet_NaN())},
-                  order);
+    if (!valid) return result;
+    return chosen({std::move(*valid), as_numbers(std::move(result)), number(no_number)}, order);
   }
 
   static bool leaves(const Place& place) {
@@ -745,13 +675,6 @@ class Analysis {
            !leaves({place.expr, {}, values_of(inside, natural(inside)), place.length});
   }
 
-  static double least_of(const Place& place) {
-    return std::floor(*std::min_element(place.values.begin(), place.values.end()));
-  }
-  static double most_of(const Place& place) {
-    return std::floor(*std::max_element(place.values.begin(), place.values.end()));
-  }
-
   /// As a range of places where it is one.
   static Array::Index index_of(const Place& place) {
     using Index = Array::Index;
@@ -766,25 +689,23 @@ class Analysis {
       if (step == 0.0 || at[i] != at[0] + step * static_cast<double>(i) || at[i] != std::floor(at[i]))
         return {.kind = Index::Kind::array, .places = {at.begin(), at.end()}};
     if (step == 1.0 && at.size() == place.length) return {};
-    return {.kind = Index::Kind::slice,
-            .begin = first,
-            .step = static_cast<std::ptrdiff_t>(step),
-            .count = at.size()};
+    return {Index::Kind::slice, first, static_cast<std::ptrdiff_t>(step), at.size()};
   }
 
-  Array index_array(const Place& place, const Axes& order, std::vector<Array>& valid) {
+  Array index_array(const Place& place, const Axes& order, std::optional<Array>& valid) {
     auto at = read(place.expr, order);
     const auto length = static_cast<double>(place.length);
     if (!leaves(place)) return whole(std::move(at), order);
     if (counts_only_inside(place)) {
-      if (least_of(place) < -length || most_of(place) >= length)
+      const auto [least, most] = std::minmax_element(place.values.begin(), place.values.end());
+      if (std::floor(*least) < -length || std::floor(*most) >= length)
         at = combined("mod", {std::move(at), number(length)}, order);
       return whole(std::move(at), order);
     }
     at = line(std::move(at), "places");
-    valid.push_back(combined(
-        "and", {combined("<=", {number(0.0), at}, order), combined("<", {at, number(length)}, order)},
-        order));
+    auto inside = combined(
+        "and", {combined("<=", {number(0.0), at}, order), combined("<", {at, number(length)}, order)}, order);
+    valid = valid ? combined("and", {*valid, std::move(inside)}, order) : std::move(inside);
     return whole(function("clip", {at, number(0.0), number(length - 1.0)}, order, at.type), order);
   }
 
@@ -804,12 +725,10 @@ class Analysis {
 
 }  // namespace
 
-}  // namespace whole_arrays
-
 std::vector<Assignment> in_whole_arrays(Scope& scope, const Definition& definition) {
   std::vector<Assignment> lines;
   for (const auto& one : scope.without_again(definition))
-    for (auto& line : whole_arrays::Analysis(scope)(one)) lines.push_back(std::move(line));
+    for (auto& line : Analysis(scope)(one)) lines.push_back(std::move(line));
   return lines;
 }
 

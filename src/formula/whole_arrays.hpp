@@ -52,9 +52,9 @@ struct Array {
   Type type = Type::real;
   std::string name{};
   std::vector<Array> parts{};
+  Axes over{};
   std::optional<double> number{};  ///< the value of what is constant
   std::size_t place = 0;
-  Axes over{};
   std::vector<Index> indices{};
   std::optional<Row> row{};  ///< of a variable
 };
@@ -71,6 +71,23 @@ std::vector<std::size_t> places_in(const Axes& axes, const Axes& some);
 /// What stands at each axis of `target` from the first of `axes` on: `own` for these, else `other`.
 std::vector<const char*> signs_along(const Axes& axes, const Axes& target, const char* own,
                                      const char* other);
+
+/// A text of Python or C++, and how strongly its outermost operator binds: a comparison of Python is a
+/// relation.
+struct Code {
+  enum Binding { choice, relation, either, both, equality, comparison, sum, product, unary, power, primary };
+
+  std::string text;
+  Binding binding = primary;
+};
+
+/// In parentheses where it binds less than `least`.
+std::string bound(const Code& code, Code::Binding least);
+
+enum class Language { numpy, xtensor, entries };  ///< the last is C++ of one entry
+
+/// A function of these operands.
+Code written(Language language, const std::string& function, const std::vector<Code>& operands);
 
 /// A line of a program.
 struct Assignment {

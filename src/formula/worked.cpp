@@ -93,13 +93,8 @@ class Working {
     if (f == "+") return Worked::sum(terms_of("+", x, at));
     if (f == "max" && (is_maximum(x->parts[0]) || is_maximum(x->parts[1])))
       return attn::largest(choices_of(x, at));
-    std::vector<Worked> parts;
-    for (const auto& part : x->parts) parts.push_back((*this)(part, at));
-    return applied(x, parts, at);
-  }
-
-  Worked applied(const Expr& x, std::vector<Worked>& p, const Places& at) const {
-    const auto& f = x->name;
+    std::vector<Worked> p;
+    for (const auto& part : x->parts) p.push_back((*this)(part, at));
     if (f == "=")
       return Worked::product({Worked::call("<=", {p[0], p[1]}), Worked::call("<=", {p[1], p[0]})});
     if (f == "and") return Worked::product(std::move(p));
@@ -127,7 +122,7 @@ class Working {
     if (x->name == "+") return is_nothing(x->parts[0], at) && is_nothing(x->parts[1], at);
     if (x->name != "where") return false;
     const auto& chosen = x->parts[(*this)(x->parts[0], at).value() != 0.0 ? 1 : 2];
-    return (chosen->op == Op::number && chosen->number == 0.0) || is_nothing(chosen, at);
+    return is_number(chosen, 0.0) || is_nothing(chosen, at);
   }
 
   Worked over_axis(const Expr& x, const Places& at) const {

@@ -19,61 +19,18 @@ namespace {
 using Kind = Array::Kind;
 using Type = Array::Type;
 
-/// How strongly the outermost operator of a text binds.
-enum Binding { choice, disjunction, conjunction, equality, comparison, sum, product, unary, primary };
+using enum Code::Binding;
 
-struct Text {
-  std::string text;
-  Binding binding = primary;
-};
-
-struct Operator {
-  const char* sign;
-  Binding binding;
-};
-
-const std::map<std::string, Operator> operators = {{"+", {"+", sum}},
-                                                   {"-", {"-", sum}},
-                                                   {"*", {"*", product}},
-                                                   {"/", {"/", product}},
-                                                   {"<", {"<", comparison}},
-                                                   {"<=", {"<=", comparison}},
-                                                   {"and", {"&&", conjunction}},
-                                                   {"or", {"||", disjunction}}};
-
-Text number_text(double number) {
+Code number_text(double number) {
   if (std::isnan(number)) return {"lab::nan"};
-  if (std::isinf(number)) return number < 0.0 ? Text{"-lab::inf", unary} : Text{"lab::inf"};
+  if (std::isinf(number)) return number < 0.0 ? Code{"-lab::inf", unary} : Code{"lab::inf"};
   auto text = fmt::format("{}", number);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return {text, std::signbit(number) ? unary : primary};
 }
 
-std::string bound(const Text& text, Binding least) {
-  return text.binding < least ? "(" + text.text + ")" : text.text;
-}
-
-Text infix(const Operator& sign, const Text& x, const Text& y) {
-  const auto next = static_cast<Binding>(sign.binding + 1);
-  return {fmt::format("{} {} {}", bound(x, sign.binding), sign.sign, bound(y, next)), sign.binding};
-}
-
-/// A call of the function under its other name, or under its own in that namespace.
-Text call_of(const std::string& function, const std::map<std::string, const char*>& renamed,
-             const std::string& space, const std::vector<Text>& operands) {
-  const auto found = renamed.find(function);
-  std::vector<std::string> texts;
-  for (const auto& operand : operands) texts.push_back(operand.text);
-  return {fmt::format("{}({})", found == renamed.end() ? space + function : found->second,
-                      fmt::join(texts, ", "))};
-}
-
-const char* element_of(Type type) {
-  return type == Type::truth ? "bool" : "double";
-}
-
 std::string declaration(const std::string& name, Type type) {
-  return fmt::format("const xt::xarray<{}> {} = ", element_of(type), name);
+  return fmt::format("const xt::xarray<{}> {} = ", type == Type::truth ? "bool" : "double", name);
 }
 
 /// A formula in whole arrays. Nothing comes of what xtensor has no word for.
@@ -90,12 +47,12 @@ class WholeArrays {
   }
 
  private:
-  Text beyond() {
+  Code beyond() {
     is_possible_ = false;
     return {};
   }
 
-  Text read(const Array& x) {
+  Code read(const Array& x) {
     switch (x.kind) {
       case Kind::number:
         return number_text(*x.number);
@@ -124,20 +81,17 @@ class WholeArrays {
     return beyond();
   }
 
-  /// The name of it, on a line of its own where it has none.
+  /// The name of it, on a line of its own where it has none. Some have one wherever they stand: in an
+  /// expression that broadcasts them, xtensor reads the wrong entries, or crashes.
   std::string variable(const Array& x) {
     const auto text = read(x).text;
-    return has_line(x) || x.kind == Kind::variable ? text : named({text}, x.type);
-  }
-
-  /// Whether it has a line of its own wherever it stands: in an expression that broadcasts it, xtensor reads
-  /// the wrong entries, or crashes.
-  static bool has_line(const Array& x) {
-    return x.kind == Kind::reduction || x.kind == Kind::taken || x.kind == Kind::reshaped;
+    const bool has_line = x.kind == Kind::variable || x.kind == Kind::reduction || x.kind == Kind::taken ||
+                          x.kind == Kind::reshaped;
+    return has_line ? text : named({text}, x.type);
   }
 
   /// What stands for a whole line.
-  Text read_alone(const Array& x) {
+  Code read_alone(const Array& x) {
     if (x.kind == Kind::reduction) return reduction(x, false);
     if (x.kind == Kind::taken) return taken(x);
     if (x.kind != Kind::reshaped) return read(x);
@@ -145,7 +99,7 @@ class WholeArrays {
                         fmt::join(sheet_.shape_of(x.axes), ", "))};
   }
 
-  std::string named(const Text& text, Type type, const std::string& wish = "part") {
+  std::string named(const Code& text, Type type, const std::string& wish = "part") {
     const auto name = scope_.fresh(wish);
     lines_.push_back(declaration(name, type) + text.text + ";");
     return name;
@@ -160,15 +114,15 @@ class WholeArrays {
             }));
   }
 
-  Text flat(const Array& x) { return is_flat(x) ? read(x) : Text{variable(x)}; }
+  Code flat(const Array& x) { return is_flat(x) ? read(x) : Code{variable(x)}; }
 
-  Text as_numbers(const Array& x, Text text) {
+  Code as_numbers(const Array& x, Code text) {
     if (x.type != Type::truth || x.number) return text;
     return {"xt::cast<double>(" + text.text + ")"};
   }
 
   /// So that it broadcasts to `target`.
-  Text fit(const Array& x, const Axes& target) {
+  Code fit(const Array& x, const Axes& target) {
     if (fits(x.axes, target)) return read(x);
     if (x.kind == Kind::reduction && x.name != "argmax" && fits(x.parts[0].axes, target))
       return reduced(x, true);
@@ -179,13 +133,13 @@ class WholeArrays {
     return {fmt::format("xt::view({}, {})", whole, fmt::join(index, ", "))};
   }
 
-  Text function(const Array& x, const Axes& axes) {
+  Code function(const Array& x, const Axes& axes) {
     if (x.number)
-      return x.name == "sqrt" ? Text{fmt::format("std::sqrt({})", read(x.parts[0]).text)}
+      return x.name == "sqrt" ? Code{fmt::format("std::sqrt({})", read(x.parts[0]).text)}
                               : number_text(*x.number);
     const auto& f = x.name;
     if (f == "mod" || f == "clip" || f == "whole" || rounds_to_format(f)) return beyond();
-    std::vector<Text> p;
+    std::vector<Code> p;
     const bool is_logic = f == "and" || f == "or" || f == "not" || f == "!=";
     for (std::size_t i = 0; i < x.parts.size(); ++i) {
       const auto& part = x.parts[i];
@@ -194,28 +148,20 @@ class WholeArrays {
       if (part.type == Type::truth && part.number) return beyond();
     }
     if (f == "numbers") return p[0];
-    if (f == "neg") return {"-" + bound(p[0], primary), unary};
-    if (f == "not") return {"!" + bound(p[0], unary), unary};
-    if (f == "=") return {fmt::format("xt::equal({}, {})", p[0].text, p[1].text)};
-    if (f == "!=") return {fmt::format("xt::not_equal({}, {})", p[0].text, p[1].text)};
-    if (f == "//") return {fmt::format("xt::floor({})", infix(operators.at("/"), p[0], p[1]).text)};
+    if (f == "//") return {fmt::format("xt::floor({})", written(Language::xtensor, "/", p).text)};
     if (f == "^" && x.parts[1].number && *x.parts[1].number == 2.0)
       return {fmt::format("xt::square({})", p[0].text)};
-    if (const auto found = operators.find(f); found != operators.end())
-      return infix(found->second, p[0], p[1]);
-    static const std::map<std::string, const char*> renamed = {
-        {"max", "lab::maximum"}, {"min", "lab::minimum"}, {"^", "xt::pow"}};
-    return call_of(f, renamed, "xt::", p);
+    return written(Language::xtensor, f, p);
   }
 
-  Text reduced(const Array& x, bool keeps) {
+  Code reduced(const Array& x, bool keeps) {
     static const std::map<std::string, const char*> wishes = {
         {"max", "largest"}, {"min", "smallest"}, {"argmax", "place"}, {"sum", "total"}};
     const auto found = wishes.find(x.name);
     return {named(reduction(x, keeps), Type::real, found == wishes.end() ? x.name : found->second)};
   }
 
-  Text reduction(const Array& x, bool keeps) {
+  Code reduction(const Array& x, bool keeps) {
     const auto& part = x.parts[0];
     const auto inner = as_numbers(part, flat(part));
     const auto places = places_in(part.axes, x.over);
@@ -235,12 +181,11 @@ class WholeArrays {
                 Type::real, "mean");
       return {fmt::format("xt::mean(xt::square({} - {}){}{})", name, mean, along, kept)};
     }
-    static const std::map<std::string, const char*> names = {
-        {"max", "lab::amax"}, {"min", "lab::amin"}, {"sum", "xt::sum"}, {"mean", "xt::mean"}};
-    return {fmt::format("{}({}{}{})", names.at(x.name), inner.text, along, kept)};
+    const auto* space = x.name == "max" || x.name == "min" ? "lab::a" : "xt::";
+    return {fmt::format("{}{}({}{}{})", space, x.name, inner.text, along, kept)};
   }
 
-  Text matrix_product(const Array& x) {
+  Code matrix_product(const Array& x) {
     const auto& a = x.parts[0];
     const auto& b = x.parts[1];
     const bool is_flat = a.axes.size() <= 2 && b.axes.size() <= 2;
@@ -256,24 +201,25 @@ class WholeArrays {
     return x.kind == Kind::transposed ? transposed(x).text : variable(x);
   }
 
-  Text transposed(const Array& x) {
+  Code transposed(const Array& x) {
     const auto& part = x.parts[0];
     const auto places = places_in(part.axes, x.axes);
     if (places.size() == 2) return {fmt::format("xt::transpose({})", variable(part))};
     return {fmt::format("xt::transpose({}, {{{}}})", variable(part), fmt::join(places, ", "))};
   }
 
-  Text taken(const Array& x) {
+  Code taken(const Array& x) {
+    using Kind = Array::Index::Kind;
+    if (is_grid(x)) return beyond();
     std::vector<std::string> index;
     for (const auto& one : x.indices) {
-      const bool is_array = one.kind == Array::Index::Kind::array;
-      if ((is_array && (one.places.empty() || one.places.size() > 64)) || is_grid(x) || one.step < 0)
-        return beyond();
       const auto end = one.begin + one.step * static_cast<std::ptrdiff_t>(one.count);
-      index.push_back(one.kind == Array::Index::Kind::all ? "xt::all()"
-                      : is_array ? fmt::format("xt::keep({})", fmt::join(one.places, ", "))
-                      : one.kind == Array::Index::Kind::one ? fmt::format("{}", one.begin)
-                      : one.step == 1                       ? fmt::format("xt::range({}, {})", one.begin, end)
+      const bool is_long = one.kind == Kind::array && (one.places.empty() || one.places.size() > 64);
+      if (is_long || one.step < 0) return beyond();
+      index.push_back(one.kind == Kind::all     ? "xt::all()"
+                      : one.kind == Kind::array ? fmt::format("xt::keep({})", fmt::join(one.places, ", "))
+                      : one.kind == Kind::one   ? fmt::format("{}", one.begin)
+                      : one.step == 1           ? fmt::format("xt::range({}, {})", one.begin, end)
                                       : fmt::format("xt::range({}, {}, {})", one.begin, end, one.step));
     }
     return {fmt::format("xt::view({}, {})", variable(x.parts[0]), fmt::join(index, ", "))};
@@ -287,7 +233,7 @@ class WholeArrays {
            (x.parts.size() > 2);
   }
 
-  Text broadcast(const Array& x) {
+  Code broadcast(const Array& x) {
     const auto& part = x.parts[0];
     const auto shape = sheet_.shape_of(x.axes);
     if (part.number)
@@ -313,15 +259,7 @@ class Loops {
   /// Steps that are computed together, one place after the other.
   std::vector<std::string> operator()(const Recurrence& together) const {
     std::vector<std::string> lines, inner;
-    for (const auto& step : together.steps) {
-      const auto kept = scope_.kept(step.axes);
-      auto others = kept;
-      std::erase(others, together.axis);
-      lines.push_back(fmt::format("xt::xarray<double> {} = xt::zeros<double>({{{}}});", identifier(step.name),
-                                  fmt::join(sheet_.shape_of(kept), ", ")));
-      add_loops(inner, others, "  ",
-                fmt::format("{}({}) = {};", identifier(step.name), places_along(kept), read(step.expr).text));
-    }
+    for (const auto& step : together.steps) add(step, lines, inner, together.axis, "  ");
     const auto place = place_of(together.axis);
     const auto length = sheet_.size_of(together.axis);
     lines.push_back(together.is_reversed
@@ -333,26 +271,29 @@ class Loops {
   }
 
   std::vector<std::string> operator()(const Definition& definition) const {
-    const auto name = identifier(definition.name);
-    const auto* element = is_truth(definition.expr) ? "bool" : "double";
-    const auto text = read(definition.expr).text;
-    const auto kept = scope_.kept(definition.axes);
-    if (kept.empty()) return {fmt::format("const xt::xarray<{}> {}({});", element, name, text)};
-    std::vector<std::string> lines = {fmt::format("xt::xarray<{0}> {1} = xt::zeros<{0}>({{{2}}});", element,
-                                                  name, fmt::join(sheet_.shape_of(kept), ", "))};
-    add_loops(lines, kept, "", fmt::format("{}({}) = {};", name, places_along(kept), text));
+    std::vector<std::string> lines;
+    add(definition, lines, lines, "", "");
     return lines;
   }
 
  private:
-  void add_loops(std::vector<std::string>& lines, const Axes& axes, std::string margin,
-                 const std::string& line) const {
-    for (const auto& axis : axes) {
-      lines.push_back(fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1})", margin, place_of(axis),
+  /// The array of a step, and the loops that fill it: along all of its axes but the one around them.
+  void add(const Definition& step, std::vector<std::string>& arrays, std::vector<std::string>& loops,
+           const std::string& around, std::string margin) const {
+    const auto name = identifier(step.name), text = read(step.expr).text;
+    const auto* element = is_truth(step.expr) ? "bool" : "double";
+    const auto kept = scope_.kept(step.axes);
+    if (kept.empty())
+      return arrays.push_back(fmt::format("const xt::xarray<{}> {}({});", element, name, text));
+    arrays.push_back(fmt::format("xt::xarray<{0}> {1} = xt::zeros<{0}>({{{2}}});", element, name,
+                                 fmt::join(sheet_.shape_of(kept), ", ")));
+    for (const auto& axis : kept) {
+      if (axis == around) continue;
+      loops.push_back(fmt::format("{0}for (long {1} = 0; {1} < {2}; ++{1})", margin, place_of(axis),
                                   sheet_.size_of(axis)));
       margin += "  ";
     }
-    lines.push_back(margin + line);
+    loops.push_back(fmt::format("{}{}({}) = {};", margin, name, places_along(kept), text));
   }
 
   std::string places_along(const Axes& axes) const {
@@ -369,7 +310,7 @@ class Loops {
     return name;
   }
 
-  Text read(const Expr& x) const {
+  Code read(const Expr& x) const {
     switch (x->op) {
       case Op::number:
         return number_text(x->number);
@@ -386,7 +327,7 @@ class Loops {
     }
   }
 
-  Text entry(const Expr& x) const {
+  Code entry(const Expr& x) const {
     std::vector<std::string> places;
     bool is_plain = true;
     const auto& axes = scope_.tensor(x->name).axes;
@@ -408,29 +349,18 @@ class Loops {
                                             [this](const Expr& part) { return may_be_whole(part); });
   }
 
-  Text called(const Expr& x) const {
+  Code called(const Expr& x) const {
     if (const auto whole = expanded(x)) return read(*whole);
-    std::vector<Text> p;
+    std::vector<Code> p;
     for (const auto& part : x->parts) p.push_back(read(part));
-    const auto& f = x->name;
-    if (f == "where")
-      return {fmt::format("{} ? {} : {}", bound(p[0], disjunction), bound(p[1], disjunction),
-                          bound(p[2], disjunction)),
+    if (x->name == "where")
+      return {fmt::format("{} ? {} : {}", bound(p[0], either), bound(p[1], either), bound(p[2], either)),
               choice};
-    if (f == "neg") return {"-" + bound(p[0], primary), unary};
-    if (f == "not") return {"!" + bound(p[0], primary), unary};
-    if (f == "=") return infix({"==", equality}, p[0], p[1]);
-    if (f == "/" && may_be_whole(x->parts[0])) p[0] = {"1.0 * " + bound(p[0], unary), product};
-    if (const auto found = operators.find(f); found != operators.end())
-      return infix(found->second, p[0], p[1]);
-    static const std::map<std::string, const char*> renamed = {
-        {"max", "lab::larger"},        {"min", "lab::smaller"},     {"^", "std::pow"},
-        {"mod", "lab::mod"},           {"float32", "lab::float32"}, {"float16", "lab::float16"},
-        {"bfloat16", "lab::bfloat16"}, {"abs", "std::abs<double>"}};
-    return call_of(f, renamed, "std::", p);
+    if (x->name == "/" && may_be_whole(x->parts[0])) p[0] = {"1.0 * " + bound(p[0], unary), product};
+    return written(Language::entries, x->name, p);
   }
 
-  Text over_axis(const Expr& x) const {
+  Code over_axis(const Expr& x) const {
     if (const auto whole = expanded(x)) return read(*whole);
     return {fmt::format("lab::{}({}, [&](long {}) -> double {{ return {}; }})", x->name,
                         sheet_.size_of(x->axis), place_of(x->axis), read(x->parts[0]).text)};
