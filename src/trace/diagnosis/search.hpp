@@ -229,7 +229,7 @@ class Suppositions {
     for (const auto& [id, everywhere] : by_mistake)
       for (auto& some : some_of(everywhere))
         if (some.size() < everywhere.size() && any_of(some, is_here)) all.push_back(std::move(some));
-    return all;
+    return few_of(std::move(all));
   }
 
   /// What else may be supposed of the steps that the one at `index` follows from: a mistake that was found in
@@ -259,7 +259,7 @@ class Suppositions {
     for (std::size_t i = 0; i < ids.size(); ++i)
       for (std::size_t j = 0; j < i; ++j)
         if (places[i] != places[j]) pairs.push_back({ids[i], ids[j]});
-    return pairs;
+    return few_of(std::move(pairs));
   }
 
   /// Ids of the steps in which these mistakes were made: of the one at `index` and of those before it that
@@ -278,6 +278,16 @@ class Suppositions {
   /// Whether the mistake may be made in one step that lists it and not in another.
   static bool is_made_by_the_step(const std::string& id, const Prediction& step) {
     return !is_convention(id) && step.fitted.count(id) == 0;
+  }
+
+  /// The smallest ones, where there are many: the lesson runs for each, and thousands of runs take minutes.
+  static std::vector<Hypothesis> few_of(std::vector<Hypothesis> all) {
+    constexpr std::size_t most = 500;
+    if (all.size() <= most) return all;
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    all.resize(most);
+    return all;
   }
 
   /// Every choice of one or more, the smaller ones first; of many those of one or two, and all.
