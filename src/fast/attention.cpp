@@ -193,13 +193,9 @@ Outcome<Output<2>> linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi
   if (auto reason = unsupported_features(phi_Q, phi_K, V)) return *reason;
   const auto& kernel = linear_time::kernels().back();
   Output<2> result = {"linear-" + std::string(kernel.name), output_for(phi_Q, V)};
-  kernel.forward(linear_time::Forward<double>{.sizes = sizes_of(phi_Q, phi_K, V),
-                                              .causal = causal,
-                                              .query = phi_Q.data(),
-                                              .key = phi_K.data(),
-                                              .value = V.data(),
-                                              .output = result.output.data(),
-                                              .phi = linear_time::FeatureMap::identity});
+  auto call = exact_call(phi_Q, phi_K, V, 1.0, {.causal = causal}, result.output);
+  call.are_features = true;
+  kernel.forward(call);
   return result;
 }
 

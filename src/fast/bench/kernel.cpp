@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <random>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
@@ -116,12 +115,43 @@ void clear_unchecked_rows(Array<T, 4>& d_output, const Setting& setting) {
         std::fill_n(&d_output(0, head, query, 0), setting.d_v, T{0});
 }
 
-}  // namespace
-
+/// Of mean 0 and variance 1: the sum of four uniform numbers, made of 64 random bits.
 double nearly_normal(std::uint64_t bits) {
   const auto sum =
       static_cast<double>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48));
   return (sum / 65535.0 - 2.0) * std::sqrt(3.0);
+}
+
+/// Scatters the bits of a number: Steele et al. 2014, "SplitMix".
+std::uint64_t scatter(std::uint64_t bits) {
+  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
+  bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
+  return bits ^ bits >> 31;
+}
+
+template <class T>
+Array<T, 4> draw_rows(std::uint64_t tensor, std::size_t heads, const std::vector<std::size_t>& positions,
+                      std::size_t width) {
+  Array<T, 4> rows(Shape4{1, heads, positions.size(), width});
+  T* number = rows.data();
+  for (std::uint64_t head = 0; head < heads; ++head)
+    for (const auto position : positions) {
+      const std::uint64_t seed = scatter(scatter(scatter(tensor) + head) + position);
+      for (std::size_t c = 0; c < width; ++c)
+        *number++ = static_cast<T>(nearly_normal(scatter(seed + c + 1)));
+    }
+  return rows;
+}
+
+}  // namespace
+
+template <class T>
+Operands<T> draw_inputs(const Setting& setting, const std::vector<std::size_t>& positions) {
+  Operands<T> inputs = {.query = draw_rows<T>(0, setting.heads, positions, setting.d_k),
+                        .key = draw_rows<T>(1, setting.kv_heads, positions, setting.d_k),
+                        .value = draw_rows<T>(2, setting.kv_heads, positions, setting.d_v)};
+  if (setting.backward) inputs.d_output = draw_rows<T>(3, setting.heads, positions, setting.d_v);
+  return inputs;
 }
 
 template <class T>
@@ -156,21 +186,12 @@ exact::Call<T> exact_call(Operands<T>& operands, const Setting& setting) {
 
 template <class T>
 Operands<T> draw_operands(const Setting& setting) {
-  std::mt19937_64 generator(42);
-  const auto drawn = [&](std::size_t heads, std::size_t width) {
-    Array<T, 4> tensor(Shape4{1, heads, setting.n, width});
-    for (T& element : tensor) element = static_cast<T>(nearly_normal(generator()));
-    return tensor;
-  };
-  Operands<T> operands;
-  operands.query = drawn(setting.heads, setting.d_k);
-  operands.key = drawn(setting.kv_heads, setting.d_k);
-  operands.value = drawn(setting.kv_heads, setting.d_v);
+  std::vector<std::size_t> positions(setting.n);
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  auto operands = draw_inputs<T>(setting, positions);
   if (setting.scores == Scores::rising) make_scores_rise(operands);
   add_results(operands, setting);
-  if (!setting.backward) return operands;
-  operands.d_output = drawn(setting.heads, setting.d_v);
-  clear_unchecked_rows(operands.d_output, setting);
+  if (setting.backward) clear_unchecked_rows(operands.d_output, setting);
   return operands;
 }
 
@@ -194,9 +215,10 @@ std::vector<std::size_t> checked_queries(const Setting& setting) {
   return queries;
 }
 
-#define INSTANTIATE(T)                                              \
-  template void add_results(Operands<T>&, const Setting&);          \
-  template exact::Call<T> exact_call(Operands<T>&, const Setting&); \
+#define INSTANTIATE(T)                                                               \
+  template Operands<T> draw_inputs(const Setting&, const std::vector<std::size_t>&); \
+  template void add_results(Operands<T>&, const Setting&);                           \
+  template exact::Call<T> exact_call(Operands<T>&, const Setting&);                  \
   template Operands<T> draw_operands(const Setting&);
 INSTANTIATE(float)
 INSTANTIATE(double)
@@ -337,6 +359,17 @@ auto exact_score_bytes(const exact::Kernel& kernel) {
 }
 
 template <class T>
+Passes prepared(const exact::Kernel& kernel, Operands<T>& operands, const Setting& setting,
+                const std::shared_ptr<const fast::BlockPattern>& pattern = nullptr) {
+  auto call = exact_call(operands, setting);
+  call.pattern = pattern.get();
+  Passes passes = {.forward = [&kernel, call, pattern] { kernel.forward(call); }};
+  if (setting.backward && kernel.backward && !pattern)
+    passes.backward = [&kernel, call] { kernel.backward(call); };
+  return passes;
+}
+
+template <class T>
 Kernel<T> timed(const exact::Kernel& kernel) {
   const bool goes_in_tiles = kernel.name == "tiled" || kernel.name == "simd";
   return {.name = std::string(kernel.name),
@@ -345,13 +378,8 @@ Kernel<T> timed(const exact::Kernel& kernel) {
             return kernel.fits(setting.sizes()) ? "" : "takes " + std::string(kernel.limits);
           },
           .score_bytes = exact_score_bytes<T>(kernel),
-          .prepare =
-              [&kernel](Operands<T>& operands, const Setting& setting) {
-                const auto call = exact_call(operands, setting);
-                Passes passes = {.forward = [&kernel, call] { kernel.forward(call); }};
-                if (setting.backward) passes.backward = [&kernel, call] { kernel.backward(call); };
-                return passes;
-              }};
+          .prepare = [&kernel](Operands<T>& operands,
+                               const Setting& setting) { return prepared(kernel, operands, setting); }};
 }
 
 /// Strides of √n blocks, which keep about n √n pairs (Child et al. 2019).
@@ -371,46 +399,37 @@ Kernel<T> timed_sparse(const exact::Kernel& kernel) {
     return Task{.setting = setting, .pattern = pattern_of(setting)};
   };
   sparse.prepare = [&kernel](Operands<T>& operands, const Setting& setting) {
-    const auto pattern = std::make_shared<const fast::BlockPattern>(pattern_of(setting));
-    return Passes{.forward = [&kernel, call = exact_call(operands, setting), pattern]() mutable {
-      call.pattern = pattern.get();
-      kernel.forward(call);
-    }};
+    return prepared(kernel, operands, setting,
+                    std::make_shared<const fast::BlockPattern>(pattern_of(setting)));
   };
   return sparse;
 }
 
 template <class T>
-Kernel<T> timed(const linear_time::Kernel& kernel) {
-  return {
-      .name = "linear-" + std::string(kernel.name),
-      .variant = "linear",
-      .task =
-          [](const Setting& setting) { return Task{.setting = setting, .formula = Task::Formula::linear}; },
-      .unsupported = [](const Setting& setting) { return setting.window ? "takes no window" : ""; },
-      .prepare =
-          [&kernel](Operands<T>& operands, const Setting& setting) {
-            const linear_time::Forward<T> call = {.sizes = setting.sizes(),
-                                                  .causal = setting.causal,
-                                                  .query = operands.query.data(),
-                                                  .key = operands.key.data(),
-                                                  .value = operands.value.data(),
-                                                  .output = operands.output.data(),
-                                                  .threads = setting.threads};
-            return Passes{.forward = [&kernel, call] { kernel.forward(call); }};
-          }};
+Kernel<T> timed_linear(const exact::Kernel& kernel) {
+  auto linear = timed<T>(kernel);
+  linear.name = "linear-" + linear.name;
+  linear.variant = "linear";
+  linear.task = [](const Setting& setting) {
+    return Task{.setting = setting, .formula = Task::Formula::linear};
+  };
+  linear.unsupported = [](const Setting& setting) { return setting.window ? "takes no window" : ""; };
+  return linear;
 }
 
 template <class T>
 Kernel<T> with_all_keys_visible(const Kernel<T>& masked) {
-  return {
-      .name = masked.name + "-full",
-      .variant = masked.variant,
-      .task = [masked](const Setting& setting) { return masked.task(setting.unmasked()); },
-      .unsupported = [masked](const Setting& setting) { return masked.unsupported(setting.unmasked()); },
-      .score_bytes = [masked](const Setting& setting) { return masked.score_bytes(setting.unmasked()); },
-      .prepare = [masked](Operands<T>& operands,
-                          const Setting& setting) { return masked.prepare(operands, setting.unmasked()); }};
+  const auto unmasked = [](const auto& function) {
+    return [function](const Setting& setting) { return function(setting.unmasked()); };
+  };
+  return {.name = masked.name + "-full",
+          .variant = masked.variant,
+          .task = unmasked(masked.task),
+          .unsupported = unmasked(masked.unsupported),
+          .score_bytes = unmasked(masked.score_bytes),
+          .prepare = [prepare = masked.prepare](Operands<T>& operands, const Setting& setting) {
+            return prepare(operands, setting.unmasked());
+          }};
 }
 
 }  // namespace
@@ -430,7 +449,7 @@ std::vector<Kernel<T>> kernels(bool keys_are_hidden) {
   if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
   for (const auto& kernel : exact::kernels())
     if (kernel.takes_pattern) all.push_back(timed_sparse<T>(kernel));
-  for (const auto& kernel : linear_time::kernels()) all.push_back(timed<T>(kernel));
+  for (const auto& kernel : linear_time::kernels()) all.push_back(timed_linear<T>(kernel));
   if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
   return all;
 }

@@ -26,37 +26,6 @@ using fast::RankBlock;
 using fast::RingProblem;
 using Positions = std::vector<std::size_t>;
 
-/// Scatters the bits of a number: Steele et al. 2014, "SplitMix".
-std::uint64_t scatter(std::uint64_t bits) {
-  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
-  bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
-  return bits ^ bits >> 31;
-}
-
-/// Nearly normal numbers for rows of a tensor, the same wherever a row is drawn.
-template <class T>
-Array<T, 4> draw_rows(std::uint64_t tensor, std::size_t heads, const Positions& positions,
-                      std::size_t width) {
-  Array<T, 4> rows(std::array<std::size_t, 4>{1, heads, positions.size(), width});
-  T* number = rows.data();
-  for (std::uint64_t head = 0; head < heads; ++head)
-    for (const auto position : positions) {
-      const std::uint64_t seed = scatter(scatter(scatter(tensor) + head) + position);
-      for (std::size_t c = 0; c < width; ++c)
-        *number++ = static_cast<T>(nearly_normal(scatter(seed + c + 1)));
-    }
-  return rows;
-}
-
-template <class T>
-RankBlock<T> draw_block(const Setting& setting, const Positions& positions) {
-  RankBlock<T> block = {.query = draw_rows<T>(0, setting.heads, positions, setting.d_k),
-                        .key = draw_rows<T>(1, setting.kv_heads, positions, setting.d_k),
-                        .value = draw_rows<T>(2, setting.kv_heads, positions, setting.d_v)};
-  if (setting.backward) block.d_output = draw_rows<T>(3, setting.heads, positions, setting.d_v);
-  return block;
-}
-
 /// Every process knows what each rank measured.
 template <class Number>
 std::vector<Number> of_all_ranks(Network& network, Number own) {
@@ -139,7 +108,7 @@ template <class T>
 class OneProcess {
  public:
   OneProcess(const Setting& setting, const Positions& positions)
-      : setting_(setting), block_(draw_block<T>(setting, positions)) {
+      : setting_(setting), block_(draw_inputs<T>(setting, positions)) {
     setting_.n = positions.size();
     add_results(block_, setting_);
   }
@@ -195,7 +164,7 @@ class RanksBenchmark {
                  .scale = 1.0 / std::sqrt(static_cast<double>(setting.d_k)),
                  .threads = setting.threads},
         positions_(fast::blocks_of(order, setting.n, network.ranks())),
-        blocks_{draw_block<T>(setting, positions_[network.here().begin])} {
+        blocks_{draw_inputs<T>(setting, positions_[network.here().begin])} {
     if (!is_first()) return;
     alone_.emplace(setting.unmasked(), positions_[0]);
     if (operand_bytes(setting, sizeof(T)) >= free_memory() / 2) return;

@@ -41,7 +41,8 @@ class QueryReference {
         kv_head(head * task.setting.kv_heads / task.setting.heads),
         output(task.setting.d_v),
         setting_(task.setting),
-        formula_(task.formula) {
+        reference_(task.formula == Task::Formula::linear ? linear_time::kernels().front()
+                                                         : exact::kernels().front()) {
     append_row(query_, operands.query, head, query);
     for (const std::size_t key : keys) {
       append_row(key_, operands.key, kv_head, key);
@@ -50,24 +51,14 @@ class QueryReference {
     if (setting_.backward) append_row(d_output_, operands.d_output, head, query);
   }
 
-  void attend() {
-    if (formula_ == Task::Formula::linear) {
-      linear_time::kernels().front().forward(linear_time::Forward<double>{.sizes = sizes(),
-                                                                          .query = query_.data(),
-                                                                          .key = key_.data(),
-                                                                          .value = value_.data(),
-                                                                          .output = output.data()});
-    } else {
-      exact::kernels().front().forward(call());
-    }
-  }
+  void attend() { reference_.forward(call()); }
 
   /// After `attend`.
   void attend_backward() {
     d_query.resize(query_.size());
     d_key.resize(key_.size());
     d_value.resize(value_.size());
-    exact::kernels().front().backward(call());
+    reference_.backward(call());
   }
 
   const std::vector<std::size_t> keys;
@@ -76,11 +67,8 @@ class QueryReference {
   Numbers d_query, d_key, d_value;  ///< [d_k], [keys×d_k], [keys×d_v]
 
  private:
-  fast::Sizes sizes() const { return {.n_k = keys.size(), .d_k = setting_.d_k, .d_v = setting_.d_v}; }
-
   exact::Call<double> call() {
-    return {.sizes = sizes(),
-            .visible = {},
+    return {.sizes = {.n_k = keys.size(), .d_k = setting_.d_k, .d_v = setting_.d_v},
             .scale = 1.0 / std::sqrt(static_cast<double>(setting_.d_k)),
             .query = query_.data(),
             .key = key_.data(),
@@ -94,7 +82,7 @@ class QueryReference {
   }
 
   const Setting& setting_;
-  const Task::Formula formula_;
+  const exact::Kernel& reference_;
   Numbers query_, key_, value_, d_output_;
   double log_sum_exp_ = 0.0;
 };

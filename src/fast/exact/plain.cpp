@@ -104,10 +104,8 @@ void plain_backward(const Call<T>& problem) {
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> table = {{.name = "plain",
                                              .takes_pattern = true,
-                                             .forward32 = plain_forward,
-                                             .forward64 = plain_forward,
-                                             .backward32 = plain_backward,
-                                             .backward64 = plain_backward},
+                                             .forward = {plain_forward, plain_forward},
+                                             .backward = {plain_backward, plain_backward}},
                                             blas_kernel(),
                                             tiled_kernel(),
                                             simd_kernel()};

@@ -119,10 +119,8 @@ Kernel simd_kernel() {
           [](const Sizes& sizes) { return std::max(sizes.d_k, sizes.d_v) <= 256; },  // rows fit in a cache
       .limits = "d_k and d_v up to 256",
       .takes_pattern = true,
-      .forward32 = simd_forward,
-      .forward64 = simd_forward,
-      .backward32 = simd_backward,
-      .backward64 = simd_backward};
+      .forward = {simd_forward, simd_forward},
+      .backward = {simd_backward, simd_backward}};
 }
 
 }  // namespace attn::exact

@@ -278,18 +278,14 @@ Kernel blas_kernel() {
                 return sizes.n_k == 0 || sizes.n_q <= (std::size_t{1} << 29) / sizes.n_k;
               },
           .limits = "up to 2^29 scores of a head",
-          .forward32 = blas_forward,
-          .forward64 = blas_forward,
-          .backward32 = blas_backward,
-          .backward64 = blas_backward};
+          .forward = {blas_forward, blas_forward},
+          .backward = {blas_backward, blas_backward}};
 }
 
 Kernel tiled_kernel() {
   return {.name = "tiled",
-          .forward32 = tiled_forward,
-          .forward64 = tiled_forward,
-          .backward32 = tiled_backward,
-          .backward64 = tiled_backward};
+          .forward = {tiled_forward, tiled_forward},
+          .backward = {tiled_backward, tiled_backward}};
 }
 
 }  // namespace attn::exact

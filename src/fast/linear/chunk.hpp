@@ -274,7 +274,7 @@ class Chunk {
   }
 
   void map_to_features(simd::Rows<const T> from, T* to) const {
-    if (layout_.phi == FeatureMap::identity)
+    if (layout_.are_features)
       map_rows<T, Arch>(Identity(), from, to, layout_.feature_width());
     else
       map_rows<T, Arch>(EluPlusOne(), from, to, layout_.feature_width());

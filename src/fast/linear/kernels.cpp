@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "fast/parallel.hpp"
+#include "fast/exact/heads.hpp"
 
 namespace attn::linear_time {
 
@@ -38,12 +38,12 @@ class Segments {
 };
 
 template <class T>
-class Call {
+class SegmentedCall {
  public:
-  explicit Call(const Forward<T>& problem)
+  explicit SegmentedCall(const Call<T>& problem)
       : problem_(problem),
         sizes_(problem.sizes),
-        layout_{sizes_.d_k, sizes_.d_v, problem.phi},
+        layout_{sizes_.d_k, sizes_.d_v, problem.are_features},
         key_segments_(sizes_.n_k),
         query_segments_(sizes_.n_q) {}
 
@@ -51,8 +51,8 @@ class Call {
   /// whole one: it then meets the keys of a causal segment once only.
   void run() const {
     const std::size_t pairs = sizes_.samples * sizes_.kv_heads;
-    if (problem_.causal) clear_queries_before_first_key();
-    if (problem_.causal && pairs >= static_cast<std::size_t>(std::max(problem_.threads, 1)))
+    if (problem_.visible.causal) clear_queries_before_first_key();
+    if (problem_.visible.causal && pairs >= static_cast<std::size_t>(std::max(problem_.threads, 1)))
       return for_each_task(pairs, problem_.threads, [&](std::size_t pair) { attend_causally(pair); });
     const std::size_t together = std::max<std::size_t>(1, most_segments / (key_segments_.count() + 1));
     for (std::size_t pair = 0; pair < pairs; pair += together)
@@ -87,7 +87,7 @@ class Call {
       for (std::size_t index = 0; index < segments; ++index)
         add(sum_before(pair, index), sum_before(pair, index + 1));
     }
-    if (problem_.causal)
+    if (problem_.visible.causal)
       for_each(pairs, segments, [&](std::size_t pair, std::size_t index) {
         Scratch state(size);
         attend_segment(pair, key_segments_[index], sum_before(pair, index), state.data());
@@ -145,24 +145,31 @@ class Call {
                   T{0});
   }
 
+  /// A query head that reads a pair's keys.
+  exact::Head<T> head_of_pair(std::size_t pair, std::size_t member) const {
+    const std::size_t first = pair % sizes_.kv_heads * (sizes_.heads / sizes_.kv_heads);
+    return exact::head_of(problem_, pair / sizes_.kv_heads, first + member);
+  }
+
+  /// Without padding.
   Keys<T> keys_in(std::size_t pair, Range positions) const {
-    const auto keys = keys_of(problem_, pair / sizes_.kv_heads, pair % sizes_.kv_heads);
-    const Range real = common(positions, {0, keys.count});
-    return {keys.key + real.begin * sizes_.d_k, keys.value + real.begin * sizes_.d_v, real.size()};
+    const auto head = head_of_pair(pair, 0);
+    const auto& lengths = problem_.visible.key_lengths;
+    const Range real = common(positions, {0, lengths.empty() ? sizes_.n_k : lengths[head.sample]});
+    return {head.key + real.begin * sizes_.d_k, head.value + real.begin * sizes_.d_v, real.size()};
   }
 
   /// The heads that read a pair's keys, from a query on.
   std::vector<Queries<T>> readers_of(std::size_t pair, std::size_t query) const {
-    const std::size_t heads = sizes_.heads / sizes_.kv_heads;
     std::vector<Queries<T>> readers;
-    for (std::size_t member = 0; member < heads; ++member) {
-      const auto all = queries_of(problem_, pair / sizes_.kv_heads, pair % sizes_.kv_heads * heads + member);
-      readers.push_back({all.query + query * sizes_.d_k, all.output + query * sizes_.d_v});
+    for (std::size_t member = 0; member < sizes_.heads / sizes_.kv_heads; ++member) {
+      const auto head = head_of_pair(pair, member).from(query, sizes_);
+      readers.push_back({head.query, head.output});
     }
     return readers;
   }
 
-  const Forward<T>& problem_;
+  const Call<T>& problem_;
   const Sizes& sizes_;
   Layout<T> layout_;
   SegmentKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return segment_kernel<isa(), T>(); });
@@ -171,17 +178,13 @@ class Call {
 };
 
 template <class T>
-void simd_forward(const Forward<T>& problem) {
-  Call<T>(problem).run();
+void simd_forward(const Call<T>& problem) {
+  SegmentedCall<T>(problem).run();
 }
 
-}  // namespace
-
-namespace {
-
 template <class T>
-T feature(FeatureMap phi, T x) {
-  if (phi == FeatureMap::identity) return x;
+T feature(bool is_feature, T x) {
+  if (is_feature) return x;
   return x > T{0} ? x + T{1} : std::exp(x);
 }
 
@@ -189,12 +192,12 @@ T feature(FeatureMap phi, T x) {
 template <class T>
 class State {
  public:
-  State(FeatureMap phi, std::size_t d_k, std::size_t d_v)
-      : phi_(phi), d_k_(d_k), d_v_(d_v), S_(d_k * d_v), z_(d_k) {}
+  State(bool are_features, std::size_t d_k, std::size_t d_v)
+      : are_features_(are_features), d_k_(d_k), d_v_(d_v), S_(d_k * d_v), z_(d_k) {}
 
   void add(const T* key, const T* value) {
     for (std::size_t a = 0; a < d_k_; ++a) {
-      const T phi_k = feature(phi_, key[a]);
+      const T phi_k = feature(are_features_, key[a]);
       for (std::size_t b = 0; b < d_v_; ++b) S_[a * d_v_ + b] += phi_k * value[b];
       z_[a] += phi_k;
     }
@@ -204,7 +207,7 @@ class State {
     std::fill_n(output, d_v_, T{0});
     T sum = 0;
     for (std::size_t a = 0; a < d_k_; ++a) {
-      const T phi_q = feature(phi_, query[a]);
+      const T phi_q = feature(are_features_, query[a]);
       for (std::size_t b = 0; b < d_v_; ++b) output[b] += phi_q * S_[a * d_v_ + b];
       sum += phi_q * z_[a];
     }
@@ -213,49 +216,38 @@ class State {
   }
 
  private:
-  FeatureMap phi_;
+  bool are_features_;
   std::size_t d_k_, d_v_;
   std::vector<T> S_;  ///< [d_k×d_v] Σ φ(k) vᵀ
   std::vector<T> z_;  ///< [d_k] Σ φ(k)
 };
 
-/// How many keys a query sees.
 template <class T>
-std::size_t seen(const Forward<T>& problem, const Keys<T>& keys, std::size_t query) {
-  const Sizes& sizes = problem.sizes;
-  if (!problem.causal) return keys.count;
-  const std::size_t position_plus_one = query + 1 + sizes.n_k;
-  return std::min(keys.count, position_plus_one - std::min(position_plus_one, sizes.n_q));
-}
-
-template <class T>
-void attend(const Forward<T>& problem, const Keys<T>& keys, const Queries<T>& queries) {
+void attend(const Call<T>& problem, const exact::Head<T>& head) {
   const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
-  State<T> state(problem.phi, d_k, d_v);
+  State<T> state(problem.are_features, d_k, d_v);
   std::size_t added = 0;
   for (std::size_t i = 0; i < problem.sizes.n_q; ++i) {
-    for (; added < seen(problem, keys, i); ++added)
-      state.add(keys.key + added * d_k, keys.value + added * d_v);
-    state.read(queries.query + i * d_k, queries.output + i * d_v);
+    for (; added < visible_keys(problem.sizes, problem.visible, head.sample, i).end; ++added)
+      state.add(head.key + added * d_k, head.value + added * d_v);
+    state.read(head.query + i * d_k, head.output + i * d_v);
   }
 }
 
 /// A key is added to S and z, and a query reads them: after all keys, or, if causal, after its own.
 template <class T>
-void plain_forward(const Forward<T>& problem) {
+void plain_forward(const Call<T>& problem) {
   const Sizes& sizes = problem.sizes;
   for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
-    const std::size_t sample = task / sizes.heads, head = task % sizes.heads;
-    attend(problem, keys_of(problem, sample, head * sizes.kv_heads / sizes.heads),
-           queries_of(problem, sample, head));
+    attend(problem, exact::head_of(problem, task / sizes.heads, task % sizes.heads));
   });
 }
 
 }  // namespace
 
 const std::vector<Kernel>& kernels() {
-  static const std::vector<Kernel> table = {{"plain", plain_forward, plain_forward},
-                                            {"simd", simd_forward, simd_forward}};
+  static const std::vector<Kernel> table = {{.name = "plain", .forward = {plain_forward, plain_forward}},
+                                            {.name = "simd", .forward = {simd_forward, simd_forward}}};
   return table;
 }
 
