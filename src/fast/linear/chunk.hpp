@@ -10,59 +10,6 @@
 
 namespace attn::linear_time {
 
-/// A block of a matrix, in registers: a few rows of `Vectors` registers each.
-template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
-struct Sums {
-  using Vector = simd::Vector<T, Arch>;
-  static constexpr std::size_t lanes = simd::lanes<T, Arch>;
-
-  ATTN_INLINE void clear() {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) registers[r][v] = Vector(T{0});
-  }
-
-  /// Adds a part of a matrix.
-  ATTN_INLINE void load_and_add(const T* matrix, std::size_t width) {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v)
-        registers[r][v] += Vector::load_aligned(matrix + r * width + v * lanes);
-  }
-
-  ATTN_INLINE void store(T* matrix, std::size_t width) const {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) registers[r][v].store_aligned(matrix + r * width + v * lanes);
-  }
-
-  /// Each row times its scale, to any address.
-  ATTN_INLINE void store_scaled(const T* scales, T* matrix, std::size_t width) const {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r) {
-      const Vector scale(scales[r]);
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v)
-        (registers[r][v] * scale).store_unaligned(matrix + r * width + v * lanes);
-    }
-  }
-
-  ATTN_INLINE void add_to(T* matrix, std::size_t width) const {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) {
-        T* to = matrix + r * width + v * lanes;
-        (Vector::load_aligned(to) + registers[r][v]).store_aligned(to);
-      }
-  }
-
-  Vector registers[Rows][Vectors];
-};
-
 /// Calls `work(vectors, column)` for panels of columns. `vectors`, a constant, is a panel's width in
 /// registers: `most`, a power of two, while that many columns are left, then smaller ones. The last panel may
 /// reach beyond the last column.
@@ -97,14 +44,14 @@ struct Prefetch {
 
 /// As simd::accumulate. Prefetches as many numbers of either array as it reads scalars.
 template <class Alignment = xsimd::aligned_mode, std::size_t Rows, std::size_t Vectors, class T, class Arch>
-ATTN_INLINE void accumulate(Sums<Rows, Vectors, T, Arch>& sums, const T* panel, std::size_t width,
+ATTN_INLINE void accumulate(simd::Vector<T, Arch> (&sums)[Rows][Vectors], const T* panel, std::size_t width,
                             simd::Scalars<T> scalars, std::size_t count, Prefetch<T>& prefetch) {
   constexpr std::size_t steps = 8;
   for (; count >= steps; count -= steps, panel += steps * width, scalars.data += steps * scalars.step) {
     prefetch.template next<Rows * steps>();
-    simd::accumulate<Alignment>(sums.registers, panel, width, scalars, steps);
+    simd::accumulate<Alignment>(sums, panel, width, scalars, steps);
   }
-  simd::accumulate<Alignment>(sums.registers, panel, width, scalars, count);
+  simd::accumulate<Alignment>(sums, panel, width, scalars, count);
 }
 
 /// elu(x) + 1 = exp(min(x, 0)) + max(x, 0), without a branch. A NaN stays one.
@@ -224,19 +171,22 @@ class Chunk {
         layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
           simd::in_blocks<Block::rows_of(vectors())>(
               0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINE_LAMBDA {
-                Sums<rows(), vectors(), T, Arch> sums;
-                sums.clear();
+                Vector sums[rows()][vectors()];
+                simd::clear(sums);
                 accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
                                                   simd::Scalars<T>{key_ + f, 1, features}, keys_, prefetch);
-                sums.add_to(state + f * width + column, width);
+                simd::add_to(sums, state + f * width + column, width);
               });
         });
     T* z = state + layout_.z_offset();
     for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINE_LAMBDA {
-      Sums<1, vectors(), T, Arch> sums;
-      sums.clear();
-      for (std::size_t j = 0; j < keys_; ++j) sums.load_and_add(key_ + j * features + f, features);
-      sums.add_to(z + f, features);
+      Vector sums[1][vectors()];
+      simd::clear(sums);
+      for (std::size_t j = 0; j < keys_; ++j)
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < vectors(); ++v)
+          sums[0][v] += Vector::load_aligned(key_ + j * features + f + v * lanes);
+      simd::add_to(sums, z + f, features);
     });
   }
 
@@ -253,12 +203,12 @@ class Chunk {
         layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
           simd::in_blocks<Block::rows_of(vectors())>(
               queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
-                Sums<rows(), vectors(), T, Arch> sums;
-                sums.clear();
+                Vector sums[rows()][vectors()];
+                simd::clear(sums);
                 accumulate(sums, state + column, width, query_features(row), layout_.d_k, prefetch);
                 if constexpr (causal)
                   simd::accumulate<xsimd::unaligned_mode>(
-                      sums.registers, value_ + column, width,
+                      sums, value_ + column, width,
                       simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row + rows()));
                 store(sums, row, column, output);
               });
@@ -267,7 +217,9 @@ class Chunk {
 
  private:
   /// How many keys the query rows before `end` see, all together.
-  std::size_t keys_seen(std::size_t end) const { return std::min(end, keys_); }
+  std::size_t keys_seen(std::size_t end) const {
+    return std::min(end, keys_);
+  }
 
   static simd::Rows<const T> rows_of(const T* data, std::size_t count, std::size_t columns) {
     return {data, columns, count, columns};
@@ -290,20 +242,19 @@ class Chunk {
   void weigh(std::size_t row) const {
     T* weights = weights_ + row * chunk_size;
     std::fill_n(weights, Rows * chunk_size, T{0});
-    for_each_panel<Block::vectors, T, Arch>(keys_seen(row + Rows),
-                                            [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-                                              Sums<Rows, vectors(), T, Arch> sums;
-                                              sums.clear();
-                                              simd::accumulate(sums.registers, transposed_key_ + column,
-                                                               chunk_size, query_features(row), layout_.d_k);
-                                              hide_later(sums, row, column);
-                                              sums.store(weights + column, chunk_size);
-                                            });
+    for_each_panel<Block::vectors, T, Arch>(
+        keys_seen(row + Rows), [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
+          Vector sums[Rows][vectors()];
+          simd::clear(sums);
+          simd::accumulate(sums, transposed_key_ + column, chunk_size, query_features(row), layout_.d_k);
+          hide_later(sums, row, column);
+          simd::store(sums, weights + column, chunk_size);
+        });
   }
 
   template <std::size_t Rows, std::size_t Vectors>
   /// Sets to 0 the weights of keys after each row's own, and beyond the last key.
-  void hide_later(Sums<Rows, Vectors, T, Arch>& weights, std::size_t row, std::size_t column) const {
+  void hide_later(Vector (&weights)[Rows][Vectors], std::size_t row, std::size_t column) const {
     const Vector lane = Vector::load_aligned(lane_numbers);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
@@ -311,7 +262,7 @@ class Chunk {
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < Vectors; ++v) {
         const Vector key = lane + Vector(static_cast<T>(column + v * lanes));
-        weights.registers[r][v] = xsimd::select(key < end, weights.registers[r][v], Vector(T{0}));
+        weights[r][v] = xsimd::select(key < end, weights[r][v], Vector(T{0}));
       }
     }
   }
@@ -345,16 +296,29 @@ class Chunk {
     return sums;
   }
 
-  template <std::size_t Rows, std::size_t Vectors>
   /// Divides, and writes as many columns as there are.
-  void store(const Sums<Rows, Vectors, T, Arch>& sums, std::size_t row, std::size_t column, T* output) const {
+  template <std::size_t Rows, std::size_t Vectors>
+  void store(const Vector (&sums)[Rows][Vectors], std::size_t row, std::size_t column, T* output) const {
     constexpr std::size_t most = Vectors * lanes;
     const std::size_t columns = std::min(layout_.d_v - column, most), width = layout_.d_v;
     T* to = output + (row - queries_.begin) * width + column;
-    if (columns == most) return sums.store_scaled(inverse_ + row, to, width);
+    if (columns == most) return store_divided(sums, row, to, width);
     alignas(64) T part[Rows * most];
-    sums.store_scaled(inverse_ + row, part, most);
+    store_divided(sums, row, part, most);
     for (std::size_t r = 0; r < Rows; ++r, to += width) std::copy_n(part + r * most, columns, to);
+  }
+
+  /// To any address.
+  template <std::size_t Rows, std::size_t Vectors>
+  ATTN_INLINE void store_divided(const Vector (&sums)[Rows][Vectors], std::size_t row, T* matrix,
+                                 std::size_t width) const {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const Vector scale(inverse_[row + r]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v)
+        (sums[r][v] * scale).store_unaligned(matrix + r * width + v * lanes);
+    }
   }
 
   Layout<T> layout_;

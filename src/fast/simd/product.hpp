@@ -98,6 +98,49 @@ struct Scalars {
   std::size_t step;
 };
 
+// Blocks of sums in registers: a few rows of a few registers each.
+
+/// Sets each row to the numbers at an aligned address.
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void set_rows(Vector<T, Arch> (&sums)[Rows][Vectors], const T* row) {
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < Vectors; ++v) {
+    const auto vector = Vector<T, Arch>::load_aligned(row + v * lanes<T, Arch>);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) sums[r][v] = vector;
+  }
+}
+
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void clear(Vector<T, Arch> (&sums)[Rows][Vectors]) {
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Vector<T, Arch>(T{0});
+}
+
+/// Writes the block into a part of a matrix whose rows are aligned, `width` numbers apart.
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void store(const Vector<T, Arch> (&sums)[Rows][Vectors], T* matrix, std::size_t width) {
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v)
+      sums[r][v].store_aligned(matrix + r * width + v * lanes<T, Arch>);
+}
+
+/// Adds the block to such a part.
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void add_to(const Vector<T, Arch> (&sums)[Rows][Vectors], T* matrix, std::size_t width) {
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      T* to = matrix + r * width + v * lanes<T, Arch>;
+      (Vector<T, Arch>::load_aligned(to) + sums[r][v]).store_aligned(to);
+    }
+}
+
 /// sums[r][v] += Σ_i panel[i][v] · scalars(r, i) for the steps i = 0, …, count − 1: the loop in which the
 /// kernels spend their time. The panel holds `width` numbers a step, of which the first `Vectors` registers
 /// are read; each scalar is broadcast. Nothing is packed. Rows of the panel begin anywhere if `Alignment`
@@ -172,10 +215,7 @@ template <std::size_t Count, std::size_t Vectors, class T, class Arch, class Ali
 [[gnu::noinline]] void add_product_columns(Rows<T> to, Scalars<T> factors, const T* panel, std::size_t width,
                                            std::size_t count) {
   Vector<T, Arch> sums[Count][Vectors];
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < Count; ++r)
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Vector<T, Arch>(T{0});
+  clear(sums);
   accumulate<Alignment>(sums, panel, width, factors, count);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < Count; ++r) add_row(sums[r], to.data + r * to.stride, to.columns);
