@@ -129,13 +129,8 @@ AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const 
   Tape<float> tape(false);
   const auto result = run(tape, weights, sizes, {&example}, is_causal);
   const std::size_t n = example.words.size();
-  AboutReading reading;
-  for (std::size_t query = 0; query < n; ++query) {
-    const float* const named = result.named.value + query * n;
-    reading.named.push_back(static_cast<std::size_t>(std::max_element(named, named + n) - named));
-    reading.looks.emplace_back(result.second.weights.value + query * n,
-                               result.second.weights.value + (query + 1) * n);
-  }
+  AboutReading reading = {.named = {}, .looks = rows_of(result.second.weights.value, n, n)};
+  for (const auto& row : rows_of(result.named.value, n, n)) reading.named.push_back(strongest(row));
   return reading;
 }
 

@@ -70,8 +70,8 @@ Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> examples
 
 /// What the model makes of a sentence.
 struct AboutReading {
-  std::vector<std::size_t> named;         ///< the word that each is said to be about
-  std::vector<std::vector<float>> looks;  ///< of head 0 of the second layer, [query][key]
+  std::vector<std::size_t> named;  ///< the word that each is said to be about
+  Numbers looks;                   ///< of head 0 of the second layer, [query][key]
 };
 
 AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const AboutExample& example,

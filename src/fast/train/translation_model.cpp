@@ -53,17 +53,22 @@ WeightTable weights_of(const EncoderDecoderSizes& sizes) {
 }
 
 WeightTable weights_of(const TransformerTranslatorSizes& sizes) {
-  if (sizes.positions == Positions::learned)
+  const auto& blocks = sizes.blocks;
+  if (blocks.positions == Positions::learned)
     throw std::invalid_argument("[weights_of] a transformer that translates has no table of positions");
   WeightTable table;
-  table.add("source/embedding", sizes.source_words, sizes.d_model);
-  table.add("target/embedding", sizes.target_words + 1, sizes.d_model);
+  table.add("source/embedding", sizes.source_words, blocks.d_model);
+  table.add("target/embedding", sizes.target_words + 1, blocks.d_model);
   for (const auto* part : {"encoder", "decoder"})
-    for (std::size_t layer = 0; layer < sizes.layers; ++layer)
-      add_layer(table, block_name(part, layer), sizes.block(), part == std::string("decoder"));
-  table.add("output/W", sizes.d_model, sizes.target_words + 1);
+    for (std::size_t layer = 0; layer < blocks.layers; ++layer)
+      add_layer(table, block_name(part, layer), blocks, part == std::string("decoder"));
+  table.add("output/W", blocks.d_model, sizes.target_words + 1);
   table.add_vector("output/b", sizes.target_words + 1);
   return table;
+}
+
+WeightTable weights_of(const TranslatorSizes& sizes) {
+  return std::visit([](const auto& one) { return weights_of(one); }, sizes);
 }
 
 namespace {
@@ -127,6 +132,8 @@ class Network<T, EncoderDecoderSizes> {
   }
 
   std::size_t heads() const { return sizes_.attention == DecoderAttention::none ? 0 : 1; }
+
+  std::string name_of_head(std::size_t) const { return ""; }
 
   /// The weights of the source's words, when the word at a position was read.
   const T* looks(std::size_t, std::size_t sample, std::size_t position) const {
@@ -218,26 +225,29 @@ class Network<T, TransformerTranslatorSizes> {
  public:
   Network(Tape<T>& tape, const Weights<T>& weights, const TransformerTranslatorSizes& sizes,
           double probability, Random* random)
-      : tape_(tape), weights_(weights), sizes_(sizes), sublayers_(tape, weights, probability, random) {}
+      : tape_(tape),
+        weights_(weights),
+        blocks_(sizes.blocks),
+        sublayers_(tape, weights, probability, random) {}
 
   static Rows rows(const Sequences& sentences) { return rows_by_sample(sentences); }
 
   void encode(const Sequences& sources) {
     source_ = rows(sources);
-    memory_ = sublayers_.words("source/embedding", source_, sizes_.positions);
-    for (std::size_t layer = 0; layer < sizes_.layers; ++layer) {
+    memory_ = sublayers_.words("source/embedding", source_, blocks_.positions);
+    for (std::size_t layer = 0; layer < blocks_.layers; ++layer) {
       const auto name = block_name("encoder", layer);
-      memory_ = block(sublayers_, sizes_.block(), memory_, attended(memory_, source_, name, false), name);
+      memory_ = block(sublayers_, blocks_, memory_, attended(memory_, source_, name, false), name);
     }
   }
 
   void decode(const Sequences& read) {
     const Rows words = rows(read);
     queries_ = words.positions();
-    const HeadSizes heads = {words.lengths.size(), queries_, source_.positions(), sizes_.heads};
+    const HeadSizes heads = {words.lengths.size(), queries_, source_.positions(), blocks_.heads};
     cross_.clear();
-    decoded_ = sublayers_.words("target/embedding", words, sizes_.positions);
-    for (std::size_t layer = 0; layer < sizes_.layers; ++layer) {
+    decoded_ = sublayers_.words("target/embedding", words, blocks_.positions);
+    for (std::size_t layer = 0; layer < blocks_.layers; ++layer) {
       const auto name = block_name("decoder", layer);
       const auto found = sublayers_.mixed(attended(decoded_, words, name, true), name + "attention");
       auto x = add_and_norm(decoded_, found, name + "norm_1");
@@ -261,12 +271,17 @@ class Network<T, TransformerTranslatorSizes> {
     return rows;
   }
 
-  std::size_t heads() const { return sizes_.layers * sizes_.heads; }
+  std::string name_of_head(std::size_t head) const {
+    return "layer " + std::to_string(head / blocks_.heads + 1) + ", head " +
+           std::to_string(head % blocks_.heads);
+  }
+
+  std::size_t heads() const { return blocks_.layers * blocks_.heads; }
 
   const T* looks(std::size_t head, std::size_t sample, std::size_t position) const {
-    const auto& weights = cross_[head / sizes_.heads].weights;
+    const auto& weights = cross_[head / blocks_.heads].weights;
     return weights.value +
-           ((sample * sizes_.heads + head % sizes_.heads) * queries_ + position) * weights.columns;
+           ((sample * blocks_.heads + head % blocks_.heads) * queries_ + position) * weights.columns;
   }
 
  private:
@@ -275,14 +290,14 @@ class Network<T, TransformerTranslatorSizes> {
   }
 
   Attended<T> attended(const Variable<T>& x, const Rows& rows, const std::string& layer, bool is_causal) {
-    const HeadSizes heads = {rows.lengths.size(), rows.positions(), rows.positions(), sizes_.heads,
+    const HeadSizes heads = {rows.lengths.size(), rows.positions(), rows.positions(), blocks_.heads,
                              is_causal};
-    return sublayers_.attention(x, x, layer + "attention", heads, rows.lengths, sizes_.positions);
+    return sublayers_.attention(x, x, layer + "attention", heads, rows.lengths, blocks_.positions);
   }
 
   Tape<T>& tape_;
   const Weights<T>& weights_;
-  const TransformerTranslatorSizes& sizes_;
+  const TransformerSizes& blocks_;
   Sublayers<T> sublayers_;
   Rows source_;
   Variable<T> memory_, decoded_;    ///< [batch·positions × d_model]
@@ -315,9 +330,31 @@ Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Siz
                        scale);
 }
 
+Examples examples_of(const TranslatorSizes& sizes, Translations translations) {
+  Examples examples;
+  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
+    examples.lengths.push_back(translations.sources[i].size() + translations.targets[i].size());
+    examples.predictions.push_back(translations.targets[i].size() + 1);
+  }
+  examples.loss = [sizes, all = std::move(translations)](auto& tape, const auto& weights, const auto& numbers,
+                                                         float scale, double dropout, Random* random) {
+    Sequences sources, targets;
+    for (const std::size_t number : numbers) {
+      sources.push_back(all.sources[number]);
+      targets.push_back(all.targets[number]);
+    }
+    return std::visit(
+        [&](const auto& one) {
+          return translation_loss(tape, weights, one, sources, targets, scale, dropout, random);
+        },
+        sizes);
+  };
+  return examples;
+}
+
 namespace {
 
-std::map<std::string, std::string> configuration_of(const EncoderDecoderSizes& sizes) {
+std::map<std::string, std::string> text_of(const EncoderDecoderSizes& sizes) {
   return {{"attention", name_of(sizes.attention)},
           {"d_model", std::to_string(sizes.d_model)},
           {"hidden", std::to_string(sizes.hidden)},
@@ -325,66 +362,61 @@ std::map<std::string, std::string> configuration_of(const EncoderDecoderSizes& s
           {"bidirectional", "true"}};
 }
 
-std::map<std::string, std::string> configuration_of(const TransformerTranslatorSizes& sizes) {
-  auto configuration = sizes_as_text(sizes);
-  configuration["attention"] = "transformer";
-  configuration["norm"] = "post";
-  return configuration;
+std::map<std::string, std::string> text_of(const TransformerTranslatorSizes& sizes) {
+  auto text = sizes_as_text(sizes.blocks);
+  text["attention"] = "transformer";
+  text["norm"] = "post";
+  return text;
 }
 
-std::string name_of_head(const EncoderDecoderSizes&, std::size_t) {
-  return "";
+/// Calls `use(network, sizes)` with a network that has read the sources.
+template <class Use>
+auto with_encoded(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
+                  const Use& use) {
+  return std::visit(
+      [&](const auto& one) {
+        Tape<float> tape(false);
+        Network<float, std::decay_t<decltype(one)>> network(tape, weights, one, 0, nullptr);
+        network.encode(sources);
+        return use(network, one);
+      },
+      sizes);
 }
 
-std::string name_of_head(const TransformerTranslatorSizes& sizes, std::size_t head) {
-  return "layer " + std::to_string(head / sizes.heads + 1) + ", head " + std::to_string(head % sizes.heads);
+}  // namespace
+
+std::map<std::string, std::string> configuration_of(const TranslatorSizes& sizes) {
+  return std::visit([](const auto& one) { return text_of(one); }, sizes);
 }
 
-template <class Sizes>
-class ModelOf final : public TranslationModel {
- public:
-  explicit ModelOf(const Sizes& sizes) : sizes_(sizes) {}
-
-  WeightTable table() const override { return weights_of(sizes_); }
-
-  std::map<std::string, std::string> configuration() const override { return configuration_of(sizes_); }
-
-  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights, const Sequences& sources,
-                       const Sequences& targets, float scale, double dropout, Random* random) const override {
-    return translation_loss(tape, weights, sizes_, sources, targets, scale, dropout, random);
-  }
-
-  Sequences translate(const Weights<float>& weights, const Sequences& sources,
-                      std::size_t most_words) const override {
-    Tape<float> tape(false);
-    Network<float, Sizes> network(tape, weights, sizes_, 0, nullptr);
-    network.encode(sources);
-    Sequences read(sources.size(), {sizes_.mark()}), written(sources.size());
+Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
+                    std::size_t most_words) {
+  return with_encoded(weights, sizes, sources, [&](auto& network, const auto& one) {
+    Sequences read(sources.size(), {one.mark()}), written(sources.size());
     std::vector<bool> has_ended(sources.size(), false);
     for (std::size_t step = 0; step < most_words; ++step) {
       const auto logits = network.next(read);
       for (std::size_t sample = 0; sample < sources.size(); ++sample) {
-        const float *first = logits[sample], *end = first + sizes_.target_words + 1;
+        const float *first = logits[sample], *end = first + one.target_words + 1;
         const int word = static_cast<int>(std::max_element(first, end) - first);
         read[sample].push_back(word);
-        has_ended[sample] = has_ended[sample] || word == sizes_.mark();
+        has_ended[sample] = has_ended[sample] || word == one.mark();
         if (!has_ended[sample]) written[sample].push_back(word);
       }
       if (std::find(has_ended.begin(), has_ended.end(), false) == has_ended.end()) break;
     }
     return written;
-  }
+  });
+}
 
-  std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const Sequences& sources,
-                                             const Sequences& targets) const override {
-    Tape<float> tape(false);
-    Network<float, Sizes> network(tape, weights, sizes_, 0, nullptr);
-    network.encode(sources);
-    network.decode(words_read(targets, sizes_.mark()));
+std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const TranslatorSizes& sizes,
+                                           const Sequences& sources, const Sequences& targets) {
+  return with_encoded(weights, sizes, sources, [&](auto& network, const auto& one) {
+    network.decode(words_read(targets, one.mark()));
     std::vector<AttendingHead> heads;
     for (std::size_t head = 0; head < network.heads(); ++head) {
       auto& [name, samples] = heads.emplace_back();
-      name = name_of_head(sizes_, head);
+      name = network.name_of_head(head);
       for (std::size_t sample = 0; sample < sources.size(); ++sample) {
         auto& rows = samples.emplace_back();
         for (std::size_t target = 0; target < targets[sample].size(); ++target) {
@@ -394,20 +426,7 @@ class ModelOf final : public TranslationModel {
       }
     }
     return heads;
-  }
-
- private:
-  Sizes sizes_;
-};
-
-}  // namespace
-
-std::shared_ptr<const TranslationModel> model_of(const EncoderDecoderSizes& sizes) {
-  return std::make_shared<ModelOf<EncoderDecoderSizes>>(sizes);
-}
-
-std::shared_ptr<const TranslationModel> model_of(const TransformerTranslatorSizes& sizes) {
-  return std::make_shared<ModelOf<TransformerTranslatorSizes>>(sizes);
+  });
 }
 
 #define INSTANTIATE(T, Sizes)                                                                        \

@@ -186,13 +186,15 @@ TEST_CASE("training: the loss of a transformer that translates is PyTorch's, and
       const std::size_t d_model = numbers.at("d_model"), heads = numbers.at("heads");
       const train::TransformerTranslatorSizes sizes = {.source_words = weights("source/embedding").rows,
                                                        .target_words = weights("target/embedding").rows - 1,
-                                                       .d_model = d_model,
-                                                       .heads = heads,
-                                                       .d_k = d_model / heads,
-                                                       .d_v = d_model / heads,
-                                                       .d_ff = numbers.at("d_ff"),
-                                                       .layers = numbers.at("layers"),
-                                                       .positions = train::Positions::none};
+                                                       .blocks = {.words = 0,
+                                                                  .classes = 0,
+                                                                  .d_model = d_model,
+                                                                  .heads = heads,
+                                                                  .d_k = d_model / heads,
+                                                                  .d_v = d_model / heads,
+                                                                  .d_ff = numbers.at("d_ff"),
+                                                                  .layers = numbers.at("layers"),
+                                                                  .positions = train::Positions::none}};
       return Matrices{{"loss", train::translation_loss<double>(
                                    tape, weights, sizes, numbers.at("sources").get<Sentences>(),
                                    numbers.at("targets").get<Sentences>(), numbers.at("scale"), 0, nullptr)}};
