@@ -10,9 +10,12 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xmath.hpp>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/tensor.hpp"
 #include "attn/text/spelling.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/gemm.hpp"
@@ -342,18 +345,8 @@ double fitted_exponent(const std::vector<double>& x, const std::vector<double>& 
   require_pairs("fitted_exponent", x, y);
   const auto [smallest, largest] = std::minmax_element(x.begin(), x.end());
   if (*smallest == *largest) throw std::invalid_argument("[fitted_exponent] all x are the same");
-  const auto count = static_cast<double>(x.size());
-  double mean_x = 0.0, mean_y = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    mean_x += std::log(x[i]) / count;
-    mean_y += std::log(y[i]) / count;
-  }
-  double covariance = 0.0, variance = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    covariance += (std::log(x[i]) - mean_x) * (std::log(y[i]) - mean_y);
-    variance += (std::log(x[i]) - mean_x) * (std::log(x[i]) - mean_x);
-  }
-  return covariance / variance;
+  const Tensor<1> log_x = xt::log(xt::adapt(x)), centred = log_x - xt::mean(log_x)();
+  return xt::sum(centred * xt::log(xt::adapt(y)))() / xt::sum(centred * centred)();
 }
 
 std::vector<Statistics> statistics_of(const LengthResult& result) {

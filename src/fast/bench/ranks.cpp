@@ -9,9 +9,11 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <xtensor/xview.hpp>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/ops/measure.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "fast/exact/kernels.hpp"
@@ -131,17 +133,9 @@ class OneProcess {
 /// The largest difference of some rows, along the third axis, from those of the whole; infinite of NaN.
 template <class T>
 double error_of(const Array<T, 4>& rows, const Array<T, 4>& whole, const Positions& positions) {
-  const auto heads = whole.shape(1), n = whole.shape(2), width = whole.shape(3);
-  double largest = 0.0;
-  for (std::size_t head = 0; head < heads; ++head)
-    for (std::size_t i = 0; i < positions.size(); ++i)
-      for (std::size_t c = 0; c < width; ++c) {
-        const double expected = whole.data()[(head * n + positions[i]) * width + c];
-        const double actual = rows.data()[(head * positions.size() + i) * width + c];
-        const double difference = std::abs(actual - expected);
-        largest = std::max(largest, std::isnan(difference) ? HUGE_VAL : difference);
-      }
-  return largest;
+  const Array<double, 4> expected = xt::view(whole, xt::all(), xt::all(), xt::keep(positions), xt::all());
+  const double largest = max_abs_difference(Array<double, 4>(rows), expected);
+  return std::isnan(largest) ? HUGE_VAL : largest;
 }
 
 template <class T>
