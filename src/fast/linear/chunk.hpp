@@ -10,17 +10,6 @@
 
 namespace attn::linear_time {
 
-/// Calls `work(vectors, column)` for panels of columns. `vectors`, a constant, is a panel's width in
-/// registers: `most`, a power of two, while that many columns are left, then smaller ones. The last panel may
-/// reach beyond the last column.
-template <std::size_t most, class T, class Arch, class Work>
-ATTN_INLINE void for_each_panel(std::size_t columns, const Work& work, std::size_t column = 0) {
-  constexpr std::size_t lanes = simd::lanes<T, Arch>;
-  for (; column + (most - 1) * lanes < columns; column += most * lanes)
-    work(std::integral_constant<std::size_t, most>(), column);
-  if constexpr (most > 1) for_each_panel<most / 2, T, Arch>(columns, work, column);
-}
-
 /// Two arrays that the next chunk reads. They are prefetched during this chunk's computation, a few cache
 /// lines at a time: a core can wait for about a dozen lines, and another request stalls it. A prefetch beyond
 /// the end of an array is harmless and cheaper than a check.
@@ -99,11 +88,10 @@ template <class T, class Arch, class Map>
 ATTN_INLINE void map_rows(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
   constexpr std::size_t lanes = simd::lanes<T, Arch>;
   const std::size_t whole = from.columns / lanes * lanes;
-  for_each_panel<simd::Block<Arch>::vectors, T, Arch>(
-      whole, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-        map_columns<vectors(), T, Arch>(map, {from.data + column, from.stride, from.rows, vectors() * lanes},
-                                        to + column, width);
-      });
+  simd::for_each_panel<T, Arch>(whole, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+    map_columns<vectors(), T, Arch>(map, {from.data + column, from.stride, from.rows, vectors() * lanes},
+                                    to + column, width);
+  });
   if (whole < width)
     map_last_columns<T, Arch>(map, {from.data + whole, from.stride, from.rows, from.columns - whole},
                               to + whole, width, width - whole);
@@ -167,19 +155,18 @@ class Chunk {
   /// S += φ(K)ᵀ V, z += Σ φ(k). The sums over the chunk are complete before they are added.
   void add_keys_to(T* state, Prefetch<T> prefetch) const {
     const std::size_t features = layout_.feature_width(), width = layout_.value_width();
-    for_each_panel<Block::vectors, T, Arch>(
-        layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-          simd::in_blocks<Block::rows_of(vectors())>(
-              0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINE_LAMBDA {
-                Vector sums[rows()][vectors()];
-                simd::clear(sums);
-                accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
-                                                  simd::Scalars<T>{key_ + f, 1, features}, keys_, prefetch);
-                simd::add_to(sums, state + f * width + column, width);
-              });
-        });
+    simd::for_each_panel<T, Arch>(layout_.d_v, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+      simd::in_blocks<Block::rows_of(vectors())>(
+          0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINE_LAMBDA {
+            Vector sums[rows()][vectors()];
+            simd::clear(sums);
+            accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
+                                              simd::Scalars<T>{key_ + f, 1, features}, keys_, prefetch);
+            simd::add_to(sums, state + f * width + column, width);
+          });
+    });
     T* z = state + layout_.z_offset();
-    for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINE_LAMBDA {
+    simd::for_each_panel<T, Arch>(features, [&](std::size_t f, auto vectors) ATTN_INLINE_LAMBDA {
       Vector sums[1][vectors()];
       simd::clear(sums);
       for (std::size_t j = 0; j < keys_; ++j)
@@ -199,20 +186,19 @@ class Chunk {
                                        ATTN_INLINE_LAMBDA { weigh<rows()>(row); });
     sum_weights<causal>(state + layout_.z_offset());
     const std::size_t width = layout_.value_width();
-    for_each_panel<Block::vectors, T, Arch>(
-        layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-          simd::in_blocks<Block::rows_of(vectors())>(
-              queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
-                Vector sums[rows()][vectors()];
-                simd::clear(sums);
-                accumulate(sums, state + column, width, query_features(row), layout_.d_k, prefetch);
-                if constexpr (causal)
-                  simd::accumulate<xsimd::unaligned_mode>(
-                      sums, value_ + column, width,
-                      simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row + rows()));
-                store(sums, row, column, output);
-              });
-        });
+    simd::for_each_panel<T, Arch>(layout_.d_v, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+      simd::in_blocks<Block::rows_of(vectors())>(
+          queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
+            Vector sums[rows()][vectors()];
+            simd::clear(sums);
+            accumulate(sums, state + column, width, query_features(row), layout_.d_k, prefetch);
+            if constexpr (causal)
+              simd::accumulate<xsimd::unaligned_mode>(
+                  sums, value_ + column, width, simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1},
+                  keys_seen(row + rows()));
+            store(sums, row, column, output);
+          });
+    });
   }
 
  private:
@@ -242,8 +228,8 @@ class Chunk {
   void weigh(std::size_t row) const {
     T* weights = weights_ + row * chunk_size;
     std::fill_n(weights, Rows * chunk_size, T{0});
-    for_each_panel<Block::vectors, T, Arch>(
-        keys_seen(row + Rows), [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
+    simd::for_each_panel<T, Arch>(
+        keys_seen(row + Rows), [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
           Vector sums[Rows][vectors()];
           simd::clear(sums);
           simd::accumulate(sums, transposed_key_ + column, chunk_size, query_features(row), layout_.d_k);

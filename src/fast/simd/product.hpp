@@ -169,6 +169,16 @@ ATTN_INLINE std::size_t padded(std::size_t columns) {
   return (columns + lanes<T, Arch> - 1) / lanes<T, Arch> * lanes<T, Arch>;
 }
 
+/// Calls `work(column, vectors)` for panels of columns. `vectors`, a constant, is a panel's width in
+/// registers: that of a block while so many are left, then smaller ones. The last panel may reach beyond the
+/// last column.
+template <class T, class Arch, class Work>
+ATTN_INLINE void for_each_panel(std::size_t columns, const Work& work) {
+  in_blocks<Block<Arch>::vectors>(0, padded<T, Arch>(columns) / lanes<T, Arch>,
+                                  [&](std::size_t vector, auto vectors)
+                                      ATTN_INLINE_LAMBDA { work(vector * lanes<T, Arch>, vectors); });
+}
+
 /// A matrix times a factor, each row padded with zeros to whole registers.
 template <class T, class Arch>
 ATTN_INLINE void copy_padded(Rows<const T> from, T factor, T* to) {
@@ -225,11 +235,9 @@ template <std::size_t Count, std::size_t Vectors, class T, class Arch, class Ali
 /// registers, in blocks of as many rows as there are registers for.
 template <class T, class Arch>
 ATTN_INLINE void add_product(Rows<T> to, Scalars<T> factors, const T* panel, std::size_t count) {
-  constexpr std::size_t most_rows = Block<Arch>::rows, most_vectors = Block<Arch>::vectors;
   const std::size_t width = padded<T, Arch>(to.columns);
-  in_blocks<most_vectors>(0, width / lanes<T, Arch>, [&](std::size_t vector, auto vectors) {
-    const std::size_t column = vector * lanes<T, Arch>;
-    in_blocks<most_rows>(0, to.rows, [&](std::size_t row, auto rows) {
+  for_each_panel<T, Arch>(to.columns, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+    in_blocks<Block<Arch>::rows>(0, to.rows, [&](std::size_t row, auto rows) {
       add_product_columns<rows(), vectors(), T, Arch>(
           {to.data + row * to.stride + column, to.stride, rows(), to.columns - column},
           {factors.data + row * factors.row, factors.row, factors.step}, panel + column, width, count);
