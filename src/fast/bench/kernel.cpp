@@ -234,18 +234,6 @@ struct Steps {
   Array<T, 3> scores, scaled, masked, weights;
 };
 
-/// One head of [batch×head×row×column] or [head×row×column]; `index` counts the heads of its own tensor.
-template <class T, std::size_t N>
-Matrix<T> head_of(const Array<T, N>& tensor, std::size_t index) {
-  const std::size_t rows = tensor.shape(N - 2), columns = tensor.shape(N - 1);
-  return {tensor.data() + index * rows * columns, rows, columns};
-}
-
-template <class T, std::size_t N>
-T* data_of_head(Array<T, N>& tensor, std::size_t index) {
-  return tensor.data() + index * tensor.shape(N - 2) * tensor.shape(N - 1);
-}
-
 template <class T>
 class XtensorAttention {
  public:
@@ -258,16 +246,15 @@ class XtensorAttention {
   void forward() {
     steps_.scores = Array<T, 3>(shape_);
     for (std::size_t head = 0; head < setting_.heads; ++head)
-      fast::multiply(T{1}, head_of(operands_.query, head), transposed(head_of(operands_.key, kv_head(head))),
-                     data_of_head(steps_.scores, head));
+      fast::multiply(T{1}, of(operands_.query, head), transposed(of(operands_.key, head)),
+                     to(steps_.scores, head));
     steps_.scaled = steps_.scores / divisor_;
     if (setting_.hides_keys()) steps_.masked = masked();
     steps_.weights = setting_.hides_keys() ? steps_.masked : steps_.scaled;
     for (std::size_t row = 0; row < setting_.heads * setting_.n; ++row)
       exact::softmax(steps_.weights.data() + row * setting_.n, setting_.n);
     for (std::size_t head = 0; head < setting_.heads; ++head)
-      fast::multiply(T{1}, head_of(steps_.weights, head), head_of(operands_.value, kv_head(head)),
-                     data_of_head(operands_.output, head));
+      fast::multiply(T{1}, of(steps_.weights, head), of(operands_.value, head), to(operands_.output, head));
   }
 
   void backward() {
@@ -275,25 +262,34 @@ class XtensorAttention {
     operands_.d_value.fill(T{0});
     Array<T, 3> d_weights(shape_);
     for (std::size_t head = 0; head < setting_.heads; ++head) {
-      fast::add_product(transposed(head_of(steps_.weights, head)), head_of(operands_.d_output, head),
-                        data_of_head(operands_.d_value, kv_head(head)));
-      fast::multiply(T{1}, head_of(operands_.d_output, head),
-                     transposed(head_of(operands_.value, kv_head(head))), data_of_head(d_weights, head));
+      fast::add_product(transposed(of(steps_.weights, head)), of(operands_.d_output, head),
+                        to(operands_.d_value, head));
+      fast::multiply(T{1}, of(operands_.d_output, head), transposed(of(operands_.value, head)),
+                     to(d_weights, head));
     }
     const Array<T, 2> means = xt::sum(steps_.weights * d_weights, {2});
     const Array<T, 3> d_scaled =
         steps_.weights * (d_weights - xt::view(means, xt::all(), xt::all(), xt::newaxis()));
     const Array<T, 3> d_scores = d_scaled / divisor_;
     for (std::size_t head = 0; head < setting_.heads; ++head) {
-      fast::multiply(T{1}, head_of(d_scores, head), head_of(operands_.key, kv_head(head)),
-                     data_of_head(operands_.d_query, head));
-      fast::add_product(transposed(head_of(d_scores, head)), head_of(operands_.query, head),
-                        data_of_head(operands_.d_key, kv_head(head)));
+      fast::multiply(T{1}, of(d_scores, head), of(operands_.key, head), to(operands_.d_query, head));
+      fast::add_product(transposed(of(d_scores, head)), of(operands_.query, head), to(operands_.d_key, head));
     }
   }
 
  private:
-  std::size_t kv_head(std::size_t head) const { return head * setting_.kv_heads / setting_.heads; }
+  /// What a query head reads: its own part of [batch×head×row×column] or [head×row×column], or a shared one.
+  template <std::size_t N>
+  Matrix<T> of(const Array<T, N>& tensor, std::size_t head) const {
+    const std::size_t rows = tensor.shape(N - 2), columns = tensor.shape(N - 1);
+    const std::size_t index = head * tensor.shape(N - 3) / setting_.heads;
+    return {tensor.data() + index * rows * columns, rows, columns};
+  }
+
+  template <std::size_t N>
+  T* to(Array<T, N>& tensor, std::size_t head) const {
+    return tensor.data() + (of(tensor, head).data - tensor.data());
+  }
 
   /// The scaled scores, −∞ where a key is hidden.
   Array<T, 3> masked() const {
@@ -337,10 +333,6 @@ Kernel<T> xtensor_kernel() {
             return passes;
           }};
 }
-
-}  // namespace
-
-namespace {
 
 /// Only kernel 2 holds scores: those of one head for each busy thread, and their gradients in the backward
 /// pass, where one thread computes all heads that share keys.

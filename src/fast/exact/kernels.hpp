@@ -29,7 +29,8 @@ struct Call {
   T* log_sum_exp = nullptr;
   int threads = 1;  ///< changes no digit of the result
   /// Of the keys that a query sees, those in the blocks listed for it alone: block-sparse attention, whose
-  /// time is proportional to the number of blocks; all where null. For `takes_pattern` kernels, forward; backward for kernel 1 alone.
+  /// time is proportional to the number of blocks; all where null. For `takes_pattern` kernels, forward;
+  /// backward for kernel 1 alone.
   const fast::BlockPattern* pattern = nullptr;
   bool are_features = false;  ///< for linear attention alone: query and key are φ(q) and φ(k) already
 

@@ -36,7 +36,7 @@ class ForwardBlocks {
       require_fitting(*problem.pattern, sizes);
       sharing_ = std::min(problem.pattern->block, sharing_);
     }
-    const std::size_t panel_size = kernel_.panel_scratch * std::max<std::size_t>(sizes.d_k + sizes.d_v, 1);
+    const std::size_t panel_size = kernel_.panel_queries * std::max<std::size_t>(sizes.d_k + sizes.d_v, 1);
     const std::size_t panels =
         std::min(std::clamp<std::size_t>(most_bytes / sizeof(T) / panel_size, 1, max_panels),
                  fast::block_count(sharing_, kernel_.panel_queries));

@@ -438,7 +438,6 @@ template <simd::Isa isa, class T>
 ForwardKernel<T> forward_kernel() {
   using Panel = ForwardPanel<T, simd::Architecture<isa>>;
   return {.panel_queries = Panel::width,
-          .panel_scratch = Panel::width,
           .tile_scratch = Panel::width * Panel::tile_keys,
           .attend = &attend<T, simd::Architecture<isa>>};
 }

@@ -37,7 +37,9 @@ struct Tiling {
   }
 };
 
-constexpr Tiling small_tiles = {64, 128};
+Tiling small_tiles(const Sizes&) {
+  return {64, 128};
+}
 
 Tiling one_tile(const Sizes& sizes) {
   return {sizes.n_q, std::max<std::size_t>(sizes.n_k, 1)};
@@ -222,9 +224,10 @@ void attend_backward(const Call<T>& problem, const Head<T>& head, const Tile& ti
   add_product(transposed(d_scores), query, head.d_key + tile.keys.begin * d_k);
 }
 
-template <class T>
-void forward_in_tiles(const Call<T>& problem, const Tiling& tiling) {
+template <Tiling (*tiling_of)(const Sizes&), class T>
+void forward(const Call<T>& problem) {
   const Sizes& sizes = problem.sizes;
+  const Tiling tiling = tiling_of(sizes);
   const fast::SingleThreadedBlas single_threaded;
   const std::size_t blocks = tiling.query_blocks(sizes);
   for_each_task(sizes.samples * sizes.heads * blocks, problem.threads, [&](std::size_t task) {
@@ -234,8 +237,9 @@ void forward_in_tiles(const Call<T>& problem, const Tiling& tiling) {
   });
 }
 
-template <class T>
-void backward_in_tiles(const Call<T>& problem, const Tiling& tiling) {
+template <Tiling (*tiling_of)(const Sizes&), class T>
+void backward(const Call<T>& problem) {
+  const Tiling tiling = tiling_of(problem.sizes);
   const fast::SingleThreadedBlas single_threaded;
   for_each_group(problem, [&](const std::vector<Head<T>>& heads) {
     BackwardBuffers<T> buffers(tiling);
@@ -249,26 +253,6 @@ void backward_in_tiles(const Call<T>& problem, const Tiling& tiling) {
   });
 }
 
-template <class T>
-void blas_forward(const Call<T>& problem) {
-  forward_in_tiles(problem, one_tile(problem.sizes));
-}
-
-template <class T>
-void blas_backward(const Call<T>& problem) {
-  backward_in_tiles(problem, one_tile(problem.sizes));
-}
-
-template <class T>
-void tiled_forward(const Call<T>& problem) {
-  forward_in_tiles(problem, small_tiles);
-}
-
-template <class T>
-void tiled_backward(const Call<T>& problem) {
-  backward_in_tiles(problem, small_tiles);
-}
-
 }  // namespace
 
 Kernel blas_kernel() {
@@ -278,14 +262,14 @@ Kernel blas_kernel() {
                 return sizes.n_k == 0 || sizes.n_q <= (std::size_t{1} << 29) / sizes.n_k;
               },
           .limits = "up to 2^29 scores of a head",
-          .forward = {blas_forward, blas_forward},
-          .backward = {blas_backward, blas_backward}};
+          .forward = {forward<one_tile>, forward<one_tile>},
+          .backward = {backward<one_tile>, backward<one_tile>}};
 }
 
 Kernel tiled_kernel() {
   return {.name = "tiled",
-          .forward = {tiled_forward, tiled_forward},
-          .backward = {tiled_backward, tiled_backward}};
+          .forward = {forward<small_tiles>, forward<small_tiles>},
+          .backward = {backward<small_tiles>, backward<small_tiles>}};
 }
 
 }  // namespace attn::exact

@@ -60,7 +60,7 @@ struct Wording {
 class LabelledTask : public Task {
  public:
   LabelledTask(const TransformerSizes& sizes, const Vocabulary& words, const Vocabulary& classes,
-               const Wording& wording, Drawn training, Drawn validation, Drawn held_out)
+               const Wording& wording, Drawn training, Drawn validation, Drawn held_out, Drawn longer = {})
       : Task({weights_of(sizes),
               examples_of(sizes, std::move(training.examples)),
               examples_of(sizes, std::move(validation.examples)),
@@ -70,7 +70,8 @@ class LabelledTask : public Task {
         classes_(classes),
         sizes_(sizes),
         wording_(wording),
-        held_out_(std::move(held_out)) {}
+        held_out_(std::move(held_out)),
+        longer_(std::move(longer)) {}
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     RightKeys found;
@@ -80,8 +81,12 @@ class LabelledTask : public Task {
       for (std::size_t query = 0; query < keys.size(); ++query)
         if (keys[query]) found.add(reading, query, *keys[query]);
     }
-    return {{wording_.accuracy, accuracy(weights, sizes_, held_out_.examples)},
-            found.best(wording_.right_keys)};
+    std::vector<Score> scores = {{wording_.accuracy, accuracy(weights, sizes_, held_out_.examples)},
+                                 found.best(wording_.right_keys)};
+    if (!longer_.examples.empty())
+      scores.push_back({std::string(wording_.accuracy) + ", 4 longer than in training",
+                        accuracy(weights, sizes_, longer_.examples)});
+    return scores;
   }
 
   std::vector<std::string> samples(const Weights<float>& weights) const override {
@@ -114,6 +119,7 @@ class LabelledTask : public Task {
   TransformerSizes sizes_;
   Wording wording_;
   Drawn held_out_;
+  Drawn longer_;  ///< by 4 tokens than those of training
 };
 
 /// Throws attn::Error for options that the sizes do not allow.
@@ -126,25 +132,6 @@ TransformerSizes labelled_sizes(TransformerSizes sizes, const TaskOptions& optio
 }
 
 constexpr std::size_t symbols = 26;
-
-class Reverse final : public LabelledTask {
- public:
-  Reverse(const TransformerSizes& sizes, const Vocabulary& symbols, Drawn training, Drawn validation,
-          Drawn held_out, Drawn longer)
-      : LabelledTask(sizes, symbols, symbols, {"symbols right", "place → its mirror image"},
-                     std::move(training), std::move(validation), std::move(held_out)),
-        longer_(std::move(longer)) {}
-
-  std::vector<Score> scores(const Weights<float>& weights) const override {
-    auto scores = LabelledTask::scores(weights);
-    scores.push_back(
-        {"symbols right, 4 longer than in training", accuracy(weights, sizes_, longer_.examples)});
-    return scores;
-  }
-
- private:
-  Drawn longer_;
-};
 
 /// Forms of which a sentence allows only one, by the number of the subject.
 const std::map<std::string, std::string>& other_number() {
@@ -293,8 +280,9 @@ std::unique_ptr<Task> make_reverse(const TaskOptions& options) {
   };
   auto training = draw(20000, usual_length), held_out = draw(500, usual_length),
        longer = draw(200, usual_length + 4), validation = draw(500, usual_length);
-  return std::make_unique<Reverse>(sizes, words, std::move(training), std::move(validation),
-                                   std::move(held_out), std::move(longer));
+  return std::make_unique<LabelledTask>(
+      sizes, words, words, Wording{.accuracy = "symbols right", .right_keys = "place → its mirror image"},
+      std::move(training), std::move(validation), std::move(held_out), std::move(longer));
 }
 
 std::unique_ptr<Task> make_sentiment(const TaskOptions& options) {
