@@ -107,14 +107,4 @@ std::vector<Range> key_ranges(const BlockPattern& pattern, std::size_t query_blo
   return ranges;
 }
 
-std::size_t pair_count(const BlockPattern& pattern, const Sizes& sizes, bool causal) {
-  require_fitting(pattern, sizes);
-  std::size_t count = 0;
-  for (std::size_t query = 0; query < sizes.n_q; ++query) {
-    const auto visible = visible_keys(sizes, {.causal = causal}, 0, query);
-    for (const auto& range : key_ranges(pattern, query / pattern.block, visible)) count += range.size();
-  }
-  return count;
-}
-
 }  // namespace attn::fast

@@ -71,8 +71,4 @@ void require_fitting(const BlockPattern& pattern, const Sizes& sizes);
 /// The keys that a block of queries attends to and that are in `visible`. Adjacent blocks are one range.
 std::vector<Range> key_ranges(const BlockPattern& pattern, std::size_t query_block, const Range& visible);
 
-/// How many pairs of a query and a key the pattern keeps in a head. If causal, those with a later key do not
-/// count: query i stands at position i + n_k − n_q. Throws as `require_fitting`.
-std::size_t pair_count(const BlockPattern& pattern, const Sizes& sizes, bool causal);
-
 }  // namespace attn::fast

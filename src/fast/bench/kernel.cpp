@@ -17,8 +17,11 @@ namespace attn::bench {
 
 namespace {
 
-fast::Range visible_keys(const Setting& setting, std::size_t query) {
-  return fast::visible_keys(setting.sizes(), setting.visible(), 0, query);
+/// The keys that a query reads, in rising order.
+std::vector<fast::Range> ranges_of(const Task& task, std::size_t query) {
+  const auto visible = fast::visible_keys(task.setting.sizes(), task.setting.visible(), 0, query);
+  if (!task.pattern) return {visible};
+  return key_ranges(*task.pattern, query / task.pattern->block, visible);
 }
 
 }  // namespace
@@ -59,25 +62,17 @@ Task Task::full() const {
 }
 
 std::vector<std::size_t> Task::keys_of(std::size_t query) const {
-  const auto visible = visible_keys(setting, query);
-  std::vector<std::size_t> keys(visible.size());
-  std::iota(keys.begin(), keys.end(), visible.begin);
-  if (!pattern) return keys;
-
-  const auto& blocks = pattern->key_blocks[query / pattern->block];
-  std::erase_if(keys, [&](std::size_t key) {
-    return !std::binary_search(blocks.begin(), blocks.end(), key / pattern->block);
-  });
+  std::vector<std::size_t> keys;
+  for (const auto& range : ranges_of(*this, query))
+    for (std::size_t key = range.begin; key < range.end; ++key) keys.push_back(key);
   return keys;
 }
 
 double Task::pairs() const {
-  if (pattern && !setting.window)
-    return static_cast<double>(fast::pair_count(*pattern, setting.sizes(), setting.causal));
-  double pairs = 0.0;
+  std::size_t pairs = 0;
   for (std::size_t query = 0; query < setting.n; ++query)
-    pairs += static_cast<double>(pattern ? keys_of(query).size() : visible_keys(setting, query).size());
-  return pairs;
+    for (const auto& range : ranges_of(*this, query)) pairs += range.size();
+  return static_cast<double>(pairs);
 }
 
 double Task::operations(Pass pass) const {
@@ -295,7 +290,7 @@ class XtensorAttention {
   Array<T, 3> masked() const {
     auto scores = steps_.scaled;
     for (std::size_t query = 0; query < setting_.n; ++query) {
-      const auto seen = visible_keys(setting_.sizes(), setting_.visible(), 0, query);
+      const auto seen = fast::visible_keys(setting_.sizes(), setting_.visible(), 0, query);
       for (std::size_t head = 0; head < setting_.heads; ++head) {
         T* const row = scores.data() + (head * setting_.n + query) * setting_.n;
         std::fill(row, row + seen.begin, -std::numeric_limits<T>::infinity());
