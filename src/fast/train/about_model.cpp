@@ -52,19 +52,15 @@ AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes&
       std::copy(word.code.begin(), word.code.end(), codes.value + (sample * positions + position) * code);
     }
   Sublayers<float> sublayers(tape, weights, 0, nullptr);
-  AboutRun result;
-  auto x = linear(tape, features, weights("embedding"));
-  const HeadSizes of_first = {batch, positions, positions, sizes.first.heads};
-  result.sizes = {batch, positions, positions, sizes.second.heads, is_causal};
-  result.first = sublayers.attention(x, x, "layer=1/attention", of_first, lengths, sizes.first.positions);
-  x = block(sublayers, sizes.first, x, result.first, layer_name(0));
-  result.second =
-      sublayers.attention(x, x, "layer=2/attention", result.sizes, lengths, sizes.second.positions);
-  x = block(sublayers, sizes.second, x, result.second, layer_name(1));
-  const auto query = linear(tape, x, weights("output/W_Q"));
+  auto second = sizes.second;
+  second.is_causal = is_causal;
+  const auto x = linear(tape, features, weights("embedding"));
+  const auto below = sublayers.block(x, layer_name(0), sizes.first, lengths),
+             above = sublayers.block(below.output, layer_name(1), second, lengths);
+  const auto query = linear(tape, above.output, weights("output/W_Q"));
   const auto key = linear(tape, codes, weights("output/W_K"));
-  result.named = attend(tape, query, key, key, {batch, positions, positions, 1}, lengths).weights;
-  return result;
+  const auto named = attend(tape, query, key, key, {batch, positions, positions, 1}, lengths).weights;
+  return {above.attended, named, {batch, positions, positions, second.heads, is_causal}};
 }
 
 namespace {

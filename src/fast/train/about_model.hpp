@@ -53,9 +53,9 @@ AboutExample about_example(const std::vector<english::WordFeatures>& words,
                            const std::vector<std::string>& names, const std::vector<std::size_t>& about);
 
 struct AboutRun {
-  Attended<float> first, second;  ///< of each layer
-  Variable<float> named;          ///< the share of each word in the answer, [batch·positions × positions]
-  HeadSizes sizes;                ///< of the second layer
+  Attended<float> second;  ///< of the second layer
+  Variable<float> named;   ///< the share of each word in the answer, [batch·positions × positions]
+  HeadSizes sizes;         ///< of the second layer
 };
 
 /// With `is_causal` the second layer sees no later word.

@@ -46,6 +46,53 @@ struct Rows {
 Rows rows_by_sample(const Sequences& sentences);
 Rows rows_by_position(const Sequences& sentences);
 
+// Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
+
+struct TransformerSizes {
+  std::size_t words;    ///< that are read
+  std::size_t classes;  ///< that each position, or each sentence, is given one of
+  std::size_t d_model = 64;
+  std::size_t heads = 2;
+  std::size_t d_k = 32;  ///< of a head
+  std::size_t d_v = 32;
+  std::size_t d_ff = 0;  ///< 0: no feed-forward network
+  std::size_t layers = 1;
+  Positions positions = Positions::sinusoidal;
+  std::size_t longest = 32;  ///< rows of the table of learned positions
+  bool is_causal = false;
+  bool has_norm = true;  ///< layer norm after each residual (Vaswani et al. 2017)
+  bool has_output_bias = true;
+  bool is_of_sentence = false;  ///< one class for the mean of all positions
+};
+
+/// What a model with these sizes is: "heads" "2".
+std::map<std::string, std::string> sizes_as_text(const TransformerSizes& sizes);
+
+/// Ids: embedding, positions, layer=1/attention/W_Q, …, layer=1/norm_1/gain, …, layer=1/W_1, …, output/W,
+/// output/b.
+WeightTable weights_of(const TransformerSizes& sizes);
+
+/// "layer=1/", as the names of that layer's weights begin.
+std::string layer_name(std::size_t layer);
+
+/// The weights of one layer: LAYER + attention/W_Q, W_K, W_V and W_O, norm_1/gain and bias, with a memory the
+/// same of cross and norm_cross, then W_1, b_1, W_2, b_2 and norm_2.
+void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes,
+               bool has_memory = false);
+
+/// What the cross-attention of a decoder reads, filled up by sample.
+template <class T>
+struct Memory {
+  Variable<T> rows;
+  Lengths lengths;
+};
+
+template <class T>
+struct LayerRun {
+  Variable<T> output;
+  Attended<T> attended, cross;
+};
+
 /// The sublayers, with their weights by name. Dropout acts on what each of them gives.
 template <class T>
 class Sublayers {
@@ -84,18 +131,32 @@ class Sublayers {
     return linear(tape_, attended.output, weights_(group + "/W_O"));
   }
 
-  /// max(0, x W_1 + b_1) W_2 + b_2 with the weights of LAYER.
-  Variable<T> feed_forward(const Variable<T>& x, const std::string& layer) {
-    const auto hidden = relu(tape_, linear(tape_, x, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
-    return linear(tape_, hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")});
-  }
-
-  /// x + found.
-  Variable<T> residual(const Variable<T>& x, const Variable<T>& found) { return add(tape_, x, drop(found)); }
-
-  /// The layer norm NAME.
-  Variable<T> norm(const Variable<T>& x, const std::string& name) {
-    return layer_norm(tape_, x, weights_(name + "/gain"), weights_(name + "/bias"));
+  /// The block LAYER of the lesson `transformer-block`, with the norm after each residual; with a memory that
+  /// of a decoder.
+  LayerRun<T> block(const Variable<T>& x, const std::string& layer, const TransformerSizes& sizes,
+                    const Lengths& lengths, const Memory<T>* memory = nullptr) {
+    const std::size_t batch = lengths.size(), n = x.rows / batch;
+    LayerRun<T> run;
+    run.output = x;
+    const auto add_found = [&](const Variable<T>& found, const std::string& norm) {
+      run.output = add(tape_, run.output, drop(found));
+      if (sizes.has_norm)
+        run.output = layer_norm(tape_, run.output, weights_(norm + "/gain"), weights_(norm + "/bias"));
+    };
+    const HeadSizes heads = {batch, n, n, sizes.heads, sizes.is_causal};
+    run.attended = attention(x, x, layer + "attention", heads, lengths, sizes.positions);
+    add_found(mixed(run.attended, layer + "attention"), layer + "norm_1");
+    if (memory) {
+      const HeadSizes across = {batch, n, memory->rows.rows / batch, sizes.heads};
+      run.cross =
+          attention(run.output, memory->rows, layer + "cross", across, memory->lengths, Positions::none);
+      add_found(mixed(run.cross, layer + "cross"), layer + "norm_cross");
+    }
+    if (sizes.d_ff == 0) return run;
+    const auto hidden =
+        relu(tape_, linear(tape_, run.output, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
+    add_found(linear(tape_, hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")}), layer + "norm_2");
+    return run;
   }
 
  private:
@@ -121,45 +182,6 @@ class Sublayers {
 
 extern template class Sublayers<float>;
 extern template class Sublayers<double>;
-
-// Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
-
-struct TransformerSizes {
-  std::size_t words;    ///< that are read
-  std::size_t classes;  ///< that each position, or each sentence, is given one of
-  std::size_t d_model = 64;
-  std::size_t heads = 2;
-  std::size_t d_k = 32;  ///< of a head
-  std::size_t d_v = 32;
-  std::size_t d_ff = 0;  ///< 0: no feed-forward network
-  std::size_t layers = 1;
-  Positions positions = Positions::sinusoidal;
-  std::size_t longest = 32;  ///< rows of the table of learned positions
-  bool is_causal = false;
-  bool has_norm = true;  ///< layer norm after each residual (Vaswani et al. 2017)
-  bool has_output_bias = true;
-  bool is_of_sentence = false;  ///< one class for the mean of all positions
-};
-
-/// What a model with these sizes is: "heads" "2".
-std::map<std::string, std::string> sizes_as_text(const TransformerSizes& sizes);
-
-/// Ids: embedding, positions, layer=1/attention/W_Q, …, layer=1/norm_1/gain, …, layer=1/W_1, …, output/W,
-/// output/b.
-WeightTable weights_of(const TransformerSizes& sizes);
-
-/// "layer=1/", as the names of that layer's weights begin.
-std::string layer_name(std::size_t layer);
-
-/// The weights of one layer: LAYER + attention/W_Q, W_K, W_V and W_O, norm_1/gain and bias, with a memory the
-/// same of cross and norm_cross, then W_1, b_1, W_2, b_2 and norm_2.
-void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes,
-               bool has_memory = false);
-
-/// The block of the lesson `transformer-block` from what its attention found, the norm after each residual.
-template <class T>
-Variable<T> block(Sublayers<T>& sublayers, const TransformerSizes& sizes, const Variable<T>& x,
-                  const Attended<T>& attended, const std::string& layer);
 
 template <class T>
 struct TransformerRun {

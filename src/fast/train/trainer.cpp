@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <numeric>
 #include <string_view>
@@ -109,17 +108,12 @@ void Batches::refill() {
   const auto order = generator.permutation(static_cast<std::int64_t>(lengths_.size()));
   const std::size_t stretch = batches_of_a_stretch * batch_;
   for (std::size_t first = 0; first + batch_ <= order.size(); first += stretch) {
-    std::map<std::size_t, std::vector<std::size_t>> by_length;
-    for (std::size_t i = first; i < std::min(first + stretch, order.size()); ++i) {
-      const auto example = static_cast<std::size_t>(order[i]);
-      by_length[lengths_[example]].push_back(example);
-    }
-    std::vector<std::size_t> near;
-    for (const auto& [length, examples] : by_length)
-      near.insert(near.end(), examples.begin(), examples.end());
+    const std::size_t end = std::min(first + stretch, order.size());
+    std::vector<std::size_t> near(order.data() + first, order.data() + end);
+    std::stable_sort(near.begin(), near.end(),
+                     [this](std::size_t a, std::size_t b) { return lengths_[a] < lengths_[b]; });
     for (std::size_t i = 0; i + batch_ <= near.size(); i += batch_)
-      batches_.emplace_back(near.begin() + static_cast<std::ptrdiff_t>(i),
-                            near.begin() + static_cast<std::ptrdiff_t>(i + batch_));
+      batches_.emplace_back(near.data() + i, near.data() + i + batch_);
   }
   const auto shuffled = generator.permutation(static_cast<std::int64_t>(batches_.size()));
   std::vector<std::vector<std::size_t>> batches;
@@ -157,11 +151,6 @@ void Trainer::draw_weights() {
   }
 }
 
-void Trainer::add_up_gradients() {
-  for (std::size_t thread = 1; thread < gradients_.size(); ++thread)
-    loops<float>().add_scaled(values_.size(), 1.0F, gradients_[thread].data(), gradients_.front().data());
-}
-
 StepReport Trainer::step() {
   const auto batch = batches_.next();
   const std::size_t threads = gradients_.size(), predictions = count_predictions(examples_, batch);
@@ -182,7 +171,8 @@ StepReport Trainer::step() {
     tape.backward(loss);
     losses[thread] = static_cast<double>(*loss.value);
   });
-  add_up_gradients();
+  for (std::size_t thread = 1; thread < threads; ++thread)
+    loops<float>().add_scaled(values_.size(), 1.0F, gradients_[thread].data(), gradients_.front().data());
   const double norm = adam_.step(values_.data(), gradients_.front().data());
   return {adam_.steps_done(), std::accumulate(losses.begin(), losses.end(), 0.0), norm, predictions};
 }

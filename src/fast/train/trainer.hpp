@@ -146,7 +146,6 @@ class Trainer {
 
  private:
   void draw_weights();
-  void add_up_gradients();
 
   WeightTable table_;
   const Examples& examples_;

@@ -233,28 +233,25 @@ class Network<T, TransformerTranslatorSizes> {
   static Rows rows(const Sequences& sentences) { return rows_by_sample(sentences); }
 
   void encode(const Sequences& sources) {
-    source_ = rows(sources);
-    memory_ = sublayers_.words("source/embedding", source_, blocks_.positions);
-    for (std::size_t layer = 0; layer < blocks_.layers; ++layer) {
-      const auto name = block_name("encoder", layer);
-      memory_ = block(sublayers_, blocks_, memory_, attended(memory_, source_, name, false), name);
-    }
+    const Rows source = rows(sources);
+    memory_ = {sublayers_.words("source/embedding", source, blocks_.positions), source.lengths};
+    for (std::size_t layer = 0; layer < blocks_.layers; ++layer)
+      memory_.rows =
+          sublayers_.block(memory_.rows, block_name("encoder", layer), blocks_, source.lengths).output;
   }
 
   void decode(const Sequences& read) {
     const Rows words = rows(read);
+    auto causal = blocks_;
+    causal.is_causal = true;
     queries_ = words.positions();
-    const HeadSizes heads = {words.lengths.size(), queries_, source_.positions(), blocks_.heads};
     cross_.clear();
     decoded_ = sublayers_.words("target/embedding", words, blocks_.positions);
     for (std::size_t layer = 0; layer < blocks_.layers; ++layer) {
-      const auto name = block_name("decoder", layer);
-      const auto found = sublayers_.mixed(attended(decoded_, words, name, true), name + "attention");
-      auto x = add_and_norm(decoded_, found, name + "norm_1");
-      cross_.push_back(
-          sublayers_.attention(x, memory_, name + "cross", heads, source_.lengths, Positions::none));
-      x = add_and_norm(x, sublayers_.mixed(cross_.back(), name + "cross"), name + "norm_cross");
-      decoded_ = add_and_norm(x, sublayers_.feed_forward(x, name), name + "norm_2");
+      const auto block =
+          sublayers_.block(decoded_, block_name("decoder", layer), causal, words.lengths, &memory_);
+      cross_.push_back(block.cross);
+      decoded_ = block.output;
     }
   }
 
@@ -285,22 +282,12 @@ class Network<T, TransformerTranslatorSizes> {
   }
 
  private:
-  Variable<T> add_and_norm(const Variable<T>& x, const Variable<T>& found, const std::string& name) {
-    return sublayers_.norm(sublayers_.residual(x, found), name);
-  }
-
-  Attended<T> attended(const Variable<T>& x, const Rows& rows, const std::string& layer, bool is_causal) {
-    const HeadSizes heads = {rows.lengths.size(), rows.positions(), rows.positions(), blocks_.heads,
-                             is_causal};
-    return sublayers_.attention(x, x, layer + "attention", heads, rows.lengths, blocks_.positions);
-  }
-
   Tape<T>& tape_;
   const Weights<T>& weights_;
   const TransformerSizes& blocks_;
   Sublayers<T> sublayers_;
-  Rows source_;
-  Variable<T> memory_, decoded_;    ///< [batch·positions × d_model]
+  Memory<T> memory_{};
+  Variable<T> decoded_;             ///< [batch·positions × d_model]
   std::vector<Attended<T>> cross_;  ///< of each layer
   std::size_t queries_ = 0;         ///< positions that were read
 };

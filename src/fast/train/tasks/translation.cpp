@@ -102,8 +102,7 @@ class TranslationTask : public Task {
     Sequences all;
     for (std::size_t first = 0; first < sources.size(); first += at_once) {
       const std::size_t end = std::min(first + at_once, sources.size());
-      const Sequences some(sources.begin() + static_cast<std::ptrdiff_t>(first),
-                           sources.begin() + static_cast<std::ptrdiff_t>(end));
+      const Sequences some(sources.data() + first, sources.data() + end);
       for (auto& words : train::translate(weights, sizes_, some, most_words)) all.push_back(std::move(words));
     }
     return all;
@@ -122,9 +121,8 @@ class TranslationTask : public Task {
   /// What the model writes for the first held-out examples.
   Sequences first_translations(const Weights<float>& weights, std::size_t count,
                                std::size_t most_words) const {
-    const auto first = held_out_.sources.begin();
-    const auto end = first + static_cast<std::ptrdiff_t>(std::min(held_out_.sources.size(), count));
-    return translate(weights, {first, end}, most_words);
+    const auto* const first = held_out_.sources.data();
+    return translate(weights, {first, first + std::min(held_out_.sources.size(), count)}, most_words);
   }
 
   std::vector<AttendingHead> heads(const Weights<float>& weights) const {
