@@ -16,22 +16,10 @@ namespace attn::train {
 /// last layer, its keys from the codes of the words.
 struct AboutSizes {
   std::size_t features = 0;  ///< without the code
-  TransformerSizes first = {.words = 0,
-                            .classes = 0,
-                            .d_model = 64,
-                            .heads = 4,
-                            .d_k = 16,
-                            .d_v = 16,
-                            .d_ff = 256,
-                            .positions = Positions::rotary};
-  TransformerSizes second = {.words = 0,
-                             .classes = 0,
-                             .d_model = 64,
-                             .heads = 2,
-                             .d_k = 8,
-                             .d_v = 8,
-                             .d_ff = 128,
-                             .positions = Positions::none};
+  TransformerSizes first = {
+      .d_model = 64, .heads = 4, .d_k = 16, .d_v = 16, .d_ff = 256, .positions = Positions::rotary};
+  TransformerSizes second = {
+      .d_model = 64, .heads = 2, .d_k = 8, .d_v = 8, .d_ff = 128, .positions = Positions::none};
   std::size_t d_name = 16;  ///< of the output's queries and keys
 };
 

@@ -49,8 +49,8 @@ Rows rows_by_position(const Sequences& sentences);
 // Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
 
 struct TransformerSizes {
-  std::size_t words;    ///< that are read
-  std::size_t classes;  ///< that each position, or each sentence, is given one of
+  std::size_t words = 0;    ///< that are read
+  std::size_t classes = 0;  ///< that each position, or each sentence, is given one of
   std::size_t d_model = 64;
   std::size_t heads = 2;
   std::size_t d_k = 32;  ///< of a head
@@ -208,8 +208,8 @@ std::string name_of(DecoderAttention attention);
 /// Two LSTMs: the model of the lesson `seq2seq`, with its ids, trained.
 struct EncoderDecoderSizes {
   DecoderAttention attention = DecoderAttention::bahdanau_input;
-  std::size_t source_words;
-  std::size_t target_words;  ///< without the marks of begin and end
+  std::size_t source_words = 0;
+  std::size_t target_words = 0;  ///< without the marks of begin and end
   std::size_t d_model = 32;
   std::size_t hidden = 48;  ///< of each direction of the encoder; the decoder has twice as many
   std::size_t d_a = 64;
@@ -228,8 +228,7 @@ struct TransformerTranslatorSizes {
   std::size_t source_words;
   std::size_t target_words;  ///< without the marks of begin and end
   /// The blocks of the encoder, and as many of the decoder.
-  TransformerSizes blocks = {
-      .words = 0, .classes = 0, .d_model = 64, .heads = 4, .d_k = 8, .d_v = 8, .d_ff = 128, .layers = 2};
+  TransformerSizes blocks = {.d_model = 64, .heads = 4, .d_k = 8, .d_v = 8, .d_ff = 128, .layers = 2};
 
   int mark() const { return static_cast<int>(target_words); }  ///< as above
 };

@@ -222,9 +222,7 @@ class Language final : public LabelledTask {
 
 std::unique_ptr<Task> make_induction(const TaskOptions& options) {
   const Vocabulary words(corpora::symbol_labels(symbols));
-  const auto sizes = labelled_sizes({.words = 0,
-                                     .classes = 0,
-                                     .d_model = 32,
+  const auto sizes = labelled_sizes({.d_model = 32,
                                      .heads = 1,
                                      .d_k = 16,
                                      .d_v = 32,
@@ -257,9 +255,7 @@ std::unique_ptr<Task> make_induction(const TaskOptions& options) {
 std::unique_ptr<Task> make_reverse(const TaskOptions& options) {
   constexpr std::size_t usual_length = 10;
   const Vocabulary words(corpora::symbol_labels(symbols));
-  const auto sizes = labelled_sizes({.words = 0,
-                                     .classes = 0,
-                                     .d_model = 32,
+  const auto sizes = labelled_sizes({.d_model = 32,
                                      .heads = 1,
                                      .d_k = 16,
                                      .d_v = 32,
@@ -288,9 +284,8 @@ std::unique_ptr<Task> make_reverse(const TaskOptions& options) {
 std::unique_ptr<Task> make_sentiment(const TaskOptions& options) {
   const auto corpus = corpora::SentimentCorpus::load(options.corpora + "/sentiment.txt");
   const Vocabulary words(corpus.vocabulary()), classes({"negative", "positive"});
-  const auto sizes = labelled_sizes(
-      {.words = 0, .classes = 0, .d_model = 16, .heads = 2, .d_k = 8, .d_v = 8, .is_of_sentence = true},
-      options, words, classes);
+  const auto sizes = labelled_sizes({.d_model = 16, .heads = 2, .d_k = 8, .d_v = 8, .is_of_sentence = true},
+                                    options, words, classes);
   Generator generator(options.seed, drawing_examples);
   const auto draw = [&](int count, bool is_unseen) {
     Drawn drawn;
@@ -311,9 +306,7 @@ std::unique_ptr<Task> make_sentiment(const TaskOptions& options) {
 std::unique_ptr<Task> make_language(const TaskOptions& options) {
   const auto grammar = corpora::Grammar::load(options.grammar_file());
   const Vocabulary words(words_of_writer(grammar.source_words()));
-  const auto sizes = labelled_sizes({.words = 0,
-                                     .classes = 0,
-                                     .d_model = 64,
+  const auto sizes = labelled_sizes({.d_model = 64,
                                      .heads = 4,
                                      .d_k = 16,
                                      .d_v = 16,

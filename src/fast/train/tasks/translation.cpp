@@ -308,13 +308,9 @@ class GrammarTranslation final : public TranslationTask {
 std::unique_ptr<Task> make_dates(const TaskOptions& options) {
   const Vocabulary source_words(characters(corpora::date_source_characters())),
       target_words(characters(corpora::date_target_characters()));
-  const auto sizes = translator_sizes({.attention = DecoderAttention::luong_general,
-                                       .source_words = 0,
-                                       .target_words = 0,
-                                       .d_model = 16,
-                                       .hidden = 16,
-                                       .d_a = 16},
-                                      options, source_words, target_words);
+  const auto sizes =
+      translator_sizes({.attention = DecoderAttention::luong_general, .d_model = 16, .hidden = 16, .d_a = 16},
+                       options, source_words, target_words);
   Generator generator(options.seed, drawing_examples);
   std::unordered_set<std::string> drawn;
   const auto draw_new = [&](std::size_t count) {
@@ -339,8 +335,7 @@ std::unique_ptr<Task> make_dates(const TaskOptions& options) {
 std::unique_ptr<Task> make_translation(const TaskOptions& options) {
   const auto grammar = corpora::Grammar::load(options.grammar_file());
   const Vocabulary source_words(grammar.source_words()), target_words(grammar.target_words());
-  const auto sizes =
-      translator_sizes({.source_words = 0, .target_words = 0}, options, source_words, target_words);
+  const auto sizes = translator_sizes({}, options, source_words, target_words);
   Generator generator(options.seed, drawing_examples);
   auto pairs = corpora::draw_pairs(grammar, generator, 240000, 1000, 500);
   const auto translations = [&](const std::vector<corpora::SentencePair>& some) {

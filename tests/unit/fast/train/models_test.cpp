@@ -54,9 +54,7 @@ TEST_CASE("training: gradients of a whole transformer that translates") {
       for (const double probability : {0.0, 0.2}) {
         const TransformerTranslatorSizes sizes = {.source_words = 5,
                                                   .target_words = 4,
-                                                  .blocks = {.words = 0,
-                                                             .classes = 0,
-                                                             .d_model = 4,
+                                                  .blocks = {.d_model = 4,
                                                              .heads = 2,
                                                              .d_k = 2,
                                                              .d_v = 3,

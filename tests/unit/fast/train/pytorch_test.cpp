@@ -186,9 +186,7 @@ TEST_CASE("training: the loss of a transformer that translates is PyTorch's, and
       const std::size_t d_model = numbers.at("d_model"), heads = numbers.at("heads");
       const train::TransformerTranslatorSizes sizes = {.source_words = weights("source/embedding").rows,
                                                        .target_words = weights("target/embedding").rows - 1,
-                                                       .blocks = {.words = 0,
-                                                                  .classes = 0,
-                                                                  .d_model = d_model,
+                                                       .blocks = {.d_model = d_model,
                                                                   .heads = heads,
                                                                   .d_k = d_model / heads,
                                                                   .d_v = d_model / heads,

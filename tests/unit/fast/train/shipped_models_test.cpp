@@ -136,9 +136,7 @@ TEST_CASE("training: cross-attention of the shipped transformer is what the less
       target_words(model.vocabularies.at("target_words"));
   const TransformerTranslatorSizes sizes = {.source_words = source_words.size(),
                                             .target_words = target_words.size() - 1,
-                                            .blocks = {.words = 0,
-                                                       .classes = 0,
-                                                       .d_model = number_of(model, "d_model"),
+                                            .blocks = {.d_model = number_of(model, "d_model"),
                                                        .heads = number_of(model, "heads"),
                                                        .d_k = number_of(model, "d_k"),
                                                        .d_v = number_of(model, "d_v"),
