@@ -33,7 +33,7 @@ struct Tiling {
   }
 
   std::size_t query_blocks(const Sizes& sizes) const {
-    return sizes.n_q == 0 ? 0 : (sizes.n_q - 1) / queries + 1;
+    return sizes.n_q == 0 ? 0 : fast::block_count(sizes.n_q, queries);
   }
 };
 

@@ -335,18 +335,6 @@ ATTN_INLINE Queries<T> queries_from(const Layout<T>& layout, const Queries<T>& q
 }
 
 template <class T, class Arch>
-void sum_keys(const Layout<T>& layout, const Keys<T>& keys, T* state, T* scratch) {
-  const simd::FlushDenormals flush;
-  Chunk<T, Arch> chunk(layout, scratch);
-  std::fill_n(state, layout.state_size(), T{0});
-  for (std::size_t position = 0; position < keys.count; position += chunk_size) {
-    chunk.load_keys(chunk_of(layout, keys, position));
-    const Keys<T> next = chunk_of(layout, keys, position + chunk_size);
-    chunk.add_keys_to(state, {next.key, next.value});
-  }
-}
-
-template <class T, class Arch>
 void read(const Layout<T>& layout, const T* state, const Queries<T>& queries, std::size_t count, T* scratch) {
   const simd::FlushDenormals flush;
   Chunk<T, Arch> chunk(layout, scratch);
@@ -396,7 +384,7 @@ template <simd::Isa isa, class T>
 SegmentKernel<T> segment_kernel() {
   using Arch = simd::Architecture<isa>;
   return {[](const Layout<T>& layout) { return layout.state_size() + Chunk<T, Arch>::scratch_size(layout); },
-          &sum_keys<T, Arch>, &read<T, Arch>, &attend<T, Arch>};
+          &read<T, Arch>, &attend<T, Arch>};
 }
 
 }  // namespace attn::linear_time

@@ -80,7 +80,7 @@ class SegmentedCall {
       return sums.data() + ((pair - pairs.begin) * (segments + 1) + segment) * size;
     };
     for_each(pairs, segments, [&](std::size_t pair, std::size_t index) {
-      sum_keys(keys_in(pair, key_segments_[index]), sum_before(pair, index + 1));
+      attend({.keys = keys_in(pair, key_segments_[index])}, sum_before(pair, index + 1));
     });
     for (std::size_t pair = pairs.begin; pair < pairs.end; ++pair) {
       std::fill_n(sum_before(pair, 0), size, T{0});
@@ -104,9 +104,9 @@ class SegmentedCall {
                   [&](std::size_t task) { work(pairs.begin + task / segments, task % segments); });
   }
 
-  void sum_keys(const Keys<T>& keys, T* state) const {
+  void attend(const CausalSegment<T>& segment, T* state) const {
     Scratch scratch(kernel_.scratch_size(layout_));
-    kernel_.sum_keys(layout_, keys, state, scratch.data());
+    kernel_.attend(layout_, segment, state, scratch.data());
   }
 
   void read(std::size_t pair, Range queries, const T* state) const {
@@ -116,17 +116,15 @@ class SegmentedCall {
   }
 
   void attend_segment(std::size_t pair, Range positions, const T* before, T* state) const {
-    Scratch scratch(kernel_.scratch_size(layout_));
     const Range queries = common(positions, {first_position(), sizes_.n_k});
     const auto readers = readers_of(pair, queries.begin - first_position() + queries_before_first_key());
     const Range within = {queries.begin - positions.begin, queries.end - positions.begin};
-    kernel_.attend(layout_,
-                   {.keys = keys_in(pair, positions),
-                    .queries = queries.empty() ? Range{} : within,
-                    .readers = readers.data(),
-                    .heads = readers.size(),
-                    .before = before},
-                   state, scratch.data());
+    attend({.keys = keys_in(pair, positions),
+            .queries = queries.empty() ? Range{} : within,
+            .readers = readers.data(),
+            .heads = readers.size(),
+            .before = before},
+           state);
   }
 
   /// sum += state

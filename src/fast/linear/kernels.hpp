@@ -65,11 +65,11 @@ struct Layout {
 /// beginning of the segment.
 template <class T>
 struct CausalSegment {
-  Keys<T> keys;               ///< at positions 0, …, keys.count − 1; padding follows
-  Range queries;              ///< positions with a query; 0, 0 where there are none
-  const Queries<T>* readers;  ///< [head] its queries from position queries.begin on
-  std::size_t heads;
-  const T* before;  ///< the state after all earlier segments
+  Keys<T> keys;                         ///< at positions 0, …, keys.count − 1; padding follows
+  Range queries{};                      ///< positions with a query; 0, 0 where there are none
+  const Queries<T>* readers = nullptr;  ///< [head] its queries from position queries.begin on
+  std::size_t heads = 0;
+  const T* before = nullptr;  ///< the state after all earlier segments
 };
 
 /// The loops over tokens, as compiled for one instruction set. All buffers are aligned to 64 bytes.
@@ -77,14 +77,11 @@ template <class T>
 struct SegmentKernel {
   std::size_t (*scratch_size)(const Layout<T>&);  ///< in numbers
 
-  /// state = the sums S and z over the keys
-  void (*sum_keys)(const Layout<T>&, const Keys<T>&, T* state, T* scratch);
-
   /// Outputs of queries that see the keys in the state, and no others.
   void (*read)(const Layout<T>&, const T* state, const Queries<T>&, std::size_t count, T* scratch);
 
-  /// Outputs of a segment. `state` becomes that of its keys, equal in every digit to the result of
-  /// `sum_keys`.
+  /// Outputs of a segment. `state` becomes that of its keys: the sums S and z over them, in the same digits
+  /// with queries and without.
   void (*attend)(const Layout<T>&, const CausalSegment<T>&, T* state, T* scratch);
 };
 
