@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
@@ -90,26 +91,6 @@ constexpr std::size_t fewest_queries = 3;
 
 using Shape4 = std::array<std::size_t, 4>;
 
-/// The first component of each query is √d_k and that of key j is 0.1 · j, so that, divided by √d_k, they add
-/// 0.1 · j to the score.
-template <class T>
-void make_scores_rise(Operands<T>& operands) {
-  const std::size_t n_k = operands.key.shape(2), d_k = operands.key.shape(3);
-  for (std::size_t i = 0; i < operands.query.size(); i += d_k)
-    operands.query.data()[i] = static_cast<T>(std::sqrt(static_cast<double>(d_k)));
-  for (std::size_t row = 0; row * d_k < operands.key.size(); ++row)
-    operands.key.data()[row * d_k] = static_cast<T>(rise_per_key * static_cast<double>(row % n_k));
-}
-
-template <class T>
-void clear_unchecked_rows(Array<T, 4>& d_output, const Setting& setting) {
-  const auto checked = checked_queries(setting);
-  for (std::size_t head = 0; head < setting.heads; ++head)
-    for (std::size_t query = 0; query < setting.n; ++query)
-      if (!std::binary_search(checked.begin(), checked.end(), query))
-        std::fill_n(&d_output(0, head, query, 0), setting.d_v, T{0});
-}
-
 /// Of mean 0 and variance 1: the sum of four uniform numbers, made of 64 random bits.
 double nearly_normal(std::uint64_t bits) {
   const auto sum =
@@ -184,9 +165,18 @@ Operands<T> draw_operands(const Setting& setting) {
   std::vector<std::size_t> positions(setting.n);
   std::iota(positions.begin(), positions.end(), std::size_t{0});
   auto operands = draw_inputs<T>(setting, positions);
-  if (setting.scores == Scores::rising) make_scores_rise(operands);
+  if (setting.scores == Scores::rising) {  // divided by √d_k, the first components add 0.1 · j to score j
+    xt::view(operands.query, xt::all(), xt::all(), xt::all(), 0) = std::sqrt(static_cast<T>(setting.d_k));
+    xt::view(operands.key, xt::all(), xt::all(), xt::all(), 0) =
+        xt::cast<T>(rise_per_key * xt::arange<double>(static_cast<double>(setting.n)));
+  }
+  if (setting.backward) {
+    const auto checked = checked_queries(setting);
+    operands.d_output.fill(T{0});
+    xt::view(operands.d_output, xt::all(), xt::all(), xt::keep(checked), xt::all()) =
+        draw_rows<T>(3, setting.heads, checked, setting.d_v);
+  }
   add_results(operands, setting);
-  if (setting.backward) clear_unchecked_rows(operands.d_output, setting);
   return operands;
 }
 
