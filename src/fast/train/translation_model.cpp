@@ -116,20 +116,30 @@ class Network<T, EncoderDecoderSizes> {
   }
 
   /// What is predicted to follow the words that were read, as cross-entropy reads it.
-  Variable<T> logits() { return logits_of(steps_); }
+  Variable<T> logits() {
+    std::vector<std::vector<Variable<T>>> parts;
+    for (const auto& step : steps_)
+      parts.push_back(reads_context(sizes_) ? std::vector{step.h, step.context}
+                      : heads() == 0        ? std::vector{step.h}
+                                            : std::vector{step.context, step.h});
+    auto shown = block(tape_, parts);
+    if (sizes_.attention == DecoderAttention::luong_general)
+      shown = tanh(tape_, linear(tape_, shown, weights_("attention/W_c")));
+    if (reads_context(sizes_))
+      return linear(tape_, drop(shown), weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
+    return linear(tape_, drop(shown), weights_("output/W"), {}, Gradient::in_place);
+  }
 
-  /// What is predicted to follow the last word of each sample, the words before having been read.
-  std::vector<const T*> next(const Sequences& read) {
+  /// Reads the last word of each sample, the words before having been read.
+  void go_on(const Sequences& read) {
     std::vector<int> words;
     for (const auto& sentence : read) words.push_back(sentence.back());
     steps_.clear();
     add_step(embedded(words));
-    const auto logits = logits_of(steps_);
-    std::vector<const T*> rows;
-    for (std::size_t sample = 0; sample < read.size(); ++sample)
-      rows.push_back(logits.value + sample * logits.columns);
-    return rows;
   }
+
+  /// Of the logits, what is predicted to follow the last word of a sample.
+  std::size_t last_row(std::size_t sample) const { return sample; }
 
   std::size_t heads() const { return sizes_.attention == DecoderAttention::none ? 0 : 1; }
 
@@ -164,44 +174,24 @@ class Network<T, EncoderDecoderSizes> {
   }
 
   void add_step(const Variable<T>& y) {
-    const auto advance = [&](const Variable<T>& x) {
-      state_ = train::lstm(tape_, x, state_, decoder_, Lengths(lengths_.size(), 1), Direction::forwards);
-    };
+    Step step;
     const auto attend = [&](const Variable<T>& scores) {
-      const auto shares = softmax(tape_, scores, lengths_);
-      return std::pair(weighted_sum(tape_, shares, states_, lengths_), shares);
+      step.weights = softmax(tape_, scores, lengths_);
+      step.context = weighted_sum(tape_, step.weights, states_, lengths_);
     };
+    auto x = y;
     if (reads_context(sizes_)) {
       const bool asks_with_word = sizes_.attention == DecoderAttention::bahdanau_input;
       const auto asks = asks_with_word ? concatenate<T>(tape_, {state_.h, y}) : state_.h;
       const auto query = linear(tape_, asks, weights_("attention/W_q"));
-      const auto [context, shares] =
-          attend(additive_scores(tape_, query, keys_, weights_("attention/v_a"), lengths_));
-      advance(concatenate<T>(tape_, {y, context}));
-      steps_.push_back({state_.h, context, shares});
-    } else if (sizes_.attention == DecoderAttention::luong_general) {
-      advance(y);
-      const auto query = linear(tape_, state_.h, weights_("attention/W_a"));
-      const auto [context, shares] = attend(dot_scores(tape_, query, states_, lengths_));
-      steps_.push_back({state_.h, context, shares});
-    } else {
-      advance(y);
-      steps_.push_back({state_.h, {}, {}});
+      attend(additive_scores(tape_, query, keys_, weights_("attention/v_a"), lengths_));
+      x = concatenate<T>(tape_, {y, step.context});
     }
-  }
-
-  Variable<T> logits_of(const std::vector<Step>& steps) {
-    std::vector<std::vector<Variable<T>>> parts;
-    for (const auto& step : steps)
-      parts.push_back(reads_context(sizes_) ? std::vector{step.h, step.context}
-                      : heads() == 0        ? std::vector{step.h}
-                                            : std::vector{step.context, step.h});
-    auto shown = block(tape_, parts);
+    state_ = train::lstm(tape_, x, state_, decoder_, Lengths(lengths_.size(), 1), Direction::forwards);
+    step.h = state_.h;
     if (sizes_.attention == DecoderAttention::luong_general)
-      shown = tanh(tape_, linear(tape_, shown, weights_("attention/W_c")));
-    if (reads_context(sizes_))
-      return linear(tape_, drop(shown), weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
-    return linear(tape_, drop(shown), weights_("output/W"), {}, Gradient::in_place);
+      attend(dot_scores(tape_, linear(tape_, step.h, weights_("attention/W_a")), states_, lengths_));
+    steps_.push_back(step);
   }
 
   Variable<T> drop(const Variable<T>& x) { return dropout(tape_, x, probability_, random_); }
@@ -259,14 +249,9 @@ class Network<T, TransformerTranslatorSizes> {
     return linear(tape_, decoded_, weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
   }
 
-  std::vector<const T*> next(const Sequences& read) {
-    decode(read);
-    const auto all = logits();
-    std::vector<const T*> rows;
-    for (std::size_t sample = 0; sample < read.size(); ++sample)
-      rows.push_back(all.value + ((sample + 1) * queries_ - 1) * all.columns);
-    return rows;
-  }
+  void go_on(const Sequences& read) { decode(read); }
+
+  std::size_t last_row(std::size_t sample) const { return (sample + 1) * queries_ - 1; }
 
   std::string name_of_head(std::size_t head) const {
     return "layer " + std::to_string(head / blocks_.heads + 1) + ", head " +
@@ -382,10 +367,11 @@ Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes,
     Sequences read(sources.size(), {one.mark()}), written(sources.size());
     std::vector<bool> has_ended(sources.size(), false);
     for (std::size_t step = 0; step < most_words; ++step) {
-      const auto logits = network.next(read);
+      network.go_on(read);
+      const auto logits = network.logits();
       for (std::size_t sample = 0; sample < sources.size(); ++sample) {
-        const float *first = logits[sample], *end = first + one.target_words + 1;
-        const int word = static_cast<int>(std::max_element(first, end) - first);
+        const float* first = logits.value + network.last_row(sample) * logits.columns;
+        const int word = static_cast<int>(std::max_element(first, first + logits.columns) - first);
         read[sample].push_back(word);
         has_ended[sample] = has_ended[sample] || word == one.mark();
         if (!has_ended[sample]) written[sample].push_back(word);
