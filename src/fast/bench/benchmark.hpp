@@ -118,21 +118,24 @@ struct Passes {
   const std::function<void()>& of(Pass pass) const { return pass == Pass::forward ? forward : backward; }
 };
 
-/// A kernel that can be timed.
+/// A kernel that can be timed. Its functions are instantiated for float and double.
 template <class T>
 struct Kernel {
-  std::string name;
-  std::string variant;  ///< of attention, as the lesson efficient calls it: full, flash, sparse, linear
-  std::function<Task(const Setting&)> task = [](const Setting& setting) { return Task{.setting = setting}; };
+  std::string name{};
+  std::string variant{};  ///< of attention, as the lesson efficient calls it: full, flash, sparse, linear
+  const exact::Kernel* computes = nullptr;  ///< null: attention as whole tensors of xtensor
+  bool sees_all_keys = false;               ///< where other kernels' masks hide some
+
+  Task task(const Setting& setting) const;
 
   /// Why it cannot run there: "takes no window". Empty where it can.
-  std::function<std::string(const Setting&)> unsupported = [](const Setting&) { return ""; };
+  std::string unsupported(const Setting& setting) const;
 
   /// Bytes of scores that it keeps at one time, where these grow with n².
-  std::function<double(const Setting&)> score_bytes = [](const Setting&) { return 0.0; };
+  double score_bytes(const Setting& setting) const;
 
   /// Everything that is not to be timed. The passes must not outlive the operands.
-  std::function<Passes(Operands<T>&, const Setting&)> prepare;
+  std::function<Passes(Operands<T>&, const Setting&)> prepare{};
 };
 
 /// What the lesson efficient calls the attention that a kernel computes there: where a window leaves pairs

@@ -297,68 +297,6 @@ class XtensorAttention {
   Steps<T> steps_;
 };
 
-/// Scores, scaled, masked, weights and as many gradients.
-template <class T>
-double score_bytes(const Setting& setting) {
-  const auto n = static_cast<double>(setting.n), heads = static_cast<double>(setting.heads);
-  const double steps = (setting.hides_keys() ? 4.0 : 3.0) + (setting.backward ? 3.0 : 0.0);
-  return n * n * heads * steps * sizeof(T);
-}
-
-/// Attention as the lessons compute it: every step a whole tensor, and all of them kept.
-template <class T>
-Kernel<T> xtensor_kernel() {
-  return {.name = "xtensor",
-          .variant = "full",
-          .score_bytes = score_bytes<T>,
-          .prepare = [](Operands<T>& operands, const Setting& setting) {
-            const auto attention = std::make_shared<XtensorAttention<T>>(operands, setting);
-            Passes passes{.forward = [attention] { attention->forward(); }};
-            if (setting.backward) passes.backward = [attention] { attention->backward(); };
-            return passes;
-          }};
-}
-
-/// Only kernel 2 holds scores: those of one head for each busy thread, and their gradients in the backward
-/// pass, where one thread computes all heads that share keys.
-template <class T>
-auto exact_score_bytes(const exact::Kernel& kernel) {
-  return [&kernel](const Setting& setting) {
-    if (kernel.name != "blas") return 0.0;
-    const auto matrices = [&](std::size_t tasks, double of_each) {
-      return of_each * static_cast<double>(std::min(tasks, static_cast<std::size_t>(setting.threads)));
-    };
-    const auto n = static_cast<double>(setting.n);
-    const double most =
-        std::max(matrices(setting.heads, 1.0), setting.backward ? matrices(setting.kv_heads, 2.0) : 0.0);
-    return n * n * most * sizeof(T);
-  };
-}
-
-template <class T>
-Passes prepared(const exact::Kernel& kernel, Operands<T>& operands, const Setting& setting,
-                const std::shared_ptr<const fast::BlockPattern>& pattern = nullptr) {
-  auto call = exact_call(operands, setting);
-  call.pattern = pattern.get();
-  Passes passes = {.forward = [&kernel, call, pattern] { kernel.forward(call); }};
-  if (setting.backward && kernel.backward && !pattern)
-    passes.backward = [&kernel, call] { kernel.backward(call); };
-  return passes;
-}
-
-template <class T>
-Kernel<T> timed(const exact::Kernel& kernel) {
-  const bool goes_in_tiles = kernel.name == "tiled" || kernel.name == "simd";
-  return {.name = std::string(kernel.name),
-          .variant = goes_in_tiles ? "flash" : "full",
-          .unsupported = [&kernel](const Setting& setting) -> std::string {
-            return kernel.fits(setting.sizes()) ? "" : "takes " + std::string(kernel.limits);
-          },
-          .score_bytes = exact_score_bytes<T>(kernel),
-          .prepare = [&kernel](Operands<T>& operands,
-                               const Setting& setting) { return prepared(kernel, operands, setting); }};
-}
-
 /// Strides of √n blocks, which keep about n √n pairs (Child et al. 2019).
 fast::BlockPattern pattern_of(const Setting& setting) {
   constexpr std::size_t block = 64, local = 2;
@@ -368,48 +306,57 @@ fast::BlockPattern pattern_of(const Setting& setting) {
 }
 
 template <class T>
-Kernel<T> timed_sparse(const exact::Kernel& kernel) {
-  auto sparse = timed<T>(kernel);
-  sparse.name = "sparse-" + sparse.name;
-  sparse.variant = "sparse";
-  sparse.task = [](const Setting& setting) {
-    return Task{.setting = setting, .pattern = pattern_of(setting)};
-  };
-  sparse.prepare = [&kernel](Operands<T>& operands, const Setting& setting) {
-    return prepared(kernel, operands, setting,
-                    std::make_shared<const fast::BlockPattern>(pattern_of(setting)));
-  };
-  return sparse;
-}
-
-template <class T>
-Kernel<T> timed_linear(const exact::Kernel& kernel) {
-  auto linear = timed<T>(kernel);
-  linear.name = "linear-" + linear.name;
-  linear.variant = "linear";
-  linear.task = [](const Setting& setting) {
-    return Task{.setting = setting, .formula = Task::Formula::linear};
-  };
-  linear.unsupported = [](const Setting& setting) { return setting.window ? "takes no window" : ""; };
-  return linear;
-}
-
-template <class T>
-Kernel<T> with_all_keys_visible(const Kernel<T>& masked) {
-  const auto unmasked = [](const auto& function) {
-    return [function](const Setting& setting) { return function(setting.unmasked()); };
-  };
-  return {.name = masked.name + "-full",
-          .variant = masked.variant,
-          .task = unmasked(masked.task),
-          .unsupported = unmasked(masked.unsupported),
-          .score_bytes = unmasked(masked.score_bytes),
-          .prepare = [prepare = masked.prepare](Operands<T>& operands, const Setting& setting) {
-            return prepare(operands, setting.unmasked());
-          }};
+Passes prepared(const Kernel<T>& kernel, Operands<T>& operands, const Setting& setting) {
+  const auto task = std::make_shared<const Task>(kernel.task(setting));
+  Passes passes;
+  if (kernel.computes == nullptr) {
+    const auto attention = std::make_shared<XtensorAttention<T>>(operands, task->setting);
+    passes.forward = [attention] { attention->forward(); };
+    if (setting.backward) passes.backward = [attention] { attention->backward(); };
+    return passes;
+  }
+  auto call = exact_call(operands, task->setting);
+  if (task->pattern) call.pattern = &*task->pattern;
+  passes.forward = [task, call, forward = kernel.computes->forward] { forward(call); };
+  if (setting.backward && kernel.computes->backward && !task->pattern)
+    passes.backward = [call, backward = kernel.computes->backward] { backward(call); };
+  return passes;
 }
 
 }  // namespace
+
+template <class T>
+Task Kernel<T>::task(const Setting& setting) const {
+  Task task{.setting = sees_all_keys ? setting.unmasked() : setting};
+  if (variant == "linear") task.formula = Task::Formula::linear;
+  if (variant == "sparse") task.pattern = pattern_of(setting);
+  return task;
+}
+
+template <class T>
+std::string Kernel<T>::unsupported(const Setting& setting) const {
+  if (variant == "linear" && setting.window && !sees_all_keys) return "takes no window";
+  if (computes != nullptr && !computes->fits(setting.sizes()))
+    return "takes " + std::string(computes->limits);
+  return "";
+}
+
+/// The whole tensors are scores, scaled, masked, weights and as many gradients. Kernel 2 holds the scores of
+/// one head for each busy thread, and their gradients in the backward pass, where one thread computes all
+/// heads that share keys.
+template <class T>
+double Kernel<T>::score_bytes(const Setting& setting) const {
+  const auto at_once = [&](std::size_t tasks) {
+    return static_cast<double>(std::min(tasks, static_cast<std::size_t>(setting.threads)));
+  };
+  double matrices = 0.0;
+  if (computes == nullptr)
+    matrices = static_cast<double>(setting.heads) *
+               ((setting.hides_keys() ? 4.0 : 3.0) + (setting.backward ? 3.0 : 0.0));
+  else if (name == "blas")
+    matrices = std::max(at_once(setting.heads), setting.backward ? 2.0 * at_once(setting.kv_heads) : 0.0);
+  return static_cast<double>(setting.n) * static_cast<double>(setting.n) * matrices * sizeof(T);
+}
 
 template <class T>
 std::string variant_of(const Kernel<T>& kernel, const Setting& setting) {
@@ -421,16 +368,37 @@ std::string variant_of(const Kernel<T>& kernel, const Setting& setting) {
 
 template <class T>
 std::vector<Kernel<T>> kernels(bool keys_are_hidden) {
-  std::vector<Kernel<T>> all = {xtensor_kernel<T>()};
-  for (const auto& kernel : exact::kernels()) all.push_back(timed<T>(kernel));
-  if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
+  std::vector<Kernel<T>> all;
+  const auto add = [&](Kernel<T> kernel) {
+    kernel.prepare = [kernel](Operands<T>& operands, const Setting& setting) {
+      return prepared(kernel, operands, setting);
+    };
+    all.push_back(std::move(kernel));
+  };
+  const auto add_named = [&](const std::string& kind, const std::string& variant,
+                             const exact::Kernel& kernel) {
+    add({.name = kind + std::string(kernel.name), .variant = variant, .computes = &kernel});
+  };
+  const auto add_last_unmasked = [&] {
+    if (!keys_are_hidden) return;
+    auto kernel = all.back();
+    kernel.name += "-full";
+    kernel.sees_all_keys = true;
+    add(std::move(kernel));
+  };
+  add({.name = "xtensor", .variant = "full"});
   for (const auto& kernel : exact::kernels())
-    if (kernel.takes_pattern) all.push_back(timed_sparse<T>(kernel));
-  for (const auto& kernel : linear_time::kernels()) all.push_back(timed_linear<T>(kernel));
-  if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
+    add_named("", kernel.name == "tiled" || kernel.name == "simd" ? "flash" : "full", kernel);
+  add_last_unmasked();
+  for (const auto& kernel : exact::kernels())
+    if (kernel.takes_pattern) add_named("sparse-", "sparse", kernel);
+  for (const auto& kernel : linear_time::kernels()) add_named("linear-", "linear", kernel);
+  add_last_unmasked();
   return all;
 }
 
+template struct Kernel<float>;
+template struct Kernel<double>;
 template std::string variant_of(const Kernel<float>&, const Setting&);
 template std::string variant_of(const Kernel<double>&, const Setting&);
 template std::vector<Kernel<float>> kernels(bool);
