@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "attn/random/random.hpp"
@@ -118,20 +119,16 @@ struct WeightShape {
 class WeightTable {
  public:
   /// These throw std::logic_error for a name that is there already.
-  void add(std::string name, std::size_t rows, std::size_t columns);
-  void add_vector(std::string name, std::size_t size);
+  void add(std::string name, std::size_t rows, std::size_t columns, bool is_vector = false);
+  void add_vector(std::string name, std::size_t size) { add(std::move(name), 1, size, true); }
 
   const std::vector<WeightShape>& shapes() const { return shapes_; }
   std::size_t numbers() const;  ///< of all weights together
-
-  bool has(std::string_view name) const;
 
   /// Throws std::logic_error for a name that is not there.
   const WeightShape& at(std::string_view name) const;
 
  private:
-  void add(WeightShape shape);
-
   std::vector<WeightShape> shapes_;
 };
 

@@ -1,5 +1,8 @@
 // Tasks of a transformer that gives each position, or each sentence, one of several classes.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "attn/random/random.hpp"
@@ -18,30 +21,25 @@ class RightKeys {
  public:
   void add(const Reading& reading, std::size_t query, std::size_t right_key) {
     ++queries_;
-    right_.resize(reading.weights.size());
-    for (std::size_t layer = 0; layer < right_.size(); ++layer) {
-      const auto& heads = reading.weights[layer];
-      right_[layer].resize(heads.size());
-      for (std::size_t head = 0; head < heads.size(); ++head)
-        right_[layer][head] += strongest(heads[head][query]) == right_key;
-    }
+    for (std::size_t layer = 0; layer < reading.weights.size(); ++layer)
+      for (std::size_t head = 0; head < reading.weights[layer].size(); ++head)
+        right_[{layer, head}] += strongest(reading.weights[layer][head][query]) == right_key;
   }
 
   /// "right key, layer 2, head 1" of the head that finds it most often.
   Score best(const std::string& name) const {
     Score score = {name, 0, queries_};
-    for (std::size_t layer = 0; layer < right_.size(); ++layer)
-      for (std::size_t head = 0; head < right_[layer].size(); ++head) {
-        const Share share = {right_[layer][head], queries_};
-        if (share.value() < score.value) continue;
-        score = {name + ", layer " + std::to_string(layer + 1) + ", head " + std::to_string(head), share};
-      }
+    for (const auto& [place, right] : right_) {
+      const Share share = {right, queries_};
+      if (share.value() < score.value) continue;
+      score = {fmt::format("{}, layer {}, head {}", name, place.first + 1, place.second), share};
+    }
     return score;
   }
 
  private:
   std::size_t queries_ = 0;
-  std::vector<std::vector<std::size_t>> right_;  ///< [layer][head]
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> right_;  ///< by layer and head
 };
 
 /// Examples, and of each the key that every query is to look at, where one is known.
