@@ -85,16 +85,15 @@ class Network<T, EncoderDecoderSizes> {
       : tape_(tape),
         weights_(weights),
         sizes_(sizes),
-        decoder_(lstm("decoder")),
-        probability_(probability),
-        random_(random) {}
+        sublayers_(tape, weights, probability, random),
+        decoder_(lstm("decoder")) {}
 
   static Rows rows(const Sequences& sentences) { return rows_by_position(sentences); }
 
   void encode(const Sequences& sources) {
     const Rows source = rows(sources);
     const std::size_t batch = source.lengths.size(), last = (source.positions() - 1) * batch;
-    const auto x = drop(embed(tape_, weights_("source/embedding"), source.ids));
+    const auto x = sublayers_.words("source/embedding", source, Positions::none);
     const LstmState<T> nothing = {zeros(batch), zeros(batch)};
     const auto forward = train::lstm(tape_, x, nothing, lstm("encoder"), source.lengths, Direction::forwards);
     const auto reverse =
@@ -109,7 +108,7 @@ class Network<T, EncoderDecoderSizes> {
   /// Reads these words, one after the other.
   void decode(const Sequences& read) {
     const Rows words = rows(read);
-    const auto y = embedded(words.ids);
+    const auto y = sublayers_.words("target/embedding", words, Positions::none);
     const std::size_t batch = words.lengths.size();
     for (std::size_t position = 0; position < words.positions(); ++position)
       add_step(y.slice(position * batch, batch));
@@ -126,16 +125,17 @@ class Network<T, EncoderDecoderSizes> {
     if (sizes_.attention == DecoderAttention::luong_general)
       shown = tanh(tape_, linear(tape_, shown, weights_("attention/W_c")));
     if (reads_context(sizes_))
-      return linear(tape_, drop(shown), weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
-    return linear(tape_, drop(shown), weights_("output/W"), {}, Gradient::in_place);
+      return linear(tape_, sublayers_.drop(shown), weights_("output/W"), {weights_("output/b")},
+                    Gradient::in_place);
+    return linear(tape_, sublayers_.drop(shown), weights_("output/W"), {}, Gradient::in_place);
   }
 
   /// Reads the last word of each sample, the words before having been read.
   void go_on(const Sequences& read) {
-    std::vector<int> words;
-    for (const auto& sentence : read) words.push_back(sentence.back());
+    Sequences words;
+    for (const auto& sentence : read) words.push_back({sentence.back()});
     steps_.clear();
-    add_step(embedded(words));
+    decode(words);
   }
 
   /// Of the logits, what is predicted to follow the last word of a sample.
@@ -169,10 +169,6 @@ class Network<T, EncoderDecoderSizes> {
     return state;
   }
 
-  Variable<T> embedded(const std::vector<int>& ids) {
-    return drop(embed(tape_, weights_("target/embedding"), ids));
-  }
-
   void add_step(const Variable<T>& y) {
     Step step;
     const auto attend = [&](const Variable<T>& scores) {
@@ -194,14 +190,11 @@ class Network<T, EncoderDecoderSizes> {
     steps_.push_back(step);
   }
 
-  Variable<T> drop(const Variable<T>& x) { return dropout(tape_, x, probability_, random_); }
-
   Tape<T>& tape_;
   const Weights<T>& weights_;
   const EncoderDecoderSizes& sizes_;
+  Sublayers<T> sublayers_;
   LstmWeights<T> decoder_;
-  double probability_;
-  Random* random_;
   Lengths lengths_;     ///< of the sources
   Variable<T> states_;  ///< of the encoder, [positions·batch × width]
   Variable<T> keys_;    ///< projected once for all steps, where attention is additive

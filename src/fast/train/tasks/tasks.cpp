@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "attn/error.hpp"
 #include "attn/random/random.hpp"
@@ -29,10 +30,6 @@ namespace {
 
 bool is_held_out(const std::string& word) {
   return crc32(word) % 5 == 0;
-}
-
-bool is_trained_on(const std::string& word) {
-  return !is_held_out(word);
 }
 
 /// A sentence, and the same as numbers.
@@ -114,7 +111,7 @@ std::unique_ptr<Task> make_about(const TaskOptions& options) {
   if (!options.sizes.empty()) refuse(options.sizes.begin()->first);
   const english::Lexicon lexicon(options.lexicon);
   const auto features = english::names_of_features(lexicon);
-  const english::AboutGrammar known(lexicon, is_trained_on), unseen(lexicon, is_held_out);
+  const english::AboutGrammar known(lexicon, std::not_fn(is_held_out)), unseen(lexicon, is_held_out);
   Generator generator(options.seed, drawing_examples);
   const auto draw = [&](const english::AboutGrammar& grammar) {
     const auto sentence = grammar.draw(generator);
