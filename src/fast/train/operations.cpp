@@ -103,21 +103,6 @@ const WeightShape& WeightTable::at(std::string_view name) const {
 namespace {
 
 template <class T>
-fast::Matrix<T> matrix(const T* data, std::size_t rows, std::size_t columns) {
-  return {data, rows, columns};
-}
-
-template <class T>
-fast::Matrix<T> value_of(const Variable<T>& x) {
-  return matrix<T>(x.value, x.rows, x.columns);
-}
-
-template <class T>
-fast::Matrix<T> gradient_of(const Variable<T>& x) {
-  return matrix<T>(x.gradient, x.rows, x.columns);
-}
-
-template <class T>
 void accumulate(const Variable<T>& from, T* to) {
   loops<T>().add_scaled(from.size(), T{1}, from.gradient, to);
 }
@@ -155,10 +140,10 @@ Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
                    std::initializer_list<Variable<T>> biases, Gradient gradient) {
   const Variable<T> y = tape.variable(x.rows, W.columns, gradient);
   const auto added = tape.keep(biases);
-  affine(value_of(x), value_of(W), added, y);
+  affine(x.values(), W.values(), added, y);
   tape.on_backward([=] {
-    if (x.gradient) loops<T>().add_product(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
-    loops<T>().add_product(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
+    if (x.gradient) loops<T>().add_product(y.gradients(), fast::transposed(W.values()), x.gradient);
+    loops<T>().add_product(fast::transposed(x.values()), y.gradients(), W.gradient);
     add_to_biases(y, added);
   });
   return y;
@@ -167,7 +152,7 @@ Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
 template <class T>
 Variable<T> transpose(Tape<T>& tape, const Variable<T>& W) {
   const Variable<T> result = tape.constant(W.columns, W.rows);
-  fast::transpose(value_of(W), result.value);
+  fast::transpose(W.values(), result.value);
   return result;
 }
 
@@ -177,10 +162,10 @@ Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variabl
                               Gradient gradient) {
   const Variable<T> y = tape.variable(x.rows, W.rows, gradient);
   const auto added = tape.keep(biases);
-  affine(value_of(x), value_of(W_transposed), added, y);
+  affine(x.values(), W_transposed.values(), added, y);
   tape.on_backward([=] {
-    if (x.gradient) loops<T>().add_product(gradient_of(y), value_of(W), x.gradient);
-    loops<T>().add_product(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
+    if (x.gradient) loops<T>().add_product(y.gradients(), W.values(), x.gradient);
+    loops<T>().add_product(fast::transposed(y.gradients()), x.values(), W.gradient);
     add_to_biases(y, added);
   });
   return y;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attn/random/random.hpp"
+#include "fast/gemm.hpp"
 
 /// Training of small models: forward and backward side by side, in float32 (float64 for tests).
 namespace attn::train {
@@ -27,6 +28,8 @@ struct Variable {
   std::size_t columns = 0;
 
   std::size_t size() const { return rows * columns; }
+  fast::Matrix<T> values() const { return {value, rows, columns}; }
+  fast::Matrix<T> gradients() const { return {gradient, rows, columns}; }
 
   /// `count` rows from `first` on, in the same memory.
   Variable slice(std::size_t first, std::size_t count) const {
