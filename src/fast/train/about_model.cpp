@@ -114,8 +114,8 @@ Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> given) {
       }
     }
     const HeadSizes of_names = {result.sizes.batch, result.sizes.queries, result.sizes.keys, 1};
-    return add_scaled(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
-                      loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
+    return add(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
+               loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
   };
   return trained;
 }

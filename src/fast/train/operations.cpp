@@ -102,11 +102,6 @@ const WeightShape& WeightTable::at(std::string_view name) const {
 
 namespace {
 
-template <class T>
-void accumulate(const Variable<T>& from, T* to) {
-  loops<T>().add_scaled(from.size(), T{1}, from.gradient, to);
-}
-
 /// Adds each row of the gradient to the gradients of the biases.
 template <class T>
 void add_to_biases(const Variable<T>& y, std::span<const Variable<T>> biases) {
@@ -192,17 +187,12 @@ Variable<T> embed(Tape<T>& tape, const Variable<T>& table, const std::vector<int
 }
 
 template <class T>
-Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b) {
-  return add_scaled(tape, a, b, T{1});
-}
-
-template <class T>
-Variable<T> add_scaled(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor) {
+Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor) {
   const Variable<T> sum = tape.variable(a.rows, a.columns);
   std::copy_n(a.value, a.size(), sum.value);
   loops<T>().add_scaled(b.size(), factor, b.value, sum.value);
   tape.on_backward([=] {
-    if (a.gradient) accumulate(sum, a.gradient);
+    if (a.gradient) loops<T>().add_scaled(sum.size(), T{1}, sum.gradient, a.gradient);
     if (b.gradient) loops<T>().add_scaled(sum.size(), factor, sum.gradient, b.gradient);
   });
   return sum;
@@ -368,7 +358,6 @@ Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::v
   template Variable<T> linear_transposed(Tape<T>&, const Variable<T>&, const Variable<T>&,                  \
                                          const Variable<T>&, std::initializer_list<Variable<T>>, Gradient); \
   template Variable<T> embed(Tape<T>&, const Variable<T>&, const std::vector<int>&);                        \
-  template Variable<T> add(Tape<T>&, const Variable<T>&, const Variable<T>&);                               \
   template Variable<T> block(Tape<T>&, const std::vector<std::vector<Variable<T>>>&);                       \
   template Variable<T> tanh(Tape<T>&, const Variable<T>&);                                                  \
   template Variable<T> relu(Tape<T>&, const Variable<T>&);                                                  \
@@ -376,7 +365,7 @@ Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::v
   template Variable<T> layer_norm(Tape<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&);    \
   template Variable<T> mean_rows(Tape<T>&, const Variable<T>&, const Lengths&);                             \
   template Variable<T> cross_entropy(Tape<T>&, const Variable<T>&, const std::vector<int>&, T);             \
-  template Variable<T> add_scaled(Tape<T>&, const Variable<T>&, const Variable<T>&, T);
+  template Variable<T> add(Tape<T>&, const Variable<T>&, const Variable<T>&, T);
 
 ATTN_TRAIN_OPERATIONS(float)
 ATTN_TRAIN_OPERATIONS(double)

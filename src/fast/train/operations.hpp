@@ -174,8 +174,9 @@ Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variabl
 template <class T>
 Variable<T> embed(Tape<T>& tape, const Variable<T>& table, const std::vector<int>& ids);
 
+/// a + factor · b
 template <class T>
-Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b);
+Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor = 1);
 
 /// A block matrix: the parts of a row stand side by side, the rows one below the other.
 template <class T>
@@ -210,10 +211,6 @@ Variable<T> mean_rows(Tape<T>& tape, const Variable<T>& x, const Lengths& length
 /// logits: their gradient is written and not added.
 template <class T>
 Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::vector<int>& targets, T scale);
-
-/// a + factor · b, for losses.
-template <class T>
-Variable<T> add_scaled(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor);
 
 // Attention with several heads for transformers. Rows lie by sample: row = sample · positions + position.
 
