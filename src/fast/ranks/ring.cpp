@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 
 #include "fast/exact/kernels.hpp"
@@ -16,25 +15,12 @@ namespace {
 
 using Positions = std::vector<std::size_t>;
 
-/// Part `index` of a sequence that is cut into `count` parts of nearly one length.
-Positions part_of(std::size_t n, std::size_t index, std::size_t count) {
-  const std::size_t begin = index * n / count, end = (index + 1) * n / count;
-  Positions positions(end - begin);
-  std::iota(positions.begin(), positions.end(), begin);
-  return positions;
-}
-
-Positions every(std::size_t step, std::size_t first, std::size_t n) {
-  Positions positions;
-  for (std::size_t position = first; position < n; position += step) positions.push_back(position);
-  return positions;
-}
-
-Positions from_both_ends(std::size_t n, std::size_t rank, std::size_t ranks) {
-  auto positions = part_of(n, rank, 2 * ranks);
-  const auto last = part_of(n, 2 * ranks - 1 - rank, 2 * ranks);
-  positions.insert(positions.end(), last.begin(), last.end());
-  return positions;
+/// The rank that holds a position of a sequence of n.
+std::size_t rank_of(std::size_t position, Order order, std::size_t n, std::size_t ranks) {
+  if (order == Order::striped) return position % ranks;
+  const auto part_of = [&](std::size_t parts) { return ((position + 1) * parts - 1) / n; };
+  if (order == Order::contiguous) return part_of(ranks);
+  return std::min(part_of(2 * ranks), 2 * ranks - 1 - part_of(2 * ranks));
 }
 
 }  // namespace
@@ -50,11 +36,9 @@ const std::vector<Order>& all_orders() {
 }
 
 std::vector<Positions> blocks_of(Order order, std::size_t n, std::size_t ranks) {
-  std::vector<Positions> blocks;
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    blocks.push_back(order == Order::striped  ? every(ranks, rank, n)
-                     : order == Order::zigzag ? from_both_ends(n, rank, ranks)
-                                              : part_of(n, rank, ranks));
+  std::vector<Positions> blocks(ranks);
+  for (std::size_t position = 0; position < n; ++position)
+    blocks[rank_of(position, order, n, ranks)].push_back(position);
   return blocks;
 }
 
