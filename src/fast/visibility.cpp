@@ -14,6 +14,13 @@ Range common(const Range& a, const Range& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
+std::vector<Range> cut(std::size_t length, std::size_t step) {
+  std::vector<Range> ranges;
+  for (std::size_t begin = 0; begin < length; begin += step)
+    ranges.push_back({begin, std::min(begin + step, length)});
+  return ranges;
+}
+
 namespace {
 
 constexpr auto unlimited = std::numeric_limits<std::ptrdiff_t>::max() / 4;  // sums of it do not overflow

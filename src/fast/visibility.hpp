@@ -41,6 +41,9 @@ struct Range {
 /// What is in both ranges; empty where nothing is.
 Range common(const Range& a, const Range& b);
 
+/// 0, …, length − 1 in ranges of `step`; the last one may be shorter.
+std::vector<Range> cut(std::size_t length, std::size_t step);
+
 /// The keys that a query of a sample sees. Causality, a window and padding at the end leave one range of
 /// keys, whose begin and end never decrease from one query to the next.
 Range visible_keys(const Sizes& sizes, const Visibility& visible, std::size_t sample, std::size_t query);

@@ -84,11 +84,9 @@ template <class T>
 void attend_backward(const BackwardKernel<T>& kernel, const Call<T>& problem, const Head<T>& head,
                      T* scratch) {
   const Sizes& sizes = problem.sizes;
-  const std::size_t block_queries = kernel.block_queries(sizes.d_k, sizes.d_v);
-  for (std::size_t first = 0; first < sizes.n_q; first += block_queries) {
-    const Range queries = {first, std::min(first + block_queries, sizes.n_q)};
+  for (const Range& queries : fast::cut(sizes.n_q, kernel.block_queries(sizes.d_k, sizes.d_v))) {
     const auto visible = visible_to(problem, head, queries);
-    kernel.attend({head.from(first, sizes), queries.size(), sizes.d_k, sizes.d_v, problem.scale,
+    kernel.attend({head.from(queries.begin, sizes), queries.size(), sizes.d_k, sizes.d_v, problem.scale,
                    visible.data(), nullptr, 0, problem.is_part},
                   scratch);
   }

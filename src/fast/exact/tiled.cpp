@@ -27,14 +27,6 @@ using fast::Matrix;
 /// The largest tile of a kernel. That of kernel 2 is the whole.
 struct Tiling {
   std::size_t queries, keys;
-
-  Range block_of_queries(const Sizes& sizes, std::size_t block) const {
-    return {block * queries, std::min((block + 1) * queries, sizes.n_q)};
-  }
-
-  std::size_t query_blocks(const Sizes& sizes) const {
-    return sizes.n_q == 0 ? 0 : fast::block_count(sizes.n_q, queries);
-  }
 };
 
 Tiling small_tiles(const Sizes&) {
@@ -229,11 +221,11 @@ void forward(const Call<T>& problem) {
   const Sizes& sizes = problem.sizes;
   const Tiling tiling = tiling_of(sizes);
   const fast::SingleThreadedBlas single_threaded;
-  const std::size_t blocks = tiling.query_blocks(sizes);
-  for_each_task(sizes.samples * sizes.heads * blocks, problem.threads, [&](std::size_t task) {
-    const std::size_t index = task / blocks;
+  const auto blocks = fast::cut(sizes.n_q, tiling.queries);
+  for_each_task(sizes.samples * sizes.heads * blocks.size(), problem.threads, [&](std::size_t task) {
+    const std::size_t index = task / blocks.size();
     attend(problem, tiling, head_of(problem, index / sizes.heads, index % sizes.heads),
-           tiling.block_of_queries(sizes, task % blocks));
+           blocks[task % blocks.size()]);
   });
 }
 
@@ -244,8 +236,7 @@ void backward(const Call<T>& problem) {
   for_each_group(problem, [&](const std::vector<Head<T>>& heads) {
     BackwardBuffers<T> buffers(tiling);
     for (const auto& head : heads)
-      for (std::size_t block = 0; block < tiling.query_blocks(problem.sizes); ++block) {
-        const Range queries = tiling.block_of_queries(problem.sizes, block);
+      for (const Range& queries : fast::cut(problem.sizes.n_q, tiling.queries)) {
         sum_weights(problem, head, queries, buffers);
         for_each_tile(problem, tiling, head.sample, queries,
                       [&](const Tile& tile) { attend_backward(problem, head, tile, buffers); });

@@ -20,22 +20,10 @@ namespace attn::linear_time {
 namespace {
 
 /// A sequence, cut where its length says.
-class Segments {
- public:
-  explicit Segments(std::size_t length) : length_(length) {
-    const std::size_t chunks = (length + chunk_size - 1) / chunk_size;
-    step_ = std::max(segment_size, (chunks + most_segments - 1) / most_segments * chunk_size);
-  }
-
-  std::size_t count() const { return (length_ + step_ - 1) / step_; }
-  Range operator[](std::size_t index) const {
-    return {index * step_, std::min((index + 1) * step_, length_)};
-  }
-
- private:
-  std::size_t length_;
-  std::size_t step_;
-};
+std::vector<Range> segments_of(std::size_t length) {
+  const std::size_t chunks = fast::block_count(length, chunk_size);
+  return fast::cut(length, std::max(segment_size, fast::block_count(chunks, most_segments) * chunk_size));
+}
 
 template <class T>
 class SegmentedCall {
@@ -44,8 +32,8 @@ class SegmentedCall {
       : problem_(problem),
         sizes_(problem.sizes),
         layout_{sizes_.d_k, sizes_.d_v, problem.are_features},
-        key_segments_(sizes_.n_k),
-        query_segments_(sizes_.n_q) {}
+        key_segments_(segments_of(sizes_.n_k)),
+        query_segments_(segments_of(sizes_.n_q)) {}
 
   /// Pairs are those of a sample and a key/value head. Where there are enough of them, each thread takes a
   /// whole one: it then meets the keys of a causal segment once only.
@@ -54,7 +42,7 @@ class SegmentedCall {
     if (problem_.visible.causal) clear_queries_before_first_key();
     if (problem_.visible.causal && pairs >= static_cast<std::size_t>(std::max(problem_.threads, 1)))
       return for_each_task(pairs, problem_.threads, [&](std::size_t pair) { attend_causally(pair); });
-    const std::size_t together = std::max<std::size_t>(1, most_segments / (key_segments_.count() + 1));
+    const std::size_t together = std::max<std::size_t>(1, most_segments / (key_segments_.size() + 1));
     for (std::size_t pair = 0; pair < pairs; pair += together)
       attend_in_parts({pair, std::min(pair + together, pairs)});
   }
@@ -66,15 +54,15 @@ class SegmentedCall {
   void attend_causally(std::size_t pair) const {
     Scratch before(layout_.state_size()), state(layout_.state_size());
     std::fill_n(before.data(), layout_.state_size(), T{0});
-    for (std::size_t index = 0; index < key_segments_.count(); ++index) {
-      attend_segment(pair, key_segments_[index], before.data(), state.data());
+    for (const auto& segment : key_segments_) {
+      attend_segment(pair, segment, before.data(), state.data());
       add(state.data(), before.data());
     }
   }
 
   /// All segments at once: first their states, then the outputs.
   void attend_in_parts(Range pairs) const {
-    const std::size_t segments = key_segments_.count(), size = layout_.state_size();
+    const std::size_t segments = key_segments_.size(), size = layout_.state_size();
     Scratch sums(pairs.size() * (segments + 1) * size);
     const auto sum_before = [&](std::size_t pair, std::size_t segment) {
       return sums.data() + ((pair - pairs.begin) * (segments + 1) + segment) * size;
@@ -93,7 +81,7 @@ class SegmentedCall {
         attend_segment(pair, key_segments_[index], sum_before(pair, index), state.data());
       });
     else
-      for_each(pairs, query_segments_.count(), [&](std::size_t pair, std::size_t index) {
+      for_each(pairs, query_segments_.size(), [&](std::size_t pair, std::size_t index) {
         read(pair, query_segments_[index], sum_before(pair, segments));
       });
   }
@@ -171,8 +159,7 @@ class SegmentedCall {
   const Sizes& sizes_;
   Layout<T> layout_;
   SegmentKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return segment_kernel<isa(), T>(); });
-  Segments key_segments_;
-  Segments query_segments_;
+  std::vector<Range> key_segments_, query_segments_;
 };
 
 template <class T>
