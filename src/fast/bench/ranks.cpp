@@ -174,7 +174,7 @@ class RanksBenchmark {
                           .order = problem_.order,
                           .ranks = network_.ranks(),
                           .hosts = count_hosts(network_),
-                          .imbalance = imbalance(),
+                          .imbalance = fast::ring_imbalance(problem_, network_.ranks()),
                           .link = measure_link(network_)};
     result.passes.push_back(first_run(Pass::forward));
     if (setting_.backward) result.passes.push_back(first_run(Pass::backward));
@@ -194,16 +194,6 @@ class RanksBenchmark {
       fast::ring_forward(problem_, network_, blocks_);
     else
       fast::ring_backward(problem_, network_, blocks_);
-  }
-
-  /// Most over fewest pairs of a query and a key that a rank computes; infinity where a rank has none.
-  double imbalance() const {
-    std::vector<double> pairs(network_.ranks(), 0.0);
-    for (std::size_t owner = 0; owner < pairs.size(); ++owner)
-      for (std::size_t hop = 0; hop < pairs.size(); ++hop)
-        pairs[owner] += static_cast<double>(fast::ring_pairs(problem_, pairs.size(), owner, hop));
-    const auto [fewest, most] = std::minmax_element(pairs.begin(), pairs.end());
-    return *most / *fewest;
   }
 
   double seconds_of_whole(Pass pass) {

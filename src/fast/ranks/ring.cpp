@@ -331,8 +331,17 @@ std::uint64_t ring_bytes_backward(const RingProblem& problem, std::size_t ranks,
   return ring_bytes_forward(problem, ranks, rank, item_size) + gradients;
 }
 
-std::uint64_t ring_pairs(const RingProblem& problem, std::size_t ranks, std::size_t rank, std::size_t hop) {
-  return Ring(problem, ranks).pairs(rank, owner_at_hop(rank, hop, ranks));
+double ring_imbalance(const RingProblem& problem, std::size_t ranks) {
+  std::vector<double> pairs;
+  for (const auto& positions : blocks_of(problem.order, problem.sizes.n_k, ranks)) {
+    std::size_t seen = 0;
+    for (std::size_t sample = 0; sample < problem.sizes.samples; ++sample)
+      for (const auto position : positions)
+        seen += visible_keys(problem.sizes, problem.visible, sample, position).size();
+    pairs.push_back(static_cast<double>(seen));
+  }
+  const auto [fewest, most] = std::minmax_element(pairs.begin(), pairs.end());
+  return *most / *fewest;
 }
 
 template void ring_forward(const RingProblem&, Network&, std::vector<RankBlock<float>>&);
