@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "fast/exact/kernels.hpp"
@@ -52,58 +53,6 @@ std::size_t next_of(std::size_t rank, std::size_t ranks) {
   return (rank + 1) % ranks;
 }
 
-/// The positions of all ranks, and what follows from them.
-class Ring {
- public:
-  Ring(const RingProblem& problem, std::size_t ranks)
-      : problem_(problem), positions_(blocks_of(problem.order, problem.sizes.n_k, ranks)) {
-    if (problem.sizes.n_q != problem.sizes.n_k)
-      throw std::invalid_argument(fmt::format("[ring] {} queries and {} keys; a ring is one sequence",
-                                              problem.sizes.n_q, problem.sizes.n_k));
-  }
-
-  std::size_t ranks() const { return positions_.size(); }
-  std::size_t next(std::size_t rank) const { return next_of(rank, ranks()); }
-  std::size_t owner(std::size_t rank, std::size_t hop) const { return owner_at_hop(rank, hop, ranks()); }
-  std::size_t rows(std::size_t rank) const { return positions_[rank].size(); }
-
-  /// Those of one rank's queries and another's keys.
-  Sizes sizes(std::size_t queries_of, std::size_t keys_of) const {
-    Sizes sizes = problem_.sizes;
-    sizes.n_q = rows(queries_of);
-    sizes.n_k = rows(keys_of);
-    return sizes;
-  }
-
-  Visibility visible(std::size_t queries_of, std::size_t keys_of) const {
-    Visibility visible = problem_.visible;
-    visible.query_positions = positions_[queries_of];
-    visible.key_positions = positions_[keys_of];
-    return visible;
-  }
-
-  /// Pairs of these queries and keys that are seen, in one head.
-  std::uint64_t pairs(std::size_t queries_of, std::size_t keys_of) const {
-    const auto sizes = this->sizes(queries_of, keys_of);
-    const auto visible = this->visible(queries_of, keys_of);
-    std::uint64_t pairs = 0;
-    if (sizes.n_k == 0) return pairs;
-    for (std::size_t sample = 0; sample < sizes.samples; ++sample)
-      for (std::size_t query = 0; query < sizes.n_q; ++query)
-        pairs += visible_keys(sizes, visible, sample, query).size();
-    return pairs;
-  }
-
-  /// Numbers of the keys and values of a rank, for each column of a head.
-  std::size_t numbers(std::size_t rank, std::size_t columns) const {
-    return problem_.sizes.samples * problem_.sizes.kv_heads * rows(rank) * columns;
-  }
-
- private:
-  const RingProblem& problem_;
-  std::vector<Positions> positions_;
-};
-
 template <class T>
 void add(const T* from, std::size_t count, T* to) {
   for (std::size_t i = 0; i < count; ++i) to[i] += from[i];
@@ -119,7 +68,10 @@ class RanksHere {
         network_(network),
         here_(network.here()),
         blocks_(blocks),
-        ring_(problem, network.ranks()) {
+        positions_(blocks_of(problem.order, sizes_.n_k, network.ranks())) {
+    if (sizes_.n_q != sizes_.n_k)
+      throw std::invalid_argument(
+          fmt::format("[ring] {} queries and {} keys; a ring is one sequence", sizes_.n_q, sizes_.n_k));
     if (blocks.size() != here_.size())
       throw std::invalid_argument(
           fmt::format("[ring] {} blocks for {} ranks of this process", blocks.size(), here_.size()));
@@ -134,14 +86,14 @@ class RanksHere {
     auto travelling = keys_and_values();
     for_each([&](std::size_t rank, RankBlock<T>& block) {
       block.output = Array<T, 4>(shape(rank, sizes_.heads, sizes_.d_v), T{0});
-      block.log_sum_exp = Array<T, 3>(std::array{sizes_.samples, sizes_.heads, ring_.rows(rank)},
+      block.log_sum_exp = Array<T, 3>(std::array{sizes_.samples, sizes_.heads, rows(rank)},
                                       -std::numeric_limits<T>::infinity());
     });
     for (std::size_t hop = 0; hop < network_.ranks(); ++hop) {
       const bool is_last = hop + 1 == network_.ranks();
       if (!is_last) send(travelling, hop);
       for_each([&](std::size_t rank, RankBlock<T>& block) {
-        attend(rank, ring_.owner(rank, hop), block, at(travelling, rank));
+        attend(rank, owner(rank, hop), block, at(travelling, rank));
       });
       if (is_last) continue;
       network_.finish();
@@ -160,7 +112,7 @@ class RanksHere {
       if (hop + 1 < network_.ranks()) send(travelling, hop);
       Blocks found;
       for_each([&](std::size_t rank, RankBlock<T>& block) {
-        found.push_back(attend_backward(rank, ring_.owner(rank, hop), block, at(travelling, rank)));
+        found.push_back(attend_backward(rank, owner(rank, hop), block, at(travelling, rank)));
       });
       network_.finish();
       if (hop > 0) {
@@ -191,6 +143,16 @@ class RanksHere {
     Blocks now, next;
   };
 
+  std::size_t rows(std::size_t rank) const { return positions_[rank].size(); }
+  std::size_t owner(std::size_t rank, std::size_t hop) const {
+    return owner_at_hop(rank, hop, positions_.size());
+  }
+
+  /// Numbers of the keys or values of a rank that have so many columns.
+  std::size_t numbers(std::size_t rank, std::size_t columns) const {
+    return sizes_.samples * sizes_.kv_heads * rows(rank) * columns;
+  }
+
   template <class Work>
   void for_each(const Work& work) {
     for (std::size_t rank = here_.begin; rank < here_.end; ++rank) work(rank, blocks_[rank - here_.begin]);
@@ -212,14 +174,14 @@ class RanksHere {
   /// Sends what each rank has at a hop to the next rank.
   void send(Travelling& travelling, std::size_t hop) {
     std::vector<Transfer> transfers;
-    for (std::size_t from = 0; from < ring_.ranks(); ++from) {
-      Transfer transfer = {from, ring_.next(from), nullptr, nullptr, 0};
-      const auto numbers = ring_.numbers(ring_.owner(from, hop), sizes_.d_k + sizes_.d_v);
-      transfer.bytes = numbers * sizeof(T);
+    for (std::size_t from = 0; from < positions_.size(); ++from) {
+      Transfer transfer = {from, next_of(from, positions_.size()), nullptr, nullptr, 0};
+      const auto count = numbers(owner(from, hop), sizes_.d_k + sizes_.d_v);
+      transfer.bytes = count * sizeof(T);
       if (network_.plays(from)) transfer.source = at(travelling, from).data();
       if (network_.plays(transfer.to)) {
         auto& room = travelling.next[transfer.to - here_.begin];
-        room.resize(numbers);
+        room.resize(count);
         transfer.destination = room.data();
       }
       if (network_.plays(from) || network_.plays(transfer.to)) transfers.push_back(transfer);
@@ -228,7 +190,7 @@ class RanksHere {
   }
 
   std::array<std::size_t, 4> shape(std::size_t rank, std::size_t heads, std::size_t width) const {
-    return {sizes_.samples, heads, ring_.rows(rank), width};
+    return {sizes_.samples, heads, rows(rank), width};
   }
 
   template <std::size_t N>
@@ -240,29 +202,39 @@ class RanksHere {
                                             to_string(Shape(expected.begin(), expected.end()))));
   }
 
-  exact::Call<T> call_of(std::size_t rank, std::size_t owner, const RankBlock<T>& block,
-                         const std::vector<T>& keys_and_values) const {
-    return {.sizes = ring_.sizes(rank, owner),
-            .visible = ring_.visible(rank, owner),
-            .scale = static_cast<T>(problem_.scale),
-            .query = block.query.data(),
-            .key = keys_and_values.data(),
-            .value = keys_and_values.data() + ring_.numbers(owner, sizes_.d_k),
-            .output = nullptr,
-            .threads = problem_.threads};
+  /// Of one rank's queries and another's keys; nothing where none is seen.
+  std::optional<exact::Call<T>> call_of(std::size_t rank, std::size_t owner, RankBlock<T>& block,
+                                        const std::vector<T>& keys_and_values) const {
+    exact::Call<T> call = {.sizes = sizes_,
+                           .visible = problem_.visible,
+                           .scale = static_cast<T>(problem_.scale),
+                           .query = block.query.data(),
+                           .key = keys_and_values.data(),
+                           .value = keys_and_values.data() + numbers(owner, sizes_.d_k),
+                           .output = block.output.data(),
+                           .log_sum_exp = block.log_sum_exp.data(),
+                           .threads = problem_.threads};
+    call.sizes.n_q = rows(rank);
+    call.sizes.n_k = rows(owner);
+    call.visible.query_positions = positions_[rank];
+    call.visible.key_positions = positions_[owner];
+    for (std::size_t sample = 0; sample < sizes_.samples; ++sample)
+      for (std::size_t query = 0; query < call.sizes.n_q; ++query)
+        if (!visible_keys(call.sizes, call.visible, sample, query).empty()) return call;
+    return std::nullopt;
   }
 
   /// Merges the attention to another set of keys with what was found before: with l = exp(log_sum_exp),
   /// o = (l o + l′ o′) / (l + l′).
   void attend(std::size_t rank, std::size_t owner, RankBlock<T>& block,
               const std::vector<T>& keys_and_values) {
-    if (ring_.pairs(rank, owner) == 0) return;
+    auto call = call_of(rank, owner, block, keys_and_values);
+    if (!call) return;
     found_output_.resize(block.output.size());
     found_log_sum_exp_.resize(block.log_sum_exp.size());
-    auto call = call_of(rank, owner, block, keys_and_values);
-    call.output = found_output_.data();
-    call.log_sum_exp = found_log_sum_exp_.data();
-    kernel_.forward(call);
+    call->output = found_output_.data();
+    call->log_sum_exp = found_log_sum_exp_.data();
+    kernel_.forward(*call);
     T* output = block.output.data();
     for (std::size_t row = 0; row < block.log_sum_exp.size(); ++row) {
       const T before = block.log_sum_exp.data()[row], added = found_log_sum_exp_[row];
@@ -281,16 +253,14 @@ class RanksHere {
   std::vector<T> attend_backward(std::size_t rank, std::size_t owner, RankBlock<T>& block,
                                  const std::vector<T>& keys_and_values) {
     std::vector<T> gradients(keys_and_values.size(), T{0}), d_query(block.query.size());
-    if (ring_.pairs(rank, owner) == 0) return gradients;
     auto call = call_of(rank, owner, block, keys_and_values);
-    call.output = block.output.data();
-    call.log_sum_exp = block.log_sum_exp.data();
-    call.d_output = block.d_output.data();
-    call.d_query = d_query.data();
-    call.d_key = gradients.data();
-    call.d_value = gradients.data() + ring_.numbers(owner, sizes_.d_k);
-    call.is_part = ring_.ranks() > 1;
-    kernel_.backward(call);
+    if (!call) return gradients;
+    call->d_output = block.d_output.data();
+    call->d_query = d_query.data();
+    call->d_key = gradients.data();
+    call->d_value = gradients.data() + numbers(owner, sizes_.d_k);
+    call->is_part = positions_.size() > 1;
+    kernel_.backward(*call);
     add(d_query.data(), d_query.size(), block.d_query.data());
     return gradients;
   }
@@ -300,7 +270,7 @@ class RanksHere {
   Network& network_;
   const Range& here_;
   std::vector<RankBlock<T>>& blocks_;
-  Ring ring_;
+  std::vector<Positions> positions_;
   const exact::Kernel& kernel_ = exact::fastest(sizes_);
   std::vector<T> found_output_, found_log_sum_exp_;  ///< of a rank, at a hop
 };
