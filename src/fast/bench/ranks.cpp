@@ -28,17 +28,6 @@ using fast::RankBlock;
 using fast::RingProblem;
 using Positions = std::vector<std::size_t>;
 
-/// Every process knows what each rank measured.
-template <class Number>
-std::vector<Number> of_all_ranks(Network& network, Number own) {
-  std::vector<Number> numbers(network.ranks(), own);
-  std::vector<Network::Part> parts;
-  for (std::size_t rank = 0; rank < numbers.size(); ++rank)
-    parts.push_back({rank, &numbers[rank], sizeof(Number)});
-  network.share(parts);
-  return numbers;
-}
-
 /// Until all processes are here.
 void meet(Network& network) {
   of_all_ranks(network, char{0});

@@ -84,16 +84,12 @@ std::filesystem::path find_module() {
 
 /// What each process was given, known to all.
 std::vector<std::string> share_texts(Network& network, const std::string& own) {
-  std::vector<std::uint64_t> lengths(network.ranks(), own.size());
+  std::vector<std::string> texts;
+  for (const auto length : of_all_ranks(network, std::uint64_t{own.size()})) texts.emplace_back(length, '\0');
+  texts[network.here().begin] = own;
   std::vector<Network::Part> parts;
   for (std::size_t rank = 0; rank < network.ranks(); ++rank)
-    parts.push_back({rank, &lengths[rank], sizeof(std::uint64_t)});
-  network.share(parts);
-  std::vector<std::string> texts;
-  for (const auto length : lengths) texts.emplace_back(length, '\0');
-  texts[network.here().begin] = own;
-  for (std::size_t rank = 0; rank < network.ranks(); ++rank)
-    parts[rank] = {rank, texts[rank].data(), texts[rank].size()};
+    parts.push_back({rank, texts[rank].data(), texts[rank].size()});
   network.share(parts);
   return texts;
 }
