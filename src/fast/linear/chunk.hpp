@@ -43,22 +43,6 @@ ATTN_INLINE void accumulate(simd::Vector<T, Arch> (&sums)[Rows][Vectors], const 
   simd::accumulate<Alignment>(sums, panel, width, scalars, count);
 }
 
-/// elu(x) + 1 = exp(min(x, 0)) + max(x, 0), without a branch. A NaN stays one.
-struct EluPlusOne {
-  template <class T, class Arch>
-  ATTN_INLINE simd::Vector<T, Arch> operator()(simd::Vector<T, Arch> x) const {
-    const simd::Vector<T, Arch> zero(T{0}), log2_e(static_cast<T>(1.4426950408889634L));
-    return simd::power_of_2(xsimd::min(zero, x) * log2_e) + xsimd::max(zero, x);
-  }
-};
-
-struct Identity {
-  template <class T, class Arch>
-  ATTN_INLINE simd::Vector<T, Arch> operator()(simd::Vector<T, Arch> x) const {
-    return x;
-  }
-};
-
 /// Writes `map` of columns that fill registers.
 template <std::size_t Vectors, class T, class Arch, class Map>
 ATTN_INLINE void map_columns(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
@@ -108,6 +92,14 @@ class Chunk {
   static_assert(chunk_size % lanes == 0 && lanes <= 16);
   alignas(64) static constexpr T lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
+  static constexpr auto identity = [](Vector x) ATTN_INLINE_LAMBDA { return x; };
+
+  /// exp(min(x, 0)) + max(x, 0), without a branch. A NaN stays one.
+  static constexpr auto elu_plus_one = [](Vector x) ATTN_INLINE_LAMBDA {
+    const Vector zero(T{0}), log2_e(static_cast<T>(1.4426950408889634L));
+    return simd::power_of_2(xsimd::min(zero, x) * log2_e) + xsimd::max(zero, x);
+  };
+
  public:
   static std::size_t scratch_size(const Layout<T>& layout) {
     return 3 * chunk_size * layout.feature_width() + chunk_size * (layout.value_width() + chunk_size + 1);
@@ -128,7 +120,7 @@ class Chunk {
     value_ = keys.value;
     map_to_features(rows_of(keys.key, keys_, layout_.d_k), key_);
     if (layout_.d_v == layout_.value_width()) return;
-    map_rows<T, Arch>(Identity(), rows_of(keys.value, keys_, layout_.d_v), padded_value_,
+    map_rows<T, Arch>(identity, rows_of(keys.value, keys_, layout_.d_v), padded_value_,
                       layout_.value_width());
     value_ = padded_value_;
   }
@@ -213,18 +205,18 @@ class Chunk {
 
   void map_to_features(simd::Rows<const T> from, T* to) const {
     if (layout_.are_features)
-      map_rows<T, Arch>(Identity(), from, to, layout_.feature_width());
+      map_rows<T, Arch>(identity, from, to, layout_.feature_width());
     else
-      map_rows<T, Arch>(EluPlusOne(), from, to, layout_.feature_width());
+      map_rows<T, Arch>(elu_plus_one, from, to, layout_.feature_width());
   }
 
   simd::Scalars<T> query_features(std::size_t row) const {
     return {query_ + row * layout_.feature_width(), layout_.feature_width(), 1};
   }
 
-  template <std::size_t Rows>
   /// The weights of a few adjacent query rows for all keys that the last of them sees; 0 for other keys,
   /// since `read` takes blocks of other heights.
+  template <std::size_t Rows>
   void weigh(std::size_t row) const {
     T* weights = weights_ + row * chunk_size;
     std::fill_n(weights, Rows * chunk_size, T{0});
@@ -238,8 +230,8 @@ class Chunk {
         });
   }
 
-  template <std::size_t Rows, std::size_t Vectors>
   /// Sets to 0 the weights of keys after each row's own, and beyond the last key.
+  template <std::size_t Rows, std::size_t Vectors>
   void hide_later(Vector (&weights)[Rows][Vectors], std::size_t row, std::size_t column) const {
     const Vector lane = Vector::load_aligned(lane_numbers);
 #pragma GCC unroll 8
@@ -253,8 +245,8 @@ class Chunk {
     }
   }
 
-  template <bool causal>
   /// As many rows at a time as a register has lanes. Rows without a query give numbers that nothing reads.
+  template <bool causal>
   void sum_weights(const T* z) const {
     for (std::size_t row = queries_.begin / lanes * lanes; row < queries_.end; row += lanes) {
       simd::Square<T, Arch> addends;
@@ -268,8 +260,8 @@ class Chunk {
     }
   }
 
-  template <bool causal>
   /// A register whose lanes add up to φ(q)ᵀ z, and the weights of the chunk's keys if causal.
+  template <bool causal>
   Vector weight_addends(std::size_t row, const T* z) const {
     const std::size_t features = layout_.feature_width();
     Vector sums(T{0});
