@@ -124,7 +124,6 @@ class Trainer {
   bool is_done() const { return steps_done() >= settings_.steps; }
   const std::vector<float>& values() const { return values_; }
   Weights<float> weights() { return {&table_, values_.data(), nullptr}; }
-  const WeightTable& table() const { return table_; }
 
   /// Everything that the steps to come depend on.
   struct State {
