@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "attn/ops/measure.hpp"
 #include "attn/tensor.hpp"
@@ -44,16 +45,12 @@ void require_matching(const std::string& function, const Tensor<N>& Q, const Ten
     throw shape_mismatch(function, "Q", Q, "K", K, "the heads of K must divide those of Q");
 }
 
-void require_positions(const std::string& function, const char* of, const std::vector<std::size_t>& positions,
-                       std::size_t count) {
-  if (!positions.empty() && positions.size() != count)
-    throw std::invalid_argument(
-        fmt::format("[{}] {} positions for {} {}", function, positions.size(), count, of));
-}
-
 void require_visibility(const std::string& function, const Visibility& visible, const Sizes& sizes) {
-  require_positions(function, "queries", visible.query_positions, sizes.n_q);
-  require_positions(function, "keys", visible.key_positions, sizes.n_k);
+  for (const auto& [of, positions, count] : {std::tuple("queries", &visible.query_positions, sizes.n_q),
+                                             std::tuple("keys", &visible.key_positions, sizes.n_k)})
+    if (!positions->empty() && positions->size() != count)
+      throw std::invalid_argument(
+          fmt::format("[{}] {} positions for {} {}", function, positions->size(), count, of));
   const auto& lengths = visible.key_lengths;
   if (lengths.empty()) return;
   if (lengths.size() != sizes.samples)
