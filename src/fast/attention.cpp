@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <tuple>
 
 #include "attn/ops/measure.hpp"
 #include "attn/tensor.hpp"
@@ -44,16 +45,12 @@ void require_matching(const std::string& function, const Tensor<N>& Q, const Ten
     throw shape_mismatch(function, "Q", Q, "K", K, "the heads of K must divide those of Q");
 }
 
-void require_positions(const std::string& function, const char* of, const std::vector<std::size_t>& positions,
-                       std::size_t count) {
-  if (!positions.empty() && positions.size() != count)
-    throw std::invalid_argument(
-        fmt::format("[{}] {} positions for {} {}", function, positions.size(), count, of));
-}
-
 void require_visibility(const std::string& function, const Visibility& visible, const Sizes& sizes) {
-  require_positions(function, "queries", visible.query_positions, sizes.n_q);
-  require_positions(function, "keys", visible.key_positions, sizes.n_k);
+  for (const auto& [of, positions, count] : {std::tuple("queries", &visible.query_positions, sizes.n_q),
+                                             std::tuple("keys", &visible.key_positions, sizes.n_k)})
+    if (!positions->empty() && positions->size() != count)
+      throw std::invalid_argument(
+          fmt::format("[{}] {} positions for {} {}", function, positions->size(), count, of));
   const auto& lengths = visible.key_lengths;
   if (lengths.empty()) return;
   if (lengths.size() != sizes.samples)
@@ -193,13 +190,9 @@ Outcome<Output<2>> linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi
   if (auto reason = unsupported_features(phi_Q, phi_K, V)) return *reason;
   const auto& kernel = linear_time::kernels().back();
   Output<2> result = {"linear-" + std::string(kernel.name), output_for(phi_Q, V)};
-  kernel.forward(linear_time::Forward<double>{.sizes = sizes_of(phi_Q, phi_K, V),
-                                              .causal = causal,
-                                              .query = phi_Q.data(),
-                                              .key = phi_K.data(),
-                                              .value = V.data(),
-                                              .output = result.output.data(),
-                                              .phi = linear_time::FeatureMap::identity});
+  auto call = exact_call(phi_Q, phi_K, V, 1.0, {.causal = causal}, result.output);
+  call.are_features = true;
+  kernel.forward(call);
   return result;
 }
 

@@ -3,20 +3,11 @@
 #include <cblas.h>
 
 #include <mutex>
+#include <type_traits>
 
 namespace attn::fast {
 
 namespace {
-
-void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, int m, int n, int k, float alpha, const float* a,
-          int a_stride, const float* b, int b_stride, float beta, float* c) {
-  cblas_sgemm(CblasRowMajor, a_form, b_form, m, n, k, alpha, a, a_stride, b, b_stride, beta, c, n);
-}
-
-void gemm(CBLAS_TRANSPOSE a_form, CBLAS_TRANSPOSE b_form, int m, int n, int k, double alpha, const double* a,
-          int a_stride, const double* b, int b_stride, double beta, double* c) {
-  cblas_dgemm(CblasRowMajor, a_form, b_form, m, n, k, alpha, a, a_stride, b, b_stride, beta, c, n);
-}
 
 template <class T>
 CBLAS_TRANSPOSE form(const Matrix<T>& matrix) {
@@ -27,8 +18,15 @@ CBLAS_TRANSPOSE form(const Matrix<T>& matrix) {
 template <class T>
 void gemm(T alpha, const Matrix<T>& a, const Matrix<T>& b, T beta, T* c) {
   if (a.rows == 0 || b.columns == 0) return;
-  gemm(form(a), form(b), static_cast<int>(a.rows), static_cast<int>(b.columns), static_cast<int>(a.columns),
-       alpha, a.data, static_cast<int>(a.row_length()), b.data, static_cast<int>(b.row_length()), beta, c);
+  const auto product = [] {
+    if constexpr (std::is_same_v<T, float>)
+      return cblas_sgemm;
+    else
+      return cblas_dgemm;
+  }();
+  product(CblasRowMajor, form(a), form(b), static_cast<int>(a.rows), static_cast<int>(b.columns),
+          static_cast<int>(a.columns), alpha, a.data, static_cast<int>(a.row_length()), b.data,
+          static_cast<int>(b.row_length()), beta, c, static_cast<int>(b.columns));
 }
 
 /// The number of threads is a setting of the process: the first object changes it and the last restores it.

@@ -1,4 +1,5 @@
 // Compiled once for each instruction set, which ATTN_ISA names: see add_simd_sources.
+#include "fast/bench/register_loop.hpp"
 #include "fast/exact/simd_backward.hpp"
 #include "fast/exact/simd_forward.hpp"
 #include "fast/linear/chunk.hpp"
@@ -11,5 +12,7 @@ template exact::BackwardKernel<float> exact::backward_kernel<simd::Isa::ATTN_ISA
 template exact::BackwardKernel<double> exact::backward_kernel<simd::Isa::ATTN_ISA>();
 template linear_time::SegmentKernel<float> linear_time::segment_kernel<simd::Isa::ATTN_ISA>();
 template linear_time::SegmentKernel<double> linear_time::segment_kernel<simd::Isa::ATTN_ISA>();
+template bench::RegisterKernel<float> bench::register_kernel<simd::Isa::ATTN_ISA>();
+template bench::RegisterKernel<double> bench::register_kernel<simd::Isa::ATTN_ISA>();
 
 }  // namespace attn

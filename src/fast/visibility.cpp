@@ -14,6 +14,13 @@ Range common(const Range& a, const Range& b) {
   return {begin, std::max(begin, std::min(a.end, b.end))};
 }
 
+std::vector<Range> cut(std::size_t length, std::size_t step) {
+  std::vector<Range> ranges;
+  for (std::size_t begin = 0; begin < length; begin += step)
+    ranges.push_back({begin, std::min(begin + step, length)});
+  return ranges;
+}
+
 namespace {
 
 constexpr auto unlimited = std::numeric_limits<std::ptrdiff_t>::max() / 4;  // sums of it do not overflow
@@ -105,16 +112,6 @@ std::vector<Range> key_ranges(const BlockPattern& pattern, std::size_t query_blo
       ranges.push_back(keys);
   }
   return ranges;
-}
-
-std::size_t pair_count(const BlockPattern& pattern, const Sizes& sizes, bool causal) {
-  require_fitting(pattern, sizes);
-  std::size_t count = 0;
-  for (std::size_t query = 0; query < sizes.n_q; ++query) {
-    const auto visible = visible_keys(sizes, {.causal = causal}, 0, query);
-    for (const auto& range : key_ranges(pattern, query / pattern.block, visible)) count += range.size();
-  }
-  return count;
 }
 
 }  // namespace attn::fast

@@ -41,6 +41,9 @@ struct Range {
 /// What is in both ranges; empty where nothing is.
 Range common(const Range& a, const Range& b);
 
+/// 0, …, length − 1 in ranges of `step`; the last one may be shorter.
+std::vector<Range> cut(std::size_t length, std::size_t step);
+
 /// The keys that a query of a sample sees. Causality, a window and padding at the end leave one range of
 /// keys, whose begin and end never decrease from one query to the next.
 Range visible_keys(const Sizes& sizes, const Visibility& visible, std::size_t sample, std::size_t query);
@@ -70,9 +73,5 @@ void require_fitting(const BlockPattern& pattern, const Sizes& sizes);
 
 /// The keys that a block of queries attends to and that are in `visible`. Adjacent blocks are one range.
 std::vector<Range> key_ranges(const BlockPattern& pattern, std::size_t query_block, const Range& visible);
-
-/// How many pairs of a query and a key the pattern keeps in a head. If causal, those with a later key do not
-/// count: query i stands at position i + n_k − n_q. Throws as `require_fitting`.
-std::size_t pair_count(const BlockPattern& pattern, const Sizes& sizes, bool causal);
 
 }  // namespace attn::fast

@@ -30,18 +30,6 @@ constexpr std::size_t largest_message = std::size_t{1} << 30;  ///< MPI counts b
 
 enum Pulse : char { alive, last };
 
-int size_of_world() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  return size;
-}
-
-int rank_in_world() {
-  int rank = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  return rank;
-}
-
 class MpiNetwork : public Network {
  public:
   MpiNetwork(int ranks, int rank)
@@ -184,5 +172,8 @@ extern "C" Network* attnlab_join_mpi() {
     std::fputs("attnlab: this MPI lets no second thread call it; valid: one built with threads\n", stderr);
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
-  return new MpiNetwork(size_of_world(), rank_in_world());
+  int ranks = 0, rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return new MpiNetwork(ranks, rank);
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "fast/gemm.hpp"
+#include "fast/parallel.hpp"
 
 namespace attn::bench {
 
@@ -61,7 +62,17 @@ void SquareProduct<T>::run() {
   fast::multiply<T>(T{1}, {a_.data(), size, size}, {b_.data(), size, size}, c_.data());
 }
 
+template <class T>
+void RegisterLoop<T>::run() const {
+  for_each_task(static_cast<std::size_t>(threads_), threads_, [&](std::size_t) {
+    volatile T sum = kernel_.run(steps);
+    static_cast<void>(sum);
+  });
+}
+
 template class SquareProduct<float>;
 template class SquareProduct<double>;
+template class RegisterLoop<float>;
+template class RegisterLoop<double>;
 
 }  // namespace attn::bench

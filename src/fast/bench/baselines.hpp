@@ -6,6 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "fast/simd/isa.hpp"
+
 namespace attn::bench {
 
 class Stopwatch {
@@ -57,20 +59,31 @@ class SquareProduct {
   std::vector<T> a_, b_, c_;
 };
 
+/// The loop of RegisterLoop as compiled for one instruction set.
+template <class T>
+struct RegisterKernel {
+  T (*run)(std::size_t steps);
+  std::size_t operations;  ///< of a step
+};
+
+template <simd::Isa, class T>
+RegisterKernel<T> register_kernel();
+
 /// Fused multiply-adds on numbers that never leave the registers, on each of the threads, in the instruction
 /// set that the kernels use: the peak rate of the processor. A set without the fused form multiplies and
 /// adds.
 template <class T>
 class RegisterLoop {
  public:
-  /// `steps` is the length of a run.
-  explicit RegisterLoop(int threads, std::size_t steps = 4'000'000) : threads_(threads), steps_(steps) {}
+  explicit RegisterLoop(int threads) : threads_(threads) {}
   void run() const;
-  double operations() const;
+  double operations() const { return static_cast<double>(kernel_.operations * steps) * threads_; }
 
  private:
+  static constexpr std::size_t steps = 4'000'000;
+
   int threads_;
-  std::size_t steps_;
+  RegisterKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return register_kernel<isa(), T>(); });
 };
 
 /// The two rates that all kernels are compared with. Instantiated for float and double.

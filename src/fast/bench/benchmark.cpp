@@ -10,9 +10,12 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xmath.hpp>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/tensor.hpp"
 #include "attn/text/spelling.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/gemm.hpp"
@@ -296,29 +299,6 @@ double relative_time(const Series& series, const LengthResult& result) {
   return series.operations / median_ratio(series.rates(), result.product_rates);
 }
 
-/// Every pass of every kernel once, nothing fitted yet.
-std::vector<Growth> passes_in(const std::vector<LengthResult>& lengths) {
-  std::vector<Growth> passes;
-  for (const auto& result : lengths)
-    for (const auto& series : result.series)
-      if (std::none_of(passes.begin(), passes.end(), [&](const Growth& known) {
-            return known.kernel == series.kernel && known.pass == series.pass;
-          }))
-        passes.push_back({.kernel = series.kernel, .pass = series.pass});
-  return passes;
-}
-
-void fit(Growth& growth, const std::vector<LengthResult>& lengths) {
-  std::vector<double> times;
-  for (auto result = lengths.rbegin(); result != lengths.rend() && times.size() < lengths_to_fit; ++result) {
-    const auto* series = result->find(growth.kernel, growth.pass);
-    if (series == nullptr) continue;
-    growth.lengths.insert(growth.lengths.begin(), static_cast<double>(result->setting.n));
-    times.insert(times.begin(), relative_time(*series, *result));
-  }
-  if (times.size() >= lengths_to_fit) growth.exponent = fitted_exponent(growth.lengths, times);
-}
-
 }  // namespace
 
 Quartiles quartiles(std::vector<double> values) {
@@ -342,18 +322,8 @@ double fitted_exponent(const std::vector<double>& x, const std::vector<double>& 
   require_pairs("fitted_exponent", x, y);
   const auto [smallest, largest] = std::minmax_element(x.begin(), x.end());
   if (*smallest == *largest) throw std::invalid_argument("[fitted_exponent] all x are the same");
-  const auto count = static_cast<double>(x.size());
-  double mean_x = 0.0, mean_y = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    mean_x += std::log(x[i]) / count;
-    mean_y += std::log(y[i]) / count;
-  }
-  double covariance = 0.0, variance = 0.0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    covariance += (std::log(x[i]) - mean_x) * (std::log(y[i]) - mean_y);
-    variance += (std::log(x[i]) - mean_x) * (std::log(x[i]) - mean_x);
-  }
-  return covariance / variance;
+  const Tensor<1> log_x = xt::log(xt::adapt(x)), centred = log_x - xt::mean(log_x)();
+  return xt::sum(centred * xt::log(xt::adapt(y)))() / xt::sum(centred * centred)();
 }
 
 std::vector<Statistics> statistics_of(const LengthResult& result) {
@@ -364,11 +334,28 @@ std::vector<Statistics> statistics_of(const LengthResult& result) {
 
 std::vector<Growth> growth_of(const std::vector<LengthResult>& lengths) {
   std::vector<Growth> growths;
-  for (const auto& growth : passes_in(lengths)) {
-    growths.push_back(growth);
-    fit(growths.back(), lengths);
-    if (growths.back().lengths.size() < 2) growths.pop_back();
-  }
+  std::vector<std::vector<double>> times;  // of each, at its lengths
+  for (const auto& result : lengths)
+    for (const auto& series : result.series) {
+      const auto known = std::find_if(growths.begin(), growths.end(), [&](const Growth& one) {
+        return one.kernel == series.kernel && one.pass == series.pass;
+      });
+      const auto place = static_cast<std::size_t>(known - growths.begin());
+      if (known == growths.end()) {
+        growths.push_back({.kernel = series.kernel, .pass = series.pass});
+        times.emplace_back();
+      }
+      auto& timed_at = growths[place].lengths;
+      timed_at.push_back(static_cast<double>(result.setting.n));
+      times[place].push_back(relative_time(series, result));
+      if (timed_at.size() <= lengths_to_fit) continue;
+      timed_at.erase(timed_at.begin());
+      times[place].erase(times[place].begin());
+    }
+  for (std::size_t i = 0; i < growths.size(); ++i)
+    if (times[i].size() == lengths_to_fit)
+      growths[i].exponent = fitted_exponent(growths[i].lengths, times[i]);
+  std::erase_if(growths, [](const Growth& one) { return one.lengths.size() < 2; });
   return growths;
 }
 

@@ -83,7 +83,12 @@ struct Task {
 template <class T>
 using Operands = fast::RankBlock<T>;
 
-/// Gives them room for what a kernel computes, 0 everywhere. Instantiated for float and double, as the next.
+/// The rows of the inputs at these positions, and of d_output where the gradients are measured: nearly normal
+/// numbers, the same wherever a row is drawn. Instantiated for float and double, as the next three.
+template <class T>
+Operands<T> draw_inputs(const Setting& setting, const std::vector<std::size_t>& positions);
+
+/// Gives them room for what a kernel computes, 0 everywhere.
 template <class T>
 void add_results(Operands<T>& operands, const Setting& setting);
 
@@ -91,12 +96,9 @@ void add_results(Operands<T>& operands, const Setting& setting);
 template <class T>
 exact::Call<T> exact_call(Operands<T>& operands, const Setting& setting);
 
-/// Of mean 0 and variance 1: the sum of four uniform numbers, made of 64 random bits.
-double nearly_normal(std::uint64_t bits);
-
-/// Inputs of nearly normal numbers, the same at every call. With rising scores each key scores about a tenth
+/// The inputs at all positions, with room for the results. With rising scores each key scores about a tenth
 /// more than the one before, for every query. The loss depends only on the outputs that are checked: the
-/// other rows of d_output are 0 (see `checked_queries`). Instantiated for float and double.
+/// other rows of d_output are 0 (see `checked_queries`).
 template <class T>
 Operands<T> draw_operands(const Setting& setting);
 
@@ -116,21 +118,24 @@ struct Passes {
   const std::function<void()>& of(Pass pass) const { return pass == Pass::forward ? forward : backward; }
 };
 
-/// A kernel that can be timed.
+/// A kernel that can be timed. Its functions are instantiated for float and double.
 template <class T>
 struct Kernel {
-  std::string name;
-  std::string variant;  ///< of attention, as the lesson efficient calls it: full, flash, sparse, linear
-  std::function<Task(const Setting&)> task = [](const Setting& setting) { return Task{.setting = setting}; };
+  std::string name{};
+  std::string variant{};  ///< of attention, as the lesson efficient calls it: full, flash, sparse, linear
+  const exact::Kernel* computes = nullptr;  ///< null: attention as whole tensors of xtensor
+  bool sees_all_keys = false;               ///< where other kernels' masks hide some
+
+  Task task(const Setting& setting) const;
 
   /// Why it cannot run there: "takes no window". Empty where it can.
-  std::function<std::string(const Setting&)> unsupported = [](const Setting&) { return ""; };
+  std::string unsupported(const Setting& setting) const;
 
   /// Bytes of scores that it keeps at one time, where these grow with n².
-  std::function<double(const Setting&)> score_bytes = [](const Setting&) { return 0.0; };
+  double score_bytes(const Setting& setting) const;
 
   /// Everything that is not to be timed. The passes must not outlive the operands.
-  std::function<Passes(Operands<T>&, const Setting&)> prepare;
+  std::function<Passes(Operands<T>&, const Setting&)> prepare{};
 };
 
 /// What the lesson efficient calls the attention that a kernel computes there: where a window leaves pairs

@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
-#include <random>
+#include <xtensor/xbuilder.hpp>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
@@ -18,8 +18,11 @@ namespace attn::bench {
 
 namespace {
 
-fast::Range visible_keys(const Setting& setting, std::size_t query) {
-  return fast::visible_keys(setting.sizes(), setting.visible(), 0, query);
+/// The keys that a query reads, in rising order.
+std::vector<fast::Range> ranges_of(const Task& task, std::size_t query) {
+  const auto visible = fast::visible_keys(task.setting.sizes(), task.setting.visible(), 0, query);
+  if (!task.pattern) return {visible};
+  return key_ranges(*task.pattern, query / task.pattern->block, visible);
 }
 
 }  // namespace
@@ -60,25 +63,17 @@ Task Task::full() const {
 }
 
 std::vector<std::size_t> Task::keys_of(std::size_t query) const {
-  const auto visible = visible_keys(setting, query);
-  std::vector<std::size_t> keys(visible.size());
-  std::iota(keys.begin(), keys.end(), visible.begin);
-  if (!pattern) return keys;
-
-  const auto& blocks = pattern->key_blocks[query / pattern->block];
-  std::erase_if(keys, [&](std::size_t key) {
-    return !std::binary_search(blocks.begin(), blocks.end(), key / pattern->block);
-  });
+  std::vector<std::size_t> keys;
+  for (const auto& range : ranges_of(*this, query))
+    for (std::size_t key = range.begin; key < range.end; ++key) keys.push_back(key);
   return keys;
 }
 
 double Task::pairs() const {
-  if (pattern && !setting.window)
-    return static_cast<double>(fast::pair_count(*pattern, setting.sizes(), setting.causal));
-  double pairs = 0.0;
+  std::size_t pairs = 0;
   for (std::size_t query = 0; query < setting.n; ++query)
-    pairs += static_cast<double>(pattern ? keys_of(query).size() : visible_keys(setting, query).size());
-  return pairs;
+    for (const auto& range : ranges_of(*this, query)) pairs += range.size();
+  return static_cast<double>(pairs);
 }
 
 double Task::operations(Pass pass) const {
@@ -96,32 +91,43 @@ constexpr std::size_t fewest_queries = 3;
 
 using Shape4 = std::array<std::size_t, 4>;
 
-/// The first component of each query is √d_k and that of key j is 0.1 · j, so that, divided by √d_k, they add
-/// 0.1 · j to the score.
-template <class T>
-void make_scores_rise(Operands<T>& operands) {
-  const std::size_t n_k = operands.key.shape(2), d_k = operands.key.shape(3);
-  for (std::size_t i = 0; i < operands.query.size(); i += d_k)
-    operands.query.data()[i] = static_cast<T>(std::sqrt(static_cast<double>(d_k)));
-  for (std::size_t row = 0; row * d_k < operands.key.size(); ++row)
-    operands.key.data()[row * d_k] = static_cast<T>(rise_per_key * static_cast<double>(row % n_k));
-}
-
-template <class T>
-void clear_unchecked_rows(Array<T, 4>& d_output, const Setting& setting) {
-  const auto checked = checked_queries(setting);
-  for (std::size_t head = 0; head < setting.heads; ++head)
-    for (std::size_t query = 0; query < setting.n; ++query)
-      if (!std::binary_search(checked.begin(), checked.end(), query))
-        std::fill_n(&d_output(0, head, query, 0), setting.d_v, T{0});
-}
-
-}  // namespace
-
+/// Of mean 0 and variance 1: the sum of four uniform numbers, made of 64 random bits.
 double nearly_normal(std::uint64_t bits) {
   const auto sum =
       static_cast<double>((bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48));
   return (sum / 65535.0 - 2.0) * std::sqrt(3.0);
+}
+
+/// Scatters the bits of a number: Steele et al. 2014, "SplitMix".
+std::uint64_t scatter(std::uint64_t bits) {
+  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
+  bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
+  return bits ^ bits >> 31;
+}
+
+template <class T>
+Array<T, 4> draw_rows(std::uint64_t tensor, std::size_t heads, const std::vector<std::size_t>& positions,
+                      std::size_t width) {
+  Array<T, 4> rows(Shape4{1, heads, positions.size(), width});
+  T* number = rows.data();
+  for (std::uint64_t head = 0; head < heads; ++head)
+    for (const auto position : positions) {
+      const std::uint64_t seed = scatter(scatter(scatter(tensor) + head) + position);
+      for (std::size_t c = 0; c < width; ++c)
+        *number++ = static_cast<T>(nearly_normal(scatter(seed + c + 1)));
+    }
+  return rows;
+}
+
+}  // namespace
+
+template <class T>
+Operands<T> draw_inputs(const Setting& setting, const std::vector<std::size_t>& positions) {
+  Operands<T> inputs = {.query = draw_rows<T>(0, setting.heads, positions, setting.d_k),
+                        .key = draw_rows<T>(1, setting.kv_heads, positions, setting.d_k),
+                        .value = draw_rows<T>(2, setting.kv_heads, positions, setting.d_v)};
+  if (setting.backward) inputs.d_output = draw_rows<T>(3, setting.heads, positions, setting.d_v);
+  return inputs;
 }
 
 template <class T>
@@ -156,21 +162,21 @@ exact::Call<T> exact_call(Operands<T>& operands, const Setting& setting) {
 
 template <class T>
 Operands<T> draw_operands(const Setting& setting) {
-  std::mt19937_64 generator(42);
-  const auto drawn = [&](std::size_t heads, std::size_t width) {
-    Array<T, 4> tensor(Shape4{1, heads, setting.n, width});
-    for (T& element : tensor) element = static_cast<T>(nearly_normal(generator()));
-    return tensor;
-  };
-  Operands<T> operands;
-  operands.query = drawn(setting.heads, setting.d_k);
-  operands.key = drawn(setting.kv_heads, setting.d_k);
-  operands.value = drawn(setting.kv_heads, setting.d_v);
-  if (setting.scores == Scores::rising) make_scores_rise(operands);
+  std::vector<std::size_t> positions(setting.n);
+  std::iota(positions.begin(), positions.end(), std::size_t{0});
+  auto operands = draw_inputs<T>(setting, positions);
+  if (setting.scores == Scores::rising) {  // divided by √d_k, the first components add 0.1 · j to score j
+    xt::view(operands.query, xt::all(), xt::all(), xt::all(), 0) = std::sqrt(static_cast<T>(setting.d_k));
+    xt::view(operands.key, xt::all(), xt::all(), xt::all(), 0) =
+        xt::cast<T>(rise_per_key * xt::arange<double>(static_cast<double>(setting.n)));
+  }
+  if (setting.backward) {
+    const auto checked = checked_queries(setting);
+    operands.d_output.fill(T{0});
+    xt::view(operands.d_output, xt::all(), xt::all(), xt::keep(checked), xt::all()) =
+        draw_rows<T>(3, setting.heads, checked, setting.d_v);
+  }
   add_results(operands, setting);
-  if (!setting.backward) return operands;
-  operands.d_output = drawn(setting.heads, setting.d_v);
-  clear_unchecked_rows(operands.d_output, setting);
   return operands;
 }
 
@@ -194,9 +200,10 @@ std::vector<std::size_t> checked_queries(const Setting& setting) {
   return queries;
 }
 
-#define INSTANTIATE(T)                                              \
-  template void add_results(Operands<T>&, const Setting&);          \
-  template exact::Call<T> exact_call(Operands<T>&, const Setting&); \
+#define INSTANTIATE(T)                                                               \
+  template Operands<T> draw_inputs(const Setting&, const std::vector<std::size_t>&); \
+  template void add_results(Operands<T>&, const Setting&);                           \
+  template exact::Call<T> exact_call(Operands<T>&, const Setting&);                  \
   template Operands<T> draw_operands(const Setting&);
 INSTANTIATE(float)
 INSTANTIATE(double)
@@ -212,18 +219,6 @@ struct Steps {
   Array<T, 3> scores, scaled, masked, weights;
 };
 
-/// One head of [batch×head×row×column] or [head×row×column]; `index` counts the heads of its own tensor.
-template <class T, std::size_t N>
-Matrix<T> head_of(const Array<T, N>& tensor, std::size_t index) {
-  const std::size_t rows = tensor.shape(N - 2), columns = tensor.shape(N - 1);
-  return {tensor.data() + index * rows * columns, rows, columns};
-}
-
-template <class T, std::size_t N>
-T* data_of_head(Array<T, N>& tensor, std::size_t index) {
-  return tensor.data() + index * tensor.shape(N - 2) * tensor.shape(N - 1);
-}
-
 template <class T>
 class XtensorAttention {
  public:
@@ -236,16 +231,15 @@ class XtensorAttention {
   void forward() {
     steps_.scores = Array<T, 3>(shape_);
     for (std::size_t head = 0; head < setting_.heads; ++head)
-      fast::multiply(T{1}, head_of(operands_.query, head), transposed(head_of(operands_.key, kv_head(head))),
-                     data_of_head(steps_.scores, head));
+      fast::multiply(T{1}, of(operands_.query, head), transposed(of(operands_.key, head)),
+                     to(steps_.scores, head));
     steps_.scaled = steps_.scores / divisor_;
     if (setting_.hides_keys()) steps_.masked = masked();
     steps_.weights = setting_.hides_keys() ? steps_.masked : steps_.scaled;
     for (std::size_t row = 0; row < setting_.heads * setting_.n; ++row)
       exact::softmax(steps_.weights.data() + row * setting_.n, setting_.n);
     for (std::size_t head = 0; head < setting_.heads; ++head)
-      fast::multiply(T{1}, head_of(steps_.weights, head), head_of(operands_.value, kv_head(head)),
-                     data_of_head(operands_.output, head));
+      fast::multiply(T{1}, of(steps_.weights, head), of(operands_.value, head), to(operands_.output, head));
   }
 
   void backward() {
@@ -253,31 +247,40 @@ class XtensorAttention {
     operands_.d_value.fill(T{0});
     Array<T, 3> d_weights(shape_);
     for (std::size_t head = 0; head < setting_.heads; ++head) {
-      fast::add_product(transposed(head_of(steps_.weights, head)), head_of(operands_.d_output, head),
-                        data_of_head(operands_.d_value, kv_head(head)));
-      fast::multiply(T{1}, head_of(operands_.d_output, head),
-                     transposed(head_of(operands_.value, kv_head(head))), data_of_head(d_weights, head));
+      fast::add_product(transposed(of(steps_.weights, head)), of(operands_.d_output, head),
+                        to(operands_.d_value, head));
+      fast::multiply(T{1}, of(operands_.d_output, head), transposed(of(operands_.value, head)),
+                     to(d_weights, head));
     }
     const Array<T, 2> means = xt::sum(steps_.weights * d_weights, {2});
     const Array<T, 3> d_scaled =
         steps_.weights * (d_weights - xt::view(means, xt::all(), xt::all(), xt::newaxis()));
     const Array<T, 3> d_scores = d_scaled / divisor_;
     for (std::size_t head = 0; head < setting_.heads; ++head) {
-      fast::multiply(T{1}, head_of(d_scores, head), head_of(operands_.key, kv_head(head)),
-                     data_of_head(operands_.d_query, head));
-      fast::add_product(transposed(head_of(d_scores, head)), head_of(operands_.query, head),
-                        data_of_head(operands_.d_key, kv_head(head)));
+      fast::multiply(T{1}, of(d_scores, head), of(operands_.key, head), to(operands_.d_query, head));
+      fast::add_product(transposed(of(d_scores, head)), of(operands_.query, head), to(operands_.d_key, head));
     }
   }
 
  private:
-  std::size_t kv_head(std::size_t head) const { return head * setting_.kv_heads / setting_.heads; }
+  /// What a query head reads: its own part of [batch×head×row×column] or [head×row×column], or a shared one.
+  template <std::size_t N>
+  Matrix<T> of(const Array<T, N>& tensor, std::size_t head) const {
+    const std::size_t rows = tensor.shape(N - 2), columns = tensor.shape(N - 1);
+    const std::size_t index = head * tensor.shape(N - 3) / setting_.heads;
+    return {tensor.data() + index * rows * columns, rows, columns};
+  }
+
+  template <std::size_t N>
+  T* to(Array<T, N>& tensor, std::size_t head) const {
+    return tensor.data() + (of(tensor, head).data - tensor.data());
+  }
 
   /// The scaled scores, −∞ where a key is hidden.
   Array<T, 3> masked() const {
     auto scores = steps_.scaled;
     for (std::size_t query = 0; query < setting_.n; ++query) {
-      const auto seen = visible_keys(setting_.sizes(), setting_.visible(), 0, query);
+      const auto seen = fast::visible_keys(setting_.sizes(), setting_.visible(), 0, query);
       for (std::size_t head = 0; head < setting_.heads; ++head) {
         T* const row = scores.data() + (head * setting_.n + query) * setting_.n;
         std::fill(row, row + seen.begin, -std::numeric_limits<T>::infinity());
@@ -294,66 +297,6 @@ class XtensorAttention {
   Steps<T> steps_;
 };
 
-/// Scores, scaled, masked, weights and as many gradients.
-template <class T>
-double score_bytes(const Setting& setting) {
-  const auto n = static_cast<double>(setting.n), heads = static_cast<double>(setting.heads);
-  const double steps = (setting.hides_keys() ? 4.0 : 3.0) + (setting.backward ? 3.0 : 0.0);
-  return n * n * heads * steps * sizeof(T);
-}
-
-/// Attention as the lessons compute it: every step a whole tensor, and all of them kept.
-template <class T>
-Kernel<T> xtensor_kernel() {
-  return {.name = "xtensor",
-          .variant = "full",
-          .score_bytes = score_bytes<T>,
-          .prepare = [](Operands<T>& operands, const Setting& setting) {
-            const auto attention = std::make_shared<XtensorAttention<T>>(operands, setting);
-            Passes passes{.forward = [attention] { attention->forward(); }};
-            if (setting.backward) passes.backward = [attention] { attention->backward(); };
-            return passes;
-          }};
-}
-
-}  // namespace
-
-namespace {
-
-/// Only kernel 2 holds scores: those of one head for each busy thread, and their gradients in the backward
-/// pass, where one thread computes all heads that share keys.
-template <class T>
-auto exact_score_bytes(const exact::Kernel& kernel) {
-  return [&kernel](const Setting& setting) {
-    if (kernel.name != "blas") return 0.0;
-    const auto matrices = [&](std::size_t tasks, double of_each) {
-      return of_each * static_cast<double>(std::min(tasks, static_cast<std::size_t>(setting.threads)));
-    };
-    const auto n = static_cast<double>(setting.n);
-    const double most =
-        std::max(matrices(setting.heads, 1.0), setting.backward ? matrices(setting.kv_heads, 2.0) : 0.0);
-    return n * n * most * sizeof(T);
-  };
-}
-
-template <class T>
-Kernel<T> timed(const exact::Kernel& kernel) {
-  const bool goes_in_tiles = kernel.name == "tiled" || kernel.name == "simd";
-  return {.name = std::string(kernel.name),
-          .variant = goes_in_tiles ? "flash" : "full",
-          .unsupported = [&kernel](const Setting& setting) -> std::string {
-            return kernel.fits(setting.sizes()) ? "" : "takes " + std::string(kernel.limits);
-          },
-          .score_bytes = exact_score_bytes<T>(kernel),
-          .prepare =
-              [&kernel](Operands<T>& operands, const Setting& setting) {
-                const auto call = exact_call(operands, setting);
-                Passes passes = {.forward = [&kernel, call] { kernel.forward(call); }};
-                if (setting.backward) passes.backward = [&kernel, call] { kernel.backward(call); };
-                return passes;
-              }};
-}
-
 /// Strides of √n blocks, which keep about n √n pairs (Child et al. 2019).
 fast::BlockPattern pattern_of(const Setting& setting) {
   constexpr std::size_t block = 64, local = 2;
@@ -363,57 +306,57 @@ fast::BlockPattern pattern_of(const Setting& setting) {
 }
 
 template <class T>
-Kernel<T> timed_sparse(const exact::Kernel& kernel) {
-  auto sparse = timed<T>(kernel);
-  sparse.name = "sparse-" + sparse.name;
-  sparse.variant = "sparse";
-  sparse.task = [](const Setting& setting) {
-    return Task{.setting = setting, .pattern = pattern_of(setting)};
-  };
-  sparse.prepare = [&kernel](Operands<T>& operands, const Setting& setting) {
-    const auto pattern = std::make_shared<const fast::BlockPattern>(pattern_of(setting));
-    return Passes{.forward = [&kernel, call = exact_call(operands, setting), pattern]() mutable {
-      call.pattern = pattern.get();
-      kernel.forward(call);
-    }};
-  };
-  return sparse;
-}
-
-template <class T>
-Kernel<T> timed(const linear_time::Kernel& kernel) {
-  return {
-      .name = "linear-" + std::string(kernel.name),
-      .variant = "linear",
-      .task =
-          [](const Setting& setting) { return Task{.setting = setting, .formula = Task::Formula::linear}; },
-      .unsupported = [](const Setting& setting) { return setting.window ? "takes no window" : ""; },
-      .prepare =
-          [&kernel](Operands<T>& operands, const Setting& setting) {
-            const linear_time::Forward<T> call = {.sizes = setting.sizes(),
-                                                  .causal = setting.causal,
-                                                  .query = operands.query.data(),
-                                                  .key = operands.key.data(),
-                                                  .value = operands.value.data(),
-                                                  .output = operands.output.data(),
-                                                  .threads = setting.threads};
-            return Passes{.forward = [&kernel, call] { kernel.forward(call); }};
-          }};
-}
-
-template <class T>
-Kernel<T> with_all_keys_visible(const Kernel<T>& masked) {
-  return {
-      .name = masked.name + "-full",
-      .variant = masked.variant,
-      .task = [masked](const Setting& setting) { return masked.task(setting.unmasked()); },
-      .unsupported = [masked](const Setting& setting) { return masked.unsupported(setting.unmasked()); },
-      .score_bytes = [masked](const Setting& setting) { return masked.score_bytes(setting.unmasked()); },
-      .prepare = [masked](Operands<T>& operands,
-                          const Setting& setting) { return masked.prepare(operands, setting.unmasked()); }};
+Passes prepared(const Kernel<T>& kernel, Operands<T>& operands, const Setting& setting) {
+  const auto task = std::make_shared<const Task>(kernel.task(setting));
+  Passes passes;
+  if (kernel.computes == nullptr) {
+    const auto attention = std::make_shared<XtensorAttention<T>>(operands, task->setting);
+    passes.forward = [attention] { attention->forward(); };
+    if (setting.backward) passes.backward = [attention] { attention->backward(); };
+    return passes;
+  }
+  auto call = exact_call(operands, task->setting);
+  if (task->pattern) call.pattern = &*task->pattern;
+  passes.forward = [task, call, forward = kernel.computes->forward] { forward(call); };
+  if (setting.backward && kernel.computes->backward && !task->pattern)
+    passes.backward = [call, backward = kernel.computes->backward] { backward(call); };
+  return passes;
 }
 
 }  // namespace
+
+template <class T>
+Task Kernel<T>::task(const Setting& setting) const {
+  Task task{.setting = sees_all_keys ? setting.unmasked() : setting};
+  if (variant == "linear") task.formula = Task::Formula::linear;
+  if (variant == "sparse") task.pattern = pattern_of(setting);
+  return task;
+}
+
+template <class T>
+std::string Kernel<T>::unsupported(const Setting& setting) const {
+  if (variant == "linear" && setting.window && !sees_all_keys) return "takes no window";
+  if (computes != nullptr && !computes->fits(setting.sizes()))
+    return "takes " + std::string(computes->limits);
+  return "";
+}
+
+/// The whole tensors are scores, scaled, masked, weights and as many gradients. Kernel 2 holds the scores of
+/// one head for each busy thread, and their gradients in the backward pass, where one thread computes all
+/// heads that share keys.
+template <class T>
+double Kernel<T>::score_bytes(const Setting& setting) const {
+  const auto at_once = [&](std::size_t tasks) {
+    return static_cast<double>(std::min(tasks, static_cast<std::size_t>(setting.threads)));
+  };
+  double matrices = 0.0;
+  if (computes == nullptr)
+    matrices = static_cast<double>(setting.heads) *
+               ((setting.hides_keys() ? 4.0 : 3.0) + (setting.backward ? 3.0 : 0.0));
+  else if (name == "blas")
+    matrices = std::max(at_once(setting.heads), setting.backward ? 2.0 * at_once(setting.kv_heads) : 0.0);
+  return static_cast<double>(setting.n) * static_cast<double>(setting.n) * matrices * sizeof(T);
+}
 
 template <class T>
 std::string variant_of(const Kernel<T>& kernel, const Setting& setting) {
@@ -425,16 +368,37 @@ std::string variant_of(const Kernel<T>& kernel, const Setting& setting) {
 
 template <class T>
 std::vector<Kernel<T>> kernels(bool keys_are_hidden) {
-  std::vector<Kernel<T>> all = {xtensor_kernel<T>()};
-  for (const auto& kernel : exact::kernels()) all.push_back(timed<T>(kernel));
-  if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
+  std::vector<Kernel<T>> all;
+  const auto add = [&](Kernel<T> kernel) {
+    kernel.prepare = [kernel](Operands<T>& operands, const Setting& setting) {
+      return prepared(kernel, operands, setting);
+    };
+    all.push_back(std::move(kernel));
+  };
+  const auto add_named = [&](const std::string& kind, const std::string& variant,
+                             const exact::Kernel& kernel) {
+    add({.name = kind + std::string(kernel.name), .variant = variant, .computes = &kernel});
+  };
+  const auto add_last_unmasked = [&] {
+    if (!keys_are_hidden) return;
+    auto kernel = all.back();
+    kernel.name += "-full";
+    kernel.sees_all_keys = true;
+    add(std::move(kernel));
+  };
+  add({.name = "xtensor", .variant = "full"});
   for (const auto& kernel : exact::kernels())
-    if (kernel.takes_pattern) all.push_back(timed_sparse<T>(kernel));
-  for (const auto& kernel : linear_time::kernels()) all.push_back(timed<T>(kernel));
-  if (keys_are_hidden) all.push_back(with_all_keys_visible(all.back()));
+    add_named("", kernel.name == "tiled" || kernel.name == "simd" ? "flash" : "full", kernel);
+  add_last_unmasked();
+  for (const auto& kernel : exact::kernels())
+    if (kernel.takes_pattern) add_named("sparse-", "sparse", kernel);
+  for (const auto& kernel : linear_time::kernels()) add_named("linear-", "linear", kernel);
+  add_last_unmasked();
   return all;
 }
 
+template struct Kernel<float>;
+template struct Kernel<double>;
 template std::string variant_of(const Kernel<float>&, const Setting&);
 template std::string variant_of(const Kernel<double>&, const Setting&);
 template std::vector<Kernel<float>> kernels(bool);

@@ -9,9 +9,11 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <xtensor/xview.hpp>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
+#include "attn/ops/measure.hpp"
 #include "fast/bench/baselines.hpp"
 #include "fast/bench/benchmark.hpp"
 #include "fast/exact/kernels.hpp"
@@ -25,48 +27,6 @@ using fast::Order;
 using fast::RankBlock;
 using fast::RingProblem;
 using Positions = std::vector<std::size_t>;
-
-/// Scatters the bits of a number: Steele et al. 2014, "SplitMix".
-std::uint64_t scatter(std::uint64_t bits) {
-  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9;
-  bits = (bits ^ bits >> 27) * 0x94D049BB133111EB;
-  return bits ^ bits >> 31;
-}
-
-/// Nearly normal numbers for rows of a tensor, the same wherever a row is drawn.
-template <class T>
-Array<T, 4> draw_rows(std::uint64_t tensor, std::size_t heads, const Positions& positions,
-                      std::size_t width) {
-  Array<T, 4> rows(std::array<std::size_t, 4>{1, heads, positions.size(), width});
-  T* number = rows.data();
-  for (std::uint64_t head = 0; head < heads; ++head)
-    for (const auto position : positions) {
-      const std::uint64_t seed = scatter(scatter(scatter(tensor) + head) + position);
-      for (std::size_t c = 0; c < width; ++c)
-        *number++ = static_cast<T>(nearly_normal(scatter(seed + c + 1)));
-    }
-  return rows;
-}
-
-template <class T>
-RankBlock<T> draw_block(const Setting& setting, const Positions& positions) {
-  RankBlock<T> block = {.query = draw_rows<T>(0, setting.heads, positions, setting.d_k),
-                        .key = draw_rows<T>(1, setting.kv_heads, positions, setting.d_k),
-                        .value = draw_rows<T>(2, setting.kv_heads, positions, setting.d_v)};
-  if (setting.backward) block.d_output = draw_rows<T>(3, setting.heads, positions, setting.d_v);
-  return block;
-}
-
-/// Every process knows what each rank measured.
-template <class Number>
-std::vector<Number> of_all_ranks(Network& network, Number own) {
-  std::vector<Number> numbers(network.ranks(), own);
-  std::vector<Network::Part> parts;
-  for (std::size_t rank = 0; rank < numbers.size(); ++rank)
-    parts.push_back({rank, &numbers[rank], sizeof(Number)});
-  network.share(parts);
-  return numbers;
-}
 
 /// Until all processes are here.
 void meet(Network& network) {
@@ -139,7 +99,7 @@ template <class T>
 class OneProcess {
  public:
   OneProcess(const Setting& setting, const Positions& positions)
-      : setting_(setting), block_(draw_block<T>(setting, positions)) {
+      : setting_(setting), block_(draw_inputs<T>(setting, positions)) {
     setting_.n = positions.size();
     add_results(block_, setting_);
   }
@@ -162,17 +122,9 @@ class OneProcess {
 /// The largest difference of some rows, along the third axis, from those of the whole; infinite of NaN.
 template <class T>
 double error_of(const Array<T, 4>& rows, const Array<T, 4>& whole, const Positions& positions) {
-  const auto heads = whole.shape(1), n = whole.shape(2), width = whole.shape(3);
-  double largest = 0.0;
-  for (std::size_t head = 0; head < heads; ++head)
-    for (std::size_t i = 0; i < positions.size(); ++i)
-      for (std::size_t c = 0; c < width; ++c) {
-        const double expected = whole.data()[(head * n + positions[i]) * width + c];
-        const double actual = rows.data()[(head * positions.size() + i) * width + c];
-        const double difference = std::abs(actual - expected);
-        largest = std::max(largest, std::isnan(difference) ? HUGE_VAL : difference);
-      }
-  return largest;
+  const Array<double, 4> expected = xt::view(whole, xt::all(), xt::all(), xt::keep(positions), xt::all());
+  const double largest = max_abs_difference(Array<double, 4>(rows), expected);
+  return std::isnan(largest) ? HUGE_VAL : largest;
 }
 
 template <class T>
@@ -195,7 +147,7 @@ class RanksBenchmark {
                  .scale = 1.0 / std::sqrt(static_cast<double>(setting.d_k)),
                  .threads = setting.threads},
         positions_(fast::blocks_of(order, setting.n, network.ranks())),
-        blocks_{draw_block<T>(setting, positions_[network.here().begin])} {
+        blocks_{draw_inputs<T>(setting, positions_[network.here().begin])} {
     if (!is_first()) return;
     alone_.emplace(setting.unmasked(), positions_[0]);
     if (operand_bytes(setting, sizeof(T)) >= free_memory() / 2) return;
@@ -211,7 +163,7 @@ class RanksBenchmark {
                           .order = problem_.order,
                           .ranks = network_.ranks(),
                           .hosts = count_hosts(network_),
-                          .imbalance = imbalance(),
+                          .imbalance = fast::ring_imbalance(problem_, network_.ranks()),
                           .link = measure_link(network_)};
     result.passes.push_back(first_run(Pass::forward));
     if (setting_.backward) result.passes.push_back(first_run(Pass::backward));
@@ -231,16 +183,6 @@ class RanksBenchmark {
       fast::ring_forward(problem_, network_, blocks_);
     else
       fast::ring_backward(problem_, network_, blocks_);
-  }
-
-  /// Most over fewest pairs of a query and a key that a rank computes; infinity where a rank has none.
-  double imbalance() const {
-    std::vector<double> pairs(network_.ranks(), 0.0);
-    for (std::size_t owner = 0; owner < pairs.size(); ++owner)
-      for (std::size_t hop = 0; hop < pairs.size(); ++hop)
-        pairs[owner] += static_cast<double>(fast::ring_pairs(problem_, pairs.size(), owner, hop));
-    const auto [fewest, most] = std::minmax_element(pairs.begin(), pairs.end());
-    return *most / *fewest;
   }
 
   double seconds_of_whole(Pass pass) {

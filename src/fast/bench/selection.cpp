@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <new>
 #include <numeric>
 #include <set>
 #include <utility>
 #include <variant>
+#include <xtensor/xview.hpp>
 
 #include "attn/budget.hpp"
 #include "attn/ops/measure.hpp"
@@ -19,111 +21,71 @@ namespace attn::bench {
 
 namespace {
 
-using Numbers = std::vector<double>;
-
+/// The rows of the checked queries, of the heads that read one key and value head.
 template <class T>
-const T* row(const Array<T, 4>& tensor, std::size_t head, std::size_t index) {
-  return tensor.data() + (head * tensor.shape(2) + index) * tensor.shape(3);
+auto checked_rows(const Array<T, 4>& tensor, const Setting& setting, std::size_t kv_head) {
+  const std::size_t group = setting.heads / setting.kv_heads;
+  return xt::view(tensor, xt::all(), xt::range(kv_head * group, (kv_head + 1) * group),
+                  xt::keep(checked_queries(setting)), xt::all());
 }
 
 template <class T>
-void append_row(Numbers& numbers, const Array<T, 4>& tensor, std::size_t head, std::size_t index) {
-  const T* begin = row(tensor, head, index);
-  numbers.insert(numbers.end(), begin, begin + tensor.shape(3));
+Array<double, 4> head_of(const Array<T, 4>& tensor, std::size_t head) {
+  const std::size_t rows = tensor.shape(2), columns = tensor.shape(3);
+  Array<double, 4> numbers(std::array<std::size_t, 4>{1, 1, rows, columns});
+  std::copy_n(tensor.data() + head * rows * columns, rows * columns, numbers.begin());
+  return numbers;
 }
 
-/// One query of a head with the keys that it reads.
+/// What kernel 1 computes in float64 of those rows.
 template <class T>
-class QueryReference {
- public:
-  QueryReference(const Task& task, const Operands<T>& operands, std::size_t head, std::size_t query)
-      : keys(task.keys_of(query)),
-        kv_head(head * task.setting.kv_heads / task.setting.heads),
-        output(task.setting.d_v),
-        setting_(task.setting),
-        formula_(task.formula) {
-    append_row(query_, operands.query, head, query);
-    for (const std::size_t key : keys) {
-      append_row(key_, operands.key, kv_head, key);
-      append_row(value_, operands.value, kv_head, key);
-    }
-    if (setting_.backward) append_row(d_output_, operands.d_output, head, query);
+Operands<double> reference(const Task& task, const Operands<T>& operands, std::size_t kv_head, Pass pass) {
+  const auto& setting = task.setting;
+  const auto queries = checked_queries(setting);
+  Operands<double> block = {.query = checked_rows(operands.query, setting, kv_head),
+                            .key = head_of(operands.key, kv_head),
+                            .value = head_of(operands.value, kv_head),
+                            .output = checked_rows(operands.output, setting, kv_head)};
+  block.log_sum_exp = Array<double, 3>({1, setting.heads / setting.kv_heads, queries.size()});
+  if (pass == Pass::backward) {
+    block.d_output = checked_rows(operands.d_output, setting, kv_head);
+    block.d_query = block.query;
+    block.d_key = block.key;
+    block.d_value = block.value;
   }
-
-  void attend() {
-    if (formula_ == Task::Formula::linear) {
-      linear_time::kernels().front().forward(linear_time::Forward<double>{.sizes = sizes(),
-                                                                          .query = query_.data(),
-                                                                          .key = key_.data(),
-                                                                          .value = value_.data(),
-                                                                          .output = output.data()});
-    } else {
-      exact::kernels().front().forward(call());
-    }
+  auto call = exact_call(block, setting);
+  call.sizes.heads /= call.sizes.kv_heads;
+  call.sizes.kv_heads = 1;
+  call.sizes.n_q = queries.size();
+  call.visible.query_positions = queries;
+  fast::BlockPattern single_keys = {.block = 1};
+  if (task.pattern) {
+    for (const auto query : queries) single_keys.key_blocks.push_back(task.keys_of(query));
+    call.pattern = &single_keys;
   }
-
-  /// After `attend`.
-  void attend_backward() {
-    d_query.resize(query_.size());
-    d_key.resize(key_.size());
-    d_value.resize(value_.size());
-    exact::kernels().front().backward(call());
-  }
-
-  const std::vector<std::size_t> keys;
-  const std::size_t kv_head;
-  Numbers output;                   ///< [d_v]
-  Numbers d_query, d_key, d_value;  ///< [d_k], [keys×d_k], [keys×d_v]
-
- private:
-  fast::Sizes sizes() const { return {.n_k = keys.size(), .d_k = setting_.d_k, .d_v = setting_.d_v}; }
-
-  exact::Call<double> call() {
-    return {.sizes = sizes(),
-            .visible = {},
-            .scale = 1.0 / std::sqrt(static_cast<double>(setting_.d_k)),
-            .query = query_.data(),
-            .key = key_.data(),
-            .value = value_.data(),
-            .output = output.data(),
-            .log_sum_exp = &log_sum_exp_,
-            .d_output = d_output_.data(),
-            .d_query = d_query.data(),
-            .d_key = d_key.data(),
-            .d_value = d_value.data()};
-  }
-
-  const Setting& setting_;
-  const Task::Formula formula_;
-  Numbers query_, key_, value_, d_output_;
-  double log_sum_exp_ = 0.0;
-};
+  const bool is_linear = task.formula == Task::Formula::linear;
+  const auto& kernel = is_linear ? linear_time::kernels().front() : exact::kernels().front();
+  kernel.forward(call);
+  if (pass == Pass::backward) kernel.backward(call);
+  return block;
+}
 
 /// Raises `largest` to the deviations from what was expected, and to NaN where one is.
-template <class T>
-void compare(const T* found, const double* expected, std::size_t count, double& largest) {
-  for (std::size_t i = 0; i < count; ++i)
-    largest = maximum({largest, std::abs(static_cast<double>(found[i]) - expected[i])});
-}
-
-template <class T, class Visit>
-void for_each_checked(const Task& task, const Operands<T>& operands, const Visit& visit) {
-  for (const std::size_t query : checked_queries(task.setting))
-    for (std::size_t head = 0; head < task.setting.heads; ++head) {
-      QueryReference<T> one(task, operands, head, query);
-      one.attend();
-      visit(one, head, query);
-    }
+template <class Found>
+void compare(const Found& found, const Array<double, 4>& expected, double& largest) {
+  auto number = expected.begin();
+  for (const double actual : found) largest = maximum({largest, std::abs(actual - *number++)});
 }
 
 /// The largest deviation of the output, and the largest number that was expected there.
 template <class T>
 std::pair<double, double> compare_output(const Task& task, const Operands<T>& operands) {
   double deviation = 0.0, largest = 0.0;
-  for_each_checked(task, operands, [&](const QueryReference<T>& one, std::size_t head, std::size_t query) {
-    compare(row(operands.output, head, query), one.output.data(), one.output.size(), deviation);
-    for (const double number : one.output) largest = std::max(largest, std::abs(number));
-  });
+  for (std::size_t kv_head = 0; kv_head < task.setting.kv_heads; ++kv_head) {
+    const auto expected = reference(task, operands, kv_head, Pass::forward).output;
+    compare(checked_rows(operands.output, task.setting, kv_head), expected, deviation);
+    largest = std::max(largest, max_abs(expected));
+  }
   return {deviation, largest};
 }
 
@@ -144,21 +106,12 @@ std::optional<double> relative_error(const Task& task, const Operands<T>& operan
 template <class T>
 double gradient_error(const Task& task, const Operands<T>& operands) {
   double largest = 0.0;
-  Numbers d_key(operands.d_key.size()), d_value(operands.d_value.size());
-  const auto add = [](const Numbers& rows, const std::vector<std::size_t>& keys, std::size_t first_row,
-                      Numbers& sums) {
-    const std::size_t width = rows.size() / keys.size();
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      for (std::size_t c = 0; c < width; ++c) sums[(first_row + keys[i]) * width + c] += rows[i * width + c];
-  };
-  for_each_checked(task, operands, [&](QueryReference<T>& one, std::size_t head, std::size_t query) {
-    one.attend_backward();
-    compare(row(operands.d_query, head, query), one.d_query.data(), one.d_query.size(), largest);
-    add(one.d_key, one.keys, one.kv_head * task.setting.n, d_key);
-    add(one.d_value, one.keys, one.kv_head * task.setting.n, d_value);
-  });
-  compare(operands.d_key.data(), d_key.data(), d_key.size(), largest);
-  compare(operands.d_value.data(), d_value.data(), d_value.size(), largest);
+  for (std::size_t kv_head = 0; kv_head < task.setting.kv_heads; ++kv_head) {
+    const auto expected = reference(task, operands, kv_head, Pass::backward);
+    compare(checked_rows(operands.d_query, task.setting, kv_head), expected.d_query, largest);
+    compare(head_of(operands.d_key, kv_head), expected.d_key, largest);
+    compare(head_of(operands.d_value, kv_head), expected.d_value, largest);
+  }
   return largest;
 }
 

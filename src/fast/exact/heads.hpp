@@ -119,8 +119,7 @@ inline constexpr std::size_t max_panels = 8;
 /// The forward kernel as compiled for one instruction set.
 template <class T>
 struct ForwardKernel {
-  std::size_t panel_queries;  ///< queries of a panel; a block consists of panels
-  std::size_t panel_scratch;  ///< numbers of scratch that a panel needs for each of d_k + d_v
+  std::size_t panel_queries;  ///< of each panel of a block, which needs as much scratch for each of d_k + d_v
   std::size_t tile_scratch;   ///< numbers of scratch that a block needs besides
   void (*attend)(const QueryBlock<T>& block, T* scratch);  ///< scratch is aligned to 64 bytes
 };

@@ -19,17 +19,20 @@ using fast::Visibility;
 template <class T>
 struct Call {
   Sizes sizes;
-  Visibility visible;
-  T scale;         ///< usually 1/√d_k
+  Visibility visible{};
+  T scale = 1;     ///< usually 1/√d_k
   const T* query;  ///< [sample×head×query×d_k]
   const T* key;    ///< [sample×kv_head×key×d_k]
   const T* value;  ///< [sample×kv_head×key×d_v]
   T* output;       ///< [sample×head×query×d_v], which backward reads, as the next
-  T* log_sum_exp;  ///< [sample×head×query] ln Σ exp(scaled scores), −∞ where no key is seen; may be null
+  /// [sample×head×query] ln Σ exp(scaled scores), −∞ where no key is seen; may be null
+  T* log_sum_exp = nullptr;
   int threads = 1;  ///< changes no digit of the result
   /// Of the keys that a query sees, those in the blocks listed for it alone: block-sparse attention, whose
-  /// time is proportional to the number of blocks; all where null. For `takes_pattern` kernels, forward.
+  /// time is proportional to the number of blocks; all where null. For `takes_pattern` kernels, forward;
+  /// backward for kernel 1 alone.
   const fast::BlockPattern* pattern = nullptr;
+  bool are_features = false;  ///< for linear attention alone: query and key are φ(q) and φ(k) already
 
   // For backward alone.
   const T* d_output = nullptr;  ///< [sample×head×query×d_v]
@@ -39,23 +42,23 @@ struct Call {
   bool is_part = false;         ///< log_sum_exp is over more keys than these; kernel 1 refuses it
 };
 
-/// One kernel, forward and backward.
+/// What a kernel computes, in both precisions; nothing where it is empty.
+struct Computation {
+  void (*in_float32)(const Call<float>&) = nullptr;
+  void (*in_float64)(const Call<double>&) = nullptr;
+
+  void operator()(const Call<float>& call) const { in_float32(call); }
+  void operator()(const Call<double>& call) const { in_float64(call); }
+  explicit operator bool() const { return in_float32 != nullptr; }
+};
+
 struct Kernel {
   std::string_view name;  ///< "plain", "blas", "tiled", "simd"
   bool (*fits)(const Sizes& sizes) = [](const Sizes&) { return true; };
   std::string_view limits{};   ///< which sizes fit, where not all do: "d_k and d_v up to 256"
   bool takes_pattern = false;  ///< throws std::invalid_argument for one that does not fit the lengths
-  void (*forward32)(const Call<float>&);
-  void (*forward64)(const Call<double>&);
-  void (*backward32)(const Call<float>&);
-  void (*backward64)(const Call<double>&);
-
-  void forward(const Call<float>& problem) const { forward32(problem); }
-  void forward(const Call<double>& problem) const { forward64(problem); }
-
-  /// After `forward`.
-  void backward(const Call<float>& problem) const { backward32(problem); }
-  void backward(const Call<double>& problem) const { backward64(problem); }
+  Computation forward{};
+  Computation backward{};  ///< after `forward`
 };
 
 /// All kernels, from the simplest to the fastest: each adds one technique to the one before. Plain loops, the

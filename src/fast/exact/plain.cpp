@@ -60,19 +60,20 @@ void attend(const Call<T>& problem, const Head<T>& head, std::size_t query, T* w
 template <class T>
 void attend_backward(const Call<T>& problem, const Head<T>& head, std::size_t query, T* weights) {
   const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
-  const Range keys = visible_keys(problem.sizes, problem.visible, head.sample, query);
-  weigh(problem, head, query, {keys}, weights);
+  const auto ranges = keys_of(problem, head.sample, query);
+  weigh(problem, head, query, ranges, weights);
 
   const T* d_output = head.d_output + query * d_v;
   const T mean = dot(d_output, head.output + query * d_v, d_v);
-  for (std::size_t j = keys.begin; j < keys.end; ++j) {
-    const T weight = weights[j - keys.begin];
-    const T d_weight = dot(d_output, head.value + j * d_v, d_v);
-    const T d_score = weight * (d_weight - mean) * problem.scale;
-    add_scaled(weight, d_output, head.d_value + j * d_v, d_v);
-    add_scaled(d_score, head.key + j * d_k, head.d_query + query * d_k, d_k);
-    add_scaled(d_score, head.query + query * d_k, head.d_key + j * d_k, d_k);
-  }
+  for (const Range& keys : ranges)
+    for (std::size_t j = keys.begin; j < keys.end; ++j) {
+      const T weight = *weights++;
+      const T d_weight = dot(d_output, head.value + j * d_v, d_v);
+      const T d_score = weight * (d_weight - mean) * problem.scale;
+      add_scaled(weight, d_output, head.d_value + j * d_v, d_v);
+      add_scaled(d_score, head.key + j * d_k, head.d_query + query * d_k, d_k);
+      add_scaled(d_score, head.query + query * d_k, head.d_key + j * d_k, d_k);
+    }
 }
 
 template <class T>
@@ -104,10 +105,8 @@ void plain_backward(const Call<T>& problem) {
 const std::vector<Kernel>& kernels() {
   static const std::vector<Kernel> table = {{.name = "plain",
                                              .takes_pattern = true,
-                                             .forward32 = plain_forward,
-                                             .forward64 = plain_forward,
-                                             .backward32 = plain_backward,
-                                             .backward64 = plain_backward},
+                                             .forward = {plain_forward, plain_forward},
+                                             .backward = {plain_backward, plain_backward}},
                                             blas_kernel(),
                                             tiled_kernel(),
                                             simd_kernel()};

@@ -19,31 +19,24 @@ struct BackwardTile {
   std::size_t stride;
 };
 
-/// The backward pass of as many queries as a few registers have lanes, one query a lane as in ForwardPanel.
-/// It computes the two products that belong to one query: q·k, from which the weights follow, and do·v, the
-/// gradients of the weights.
+/// The backward pass of a panel. It computes the two products that belong to one query: q·k, from which the
+/// weights follow, and do·v, the gradients of the weights.
 template <class T, class Arch>
-class BackwardPanel {
-  using Vector = simd::Vector<T, Arch>;
-  static constexpr std::size_t lanes = simd::lanes<T, Arch>;
-  static constexpr std::size_t vectors = simd::Block<Arch>::vectors;
+class BackwardPanel : public Panel<T, Arch> {
+  using Base = Panel<T, Arch>;
+  using Base::block_, Base::first_, Base::queries_, Base::visibility_, Base::lanes;
+  using typename Base::Vector;
 
  public:
-  static constexpr std::size_t width = vectors * lanes;  ///< queries
+  using Base::width;
 
   /// The queries of a block from `first` on; `query` and `d_output` have room for width · d_k and width ·
   /// d_v.
   void begin(const QueryBlock<T>& block, std::size_t first, T* query, T* d_output) {
-    const std::size_t d_k = block.d_k, d_v = block.d_v;
-    block_ = &block;
-    first_ = first;
-    queries_ = std::min(width, block.queries - first);
-    query_ = query;
+    const std::size_t d_v = block.d_v;
+    this->load(block, first, query);
     d_output_ = d_output;
-    const T scale = static_cast<T>(static_cast<double>(block.scale) * std::numbers::log2e);
-    simd::copy_transposed<T, Arch>({block.query + first * d_k, d_k, queries_, d_k}, scale, query, width);
     simd::copy_transposed<T, Arch>({block.d_output + first * d_v, d_v, queries_, d_v}, T{1}, d_output, width);
-    visibility_.load(block.visible + first, queries_);
     load_score_start();
     for (std::size_t v = 0; v < visibility_.used_vectors(); ++v) load_d_weight_start(v);
     std::fill_n(weight_sum_, width, T{0});
@@ -53,11 +46,10 @@ class BackwardPanel {
   /// The weights that these queries have for a tile, and their gradients of scores. Keys that no
   /// lane of a register sees are skipped.
   void visit(const BackwardTile<T>& tile) {
-    for_each_run(tile.keys, [&](const PanelRun& run) {
+    this->for_each_run(tile.keys, [&](const PanelRun& run) {
       weigh_run(tile, run);
-      simd::in_blocks<vectors>(0, run.vectors, [&](std::size_t first, auto count) {
-        differentiate_run<count()>(tile, run.part(first, count()));
-      });
+      this->for_each_part(run,
+                          [&](const PanelRun& part, auto count) { differentiate_run<count()>(tile, part); });
     });
   }
 
@@ -69,7 +61,7 @@ class BackwardPanel {
 
   /// Adds up the weights of a tile. The sum over all tiles is the divisor of the weights.
   void sum_weights(const BackwardTile<T>& tile) {
-    for_each_run(tile.keys, [&](const PanelRun& run) {
+    this->for_each_run(tile.keys, [&](const PanelRun& run) {
       weigh_run(tile, run);
       for (std::size_t key = run.keys.begin; key < run.keys.end; ++key)
         for (std::size_t i = 0; i < run.vectors * lanes; ++i)
@@ -82,15 +74,6 @@ class BackwardPanel {
   }
 
  private:
-  template <class Work>
-  ATTN_INLINE void for_each_run(Range keys, const Work& work) const {
-    while (keys.begin < keys.end) {
-      const PanelRun run = visibility_.run_from(keys);
-      if (run.vectors > 0) work(run);
-      keys.begin = run.keys.end;
-    }
-  }
-
   /// The start of the sums of products: scores are then relative to the log-sum-exp, in units of log₂ e.
   void load_score_start() {
     for (std::size_t i = 0; i < width; ++i) {
@@ -118,27 +101,20 @@ class BackwardPanel {
   }
 
   void weigh_run(const BackwardTile<T>& tile, const PanelRun& run) {
-    simd::in_blocks<vectors>(0, run.vectors, [&](std::size_t first, auto count) {
-      weigh_run<count()>(tile, run.part(first, count()));
-    });
+    this->for_each_part(run, [&](const PanelRun& part, auto count) { weigh_run<count()>(tile, part); });
   }
 
   template <std::size_t Vectors>
   [[gnu::noinline]] void weigh_run(const BackwardTile<T>& tile, const PanelRun& run) {
-    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
-        run.keys.begin, run.keys.end,
-        [&](std::size_t key, auto keys) { weigh<keys(), Vectors>(tile, run, key); });
+    this->template for_each_block<Vectors>(
+        run, [&](std::size_t key, auto keys) { weigh<keys(), Vectors>(tile, run, key); });
   }
 
   template <std::size_t Keys, std::size_t Vectors>
   ATTN_INLINE void weigh(const BackwardTile<T>& tile, const PanelRun& run, std::size_t key) {
-    const std::size_t d_k = block_->d_k, first_lane = run.first_vector * lanes;
+    const std::size_t first_lane = run.first_vector * lanes;
     Vector scores[Keys][Vectors];
-    start(scores, score_start_ + first_lane);
-    simd::accumulate(scores, query_ + first_lane, width, simd::Scalars<T>{block_->key + key * d_k, d_k, 1},
-                     d_k);
-    if (run.masked) [[unlikely]]
-      visibility_.hide(scores, run.first_vector, key);
+    this->score(scores, score_start_, run, key);
     T* weights = corner(tile.weights, tile, run, key);
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Keys; ++k)
@@ -151,9 +127,8 @@ class BackwardPanel {
 
   template <std::size_t Vectors>
   [[gnu::noinline]] void differentiate_run(const BackwardTile<T>& tile, const PanelRun& run) {
-    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
-        run.keys.begin, run.keys.end,
-        [&](std::size_t key, auto keys) { differentiate<keys(), Vectors>(tile, run, key); });
+    this->template for_each_block<Vectors>(
+        run, [&](std::size_t key, auto keys) { differentiate<keys(), Vectors>(tile, run, key); });
   }
 
   /// ds = w (dw − do·o)
@@ -161,7 +136,7 @@ class BackwardPanel {
   ATTN_INLINE void differentiate(const BackwardTile<T>& tile, const PanelRun& run, std::size_t key) {
     const std::size_t d_v = block_->d_v, first_lane = run.first_vector * lanes;
     Vector d_weights[Keys][Vectors];
-    start(d_weights, d_weight_start_ + first_lane);
+    simd::set_rows(d_weights, d_weight_start_ + first_lane);
     simd::accumulate(d_weights, d_output_ + first_lane, width,
                      simd::Scalars<T>{block_->value + key * d_v, d_v, 1}, d_v);
     const T* weights = corner(tile.weights, tile, run, key);
@@ -175,27 +150,12 @@ class BackwardPanel {
       }
   }
 
-  template <std::size_t Keys, std::size_t Vectors>
-  ATTN_INLINE static void start(Vector (&sums)[Keys][Vectors], const T* from) {
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < Vectors; ++v) {
-      const Vector vector = Vector::load_aligned(from + v * lanes);
-#pragma GCC unroll 8
-      for (std::size_t k = 0; k < Keys; ++k) sums[k][v] = vector;
-    }
-  }
-
   /// The address of a key's first number in the registers of a run, in a matrix of a tile.
   ATTN_INLINE T* corner(T* matrix, const BackwardTile<T>& tile, const PanelRun& run, std::size_t key) const {
     return matrix + (key - tile.keys.begin) * tile.stride + first_ + run.first_vector * lanes;
   }
 
-  const QueryBlock<T>* block_ = nullptr;
-  std::size_t first_ = 0;
-  std::size_t queries_ = 0;
-  const T* query_ = nullptr;     ///< [d_k×lane], times scale and log₂ e
   const T* d_output_ = nullptr;  ///< [d_v×lane]
-  LaneVisibility<T, Arch> visibility_;
   alignas(64) T score_start_[width];
   alignas(64) T d_weight_start_[width];
   alignas(64) T weight_sum_[width];

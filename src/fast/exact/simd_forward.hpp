@@ -18,11 +18,6 @@ struct PanelRun {
   std::size_t first_vector;
   std::size_t vectors;
   bool masked;
-
-  /// Some of its registers.
-  PanelRun part(std::size_t first, std::size_t count) const {
-    return {keys, first_vector + first, count, masked};
-  }
 };
 
 /// Which keys the queries in the lanes of a panel see. A register that sees no key of a run is left out.
@@ -129,8 +124,8 @@ class RunningSoftmax {
     }
   }
 
-  /// −m: a sum of products that starts there is a score relative to m.
-  ATTN_INLINE Vector start(std::size_t vector) const { return load(start_, vector); }
+  /// −m of each lane: a sum of products that starts there is a score relative to m.
+  const T* starts() const { return start_; }
 
   /// A score relative to m, not above the limit: a score beyond 10⁸ can exceed it by rounding. A NaN stays
   /// one.
@@ -146,7 +141,7 @@ class RunningSoftmax {
   /// Raises m, in all lanes at once, and returns the factor for all sums relative to it. The first keys of a
   /// query set m from 0 to a higher or lower value; there is nothing to rescale then.
   Vector raise(Vector greatest_score, std::size_t vector) {
-    const Vector zero(T{0}), limit = load(limit_, vector), old_start = start(vector);
+    const Vector zero(T{0}), limit = load(limit_, vector), old_start = load(start_, vector);
     const auto rises = greatest_score > xsimd::min(limit, zero);
     const Vector new_start = old_start - xsimd::select(rises, greatest_score, zero);
     const Vector rise = old_start - new_start;  // as it was rounded
@@ -178,11 +173,11 @@ class RunningSoftmax {
   alignas(64) T sum_[width];
 };
 
-/// As many queries as a few registers have lanes. Lane i is query i: keys and values are read as they lie in
-/// memory, one number for all queries; maxima and sums need no operation across lanes; only queries and
-/// outputs are transposed.
+/// As many queries of a block as a few registers have lanes. Lane i is query i: keys and values are read as
+/// they lie in memory, one number for all queries; only queries and what is found for them are transposed.
 template <class T, class Arch>
-class ForwardPanel {
+class Panel {
+ protected:
   using Vector = simd::Vector<T, Arch>;
   static constexpr std::size_t lanes = simd::lanes<T, Arch>;
   static constexpr std::size_t vectors = simd::Block<Arch>::vectors;
@@ -191,31 +186,91 @@ class ForwardPanel {
   static constexpr std::size_t width = vectors * lanes;  ///< queries
   static constexpr std::size_t tile_keys = simd::Block<Arch>::tile;
 
-  /// The queries of a block from `first` on. `matrices` has room for width · (d_k + d_v) numbers, `weights`,
-  /// which all panels share, for width · tile_keys.
-  void begin(const QueryBlock<T>& block, std::size_t first, T* matrices, T* weights) {
+ protected:
+  /// The queries of a block from `first` on; `query` has room for width · d_k numbers.
+  void load(const QueryBlock<T>& block, std::size_t first, T* query) {
     block_ = &block;
     first_ = first;
     queries_ = std::min(width, block.queries - first);
-    query_ = matrices;
-    output_ = matrices + width * block.d_k;
-    weights_ = weights;
+    query_ = query;
     const T scale = static_cast<T>(static_cast<double>(block.scale) * std::numbers::log2e);
     simd::copy_transposed<T, Arch>({block.query + first * block.d_k, block.d_k, queries_, block.d_k}, scale,
-                                   query_, width);
+                                   query, width);
+    visibility_.load(block.visible + first, queries_);
+  }
+
+  /// Calls `work(run)` for the keys of a tile. Those that no lane of a register sees are skipped.
+  template <class Work>
+  ATTN_INLINE void for_each_run(Range keys, const Work& work) const {
+    while (keys.begin < keys.end) {
+      const PanelRun run = visibility_.run_from(keys);
+      if (run.vectors > 0) work(run);
+      keys.begin = run.keys.end;
+    }
+  }
+
+  /// Calls `work(part, vectors)` for blocks of the registers of a run; `vectors`, a constant, is how many.
+  template <class Work>
+  ATTN_INLINE static void for_each_part(const PanelRun& run, const Work& work) {
+    simd::in_blocks<vectors>(0, run.vectors, [&](std::size_t first, auto count) {
+      work(PanelRun{run.keys, run.first_vector + first, count(), run.masked}, count);
+    });
+  }
+
+  /// Calls `work(key, keys)` for blocks of the keys of a part of so many registers.
+  template <std::size_t Vectors, class Work>
+  ATTN_INLINE static void for_each_block(const PanelRun& part, const Work& work) {
+    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(part.keys.begin, part.keys.end, work);
+  }
+
+  /// q·k of the keys from `key` on, in units of log₂ e, each sum starting at the lane's number of `starts`.
+  template <std::size_t Keys, std::size_t Vectors>
+  ATTN_INLINE void score(Vector (&scores)[Keys][Vectors], const T* starts, const PanelRun& part,
+                         std::size_t key) const {
+    const std::size_t d_k = block_->d_k, first_lane = part.first_vector * lanes;
+    simd::set_rows(scores, starts + first_lane);
+    simd::accumulate(scores, query_ + first_lane, width, simd::Scalars<T>{block_->key + key * d_k, d_k, 1},
+                     d_k);
+    if (part.masked) [[unlikely]]
+      visibility_.hide(scores, part.first_vector, key);
+  }
+
+  const QueryBlock<T>* block_ = nullptr;
+  std::size_t first_ = 0;
+  std::size_t queries_ = 0;
+  const T* query_ = nullptr;  ///< [d_k×lane], times scale and log₂ e
+  LaneVisibility<T, Arch> visibility_;
+};
+
+/// A panel and its running softmax: maxima and sums need no operation across lanes.
+template <class T, class Arch>
+class ForwardPanel : public Panel<T, Arch> {
+  using Base = Panel<T, Arch>;
+  using Base::block_, Base::first_, Base::queries_, Base::visibility_, Base::lanes;
+  using typename Base::Vector;
+
+ public:
+  using Base::tile_keys, Base::width;
+
+  /// The queries of a block from `first` on. `matrices` has room for width · (d_k + d_v) numbers, `weights`,
+  /// which all panels share, for width · tile_keys.
+  void begin(const QueryBlock<T>& block, std::size_t first, T* matrices, T* weights) {
+    this->load(block, first, matrices);
+    output_ = matrices + width * block.d_k;
+    weights_ = weights;
     std::fill_n(output_, width * block.d_v, T{0});
     softmax_.reset();
-    visibility_.load(block.visible + first, queries_);
     for (std::size_t v = 0; v < visibility_.used_vectors(); ++v) initialise_maximum(v);
   }
 
   /// Attends to those keys of a tile that the queries see.
-  void visit(Range tile) {
-    while (tile.begin < tile.end) {
-      const PanelRun run = visibility_.run_from(tile);
-      if (run.vectors > 0) attend(run);
-      tile.begin = run.keys.end;
-    }
+  void visit(const Range& tile) {
+    this->for_each_run(tile, [&](const PanelRun& run) {
+      this->for_each_part(run, [&](const PanelRun& part, auto count) {
+        weigh_run<count()>(part);
+        add_values<count()>(part);
+      });
+    });
   }
 
   void finish() const {
@@ -231,33 +286,24 @@ class ForwardPanel {
       const Range keys = fast::common(visibility_.seen_by_all(vector), block_->runs[r]);
       if (keys.empty()) continue;
       Vector scores[1][1];
-      score(scores, {keys, vector, 1, false}, keys.end - 1);
+      this->score(scores, softmax_.starts(), {keys, vector, 1, false}, keys.end - 1);
       softmax_.raise(scores[0][0], vector);
       return;
     }
   }
 
-  void attend(const PanelRun& run) {
-    simd::in_blocks<vectors>(0, run.vectors, [&](std::size_t first, auto count) {
-      const PanelRun part = run.part(first, count());
-      weigh_run<count()>(part);
-      add_values<count()>(part);
-    });
-  }
-
   template <std::size_t Vectors>
   [[gnu::noinline]] void weigh_run(const PanelRun& run) {
-    simd::in_blocks<simd::Block<Arch>::rows_of(Vectors)>(
-        run.keys.begin, run.keys.end, [&](std::size_t key, auto keys) { weigh<keys(), Vectors>(run, key); });
+    this->template for_each_block<Vectors>(
+        run, [&](std::size_t key, auto keys) { weigh<keys(), Vectors>(run, key); });
   }
 
   /// weight = 2^(q·k − m), from the product to the exponential in registers.
   template <std::size_t Keys, std::size_t Vectors>
   ATTN_INLINE void weigh(const PanelRun& run, std::size_t key) {
-    const std::size_t first_lane = run.first_vector * lanes;
-    T* weights = weights_ + (key - run.keys.begin) * width + first_lane;
+    T* weights = stored_at(run, key);
     Vector scores[Keys][Vectors];
-    score(scores, run, key);
+    this->score(scores, softmax_.starts(), run, key);
     if (exceed_limit(scores, run.first_vector)) [[unlikely]]
       raise_maxima(scores, run, key);
 #pragma GCC unroll 8
@@ -271,21 +317,6 @@ class ForwardPanel {
       }
       softmax_.add(sum, run.first_vector + v);
     }
-  }
-
-  template <std::size_t Keys, std::size_t Vectors>
-  ATTN_INLINE void score(Vector (&scores)[Keys][Vectors], const PanelRun& run, std::size_t key) const {
-    const std::size_t d_k = block_->d_k;
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < Vectors; ++v) {
-      const Vector start = softmax_.start(run.first_vector + v);
-#pragma GCC unroll 8
-      for (std::size_t k = 0; k < Keys; ++k) scores[k][v] = start;
-    }
-    simd::accumulate(scores, query_ + run.first_vector * lanes, width,
-                     simd::Scalars<T>{block_->key + key * d_k, d_k, 1}, d_k);
-    if (run.masked) [[unlikely]]
-      visibility_.hide(scores, run.first_vector, key);
   }
 
   template <std::size_t Keys, std::size_t Vectors>
@@ -305,11 +336,11 @@ class ForwardPanel {
   /// otherwise.
   template <std::size_t Keys, std::size_t Vectors>
   ATTN_INLINE void raise_maxima(Vector (&scores)[Keys][Vectors], const PanelRun& run, std::size_t key) {
-    store(scores, run, key);
+    T* stored = stored_at(run, key);
+    simd::store(scores, stored, width);
     for (std::size_t v = run.first_vector; v < run.first_vector + Vectors; ++v)
       raise_maximum(v, {run.keys.begin, key}, Keys);
     score_again<Keys, Vectors>(run, key);
-    T* stored = weights_ + (key - run.keys.begin) * width + run.first_vector * lanes;
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Keys; ++k)
 #pragma GCC unroll 8
@@ -322,17 +353,13 @@ class ForwardPanel {
   template <std::size_t Keys, std::size_t Vectors>
   [[gnu::noinline, gnu::cold]] void score_again(const PanelRun& run, std::size_t key) {
     Vector scores[Keys][Vectors];
-    score(scores, run, key);
-    store(scores, run, key);
+    this->score(scores, softmax_.starts(), run, key);
+    simd::store(scores, stored_at(run, key), width);
   }
 
-  template <std::size_t Keys, std::size_t Vectors>
-  ATTN_INLINE void store(const Vector (&scores)[Keys][Vectors], const PanelRun& run, std::size_t key) {
-    T* stored = weights_ + (key - run.keys.begin) * width + run.first_vector * lanes;
-#pragma GCC unroll 8
-    for (std::size_t k = 0; k < Keys; ++k)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) scores[k][v].store_aligned(stored + k * width + v * lanes);
+  /// The weights of a key in the registers of a run.
+  ATTN_INLINE T* stored_at(const PanelRun& run, std::size_t key) const {
+    return weights_ + (key - run.keys.begin) * width + run.first_vector * lanes;
   }
 
   /// Raises a maximum to that of the scores, which are stored after the weights of the keys before, and
@@ -366,21 +393,11 @@ class ForwardPanel {
   ATTN_INLINE void add_columns(const PanelRun& run, std::size_t column) {
     const std::size_t d_v = block_->d_v, first_lane = run.first_vector * lanes;
     Vector sums[Columns][Vectors];
-#pragma GCC unroll 8
-    for (std::size_t c = 0; c < Columns; ++c)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) sums[c][v] = Vector(T{0});
+    simd::clear(sums);
     simd::accumulate(sums, weights_ + first_lane, width,
                      simd::Scalars<T>{block_->value + run.keys.begin * d_v + column, 1, d_v},
                      run.keys.size());
-    T* output = output_ + column * width + first_lane;
-#pragma GCC unroll 8
-    for (std::size_t c = 0; c < Columns; ++c)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) {
-        T* to = output + c * width + v * lanes;
-        (Vector::load_aligned(to) + sums[c][v]).store_aligned(to);
-      }
+    simd::add_to(sums, output_ + column * width + first_lane, width);
   }
 
   void store_output(std::size_t vector) const {
@@ -394,13 +411,8 @@ class ForwardPanel {
     }
   }
 
-  const QueryBlock<T>* block_ = nullptr;
-  std::size_t first_ = 0;
-  std::size_t queries_ = 0;
-  T* query_ = nullptr;    ///< [d_k×lane], times scale and log₂ e
   T* output_ = nullptr;   ///< [d_v×lane] Σ weight · value
   T* weights_ = nullptr;  ///< [key×lane] of a run
-  LaneVisibility<T, Arch> visibility_;
   RunningSoftmax<T, Arch> softmax_;
 };
 
@@ -426,7 +438,6 @@ template <simd::Isa isa, class T>
 ForwardKernel<T> forward_kernel() {
   using Panel = ForwardPanel<T, simd::Architecture<isa>>;
   return {.panel_queries = Panel::width,
-          .panel_scratch = Panel::width,
           .tile_scratch = Panel::width * Panel::tile_keys,
           .attend = &attend<T, simd::Architecture<isa>>};
 }

@@ -27,17 +27,11 @@ using fast::Matrix;
 /// The largest tile of a kernel. That of kernel 2 is the whole.
 struct Tiling {
   std::size_t queries, keys;
-
-  Range block_of_queries(const Sizes& sizes, std::size_t block) const {
-    return {block * queries, std::min((block + 1) * queries, sizes.n_q)};
-  }
-
-  std::size_t query_blocks(const Sizes& sizes) const {
-    return sizes.n_q == 0 ? 0 : (sizes.n_q - 1) / queries + 1;
-  }
 };
 
-constexpr Tiling small_tiles = {64, 128};
+Tiling small_tiles(const Sizes&) {
+  return {64, 128};
+}
 
 Tiling one_tile(const Sizes& sizes) {
   return {sizes.n_q, std::max<std::size_t>(sizes.n_k, 1)};
@@ -222,51 +216,32 @@ void attend_backward(const Call<T>& problem, const Head<T>& head, const Tile& ti
   add_product(transposed(d_scores), query, head.d_key + tile.keys.begin * d_k);
 }
 
-template <class T>
-void forward_in_tiles(const Call<T>& problem, const Tiling& tiling) {
+template <Tiling (*tiling_of)(const Sizes&), class T>
+void forward(const Call<T>& problem) {
   const Sizes& sizes = problem.sizes;
+  const Tiling tiling = tiling_of(sizes);
   const fast::SingleThreadedBlas single_threaded;
-  const std::size_t blocks = tiling.query_blocks(sizes);
-  for_each_task(sizes.samples * sizes.heads * blocks, problem.threads, [&](std::size_t task) {
-    const std::size_t index = task / blocks;
+  const auto blocks = fast::cut(sizes.n_q, tiling.queries);
+  for_each_task(sizes.samples * sizes.heads * blocks.size(), problem.threads, [&](std::size_t task) {
+    const std::size_t index = task / blocks.size();
     attend(problem, tiling, head_of(problem, index / sizes.heads, index % sizes.heads),
-           tiling.block_of_queries(sizes, task % blocks));
+           blocks[task % blocks.size()]);
   });
 }
 
-template <class T>
-void backward_in_tiles(const Call<T>& problem, const Tiling& tiling) {
+template <Tiling (*tiling_of)(const Sizes&), class T>
+void backward(const Call<T>& problem) {
+  const Tiling tiling = tiling_of(problem.sizes);
   const fast::SingleThreadedBlas single_threaded;
   for_each_group(problem, [&](const std::vector<Head<T>>& heads) {
     BackwardBuffers<T> buffers(tiling);
     for (const auto& head : heads)
-      for (std::size_t block = 0; block < tiling.query_blocks(problem.sizes); ++block) {
-        const Range queries = tiling.block_of_queries(problem.sizes, block);
+      for (const Range& queries : fast::cut(problem.sizes.n_q, tiling.queries)) {
         sum_weights(problem, head, queries, buffers);
         for_each_tile(problem, tiling, head.sample, queries,
                       [&](const Tile& tile) { attend_backward(problem, head, tile, buffers); });
       }
   });
-}
-
-template <class T>
-void blas_forward(const Call<T>& problem) {
-  forward_in_tiles(problem, one_tile(problem.sizes));
-}
-
-template <class T>
-void blas_backward(const Call<T>& problem) {
-  backward_in_tiles(problem, one_tile(problem.sizes));
-}
-
-template <class T>
-void tiled_forward(const Call<T>& problem) {
-  forward_in_tiles(problem, small_tiles);
-}
-
-template <class T>
-void tiled_backward(const Call<T>& problem) {
-  backward_in_tiles(problem, small_tiles);
 }
 
 }  // namespace
@@ -278,18 +253,14 @@ Kernel blas_kernel() {
                 return sizes.n_k == 0 || sizes.n_q <= (std::size_t{1} << 29) / sizes.n_k;
               },
           .limits = "up to 2^29 scores of a head",
-          .forward32 = blas_forward,
-          .forward64 = blas_forward,
-          .backward32 = blas_backward,
-          .backward64 = blas_backward};
+          .forward = {forward<one_tile>, forward<one_tile>},
+          .backward = {backward<one_tile>, backward<one_tile>}};
 }
 
 Kernel tiled_kernel() {
   return {.name = "tiled",
-          .forward32 = tiled_forward,
-          .forward64 = tiled_forward,
-          .backward32 = tiled_backward,
-          .backward64 = tiled_backward};
+          .forward = {forward<small_tiles>, forward<small_tiles>},
+          .backward = {backward<small_tiles>, backward<small_tiles>}};
 }
 
 }  // namespace attn::exact

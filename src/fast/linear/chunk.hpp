@@ -10,70 +10,6 @@
 
 namespace attn::linear_time {
 
-/// A block of a matrix, in registers: a few rows of `Vectors` registers each.
-template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
-struct Sums {
-  using Vector = simd::Vector<T, Arch>;
-  static constexpr std::size_t lanes = simd::lanes<T, Arch>;
-
-  ATTN_INLINE void clear() {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) registers[r][v] = Vector(T{0});
-  }
-
-  /// Adds a part of a matrix.
-  ATTN_INLINE void load_and_add(const T* matrix, std::size_t width) {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v)
-        registers[r][v] += Vector::load_aligned(matrix + r * width + v * lanes);
-  }
-
-  ATTN_INLINE void store(T* matrix, std::size_t width) const {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) registers[r][v].store_aligned(matrix + r * width + v * lanes);
-  }
-
-  /// Each row times its scale, to any address.
-  ATTN_INLINE void store_scaled(const T* scales, T* matrix, std::size_t width) const {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r) {
-      const Vector scale(scales[r]);
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v)
-        (registers[r][v] * scale).store_unaligned(matrix + r * width + v * lanes);
-    }
-  }
-
-  ATTN_INLINE void add_to(T* matrix, std::size_t width) const {
-#pragma GCC unroll 8
-    for (std::size_t r = 0; r < Rows; ++r)
-#pragma GCC unroll 8
-      for (std::size_t v = 0; v < Vectors; ++v) {
-        T* to = matrix + r * width + v * lanes;
-        (Vector::load_aligned(to) + registers[r][v]).store_aligned(to);
-      }
-  }
-
-  Vector registers[Rows][Vectors];
-};
-
-/// Calls `work(vectors, column)` for panels of columns. `vectors`, a constant, is a panel's width in
-/// registers: `most`, a power of two, while that many columns are left, then smaller ones. The last panel may
-/// reach beyond the last column.
-template <std::size_t most, class T, class Arch, class Work>
-ATTN_INLINE void for_each_panel(std::size_t columns, const Work& work, std::size_t column = 0) {
-  constexpr std::size_t lanes = simd::lanes<T, Arch>;
-  for (; column + (most - 1) * lanes < columns; column += most * lanes)
-    work(std::integral_constant<std::size_t, most>(), column);
-  if constexpr (most > 1) for_each_panel<most / 2, T, Arch>(columns, work, column);
-}
-
 /// Two arrays that the next chunk reads. They are prefetched during this chunk's computation, a few cache
 /// lines at a time: a core can wait for about a dozen lines, and another request stalls it. A prefetch beyond
 /// the end of an array is harmless and cheaper than a check.
@@ -97,31 +33,15 @@ struct Prefetch {
 
 /// As simd::accumulate. Prefetches as many numbers of either array as it reads scalars.
 template <class Alignment = xsimd::aligned_mode, std::size_t Rows, std::size_t Vectors, class T, class Arch>
-ATTN_INLINE void accumulate(Sums<Rows, Vectors, T, Arch>& sums, const T* panel, std::size_t width,
+ATTN_INLINE void accumulate(simd::Vector<T, Arch> (&sums)[Rows][Vectors], const T* panel, std::size_t width,
                             simd::Scalars<T> scalars, std::size_t count, Prefetch<T>& prefetch) {
   constexpr std::size_t steps = 8;
   for (; count >= steps; count -= steps, panel += steps * width, scalars.data += steps * scalars.step) {
     prefetch.template next<Rows * steps>();
-    simd::accumulate<Alignment>(sums.registers, panel, width, scalars, steps);
+    simd::accumulate<Alignment>(sums, panel, width, scalars, steps);
   }
-  simd::accumulate<Alignment>(sums.registers, panel, width, scalars, count);
+  simd::accumulate<Alignment>(sums, panel, width, scalars, count);
 }
-
-/// elu(x) + 1 = exp(min(x, 0)) + max(x, 0), without a branch. A NaN stays one.
-struct EluPlusOne {
-  template <class T, class Arch>
-  ATTN_INLINE simd::Vector<T, Arch> operator()(simd::Vector<T, Arch> x) const {
-    const simd::Vector<T, Arch> zero(T{0}), log2_e(static_cast<T>(1.4426950408889634L));
-    return simd::power_of_2(xsimd::min(zero, x) * log2_e) + xsimd::max(zero, x);
-  }
-};
-
-struct Identity {
-  template <class T, class Arch>
-  ATTN_INLINE simd::Vector<T, Arch> operator()(simd::Vector<T, Arch> x) const {
-    return x;
-  }
-};
 
 /// Writes `map` of columns that fill registers.
 template <std::size_t Vectors, class T, class Arch, class Map>
@@ -152,11 +72,10 @@ template <class T, class Arch, class Map>
 ATTN_INLINE void map_rows(const Map& map, simd::Rows<const T> from, T* to, std::size_t width) {
   constexpr std::size_t lanes = simd::lanes<T, Arch>;
   const std::size_t whole = from.columns / lanes * lanes;
-  for_each_panel<simd::Block<Arch>::vectors, T, Arch>(
-      whole, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-        map_columns<vectors(), T, Arch>(map, {from.data + column, from.stride, from.rows, vectors() * lanes},
-                                        to + column, width);
-      });
+  simd::for_each_panel<T, Arch>(whole, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+    map_columns<vectors(), T, Arch>(map, {from.data + column, from.stride, from.rows, vectors() * lanes},
+                                    to + column, width);
+  });
   if (whole < width)
     map_last_columns<T, Arch>(map, {from.data + whole, from.stride, from.rows, from.columns - whole},
                               to + whole, width, width - whole);
@@ -172,6 +91,14 @@ class Chunk {
   static constexpr std::size_t lanes = simd::lanes<T, Arch>;
   static_assert(chunk_size % lanes == 0 && lanes <= 16);
   alignas(64) static constexpr T lane_numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+  static constexpr auto identity = [](Vector x) ATTN_INLINE_LAMBDA { return x; };
+
+  /// exp(min(x, 0)) + max(x, 0), without a branch. A NaN stays one.
+  static constexpr auto elu_plus_one = [](Vector x) ATTN_INLINE_LAMBDA {
+    const Vector zero(T{0}), log2_e(static_cast<T>(1.4426950408889634L));
+    return simd::power_of_2(xsimd::min(zero, x) * log2_e) + xsimd::max(zero, x);
+  };
 
  public:
   static std::size_t scratch_size(const Layout<T>& layout) {
@@ -193,7 +120,7 @@ class Chunk {
     value_ = keys.value;
     map_to_features(rows_of(keys.key, keys_, layout_.d_k), key_);
     if (layout_.d_v == layout_.value_width()) return;
-    map_rows<T, Arch>(Identity(), rows_of(keys.value, keys_, layout_.d_v), padded_value_,
+    map_rows<T, Arch>(identity, rows_of(keys.value, keys_, layout_.d_v), padded_value_,
                       layout_.value_width());
     value_ = padded_value_;
   }
@@ -220,23 +147,25 @@ class Chunk {
   /// S += φ(K)ᵀ V, z += Σ φ(k). The sums over the chunk are complete before they are added.
   void add_keys_to(T* state, Prefetch<T> prefetch) const {
     const std::size_t features = layout_.feature_width(), width = layout_.value_width();
-    for_each_panel<Block::vectors, T, Arch>(
-        layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-          simd::in_blocks<Block::rows_of(vectors())>(
-              0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINE_LAMBDA {
-                Sums<rows(), vectors(), T, Arch> sums;
-                sums.clear();
-                accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
-                                                  simd::Scalars<T>{key_ + f, 1, features}, keys_, prefetch);
-                sums.add_to(state + f * width + column, width);
-              });
-        });
+    simd::for_each_panel<T, Arch>(layout_.d_v, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+      simd::in_blocks<Block::rows_of(vectors())>(
+          0, layout_.d_k, [&](std::size_t f, auto rows) ATTN_INLINE_LAMBDA {
+            Vector sums[rows()][vectors()];
+            simd::clear(sums);
+            accumulate<xsimd::unaligned_mode>(sums, value_ + column, width,
+                                              simd::Scalars<T>{key_ + f, 1, features}, keys_, prefetch);
+            simd::add_to(sums, state + f * width + column, width);
+          });
+    });
     T* z = state + layout_.z_offset();
-    for_each_panel<Block::vectors, T, Arch>(features, [&](auto vectors, std::size_t f) ATTN_INLINE_LAMBDA {
-      Sums<1, vectors(), T, Arch> sums;
-      sums.clear();
-      for (std::size_t j = 0; j < keys_; ++j) sums.load_and_add(key_ + j * features + f, features);
-      sums.add_to(z + f, features);
+    simd::for_each_panel<T, Arch>(features, [&](std::size_t f, auto vectors) ATTN_INLINE_LAMBDA {
+      Vector sums[1][vectors()];
+      simd::clear(sums);
+      for (std::size_t j = 0; j < keys_; ++j)
+#pragma GCC unroll 8
+        for (std::size_t v = 0; v < vectors(); ++v)
+          sums[0][v] += Vector::load_aligned(key_ + j * features + f + v * lanes);
+      simd::add_to(sums, z + f, features);
     });
   }
 
@@ -249,61 +178,61 @@ class Chunk {
                                        ATTN_INLINE_LAMBDA { weigh<rows()>(row); });
     sum_weights<causal>(state + layout_.z_offset());
     const std::size_t width = layout_.value_width();
-    for_each_panel<Block::vectors, T, Arch>(
-        layout_.d_v, [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-          simd::in_blocks<Block::rows_of(vectors())>(
-              queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
-                Sums<rows(), vectors(), T, Arch> sums;
-                sums.clear();
-                accumulate(sums, state + column, width, query_features(row), layout_.d_k, prefetch);
-                if constexpr (causal)
-                  simd::accumulate<xsimd::unaligned_mode>(
-                      sums.registers, value_ + column, width,
-                      simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1}, keys_seen(row + rows()));
-                store(sums, row, column, output);
-              });
-        });
+    simd::for_each_panel<T, Arch>(layout_.d_v, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+      simd::in_blocks<Block::rows_of(vectors())>(
+          queries_.begin, queries_.end, [&](std::size_t row, auto rows) ATTN_INLINE_LAMBDA {
+            Vector sums[rows()][vectors()];
+            simd::clear(sums);
+            accumulate(sums, state + column, width, query_features(row), layout_.d_k, prefetch);
+            if constexpr (causal)
+              simd::accumulate<xsimd::unaligned_mode>(
+                  sums, value_ + column, width, simd::Scalars<T>{weights_ + row * chunk_size, chunk_size, 1},
+                  keys_seen(row + rows()));
+            store(sums, row, column, output);
+          });
+    });
   }
 
  private:
   /// How many keys the query rows before `end` see, all together.
-  std::size_t keys_seen(std::size_t end) const { return std::min(end, keys_); }
+  std::size_t keys_seen(std::size_t end) const {
+    return std::min(end, keys_);
+  }
 
   static simd::Rows<const T> rows_of(const T* data, std::size_t count, std::size_t columns) {
     return {data, columns, count, columns};
   }
 
   void map_to_features(simd::Rows<const T> from, T* to) const {
-    if (layout_.phi == FeatureMap::identity)
-      map_rows<T, Arch>(Identity(), from, to, layout_.feature_width());
+    if (layout_.are_features)
+      map_rows<T, Arch>(identity, from, to, layout_.feature_width());
     else
-      map_rows<T, Arch>(EluPlusOne(), from, to, layout_.feature_width());
+      map_rows<T, Arch>(elu_plus_one, from, to, layout_.feature_width());
   }
 
   simd::Scalars<T> query_features(std::size_t row) const {
     return {query_ + row * layout_.feature_width(), layout_.feature_width(), 1};
   }
 
-  template <std::size_t Rows>
   /// The weights of a few adjacent query rows for all keys that the last of them sees; 0 for other keys,
   /// since `read` takes blocks of other heights.
+  template <std::size_t Rows>
   void weigh(std::size_t row) const {
     T* weights = weights_ + row * chunk_size;
     std::fill_n(weights, Rows * chunk_size, T{0});
-    for_each_panel<Block::vectors, T, Arch>(keys_seen(row + Rows),
-                                            [&](auto vectors, std::size_t column) ATTN_INLINE_LAMBDA {
-                                              Sums<Rows, vectors(), T, Arch> sums;
-                                              sums.clear();
-                                              simd::accumulate(sums.registers, transposed_key_ + column,
-                                                               chunk_size, query_features(row), layout_.d_k);
-                                              hide_later(sums, row, column);
-                                              sums.store(weights + column, chunk_size);
-                                            });
+    simd::for_each_panel<T, Arch>(
+        keys_seen(row + Rows), [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+          Vector sums[Rows][vectors()];
+          simd::clear(sums);
+          simd::accumulate(sums, transposed_key_ + column, chunk_size, query_features(row), layout_.d_k);
+          hide_later(sums, row, column);
+          simd::store(sums, weights + column, chunk_size);
+        });
   }
 
-  template <std::size_t Rows, std::size_t Vectors>
   /// Sets to 0 the weights of keys after each row's own, and beyond the last key.
-  void hide_later(Sums<Rows, Vectors, T, Arch>& weights, std::size_t row, std::size_t column) const {
+  template <std::size_t Rows, std::size_t Vectors>
+  void hide_later(Vector (&weights)[Rows][Vectors], std::size_t row, std::size_t column) const {
     const Vector lane = Vector::load_aligned(lane_numbers);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < Rows; ++r) {
@@ -311,13 +240,13 @@ class Chunk {
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < Vectors; ++v) {
         const Vector key = lane + Vector(static_cast<T>(column + v * lanes));
-        weights.registers[r][v] = xsimd::select(key < end, weights.registers[r][v], Vector(T{0}));
+        weights[r][v] = xsimd::select(key < end, weights[r][v], Vector(T{0}));
       }
     }
   }
 
-  template <bool causal>
   /// As many rows at a time as a register has lanes. Rows without a query give numbers that nothing reads.
+  template <bool causal>
   void sum_weights(const T* z) const {
     for (std::size_t row = queries_.begin / lanes * lanes; row < queries_.end; row += lanes) {
       simd::Square<T, Arch> addends;
@@ -331,8 +260,8 @@ class Chunk {
     }
   }
 
-  template <bool causal>
   /// A register whose lanes add up to φ(q)ᵀ z, and the weights of the chunk's keys if causal.
+  template <bool causal>
   Vector weight_addends(std::size_t row, const T* z) const {
     const std::size_t features = layout_.feature_width();
     Vector sums(T{0});
@@ -345,16 +274,29 @@ class Chunk {
     return sums;
   }
 
-  template <std::size_t Rows, std::size_t Vectors>
   /// Divides, and writes as many columns as there are.
-  void store(const Sums<Rows, Vectors, T, Arch>& sums, std::size_t row, std::size_t column, T* output) const {
+  template <std::size_t Rows, std::size_t Vectors>
+  void store(const Vector (&sums)[Rows][Vectors], std::size_t row, std::size_t column, T* output) const {
     constexpr std::size_t most = Vectors * lanes;
     const std::size_t columns = std::min(layout_.d_v - column, most), width = layout_.d_v;
     T* to = output + (row - queries_.begin) * width + column;
-    if (columns == most) return sums.store_scaled(inverse_ + row, to, width);
+    if (columns == most) return store_divided(sums, row, to, width);
     alignas(64) T part[Rows * most];
-    sums.store_scaled(inverse_ + row, part, most);
+    store_divided(sums, row, part, most);
     for (std::size_t r = 0; r < Rows; ++r, to += width) std::copy_n(part + r * most, columns, to);
+  }
+
+  /// To any address.
+  template <std::size_t Rows, std::size_t Vectors>
+  ATTN_INLINE void store_divided(const Vector (&sums)[Rows][Vectors], std::size_t row, T* matrix,
+                                 std::size_t width) const {
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const Vector scale(inverse_[row + r]);
+#pragma GCC unroll 8
+      for (std::size_t v = 0; v < Vectors; ++v)
+        (sums[r][v] * scale).store_unaligned(matrix + r * width + v * lanes);
+    }
   }
 
   Layout<T> layout_;
@@ -382,18 +324,6 @@ ATTN_INLINE Keys<T> chunk_of(const Layout<T>& layout, const Keys<T>& keys, std::
 template <class T>
 ATTN_INLINE Queries<T> queries_from(const Layout<T>& layout, const Queries<T>& queries, std::size_t first) {
   return {queries.query + first * layout.d_k, queries.output + first * layout.d_v};
-}
-
-template <class T, class Arch>
-void sum_keys(const Layout<T>& layout, const Keys<T>& keys, T* state, T* scratch) {
-  const simd::FlushDenormals flush;
-  Chunk<T, Arch> chunk(layout, scratch);
-  std::fill_n(state, layout.state_size(), T{0});
-  for (std::size_t position = 0; position < keys.count; position += chunk_size) {
-    chunk.load_keys(chunk_of(layout, keys, position));
-    const Keys<T> next = chunk_of(layout, keys, position + chunk_size);
-    chunk.add_keys_to(state, {next.key, next.value});
-  }
 }
 
 template <class T, class Arch>
@@ -446,7 +376,7 @@ template <simd::Isa isa, class T>
 SegmentKernel<T> segment_kernel() {
   using Arch = simd::Architecture<isa>;
   return {[](const Layout<T>& layout) { return layout.state_size() + Chunk<T, Arch>::scratch_size(layout); },
-          &sum_keys<T, Arch>, &read<T, Arch>, &attend<T, Arch>};
+          &read<T, Arch>, &attend<T, Arch>};
 }
 
 }  // namespace attn::linear_time

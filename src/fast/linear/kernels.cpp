@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "fast/parallel.hpp"
+#include "fast/exact/heads.hpp"
 
 namespace attn::linear_time {
 
@@ -20,41 +20,29 @@ namespace attn::linear_time {
 namespace {
 
 /// A sequence, cut where its length says.
-class Segments {
- public:
-  explicit Segments(std::size_t length) : length_(length) {
-    const std::size_t chunks = (length + chunk_size - 1) / chunk_size;
-    step_ = std::max(segment_size, (chunks + most_segments - 1) / most_segments * chunk_size);
-  }
-
-  std::size_t count() const { return (length_ + step_ - 1) / step_; }
-  Range operator[](std::size_t index) const {
-    return {index * step_, std::min((index + 1) * step_, length_)};
-  }
-
- private:
-  std::size_t length_;
-  std::size_t step_;
-};
+std::vector<Range> segments_of(std::size_t length) {
+  const std::size_t chunks = fast::block_count(length, chunk_size);
+  return fast::cut(length, std::max(segment_size, fast::block_count(chunks, most_segments) * chunk_size));
+}
 
 template <class T>
-class Call {
+class SegmentedCall {
  public:
-  explicit Call(const Forward<T>& problem)
+  explicit SegmentedCall(const Call<T>& problem)
       : problem_(problem),
         sizes_(problem.sizes),
-        layout_{sizes_.d_k, sizes_.d_v, problem.phi},
-        key_segments_(sizes_.n_k),
-        query_segments_(sizes_.n_q) {}
+        layout_{sizes_.d_k, sizes_.d_v, problem.are_features},
+        key_segments_(segments_of(sizes_.n_k)),
+        query_segments_(segments_of(sizes_.n_q)) {}
 
   /// Pairs are those of a sample and a key/value head. Where there are enough of them, each thread takes a
   /// whole one: it then meets the keys of a causal segment once only.
   void run() const {
     const std::size_t pairs = sizes_.samples * sizes_.kv_heads;
-    if (problem_.causal) clear_queries_before_first_key();
-    if (problem_.causal && pairs >= static_cast<std::size_t>(std::max(problem_.threads, 1)))
+    if (problem_.visible.causal) clear_queries_before_first_key();
+    if (problem_.visible.causal && pairs >= static_cast<std::size_t>(std::max(problem_.threads, 1)))
       return for_each_task(pairs, problem_.threads, [&](std::size_t pair) { attend_causally(pair); });
-    const std::size_t together = std::max<std::size_t>(1, most_segments / (key_segments_.count() + 1));
+    const std::size_t together = std::max<std::size_t>(1, most_segments / (key_segments_.size() + 1));
     for (std::size_t pair = 0; pair < pairs; pair += together)
       attend_in_parts({pair, std::min(pair + together, pairs)});
   }
@@ -66,34 +54,34 @@ class Call {
   void attend_causally(std::size_t pair) const {
     Scratch before(layout_.state_size()), state(layout_.state_size());
     std::fill_n(before.data(), layout_.state_size(), T{0});
-    for (std::size_t index = 0; index < key_segments_.count(); ++index) {
-      attend_segment(pair, key_segments_[index], before.data(), state.data());
+    for (const auto& segment : key_segments_) {
+      attend_segment(pair, segment, before.data(), state.data());
       add(state.data(), before.data());
     }
   }
 
   /// All segments at once: first their states, then the outputs.
   void attend_in_parts(Range pairs) const {
-    const std::size_t segments = key_segments_.count(), size = layout_.state_size();
+    const std::size_t segments = key_segments_.size(), size = layout_.state_size();
     Scratch sums(pairs.size() * (segments + 1) * size);
     const auto sum_before = [&](std::size_t pair, std::size_t segment) {
       return sums.data() + ((pair - pairs.begin) * (segments + 1) + segment) * size;
     };
     for_each(pairs, segments, [&](std::size_t pair, std::size_t index) {
-      sum_keys(keys_in(pair, key_segments_[index]), sum_before(pair, index + 1));
+      attend({.keys = keys_in(pair, key_segments_[index])}, sum_before(pair, index + 1));
     });
     for (std::size_t pair = pairs.begin; pair < pairs.end; ++pair) {
       std::fill_n(sum_before(pair, 0), size, T{0});
       for (std::size_t index = 0; index < segments; ++index)
         add(sum_before(pair, index), sum_before(pair, index + 1));
     }
-    if (problem_.causal)
+    if (problem_.visible.causal)
       for_each(pairs, segments, [&](std::size_t pair, std::size_t index) {
         Scratch state(size);
         attend_segment(pair, key_segments_[index], sum_before(pair, index), state.data());
       });
     else
-      for_each(pairs, query_segments_.count(), [&](std::size_t pair, std::size_t index) {
+      for_each(pairs, query_segments_.size(), [&](std::size_t pair, std::size_t index) {
         read(pair, query_segments_[index], sum_before(pair, segments));
       });
   }
@@ -104,9 +92,9 @@ class Call {
                   [&](std::size_t task) { work(pairs.begin + task / segments, task % segments); });
   }
 
-  void sum_keys(const Keys<T>& keys, T* state) const {
+  void attend(const CausalSegment<T>& segment, T* state) const {
     Scratch scratch(kernel_.scratch_size(layout_));
-    kernel_.sum_keys(layout_, keys, state, scratch.data());
+    kernel_.attend(layout_, segment, state, scratch.data());
   }
 
   void read(std::size_t pair, Range queries, const T* state) const {
@@ -116,17 +104,15 @@ class Call {
   }
 
   void attend_segment(std::size_t pair, Range positions, const T* before, T* state) const {
-    Scratch scratch(kernel_.scratch_size(layout_));
     const Range queries = common(positions, {first_position(), sizes_.n_k});
     const auto readers = readers_of(pair, queries.begin - first_position() + queries_before_first_key());
     const Range within = {queries.begin - positions.begin, queries.end - positions.begin};
-    kernel_.attend(layout_,
-                   {.keys = keys_in(pair, positions),
-                    .queries = queries.empty() ? Range{} : within,
-                    .readers = readers.data(),
-                    .heads = readers.size(),
-                    .before = before},
-                   state, scratch.data());
+    attend({.keys = keys_in(pair, positions),
+            .queries = queries.empty() ? Range{} : within,
+            .readers = readers.data(),
+            .heads = readers.size(),
+            .before = before},
+           state);
   }
 
   /// sum += state
@@ -145,43 +131,45 @@ class Call {
                   T{0});
   }
 
+  /// A query head that reads a pair's keys.
+  exact::Head<T> head_of_pair(std::size_t pair, std::size_t member) const {
+    const std::size_t first = pair % sizes_.kv_heads * (sizes_.heads / sizes_.kv_heads);
+    return exact::head_of(problem_, pair / sizes_.kv_heads, first + member);
+  }
+
+  /// Without padding.
   Keys<T> keys_in(std::size_t pair, Range positions) const {
-    const auto keys = keys_of(problem_, pair / sizes_.kv_heads, pair % sizes_.kv_heads);
-    const Range real = common(positions, {0, keys.count});
-    return {keys.key + real.begin * sizes_.d_k, keys.value + real.begin * sizes_.d_v, real.size()};
+    const auto head = head_of_pair(pair, 0);
+    const auto& lengths = problem_.visible.key_lengths;
+    const Range real = common(positions, {0, lengths.empty() ? sizes_.n_k : lengths[head.sample]});
+    return {head.key + real.begin * sizes_.d_k, head.value + real.begin * sizes_.d_v, real.size()};
   }
 
   /// The heads that read a pair's keys, from a query on.
   std::vector<Queries<T>> readers_of(std::size_t pair, std::size_t query) const {
-    const std::size_t heads = sizes_.heads / sizes_.kv_heads;
     std::vector<Queries<T>> readers;
-    for (std::size_t member = 0; member < heads; ++member) {
-      const auto all = queries_of(problem_, pair / sizes_.kv_heads, pair % sizes_.kv_heads * heads + member);
-      readers.push_back({all.query + query * sizes_.d_k, all.output + query * sizes_.d_v});
+    for (std::size_t member = 0; member < sizes_.heads / sizes_.kv_heads; ++member) {
+      const auto head = head_of_pair(pair, member).from(query, sizes_);
+      readers.push_back({head.query, head.output});
     }
     return readers;
   }
 
-  const Forward<T>& problem_;
+  const Call<T>& problem_;
   const Sizes& sizes_;
   Layout<T> layout_;
   SegmentKernel<T> kernel_ = simd::for_isa_in_use([](auto isa) { return segment_kernel<isa(), T>(); });
-  Segments key_segments_;
-  Segments query_segments_;
+  std::vector<Range> key_segments_, query_segments_;
 };
 
 template <class T>
-void simd_forward(const Forward<T>& problem) {
-  Call<T>(problem).run();
+void simd_forward(const Call<T>& problem) {
+  SegmentedCall<T>(problem).run();
 }
 
-}  // namespace
-
-namespace {
-
 template <class T>
-T feature(FeatureMap phi, T x) {
-  if (phi == FeatureMap::identity) return x;
+T feature(bool is_feature, T x) {
+  if (is_feature) return x;
   return x > T{0} ? x + T{1} : std::exp(x);
 }
 
@@ -189,12 +177,12 @@ T feature(FeatureMap phi, T x) {
 template <class T>
 class State {
  public:
-  State(FeatureMap phi, std::size_t d_k, std::size_t d_v)
-      : phi_(phi), d_k_(d_k), d_v_(d_v), S_(d_k * d_v), z_(d_k) {}
+  State(bool are_features, std::size_t d_k, std::size_t d_v)
+      : are_features_(are_features), d_k_(d_k), d_v_(d_v), S_(d_k * d_v), z_(d_k) {}
 
   void add(const T* key, const T* value) {
     for (std::size_t a = 0; a < d_k_; ++a) {
-      const T phi_k = feature(phi_, key[a]);
+      const T phi_k = feature(are_features_, key[a]);
       for (std::size_t b = 0; b < d_v_; ++b) S_[a * d_v_ + b] += phi_k * value[b];
       z_[a] += phi_k;
     }
@@ -204,7 +192,7 @@ class State {
     std::fill_n(output, d_v_, T{0});
     T sum = 0;
     for (std::size_t a = 0; a < d_k_; ++a) {
-      const T phi_q = feature(phi_, query[a]);
+      const T phi_q = feature(are_features_, query[a]);
       for (std::size_t b = 0; b < d_v_; ++b) output[b] += phi_q * S_[a * d_v_ + b];
       sum += phi_q * z_[a];
     }
@@ -213,49 +201,38 @@ class State {
   }
 
  private:
-  FeatureMap phi_;
+  bool are_features_;
   std::size_t d_k_, d_v_;
   std::vector<T> S_;  ///< [d_k×d_v] Σ φ(k) vᵀ
   std::vector<T> z_;  ///< [d_k] Σ φ(k)
 };
 
-/// How many keys a query sees.
 template <class T>
-std::size_t seen(const Forward<T>& problem, const Keys<T>& keys, std::size_t query) {
-  const Sizes& sizes = problem.sizes;
-  if (!problem.causal) return keys.count;
-  const std::size_t position_plus_one = query + 1 + sizes.n_k;
-  return std::min(keys.count, position_plus_one - std::min(position_plus_one, sizes.n_q));
-}
-
-template <class T>
-void attend(const Forward<T>& problem, const Keys<T>& keys, const Queries<T>& queries) {
+void attend(const Call<T>& problem, const exact::Head<T>& head) {
   const std::size_t d_k = problem.sizes.d_k, d_v = problem.sizes.d_v;
-  State<T> state(problem.phi, d_k, d_v);
+  State<T> state(problem.are_features, d_k, d_v);
   std::size_t added = 0;
   for (std::size_t i = 0; i < problem.sizes.n_q; ++i) {
-    for (; added < seen(problem, keys, i); ++added)
-      state.add(keys.key + added * d_k, keys.value + added * d_v);
-    state.read(queries.query + i * d_k, queries.output + i * d_v);
+    for (; added < visible_keys(problem.sizes, problem.visible, head.sample, i).end; ++added)
+      state.add(head.key + added * d_k, head.value + added * d_v);
+    state.read(head.query + i * d_k, head.output + i * d_v);
   }
 }
 
 /// A key is added to S and z, and a query reads them: after all keys, or, if causal, after its own.
 template <class T>
-void plain_forward(const Forward<T>& problem) {
+void plain_forward(const Call<T>& problem) {
   const Sizes& sizes = problem.sizes;
   for_each_task(sizes.samples * sizes.heads, problem.threads, [&](std::size_t task) {
-    const std::size_t sample = task / sizes.heads, head = task % sizes.heads;
-    attend(problem, keys_of(problem, sample, head * sizes.kv_heads / sizes.heads),
-           queries_of(problem, sample, head));
+    attend(problem, exact::head_of(problem, task / sizes.heads, task % sizes.heads));
   });
 }
 
 }  // namespace
 
 const std::vector<Kernel>& kernels() {
-  static const std::vector<Kernel> table = {{"plain", plain_forward, plain_forward},
-                                            {"simd", simd_forward, simd_forward}};
+  static const std::vector<Kernel> table = {{.name = "plain", .forward = {plain_forward, plain_forward}},
+                                            {.name = "simd", .forward = {simd_forward, simd_forward}}};
   return table;
 }
 

@@ -1,38 +1,31 @@
 #pragma once
 
-#include <algorithm>
-#include <string_view>
 #include <vector>
 
+#include "fast/exact/kernels.hpp"
 #include "fast/simd/isa.hpp"
-#include "fast/visibility.hpp"
 
 /// Linear attention, φ(q)ᵀ Σⱼ φ(kⱼ) vⱼᵀ / φ(q)ᵀ Σⱼ φ(kⱼ) (Katharopoulos et al. 2020). All keys are summed in
 /// a state of fixed size, S = Σⱼ φ(kⱼ) vⱼᵀ [d_k×d_v] and z = Σⱼ φ(kⱼ) [d_k]: time grows with n, not with n².
 namespace attn::linear_time {
 
+using exact::Call;
+using exact::Kernel;
 using fast::Range;
 using fast::Sizes;
 
-/// φ: elu + 1, or none, where `query` and `key` are features already.
-enum class FeatureMap { elu_plus_one, identity };
+/// Kernel 1, plain loops, the reference of the other, and kernel 2, chunks of tokens as matrix products. They
+/// are forward kernels, for any lengths. Of a call's visibility they take causality and lengths, and φ is
+/// elu + 1 where `query` and `key` are no features already.
+///
+/// A query that may see no key gets the output 0, and so does one whose weights sum to 0 because features
+/// underflow; kernel 2 rounds everything below the smallest normal number to 0. A value that is not finite
+/// may reach a few queries before it even if causal: 0 · ∞ is no number.
+const std::vector<Kernel>& kernels();
 
-/// The inputs of a call, each contiguous and row-major. A query that may see no key gets the output 0, and so
-/// does one whose weights sum to 0 because features underflow; kernel 2 rounds everything below the smallest
-/// normal number to 0. A value that is not finite may reach a few queries before it even if causal: 0 · ∞ is
-/// no number.
-template <class T>
-struct Forward {
-  Sizes sizes;
-  bool causal = false;                     ///< query i, at position i + n_k − n_q, sees no later key
-  std::vector<std::size_t> key_lengths{};  ///< [sample] keys before the padding, n_k at most; n_k where empty
-  const T* query = nullptr;                ///< [sample×head×query×d_k]
-  const T* key = nullptr;                  ///< [sample×kv_head×key×d_k]
-  const T* value = nullptr;                ///< [sample×kv_head×key×d_v]
-  T* output = nullptr;                     ///< [sample×head×query×d_v]
-  FeatureMap phi = FeatureMap::elu_plus_one;
-  int threads = 1;  ///< changes no digit of the result
-};
+/// Multiplications and additions that a call needs, for GFLOP/s: 2 d_k d_v for each key and each query. What
+/// the chunks of a causal kernel add to that is overhead.
+double operations(const Sizes& sizes);
 
 /// The queries of one head and their outputs.
 template <class T>
@@ -40,13 +33,6 @@ struct Queries {
   const T* query;  ///< [query×d_k]
   T* output;       ///< [query×d_v]
 };
-
-template <class T>
-Queries<T> queries_of(const Forward<T>& problem, std::size_t sample, std::size_t head) {
-  const Sizes& sizes = problem.sizes;
-  const std::size_t first = (sample * sizes.heads + head) * sizes.n_q;
-  return {problem.query + first * sizes.d_k, problem.output + first * sizes.d_v};
-}
 
 /// The keys and values of one key and value head.
 template <class T>
@@ -56,37 +42,12 @@ struct Keys {
   std::size_t count;  ///< without padding
 };
 
-template <class T>
-Keys<T> keys_of(const Forward<T>& problem, std::size_t sample, std::size_t kv_head) {
-  const Sizes& sizes = problem.sizes;
-  const std::size_t first = (sample * sizes.kv_heads + kv_head) * sizes.n_k;
-  return {problem.key + first * sizes.d_k, problem.value + first * sizes.d_v,
-          problem.key_lengths.empty() ? sizes.n_k : std::min(problem.key_lengths[sample], sizes.n_k)};
-}
-
-/// One kernel. All take any lengths.
-struct Kernel {
-  std::string_view name;  ///< "plain", "simd"
-  void (*forward32)(const Forward<float>&);
-  void (*forward64)(const Forward<double>&);
-
-  void forward(const Forward<float>& problem) const { forward32(problem); }
-  void forward(const Forward<double>& problem) const { forward64(problem); }
-};
-
-/// Kernel 1, plain loops, the reference of the other, and kernel 2, chunks of tokens as matrix products.
-const std::vector<Kernel>& kernels();
-
-/// Multiplications and additions that a call needs, for GFLOP/s: 2 d_k d_v for each key and each query. What
-/// the chunks of a causal kernel add to that is overhead.
-double operations(const Sizes& sizes);
-
 /// How the numbers of one call lie in buffers. Each row is aligned to 64 bytes and padded with zeros.
 template <class T>
 struct Layout {
   std::size_t d_k;
   std::size_t d_v;
-  FeatureMap phi;
+  bool are_features;  ///< queries and keys
 
   static constexpr std::size_t padded(std::size_t length) {
     constexpr std::size_t line = 64 / sizeof(T);
@@ -104,11 +65,11 @@ struct Layout {
 /// beginning of the segment.
 template <class T>
 struct CausalSegment {
-  Keys<T> keys;               ///< at positions 0, …, keys.count − 1; padding follows
-  Range queries;              ///< positions with a query; 0, 0 where there are none
-  const Queries<T>* readers;  ///< [head] its queries from position queries.begin on
-  std::size_t heads;
-  const T* before;  ///< the state after all earlier segments
+  Keys<T> keys;                         ///< at positions 0, …, keys.count − 1; padding follows
+  Range queries{};                      ///< positions with a query; 0, 0 where there are none
+  const Queries<T>* readers = nullptr;  ///< [head] its queries from position queries.begin on
+  std::size_t heads = 0;
+  const T* before = nullptr;  ///< the state after all earlier segments
 };
 
 /// The loops over tokens, as compiled for one instruction set. All buffers are aligned to 64 bytes.
@@ -116,14 +77,11 @@ template <class T>
 struct SegmentKernel {
   std::size_t (*scratch_size)(const Layout<T>&);  ///< in numbers
 
-  /// state = the sums S and z over the keys
-  void (*sum_keys)(const Layout<T>&, const Keys<T>&, T* state, T* scratch);
-
   /// Outputs of queries that see the keys in the state, and no others.
   void (*read)(const Layout<T>&, const T* state, const Queries<T>&, std::size_t count, T* scratch);
 
-  /// Outputs of a segment. `state` becomes that of its keys, equal in every digit to the result of
-  /// `sum_keys`.
+  /// Outputs of a segment. `state` becomes that of its keys: the sums S and z over them, in the same digits
+  /// with queries and without.
   void (*attend)(const Layout<T>&, const CausalSegment<T>&, T* state, T* scratch);
 };
 

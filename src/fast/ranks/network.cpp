@@ -66,34 +66,23 @@ namespace {
 constexpr auto module_name = "attnlab_mpi.so";
 
 /// Beside the program where it was built, and where it is installed.
-std::vector<std::filesystem::path> module_places() {
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  return {folder / module_name, folder.parent_path() / "lib" / "attnlab" / module_name};
-}
-
 std::filesystem::path find_module() {
-  const auto places = module_places();
-  const auto found = std::find_if(places.begin(), places.end(),
-                                  [](const auto& place) { return std::filesystem::exists(place); });
-  if (found == places.end())
-    throw Error(
-        "mpirun started this program, which was built without MPI; valid: install libopenmpi-dev and "
-        "openmpi-bin and build again, or run it without mpirun");
-  return *found;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  for (const auto& place : {folder / module_name, folder.parent_path() / "lib" / "attnlab" / module_name})
+    if (std::filesystem::exists(place)) return place;
+  throw Error(
+      "mpirun started this program, which was built without MPI; valid: install libopenmpi-dev and "
+      "openmpi-bin and build again, or run it without mpirun");
 }
 
 /// What each process was given, known to all.
 std::vector<std::string> share_texts(Network& network, const std::string& own) {
-  std::vector<std::uint64_t> lengths(network.ranks(), own.size());
+  std::vector<std::string> texts;
+  for (const auto length : of_all_ranks(network, std::uint64_t{own.size()})) texts.emplace_back(length, '\0');
+  texts[network.here().begin] = own;
   std::vector<Network::Part> parts;
   for (std::size_t rank = 0; rank < network.ranks(); ++rank)
-    parts.push_back({rank, &lengths[rank], sizeof(std::uint64_t)});
-  network.share(parts);
-  std::vector<std::string> texts;
-  for (const auto length : lengths) texts.emplace_back(length, '\0');
-  texts[network.here().begin] = own;
-  for (std::size_t rank = 0; rank < network.ranks(); ++rank)
-    parts[rank] = {rank, texts[rank].data(), texts[rank].size()};
+    parts.push_back({rank, texts[rank].data(), texts[rank].size()});
   network.share(parts);
   return texts;
 }

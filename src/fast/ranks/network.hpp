@@ -68,6 +68,16 @@ class Network {
   double seconds_waited_ = 0.0;
 };
 
+/// [rank] what each rank has, known to all; `own` is that of the ranks played here.
+template <class Item>
+std::vector<Item> of_all_ranks(Network& network, const Item& own) {
+  std::vector<Item> items(network.ranks(), own);
+  std::vector<Network::Part> parts;
+  for (std::size_t rank = 0; rank < items.size(); ++rank) parts.push_back({rank, &items[rank], sizeof(Item)});
+  network.share(parts);
+  return items;
+}
+
 /// All ranks in this process: transfers are copies.
 std::unique_ptr<Network> local_network(std::size_t ranks);
 

@@ -72,8 +72,8 @@ std::uint64_t ring_bytes_forward(const RingProblem& problem, std::size_t ranks, 
 std::uint64_t ring_bytes_backward(const RingProblem& problem, std::size_t ranks, std::size_t rank,
                                   std::size_t item_size);
 
-/// Pairs of a query of this rank and a key that it sees, of those that it has at a hop, over all samples;
-/// in one head.
-std::uint64_t ring_pairs(const RingProblem& problem, std::size_t ranks, std::size_t rank, std::size_t hop);
+/// Pairs of a query and a key that it sees, of the rank with the most over those of the one with the fewest;
+/// infinite where a rank has none.
+double ring_imbalance(const RingProblem& problem, std::size_t ranks);
 
 }  // namespace attn::fast

@@ -1,7 +1,9 @@
 #include "fast/simd/isa.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <string>
 
 #include "attn/error.hpp"
 
@@ -22,22 +24,9 @@ bool has(Isa isa) {
 #endif
 }
 
-std::vector<Isa> find_available() {
-  std::vector<Isa> found;
-  for (const Isa isa : {Isa::generic, Isa::avx2, Isa::avx512})
-    if (has(isa)) found.push_back(isa);
-  return found;
-}
-
 Isa& chosen() {
   static Isa isa = available_isas().back();
   return isa;
-}
-
-std::string names_of(const std::vector<Isa>& isas) {
-  std::string names;
-  for (const Isa isa : isas) names.append(names.empty() ? "" : ", ").append(name_of(isa));
-  return names;
 }
 
 }  // namespace
@@ -48,7 +37,11 @@ std::string_view name_of(Isa isa) {
 }
 
 const std::vector<Isa>& available_isas() {
-  static const std::vector<Isa> isas = find_available();
+  static const auto isas = [] {
+    std::vector<Isa> all = {Isa::generic, Isa::avx2, Isa::avx512};
+    std::erase_if(all, [](Isa isa) { return !has(isa); });
+    return all;
+  }();
   return isas;
 }
 
@@ -57,10 +50,11 @@ Isa isa_in_use() {
 }
 
 void use(Isa isa) {
-  const auto& available = available_isas();
-  if (std::find(available.begin(), available.end(), isa) == available.end())
-    throw Error("this processor has no instruction set " + std::string(name_of(isa)) +
-                "; valid: " + names_of(available));
+  std::vector<std::string_view> available;
+  for (const Isa one : available_isas()) available.push_back(name_of(one));
+  if (std::find(available.begin(), available.end(), name_of(isa)) == available.end())
+    throw Error(fmt::format("this processor has no instruction set {}; valid: {}", name_of(isa),
+                            fmt::join(available, ", ")));
   chosen() = isa;
 }
 

@@ -98,6 +98,49 @@ struct Scalars {
   std::size_t step;
 };
 
+// Blocks of sums in registers: a few rows of a few registers each.
+
+/// Sets each row to the numbers at an aligned address.
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void set_rows(Vector<T, Arch> (&sums)[Rows][Vectors], const T* row) {
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < Vectors; ++v) {
+    const auto vector = Vector<T, Arch>::load_aligned(row + v * lanes<T, Arch>);
+#pragma GCC unroll 8
+    for (std::size_t r = 0; r < Rows; ++r) sums[r][v] = vector;
+  }
+}
+
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void clear(Vector<T, Arch> (&sums)[Rows][Vectors]) {
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Vector<T, Arch>(T{0});
+}
+
+/// Writes the block into a part of a matrix whose rows are aligned, `width` numbers apart.
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void store(const Vector<T, Arch> (&sums)[Rows][Vectors], T* matrix, std::size_t width) {
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v)
+      sums[r][v].store_aligned(matrix + r * width + v * lanes<T, Arch>);
+}
+
+/// Adds the block to such a part.
+template <std::size_t Rows, std::size_t Vectors, class T, class Arch>
+ATTN_INLINE void add_to(const Vector<T, Arch> (&sums)[Rows][Vectors], T* matrix, std::size_t width) {
+#pragma GCC unroll 8
+  for (std::size_t r = 0; r < Rows; ++r)
+#pragma GCC unroll 8
+    for (std::size_t v = 0; v < Vectors; ++v) {
+      T* to = matrix + r * width + v * lanes<T, Arch>;
+      (Vector<T, Arch>::load_aligned(to) + sums[r][v]).store_aligned(to);
+    }
+}
+
 /// sums[r][v] += Σ_i panel[i][v] · scalars(r, i) for the steps i = 0, …, count − 1: the loop in which the
 /// kernels spend their time. The panel holds `width` numbers a step, of which the first `Vectors` registers
 /// are read; each scalar is broadcast. Nothing is packed. Rows of the panel begin anywhere if `Alignment`
@@ -124,6 +167,16 @@ ATTN_INLINE void accumulate(Vector<T, Arch> (&sums)[Rows][Vectors], const T* pan
 template <class T, class Arch>
 ATTN_INLINE std::size_t padded(std::size_t columns) {
   return (columns + lanes<T, Arch> - 1) / lanes<T, Arch> * lanes<T, Arch>;
+}
+
+/// Calls `work(column, vectors)` for panels of columns. `vectors`, a constant, is a panel's width in
+/// registers: that of a block while so many are left, then smaller ones. The last panel may reach beyond the
+/// last column.
+template <class T, class Arch, class Work>
+ATTN_INLINE void for_each_panel(std::size_t columns, const Work& work) {
+  in_blocks<Block<Arch>::vectors>(0, padded<T, Arch>(columns) / lanes<T, Arch>,
+                                  [&](std::size_t vector, auto vectors)
+                                      ATTN_INLINE_LAMBDA { work(vector * lanes<T, Arch>, vectors); });
 }
 
 /// A matrix times a factor, each row padded with zeros to whole registers.
@@ -172,10 +225,7 @@ template <std::size_t Count, std::size_t Vectors, class T, class Arch, class Ali
 [[gnu::noinline]] void add_product_columns(Rows<T> to, Scalars<T> factors, const T* panel, std::size_t width,
                                            std::size_t count) {
   Vector<T, Arch> sums[Count][Vectors];
-#pragma GCC unroll 8
-  for (std::size_t r = 0; r < Count; ++r)
-#pragma GCC unroll 8
-    for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] = Vector<T, Arch>(T{0});
+  clear(sums);
   accumulate<Alignment>(sums, panel, width, factors, count);
 #pragma GCC unroll 8
   for (std::size_t r = 0; r < Count; ++r) add_row(sums[r], to.data + r * to.stride, to.columns);
@@ -185,11 +235,9 @@ template <std::size_t Count, std::size_t Vectors, class T, class Arch, class Ali
 /// registers, in blocks of as many rows as there are registers for.
 template <class T, class Arch>
 ATTN_INLINE void add_product(Rows<T> to, Scalars<T> factors, const T* panel, std::size_t count) {
-  constexpr std::size_t most_rows = Block<Arch>::rows, most_vectors = Block<Arch>::vectors;
   const std::size_t width = padded<T, Arch>(to.columns);
-  in_blocks<most_vectors>(0, width / lanes<T, Arch>, [&](std::size_t vector, auto vectors) {
-    const std::size_t column = vector * lanes<T, Arch>;
-    in_blocks<most_rows>(0, to.rows, [&](std::size_t row, auto rows) {
+  for_each_panel<T, Arch>(to.columns, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+    in_blocks<Block<Arch>::rows>(0, to.rows, [&](std::size_t row, auto rows) {
       add_product_columns<rows(), vectors(), T, Arch>(
           {to.data + row * to.stride + column, to.stride, rows(), to.columns - column},
           {factors.data + row * factors.row, factors.row, factors.step}, panel + column, width, count);

@@ -58,32 +58,16 @@ ATTN_INLINE Vector<double, Arch> multiply_add(Vector<double, Arch> x, Vector<dou
 }
 #endif
 
-template <Isa>
-struct ArchitectureOf;
-
-#if defined(__x86_64__)
-template <>
-struct ArchitectureOf<Isa::generic> {
-  using type = xsimd::sse2;
-};
-template <>
-struct ArchitectureOf<Isa::avx2> {
-  using type = xsimd::fma3<xsimd::avx2>;
-};
-template <>
-struct ArchitectureOf<Isa::avx512> {
-  using type = xsimd::avx512bw;
-};
-#else
-template <>
-struct ArchitectureOf<Isa::generic> {
-  using type = xsimd::default_arch;
-};
-#endif
-
 /// xsimd's name for an instruction set.
+#if defined(__x86_64__)
 template <Isa isa>
-using Architecture = typename ArchitectureOf<isa>::type;
+using Architecture =
+    std::conditional_t<isa == Isa::avx512, xsimd::avx512bw,
+                       std::conditional_t<isa == Isa::avx2, xsimd::fma3<xsimd::avx2>, xsimd::sse2>>;
+#else
+template <Isa>
+using Architecture = xsimd::default_arch;
+#endif
 
 /// How many rows of how many registers of sums `accumulate` keeps: as many as leave room for a row of the
 /// panel and a scalar, and for the addresses of the scalars.

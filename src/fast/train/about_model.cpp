@@ -52,19 +52,15 @@ AboutRun run(Tape<float>& tape, const Weights<float>& weights, const AboutSizes&
       std::copy(word.code.begin(), word.code.end(), codes.value + (sample * positions + position) * code);
     }
   Sublayers<float> sublayers(tape, weights, 0, nullptr);
-  AboutRun result;
-  auto x = linear(tape, features, weights("embedding"));
-  const HeadSizes of_first = {batch, positions, positions, sizes.first.heads};
-  result.sizes = {batch, positions, positions, sizes.second.heads, is_causal};
-  result.first = sublayers.attention(x, x, "layer=1/attention", of_first, lengths, sizes.first.positions);
-  x = block(sublayers, sizes.first, x, result.first, layer_name(0));
-  result.second =
-      sublayers.attention(x, x, "layer=2/attention", result.sizes, lengths, sizes.second.positions);
-  x = block(sublayers, sizes.second, x, result.second, layer_name(1));
-  const auto query = linear(tape, x, weights("output/W_Q"));
+  auto second = sizes.second;
+  second.is_causal = is_causal;
+  const auto x = linear(tape, features, weights("embedding"));
+  const auto below = sublayers.block(x, layer_name(0), sizes.first, lengths),
+             above = sublayers.block(below.output, layer_name(1), second, lengths);
+  const auto query = linear(tape, above.output, weights("output/W_Q"));
   const auto key = linear(tape, codes, weights("output/W_K"));
-  result.named = attend(tape, query, key, key, {batch, positions, positions, 1}, lengths).weights;
-  return result;
+  const auto named = attend(tape, query, key, key, {batch, positions, positions, 1}, lengths).weights;
+  return {above.attended, named, {batch, positions, positions, second.heads, is_causal}};
 }
 
 namespace {
@@ -118,8 +114,8 @@ Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> given) {
       }
     }
     const HeadSizes of_names = {result.sizes.batch, result.sizes.queries, result.sizes.keys, 1};
-    return add_scaled(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
-                      loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
+    return add(tape, loss_of_looks(tape, result.named, of_names, 0, named, scale),
+               loss_of_looks(tape, result.second.weights, result.sizes, 0, looks, scale), of_looks);
   };
   return trained;
 }
@@ -129,13 +125,8 @@ AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const 
   Tape<float> tape(false);
   const auto result = run(tape, weights, sizes, {&example}, is_causal);
   const std::size_t n = example.words.size();
-  AboutReading reading;
-  for (std::size_t query = 0; query < n; ++query) {
-    const float* const named = result.named.value + query * n;
-    reading.named.push_back(static_cast<std::size_t>(std::max_element(named, named + n) - named));
-    reading.looks.emplace_back(result.second.weights.value + query * n,
-                               result.second.weights.value + (query + 1) * n);
-  }
+  AboutReading reading = {.named = {}, .looks = rows_of(result.second.weights.value, n, n)};
+  for (const auto& row : rows_of(result.named.value, n, n)) reading.named.push_back(strongest(row));
   return reading;
 }
 

@@ -16,22 +16,10 @@ namespace attn::train {
 /// last layer, its keys from the codes of the words.
 struct AboutSizes {
   std::size_t features = 0;  ///< without the code
-  TransformerSizes first = {.words = 0,
-                            .classes = 0,
-                            .d_model = 64,
-                            .heads = 4,
-                            .d_k = 16,
-                            .d_v = 16,
-                            .d_ff = 256,
-                            .positions = Positions::rotary};
-  TransformerSizes second = {.words = 0,
-                             .classes = 0,
-                             .d_model = 64,
-                             .heads = 2,
-                             .d_k = 8,
-                             .d_v = 8,
-                             .d_ff = 128,
-                             .positions = Positions::none};
+  TransformerSizes first = {
+      .d_model = 64, .heads = 4, .d_k = 16, .d_v = 16, .d_ff = 256, .positions = Positions::rotary};
+  TransformerSizes second = {
+      .d_model = 64, .heads = 2, .d_k = 8, .d_v = 8, .d_ff = 128, .positions = Positions::none};
   std::size_t d_name = 16;  ///< of the output's queries and keys
 };
 
@@ -53,9 +41,9 @@ AboutExample about_example(const std::vector<english::WordFeatures>& words,
                            const std::vector<std::string>& names, const std::vector<std::size_t>& about);
 
 struct AboutRun {
-  Attended<float> first, second;  ///< of each layer
-  Variable<float> named;          ///< the share of each word in the answer, [batch·positions × positions]
-  HeadSizes sizes;                ///< of the second layer
+  Attended<float> second;  ///< of the second layer
+  Variable<float> named;   ///< the share of each word in the answer, [batch·positions × positions]
+  HeadSizes sizes;         ///< of the second layer
 };
 
 /// With `is_causal` the second layer sees no later word.
@@ -70,8 +58,8 @@ Examples examples_of(const AboutSizes& sizes, std::vector<AboutExample> examples
 
 /// What the model makes of a sentence.
 struct AboutReading {
-  std::vector<std::size_t> named;         ///< the word that each is said to be about
-  std::vector<std::vector<float>> looks;  ///< of head 0 of the second layer, [query][key]
+  std::vector<std::size_t> named;  ///< the word that each is said to be about
+  Numbers looks;                   ///< of head 0 of the second layer, [query][key]
 };
 
 AboutReading read(const Weights<float>& weights, const AboutSizes& sizes, const AboutExample& example,

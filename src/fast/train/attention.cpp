@@ -8,13 +8,6 @@ namespace attn::train {
 
 namespace {
 
-/// The rows of one head of one sample.
-template <class T>
-StridedRows<T> head_rows(T* data, std::size_t sample, std::size_t positions, std::size_t head,
-                         std::size_t heads, std::size_t columns) {
-  return {data + sample * positions * columns + head * (columns / heads), columns};
-}
-
 /// Keys that the query may see: all before this one.
 std::size_t visible_keys(const HeadSizes& sizes, std::size_t length, std::size_t query) {
   return sizes.is_causal ? std::min(length, query + 1 + sizes.keys - sizes.queries) : length;
@@ -44,7 +37,8 @@ template <class T>
 Head<T> head_of(const HeadProblem<T>& problem, T* Variable<T>::*part, std::size_t sample, std::size_t head) {
   const auto& sizes = problem.sizes;
   const auto rows = [&](const Variable<T>& x, std::size_t positions) {
-    return head_rows(x.*part, sample, positions, head, sizes.heads, x.columns);
+    const std::size_t first = sample * positions * x.columns + head * (x.columns / sizes.heads);
+    return StridedRows<T>{x.*part + first, x.columns};
   };
   return {rows(problem.Q, sizes.queries), rows(problem.K, sizes.keys), rows(problem.V, sizes.keys),
           rows(problem.output, sizes.queries)};
@@ -214,8 +208,7 @@ StridedRows<T> rows_of_sample(T* data, std::size_t sample, std::size_t batch, st
 template <class T>
 void lstm_step_forward(const LstmStep<T>& step, const Variable<T>& W_hh_transposed) {
   const std::size_t batch = step.gates.rows, hidden = W_hh_transposed.rows;
-  loops<T>().add_product(fast::Matrix<T>{step.before.h.value, batch, hidden},
-                         fast::Matrix<T>{W_hh_transposed.value, hidden, 4 * hidden}, step.gates.value);
+  loops<T>().add_product(step.before.h.values(), W_hh_transposed.values(), step.gates.value);
   for (std::size_t sample = 0; sample < batch; ++sample) {
     const std::size_t at = sample * hidden;
     if (!step.has_ended(sample)) {
@@ -249,8 +242,7 @@ void lstm_step_backward(const LstmStep<T>& step, const Variable<T>& W_hh) {
     }
   }
   if (step.before.h.gradient)
-    loops<T>().add_product(fast::Matrix<T>{step.gates.gradient, batch, 4 * hidden},
-                           fast::Matrix<T>{W_hh.value, 4 * hidden, hidden}, step.before.h.gradient);
+    loops<T>().add_product(step.gates.gradients(), W_hh.values(), step.before.h.gradient);
 }
 
 }  // namespace
@@ -283,8 +275,7 @@ LstmState<T> lstm(Tape<T>& tape, const Variable<T>& x, const LstmState<T>& befor
   }
   tape.on_backward([=, steps = tape.keep(steps)] {
     for (std::size_t i = positions; i-- > 0;) lstm_step_backward(steps[i], W_hh);
-    loops<T>().add_product(fast::transposed(fast::Matrix<T>{gates.gradient, gates.rows, gates.columns}),
-                           fast::Matrix<T>{h_before.value, gates.rows, hidden}, W_hh.gradient);
+    loops<T>().add_product(fast::transposed(gates.gradients()), h_before.values(), W_hh.gradient);
   });
   return states;
 }

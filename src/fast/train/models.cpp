@@ -25,7 +25,7 @@ Positions positions_of(const std::string& name, const std::vector<Positions>& va
 
 namespace {
 
-Rows rows_of(const std::vector<std::vector<int>>& sentences, bool by_sample) {
+Rows padded_rows(const Sequences& sentences, bool by_sample) {
   const std::size_t batch = sentences.size();
   Rows rows;
   std::size_t positions = 0;
@@ -43,16 +43,23 @@ Rows rows_of(const std::vector<std::vector<int>>& sentences, bool by_sample) {
 
 }  // namespace
 
-Rows rows_by_sample(const std::vector<std::vector<int>>& sentences) {
-  return rows_of(sentences, true);
+Rows rows_by_sample(const Sequences& sentences) {
+  return padded_rows(sentences, true);
 }
 
-Rows rows_by_position(const std::vector<std::vector<int>>& sentences) {
-  return rows_of(sentences, false);
+Rows rows_by_position(const Sequences& sentences) {
+  return padded_rows(sentences, false);
 }
 
 template class Sublayers<float>;
 template class Sublayers<double>;
+
+std::map<std::string, std::string> sizes_as_text(const TransformerSizes& sizes) {
+  return {{"d_model", std::to_string(sizes.d_model)}, {"heads", std::to_string(sizes.heads)},
+          {"d_k", std::to_string(sizes.d_k)},         {"d_v", std::to_string(sizes.d_v)},
+          {"d_ff", std::to_string(sizes.d_ff)},       {"layers", std::to_string(sizes.layers)},
+          {"positions", name_of(sizes.positions)}};
+}
 
 std::string layer_name(std::size_t layer) {
   return "layer=" + std::to_string(layer + 1) + "/";
@@ -84,18 +91,6 @@ void add_layer(WeightTable& table, const std::string& layer, const TransformerSi
   add_norm("norm_2");
 }
 
-template <class T>
-Variable<T> block(Sublayers<T>& sublayers, const TransformerSizes& sizes, const Variable<T>& x,
-                  const Attended<T>& attended, const std::string& layer) {
-  const auto norm = [&](const Variable<T>& sum, const std::string& name) {
-    return sizes.has_norm ? sublayers.norm(sum, layer + name) : sum;
-  };
-  const auto mixed = sublayers.mixed(attended, layer + "attention");
-  const auto between = norm(sublayers.residual(x, mixed), "norm_1");
-  if (sizes.d_ff == 0) return between;
-  return norm(sublayers.residual(between, sublayers.feed_forward(between, layer)), "norm_2");
-}
-
 WeightTable weights_of(const TransformerSizes& sizes) {
   WeightTable table;
   table.add("embedding", sizes.words, sizes.d_model);
@@ -114,10 +109,9 @@ TransformerRun<T> run(Tape<T>& tape, const Weights<T>& weights, const Transforme
   result.sizes = {rows.lengths.size(), rows.positions(), rows.positions(), sizes.heads, sizes.is_causal};
   auto x = sublayers.words("embedding", rows, sizes.positions);
   for (std::size_t layer = 0; layer < sizes.layers; ++layer) {
-    const auto name = layer_name(layer);
-    result.attended.push_back(
-        sublayers.attention(x, x, name + "attention", result.sizes, rows.lengths, sizes.positions));
-    x = block(sublayers, sizes, x, result.attended.back(), name);
+    const auto block = sublayers.block(x, layer_name(layer), sizes, rows.lengths);
+    result.attended.push_back(block.attended);
+    x = block.output;
   }
   const auto read = sizes.is_of_sentence ? mean_rows(tape, x, rows.lengths) : x;
   result.logits = sizes.has_output_bias ? linear(tape, read, weights("output/W"), {weights("output/b")})
@@ -125,10 +119,6 @@ TransformerRun<T> run(Tape<T>& tape, const Weights<T>& weights, const Transforme
   return result;
 }
 
-template Variable<float> block(Sublayers<float>&, const TransformerSizes&, const Variable<float>&,
-                               const Attended<float>&, const std::string&);
-template Variable<double> block(Sublayers<double>&, const TransformerSizes&, const Variable<double>&,
-                                const Attended<double>&, const std::string&);
 template TransformerRun<float> run(Tape<float>&, const Weights<float>&, const TransformerSizes&, const Rows&,
                                    double, Random*);
 template TransformerRun<double> run(Tape<double>&, const Weights<double>&, const TransformerSizes&,
@@ -152,7 +142,7 @@ std::vector<int> Vocabulary::ids(const std::vector<std::string>& words) const {
 
 std::string Vocabulary::text(const std::vector<int>& ids, const char* separator) const {
   std::string text;
-  for (const int id : ids) text += words_[static_cast<std::size_t>(id)] + separator;
+  for (const int id : ids) text += (text.empty() ? "" : separator) + words_[static_cast<std::size_t>(id)];
   return text;
 }
 
@@ -176,24 +166,22 @@ Examples examples_of(const TransformerSizes& sizes, std::vector<Labelled> labell
   return examples;
 }
 
+Numbers rows_of(const float* matrix, std::size_t rows, std::size_t columns) {
+  Numbers result;
+  for (; rows > 0; --rows, matrix += columns) result.emplace_back(matrix, matrix + columns);
+  return result;
+}
+
 Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const std::vector<int>& input) {
   Tape<float> tape(false);
   const auto result = run(tape, weights, sizes, rows_by_sample({input}));
-  Reading reading;
-  for (std::size_t row = 0; row < result.logits.rows; ++row) {
-    const float* logits = result.logits.value + row * sizes.classes;
-    reading.classes.push_back(static_cast<int>(std::max_element(logits, logits + sizes.classes) - logits));
-  }
+  Reading reading = {.logits = rows_of(result.logits.value, result.logits.rows, sizes.classes)};
+  for (const auto& row : reading.logits) reading.classes.push_back(static_cast<int>(strongest(row)));
   const std::size_t n = input.size();
   for (const auto& attended : result.attended) {
     auto& heads = reading.weights.emplace_back();
-    for (std::size_t head = 0; head < sizes.heads; ++head) {
-      auto& queries = heads.emplace_back();
-      for (std::size_t query = 0; query < n; ++query) {
-        const float* row = attended.weights.value + (head * n + query) * n;
-        queries.emplace_back(row, row + n);
-      }
-    }
+    for (std::size_t head = 0; head < sizes.heads; ++head)
+      heads.push_back(rows_of(attended.weights.value + head * n * n, n, n));
   }
   return reading;
 }
@@ -208,24 +196,6 @@ Share accuracy(const Weights<float>& weights, const TransformerSizes& sizes,
     }
   }
   return share;
-}
-
-Examples examples_of(std::shared_ptr<const TranslationModel> model, Translations translations) {
-  Examples examples;
-  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
-    examples.lengths.push_back(translations.sources[i].size() + translations.targets[i].size());
-    examples.predictions.push_back(translations.targets[i].size() + 1);
-  }
-  examples.loss = [model, all = std::move(translations)](auto& tape, const auto& weights, const auto& numbers,
-                                                         float scale, double dropout, Random* random) {
-    Sequences sources, targets;
-    for (const std::size_t number : numbers) {
-      sources.push_back(all.sources[number]);
-      targets.push_back(all.targets[number]);
-    }
-    return model->loss(tape, weights, sources, targets, scale, dropout, random);
-  };
-  return examples;
 }
 
 }  // namespace attn::train

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "fast/train/trainer.hpp"
@@ -23,6 +23,8 @@ std::string name_of(Positions positions);
 
 /// Throws attn::Error for a name that `valid` does not have, with those that it has.
 Positions positions_of(const std::string& name, const std::vector<Positions>& valid);
+
+using Sequences = std::vector<std::vector<int>>;
 
 /// Sentences as ids, filled up with −1.
 struct Rows {
@@ -41,17 +43,55 @@ struct Rows {
 };
 
 /// Id number `sample · positions + position`, and id number `position · batch + sample`.
-Rows rows_by_sample(const std::vector<std::vector<int>>& sentences);
-Rows rows_by_position(const std::vector<std::vector<int>>& sentences);
+Rows rows_by_sample(const Sequences& sentences);
+Rows rows_by_position(const Sequences& sentences);
+
+// Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
+
+struct TransformerSizes {
+  std::size_t words = 0;    ///< that are read
+  std::size_t classes = 0;  ///< that each position, or each sentence, is given one of
+  std::size_t d_model = 64;
+  std::size_t heads = 2;
+  std::size_t d_k = 32;  ///< of a head
+  std::size_t d_v = 32;
+  std::size_t d_ff = 0;  ///< 0: no feed-forward network
+  std::size_t layers = 1;
+  Positions positions = Positions::sinusoidal;
+  std::size_t longest = 32;  ///< rows of the table of learned positions
+  bool is_causal = false;
+  bool has_norm = true;  ///< layer norm after each residual (Vaswani et al. 2017)
+  bool has_output_bias = true;
+  bool is_of_sentence = false;  ///< one class for the mean of all positions
+};
 
 /// What a model with these sizes is: "heads" "2".
-template <class Sizes>
-std::map<std::string, std::string> sizes_as_text(const Sizes& sizes) {
-  return {{"d_model", std::to_string(sizes.d_model)}, {"heads", std::to_string(sizes.heads)},
-          {"d_k", std::to_string(sizes.d_k)},         {"d_v", std::to_string(sizes.d_v)},
-          {"d_ff", std::to_string(sizes.d_ff)},       {"layers", std::to_string(sizes.layers)},
-          {"positions", name_of(sizes.positions)}};
-}
+std::map<std::string, std::string> sizes_as_text(const TransformerSizes& sizes);
+
+/// Ids: embedding, positions, layer=1/attention/W_Q, …, layer=1/norm_1/gain, …, layer=1/W_1, …, output/W,
+/// output/b.
+WeightTable weights_of(const TransformerSizes& sizes);
+
+/// "layer=1/", as the names of that layer's weights begin.
+std::string layer_name(std::size_t layer);
+
+/// The weights of one layer: LAYER + attention/W_Q, W_K, W_V and W_O, norm_1/gain and bias, with a memory the
+/// same of cross and norm_cross, then W_1, b_1, W_2, b_2 and norm_2.
+void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes,
+               bool has_memory = false);
+
+/// What the cross-attention of a decoder reads, filled up by sample.
+template <class T>
+struct Memory {
+  Variable<T> rows;
+  Lengths lengths;
+};
+
+template <class T>
+struct LayerRun {
+  Variable<T> output;
+  Attended<T> attended, cross;
+};
 
 /// The sublayers, with their weights by name. Dropout acts on what each of them gives.
 template <class T>
@@ -91,18 +131,32 @@ class Sublayers {
     return linear(tape_, attended.output, weights_(group + "/W_O"));
   }
 
-  /// max(0, x W_1 + b_1) W_2 + b_2 with the weights of LAYER.
-  Variable<T> feed_forward(const Variable<T>& x, const std::string& layer) {
-    const auto hidden = relu(tape_, linear(tape_, x, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
-    return linear(tape_, hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")});
-  }
-
-  /// x + found.
-  Variable<T> residual(const Variable<T>& x, const Variable<T>& found) { return add(tape_, x, drop(found)); }
-
-  /// The layer norm NAME.
-  Variable<T> norm(const Variable<T>& x, const std::string& name) {
-    return layer_norm(tape_, x, weights_(name + "/gain"), weights_(name + "/bias"));
+  /// The block LAYER of the lesson `transformer-block`, with the norm after each residual; with a memory that
+  /// of a decoder.
+  LayerRun<T> block(const Variable<T>& x, const std::string& layer, const TransformerSizes& sizes,
+                    const Lengths& lengths, const Memory<T>* memory = nullptr) {
+    const std::size_t batch = lengths.size(), n = x.rows / batch;
+    LayerRun<T> run;
+    run.output = x;
+    const auto add_found = [&](const Variable<T>& found, const std::string& norm) {
+      run.output = add(tape_, run.output, drop(found));
+      if (sizes.has_norm)
+        run.output = layer_norm(tape_, run.output, weights_(norm + "/gain"), weights_(norm + "/bias"));
+    };
+    const HeadSizes heads = {batch, n, n, sizes.heads, sizes.is_causal};
+    run.attended = attention(x, x, layer + "attention", heads, lengths, sizes.positions);
+    add_found(mixed(run.attended, layer + "attention"), layer + "norm_1");
+    if (memory) {
+      const HeadSizes across = {batch, n, memory->rows.rows / batch, sizes.heads};
+      run.cross =
+          attention(run.output, memory->rows, layer + "cross", across, memory->lengths, Positions::none);
+      add_found(mixed(run.cross, layer + "cross"), layer + "norm_cross");
+    }
+    if (sizes.d_ff == 0) return run;
+    const auto hidden =
+        relu(tape_, linear(tape_, run.output, weights_(layer + "W_1"), {weights_(layer + "b_1")}));
+    add_found(linear(tape_, hidden, weights_(layer + "W_2"), {weights_(layer + "b_2")}), layer + "norm_2");
+    return run;
   }
 
  private:
@@ -129,42 +183,6 @@ class Sublayers {
 extern template class Sublayers<float>;
 extern template class Sublayers<double>;
 
-// Transformers of a few layers: the blocks of the lesson `transformer-block`, trained.
-
-struct TransformerSizes {
-  std::size_t words;    ///< that are read
-  std::size_t classes;  ///< that each position, or each sentence, is given one of
-  std::size_t d_model = 64;
-  std::size_t heads = 2;
-  std::size_t d_k = 32;  ///< of a head
-  std::size_t d_v = 32;
-  std::size_t d_ff = 0;  ///< 0: no feed-forward network
-  std::size_t layers = 1;
-  Positions positions = Positions::sinusoidal;
-  std::size_t longest = 32;  ///< rows of the table of learned positions
-  bool is_causal = false;
-  bool has_norm = true;  ///< layer norm after each residual (Vaswani et al. 2017)
-  bool has_output_bias = true;
-  bool is_of_sentence = false;  ///< one class for the mean of all positions
-};
-
-/// Ids: embedding, positions, layer=1/attention/W_Q, …, layer=1/norm_1/gain, …, layer=1/W_1, …, output/W,
-/// output/b.
-WeightTable weights_of(const TransformerSizes& sizes);
-
-/// "layer=1/", as the names of that layer's weights begin.
-std::string layer_name(std::size_t layer);
-
-/// The weights of one layer: LAYER + attention/W_Q, W_K, W_V and W_O, norm_1/gain and bias, with a memory the
-/// same of cross and norm_cross, then W_1, b_1, W_2, b_2 and norm_2.
-void add_layer(WeightTable& table, const std::string& layer, const TransformerSizes& sizes,
-               bool has_memory = false);
-
-/// The block of the lesson `transformer-block` from what its attention found, the norm after each residual.
-template <class T>
-Variable<T> block(Sublayers<T>& sublayers, const TransformerSizes& sizes, const Variable<T>& x,
-                  const Attended<T>& attended, const std::string& layer);
-
 template <class T>
 struct TransformerRun {
   Variable<T> logits;                 ///< [batch·positions × classes] or [batch × classes]
@@ -190,8 +208,8 @@ std::string name_of(DecoderAttention attention);
 /// Two LSTMs: the model of the lesson `seq2seq`, with its ids, trained.
 struct EncoderDecoderSizes {
   DecoderAttention attention = DecoderAttention::bahdanau_input;
-  std::size_t source_words;
-  std::size_t target_words;  ///< without the marks of begin and end
+  std::size_t source_words = 0;
+  std::size_t target_words = 0;  ///< without the marks of begin and end
   std::size_t d_model = 32;
   std::size_t hidden = 48;  ///< of each direction of the encoder; the decoder has twice as many
   std::size_t d_a = 64;
@@ -209,29 +227,16 @@ WeightTable weights_of(const EncoderDecoderSizes& sizes);
 struct TransformerTranslatorSizes {
   std::size_t source_words;
   std::size_t target_words;  ///< without the marks of begin and end
-  std::size_t d_model = 64;
-  std::size_t heads = 4;
-  std::size_t d_k = 8;  ///< of a head
-  std::size_t d_v = 8;
-  std::size_t d_ff = 128;
-  std::size_t layers = 2;  ///< of the encoder, and as many of the decoder
-  Positions positions = Positions::sinusoidal;
+  /// The blocks of the encoder, and as many of the decoder.
+  TransformerSizes blocks = {.d_model = 64, .heads = 4, .d_k = 8, .d_v = 8, .d_ff = 128, .layers = 2};
 
   int mark() const { return static_cast<int>(target_words); }  ///< as above
-
-  /// A block of the encoder.
-  TransformerSizes block() const {
-    return {
-        .words = 0, .classes = 0, .d_model = d_model, .heads = heads, .d_k = d_k, .d_v = d_v, .d_ff = d_ff};
-  }
 };
 
 /// Ids: source/embedding, target/embedding, encoder/layer=1/attention/W_Q, …, encoder/layer=1/norm_2/bias,
 /// decoder/layer=1/attention/W_Q, …, decoder/layer=1/cross/W_Q, …, output/W, output/b. Throws
 /// std::invalid_argument for learned positions, which would bound the sentences.
 WeightTable weights_of(const TransformerTranslatorSizes& sizes);
-
-using Sequences = std::vector<std::vector<int>>;
 
 /// scale · Σ cross-entropy of each target word and of the end, the words before it being given (teacher
 /// forcing). Dropout acts on the embeddings and on what is read out, or on what each sublayer adds.
@@ -241,39 +246,30 @@ Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Siz
                              const Sequences& sources, const Sequences& targets, T scale,
                              double dropout_probability, Random* random);
 
+/// A model that reads a sentence and writes another one, whatever it is made of.
+using TranslatorSizes = std::variant<EncoderDecoderSizes, TransformerTranslatorSizes>;
+
+WeightTable weights_of(const TranslatorSizes& sizes);
+
+/// What the model is, beside its weights: "heads" "2".
+std::map<std::string, std::string> configuration_of(const TranslatorSizes& sizes);
+
+/// Writes the likeliest word again and again until the end, or until there are `most_words`.
+Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
+                    std::size_t most_words);
+
+using Numbers = std::vector<std::vector<float>>;  ///< [row][column]
+
 /// The attention to the source that one head pays while the model is made to write the targets, the row of
 /// the end left out. The row of a word is that which writes it, and so has read the words before.
 struct AttendingHead {
-  std::string name;                                      ///< "layer 2, head 1"; empty for the only one
-  std::vector<std::vector<std::vector<float>>> weights;  ///< [sample][target][source]
+  std::string name;              ///< "layer 2, head 1"; empty for the only one
+  std::vector<Numbers> weights;  ///< [sample][target][source]
 };
 
-/// A model that reads a sentence and writes another one, whatever it is made of.
-class TranslationModel {
- public:
-  virtual ~TranslationModel() = default;
-
-  virtual WeightTable table() const = 0;
-
-  /// What the model is, beside its weights: "heads" "2".
-  virtual std::map<std::string, std::string> configuration() const = 0;
-
-  /// As `translation_loss`.
-  virtual Variable<float> loss(Tape<float>& tape, const Weights<float>& weights, const Sequences& sources,
-                               const Sequences& targets, float scale, double dropout,
-                               Random* random) const = 0;
-
-  /// Writes the likeliest word again and again until the end, or until there are `most_words`.
-  virtual Sequences translate(const Weights<float>& weights, const Sequences& sources,
-                              std::size_t most_words) const = 0;
-
-  /// Of all heads that attend to the source; none of a model that does not.
-  virtual std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const Sequences& sources,
-                                                     const Sequences& targets) const = 0;
-};
-
-std::shared_ptr<const TranslationModel> model_of(const EncoderDecoderSizes& sizes);
-std::shared_ptr<const TranslationModel> model_of(const TransformerTranslatorSizes& sizes);
+/// Of all heads that attend to the source; none of a model that does not.
+std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const TranslatorSizes& sizes,
+                                           const Sequences& sources, const Sequences& targets);
 
 /// Words with their numbers, 0, 1, ….
 class Vocabulary {
@@ -289,7 +285,7 @@ class Vocabulary {
   int id(const std::string& word) const;
   std::vector<int> ids(const std::vector<std::string>& words) const;
 
-  /// Each word with a separator behind it.
+  /// The words with a separator between each two.
   std::string text(const std::vector<int>& ids, const char* separator = " ") const;
 
  private:
@@ -311,11 +307,14 @@ struct Labelled {
 
 Examples examples_of(const TransformerSizes& sizes, std::vector<Labelled> examples);
 
+/// The rows of a matrix.
+Numbers rows_of(const float* matrix, std::size_t rows, std::size_t columns);
+
 /// What a trained transformer makes of a sentence.
 struct Reading {
-  std::vector<int> classes;  ///< the likeliest of each position, or of the sentence
-  /// [layer][head][query][key]
-  std::vector<std::vector<std::vector<std::vector<float>>>> weights;
+  Numbers logits;                               ///< [position][class], or those of the sentence
+  std::vector<int> classes{};                   ///< the likeliest of each row
+  std::vector<std::vector<Numbers>> weights{};  ///< [layer][head][query][key]
 };
 
 Reading read(const Weights<float>& weights, const TransformerSizes& sizes, const std::vector<int>& input);
@@ -329,6 +328,6 @@ struct Translations {
   Sequences sources, targets;
 };
 
-Examples examples_of(std::shared_ptr<const TranslationModel> model, Translations examples);
+Examples examples_of(const TranslatorSizes& sizes, Translations examples);
 
 }  // namespace attn::train

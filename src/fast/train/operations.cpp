@@ -85,25 +85,13 @@ auto find(const std::vector<WeightShape>& shapes, std::string_view name) {
 
 }  // namespace
 
-void WeightTable::add(std::string name, std::size_t rows, std::size_t columns) {
-  add({std::move(name), rows, columns, numbers(), false});
-}
-
-void WeightTable::add_vector(std::string name, std::size_t size) {
-  add({std::move(name), 1, size, numbers(), true});
-}
-
-void WeightTable::add(WeightShape shape) {
-  if (has(shape.name)) throw std::logic_error("there are two weights " + shape.name);
-  shapes_.push_back(std::move(shape));
+void WeightTable::add(std::string name, std::size_t rows, std::size_t columns, bool is_vector) {
+  if (find(shapes_, name) != shapes_.end()) throw std::logic_error("there are two weights " + name);
+  shapes_.push_back({std::move(name), rows, columns, numbers(), is_vector});
 }
 
 std::size_t WeightTable::numbers() const {
   return shapes_.empty() ? 0 : shapes_.back().offset + shapes_.back().size();
-}
-
-bool WeightTable::has(std::string_view name) const {
-  return find(shapes_, name) != shapes_.end();
 }
 
 const WeightShape& WeightTable::at(std::string_view name) const {
@@ -113,26 +101,6 @@ const WeightShape& WeightTable::at(std::string_view name) const {
 }
 
 namespace {
-
-template <class T>
-fast::Matrix<T> matrix(const T* data, std::size_t rows, std::size_t columns) {
-  return {data, rows, columns};
-}
-
-template <class T>
-fast::Matrix<T> value_of(const Variable<T>& x) {
-  return matrix<T>(x.value, x.rows, x.columns);
-}
-
-template <class T>
-fast::Matrix<T> gradient_of(const Variable<T>& x) {
-  return matrix<T>(x.gradient, x.rows, x.columns);
-}
-
-template <class T>
-void accumulate(const Variable<T>& from, T* to) {
-  loops<T>().add_scaled(from.size(), T{1}, from.gradient, to);
-}
 
 /// Adds each row of the gradient to the gradients of the biases.
 template <class T>
@@ -167,10 +135,10 @@ Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
                    std::initializer_list<Variable<T>> biases, Gradient gradient) {
   const Variable<T> y = tape.variable(x.rows, W.columns, gradient);
   const auto added = tape.keep(biases);
-  affine(value_of(x), value_of(W), added, y);
+  affine(x.values(), W.values(), added, y);
   tape.on_backward([=] {
-    if (x.gradient) loops<T>().add_product(gradient_of(y), fast::transposed(value_of(W)), x.gradient);
-    loops<T>().add_product(fast::transposed(value_of(x)), gradient_of(y), W.gradient);
+    if (x.gradient) loops<T>().add_product(y.gradients(), fast::transposed(W.values()), x.gradient);
+    loops<T>().add_product(fast::transposed(x.values()), y.gradients(), W.gradient);
     add_to_biases(y, added);
   });
   return y;
@@ -179,7 +147,7 @@ Variable<T> linear(Tape<T>& tape, const Variable<T>& x, const Variable<T>& W,
 template <class T>
 Variable<T> transpose(Tape<T>& tape, const Variable<T>& W) {
   const Variable<T> result = tape.constant(W.columns, W.rows);
-  fast::transpose(value_of(W), result.value);
+  fast::transpose(W.values(), result.value);
   return result;
 }
 
@@ -189,10 +157,10 @@ Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variabl
                               Gradient gradient) {
   const Variable<T> y = tape.variable(x.rows, W.rows, gradient);
   const auto added = tape.keep(biases);
-  affine(value_of(x), value_of(W_transposed), added, y);
+  affine(x.values(), W_transposed.values(), added, y);
   tape.on_backward([=] {
-    if (x.gradient) loops<T>().add_product(gradient_of(y), value_of(W), x.gradient);
-    loops<T>().add_product(fast::transposed(gradient_of(y)), value_of(x), W.gradient);
+    if (x.gradient) loops<T>().add_product(y.gradients(), W.values(), x.gradient);
+    loops<T>().add_product(fast::transposed(y.gradients()), x.values(), W.gradient);
     add_to_biases(y, added);
   });
   return y;
@@ -219,17 +187,12 @@ Variable<T> embed(Tape<T>& tape, const Variable<T>& table, const std::vector<int
 }
 
 template <class T>
-Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b) {
-  return add_scaled(tape, a, b, T{1});
-}
-
-template <class T>
-Variable<T> add_scaled(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor) {
+Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor) {
   const Variable<T> sum = tape.variable(a.rows, a.columns);
   std::copy_n(a.value, a.size(), sum.value);
   loops<T>().add_scaled(b.size(), factor, b.value, sum.value);
   tape.on_backward([=] {
-    if (a.gradient) accumulate(sum, a.gradient);
+    if (a.gradient) loops<T>().add_scaled(sum.size(), T{1}, sum.gradient, a.gradient);
     if (b.gradient) loops<T>().add_scaled(sum.size(), factor, sum.gradient, b.gradient);
   });
   return sum;
@@ -395,7 +358,6 @@ Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::v
   template Variable<T> linear_transposed(Tape<T>&, const Variable<T>&, const Variable<T>&,                  \
                                          const Variable<T>&, std::initializer_list<Variable<T>>, Gradient); \
   template Variable<T> embed(Tape<T>&, const Variable<T>&, const std::vector<int>&);                        \
-  template Variable<T> add(Tape<T>&, const Variable<T>&, const Variable<T>&);                               \
   template Variable<T> block(Tape<T>&, const std::vector<std::vector<Variable<T>>>&);                       \
   template Variable<T> tanh(Tape<T>&, const Variable<T>&);                                                  \
   template Variable<T> relu(Tape<T>&, const Variable<T>&);                                                  \
@@ -403,7 +365,7 @@ Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::v
   template Variable<T> layer_norm(Tape<T>&, const Variable<T>&, const Variable<T>&, const Variable<T>&);    \
   template Variable<T> mean_rows(Tape<T>&, const Variable<T>&, const Lengths&);                             \
   template Variable<T> cross_entropy(Tape<T>&, const Variable<T>&, const std::vector<int>&, T);             \
-  template Variable<T> add_scaled(Tape<T>&, const Variable<T>&, const Variable<T>&, T);
+  template Variable<T> add(Tape<T>&, const Variable<T>&, const Variable<T>&, T);
 
 ATTN_TRAIN_OPERATIONS(float)
 ATTN_TRAIN_OPERATIONS(double)

@@ -9,9 +9,11 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "attn/random/random.hpp"
+#include "fast/gemm.hpp"
 
 /// Training of small models: forward and backward side by side, in float32 (float64 for tests).
 namespace attn::train {
@@ -26,6 +28,8 @@ struct Variable {
   std::size_t columns = 0;
 
   std::size_t size() const { return rows * columns; }
+  fast::Matrix<T> values() const { return {value, rows, columns}; }
+  fast::Matrix<T> gradients() const { return {gradient, rows, columns}; }
 
   /// `count` rows from `first` on, in the same memory.
   Variable slice(std::size_t first, std::size_t count) const {
@@ -118,20 +122,16 @@ struct WeightShape {
 class WeightTable {
  public:
   /// These throw std::logic_error for a name that is there already.
-  void add(std::string name, std::size_t rows, std::size_t columns);
-  void add_vector(std::string name, std::size_t size);
+  void add(std::string name, std::size_t rows, std::size_t columns, bool is_vector = false);
+  void add_vector(std::string name, std::size_t size) { add(std::move(name), 1, size, true); }
 
   const std::vector<WeightShape>& shapes() const { return shapes_; }
   std::size_t numbers() const;  ///< of all weights together
-
-  bool has(std::string_view name) const;
 
   /// Throws std::logic_error for a name that is not there.
   const WeightShape& at(std::string_view name) const;
 
  private:
-  void add(WeightShape shape);
-
   std::vector<WeightShape> shapes_;
 };
 
@@ -174,8 +174,9 @@ Variable<T> linear_transposed(Tape<T>& tape, const Variable<T>& x, const Variabl
 template <class T>
 Variable<T> embed(Tape<T>& tape, const Variable<T>& table, const std::vector<int>& ids);
 
+/// a + factor · b
 template <class T>
-Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b);
+Variable<T> add(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor = 1);
 
 /// A block matrix: the parts of a row stand side by side, the rows one below the other.
 template <class T>
@@ -210,10 +211,6 @@ Variable<T> mean_rows(Tape<T>& tape, const Variable<T>& x, const Lengths& length
 /// logits: their gradient is written and not added.
 template <class T>
 Variable<T> cross_entropy(Tape<T>& tape, const Variable<T>& logits, const std::vector<int>& targets, T scale);
-
-/// a + factor · b, for losses.
-template <class T>
-Variable<T> add_scaled(Tape<T>& tape, const Variable<T>& a, const Variable<T>& b, T factor);
 
 // Attention with several heads for transformers. Rows lie by sample: row = sample · positions + position.
 

@@ -24,9 +24,9 @@ class MatrixProduct {
   void add() {
     for (std::size_t first = 0; first < a_.columns; first += depth) {
       const std::size_t count = std::min(depth, a_.columns - first);
-      in_blocks<Block<Arch>::vectors>(
-          0, padded<T, Arch>(b_.columns) / size,
-          [&](std::size_t vector, auto vectors) { add_columns<vectors()>(vector * size, first, count); });
+      for_each_panel<T, Arch>(b_.columns, [&](std::size_t column, auto vectors) ATTN_INLINE_LAMBDA {
+        add_columns<vectors()>(column, first, count);
+      });
     }
   }
 

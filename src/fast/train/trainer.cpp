@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <numeric>
 #include <string_view>
@@ -15,47 +14,33 @@
 
 namespace attn::train {
 
-double Schedule::rate(std::size_t step) const {
-  if (step <= warm_up) return peak * static_cast<double>(step) / static_cast<double>(warm_up);
+double Settings::rate_at(std::size_t step) const {
+  if (step <= warm_up) return rate * static_cast<double>(step) / static_cast<double>(warm_up);
   const double done =
       static_cast<double>(step - warm_up) / static_cast<double>(std::max<std::size_t>(steps - warm_up, 1));
-  return peak * (1 + std::cos(std::numbers::pi * std::min(done, 1.0))) / 2;
+  return rate * (1 + std::cos(std::numbers::pi * std::min(done, 1.0))) / 2;
 }
-
-template <class T>
-Adam<T>::Adam(std::size_t numbers, Schedule schedule, double largest_norm, double weight_decay)
-    : schedule_(schedule),
-      largest_norm_(largest_norm),
-      weight_decay_(weight_decay),
-      first_(numbers),
-      second_(numbers) {}
 
 template <class T>
 double Adam<T>::step(T* weights, const T* gradients) {
   constexpr double first_decay = 0.9, second_decay = 0.999;
-  ++step_;
-  const double norm = std::sqrt(static_cast<double>(loops<T>().dot(first_.size(), gradients, gradients)));
-  const auto t = static_cast<double>(step_);
+  auto& [step, first, second] = state_;
+  ++step;
+  const double norm = std::sqrt(static_cast<double>(loops<T>().dot(first.size(), gradients, gradients)));
+  const auto t = static_cast<double>(step);
   const double correction = std::sqrt(1 - std::pow(second_decay, t)) / (1 - std::pow(first_decay, t));
-  AdamStep<T> adam;
-  adam.rate = static_cast<T>(schedule_.rate(step_) * correction);
-  adam.first_decay = static_cast<T>(first_decay);
-  adam.second_decay = static_cast<T>(second_decay);
-  adam.epsilon = static_cast<T>(1e-8);
-  adam.gradient_scale = static_cast<T>(norm > largest_norm_ ? largest_norm_ / norm : 1.0);
-  if (weight_decay_ > 0) {
-    const auto kept = static_cast<T>(1 - schedule_.rate(step_) * weight_decay_);
-    for (std::size_t i = 0; i < first_.size(); ++i) weights[i] *= kept;
+  const double rate = settings_.rate_at(step), largest = settings_.largest_norm;
+  const AdamStep<T> adam = {.rate = static_cast<T>(rate * correction),
+                            .first_decay = static_cast<T>(first_decay),
+                            .second_decay = static_cast<T>(second_decay),
+                            .epsilon = static_cast<T>(1e-8),
+                            .gradient_scale = static_cast<T>(norm > largest ? largest / norm : 1.0)};
+  if (settings_.weight_decay > 0) {
+    const auto kept = static_cast<T>(1 - rate * settings_.weight_decay);
+    for (std::size_t i = 0; i < first.size(); ++i) weights[i] *= kept;
   }
-  loops<T>().adam(first_.size(), adam, gradients, first_.data(), second_.data(), weights);
+  loops<T>().adam(first.size(), adam, gradients, first.data(), second.data(), weights);
   return norm;
-}
-
-template <class T>
-void Adam<T>::restore(State state) {
-  step_ = state.step;
-  first_ = std::move(state.first);
-  second_ = std::move(state.second);
 }
 
 template class Adam<float>;
@@ -109,17 +94,12 @@ void Batches::refill() {
   const auto order = generator.permutation(static_cast<std::int64_t>(lengths_.size()));
   const std::size_t stretch = batches_of_a_stretch * batch_;
   for (std::size_t first = 0; first + batch_ <= order.size(); first += stretch) {
-    std::map<std::size_t, std::vector<std::size_t>> by_length;
-    for (std::size_t i = first; i < std::min(first + stretch, order.size()); ++i) {
-      const auto example = static_cast<std::size_t>(order[i]);
-      by_length[lengths_[example]].push_back(example);
-    }
-    std::vector<std::size_t> near;
-    for (const auto& [length, examples] : by_length)
-      near.insert(near.end(), examples.begin(), examples.end());
+    const std::size_t end = std::min(first + stretch, order.size());
+    std::vector<std::size_t> near(order.data() + first, order.data() + end);
+    std::stable_sort(near.begin(), near.end(),
+                     [this](std::size_t a, std::size_t b) { return lengths_[a] < lengths_[b]; });
     for (std::size_t i = 0; i + batch_ <= near.size(); i += batch_)
-      batches_.emplace_back(near.begin() + static_cast<std::ptrdiff_t>(i),
-                            near.begin() + static_cast<std::ptrdiff_t>(i + batch_));
+      batches_.emplace_back(near.data() + i, near.data() + i + batch_);
   }
   const auto shuffled = generator.permutation(static_cast<std::int64_t>(batches_.size()));
   std::vector<std::vector<std::size_t>> batches;
@@ -132,8 +112,7 @@ Trainer::Trainer(const WeightTable& table, const Examples& examples, Settings se
       examples_(examples),
       settings_(settings),
       values_(table.numbers()),
-      adam_(table.numbers(), {settings.rate, settings.warm_up, settings.steps}, settings.largest_norm,
-            settings.weight_decay),
+      adam_(table.numbers(), settings),
       batches_(examples, settings.batch, settings.seed) {
   for (int thread = 0; thread < settings.threads; ++thread) {
     gradients_.emplace_back(table.numbers());
@@ -157,11 +136,6 @@ void Trainer::draw_weights() {
   }
 }
 
-void Trainer::add_up_gradients() {
-  for (std::size_t thread = 1; thread < gradients_.size(); ++thread)
-    loops<float>().add_scaled(values_.size(), 1.0F, gradients_[thread].data(), gradients_.front().data());
-}
-
 StepReport Trainer::step() {
   const auto batch = batches_.next();
   const std::size_t threads = gradients_.size(), predictions = count_predictions(examples_, batch);
@@ -182,7 +156,8 @@ StepReport Trainer::step() {
     tape.backward(loss);
     losses[thread] = static_cast<double>(*loss.value);
   });
-  add_up_gradients();
+  for (std::size_t thread = 1; thread < threads; ++thread)
+    loops<float>().add_scaled(values_.size(), 1.0F, gradients_[thread].data(), gradients_.front().data());
   const double norm = adam_.step(values_.data(), gradients_.front().data());
   return {adam_.steps_done(), std::accumulate(losses.begin(), losses.end(), 0.0), norm, predictions};
 }

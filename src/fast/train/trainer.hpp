@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "attn/random/random.hpp"
@@ -11,15 +12,22 @@
 
 namespace attn::train {
 
-/// The learning rate: a linear rise to the peak over the warm-up, then half a cosine down to 0 at the last
-/// step (Loshchilov & Hutter 2017, without restarts).
-struct Schedule {
-  double peak = 8e-3;
-  std::size_t warm_up = 100;
+/// How to train. The same settings and threads give the same weights, bit for bit.
+struct Settings {
   std::size_t steps = 2000;
+  std::size_t batch = 64;
+  double rate = 8e-3;  ///< the highest
+  std::size_t warm_up = 100;
+  double largest_norm = 1.0;  ///< of a batch's gradient; a longer one is shortened
+  double dropout = 0.0;
+  double weight_decay = 0.0;     ///< the share of the rate by which a step shortens all weights
+  double table_deviation = 1.0;  ///< of the numbers that tables are drawn with
+  std::uint32_t seed = 42;
+  int threads = 1;
 
-  /// Of step 1, 2, …, steps.
-  double rate(std::size_t step) const;
+  /// Of step 1, 2, …, steps: a linear rise to the highest rate over the warm-up, then half a cosine down to 0
+  /// at the last step (Loshchilov & Hutter 2017, without restarts).
+  double rate_at(std::size_t step) const;
 };
 
 /// Adam (Kingma & Ba 2015) with gradients clipped by their common norm (Pascanu et al. 2013), and
@@ -27,27 +35,25 @@ struct Schedule {
 template <class T>
 class Adam {
  public:
-  Adam(std::size_t numbers, Schedule schedule, double largest_norm = 1.0, double weight_decay = 0.0);
+  Adam(std::size_t numbers, const Settings& settings)
+      : settings_(settings), state_{0, std::vector<T>(numbers), std::vector<T>(numbers)} {}
 
   /// One step of all weights; `gradients` are those of the loss. Returns their norm before clipping.
   double step(T* weights, const T* gradients);
 
-  std::size_t steps_done() const { return step_; }
+  std::size_t steps_done() const { return state_.step; }
 
   /// The state, for a training that goes on later.
   struct State {
     std::size_t step;
-    std::vector<T> first, second;
+    std::vector<T> first, second;  ///< running means of the gradient and of its square
   };
-  State state() const { return {step_, first_, second_}; }
-  void restore(State state);
+  const State& state() const { return state_; }
+  void restore(State state) { state_ = std::move(state); }
 
  private:
-  Schedule schedule_;
-  double largest_norm_;
-  double weight_decay_;
-  std::size_t step_ = 0;
-  std::vector<T> first_, second_;  ///< running means of the gradient and of its square
+  Settings settings_;
+  State state_;
 };
 
 extern template class Adam<float>;
@@ -64,20 +70,6 @@ struct Share {
     ++all;
     right += is_right;
   }
-};
-
-/// How to train. The same settings and threads give the same weights, bit for bit.
-struct Settings {
-  std::size_t steps = 2000;
-  std::size_t batch = 64;
-  double rate = 8e-3;  ///< the highest
-  std::size_t warm_up = 100;
-  double largest_norm = 1.0;  ///< of a batch's gradient; a longer one is shortened
-  double dropout = 0.0;
-  double weight_decay = 0.0;     ///< the share of the rate by which a step shortens all weights
-  double table_deviation = 1.0;  ///< of the numbers that tables are drawn with
-  std::uint32_t seed = 42;
-  int threads = 1;
 };
 
 /// What is trained on: numbered examples.
@@ -132,7 +124,6 @@ class Trainer {
   bool is_done() const { return steps_done() >= settings_.steps; }
   const std::vector<float>& values() const { return values_; }
   Weights<float> weights() { return {&table_, values_.data(), nullptr}; }
-  const WeightTable& table() const { return table_; }
 
   /// Everything that the steps to come depend on.
   struct State {
@@ -146,7 +137,6 @@ class Trainer {
 
  private:
   void draw_weights();
-  void add_up_gradients();
 
   WeightTable table_;
   const Examples& examples_;

@@ -53,17 +53,22 @@ WeightTable weights_of(const EncoderDecoderSizes& sizes) {
 }
 
 WeightTable weights_of(const TransformerTranslatorSizes& sizes) {
-  if (sizes.positions == Positions::learned)
+  const auto& blocks = sizes.blocks;
+  if (blocks.positions == Positions::learned)
     throw std::invalid_argument("[weights_of] a transformer that translates has no table of positions");
   WeightTable table;
-  table.add("source/embedding", sizes.source_words, sizes.d_model);
-  table.add("target/embedding", sizes.target_words + 1, sizes.d_model);
+  table.add("source/embedding", sizes.source_words, blocks.d_model);
+  table.add("target/embedding", sizes.target_words + 1, blocks.d_model);
   for (const auto* part : {"encoder", "decoder"})
-    for (std::size_t layer = 0; layer < sizes.layers; ++layer)
-      add_layer(table, block_name(part, layer), sizes.block(), part == std::string("decoder"));
-  table.add("output/W", sizes.d_model, sizes.target_words + 1);
+    for (std::size_t layer = 0; layer < blocks.layers; ++layer)
+      add_layer(table, block_name(part, layer), blocks, part == std::string("decoder"));
+  table.add("output/W", blocks.d_model, sizes.target_words + 1);
   table.add_vector("output/b", sizes.target_words + 1);
   return table;
+}
+
+WeightTable weights_of(const TranslatorSizes& sizes) {
+  return std::visit([](const auto& one) { return weights_of(one); }, sizes);
 }
 
 namespace {
@@ -80,16 +85,15 @@ class Network<T, EncoderDecoderSizes> {
       : tape_(tape),
         weights_(weights),
         sizes_(sizes),
-        decoder_(lstm("decoder")),
-        probability_(probability),
-        random_(random) {}
+        sublayers_(tape, weights, probability, random),
+        decoder_(lstm("decoder")) {}
 
   static Rows rows(const Sequences& sentences) { return rows_by_position(sentences); }
 
   void encode(const Sequences& sources) {
     const Rows source = rows(sources);
     const std::size_t batch = source.lengths.size(), last = (source.positions() - 1) * batch;
-    const auto x = drop(embed(tape_, weights_("source/embedding"), source.ids));
+    const auto x = sublayers_.words("source/embedding", source, Positions::none);
     const LstmState<T> nothing = {zeros(batch), zeros(batch)};
     const auto forward = train::lstm(tape_, x, nothing, lstm("encoder"), source.lengths, Direction::forwards);
     const auto reverse =
@@ -104,29 +108,42 @@ class Network<T, EncoderDecoderSizes> {
   /// Reads these words, one after the other.
   void decode(const Sequences& read) {
     const Rows words = rows(read);
-    const auto y = embedded(words.ids);
+    const auto y = sublayers_.words("target/embedding", words, Positions::none);
     const std::size_t batch = words.lengths.size();
     for (std::size_t position = 0; position < words.positions(); ++position)
       add_step(y.slice(position * batch, batch));
   }
 
   /// What is predicted to follow the words that were read, as cross-entropy reads it.
-  Variable<T> logits() { return logits_of(steps_); }
-
-  /// What is predicted to follow the last word of each sample, the words before having been read.
-  std::vector<const T*> next(const Sequences& read) {
-    std::vector<int> words;
-    for (const auto& sentence : read) words.push_back(sentence.back());
-    steps_.clear();
-    add_step(embedded(words));
-    const auto logits = logits_of(steps_);
-    std::vector<const T*> rows;
-    for (std::size_t sample = 0; sample < read.size(); ++sample)
-      rows.push_back(logits.value + sample * logits.columns);
-    return rows;
+  Variable<T> logits() {
+    std::vector<std::vector<Variable<T>>> parts;
+    for (const auto& step : steps_)
+      parts.push_back(reads_context(sizes_) ? std::vector{step.h, step.context}
+                      : heads() == 0        ? std::vector{step.h}
+                                            : std::vector{step.context, step.h});
+    auto shown = block(tape_, parts);
+    if (sizes_.attention == DecoderAttention::luong_general)
+      shown = tanh(tape_, linear(tape_, shown, weights_("attention/W_c")));
+    if (reads_context(sizes_))
+      return linear(tape_, sublayers_.drop(shown), weights_("output/W"), {weights_("output/b")},
+                    Gradient::in_place);
+    return linear(tape_, sublayers_.drop(shown), weights_("output/W"), {}, Gradient::in_place);
   }
 
+  /// Reads the last word of each sample, the words before having been read.
+  void go_on(const Sequences& read) {
+    Sequences words;
+    for (const auto& sentence : read) words.push_back({sentence.back()});
+    steps_.clear();
+    decode(words);
+  }
+
+  /// Of the logits, what is predicted to follow the last word of a sample.
+  std::size_t last_row(std::size_t sample) const { return sample; }
+
   std::size_t heads() const { return sizes_.attention == DecoderAttention::none ? 0 : 1; }
+
+  std::string name_of_head(std::size_t) const { return ""; }
 
   /// The weights of the source's words, when the word at a position was read.
   const T* looks(std::size_t, std::size_t sample, std::size_t position) const {
@@ -152,59 +169,32 @@ class Network<T, EncoderDecoderSizes> {
     return state;
   }
 
-  Variable<T> embedded(const std::vector<int>& ids) {
-    return drop(embed(tape_, weights_("target/embedding"), ids));
-  }
-
   void add_step(const Variable<T>& y) {
-    const auto advance = [&](const Variable<T>& x) {
-      state_ = train::lstm(tape_, x, state_, decoder_, Lengths(lengths_.size(), 1), Direction::forwards);
-    };
+    Step step;
     const auto attend = [&](const Variable<T>& scores) {
-      const auto shares = softmax(tape_, scores, lengths_);
-      return std::pair(weighted_sum(tape_, shares, states_, lengths_), shares);
+      step.weights = softmax(tape_, scores, lengths_);
+      step.context = weighted_sum(tape_, step.weights, states_, lengths_);
     };
+    auto x = y;
     if (reads_context(sizes_)) {
       const bool asks_with_word = sizes_.attention == DecoderAttention::bahdanau_input;
       const auto asks = asks_with_word ? concatenate<T>(tape_, {state_.h, y}) : state_.h;
       const auto query = linear(tape_, asks, weights_("attention/W_q"));
-      const auto [context, shares] =
-          attend(additive_scores(tape_, query, keys_, weights_("attention/v_a"), lengths_));
-      advance(concatenate<T>(tape_, {y, context}));
-      steps_.push_back({state_.h, context, shares});
-    } else if (sizes_.attention == DecoderAttention::luong_general) {
-      advance(y);
-      const auto query = linear(tape_, state_.h, weights_("attention/W_a"));
-      const auto [context, shares] = attend(dot_scores(tape_, query, states_, lengths_));
-      steps_.push_back({state_.h, context, shares});
-    } else {
-      advance(y);
-      steps_.push_back({state_.h, {}, {}});
+      attend(additive_scores(tape_, query, keys_, weights_("attention/v_a"), lengths_));
+      x = concatenate<T>(tape_, {y, step.context});
     }
-  }
-
-  Variable<T> logits_of(const std::vector<Step>& steps) {
-    std::vector<std::vector<Variable<T>>> parts;
-    for (const auto& step : steps)
-      parts.push_back(reads_context(sizes_) ? std::vector{step.h, step.context}
-                      : heads() == 0        ? std::vector{step.h}
-                                            : std::vector{step.context, step.h});
-    auto shown = block(tape_, parts);
+    state_ = train::lstm(tape_, x, state_, decoder_, Lengths(lengths_.size(), 1), Direction::forwards);
+    step.h = state_.h;
     if (sizes_.attention == DecoderAttention::luong_general)
-      shown = tanh(tape_, linear(tape_, shown, weights_("attention/W_c")));
-    if (reads_context(sizes_))
-      return linear(tape_, drop(shown), weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
-    return linear(tape_, drop(shown), weights_("output/W"), {}, Gradient::in_place);
+      attend(dot_scores(tape_, linear(tape_, step.h, weights_("attention/W_a")), states_, lengths_));
+    steps_.push_back(step);
   }
-
-  Variable<T> drop(const Variable<T>& x) { return dropout(tape_, x, probability_, random_); }
 
   Tape<T>& tape_;
   const Weights<T>& weights_;
   const EncoderDecoderSizes& sizes_;
+  Sublayers<T> sublayers_;
   LstmWeights<T> decoder_;
-  double probability_;
-  Random* random_;
   Lengths lengths_;     ///< of the sources
   Variable<T> states_;  ///< of the encoder, [positions·batch × width]
   Variable<T> keys_;    ///< projected once for all steps, where attention is additive
@@ -218,33 +208,33 @@ class Network<T, TransformerTranslatorSizes> {
  public:
   Network(Tape<T>& tape, const Weights<T>& weights, const TransformerTranslatorSizes& sizes,
           double probability, Random* random)
-      : tape_(tape), weights_(weights), sizes_(sizes), sublayers_(tape, weights, probability, random) {}
+      : tape_(tape),
+        weights_(weights),
+        blocks_(sizes.blocks),
+        sublayers_(tape, weights, probability, random) {}
 
   static Rows rows(const Sequences& sentences) { return rows_by_sample(sentences); }
 
   void encode(const Sequences& sources) {
-    source_ = rows(sources);
-    memory_ = sublayers_.words("source/embedding", source_, sizes_.positions);
-    for (std::size_t layer = 0; layer < sizes_.layers; ++layer) {
-      const auto name = block_name("encoder", layer);
-      memory_ = block(sublayers_, sizes_.block(), memory_, attended(memory_, source_, name, false), name);
-    }
+    const Rows source = rows(sources);
+    memory_ = {sublayers_.words("source/embedding", source, blocks_.positions), source.lengths};
+    for (std::size_t layer = 0; layer < blocks_.layers; ++layer)
+      memory_.rows =
+          sublayers_.block(memory_.rows, block_name("encoder", layer), blocks_, source.lengths).output;
   }
 
   void decode(const Sequences& read) {
     const Rows words = rows(read);
+    auto causal = blocks_;
+    causal.is_causal = true;
     queries_ = words.positions();
-    const HeadSizes heads = {words.lengths.size(), queries_, source_.positions(), sizes_.heads};
     cross_.clear();
-    decoded_ = sublayers_.words("target/embedding", words, sizes_.positions);
-    for (std::size_t layer = 0; layer < sizes_.layers; ++layer) {
-      const auto name = block_name("decoder", layer);
-      const auto found = sublayers_.mixed(attended(decoded_, words, name, true), name + "attention");
-      auto x = add_and_norm(decoded_, found, name + "norm_1");
-      cross_.push_back(
-          sublayers_.attention(x, memory_, name + "cross", heads, source_.lengths, Positions::none));
-      x = add_and_norm(x, sublayers_.mixed(cross_.back(), name + "cross"), name + "norm_cross");
-      decoded_ = add_and_norm(x, sublayers_.feed_forward(x, name), name + "norm_2");
+    decoded_ = sublayers_.words("target/embedding", words, blocks_.positions);
+    for (std::size_t layer = 0; layer < blocks_.layers; ++layer) {
+      const auto block =
+          sublayers_.block(decoded_, block_name("decoder", layer), causal, words.lengths, &memory_);
+      cross_.push_back(block.cross);
+      decoded_ = block.output;
     }
   }
 
@@ -252,40 +242,30 @@ class Network<T, TransformerTranslatorSizes> {
     return linear(tape_, decoded_, weights_("output/W"), {weights_("output/b")}, Gradient::in_place);
   }
 
-  std::vector<const T*> next(const Sequences& read) {
-    decode(read);
-    const auto all = logits();
-    std::vector<const T*> rows;
-    for (std::size_t sample = 0; sample < read.size(); ++sample)
-      rows.push_back(all.value + ((sample + 1) * queries_ - 1) * all.columns);
-    return rows;
+  void go_on(const Sequences& read) { decode(read); }
+
+  std::size_t last_row(std::size_t sample) const { return (sample + 1) * queries_ - 1; }
+
+  std::string name_of_head(std::size_t head) const {
+    return "layer " + std::to_string(head / blocks_.heads + 1) + ", head " +
+           std::to_string(head % blocks_.heads);
   }
 
-  std::size_t heads() const { return sizes_.layers * sizes_.heads; }
+  std::size_t heads() const { return blocks_.layers * blocks_.heads; }
 
   const T* looks(std::size_t head, std::size_t sample, std::size_t position) const {
-    const auto& weights = cross_[head / sizes_.heads].weights;
+    const auto& weights = cross_[head / blocks_.heads].weights;
     return weights.value +
-           ((sample * sizes_.heads + head % sizes_.heads) * queries_ + position) * weights.columns;
+           ((sample * blocks_.heads + head % blocks_.heads) * queries_ + position) * weights.columns;
   }
 
  private:
-  Variable<T> add_and_norm(const Variable<T>& x, const Variable<T>& found, const std::string& name) {
-    return sublayers_.norm(sublayers_.residual(x, found), name);
-  }
-
-  Attended<T> attended(const Variable<T>& x, const Rows& rows, const std::string& layer, bool is_causal) {
-    const HeadSizes heads = {rows.lengths.size(), rows.positions(), rows.positions(), sizes_.heads,
-                             is_causal};
-    return sublayers_.attention(x, x, layer + "attention", heads, rows.lengths, sizes_.positions);
-  }
-
   Tape<T>& tape_;
   const Weights<T>& weights_;
-  const TransformerTranslatorSizes& sizes_;
+  const TransformerSizes& blocks_;
   Sublayers<T> sublayers_;
-  Rows source_;
-  Variable<T> memory_, decoded_;    ///< [batch·positions × d_model]
+  Memory<T> memory_{};
+  Variable<T> decoded_;             ///< [batch·positions × d_model]
   std::vector<Attended<T>> cross_;  ///< of each layer
   std::size_t queries_ = 0;         ///< positions that were read
 };
@@ -315,9 +295,31 @@ Variable<T> translation_loss(Tape<T>& tape, const Weights<T>& weights, const Siz
                        scale);
 }
 
+Examples examples_of(const TranslatorSizes& sizes, Translations translations) {
+  Examples examples;
+  for (std::size_t i = 0; i < translations.sources.size(); ++i) {
+    examples.lengths.push_back(translations.sources[i].size() + translations.targets[i].size());
+    examples.predictions.push_back(translations.targets[i].size() + 1);
+  }
+  examples.loss = [sizes, all = std::move(translations)](auto& tape, const auto& weights, const auto& numbers,
+                                                         float scale, double dropout, Random* random) {
+    Sequences sources, targets;
+    for (const std::size_t number : numbers) {
+      sources.push_back(all.sources[number]);
+      targets.push_back(all.targets[number]);
+    }
+    return std::visit(
+        [&](const auto& one) {
+          return translation_loss(tape, weights, one, sources, targets, scale, dropout, random);
+        },
+        sizes);
+  };
+  return examples;
+}
+
 namespace {
 
-std::map<std::string, std::string> configuration_of(const EncoderDecoderSizes& sizes) {
+std::map<std::string, std::string> text_of(const EncoderDecoderSizes& sizes) {
   return {{"attention", name_of(sizes.attention)},
           {"d_model", std::to_string(sizes.d_model)},
           {"hidden", std::to_string(sizes.hidden)},
@@ -325,66 +327,62 @@ std::map<std::string, std::string> configuration_of(const EncoderDecoderSizes& s
           {"bidirectional", "true"}};
 }
 
-std::map<std::string, std::string> configuration_of(const TransformerTranslatorSizes& sizes) {
-  auto configuration = sizes_as_text(sizes);
-  configuration["attention"] = "transformer";
-  configuration["norm"] = "post";
-  return configuration;
+std::map<std::string, std::string> text_of(const TransformerTranslatorSizes& sizes) {
+  auto text = sizes_as_text(sizes.blocks);
+  text["attention"] = "transformer";
+  text["norm"] = "post";
+  return text;
 }
 
-std::string name_of_head(const EncoderDecoderSizes&, std::size_t) {
-  return "";
+/// Calls `use(network, sizes)` with a network that has read the sources.
+template <class Use>
+auto with_encoded(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
+                  const Use& use) {
+  return std::visit(
+      [&](const auto& one) {
+        Tape<float> tape(false);
+        Network<float, std::decay_t<decltype(one)>> network(tape, weights, one, 0, nullptr);
+        network.encode(sources);
+        return use(network, one);
+      },
+      sizes);
 }
 
-std::string name_of_head(const TransformerTranslatorSizes& sizes, std::size_t head) {
-  return "layer " + std::to_string(head / sizes.heads + 1) + ", head " + std::to_string(head % sizes.heads);
+}  // namespace
+
+std::map<std::string, std::string> configuration_of(const TranslatorSizes& sizes) {
+  return std::visit([](const auto& one) { return text_of(one); }, sizes);
 }
 
-template <class Sizes>
-class ModelOf final : public TranslationModel {
- public:
-  explicit ModelOf(const Sizes& sizes) : sizes_(sizes) {}
-
-  WeightTable table() const override { return weights_of(sizes_); }
-
-  std::map<std::string, std::string> configuration() const override { return configuration_of(sizes_); }
-
-  Variable<float> loss(Tape<float>& tape, const Weights<float>& weights, const Sequences& sources,
-                       const Sequences& targets, float scale, double dropout, Random* random) const override {
-    return translation_loss(tape, weights, sizes_, sources, targets, scale, dropout, random);
-  }
-
-  Sequences translate(const Weights<float>& weights, const Sequences& sources,
-                      std::size_t most_words) const override {
-    Tape<float> tape(false);
-    Network<float, Sizes> network(tape, weights, sizes_, 0, nullptr);
-    network.encode(sources);
-    Sequences read(sources.size(), {sizes_.mark()}), written(sources.size());
+Sequences translate(const Weights<float>& weights, const TranslatorSizes& sizes, const Sequences& sources,
+                    std::size_t most_words) {
+  return with_encoded(weights, sizes, sources, [&](auto& network, const auto& one) {
+    Sequences read(sources.size(), {one.mark()}), written(sources.size());
     std::vector<bool> has_ended(sources.size(), false);
     for (std::size_t step = 0; step < most_words; ++step) {
-      const auto logits = network.next(read);
+      network.go_on(read);
+      const auto logits = network.logits();
       for (std::size_t sample = 0; sample < sources.size(); ++sample) {
-        const float *first = logits[sample], *end = first + sizes_.target_words + 1;
-        const int word = static_cast<int>(std::max_element(first, end) - first);
+        const float* first = logits.value + network.last_row(sample) * logits.columns;
+        const int word = static_cast<int>(std::max_element(first, first + logits.columns) - first);
         read[sample].push_back(word);
-        has_ended[sample] = has_ended[sample] || word == sizes_.mark();
+        has_ended[sample] = has_ended[sample] || word == one.mark();
         if (!has_ended[sample]) written[sample].push_back(word);
       }
       if (std::find(has_ended.begin(), has_ended.end(), false) == has_ended.end()) break;
     }
     return written;
-  }
+  });
+}
 
-  std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const Sequences& sources,
-                                             const Sequences& targets) const override {
-    Tape<float> tape(false);
-    Network<float, Sizes> network(tape, weights, sizes_, 0, nullptr);
-    network.encode(sources);
-    network.decode(words_read(targets, sizes_.mark()));
+std::vector<AttendingHead> attending_heads(const Weights<float>& weights, const TranslatorSizes& sizes,
+                                           const Sequences& sources, const Sequences& targets) {
+  return with_encoded(weights, sizes, sources, [&](auto& network, const auto& one) {
+    network.decode(words_read(targets, one.mark()));
     std::vector<AttendingHead> heads;
     for (std::size_t head = 0; head < network.heads(); ++head) {
       auto& [name, samples] = heads.emplace_back();
-      name = name_of_head(sizes_, head);
+      name = network.name_of_head(head);
       for (std::size_t sample = 0; sample < sources.size(); ++sample) {
         auto& rows = samples.emplace_back();
         for (std::size_t target = 0; target < targets[sample].size(); ++target) {
@@ -394,20 +392,7 @@ class ModelOf final : public TranslationModel {
       }
     }
     return heads;
-  }
-
- private:
-  Sizes sizes_;
-};
-
-}  // namespace
-
-std::shared_ptr<const TranslationModel> model_of(const EncoderDecoderSizes& sizes) {
-  return std::make_shared<ModelOf<EncoderDecoderSizes>>(sizes);
-}
-
-std::shared_ptr<const TranslationModel> model_of(const TransformerTranslatorSizes& sizes) {
-  return std::make_shared<ModelOf<TransformerTranslatorSizes>>(sizes);
+  });
 }
 
 #define INSTANTIATE(T, Sizes)                                                                        \

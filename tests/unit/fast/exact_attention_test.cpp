@@ -144,18 +144,11 @@ TEMPLATE_TEST_CASE("the log-sum-exp may be left out", "[exact]", float, double) 
                    [&](const Kernel& kernel, const std::string& name) {
                      INFO(name);
                      std::vector<TestType> output(6);
-                     const Call<TestType> problem = {{.n_q = 2, .n_k = 10, .d_k = 3, .d_v = 3},
-                                                     {},
-                                                     TestType{1},
-                                                     ones.data(),
-                                                     ones.data(),
-                                                     ones.data(),
-                                                     output.data(),
-                                                     nullptr};
-                     if constexpr (std::is_same_v<TestType, float>)
-                       kernel.forward32(problem);
-                     else
-                       kernel.forward64(problem);
+                     kernel.forward(Call<TestType>{.sizes = {.n_q = 2, .n_k = 10, .d_k = 3, .d_v = 3},
+                                                   .query = ones.data(),
+                                                   .key = ones.data(),
+                                                   .value = ones.data(),
+                                                   .output = output.data()});
                      for (const TestType x : output) CHECK(x == Approx(1));
                    });
 }

@@ -15,8 +15,8 @@
 #include "tests/unit/fast/same_bits.hpp"
 #include "tests/unit/lessons/efficient/attention.hpp"
 
+using attn::linear_time::Call;
 using attn::linear_time::chunk_size;
-using attn::linear_time::Forward;
 using attn::linear_time::Kernel;
 using attn::linear_time::kernels;
 using attn::linear_time::most_segments;
@@ -31,7 +31,7 @@ struct Problem {
   bool causal = false;
   std::vector<std::size_t> key_lengths{};
   std::vector<double> query{}, key{}, value{};
-  attn::linear_time::FeatureMap phi = attn::linear_time::FeatureMap::elu_plus_one;
+  bool are_features = false;
 
   std::string description() const {
     return fmt::format("{} samples, {} heads on {}, n_q {}, n_k {}, d_k {}, d_v {}{}, lengths {}",
@@ -93,15 +93,14 @@ std::vector<T> run(const Kernel& kernel, const Problem& problem, int threads = 1
   const Sizes& sizes = problem.sizes;
   std::vector<T> output(offset + sizes.samples * sizes.heads * sizes.n_q * sizes.d_v,
                         std::numeric_limits<T>::quiet_NaN());
-  kernel.forward(Forward<T>{.sizes = sizes,
-                            .causal = problem.causal,
-                            .key_lengths = problem.key_lengths,
-                            .query = query.data() + offset,
-                            .key = key.data() + offset,
-                            .value = value.data() + offset,
-                            .output = output.data() + offset,
-                            .phi = problem.phi,
-                            .threads = threads});
+  kernel.forward(Call<T>{.sizes = sizes,
+                         .visible = {.causal = problem.causal, .key_lengths = problem.key_lengths},
+                         .query = query.data() + offset,
+                         .key = key.data() + offset,
+                         .value = value.data() + offset,
+                         .output = output.data() + offset,
+                         .threads = threads,
+                         .are_features = problem.are_features});
   output.erase(output.begin(), output.begin() + static_cast<std::ptrdiff_t>(offset));
   return output;
 }
@@ -249,7 +248,7 @@ TEMPLATE_TEST_CASE("features are used as they are where a call says so", "[linea
   const auto expected = run<double>(plain(), problem);
   for (auto* numbers : {&problem.query, &problem.key})
     for (double& x : *numbers) x = x > 0.0 ? x + 1.0 : std::exp(x);
-  problem.phi = attn::linear_time::FeatureMap::identity;
+  problem.are_features = true;
   CHECK(error(run<double>(plain(), problem), expected) <= 1e-13);
   for_each_isa([&] { CHECK(error(run<TestType>(simd(), problem), expected) <= tolerance<TestType>); });
 }

@@ -88,14 +88,6 @@ TEST_CASE("blocks and strides of 0 make no pattern", "[sparse_kernels]") {
   CHECK_THROWS_WITH(strided_blocks(1, 1, 1, 1, 0), Contains("[strided_blocks] a stride of 0"));
 }
 
-TEST_CASE("the kept pairs are counted", "[sparse_kernels]") {
-  const Sizes sizes = {.n_q = 5, .n_k = 5, .d_k = 1, .d_v = 1};
-  const BlockPattern pattern = {2, {{0}, {0, 2}, {1, 2}}};
-  CHECK(attn::fast::pair_count(pattern, sizes, false) == 2 * 2 + 2 * 3 + 1 * 3);
-  CHECK(attn::fast::pair_count(pattern, sizes, true) == 3 + 4 + 3);
-  CHECK(attn::fast::pair_count(full_pattern(sizes, 3), sizes, false) == 25);
-}
-
 TEST_CASE("a pattern for other lengths is refused", "[sparse_kernels]") {
   ExactProblem problem;
   problem.sizes = {.n_q = 5, .n_k = 3, .d_k = 1, .d_v = 1};

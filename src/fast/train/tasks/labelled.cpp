@@ -1,5 +1,8 @@
 // Tasks of a transformer that gives each position, or each sentence, one of several classes.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "attn/random/random.hpp"
@@ -13,245 +16,120 @@ namespace attn::train {
 
 namespace {
 
-class LabelledTask : public Task {
- public:
-  std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const override {
-    return {{"words", words_.words()}, {"classes", classes_.words()}};
-  }
-
-  std::map<std::string, std::string> configuration() const override {
-    auto configuration = sizes_as_text(sizes_);
-    configuration["causal"] = sizes_.is_causal ? "true" : "false";
-    configuration["norm"] = sizes_.has_norm ? "post" : "none";
-    configuration["class_of"] = sizes_.is_of_sentence ? "sentence" : "token";
-    return configuration;
-  }
-
- protected:
-  /// Throws attn::Error for options that the sizes do not allow.
-  LabelledTask(TransformerSizes sizes, const TaskOptions& options, std::vector<std::string> words,
-               std::vector<std::string> classes)
-      : words_(std::move(words)),
-        classes_(std::move(classes)),
-        sizes_(sizes),
-        generator_(options.seed, drawing_examples) {
-    set_sizes(sizes_, options,
-              {Positions::none, Positions::sinusoidal, Positions::learned, Positions::rotary});
-    sizes_.words = words_.size();
-    sizes_.classes = classes_.size();
-  }
-
-  void set_examples(std::vector<Labelled> training, std::vector<Labelled> validation,
-                    std::vector<Labelled> held_out) {
-    set(weights_of(sizes_), examples_of(sizes_, std::move(training)),
-        examples_of(sizes_, std::move(validation)));
-    held_out_ = std::move(held_out);
-  }
-
-  Reading reading(const Weights<float>& weights, std::size_t i) const {
-    return read(weights, sizes_, held_out_[i].input);
-  }
-
-  /// The likeliest class of each position, for all held-out examples.
-  Score accuracy_of(const char* name, const Weights<float>& weights) const {
-    return {name, accuracy(weights, sizes_, held_out_)};
-  }
-
-  Vocabulary words_, classes_;
-  TransformerSizes sizes_;
-  Generator generator_;  ///< of the examples
-  std::vector<Labelled> held_out_;
-};
-
 /// How often each head's most attended key is the right one, over the queries that have a right one.
 class RightKeys {
  public:
   void add(const Reading& reading, std::size_t query, std::size_t right_key) {
     ++queries_;
-    right_.resize(reading.weights.size());
-    for (std::size_t layer = 0; layer < right_.size(); ++layer) {
-      const auto& heads = reading.weights[layer];
-      right_[layer].resize(heads.size());
-      for (std::size_t head = 0; head < heads.size(); ++head)
-        right_[layer][head] += strongest(heads[head][query]) == right_key;
-    }
+    for (std::size_t layer = 0; layer < reading.weights.size(); ++layer)
+      for (std::size_t head = 0; head < reading.weights[layer].size(); ++head)
+        right_[{layer, head}] += strongest(reading.weights[layer][head][query]) == right_key;
   }
 
   /// "right key, layer 2, head 1" of the head that finds it most often.
   Score best(const std::string& name) const {
     Score score = {name, 0, queries_};
-    for (std::size_t layer = 0; layer < right_.size(); ++layer)
-      for (std::size_t head = 0; head < right_[layer].size(); ++head) {
-        const Share share = {right_[layer][head], queries_};
-        if (share.value() < score.value) continue;
-        score = {name + ", layer " + std::to_string(layer + 1) + ", head " + std::to_string(head), share};
-      }
+    for (const auto& [place, right] : right_) {
+      const Share share = {right, queries_};
+      if (share.value() < score.value) continue;
+      score = {fmt::format("{}, layer {}, head {}", name, place.first + 1, place.second), share};
+    }
     return score;
   }
 
  private:
   std::size_t queries_ = 0;
-  std::vector<std::vector<std::size_t>> right_;  ///< [layer][head]
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> right_;  ///< by layer and head
 };
+
+/// Examples, and of each the key that every query is to look at, where one is known.
+struct Drawn {
+  std::vector<Labelled> examples{};
+  std::vector<std::vector<std::optional<std::size_t>>> right_keys{};
+};
+
+/// What the scores of a task are called, and how its samples are shown.
+struct Wording {
+  const char *accuracy = "", *right_keys = "";
+  std::size_t samples = 3;
+  const char* before_classes = nullptr;  ///< on a line below the input; behind it where null
+};
+
+class LabelledTask : public Task {
+ public:
+  LabelledTask(const TransformerSizes& sizes, const Vocabulary& words, const Vocabulary& classes,
+               const Wording& wording, Drawn training, Drawn validation, Drawn held_out, Drawn longer = {})
+      : Task({weights_of(sizes),
+              examples_of(sizes, std::move(training.examples)),
+              examples_of(sizes, std::move(validation.examples)),
+              {{"words", words.words()}, {"classes", classes.words()}},
+              configuration_of(sizes)}),
+        words_(words),
+        classes_(classes),
+        sizes_(sizes),
+        wording_(wording),
+        held_out_(std::move(held_out)),
+        longer_(std::move(longer)) {}
+
+  std::vector<Score> scores(const Weights<float>& weights) const override {
+    RightKeys found;
+    for (std::size_t i = 0; i < held_out_.examples.size(); ++i) {
+      const auto reading = read(weights, sizes_, held_out_.examples[i].input);
+      const auto& keys = held_out_.right_keys[i];
+      for (std::size_t query = 0; query < keys.size(); ++query)
+        if (keys[query]) found.add(reading, query, *keys[query]);
+    }
+    std::vector<Score> scores = {{wording_.accuracy, accuracy(weights, sizes_, held_out_.examples)},
+                                 found.best(wording_.right_keys)};
+    if (!longer_.examples.empty())
+      scores.push_back({std::string(wording_.accuracy) + ", 4 longer than in training",
+                        accuracy(weights, sizes_, longer_.examples)});
+    return scores;
+  }
+
+  std::vector<std::string> samples(const Weights<float>& weights) const override {
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < std::min(wording_.samples, held_out_.examples.size()); ++i) {
+      const auto& [input, targets] = held_out_.examples[i];
+      const auto classes = read(weights, sizes_, input).classes;
+      std::string answers;
+      for (std::size_t t = 0; t < targets.size(); ++t)
+        answers += (t > 0 ? " " : "") + (targets[t] < 0 ? "·" : classes_.text({classes[t]}));
+      const auto text = words_.text(input);
+      if (wording_.before_classes)
+        lines.insert(lines.end(), {text, wording_.before_classes + answers});
+      else
+        lines.push_back(text + " → " + answers);
+    }
+    return lines;
+  }
+
+ protected:
+  static std::map<std::string, std::string> configuration_of(const TransformerSizes& sizes) {
+    auto configuration = sizes_as_text(sizes);
+    configuration["causal"] = sizes.is_causal ? "true" : "false";
+    configuration["norm"] = sizes.has_norm ? "post" : "none";
+    configuration["class_of"] = sizes.is_of_sentence ? "sentence" : "token";
+    return configuration;
+  }
+
+  Vocabulary words_, classes_;
+  TransformerSizes sizes_;
+  Wording wording_;
+  Drawn held_out_;
+  Drawn longer_;  ///< by 4 tokens than those of training
+};
+
+/// Throws attn::Error for options that the sizes do not allow.
+TransformerSizes labelled_sizes(TransformerSizes sizes, const TaskOptions& options, const Vocabulary& words,
+                                const Vocabulary& classes) {
+  sizes.words = words.size();
+  sizes.classes = classes.size();
+  return chosen(sizes, options,
+                {Positions::none, Positions::sinusoidal, Positions::learned, Positions::rotary});
+}
 
 constexpr std::size_t symbols = 26;
-
-class Induction final : public LabelledTask {
- public:
-  explicit Induction(const TaskOptions& options)
-      : LabelledTask({.words = 0,
-                      .classes = 0,
-                      .d_model = 32,
-                      .heads = 1,
-                      .d_k = 16,
-                      .d_v = 32,
-                      .layers = 2,
-                      .positions = Positions::rotary,
-                      .is_causal = true,
-                      .has_norm = false},
-                     options, corpora::symbol_labels(symbols), corpora::symbol_labels(symbols)) {
-    const auto draw = [&](std::size_t count) {
-      std::vector<corpora::InductionSequence> sequences;
-      for (std::size_t i = 0; i < count; ++i)
-        sequences.push_back(corpora::draw_induction(generator_, 24, symbols));
-      return sequences;
-    };
-    const auto training = draw(20000);
-    sequences_ = draw(500);
-    set_examples(labelled(training), labelled(draw(500)), labelled(sequences_));
-  }
-
-  std::vector<Score> scores(const Weights<float>& weights) const override {
-    RightKeys right_keys;
-    for (std::size_t i = 0; i < sequences_.size(); ++i) {
-      const auto found = reading(weights, i);
-      const auto& keys = sequences_[i].right_keys;
-      for (std::size_t query = 0; query < keys.size(); ++query)
-        if (keys[query]) right_keys.add(found, query, *keys[query]);
-    }
-    return {accuracy_of("next tokens right", weights), right_keys.best("repeated token → what followed it")};
-  }
-
-  std::vector<std::string> samples(const Weights<float>& weights) const override {
-    std::vector<std::string> lines;
-    for (std::size_t i = 0; i < 3; ++i) {
-      const auto& example = held_out_[i];
-      const auto classes_read = reading(weights, i).classes;
-      lines.push_back(words_.text(example.input));
-      auto& written = lines.emplace_back();
-      for (std::size_t t = 0; t < example.input.size(); ++t)
-        written += example.targets[t] < 0 ? "· " : classes_.text({classes_read[t]});
-    }
-    return lines;
-  }
-
- private:
-  static std::vector<Labelled> labelled(const std::vector<corpora::InductionSequence>& sequences) {
-    std::vector<Labelled> examples;
-    for (const auto& [tokens, right_keys] : sequences) {
-      auto& [input, targets] = examples.emplace_back();
-      input.assign(tokens.begin(), tokens.end());
-      for (std::size_t t = 0; t < tokens.size(); ++t)
-        targets.push_back(right_keys[t] && t + 1 < tokens.size() ? input[t + 1] : -1);
-    }
-    return examples;
-  }
-
-  std::vector<corpora::InductionSequence> sequences_;
-};
-
-class Reverse final : public LabelledTask {
- public:
-  explicit Reverse(const TaskOptions& options)
-      : LabelledTask({.words = 0,
-                      .classes = 0,
-                      .d_model = 32,
-                      .heads = 1,
-                      .d_k = 16,
-                      .d_v = 32,
-                      .positions = Positions::learned,
-                      .longest = 16,
-                      .has_norm = false},
-                     options, corpora::symbol_labels(symbols), corpora::symbol_labels(symbols)) {
-    constexpr std::size_t usual_length = 10;
-    const auto draw = [&](std::size_t count, std::size_t length) {
-      std::vector<Labelled> examples;
-      for (std::size_t i = 0; i < count; ++i) {
-        const auto drawn = corpora::draw_reverse(generator_, length, symbols);
-        examples.push_back({{drawn.begin(), drawn.end()}, {drawn.rbegin(), drawn.rend()}});
-      }
-      return examples;
-    };
-    auto training = draw(20000, usual_length), held_out = draw(500, usual_length);
-    longer_ = draw(200, usual_length + 4);
-    set_examples(std::move(training), draw(500, usual_length), std::move(held_out));
-  }
-
-  std::vector<Score> scores(const Weights<float>& weights) const override {
-    RightKeys right_keys;
-    for (std::size_t i = 0; i < held_out_.size(); ++i) {
-      const auto found = reading(weights, i);
-      const auto length = held_out_[i].input.size();
-      for (std::size_t query = 0; query < length; ++query) right_keys.add(found, query, length - 1 - query);
-    }
-    return {accuracy_of("symbols right", weights),
-            right_keys.best("place → its mirror image"),
-            {"symbols right, 4 longer than in training", accuracy(weights, sizes_, longer_)}};
-  }
-
-  std::vector<std::string> samples(const Weights<float>& weights) const override {
-    std::vector<std::string> lines;
-    for (std::size_t i = 0; i < 3; ++i)
-      lines.push_back(words_.text(held_out_[i].input) + "→ " + classes_.text(reading(weights, i).classes));
-    return lines;
-  }
-
- private:
-  std::vector<Labelled> longer_;
-};
-
-class Sentiment final : public LabelledTask {
- public:
-  Sentiment(const TaskOptions& options, const corpora::SentimentCorpus& corpus)
-      : LabelledTask(
-            {.words = 0, .classes = 0, .d_model = 16, .heads = 2, .d_k = 8, .d_v = 8, .is_of_sentence = true},
-            options, corpus.vocabulary(), {"negative", "positive"}) {
-    const auto labelled = [&](const corpora::LabelledSentence& sentence) {
-      return Labelled{words_.ids(sentence.words), {sentence.is_positive ? 1 : 0}};
-    };
-    const auto draw_seen = [&](int count) {
-      std::vector<Labelled> examples;
-      for (int i = 0; i < count; ++i) examples.push_back(labelled(corpus.draw(generator_)));
-      return examples;
-    };
-    auto training = draw_seen(20000);
-    std::vector<Labelled> unseen;
-    for (int i = 0; i < 1000; ++i) {
-      unseen_.push_back(corpus.draw_unseen_pair(generator_));
-      unseen.push_back(labelled(unseen_.back()));
-    }
-    set_examples(std::move(training), draw_seen(500), std::move(unseen));
-  }
-
-  std::vector<Score> scores(const Weights<float>& weights) const override {
-    RightKeys negators;
-    for (std::size_t i = 0; i < unseen_.size(); ++i)
-      if (unseen_[i].negator)
-        negators.add(reading(weights, i), unseen_[i].sentiment_word, *unseen_[i].negator);
-    return {accuracy_of("unseen pairs right", weights), negators.best("sentiment word → its negator")};
-  }
-
-  std::vector<std::string> samples(const Weights<float>& weights) const override {
-    std::vector<std::string> lines;
-    for (std::size_t i = 0; i < 5; ++i)
-      lines.push_back(words_.text(held_out_[i].input) + "→ " +
-                      classes_.words()[static_cast<std::size_t>(reading(weights, i).classes[0])]);
-    return lines;
-  }
-
- private:
-  std::vector<corpora::LabelledSentence> unseen_;
-};
 
 /// Forms of which a sentence allows only one, by the number of the subject.
 const std::map<std::string, std::string>& other_number() {
@@ -284,36 +162,32 @@ void repeat_long_ways(std::vector<corpora::SentencePair>& pairs) {
       pairs.insert(pairs.end(), times_more, corpora::SentencePair(pairs[i]));
 }
 
+/// Each next word of a sentence, from the words before it.
+Drawn next_words(const std::vector<corpora::SentencePair>& pairs, const Vocabulary& words) {
+  Drawn drawn;
+  for (const auto& pair : pairs) {
+    auto& [input, targets] = drawn.examples.emplace_back();
+    input = words.ids(corpora::texts(pair.source));
+    targets.assign(input.begin() + 1, input.end());
+    targets.push_back(words.id(end_of_sentence));
+  }
+  return drawn;
+}
+
 /// Guesses each next word of an English sentence from the words before it.
 class Language final : public LabelledTask {
  public:
-  Language(const TaskOptions& options, const corpora::Grammar& grammar)
-      : LabelledTask({.words = 0,
-                      .classes = 0,
-                      .d_model = 64,
-                      .heads = 4,
-                      .d_k = 16,
-                      .d_v = 16,
-                      .layers = 2,
-                      .is_causal = true,
-                      .has_norm = false,
-                      .has_output_bias = false},
-                     options, words_of_writer(grammar.source_words()),
-                     words_of_writer(grammar.source_words())) {
-    auto pairs = corpora::draw_pairs(grammar, generator_, 700000, 4000, 0);
-    const auto stands_in = [](const corpora::SourceWord& word) { return corpora::is_stand_in(word.text); };
-    for (auto* some : {&pairs.training, &pairs.validation, &pairs.held_out})
-      std::erase_if(*some, [&](const corpora::SentencePair& pair) { return has_word(pair, stands_in); });
-    repeat_long_ways(pairs.training);
-    held_out_pairs_ = std::move(pairs.held_out);
-    set_examples(labelled(pairs.training), labelled(pairs.validation), labelled(held_out_pairs_));
-  }
+  Language(const TransformerSizes& sizes, const Vocabulary& words, corpora::GrammarPairs pairs)
+      : LabelledTask(sizes, words, words, {.before_classes = "next: "}, next_words(pairs.training, words),
+                     next_words(pairs.validation, words), next_words(pairs.held_out, words)),
+        pairs_(std::move(pairs.held_out)) {}
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     Share all = {0, 0}, across = {0, 0};
     RightKeys subjects;
-    for (std::size_t i = 0; i < held_out_pairs_.size(); ++i)
-      count_agreement(weights, i, all, across, subjects);
+    for (std::size_t i = 0; i < pairs_.size(); ++i)
+      count_agreement(pairs_[i].source, read(weights, sizes_, held_out_.examples[i].input), all, across,
+                      subjects);
     std::vector<Score> scores;
     if (all.all > 0) scores.push_back({"verb agrees with its subject", all});
     if (across.all > 0) scores.push_back({"verb agrees with its subject across another noun", across});
@@ -321,65 +195,131 @@ class Language final : public LabelledTask {
     return scores;
   }
 
-  std::vector<std::string> samples(const Weights<float>& weights) const override {
-    std::vector<std::string> lines;
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, held_out_pairs_.size()); ++i) {
-      lines.push_back(corpora::source_text(held_out_pairs_[i]));
-      lines.push_back("next: " + classes_.text(reading(weights, i).classes));
-    }
-    return lines;
-  }
-
  private:
   /// Whether the verb's right form gets a larger logit than the one for the other number.
-  void count_agreement(const Weights<float>& weights, std::size_t i, Share& all, Share& across,
-                       RightKeys& subjects) const {
-    const auto& sentence = held_out_pairs_[i].source;
+  void count_agreement(const std::vector<corpora::SourceWord>& sentence, const Reading& reading, Share& all,
+                       Share& across, RightKeys& subjects) const {
     for (std::size_t t = 1; t < sentence.size(); ++t) {
       const auto other = other_number().find(sentence[t].text);
       const bool has_forms = other != other_number().end() && classes_.has(other->second);
       if (!has_forms || !sentence[t].controller || *sentence[t].controller >= t) continue;
-      Tape<float> tape(false);
-      const auto result = run(tape, weights, sizes_, rows_by_sample({held_out_[i].input}));
-      const float* logits = result.logits.value + (t - 1) * sizes_.classes;
-      const bool is_right = logits[classes_.id(sentence[t].text)] > logits[classes_.id(other->second)];
+      const auto logit_of = [&](const std::string& word) {
+        return reading.logits[t - 1][static_cast<std::size_t>(classes_.id(word))];
+      };
+      const bool is_right = logit_of(sentence[t].text) > logit_of(other->second);
       all.count(is_right);
       if (sentence[t].nouns_between > 0) across.count(is_right);
-      subjects.add(reading(weights, i), t - 1, *sentence[t].controller);
+      subjects.add(reading, t - 1, *sentence[t].controller);
     }
   }
 
-  std::vector<Labelled> labelled(const std::vector<corpora::SentencePair>& pairs) const {
-    std::vector<Labelled> examples;
-    for (const auto& pair : pairs) {
-      auto& [input, targets] = examples.emplace_back();
-      input = words_.ids(corpora::texts(pair.source));
-      targets.assign(input.begin() + 1, input.end());  // words and classes are numbered alike
-      targets.push_back(classes_.id(end_of_sentence));
-    }
-    return examples;
-  }
-
-  std::vector<corpora::SentencePair> held_out_pairs_;
+  std::vector<corpora::SentencePair> pairs_;  ///< held out
 };
 
 }  // namespace
 
 std::unique_ptr<Task> make_induction(const TaskOptions& options) {
-  return std::make_unique<Induction>(options);
+  const Vocabulary words(corpora::symbol_labels(symbols));
+  const auto sizes = labelled_sizes({.d_model = 32,
+                                     .heads = 1,
+                                     .d_k = 16,
+                                     .d_v = 32,
+                                     .layers = 2,
+                                     .positions = Positions::rotary,
+                                     .is_causal = true,
+                                     .has_norm = false},
+                                    options, words, words);
+  Generator generator(options.seed, drawing_examples);
+  const auto draw = [&](std::size_t count) {
+    Drawn drawn;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto sequence = corpora::draw_induction(generator, 24, symbols);
+      auto& [input, targets] = drawn.examples.emplace_back();
+      input.assign(sequence.tokens.begin(), sequence.tokens.end());
+      for (std::size_t t = 0; t < input.size(); ++t)
+        targets.push_back(sequence.right_keys[t] && t + 1 < input.size() ? input[t + 1] : -1);
+      drawn.right_keys.push_back(sequence.right_keys);
+    }
+    return drawn;
+  };
+  auto training = draw(20000), held_out = draw(500), validation = draw(500);
+  return std::make_unique<LabelledTask>(sizes, words, words,
+                                        Wording{.accuracy = "next tokens right",
+                                                .right_keys = "repeated token → what followed it",
+                                                .before_classes = ""},
+                                        std::move(training), std::move(validation), std::move(held_out));
 }
 
 std::unique_ptr<Task> make_reverse(const TaskOptions& options) {
-  return std::make_unique<Reverse>(options);
+  constexpr std::size_t usual_length = 10;
+  const Vocabulary words(corpora::symbol_labels(symbols));
+  const auto sizes = labelled_sizes({.d_model = 32,
+                                     .heads = 1,
+                                     .d_k = 16,
+                                     .d_v = 32,
+                                     .positions = Positions::learned,
+                                     .longest = 16,
+                                     .has_norm = false},
+                                    options, words, words);
+  Generator generator(options.seed, drawing_examples);
+  const auto draw = [&](std::size_t count, std::size_t length) {
+    Drawn drawn;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto sequence = corpora::draw_reverse(generator, length, symbols);
+      drawn.examples.push_back({{sequence.begin(), sequence.end()}, {sequence.rbegin(), sequence.rend()}});
+      auto& mirrored = drawn.right_keys.emplace_back();
+      for (std::size_t query = 0; query < length; ++query) mirrored.push_back(length - 1 - query);
+    }
+    return drawn;
+  };
+  auto training = draw(20000, usual_length), held_out = draw(500, usual_length),
+       longer = draw(200, usual_length + 4), validation = draw(500, usual_length);
+  return std::make_unique<LabelledTask>(
+      sizes, words, words, Wording{.accuracy = "symbols right", .right_keys = "place → its mirror image"},
+      std::move(training), std::move(validation), std::move(held_out), std::move(longer));
 }
 
 std::unique_ptr<Task> make_sentiment(const TaskOptions& options) {
-  return std::make_unique<Sentiment>(options,
-                                     corpora::SentimentCorpus::load(options.corpora + "/sentiment.txt"));
+  const auto corpus = corpora::SentimentCorpus::load(options.corpora + "/sentiment.txt");
+  const Vocabulary words(corpus.vocabulary()), classes({"negative", "positive"});
+  const auto sizes = labelled_sizes({.d_model = 16, .heads = 2, .d_k = 8, .d_v = 8, .is_of_sentence = true},
+                                    options, words, classes);
+  Generator generator(options.seed, drawing_examples);
+  const auto draw = [&](int count, bool is_unseen) {
+    Drawn drawn;
+    for (int i = 0; i < count; ++i) {
+      const auto sentence = is_unseen ? corpus.draw_unseen_pair(generator) : corpus.draw(generator);
+      drawn.examples.push_back({words.ids(sentence.words), {sentence.is_positive ? 1 : 0}});
+      drawn.right_keys.emplace_back(sentence.words.size())[sentence.sentiment_word] = sentence.negator;
+    }
+    return drawn;
+  };
+  auto training = draw(20000, false), held_out = draw(1000, true), validation = draw(500, false);
+  return std::make_unique<LabelledTask>(
+      sizes, words, classes,
+      Wording{.accuracy = "unseen pairs right", .right_keys = "sentiment word → its negator", .samples = 5},
+      std::move(training), std::move(validation), std::move(held_out));
 }
 
 std::unique_ptr<Task> make_language(const TaskOptions& options) {
-  return std::make_unique<Language>(options, corpora::Grammar::load(options.grammar_file()));
+  const auto grammar = corpora::Grammar::load(options.grammar_file());
+  const Vocabulary words(words_of_writer(grammar.source_words()));
+  const auto sizes = labelled_sizes({.d_model = 64,
+                                     .heads = 4,
+                                     .d_k = 16,
+                                     .d_v = 16,
+                                     .layers = 2,
+                                     .is_causal = true,
+                                     .has_norm = false,
+                                     .has_output_bias = false},
+                                    options, words, words);
+  Generator generator(options.seed, drawing_examples);
+  auto pairs = corpora::draw_pairs(grammar, generator, 700000, 4000, 0);
+  const auto stands_in = [](const corpora::SourceWord& word) { return corpora::is_stand_in(word.text); };
+  for (auto* some : {&pairs.training, &pairs.validation, &pairs.held_out})
+    std::erase_if(*some, [&](const corpora::SentencePair& pair) { return has_word(pair, stands_in); });
+  repeat_long_ways(pairs.training);
+  return std::make_unique<Language>(sizes, words, std::move(pairs));
 }
 
 }  // namespace attn::train

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "attn/error.hpp"
 #include "fast/train/models.hpp"
 #include "fast/train/trainer.hpp"
 
@@ -36,15 +35,23 @@ struct ScoreOfLengths {
   double value;
 };
 
+using Vocabularies = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
 /// Something to learn: the examples, drawn by the seed, the model, and what is measured in the end.
 class Task {
  public:
   virtual ~Task() = default;
-  const WeightTable& table() const { return table_; }
-  const Examples& training() const { return training_; }
+  const WeightTable& table() const { return parts_.table; }
+  const Examples& training() const { return parts_.training; }
 
   /// Neither trained on nor scored: their loss tells which weights are the best so far.
-  const Examples& validation() const { return validation_; }
+  const Examples& validation() const { return parts_.validation; }
+
+  /// The words that the rows of tables and the columns of the output stand for: "words", "classes".
+  const Vocabularies& vocabularies() const { return parts_.vocabularies; }
+
+  /// What, beside the weights, the model is: "heads" "2".
+  const std::map<std::string, std::string>& configuration() const { return parts_.configuration; }
 
   virtual std::vector<Score> scores(const Weights<float>& weights) const = 0;
 
@@ -59,23 +66,17 @@ class Task {
   /// "0-0 1-2". Empty where the task has none.
   virtual std::vector<std::string> alignments(const Weights<float>&) const { return {}; }
 
-  /// The words that the rows of tables and the columns of the output stand for: "words", "classes".
-  virtual std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const = 0;
-
-  /// What, beside the weights, the model is: "heads" "2".
-  virtual std::map<std::string, std::string> configuration() const = 0;
-
  protected:
-  /// To be called once, by the constructor.
-  void set(WeightTable table, Examples training, Examples validation) {
-    table_ = std::move(table);
-    training_ = std::move(training);
-    validation_ = std::move(validation);
-  }
+  struct Parts {
+    WeightTable table;
+    Examples training, validation;
+    Vocabularies vocabularies;
+    std::map<std::string, std::string> configuration;
+  };
+  explicit Task(Parts parts) : parts_(std::move(parts)) {}
 
  private:
-  WeightTable table_;
-  Examples training_, validation_;
+  Parts parts_;
 };
 
 /// What a reader may choose. Unset: the task's default.
@@ -96,19 +97,10 @@ struct TaskOptions {
   }
 };
 
-/// The options that are about a transformer. Throws attn::Error for those that it does not allow.
-template <class Sizes>
-void set_sizes(Sizes& sizes, const TaskOptions& options, const std::vector<Positions>& valid_positions) {
-  options.set("d-model", sizes.d_model);
-  options.set("heads", sizes.heads);
-  options.set("d-k", sizes.d_k);
-  options.set("d-v", sizes.d_v);
-  options.set("d-ff", sizes.d_ff);
-  options.set("layers", sizes.layers);
-  if (options.positions) sizes.positions = positions_of(*options.positions, valid_positions);
-  if (sizes.positions == Positions::rotary && sizes.d_k % 2 == 1)
-    throw Error("--d-k " + std::to_string(sizes.d_k) + ": rotary positions turn pairs, so it must be even");
-}
+/// The sizes with the options that are about a transformer. Throws attn::Error for those that it does not
+/// allow.
+TransformerSizes chosen(TransformerSizes sizes, const TaskOptions& options,
+                        const std::vector<Positions>& valid_positions);
 
 /// A task by name, and how it is trained best.
 struct TaskEntry {

@@ -1,4 +1,8 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <functional>
 
 #include "attn/error.hpp"
 #include "attn/random/random.hpp"
@@ -8,36 +12,60 @@
 
 namespace attn::train {
 
+TransformerSizes chosen(TransformerSizes sizes, const TaskOptions& options,
+                        const std::vector<Positions>& valid_positions) {
+  options.set("d-model", sizes.d_model);
+  options.set("heads", sizes.heads);
+  options.set("d-k", sizes.d_k);
+  options.set("d-v", sizes.d_v);
+  options.set("d-ff", sizes.d_ff);
+  options.set("layers", sizes.layers);
+  if (options.positions) sizes.positions = positions_of(*options.positions, valid_positions);
+  if (sizes.positions == Positions::rotary && sizes.d_k % 2 == 1)
+    throw Error("--d-k " + std::to_string(sizes.d_k) + ": rotary positions turn pairs, so it must be even");
+  return sizes;
+}
+
 namespace {
 
 bool is_held_out(const std::string& word) {
   return crc32(word) % 5 == 0;
 }
 
-bool is_trained_on(const std::string& word) {
-  return !is_held_out(word);
+/// A sentence, and the same as numbers.
+struct SentenceAbout {
+  std::vector<std::string> words;
+  AboutExample example;
+};
+
+std::map<std::string, std::string> configuration_of(const AboutSizes& sizes) {
+  auto configuration = sizes_as_text(sizes.second);
+  configuration.erase("positions");
+  configuration["layers"] = "2";
+  configuration["layer=1/heads"] = std::to_string(sizes.first.heads);
+  configuration["layer=1/positions"] = name_of(sizes.first.positions);
+  configuration["norm"] = "post";
+  return configuration;
 }
 
 /// For each word of a sentence, which one it is about. One noun, verb and adjective in five is in no sentence
 /// that is trained on: the held-out sentences are made of these.
 class About final : public Task {
  public:
-  explicit About(const TaskOptions& options)
-      : lexicon_(options.lexicon), names_(english::names_of_features(lexicon_)) {
-    sizes_.features = names_.size();
-    Generator generator(options.seed, drawing_examples);
-    const english::AboutGrammar known(lexicon_, is_trained_on), unseen(lexicon_, is_held_out);
-    auto training = draw(known, generator, 120000), validation = draw(known, generator, 500);
-    for (int i = 0; i < 2000; ++i) sentences_.push_back(unseen.draw(generator));
-    for (const auto& sentence : sentences_) held_out_.push_back(example(sentence));
-    set(weights_of(sizes_), examples_of(sizes_, std::move(training)),
-        examples_of(sizes_, std::move(validation)));
-  }
+  About(const AboutSizes& sizes, const std::vector<std::string>& features, std::vector<AboutExample> training,
+        std::vector<AboutExample> validation, std::vector<SentenceAbout> held_out)
+      : Task({weights_of(sizes),
+              examples_of(sizes, std::move(training)),
+              examples_of(sizes, std::move(validation)),
+              {{"features", features}},
+              configuration_of(sizes)}),
+        sizes_(sizes),
+        held_out_(std::move(held_out)) {}
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     Share named = {0, 0}, looks = {0, 0}, causal = {0, 0};
     double weight = 0;
-    for (const auto& one : held_out_) {
+    for (const auto& [words, one] : held_out_) {
       const auto reading = read(weights, sizes_, one), under_mask = read(weights, sizes_, one, true);
       for (std::size_t query = 0; query < one.about.size(); ++query) {
         const auto right = one.about[query];
@@ -56,68 +84,47 @@ class About final : public Task {
   std::vector<std::string> samples(const Weights<float>& weights) const override {
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < 4; ++i) {
-      const auto& words = sentences_[i].words;
-      const auto reading = read(weights, sizes_, held_out_[i]);
-      std::string sentence, answers;
-      for (std::size_t query = 0; query < words.size(); ++query) {
-        sentence += words[query] + " ";
-        if (reading.named[query] != query)
-          answers += words[query] + " → " + words[reading.named[query]] + "  ";
-      }
-      lines.push_back(sentence);
-      lines.push_back(answers);
+      const auto& [words, example] = held_out_[i];
+      const auto named = read(weights, sizes_, example).named;
+      std::vector<std::string> answers;
+      for (std::size_t query = 0; query < words.size(); ++query)
+        if (named[query] != query) answers.push_back(words[query] + " → " + words[named[query]]);
+      lines.push_back(fmt::format("{}", fmt::join(words, " ")));
+      lines.push_back(fmt::format("{}", fmt::join(answers, "  ")));
     }
     return lines;
   }
 
-  std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const override {
-    return {{"features", names_}};
-  }
-
-  std::map<std::string, std::string> configuration() const override {
-    auto configuration = sizes_as_text(sizes_.second);
-    configuration.erase("positions");
-    configuration["layers"] = "2";
-    configuration["layer=1/heads"] = std::to_string(sizes_.first.heads);
-    configuration["layer=1/positions"] = name_of(sizes_.first.positions);
-    configuration["norm"] = "post";
-    return configuration;
-  }
-
  private:
-  AboutExample example(const english::AboutSentence& sentence) const {
-    return about_example(english::features_of(lexicon_, sentence.words), names_, sentence.about);
-  }
-
-  std::vector<AboutExample> draw(const english::AboutGrammar& grammar, Random& random,
-                                 std::size_t count) const {
-    std::vector<AboutExample> examples;
-    for (std::size_t i = 0; i < count; ++i) examples.push_back(example(grammar.draw(random)));
-    return examples;
-  }
-
-  english::Lexicon lexicon_;
-  std::vector<std::string> names_;
   AboutSizes sizes_;
-  std::vector<english::AboutSentence> sentences_;  ///< held out
-  std::vector<AboutExample> held_out_;             ///< the same as numbers
+  std::vector<SentenceAbout> held_out_;
 };
 
 }  // namespace
 
 std::unique_ptr<Task> make_about(const TaskOptions& options) {
-  const auto refuse_if = [](bool is_given, const char* flag) {
-    if (is_given)
-      throw Error(std::string("--") + flag +
-                  " does not concern the task about, whose model and grammar are fixed; "
-                  "valid: without it");
+  const auto refuse = [](const std::string& flag) {
+    throw Error("--" + flag +
+                " does not concern the task about, whose model and grammar are fixed; valid: without it");
   };
-  refuse_if(options.grammar.has_value(), "grammar");
-  refuse_if(options.attention.has_value(), "attention");
-  refuse_if(options.positions.has_value(), "positions");
-  for (const auto* flag : {"d-model", "heads", "d-k", "d-v", "d-ff", "layers", "hidden", "d-a"})
-    refuse_if(options.sizes.count(flag) > 0, flag);
-  return std::make_unique<About>(options);
+  if (options.positions) refuse("positions");
+  if (!options.sizes.empty()) refuse(options.sizes.begin()->first);
+  const english::Lexicon lexicon(options.lexicon);
+  const auto features = english::names_of_features(lexicon);
+  const english::AboutGrammar known(lexicon, std::not_fn(is_held_out)), unseen(lexicon, is_held_out);
+  Generator generator(options.seed, drawing_examples);
+  const auto draw = [&](const english::AboutGrammar& grammar) {
+    const auto sentence = grammar.draw(generator);
+    return SentenceAbout{sentence.words, about_example(english::features_of(lexicon, sentence.words),
+                                                       features, sentence.about)};
+  };
+  std::vector<AboutExample> training, validation;
+  std::vector<SentenceAbout> held_out;
+  for (int i = 0; i < 120000; ++i) training.push_back(draw(known).example);
+  for (int i = 0; i < 500; ++i) validation.push_back(draw(known).example);
+  for (int i = 0; i < 2000; ++i) held_out.push_back(draw(unseen));
+  return std::make_unique<About>(AboutSizes{.features = features.size()}, features, std::move(training),
+                                 std::move(validation), std::move(held_out));
 }
 
 const std::vector<TaskEntry>& tasks() {

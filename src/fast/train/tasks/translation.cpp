@@ -38,27 +38,27 @@ void refuse_sizes(const TaskOptions& options, std::initializer_list<const char*>
           (attention == transformer ? ", which has no LSTM" : "; valid: with --attention transformer"));
 }
 
-std::shared_ptr<const TranslationModel> choose_model(EncoderDecoderSizes recurrent,
-                                                     const TaskOptions& options, std::size_t source_words,
-                                                     std::size_t target_words) {
+/// `recurrent` are the sizes of the two LSTMs, where the options ask for no transformer; the words are filled
+/// in. Throws attn::Error for options that the model does not allow.
+TranslatorSizes translator_sizes(EncoderDecoderSizes recurrent, const TaskOptions& options,
+                                 const Vocabulary& source_words, const Vocabulary& target_words) {
   if (options.attention == transformer) {
-    TransformerTranslatorSizes sizes = {source_words, target_words};
+    TransformerTranslatorSizes sizes = {source_words.size(), target_words.size()};
     refuse_sizes(options, {"hidden", "d-a"}, transformer);
-    options.set("d-ff", sizes.d_ff);
-    if (sizes.d_ff == 0)
+    sizes.blocks = chosen(sizes.blocks, options, {Positions::none, Positions::sinusoidal, Positions::rotary});
+    if (sizes.blocks.d_ff == 0)
       throw Error("--d-ff 0: the blocks of a translator have such a network; valid: 1 or more");
-    set_sizes(sizes, options, {Positions::none, Positions::sinusoidal, Positions::rotary});
-    return model_of(sizes);
+    return sizes;
   }
-  recurrent.source_words = source_words;
-  recurrent.target_words = target_words;
+  recurrent.source_words = source_words.size();
+  recurrent.target_words = target_words.size();
   const auto name = options.attention.value_or(name_of(recurrent.attention));
   recurrent.attention = attention_of(name);
   refuse_sizes(options, {"positions", "heads", "d-k", "d-v", "d-ff", "layers"}, name);
   options.set("d-model", recurrent.d_model);
   options.set("hidden", recurrent.hidden);
   options.set("d-a", recurrent.d_a);
-  return model_of(recurrent);
+  return recurrent;
 }
 
 /// The vocabulary of an output, with the mark that ends a sentence, or of what is read, with the one that
@@ -74,31 +74,27 @@ Share share_of(const std::vector<bool>& holds) {
   return {static_cast<std::size_t>(right), holds.size()};
 }
 
+struct TranslationParts {
+  TranslatorSizes sizes;
+  Vocabulary source_words, target_words;
+  Translations training, validation, held_out;
+  Translations longer{};  ///< than those of training
+};
+
 class TranslationTask : public Task {
- public:
-  std::vector<std::pair<std::string, std::vector<std::string>>> vocabularies() const override {
-    return {{"source_words", source_words_.words()},
-            {"target_words", marked(target_words_.words(), "<s>")},
-            {"output_words", marked(target_words_.words(), "</s>")}};
-  }
-
-  std::map<std::string, std::string> configuration() const override { return model_->configuration(); }
-
  protected:
-  /// `recurrent` are the sizes of the two LSTMs, where the options ask for no transformer; the words are
-  /// filled in. Throws attn::Error for options that the model does not allow.
-  TranslationTask(const EncoderDecoderSizes& recurrent, const TaskOptions& options,
-                  std::vector<std::string> source_words, std::vector<std::string> target_words)
-      : source_words_(std::move(source_words)),
-        target_words_(std::move(target_words)),
-        model_(choose_model(recurrent, options, source_words_.size(), target_words_.size())),
-        generator_(options.seed, drawing_examples) {}
-
-  void set_examples(Translations training, Translations validation, Translations held_out) {
-    set(model_->table(), examples_of(model_, std::move(training)),
-        examples_of(model_, std::move(validation)));
-    held_out_ = std::move(held_out);
-  }
+  explicit TranslationTask(TranslationParts parts)
+      : Task({weights_of(parts.sizes),
+              examples_of(parts.sizes, std::move(parts.training)),
+              examples_of(parts.sizes, std::move(parts.validation)),
+              {{"source_words", parts.source_words.words()},
+               {"target_words", marked(parts.target_words.words(), "<s>")},
+               {"output_words", marked(parts.target_words.words(), "</s>")}},
+              configuration_of(parts.sizes)}),
+        sizes_(parts.sizes),
+        target_words_(std::move(parts.target_words)),
+        held_out_(std::move(parts.held_out)),
+        longer_(std::move(parts.longer)) {}
 
   /// What the model writes for all sources, some at a time.
   Sequences translate(const Weights<float>& weights, const Sequences& sources, std::size_t most_words) const {
@@ -106,9 +102,8 @@ class TranslationTask : public Task {
     Sequences all;
     for (std::size_t first = 0; first < sources.size(); first += at_once) {
       const std::size_t end = std::min(first + at_once, sources.size());
-      const Sequences some(sources.begin() + static_cast<std::ptrdiff_t>(first),
-                           sources.begin() + static_cast<std::ptrdiff_t>(end));
-      for (auto& words : model_->translate(weights, some, most_words)) all.push_back(std::move(words));
+      const Sequences some(sources.data() + first, sources.data() + end);
+      for (auto& words : train::translate(weights, sizes_, some, most_words)) all.push_back(std::move(words));
     }
     return all;
   }
@@ -126,20 +121,30 @@ class TranslationTask : public Task {
   /// What the model writes for the first held-out examples.
   Sequences first_translations(const Weights<float>& weights, std::size_t count,
                                std::size_t most_words) const {
-    const auto first = held_out_.sources.begin();
-    const auto end = first + static_cast<std::ptrdiff_t>(std::min(held_out_.sources.size(), count));
-    return translate(weights, {first, end}, most_words);
+    const auto* const first = held_out_.sources.data();
+    return translate(weights, {first, first + std::min(held_out_.sources.size(), count)}, most_words);
   }
 
   std::vector<AttendingHead> heads(const Weights<float>& weights) const {
-    return model_->attending_heads(weights, held_out_.sources, held_out_.targets);
+    return attending_heads(weights, sizes_, held_out_.sources, held_out_.targets);
   }
 
-  Vocabulary source_words_, target_words_;
-  std::shared_ptr<const TranslationModel> model_;
-  Generator generator_;  ///< of the examples
-  Translations held_out_;
+  TranslatorSizes sizes_;
+  Vocabulary target_words_;
+  Translations held_out_, longer_;
 };
+
+/// The words of each pair, as `source` and `target` give them.
+template <class Pair, class Source, class Target>
+Translations translations_of(const std::vector<Pair>& pairs, const Vocabulary& source_words,
+                             const Source& source, const Vocabulary& target_words, const Target& target) {
+  Translations translations;
+  for (const auto& pair : pairs) {
+    translations.sources.push_back(source_words.ids(source(pair)));
+    translations.targets.push_back(target_words.ids(target(pair)));
+  }
+  return translations;
+}
 
 std::vector<std::string> characters(const std::string& text) {
   std::vector<std::string> result;
@@ -149,28 +154,8 @@ std::vector<std::string> characters(const std::string& text) {
 
 class Dates final : public TranslationTask {
  public:
-  explicit Dates(const TaskOptions& options)
-      : TranslationTask({.attention = DecoderAttention::luong_general,
-                         .source_words = 0,
-                         .target_words = 0,
-                         .d_model = 16,
-                         .hidden = 16,
-                         .d_a = 16},
-                        options, characters(corpora::date_source_characters()),
-                        characters(corpora::date_target_characters())) {
-    std::unordered_set<std::string> drawn;
-    const auto draw_new = [&](std::size_t count) {
-      std::vector<corpora::DateExample> dates;
-      while (dates.size() < count) {
-        auto date = corpora::draw_date(generator_);
-        if (drawn.insert(date.source).second) dates.push_back(std::move(date));
-      }
-      return dates;
-    };
-    const auto training = draw_new(20000);
-    dates_ = draw_new(500);
-    set_examples(translations(training), translations(draw_new(500)), translations(dates_));
-  }
+  Dates(TranslationParts parts, std::vector<corpora::DateExample> dates)
+      : TranslationTask(std::move(parts)), dates_(std::move(dates)) {}
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     std::vector<Score> scores = {{"exact dates", share_of(exact(weights, held_out_))}};
@@ -191,15 +176,6 @@ class Dates final : public TranslationTask {
   }
 
  private:
-  Translations translations(const std::vector<corpora::DateExample>& dates) const {
-    Sequences sources, targets;
-    for (const auto& date : dates) {
-      sources.push_back(source_words_.ids(characters(date.source)));
-      targets.push_back(target_words_.ids(characters(date.target)));
-    }
-    return {std::move(sources), std::move(targets)};
-  }
-
   /// Of the digits, how many look most at a character of the field that decides them.
   Share right_fields(const AttendingHead& head) const {
     Share digits = {0, 0};
@@ -212,7 +188,7 @@ class Dates final : public TranslationTask {
     return digits;
   }
 
-  std::vector<corpora::DateExample> dates_;
+  std::vector<corpora::DateExample> dates_;  ///< held out
 };
 
 constexpr const char* alignment_score = "alignment error rate";
@@ -226,22 +202,15 @@ struct HeadLinks {
 
 class GrammarTranslation final : public TranslationTask {
  public:
-  GrammarTranslation(const TaskOptions& options, const corpora::Grammar& grammar)
-      : TranslationTask({.source_words = 0, .target_words = 0}, options, grammar.source_words(),
-                        grammar.target_words()) {
-    auto pairs = corpora::draw_pairs(grammar, generator_, 240000, 1000, 500);
-    pairs_ = std::move(pairs.held_out);
-    set_examples(translations(pairs.training), translations(pairs.validation), translations(pairs_));
-    longer_ = std::move(pairs.longer);
-  }
+  GrammarTranslation(TranslationParts parts, std::vector<corpora::SentencePair> pairs)
+      : TranslationTask(std::move(parts)), pairs_(std::move(pairs)) {}
 
   std::vector<Score> scores(const Weights<float>& weights) const override {
     const auto is_exact = exact(weights, held_out_);
     std::vector<Score> scores = {{"exact translations", share_of(is_exact)},
                                  {"exact among the longest third", share_of(in_longest_third(is_exact))}};
-    if (!longer_.empty())
-      scores.push_back(
-          {"exact among longer ones than in training", share_of(exact(weights, translations(longer_)))});
+    if (!longer_.sources.empty())
+      scores.push_back({"exact among longer ones than in training", share_of(exact(weights, longer_))});
     const auto all = links_of_heads(weights);
     if (all.empty()) return scores;
     std::size_t words = 0;
@@ -255,13 +224,11 @@ class GrammarTranslation final : public TranslationTask {
 
   std::vector<ScoreOfLengths> by_length(const Weights<float>& weights) const override {
     std::map<std::size_t, std::vector<bool>> by_pair;  // of lengths: 1 and 2, 3 and 4, …
-    const auto add = [&](const Translations& examples) {
-      const auto is_exact = exact(weights, examples);
+    for (const auto* examples : {&held_out_, &longer_}) {
+      const auto is_exact = exact(weights, *examples);
       for (std::size_t i = 0; i < is_exact.size(); ++i)
-        by_pair[(examples.sources[i].size() + 1) / 2].push_back(is_exact[i]);
-    };
-    add(held_out_);
-    if (!longer_.empty()) add(translations(longer_));
+        by_pair[(examples->sources[i].size() + 1) / 2].push_back(is_exact[i]);
+    }
     std::vector<ScoreOfLengths> scores;
     for (const auto& [pair, is_exact] : by_pair)
       scores.push_back({2 * pair - 1, 2 * pair, is_exact.size(), share_of(is_exact).value()});
@@ -274,8 +241,7 @@ class GrammarTranslation final : public TranslationTask {
     const auto all = links_of_heads(weights);
     for (std::size_t i = 0; i < written.size(); ++i) {
       lines.push_back(corpora::source_text(pairs_[i]));
-      const auto text = target_words_.text(written[i]);
-      lines.push_back("→ " + text.substr(0, text.find_last_not_of(' ') + 1));
+      lines.push_back("→ " + target_words_.text(written[i]));
       if (all.empty()) continue;
       for (auto& line : corpora::drawn_links(pairs_[i], best_of(all).links[i]))
         lines.push_back(std::move(line));
@@ -299,15 +265,6 @@ class GrammarTranslation final : public TranslationTask {
   }
 
  private:
-  Translations translations(const std::vector<corpora::SentencePair>& pairs) const {
-    Sequences sources, targets;
-    for (const auto& pair : pairs) {
-      sources.push_back(source_words_.ids(corpora::texts(pair.source)));
-      targets.push_back(target_words_.ids(pair.target));
-    }
-    return {std::move(sources), std::move(targets)};
-  }
-
   /// Of what holds for each held-out sentence, that of the longest third of them.
   std::vector<bool> in_longest_third(const std::vector<bool>& holds) const {
     std::vector<std::size_t> by_length(pairs_.size());
@@ -343,17 +300,57 @@ class GrammarTranslation final : public TranslationTask {
     });
   }
 
-  std::vector<corpora::SentencePair> pairs_, longer_;  ///< held out
+  std::vector<corpora::SentencePair> pairs_;  ///< held out
 };
 
 }  // namespace
 
 std::unique_ptr<Task> make_dates(const TaskOptions& options) {
-  return std::make_unique<Dates>(options);
+  const Vocabulary source_words(characters(corpora::date_source_characters())),
+      target_words(characters(corpora::date_target_characters()));
+  const auto sizes =
+      translator_sizes({.attention = DecoderAttention::luong_general, .d_model = 16, .hidden = 16, .d_a = 16},
+                       options, source_words, target_words);
+  Generator generator(options.seed, drawing_examples);
+  std::unordered_set<std::string> drawn;
+  const auto draw_new = [&](std::size_t count) {
+    std::vector<corpora::DateExample> dates;
+    while (dates.size() < count) {
+      auto date = corpora::draw_date(generator);
+      if (drawn.insert(date.source).second) dates.push_back(std::move(date));
+    }
+    return dates;
+  };
+  const auto translations = [&](const std::vector<corpora::DateExample>& dates) {
+    return translations_of(
+        dates, source_words, [](const auto& date) { return characters(date.source); }, target_words,
+        [](const auto& date) { return characters(date.target); });
+  };
+  const auto training = draw_new(20000), held_out = draw_new(500), validation = draw_new(500);
+  return std::make_unique<Dates>(TranslationParts{sizes, source_words, target_words, translations(training),
+                                                  translations(validation), translations(held_out)},
+                                 held_out);
 }
 
 std::unique_ptr<Task> make_translation(const TaskOptions& options) {
-  return std::make_unique<GrammarTranslation>(options, corpora::Grammar::load(options.grammar_file()));
+  const auto grammar = corpora::Grammar::load(options.grammar_file());
+  const Vocabulary source_words(grammar.source_words()), target_words(grammar.target_words());
+  const auto sizes = translator_sizes({}, options, source_words, target_words);
+  Generator generator(options.seed, drawing_examples);
+  auto pairs = corpora::draw_pairs(grammar, generator, 240000, 1000, 500);
+  const auto translations = [&](const std::vector<corpora::SentencePair>& some) {
+    return translations_of(
+        some, source_words, [](const auto& pair) { return corpora::texts(pair.source); }, target_words,
+        [](const auto& pair) { return pair.target; });
+  };
+  TranslationParts parts = {sizes,
+                            source_words,
+                            target_words,
+                            translations(pairs.training),
+                            translations(pairs.validation),
+                            translations(pairs.held_out),
+                            translations(pairs.longer)};
+  return std::make_unique<GrammarTranslation>(std::move(parts), std::move(pairs.held_out));
 }
 
 }  // namespace attn::train

@@ -14,7 +14,7 @@ using attn::bench::Trials;
 namespace {
 
 Kernel<float> called(const std::string& name) {
-  return {.name = name, .variant = {}, .task = {}, .unsupported = {}, .score_bytes = {}, .prepare = {}};
+  return {.name = name};
 }
 
 TimedKernel<float> timed(const Kernel<float>& kernel, std::size_t setting, double seconds) {

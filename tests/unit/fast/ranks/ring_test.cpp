@@ -16,18 +16,9 @@ namespace {
 
 constexpr unsigned shapes = 200;
 
-std::uint64_t largest_over_ranks(const RingProblem& problem, std::size_t ranks, bool smallest) {
-  std::vector<std::uint64_t> work(ranks, 0);
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    for (std::size_t hop = 0; hop < ranks; ++hop)
-      work[rank] += attn::fast::ring_pairs(problem, ranks, rank, hop);
-  return smallest ? *std::min_element(work.begin(), work.end()) : *std::max_element(work.begin(), work.end());
-}
-
 double imbalance(Order order, std::size_t n, std::size_t ranks) {
   const RingProblem problem = {.sizes = {.n_q = n, .n_k = n}, .visible = {.causal = true}, .order = order};
-  return static_cast<double>(largest_over_ranks(problem, ranks, false)) /
-         static_cast<double>(largest_over_ranks(problem, ranks, true));
+  return attn::fast::ring_imbalance(problem, ranks);
 }
 
 }  // namespace

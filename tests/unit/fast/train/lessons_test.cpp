@@ -29,7 +29,7 @@ void compare_translator(DecoderAttention attention) {
                              .hidden = 3},
                             given);
   const Weights<float> weights = {&table, values.data(), nullptr};
-  const auto rows = model_of(sizes)->attending_heads(weights, {source}, {target}).front().weights.front();
+  const auto rows = attending_heads(weights, sizes, {source}, {target}).front().weights.front();
   auto of_words = told.elements("decoder/weights");
   of_words.resize(target.size() * source.size());  // without the row of the end
   CHECK(largest_difference(flattened(rows), of_words) < lesson_tolerance);

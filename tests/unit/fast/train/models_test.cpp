@@ -54,13 +54,13 @@ TEST_CASE("training: gradients of a whole transformer that translates") {
       for (const double probability : {0.0, 0.2}) {
         const TransformerTranslatorSizes sizes = {.source_words = 5,
                                                   .target_words = 4,
-                                                  .d_model = 4,
-                                                  .heads = 2,
-                                                  .d_k = 2,
-                                                  .d_v = 3,
-                                                  .d_ff = 5,
-                                                  .layers = layers,
-                                                  .positions = positions};
+                                                  .blocks = {.d_model = 4,
+                                                             .heads = 2,
+                                                             .d_k = 2,
+                                                             .d_v = 3,
+                                                             .d_ff = 5,
+                                                             .layers = layers,
+                                                             .positions = positions}};
         INFO(name_of(positions) << " positions, " << layers << " layers, dropout " << probability);
         CHECK(gradients::error(weights_of(sizes), translator_loss(sizes, probability)) < model_tolerance);
       }

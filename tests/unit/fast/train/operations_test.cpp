@@ -53,7 +53,7 @@ TEST_CASE("training: gradients of sums, of what is put side by side and of block
         [](Tape& tape, const Matrices& m) { return project(tape, train::add(tape, m[0], m[1])); });
   check({{3, 4}}, [](Tape& tape, const Matrices& m) { return project(tape, train::add(tape, m[0], m[0])); });
   check({{3, 4}, {3, 4}}, [](Tape& tape, const Matrices& m) {
-    return project(tape, train::add_scaled(tape, m[0], m[1], -0.3));
+    return project(tape, train::add(tape, m[0], m[1], -0.3));
   });
   check({{3, 4}, {3, 1}, {3, 2}}, [](Tape& tape, const Matrices& m) {
     return project(tape, train::concatenate<double>(tape, {m[0], m[1], m[2], m[1]}));

@@ -162,19 +162,23 @@ TEST_CASE("training: layer norm and cross-entropy equal PyTorch's, and so do the
 
 TEST_CASE("training: steps of Adam equal PyTorch's, with warm-up, cosine, clipping and weight decay") {
   const auto one = pytorch_cases("adam").front();
-  const train::Schedule schedule = {one.at("peak"), one.at("warm_up"), one.at("steps")};
+  const train::Settings settings = {.steps = one.at("steps"),
+                                    .rate = one.at("peak"),
+                                    .warm_up = one.at("warm_up"),
+                                    .largest_norm = one.at("largest_norm"),
+                                    .weight_decay = one.at("weight_decay")};
   for_each_isa([&] {
     auto weights = one.at("first").get<std::vector<double>>();
-    train::Adam<double> adam(weights.size(), schedule, one.at("largest_norm"), one.at("weight_decay"));
-    for (std::size_t step = 1; step <= schedule.steps; ++step) {
+    train::Adam<double> adam(weights.size(), settings);
+    for (std::size_t step = 1; step <= settings.steps; ++step) {
       const auto gradient = one.at("gradients")[step - 1].get<std::vector<double>>();
       const double norm = adam.step(weights.data(), gradient.data());
       CHECK(norm == Approx(one.at("norms")[step - 1].get<double>()).epsilon(1e-12));
-      CHECK(schedule.rate(step) == Approx(one.at("rates")[step - 1].get<double>()).epsilon(1e-12));
+      CHECK(settings.rate_at(step) == Approx(one.at("rates")[step - 1].get<double>()).epsilon(1e-12));
       CHECK(relative_error(weights.data(), one.at("weights")[step - 1].get<std::vector<double>>()) <
             pytorch_tolerance);
     }
-    CHECK(adam.steps_done() == schedule.steps);
+    CHECK(adam.steps_done() == settings.steps);
   });
 }
 
@@ -186,13 +190,13 @@ TEST_CASE("training: the loss of a transformer that translates is PyTorch's, and
       const std::size_t d_model = numbers.at("d_model"), heads = numbers.at("heads");
       const train::TransformerTranslatorSizes sizes = {.source_words = weights("source/embedding").rows,
                                                        .target_words = weights("target/embedding").rows - 1,
-                                                       .d_model = d_model,
-                                                       .heads = heads,
-                                                       .d_k = d_model / heads,
-                                                       .d_v = d_model / heads,
-                                                       .d_ff = numbers.at("d_ff"),
-                                                       .layers = numbers.at("layers"),
-                                                       .positions = train::Positions::none};
+                                                       .blocks = {.d_model = d_model,
+                                                                  .heads = heads,
+                                                                  .d_k = d_model / heads,
+                                                                  .d_v = d_model / heads,
+                                                                  .d_ff = numbers.at("d_ff"),
+                                                                  .layers = numbers.at("layers"),
+                                                                  .positions = train::Positions::none}};
       return Matrices{{"loss", train::translation_loss<double>(
                                    tape, weights, sizes, numbers.at("sources").get<Sentences>(),
                                    numbers.at("targets").get<Sentences>(), numbers.at("scale"), 0, nullptr)}};

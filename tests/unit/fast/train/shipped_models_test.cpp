@@ -136,21 +136,21 @@ TEST_CASE("training: cross-attention of the shipped transformer is what the less
       target_words(model.vocabularies.at("target_words"));
   const TransformerTranslatorSizes sizes = {.source_words = source_words.size(),
                                             .target_words = target_words.size() - 1,
-                                            .d_model = number_of(model, "d_model"),
-                                            .heads = number_of(model, "heads"),
-                                            .d_k = number_of(model, "d_k"),
-                                            .d_v = number_of(model, "d_v"),
-                                            .d_ff = number_of(model, "d_ff"),
-                                            .layers = number_of(model, "layers")};
+                                            .blocks = {.d_model = number_of(model, "d_model"),
+                                                       .heads = number_of(model, "heads"),
+                                                       .d_k = number_of(model, "d_k"),
+                                                       .d_v = number_of(model, "d_v"),
+                                                       .d_ff = number_of(model, "d_ff"),
+                                                       .layers = number_of(model, "layers")}};
   const auto table = weights_of(sizes);
   auto values = values_of(model, table);
   const std::vector<std::string> sources = {"the black cat never slept", "the cat slept"},
                                  targets = {"le chat noir ne dormait jamais", "le chat dormait"};
   const auto told = told_of_model("cross-attention", {.source = sources, .target = targets, .model = path});
   const auto shown = told.elements("weights"), other = told.elements("other/weights");
-  const auto heads = model_of(sizes)->attending_heads(
-      {&table, values.data(), nullptr}, {ids_of(source_words, sources[0]), ids_of(source_words, sources[1])},
-      {ids_of(target_words, targets[0]), ids_of(target_words, targets[1])});
+  const auto heads = attending_heads({&table, values.data(), nullptr}, sizes,
+                                     {ids_of(source_words, sources[0]), ids_of(source_words, sources[1])},
+                                     {ids_of(target_words, targets[0]), ids_of(target_words, targets[1])});
   const auto is_shown = [&](const std::vector<double>& weights, std::size_t head) {
     double worst = 0;
     for (std::size_t sample = 0; sample < 2; ++sample)
@@ -162,9 +162,10 @@ TEST_CASE("training: cross-attention of the shipped transformer is what the less
   };
   const auto rates = told.elements("alignment_error_rates");
   const auto best = static_cast<std::size_t>(std::min_element(rates.begin(), rates.end()) - rates.begin());
-  const auto row = rates.begin() + static_cast<std::ptrdiff_t>(best / sizes.heads * sizes.heads);
+  const auto row =
+      rates.begin() + static_cast<std::ptrdiff_t>(best / sizes.blocks.heads * sizes.blocks.heads);
   const auto worst = static_cast<std::size_t>(
-      std::max_element(row, row + static_cast<std::ptrdiff_t>(sizes.heads)) - rates.begin());
+      std::max_element(row, row + static_cast<std::ptrdiff_t>(sizes.blocks.heads)) - rates.begin());
   for (std::size_t head = 0; head < heads.size(); ++head) {
     INFO("head " << head);
     CHECK(is_shown(shown, head) == (head == best));

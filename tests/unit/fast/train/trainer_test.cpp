@@ -114,22 +114,21 @@ TEST_CASE(
 }
 
 TEST_CASE("training: the rate rises to its peak and falls to 0 along half a cosine") {
-  const Schedule schedule = {.peak = 0.8, .warm_up = 4, .steps = 12};
-  CHECK(schedule.rate(1) == Approx(0.2));
-  CHECK(schedule.rate(4) == Approx(0.8));
-  CHECK(schedule.rate(6) == Approx(0.8 * (1 + std::sqrt(0.5)) / 2));
-  CHECK(schedule.rate(8) == Approx(0.4));
-  CHECK(schedule.rate(12) == Approx(0).margin(1e-15));
-  CHECK(Schedule{.peak = 1, .warm_up = 0, .steps = 10}.rate(5) == Approx(0.5));
-  CHECK(Schedule{.peak = 1, .warm_up = 10, .steps = 5}.rate(5) == Approx(0.5));
+  const Settings settings = {.steps = 12, .rate = 0.8, .warm_up = 4};
+  CHECK(settings.rate_at(1) == Approx(0.2));
+  CHECK(settings.rate_at(4) == Approx(0.8));
+  CHECK(settings.rate_at(6) == Approx(0.8 * (1 + std::sqrt(0.5)) / 2));
+  CHECK(settings.rate_at(8) == Approx(0.4));
+  CHECK(settings.rate_at(12) == Approx(0).margin(1e-15));
+  CHECK(Settings{.steps = 10, .rate = 1, .warm_up = 0}.rate_at(5) == Approx(0.5));
+  CHECK(Settings{.steps = 5, .rate = 1, .warm_up = 10}.rate_at(5) == Approx(0.5));
 }
 
 TEST_CASE("training: Adam shortens a long gradient to the norm that is allowed and leaves a short one") {
-  const Schedule constant = {.peak = 0.1, .warm_up = 1, .steps = 1000000};
   std::vector<double> long_gradient = {30, -40}, short_gradient = {0.3, -0.4}, unit = {0.6, -0.8};
   const auto moments = [&](const std::vector<double>& gradient, double largest) {
     std::vector<double> weights = {1, 2};
-    Adam<double> adam(2, constant, largest);
+    Adam<double> adam(2, {.steps = 1000000, .rate = 0.1, .warm_up = 1, .largest_norm = largest});
     CHECK(adam.step(weights.data(), gradient.data()) == Approx(norm_of(gradient)));
     return adam.state().first;
   };
@@ -141,7 +140,7 @@ TEST_CASE("training: Adam shortens a long gradient to the norm that is allowed a
 
 TEST_CASE("training: weight decay shortens weights apart from the gradient") {
   std::vector<double> weights = {2, -4}, nothing = {0, 0};
-  Adam<double> adam(2, {.peak = 0.1, .warm_up = 1, .steps = 100}, 1.0, 0.5);
+  Adam<double> adam(2, {.steps = 100, .rate = 0.1, .warm_up = 1, .weight_decay = 0.5});
   adam.step(weights.data(), nothing.data());
   CHECK(weights[0] == Approx(2 * 0.95));
   CHECK(weights[1] == Approx(-4 * 0.95));
