@@ -124,12 +124,6 @@ std::string Meanings::format_named(const std::string& name, const document::Plac
   return format;
 }
 
-void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts) {
-  auto view = owned_view(std::move(counts), std::move(axes));
-  view.is_whole = true;
-  sheet_.set(name, std::move(view));
-}
-
 void Meanings::read_axes(const document::Document& document) {
   if (document.front("rounded") == "no") sheet_ = formula::Sheet();
   const auto& plan = bench_.plan;

@@ -106,9 +106,6 @@ class Meanings {
     settled_.insert(name);
   }
 
-  /// Keeps counts that are 0 or more, as formulas take them.
-  void set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts);
-
   /// How long the axes of the document are, and the tokens along them.
   void read_axes(const document::Document& document);
 

@@ -98,7 +98,8 @@ std::string in_columns(const std::vector<std::vector<std::string>>& rows) {
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i)
-      line += i == 0 ? attn::pad_right(row[i], widths[i]) : "  " + attn::pad_left(row[i], widths[i]);
+      if (widths[i] > 0)
+        line += line.empty() ? attn::pad_right(row[i], widths[i]) : "  " + attn::pad_left(row[i], widths[i]);
     if (!table.empty()) table += '\n';
     table += line.substr(0, line.find_last_not_of(' ') + 1);
   }

@@ -30,7 +30,7 @@ std::string words_that_cross(const attn::Event& weights, std::size_t words);
 std::string name_along(const attn::Event& event, std::size_t axis, std::size_t index);
 
 /// A small table for a note: the first column begins at the left, all others end at the right, two spaces
-/// apart. A row may have fewer cells than others.
+/// apart. A row may have fewer cells than others; a column that says nothing in any row takes no room.
 std::string in_columns(const std::vector<std::vector<std::string>>& rows);
 
 /// The places 0 … count − 1 of a list that is shown; where there are more than `most`, the first and the last
