@@ -27,9 +27,9 @@ namespace {
 
 void claim_equals_fused_kernel(const DocumentRun& run, const ToClaim& claim) {
   const auto& bench = run.bench();
-  if (const auto given = given_numbers_of_formulas(bench.options); !given.empty())
+  if (const auto& softcap = bench.options.softcap)
     return bench.trace.note(claim.id, "Not compared: code that stores no scores (lesson efficient)",
-                            fmt::format("It does not know {}.", given));
+                            fmt::format("It does not know --softcap {}.", *softcap));
   const bool has_heads = run.sheet().find("Q_heads") != nullptr;
   const auto of_all_heads = [&](const std::string& name) {
     return attn::repeat_heads(run.in_heads(has_heads ? name + "_heads" : name), bench.heads());

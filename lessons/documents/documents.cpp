@@ -36,7 +36,6 @@ class Declarations {
       : document_(document), options_(options) {}
 
   std::vector<Declared> all;
-  bool repeats_parts = false;
 
   /// What the parts around a block make of it.
   struct Around {
@@ -81,8 +80,6 @@ class Declarations {
   }
 
   void use(const document::Block& block, const Around& around) {
-    const auto& arguments = block.call.arguments;
-    repeats_parts = repeats_parts || std::any_of(arguments.begin(), arguments.end(), is_repetition);
     const auto repetition = options_ == nullptr ? std::nullopt : repetition_of(block);
     std::optional<double> from, to;
     if (repetition) from = number(repetition->from, around), to = number(repetition->to, around);
@@ -204,8 +201,7 @@ std::optional<double> always(const formula::Expr& x, const std::vector<std::stri
     if (part->op != formula::Op::name) return std::nullopt;
     if (name == "trained") return options.model.has_value();
     if (name == "source" || name.ends_with("=given")) return option_in_formulas(options, name);
-    auto key = name.substr(0, name.find('='));
-    std::replace(key.begin(), key.end(), '_', '-');
+    const auto key = key_of_option(name.substr(0, name.find('=')));
     const bool is_taken = std::find(keys.begin(), keys.end(), key) != keys.end();
     return is_taken ? std::nullopt : option_in_formulas({}, name);
   });
@@ -359,12 +355,6 @@ std::vector<Declared> declared_in(const document::Document& document, const Opti
   return declarations.all;
 }
 
-bool repeats_parts(const document::Document& document) {
-  Declarations declarations(document, nullptr);
-  declarations.add(document.blocks(), {});
-  return declarations.repeats_parts;
-}
-
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,
                              const Options& options) {
   const auto is_taken = [&](std::string_view key) {
@@ -429,10 +419,7 @@ std::vector<std::filesystem::path> documents_in(const std::string& folder) {
 }
 
 bool is_document(const std::string& name) {
-  const auto folders = attn::data_folders("lessons");
-  return std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
-    return std::filesystem::exists(std::filesystem::path(folder) / (name + ".md"));
-  });
+  return std::filesystem::exists(path_of(name + ".md"));
 }
 
 namespace {

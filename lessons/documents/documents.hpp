@@ -81,9 +81,6 @@ bool has_samples(const document::Block& input);
 /// With options it is there as often as these alone say it.
 std::vector<Declared> declared_in(const document::Document& document, const Options* options = nullptr);
 
-/// Whether the document or one of its parts repeats a part.
-bool repeats_parts(const document::Document& document);
-
 /// Whether an axis stands in a group, `t5/bucket`, and so has a length of its own.
 inline bool has_own_length(std::string_view axis) {
   return axis.find('/') != axis.npos;
@@ -141,18 +138,6 @@ auto at_place(const document::Source& text, const Act& act) {
     return act();
   } catch (const formula::Error& error) {
     throw document::Error(text.place_of(error.at()), error.what());
-  }
-}
-
-/// The same of the formula of a step, within which documents may be read.
-template <class Act>
-auto at_formula(const document::Block& block, const Act& act) {
-  try {
-    return act();
-  } catch (const document::Error&) {
-    throw;
-  } catch (const formula::Error& error) {
-    throw document::Error(block.code.place_of(error.at()), error.what());
   }
 }
 

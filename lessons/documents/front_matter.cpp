@@ -220,26 +220,18 @@ void require_known_keys(const document::Document& document) {
       throw document::Error({document.file}, fmt::format("the front matter has no {0}; valid: {0}: …", key));
 }
 
-/// Whether there is a model and a second sentence, and which sizes are given: what conditions of inputs may
-/// speak of beside the options that no lesson changes. What is repeated follows from the sizes themselves.
-std::vector<std::size_t> what_decides_inputs(const Options& options, bool repeats_parts) {
+/// What may decide which inputs there are: whether there is a model and a second sentence, the sizes that are
+/// given, and the switches.
+std::vector<std::size_t> what_decides_inputs(const Options& options) {
   std::vector<std::size_t> given = {options.model.has_value(), !options.source.empty()};
   visit_options(options, [&](const OptionInfo&, const auto& field) {
     using Field = std::decay_t<decltype(field)>;
     if constexpr (is_optional<Field>) given.push_back(field.has_value());
-    if constexpr (std::is_same_v<Field, std::optional<std::size_t>>)
-      if (repeats_parts) given.push_back(field.value_or(0));
-    if constexpr (std::is_same_v<Field, bool>)
-      if (repeats_parts) given.push_back(field);
+    if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) given.push_back(field.value_or(0));
+    if constexpr (std::is_same_v<Field, bool>) given.push_back(field);
   });
   return given;
 }
-
-/// The inputs of a lesson by what decides which there are.
-struct KnownInputs {
-  std::optional<bool> repeats_parts{};
-  std::map<std::vector<std::size_t>, std::vector<Input>> by_sizes{};
-};
 
 }  // namespace
 
@@ -254,10 +246,10 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   lesson.of_detail = cut(document.front("detail"));
   lesson.defaults = from_front(document, "defaults", options);
   lesson.examples = document.all_front("example");
+  using KnownInputs = std::map<std::vector<std::size_t>, std::vector<Input>>;
   lesson.inputs = [&document, keys = lesson.options,
                    known = std::make_shared<KnownInputs>()](const Options& given) {
-    if (!known->repeats_parts) known->repeats_parts = repeats_parts(document);
-    auto& inputs = known->by_sizes[what_decides_inputs(given, *known->repeats_parts)];
+    auto& inputs = (*known)[what_decides_inputs(given)];
     if (inputs.empty()) inputs = inputs_of(document, keys, given);
     return inputs;
   };

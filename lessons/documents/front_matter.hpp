@@ -27,10 +27,6 @@ void sharpen_word(attn::Tensors& inputs, const Options& options);
 /// the first head counts. Where the vector would be too long for float16, W_Q and W_K become longer instead.
 void sharpen_token(attn::Tensors& inputs, const Options& options);
 
-/// The same where queries come from `X_query` and keys from `X_key`, and the weights are in `group`.
-void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::string& X_query,
-                    const std::string& X_key, const std::string& group);
-
 /// One scaled score 100 in the first head of a transformer's block, by making its columns of W_Q and W_K
 /// longer: a layer norm before attention undoes a longer vector.
 void sharpen_block(attn::Tensors& inputs, const Options& options);

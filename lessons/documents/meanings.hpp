@@ -185,19 +185,12 @@ class Meanings {
   /// `stack(step, step={t}/x, for t from 0 to 2)` with an entry for each value of the counter.
   formula::Expr stacked(const formula::Expr& x, const Scope& scope) const;
 
-  /// What is said of a format of numbers, under the group `float16/`.
-  void set_format(const std::string& group, attn::Dtype format);
-
   void read_setting(const std::string& word, const formula::Definition& definition, const Scope& scope);
-  void set_axis(const std::string& name, const formula::Expr& length, const Scope& scope);
   std::optional<double> setting(const std::string& name) const;
 
   /// The last entry of an axis that is no padding of the first sample.
   std::size_t last_place(const std::string& axis) const;
   formula::Expr renamed(const formula::Expr& part, const Scope& scope) const;
-
-  /// What stands for an operand of a part, with steps of the part that came to be since it was said.
-  formula::Expr with_own_steps(const formula::Expr& x, const Scope& scope) const;
 
   /// Where an axis is followed, as it was found when there were so many steps.
   struct Followed {
@@ -267,19 +260,14 @@ class Outline {
   const std::map<std::string, std::string>& drawn_as() const { return drawn_as_; }
 
  private:
-  void add_all(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
-               const Scope& scope);
+  void add(std::vector<Section>& sections, const std::vector<document::Block>& blocks, const Scope& scope);
   void add(std::vector<Section>& sections, const document::Block& block, const Scope& scope);
-  void add_heading(std::vector<Section>& sections, const document::Block& heading, const Scope& scope) const;
   void add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
-  void add_part_once(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
-  void note_step(const Section& section, const document::Block& formula, const Scope& scope);
-  /// The formula with the steps of that group that stand before.
-  formula::Expr with_steps(const formula::Expr& x, const std::string& prefix) const;
+  void note_step(const Section& section, const std::string& id, const document::Place& place);
 
-  /// The remarks on the steps of a section, in their order.
+  /// The remarks on these steps, or on those of a section, in their order.
+  std::vector<const Remark*> remarks_about(const std::vector<std::string>& steps) const;
   std::vector<const Remark*> remarks_about(const Section& section) const;
-  const std::vector<std::size_t>& remarks_about(const std::string& step) const;
 
   Meanings& meanings_;
   std::vector<Remark> remarks_;

@@ -26,10 +26,8 @@ class KnownNames {
   explicit KnownNames(const document::Document& document) {
     add_front(document);
     add_parts(document.blocks());
-    for (auto option : document::cut_at_commas(document.front("options"))) {
-      std::replace(option.begin(), option.end(), '-', '_');
-      if (option_in_formulas({}, option)) names_.insert(option);
-    }
+    for (const auto& option : document::cut_at_commas(document.front("options")))
+      if (const auto name = name_of_option(option); option_in_formulas({}, name)) names_.insert(name);
     for (const auto& declared : declared_in(document)) {
       names_.insert(declared.id);
       names_.insert(declared.block->definition->name);
@@ -243,8 +241,7 @@ class Search {
     }
     const auto source = document.front_source("options");
     for (const auto& option : document::cut_at_commas(source.text())) {
-      auto name = option;
-      std::replace(name.begin(), name.end(), '-', '_');
+      const auto name = name_of_option(option);
       const bool is_checked = speaks_by_name.count(option) > 0;
       const auto axis = option == "heads" ? "head" : name;
       if (is_checked && used_.count(name) + used_.count(axis) == 0)

@@ -40,22 +40,28 @@ std::vector<const document::Block*> Section::of(Kind kind) const {
 
 std::vector<Section> Outline::sections_of(const std::vector<document::Block>& blocks, const Scope& scope) {
   std::vector<Section> sections = {{scope}};
-  add_all(sections, blocks, scope);
+  add(sections, blocks, scope);
   return sections;
 }
 
-void Outline::add_all(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
-                      const Scope& scope) {
+void Outline::add(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
+                  const Scope& scope) {
   for (const auto& block : blocks) at_place(block.place, [&] { add(sections, block, scope); });
 }
 
 void Outline::add(std::vector<Section>& sections, const document::Block& block, const Scope& scope) {
   switch (block.kind) {
     case Kind::heading:
-      return add_heading(sections, block, scope);
+      sections.push_back({scope, &block});
+      try {
+        sections.back().is_left_out = !meanings_.holds(block.marks.condition, scope);
+      } catch (const formula::Error&) {
+        sections.back().depends_on_steps = true;
+      }
+      return;
     case Kind::choice:
       for (const auto& branch : block.choice->branches)
-        if (meanings_.holds(branch.condition, scope)) return add_all(sections, branch.content, scope);
+        if (meanings_.holds(branch.condition, scope)) return add(sections, branch.content, scope);
       return;
     case Kind::use:
       return add_part(sections, block, scope);
@@ -69,7 +75,7 @@ void Outline::add(std::vector<Section>& sections, const document::Block& block, 
       sections.push_back({scope});
       break;
     case Kind::formula:
-      note_step(sections.back(), block, scope);
+      note_step(sections.back(), scope.id_of(block), block.place);
       break;
     default:
       break;
@@ -77,51 +83,37 @@ void Outline::add(std::vector<Section>& sections, const document::Block& block, 
   sections.back().blocks.push_back(&block);
 }
 
-void Outline::add_heading(std::vector<Section>& sections, const document::Block& heading,
-                          const Scope& scope) const {
-  auto& section = sections.emplace_back(Section{scope, &heading});
-  try {
-    section.is_left_out = !meanings_.holds(heading.marks.condition, scope);
-  } catch (const formula::Error&) {
-    section.depends_on_steps = true;
-  }
+void Outline::note_step(const Section& section, const std::string& id, const document::Place& place) {
+  steps_.insert(id);
+  if (section.heading == nullptr)
+    throw document::Error(place, "a formula without a heading; valid: ## and a title above it");
+  const auto& marks = section.heading->marks;
+  if (marks.words.count("hidden") == 0) shown_.insert(id);
+  if (!marks.drawn_as.empty()) drawn_as_[id] = marks.drawn_as;
 }
 
 void Outline::add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope) {
+  const auto add_once = [&](const Scope& around) {
+    const auto inner = scope_of(use, around);
+    if (inner.depth > most_parts_deep)
+      throw document::Error(use.place,
+                            fmt::format("parts use one another more than {} deep", most_parts_deep));
+    const auto& part = part_used_by(use);
+    sections.push_back({inner});
+    meanings_.read_front(part, inner);
+    add(sections, part.blocks(), inner);
+    sections.push_back({around});
+  };
   const auto repetition = repetition_of(use);
-  if (!repetition) return add_part_once(sections, use, scope);
+  if (!repetition) return add_once(scope);
   auto here = scope;
   const double from = meanings_.number_of_run(repetition->from, scope),
                to = meanings_.number_of_run(repetition->to, scope);
   for (const double value : values_of_counter(*repetition, from, to, use.place)) {
     here.counters[repetition->counter] = value;
     here.renamed.erase(repetition->counter);
-    add_part_once(sections, use, here);
+    add_once(here);
   }
-}
-
-void Outline::add_part_once(std::vector<Section>& sections, const document::Block& use, const Scope& scope) {
-  const auto inner = scope_of(use, scope);
-  if (inner.depth > most_parts_deep)
-    throw document::Error(use.place, fmt::format("parts use one another more than {} deep", most_parts_deep));
-  const auto& part = part_used_by(use);
-  sections.push_back({inner});
-  meanings_.read_front(part, inner);
-  add_all(sections, part.blocks(), inner);
-  sections.push_back({scope});
-}
-
-void Outline::note_step(const Section& section, const document::Block& formula, const Scope& scope) {
-  steps_.insert(scope.id_of(formula));
-  if (section.heading == nullptr)
-    throw document::Error(formula.place, "a formula without a heading; valid: ## and a title above it");
-  if (section.heading->marks.words.count("hidden") == 0) shown_.insert(scope.id_of(formula));
-  if (const auto& word = section.heading->marks.drawn_as; !word.empty())
-    drawn_as_[scope.id_of(formula)] = word;
-}
-
-formula::Expr Outline::with_steps(const formula::Expr& x, const std::string& prefix) const {
-  return with_prefix(x, prefix, [&](const std::string& name) { return steps_.count(prefix + name) > 0; });
 }
 
 Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
@@ -147,7 +139,9 @@ Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
                                  argument));
     const auto name = argument.substr(0, equals);
     const auto read = document::read_formula(use.place, argument.substr(equals + is.size()));
-    const auto other = with_steps(meanings_.chosen(meanings_.counted(read, around), around), around.prefix);
+    const auto other =  // with the steps of this group that stand before
+        with_prefix(meanings_.chosen(meanings_.counted(read, around), around), around.prefix,
+                    [&](const std::string& step) { return steps_.count(around.prefix + step) > 0; });
     if (other->op == formula::Op::name) scope.results[name] = around.name_of(other->name);
     scope.renamed.insert_or_assign(name, meanings_.settled(other, around));
     scope.counters.erase(name);
@@ -162,24 +156,22 @@ void Outline::require_steps_of_remarks() const {
                                                              remark.id, fmt::join(steps_, ", ")));
 }
 
-const std::vector<std::size_t>& Outline::remarks_about(const std::string& step) const {
+std::vector<const Outline::Remark*> Outline::remarks_about(const std::vector<std::string>& steps) const {
   for (; found_ < remarks_.size(); ++found_)
     by_step_[meanings_.step_named(remarks_[found_].id)].push_back(found_);
-  static const std::vector<std::size_t> none;
-  const auto found = by_step_.find(step);
-  return found == by_step_.end() ? none : found->second;
-}
-
-std::vector<const Outline::Remark*> Outline::remarks_about(const Section& section) const {
   std::set<std::size_t> places;
-  for (const auto* block : section.blocks)
-    if (block->kind == Kind::formula) {
-      const auto& found = remarks_about(section.scope.id_of(*block));
-      places.insert(found.begin(), found.end());
-    }
+  for (const auto& step : steps)
+    if (const auto found = by_step_.find(step); found != by_step_.end())
+      places.insert(found->second.begin(), found->second.end());
   std::vector<const Remark*> all;
   for (const auto place : places) all.push_back(&remarks_[place]);
   return all;
+}
+
+std::vector<const Outline::Remark*> Outline::remarks_about(const Section& section) const {
+  std::vector<std::string> steps;
+  for (const auto* formula : section.of(Kind::formula)) steps.push_back(section.scope.id_of(*formula));
+  return remarks_about(steps);
 }
 
 bool Outline::has(const Section& section, const document::Block* block, const std::string& word) const {
@@ -218,12 +210,11 @@ std::string Outline::written_in(const Section& section) const {
 }
 
 const Outline::Remark* Outline::remark_on(const std::string& step) const {
-  const auto& places = remarks_about(step);
-  const auto found = std::find_if(places.rbegin(), places.rend(), [&](std::size_t place) {
-    const auto& remark = remarks_[place];
-    return !remark.block->prose.empty() && meanings_.holds(remark.block->marks.condition, remark.scope);
+  const auto remarks = remarks_about(std::vector{step});
+  const auto found = std::find_if(remarks.rbegin(), remarks.rend(), [&](const auto* remark) {
+    return !remark->block->prose.empty() && meanings_.holds(remark->block->marks.condition, remark->scope);
   });
-  return found == places.rend() ? nullptr : &remarks_[*found];
+  return found == remarks.rend() ? nullptr : *found;
 }
 
 }  // namespace lessons

@@ -290,7 +290,7 @@ void compute(Telling& run, std::vector<Step> steps) {
   });
   std::vector<formula::Definition> definitions;
   for (auto& step : steps)
-    at_formula(*step.formula, [&] {
+    at_place(step.formula->code, [&] {
       step = step_of(run, *step.section, *step.formula);
       auto [name, axes, expr] = step.definition;
       std::erase(axes, Meanings::batch);
@@ -436,7 +436,7 @@ void tell_steps(Telling& run, const Section& section, std::span<const Section> t
     if (section.is_left_out)
       stand_in(run, *formula, section.scope);
     else
-      at_formula(*formula, [&] {
+      at_place(formula->code, [&] {
         if (formula->is_input) return tell_input(run, section, *formula);
         if (run.computed.count(section.scope.id_of(*formula)) == 0)
           if (auto steps = together_with(run, section, *formula, to_come); !steps.empty())

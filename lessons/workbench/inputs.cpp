@@ -26,36 +26,20 @@ std::size_t count_of(std::string_view factor, const Options& options) {
   return is_number && !factor.empty() ? std::stoul(std::string(factor)) : 0;
 }
 
-/// A query is a token of the target and a key one of the source where there are two texts, else both are of
-/// the sentence.
-std::string_view text_along(std::string_view axis, const Lesson& lesson, const Options& options) {
-  const bool is_pair = !lesson.uses("sentence") || options.has_pair();
-  if (axis == "query") return is_pair ? "target" : "sentence";
-  return is_pair ? "source" : "sentence";
-}
-
-/// The option or text that an axis of this name is as long as; empty where there is none.
+/// The option or text that an axis of this name is as long as; empty where there is none. A query is a token
+/// of the target and a key one of the source where there are two texts, else both are of the sentence.
 std::string_view dimension_of(std::string_view axis, const Lesson& lesson, const Options& options) {
   static constexpr std::pair<std::string_view, std::string_view> dimensions[] = {
       {"token", "sentence"},   {"source", "source"}, {"target", "target"}, {"memory", "memory"},
       {"d_model", "d-model"},  {"d_k", "d-k"},       {"d_v", "d-v"},       {"d_a", "d-a"},
       {"d_ff", "d-ff"},        {"hidden", "hidden"}, {"class", "classes"}, {"rank", "rank"},
-      {"feature", "features"}, {"layer", "layers"},  {"head", "heads"},    {"kv_head", "kv-heads"}};
-  if (axis == "query" || axis == "key") return text_along(axis, lesson, options);
-  const auto* const found = std::find_if(std::begin(dimensions), std::end(dimensions),
-                                         [&](const auto& dimension) { return dimension.first == axis; });
-  return found == std::end(dimensions) ? std::string_view() : found->second;
-}
-
-/// The parts of a text between the places where `separator` stands.
-std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
-  std::vector<std::string_view> parts;
-  for (auto end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(end + separator.size());
-  }
-  parts.push_back(text);
-  return parts;
+      {"feature", "features"}, {"layer", "layers"},  {"head", "heads"},    {"kv_head", "kv-heads"},
+      {"query", "target"},     {"key", "source"}};
+  const bool is_pair = !lesson.uses("sentence") || options.has_pair();
+  if (!is_pair && (axis == "query" || axis == "key")) return "sentence";
+  for (const auto& [name, dimension] : dimensions)
+    if (name == axis) return dimension;
+  return "";
 }
 
 /// As the trace shows it: heads that are not there are not named, and query and key heads are told apart only
@@ -87,11 +71,15 @@ Extent extent_of(std::string_view axis, const Lesson& lesson, const Options& opt
     extent.offset = 1;
     length.remove_prefix(one_more.size());
   }
-  const auto factors = split(length, times);
-  for (std::size_t i = 0; i < factors.size(); ++i) {
-    const auto count = count_of(factors[i], options);
-    const bool is_dimension = i + 1 == factors.size();
-    if (is_dimension) extent.dimension = dimension_of(factors[i], lesson, options);
+  for (bool is_dimension = false; !is_dimension;) {
+    const auto end = length.find(times);
+    const auto factor = length.substr(0, end);
+    const auto count = count_of(factor, options);
+    is_dimension = end == length.npos;
+    if (is_dimension)
+      extent.dimension = dimension_of(factor, lesson, options);
+    else
+      length.remove_prefix(end + times.size());
     if (!is_dimension || (extent.dimension.empty() && count > 0))
       extent.multiplier *= std::max<std::size_t>(1, count);
   }

@@ -46,10 +46,10 @@ bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
 std::optional<std::string_view> typed_instead(const Trained& trained, const Options& options,
                                               const std::vector<SetInput>& set) {
   if (!options.input.empty()) return "input";
-  if (options.typed.count("set") > 0 && !may_replace(trained, set)) return "set";
+  if (options.is_typed("set") && !may_replace(trained, set)) return "set";
   std::optional<std::string_view> flag;
   visit_options(options, [&](const OptionInfo& info, const auto&) {
-    const bool is_typed = options.typed.count(info.key) > 0;
+    const bool is_typed = options.is_typed(info.key);
     const auto* end = decided_by_a_model.end();
     if (is_typed && std::find(decided_by_a_model.begin(), end, info.key) != end) flag = info.flag;
   });
@@ -322,7 +322,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
   }
   if (!lesson.trained) return {};
   const auto& trained = *lesson.trained;
-  const bool is_typed = options.typed.count("model") > 0;
+  const bool is_typed = options.is_typed("model");
   if (const auto flag = typed_instead(trained, options, set)) {
     if (is_typed)
       throw Error(

@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "attn/random/random.hpp"
+#include "attn/text/trim.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/own_inputs.hpp"
@@ -60,7 +60,7 @@ void fill_in_sentences(const Lesson& lesson, Options& options) {
 void refuse_repetition(const Lesson& lesson, const Options& options, const char* flag,
                        const std::vector<std::string>& sentences) {
   if (lesson.takes_batches || sentences.size() < 2) return;
-  if (options.typed.count(flag) == 0)
+  if (!options.is_typed(flag))
     throw Error(fmt::format(
         "the tensors of {} are of {} samples, but {} takes no batch; valid: those of one, without "
         "an axis before tokens",
@@ -79,23 +79,12 @@ void check_batches(const Lesson& lesson, const Options& options) {
                             options.source.size(), options.target.size()));
 }
 
-/// The alternatives of an option whose value is one of several words, such as "float64|float32"; none where
-/// any other text may stand.
-std::vector<std::string> choices_of(const OptionInfo& info) {
-  const bool takes_other_text =
-      std::any_of(info.value.begin(), info.value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  std::vector<std::string> choices;
-  std::istringstream words{std::string(info.value)};
-  for (std::string word; !takes_other_text && std::getline(words, word, '|');) choices.push_back(word);
-  return choices;
-}
-
 /// Options of most types have no range of their own.
 template <class Field>
 void check_range(const OptionInfo&, const Field&) {}
 
 void check_range(const OptionInfo& info, const std::string& text) {
-  const auto choices = choices_of(info);
+  const auto choices = attn::split(info.value, '|');
   if (std::find(choices.begin(), choices.end(), text) == choices.end())
     throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, text, fmt::join(choices, ", ")));
 }
@@ -118,7 +107,7 @@ void check_range(const OptionInfo& info, const std::vector<std::size_t>& counts)
 /// PyTorch has one stream.
 void settle_draws(Options& options) {
   if (options.rng != "torch") return;
-  if (options.draws == "name" && options.typed.count("draws") > 0)
+  if (options.draws == "name" && options.is_typed("draws"))
     throw Error(
         "--draws name does not go with --rng torch, which draws all numbers from one stream; valid: --draws "
         "stream or none, or --rng legacy or pcg64");
@@ -149,7 +138,7 @@ void fill_in_d_model(const Lesson& lesson, Options& options,
     if (!options.d_model) options.d_model = default_d_model;
     return;
   }
-  const bool is_typed = options.typed.count("d-model") > 0;
+  const bool is_typed = options.is_typed("d-model");
   if (is_typed && *options.d_model != vectors->dimension())
     throw Error(
         fmt::format("--d-model {} contradicts {}, whose vectors have {} numbers; valid: --d-model {} or none",
@@ -241,11 +230,9 @@ std::set<std::string> usual_values(const Config& config, const Config& defaults,
   std::set<std::string> usual;
   for (std::size_t i = 0; i < config.size(); ++i) {
     const auto& [name, value] = config[i];
-    auto key = name;
-    std::replace(key.begin(), key.end(), '_', '-');
-    const bool may_be_left_out = std::holds_alternative<double>(value) ||
-                                 std::holds_alternative<std::string>(value) ||
-                                 std::find(of_detail.begin(), of_detail.end(), key) != of_detail.end();
+    const bool may_be_left_out =
+        std::holds_alternative<double>(value) || std::holds_alternative<std::string>(value) ||
+        std::find(of_detail.begin(), of_detail.end(), key_of_option(name)) != of_detail.end();
     if (may_be_left_out && value == defaults[i].second) usual.insert(name);
   }
   return usual;
@@ -358,7 +345,7 @@ attn::Header Plan::header() const {
         options.in_place_of_model.empty()
             ? std::string(lesson->numbers)
             : fmt::format("{}, since {} is given", lesson->numbers, options.in_place_of_model));
-  else if (options.model && (options.typed.count("seed") > 0 || !drawn.empty()))
+  else if (options.model && (options.is_typed("seed") || !drawn.empty()))
     header.config.emplace_back(std::string(attn::origin_of_numbers),
                                fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn));
   if (options.unknown_word) {
@@ -397,7 +384,7 @@ const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, O
     restore(options, {"through"}, options.typed, file->header().config);
   const auto& part = part_of(lesson, options.through);
   visit_options(options, [&](const OptionInfo& info, const auto&) {
-    const bool is_typed = options.typed.count(info.key) > 0;
+    const bool is_typed = options.is_typed(info.key);
     const bool is_default =
         config_of(options, {info.key}) == config_of(lesson.defaults, {info.key}) ||  // as a config has it
         (info.key == "model" && options.model == "none");

@@ -12,7 +12,6 @@
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "attn/text/utf8.hpp"
-#include "attn/text/width.hpp"
 #include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/layers.hpp"
@@ -21,21 +20,10 @@ namespace lessons {
 
 namespace {
 
-constexpr std::size_t columns_of_a_page = 76;
-
 /// The flow and the code are those of one sample.
 std::string with_what_it_is_of(const std::string& heading, const Plan& plan) {
   if (!plan.is_batched()) return heading;
   return heading + (plan.sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences");
-}
-
-/// The lesson's options with the sentences and the seed of the run.
-Options texts_of(const Plan& plan) {
-  auto options = plan.lesson->defaults;
-  options.take_texts_of(plan.options);
-  options.seed = plan.options.seed;
-  options.model = "none";  // is not to be said
-  return options;
 }
 
 }  // namespace
@@ -111,66 +99,46 @@ void Workbench::code(const std::vector<std::string>& lines) const {
              fmt::format("{}", fmt::join(lines, "\n")));
 }
 
-void Workbench::try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare) const {
-  if (is_mute()) return;
-  std::vector<std::string> lines;
-  for (const auto& [proposed, what_to_look_for] :
-       without_those_in_effect(commands, spare, *plan.lesson, options)) {
-    const auto is_long = [&](const std::string& one) {  // tensors take room, and are what the run is about
-      return attn::display_width("attnlab " + one) >
-             (options.gives_tensors() ? 3 : 1) * std::size_t{columns_of_a_page};
-    };
-    const bool is_of_entry = proposed.find("--explain") != proposed.npos;  // that only this run has
-    auto command = with_own_options(with_own_tokens(proposed, plan), options, *plan.lesson);
-    if (is_long(command) && is_of_entry) continue;
-    if (is_long(command)) command = with_own_options(proposed, texts_of(plan), *plan.lesson);
-    if (is_long(command)) command = proposed;
-    const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
-    const bool fits = attn::display_width(whole) <= columns_of_a_page;
-    lines.push_back(fits ? whole : "attnlab " + command);
-    if (!fits) lines.push_back("    " + what_to_look_for);
-  }
-  trace.note("next", "Try next", "", fmt::format("{}", fmt::join(lines, "\n")));
-}
-
 void Workbench::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {
   for (const auto& axis : axes) trace.label(axis, tokens.labels());
 }
+
+namespace {
+
+/// The vector of each token [batch×token×d_model], and zeros for padding.
+template <class VectorOf>
+Tensor<3> rows_of(const attn::TokenBatch& tokens, std::size_t d_model, const VectorOf& vector_of) {
+  Tensor<3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model});
+  for (std::size_t b = 0; b < tokens.size(); ++b)
+    for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i) {
+      const auto vector = vector_of(tokens.tokens[b][i]);
+      std::copy(vector.begin(), vector.end(), &X(b, i, 0));
+    }
+  return X;
+}
+
+}  // namespace
 
 Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tokens) {
   const auto needs_none = is_given_without_draws(about.id) && !plan.vectors;
   const auto X = trace.input(
       about, needs_none ? Tensor<3>({tokens.size(), tokens.length(), d_model()}, 0.0) : vectors_of(tokens));
-  if (trace.is_given(about.id)) remember(tokens, X);
-  return X;
-}
-
-void Workbench::remember(const attn::TokenBatch& tokens, const Tensor<3>& X) {
+  if (!trace.is_given(about.id)) return X;
   for (std::size_t b = 0; b < tokens.size(); ++b)
     for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i)
       given_.emplace(tokens.tokens[b][i], std::vector<double>(&X(b, i, 0), &X(b, i, 0) + X.shape(2)));
+  return X;
 }
 
 Tensor<3> Workbench::vectors_of(const attn::TokenBatch& tokens) {
-  return rows_of(tokens, [this](const std::string& token) { return vector_of(token); });
+  return rows_of(tokens, d_model(), [this](const std::string& token) { return vector_of(token); });
 }
 
 Tensor<3> Workbench::known_vectors_of(const attn::TokenBatch& tokens) {
-  return rows_of(tokens, [this](const std::string& token) {
+  return rows_of(tokens, d_model(), [this](const std::string& token) {
     const auto given = given_.find(token);
     return given == given_.end() ? vector_of(token) : given->second;
   });
-}
-
-template <class VectorOf>
-Tensor<3> Workbench::rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token) {
-  Tensor<3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model()});
-  for (std::size_t b = 0; b < tokens.size(); ++b)
-    for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i) {
-      const auto vector = vector_of_token(tokens.tokens[b][i]);
-      std::copy(vector.begin(), vector.end(), &X(b, i, 0));
-    }
-  return X;
 }
 
 bool Workbench::is_given_without_draws(const std::string& id) const {
@@ -309,21 +277,24 @@ std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const at
   if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
   if (!mask && !trace.is_given("mask")) return mask;
   if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
-  const attn::About about = {.id = "mask", .title = title, .axes = {"query", "key"}};
-  auto given = trace.given_or(about, *mask);  // which says what is padding
-  if (by_position) given = attn::both(given, *by_position);
-  mask_is_given_ = given != *mask;
-  if (mask_is_given_)
-    return show_mask(
-        about, by_position ? "given mask and " + rules_of_position : "", given,
-        by_position ? "A key is seen where the given mask and the rules all let it." : "It is a given one.");
-  const auto all_rules = fmt::format("{}", fmt::join(rules, " and "));
+  attn::About about = {.id = "mask", .title = title, .axes = {"query", "key"}};
+  auto shown = trace.given_or(about, *mask);  // which says what is padding
+  if (by_position) shown = attn::both(shown, *by_position);
+  mask_is_given_ = shown != *mask;
   const bool ends_count = n_q != n_k && (options.causal || options.window);
-  std::string remark =
-      ends_count ? "The sequences end together: the last query stands beside the last key." : "";
-  if (queries.is_padded())
-    remark += std::string(ends_count ? " " : "") + "What <pad> looks at is filling: nobody reads its rows.";
-  return show_mask(about, all_rules, *mask, remark);
+  about.note = "Query i may look at key j where 1 stands.";
+  if (mask_is_given_) {
+    about.formula = by_position ? "given mask and " + rules_of_position : "";
+    about.note +=
+        by_position ? " A key is seen where the given mask and the rules all let it." : " It is a given one.";
+  } else {
+    about.formula = fmt::format("{}", fmt::join(rules, " and "));
+    if (ends_count) about.note += " The sequences end together: the last query stands beside the last key.";
+    if (queries.is_padded()) about.note += " What <pad> looks at is filling: nobody reads its rows.";
+  }
+  if (attn::has_empty_row(shown))
+    about.note += " A query that may look at nothing gets no weights and the output 0.";
+  return trace.shown_input(about, shown);
 }
 
 std::optional<attn::fast::Visibility> Workbench::visibility() const {
@@ -342,16 +313,6 @@ std::optional<Mask<3>> Workbench::padding_mask(const attn::TokenBatch& tokens) {
         fmt::format("{} hides other keys than the padding; valid for this lesson: lengths alone",
                     trace.given_name("mask")));
   return shown;
-}
-
-Mask<3> Workbench::show_mask(attn::About about, const std::string& formula, const Mask<3>& mask,
-                             const std::string& remark) {
-  about.formula = formula;
-  about.note = "Query i may look at key j where 1 stands.";
-  if (!remark.empty()) about.note += ' ' + remark;
-  if (attn::has_empty_row(mask))
-    about.note += " A query that may look at nothing gets no weights and the output 0.";
-  return trace.shown_input(about, mask);
 }
 
 void Workbench::draw_vectors(const attn::TokenBatch& tokens) {

@@ -107,25 +107,6 @@ void check_weight_scale(const Options& options);
 /// A command and what to look for: {"sdpa --causal", "which weights become 0?"}.
 using Proposal = std::pair<std::string, std::string>;
 
-/// Whether a run of the lesson with these options is what the command asks for.
-bool is_in_effect(const std::string& command, const Lesson& lesson, const Options& options);
-
-/// The proposals without those that are in effect; in the place of each comes one of `spare` that is not, as
-/// long as there are any.
-std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& proposals,
-                                              const std::vector<Proposal>& spare, const Lesson& lesson,
-                                              const Options& options);
-
-/// The command with the sentences and the seed of this run where they are not those that `lesson` has by
-/// default, the command's lesson takes them, and it says nothing else of what a run starts from. A command of
-/// the same lesson keeps its masks, its temperature, the tensors of --input and --set where it says no
-/// dimension, and, where no model brings them, its dimensions.
-std::string with_own_options(const std::string& command, const Options& options, const Lesson& lesson);
-
-/// The command, whose --explain names tokens of the lesson's own sentence, with the tokens of this run that
-/// stand in their places, and with the token for an index, "#2".
-std::string with_own_tokens(const std::string& command, const Plan& plan);
-
 /// The words, and after them the numbers of all further entries of a vocabulary of `count` words: "#5".
 std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words);
 
@@ -250,15 +231,6 @@ class Workbench {
   Slices slices_of(const Input& input, std::size_t rank) const;
   std::vector<double> vector_of(const std::string& token);
   const std::vector<double>& draw_vector(const std::string& token);
-  template <class VectorOf>
-  Tensor<3> rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token);
-
-  /// Keeps the vectors of `--input` for `known_vectors_of`.
-  void remember(const attn::TokenBatch& tokens, const Tensor<3>& X);
-
-  Mask<3> show_mask(attn::About about, const std::string& formula, const Mask<3>& mask,
-                    const std::string& remark);
-
   std::map<std::string, std::vector<double>> drawn_;
   std::map<std::string, std::vector<double>> given_;
   bool mask_is_given_ = false;
