@@ -131,12 +131,14 @@ void tell_declared(Telling& run, const document::Block& block, const attn::About
                                                    describe_inputs(lesson, bench.options)));
   if (input->draw == Draw::given && !bench.has_given(about.id)) return run.meanings.set(about.id, 0.0);
   auto declared = scope.axes_of(block);
-  if (const auto option = option_of(block); !option.empty()) return tell_option(run, about, declared, option);
-  if (const auto table = table_of(block); !table.empty()) return tell_rows(run, about, table);
-  if (const auto formula = formula_of(block); !formula.text().empty())
+  const auto origin = origin_of(block);
+  if (!origin.option.empty()) return tell_option(run, about, declared, origin.option);
+  if (!origin.table.empty()) return tell_rows(run, about, std::string(origin.table));
+  if (!origin.formula.text().empty()) {
+    const auto formula = run.meanings.settled(document::read_formula(origin.formula), scope);
     return tell_formula(run, about,
-                        run.sheet().resolved({about.id, run.meanings.with_heads_there(declared),
-                                              run.meanings.settled(document::read_formula(formula), scope)}));
+                        run.sheet().resolved({about.id, run.meanings.with_heads_there(declared), formula}));
+  }
   const auto extents = extents_of(lesson, *input, bench.options);
   if (extents.size() < declared.size()) declared = run.meanings.with_heads_there(std::move(declared));
   formula::Axes axes;

@@ -26,7 +26,6 @@ namespace {
 
 constexpr std::size_t deepest = 8;
 constexpr double most_repetitions = 10'000;
-constexpr std::string_view made_input = "input ";
 
 /// Formulas and inputs, as they stand in a document and its parts.
 class Declarations {
@@ -99,8 +98,8 @@ class Declarations {
       if (const auto counter = around.counters.find(name); counter != around.counters.end())
         return counter->second;
       for (const auto& declared : all)
-        if (const auto key = option_of(*declared.block); declared.id == name && !key.empty()) {
-          const auto counts = counts_of_option(*options_, key);
+        if (declared.id == name && !declared.origin.option.empty()) {
+          const auto counts = counts_of_option(*options_, declared.origin.option);
           return counts.size() == 1 ? std::optional(static_cast<double>(counts[0])) : std::nullopt;
         }
       const auto settings = settings_of(name);
@@ -155,7 +154,7 @@ class Declarations {
     const auto renamed = around.names.find(formula.definition->name);
     const auto& name = renamed == around.names.end() ? formula.definition->name : renamed->second;
     all.push_back({&formula, around.prefix + name, std::move(axes), around.conditions,
-                   around.is_given && formula.is_input});
+                   around.is_given && formula.is_input, origin_of(formula)});
   }
 
   /// A branch is there where its condition holds and none before it does.
@@ -215,10 +214,10 @@ constexpr std::pair<std::string_view, Draw> draw_words[] = {
     {"dropout", Draw::page},  {"lengths", Draw::page},
     {"padding", Draw::page}};
 
-Draw draw_of(const document::Block& block) {
-  if (!table_of(block).empty()) return Draw::given;
-  if (!option_of(block).empty()) return Draw::option;
-  if (!function_of(block).name.empty() || !formula_of(block).text().empty()) return Draw::page;
+Draw draw_of(const document::Block& block, const Origin& origin) {
+  if (!origin.table.empty()) return Draw::given;
+  if (!origin.option.empty()) return Draw::option;
+  if (!origin.function.name.empty() || !origin.formula.text().empty()) return Draw::page;
   std::vector<std::string_view> valid;
   for (const auto& [word, draw] : draw_words) {
     if (word == block.draw) return draw;
@@ -311,42 +310,29 @@ std::vector<Rule> rules_in(const document::Document& document) {
 }
 
 bool has_samples(const document::Block& input) {
-  return has_batch(draw_of(input));
+  return has_batch(draw_of(input, origin_of(input)));
 }
 
 std::string without_length(const std::string& axis) {
   return axis.substr(0, axis.find('='));
 }
 
-std::string table_of(const document::Block& block) {
-  constexpr std::string_view rows = "rows of ";
-  return block.draw.starts_with(rows) ? block.draw.substr(rows.size()) : "";
-}
-
-std::string_view option_of(const document::Block& block) {
-  constexpr std::string_view option = "option ";
-  const std::string_view draw = block.draw;
-  return draw.starts_with(option) ? draw.substr(option.size()) : std::string_view();
-}
-
-document::Source formula_of(const document::Block& block) {
-  constexpr std::string_view as = "]: as ";
-  const auto at = block.code.text().find(as);
-  return at == std::string::npos ? document::Source() : block.code.part(at + as.size());
-}
-
-bool may_be_given(const document::Block& block) {
-  return block.draw.starts_with(made_input) || function_of(block).name.empty();
-}
-
-document::Call function_of(const document::Block& block) {
-  if (!formula_of(block).text().empty()) return {};
-  std::string_view draw = block.draw;
-  if (draw.starts_with(made_input)) draw.remove_prefix(made_input.size());
+Origin origin_of(const document::Block& input) {
+  constexpr std::string_view rows = "rows of ", option = "option ", as = "]: as ", made = "input ";
+  Origin origin;
+  std::string_view draw = input.draw;
+  if (draw.starts_with(rows)) origin.table = draw.substr(rows.size());
+  if (draw.starts_with(option)) origin.option = draw.substr(option.size());
+  if (const auto at = input.code.text().find(as); at != std::string::npos)
+    origin.formula = input.code.part(at + as.size());
+  const bool is_input = draw.starts_with(made);
+  if (is_input) draw.remove_prefix(made.size());
   const auto open = draw.find('(');
-  if (open == draw.npos || !draw.ends_with(')')) return {};
-  return {std::string(draw.substr(0, open)),
-          document::cut_at_commas(draw.substr(open + 1, draw.size() - open - 2))};
+  if (!origin.formula.text().empty() || open == draw.npos || !draw.ends_with(')')) return origin;
+  origin.function = {std::string(draw.substr(0, open)),
+                     document::cut_at_commas(draw.substr(open + 1, draw.size() - open - 2))};
+  origin.may_be_given = is_input;
+  return origin;
 }
 
 std::vector<Declared> declared_in(const document::Document& document, const Options* options) {
@@ -364,22 +350,24 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
   Declarations declarations(document, &options);
   declarations.add(document.blocks(), {});
   for (const auto& declared : declarations.all) {
-    const auto& [block, id, axes, conditions, is_given] = declared;
+    const auto& [block, id, axes, conditions, is_given, origin] = declared;
     const bool is_left_out = std::any_of(conditions.begin(), conditions.end(), [&](const auto& condition) {
       return always(condition, keys, options) == 0.0;
     });
-    if (!block->is_input || is_left_out || !may_be_given(*block)) continue;
+    if (!block->is_input || is_left_out || !origin.may_be_given) continue;
     if (formula::has_formulas(id)) continue;  // options do not say how often it is there
-    if (const auto key = option_of(*block); !key.empty() && !is_taken(key))
-      throw document::Error(
-          block->place, fmt::format("{} is no option of the lesson; valid: {}", key, fmt::join(keys, ", ")));
-    Input input = {.id = id, .axes = axes, .draw = is_given ? Draw::given : draw_of(*block)};
+    if (!origin.option.empty() && !is_taken(origin.option))
+      throw document::Error(block->place, fmt::format("{} is no option of the lesson; valid: {}",
+                                                      origin.option, fmt::join(keys, ", ")));
+    Input input = {.id = id,
+                   .axes = axes,
+                   .draw = is_given ? Draw::given : draw_of(*block, origin),
+                   .option = origin.option,
+                   .is_multiplied = origin.table.empty() && origin.function.name.empty(),
+                   .rows_of = std::string(origin.table)};
     for (auto& axis : input.axes) axis = extent_in(document, axis);
-    const bool may_have_heads = is_taken("heads") || !formula_of(*block).text().empty();
+    const bool may_have_heads = is_taken("heads") || !origin.formula.text().empty();
     if (may_have_heads && !axes.empty() && axes[0] == "head") input.axes[0] = "[head]";
-    input.option = option_of(*block);
-    input.rows_of = table_of(*block);
-    input.is_multiplied = input.rows_of.empty() && function_of(*block).name.empty();
     const auto known =
         std::find_if(inputs.begin(), inputs.end(), [&](const auto& other) { return other.id == input.id; });
     input.is_there = declarations.is_there(declared);

@@ -136,7 +136,7 @@ void Meanings::read_axes(const document::Document& document) {
   const auto is_said = [said = axes_said_by(document)](const auto& axis) { return said.count(axis) > 0; };
   for (const auto& declared : declared_in(document, &bench_.options)) {
     const auto& axes = declared.axes;
-    if (const auto key = option_of(*declared.block); !key.empty()) {
+    if (const auto key = declared.origin.option; !key.empty()) {
       const auto counts = counts_of_option(bench_.options, key);
       if (!axes.empty()) sheet_.axis(axes[0], counts.size());
       if (axes.empty() && !counts.empty()) set(declared.id, static_cast<double>(counts[0]));

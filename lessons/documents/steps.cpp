@@ -92,15 +92,15 @@ attn::About about_input(Telling& run, const Section& section, const document::Bl
 }
 
 /// Numbers that a function of the lesson makes.
-void tell_made(Telling& run, const Section& section, const document::Block& block,
-               const document::Call& function) {
+void tell_made(Telling& run, const Section& section, const document::Block& block, const Origin& origin) {
+  const auto& function = origin.function;
   const auto id = section.scope.id_of(block);
   for (const auto& tensor : function.arguments) run.sheet().form(tensor);
   auto numbers = named(run.functions.tensors, function.name, block.place)(run.document_run);
   numbers.axes = run.meanings.with_heads_there(section.scope.axes_of(block));
   if (numbers.shape.size() == numbers.axes.size() + 1)
     numbers.axes.insert(numbers.axes.begin(), Meanings::batch);
-  if (may_be_given(block)) return tell_made_input(run, about_input(run, section, block), std::move(numbers));
+  if (origin.may_be_given) return tell_made_input(run, about_input(run, section, block), std::move(numbers));
   if (!run.outline.has(section, section.heading, "hidden")) {
     numbers = formula::owned_alone(std::move(numbers));
     run.sheet().set(id, numbers);
@@ -118,10 +118,10 @@ void tell_made(Telling& run, const Section& section, const document::Block& bloc
 void tell_input(Telling& run, const Section& section, const document::Block& block) {
   const auto axes = section.scope.axes_of(block);
   const OwnLabels labels(run.bench().trace, axes);
-  const bool is_number = axes.empty() && !option_of(block).empty();
+  const auto origin = origin_of(block);
+  const bool is_number = axes.empty() && !origin.option.empty();
   if (is_number && run.outline.has(section, section.heading, "hidden")) return;
-  if (const auto function = function_of(block); !function.name.empty())
-    return tell_made(run, section, block, function);
+  if (!origin.function.name.empty()) return tell_made(run, section, block, origin);
   tell_declared(run, block, about_input(run, section, block), section.scope);
 }
 
