@@ -2,10 +2,13 @@
 
 #include <cctype>
 
+#include "attn/text/utf8.hpp"
+#include "corpora/sentence_pair.hpp"
 #include "document/prose.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/meanings.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/layers.hpp"
 
 namespace lessons {
 
@@ -79,7 +82,7 @@ void require_new_name(Telling& run, const std::string& name, const document::Pla
   if (name.empty()) throw document::Error(place, "a claim without a name; valid: {#rows-sum-to-1} behind it");
   if (!run.told.insert(name).second)
     throw document::Error(place, fmt::format("{{#{}}} is the name of another claim or part", name));
-  if (run.outline.shows_step(name))
+  if (run.outline.shown.count(name) > 0)
     throw document::Error(
         place, fmt::format("{{#{0}}} is the name of a step; valid: another one, {{#of-{0}}}", name));
 }
@@ -90,6 +93,43 @@ void tell_label(Telling& run, const document::Block& block, const Scope& scope) 
   for (std::size_t i = 0; i < run.sheet().size_of(axis); ++i)
     run.meanings.at(axis, i, [&] { labels.push_back(in_words(run, block.prose, scope)); });
   run.bench().trace.label(axis, {{labels}});
+}
+
+/// The notes on words that the lesson's model lacks, or on why it is not used.
+void tell_words_of_model(const Workbench& bench) {
+  const auto& options = bench.options;
+  const auto& plan = bench.plan;
+  auto& trace = bench.trace;
+  if (!options.missing_model.empty())
+    trace.note("missing-model", "Drawn weights",
+               fmt::format("The file of the model {} was not found, so what is not given is drawn. "
+                           "Looked for: {}",
+                           plan.lesson->trained->default_model(), options.missing_model));
+  if (options.unknown_word)
+    trace.note("unknown-word", "Drawn weights",
+               fmt::format("The model {} does not know {}, so what is not given is drawn.",
+                           plan.lesson->trained->default_model(), *options.unknown_word));
+  if (!options.read_as.empty()) {
+    std::vector<std::string> said;
+    for (const auto& [word, other] : options.read_as)
+      if (attn::lower_case(word) != other && !corpora::is_stand_in(word)) {
+        const auto kind = corpora::is_stand_in(other) ? "" : taken_for({word});
+        said.push_back(fmt::format("{} read as {}",
+                                   kind.empty() ? fmt::format("\"{}\" is", word) : kind + " and",
+                                   corpora::is_stand_in(other) ? other : "\"" + other + "\""));
+      }
+    const bool carries_over = plan.lesson->trained->reads == Reads::pairs;
+    if (!said.empty())
+      trace.note("lexicon", "Words that the model lacks",
+                 fmt::format("{}: {}.",
+                             carries_over ? "It reads their kind and carries them over"
+                                          : "It reads the word that is most alike by the lexicon",
+                             fmt::join(said, ", ")));
+  }
+  if (options.model && plan.lesson->trained->reads == Reads::english)
+    for (const auto& tokens : plan.sentence.tokens)
+      if (const auto said = taken_for(tokens); !said.empty())
+        trace.note("lexicon", "Words that the lexicon lacks", said + ".");
 }
 
 void tell_note(Telling& run, const Section& section) {
@@ -103,7 +143,10 @@ void tell_note(Telling& run, const Section& section) {
   const auto id = section.scope.prefix + (marks.id.empty() ? slug(title) : marks.id);
   require_new_name(run, id, section.heading->place);
   const auto text = paragraphs_of(run, section);
-  if (id == "idea") return bench.idea(text, drawn);
+  if (id == "idea") {
+    tell_words_of_model(bench);
+    return bench.trace.note(id, "The idea", text, drawn);
+  }
   if (run.outline.has(section, section.heading, "picture"))
     bench.trace.picture(id, title, text, drawn);
   else
@@ -211,7 +254,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell_section(run_, sections[i], std::span(sections).subspan(i + 1));
     if (i == last_step) {
       require_all_defined(run_);
-      if (!bench().is_mute()) tell_code(run_.results);
+      tell_code(run_.results);
     }
     drop_unneeded(run_, sections, i);
   }
@@ -229,6 +272,7 @@ void DocumentRun::tell_part(const std::string& file, const std::vector<std::stri
 }
 
 void DocumentRun::tell_code(const std::vector<std::string>& results) {
+  if (bench().is_mute()) return;
   auto left_out = run_.hidden;
   left_out.insert(run_.without_code.begin(), run_.without_code.end());
   tell_code_of(bench(), sheet(), results, left_out);

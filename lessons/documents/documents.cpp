@@ -173,7 +173,6 @@ class Declarations {
     const std::string under = "under ", is = " = ";
     const auto outside = around.names;
     for (const auto& argument : use.call.arguments) {
-      if (is_repetition(argument)) continue;
       if (argument.starts_with(under)) around.prefix += with_values(argument.substr(under.size()), around);
       const auto equals = argument.find(is);
       if (equals == argument.npos) continue;
@@ -263,22 +262,19 @@ std::string extent_in(const document::Document& document, const std::string& axi
 
 }  // namespace
 
-bool is_repetition(const std::string& argument) {
-  return argument.starts_with("for ");
-}
-
 std::optional<Repetition> repetition_of(const document::Block& use) {
   for (const auto& argument : use.call.arguments) {
-    if (!is_repetition(argument)) continue;
-    const std::string from_word = " from ", to_word = " to ";
+    const std::string counter = "for ", from_word = " from ", to_word = " to ";
+    if (!argument.starts_with(counter)) continue;
     const auto from = argument.find(from_word), to = argument.find(to_word, from);
     if (from == argument.npos || to == argument.npos)
       throw document::Error(
           use.place, fmt::format("\"{}\" does not say how often; valid: for hop from 0 to 3", argument));
     const auto begin = from + from_word.size();
-    return Repetition{std::string(document::without_blanks(argument.substr(4, from - 4))),
-                      document::read_formula(use.place, argument.substr(begin, to - begin)),
-                      document::read_formula(use.place, argument.substr(to + to_word.size()))};
+    return Repetition{
+        std::string(document::without_blanks(argument.substr(counter.size(), from - counter.size()))),
+        document::read_formula(use.place, argument.substr(begin, to - begin)),
+        document::read_formula(use.place, argument.substr(to + to_word.size()))};
   }
   return std::nullopt;
 }

@@ -45,9 +45,6 @@ struct Repetition {
 /// What `{use …}` says of it; none of a part that is there once. Throws document::Error.
 std::optional<Repetition> repetition_of(const document::Block& use);
 
-/// Whether an argument of `{use …}` is the one that says it.
-bool is_repetition(const std::string& argument);
-
 /// The values of the counter between two numbers. Throws document::Error where they are no whole numbers, or
 /// too many.
 std::vector<double> values_of_counter(const Repetition& repetition, double from, double to,

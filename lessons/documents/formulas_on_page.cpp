@@ -447,7 +447,15 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vect
     if (group.empty() && takes_more)
       of_group.insert(of_group.begin(), std::string(is_xtensor ? "//" : "#") +
                                             " continues the code before it, which --all shows");
-    group.empty() ? bench.code(of_group) : bench.trace.within(group, [&] { bench.code(of_group); });
+    const auto tell = [&] {
+      const auto around = bench.trace.full_id("");
+      const auto* language = is_xtensor ? "In xtensor" : "In NumPy (import numpy as np)";
+      bench.trace.note("code",
+                       language + bench.plan.for_each_sample() +
+                           (around.empty() ? "" : ": " + around.substr(0, around.size() - 1)),
+                       "", fmt::format("{}", fmt::join(of_group, "\n")));
+    };
+    group.empty() ? tell() : bench.trace.within(group, tell);
   }
 }
 

@@ -213,9 +213,21 @@ std::map<std::string, std::size_t> last_mentions(const std::vector<Section>& sec
 
 /// The sections of a document and of the parts that it uses, as the conditions of a run have them, and what
 /// remarks say of their steps. The documents must live as long.
-class Outline {
- public:
-  explicit Outline(Meanings& meanings) : meanings_(meanings) {}
+struct Outline {
+  /// A remark on a step, with the names that it has.
+  struct Remark {
+    std::string id;
+    const document::Block* block;
+    Scope scope;
+  };
+
+  Meanings& meanings;
+  std::vector<Remark> remarks{};
+  std::set<std::string> steps{};                  ///< those that are left out, too
+  std::set<std::string> shown{};                  ///< those that the trace has in some run
+  std::map<std::string, std::string> drawn_as{};  ///< what a flow calls steps
+  mutable std::map<std::string, std::vector<std::size_t>> by_step{};  ///< places among the remarks
+  mutable std::size_t indexed = 0;                                    ///< how many of them stand there
 
   /// Reads the blocks; those of parts with their front matter. Throws document::Error.
   std::vector<Section> sections_of(const std::vector<document::Block>& blocks, const Scope& scope);
@@ -229,13 +241,6 @@ class Outline {
   /// Whether that word, `with --all`, stands behind the block, around its part, or in a remark on its step.
   bool has(const Section& section, const document::Block* block, const std::string& word) const;
 
-  /// A remark on a step, with the names that it has.
-  struct Remark {
-    std::string id;
-    const document::Block* block;
-    Scope scope;
-  };
-
   /// The last remark on a step that says something, or null.
   const Remark* remark_on(const std::string& step) const;
 
@@ -246,35 +251,9 @@ class Outline {
   /// what names mean there.
   std::pair<std::string, Scope> follow_of(const Section& section) const;
 
-  /// The steps of the document, those that are left out, too.
-  const std::set<std::string>& steps() const { return steps_; }
-
-  /// Whether the trace has a step of that name, in some run.
-  bool shows_step(const std::string& name) const { return shown_.count(name) > 0; }
-
   /// What the page has for the formula of a section, `{written q · k}`: as its heading says it, or the last
   /// remark on its step that does. Nothing where the formula itself stands there.
   std::string written_in(const Section& section) const;
-
-  /// What a flow calls steps.
-  const std::map<std::string, std::string>& drawn_as() const { return drawn_as_; }
-
- private:
-  void add(std::vector<Section>& sections, const std::vector<document::Block>& blocks, const Scope& scope);
-  void add(std::vector<Section>& sections, const document::Block& block, const Scope& scope);
-  void add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
-  void note_step(const Section& section, const std::string& id, const document::Place& place);
-
-  /// The remarks on these steps, or on those of a section, in their order.
-  std::vector<const Remark*> remarks_about(const std::vector<std::string>& steps) const;
-  std::vector<const Remark*> remarks_about(const Section& section) const;
-
-  Meanings& meanings_;
-  std::vector<Remark> remarks_;
-  mutable std::map<std::string, std::vector<std::size_t>> by_step_;  ///< places among the remarks
-  mutable std::size_t found_ = 0;                                    ///< how many of them stand there
-  std::set<std::string> steps_, shown_;
-  std::map<std::string, std::string> drawn_as_;
 };
 
 /// The two sides of `left = right`, of `left ≈ right`, of `left ≤ right` and `left ≥ right`, and of `left ≠

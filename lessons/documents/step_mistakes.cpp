@@ -102,13 +102,10 @@ class StepMistakes {
     const auto has = [&](const char* tensor) {
       return sheet.find(settled(formula::name(tensor))->name) != nullptr;
     };
-    const bool has_mask = has("mask"), projects = lesson.uses("d-model");
+    const bool projects = lesson.uses("d-model");
     // Where rows are cut into heads, those are a step of their own and not another name for Q.
     const bool has_split = has("Q_heads") && settled(formula::name("Q_heads"))->name.ends_with("Q_heads");
     for (const auto& [known, number] : std::initializer_list<std::pair<const char*, double>>{
-             {"temperature", options.temperature},
-             {"many_heads", has_heads},
-             {"has_mask", has_mask},
              {"writes", lesson.uses("new-tokens")},
              {"projected", projects},
              {"split", has_split},

@@ -128,7 +128,7 @@ void tell_input(Telling& run, const Section& section, const document::Block& blo
 /// Whether a name of --define is that of the step: in full or, where no step has it in full, its end,
 /// "scaled" of "step=0/layer=1/scaled".
 bool means(Telling& run, const std::string& name, const std::string& step) {
-  return name == step || (run.outline.steps().count(name) == 0 && step.ends_with('/' + name));
+  return name == step || (run.outline.steps.count(name) == 0 && step.ends_with('/' + name));
 }
 
 /// Puts what --define says in the place of a resolved formula. Returns whether it says something of it.
@@ -208,8 +208,7 @@ void add_unknown_gradients(Telling& run, std::set<std::string>& names, const std
   for (const auto& step :
        formula::steps_around(sheet, sheet.stands_for(sheet.find_form(own) != nullptr ? own : of))) {
     const auto gradient = formula::gradient_name(step);
-    if (sheet.find_form(gradient) == nullptr && run.outline.steps().count(gradient) > 0)
-      names.insert(gradient);
+    if (sheet.find_form(gradient) == nullptr && run.outline.steps.count(gradient) > 0) names.insert(gradient);
   }
 }
 
@@ -225,7 +224,7 @@ void add_unknown_steps(Telling& run, std::set<std::string>& names, const formula
   const auto is_known = [&](const auto& name) {
     return sheet.find_form(name) != nullptr || sheet.has_axis(name) || run.meanings.is_set(name);
   };
-  const auto is_step = [&](const auto& name) { return run.outline.steps().count(name) > 0; };
+  const auto is_step = [&](const auto& name) { return run.outline.steps.count(name) > 0; };
   if (std::any_of(names_here.begin(), names_here.end(), is_known)) return;
   const auto* const found = std::find_if(names_here.begin(), names_here.end(), is_step);
   if (found != names_here.end()) names.insert(*found);
@@ -492,7 +491,7 @@ void drop_unneeded(Telling& run, const std::vector<Section>& sections, std::size
 
 void tell_flow(Telling& run, const document::Block& block, std::span<const Section> to_come) {
   if (run.bench().is_mute()) return;
-  document::Flow flow = {.words = run.outline.drawn_as(), .hidden = run.hidden};
+  document::Flow flow = {.words = run.outline.drawn_as, .hidden = run.hidden};
   for (const auto& section : to_come)
     if (run.outline.has(section, section.heading, "hidden"))
       for (const auto* formula : section.of(Kind::formula)) flow.hidden.insert(section.scope.id_of(*formula));
@@ -504,7 +503,7 @@ void tell_flow(Telling& run, const document::Block& block, std::span<const Secti
     is_source = is_source || argument.starts_with(from);
     const auto name = run.meanings.step_named(
         run.meanings.with_values(argument.starts_with(from) ? argument.substr(from.size()) : argument, {}));
-    const bool is_step = run.outline.steps().count(name) > 0;
+    const bool is_step = run.outline.steps.count(name) > 0;
     if (sheet.find_form(name) == nullptr && is_step) return;  // its own place tells what is wrong
     sheet.form(name);
     (is_source ? flow.sources : flow.results).push_back(name);
@@ -513,7 +512,10 @@ void tell_flow(Telling& run, const document::Block& block, std::span<const Secti
     if (block.call.arguments.empty() && sheet.definition_of(name) != nullptr) flow.results.push_back(name);
   if (sheet.definitions().empty()) return;
   if (flow.results.empty()) flow.results = {sheet.definitions().back().name};
-  run.bench().flow(document::drawn(document::layout_of(document::graph_of(sheet, flow))));
+  run.bench().trace.note(
+      "flow", "The flow" + run.bench().plan.for_each_sample(), "",
+      fmt::format("{}",
+                  fmt::join(document::drawn(document::layout_of(document::graph_of(sheet, flow))), "\n")));
 }
 
 }  // namespace lessons

@@ -219,6 +219,11 @@ bool Plan::is_batched() const {
   return sentence.size() > 1 || source.size() > 1;
 }
 
+std::string Plan::for_each_sample() const {
+  if (!is_batched()) return "";
+  return sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences";
+}
+
 namespace {
 
 using Config = std::vector<std::pair<std::string, attn::ConfigValue>>;
@@ -266,6 +271,29 @@ std::vector<std::string> files_of_inputs(const Options& options) {
   return files;
 }
 
+/// Whether the seed decides an input.
+bool draws_inputs(const Plan& plan) {
+  const auto drawn = plan.inputs_to_draw();
+  if (plan.given.empty() || drawn.empty()) return !drawn.empty();
+  struct Found {};
+  try {  // what is given decides what is there at all
+    run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+      if (tapped.kind == attn::Kind::input && drawn.count(tapped.id) > 0) throw Found();
+    });
+  } catch (const Found&) {
+    return true;
+  }
+  return false;
+}
+
+/// What the seed draws where a model gives the inputs: "the dropout", "d_output", or nothing.
+std::string drawn_beside_model(const Plan& plan) {
+  if (!plan.options.model || !plan.lesson->trained) return "";
+  if (plan.options.dropout > 0.0) return "the dropout";
+  const std::string id(plan.lesson->trained->seed_draws);
+  return plan.given.count(id) > 0 ? "" : id;
+}
+
 /// The lesson that this one is a part of, or itself.
 const Lesson& whole_of(const Lesson& lesson) {
   for (const auto* whole : all_lessons())
@@ -281,27 +309,6 @@ std::set<std::string> Plan::inputs_to_draw() const {
   for (const auto& input : lesson->inputs(options))
     if (is_drawn(input.draw) && input.is_there != false && given.count(input.id) == 0) drawn.insert(input.id);
   return drawn;
-}
-
-bool Plan::draws_inputs() const {
-  const auto drawn = inputs_to_draw();
-  if (given.empty() || drawn.empty()) return !drawn.empty();
-  struct Found {};
-  try {  // what is given decides what is there at all
-    run_watched(*lesson, *this, [&](const attn::Tapped& tapped) {
-      if (tapped.kind == attn::Kind::input && drawn.count(tapped.id) > 0) throw Found();
-    });
-  } catch (const Found&) {
-    return true;
-  }
-  return false;
-}
-
-std::string Plan::drawn_beside_model() const {
-  if (!options.model || !lesson->trained) return "";
-  if (options.dropout > 0.0) return "the dropout";
-  const std::string id(lesson->trained->seed_draws);
-  return given.count(id) > 0 ? "" : id;
 }
 
 Options usual_beside(const Lesson& lesson, const Options& options) {
@@ -332,8 +339,8 @@ attn::Header Plan::header() const {
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
-  const auto drawn = drawn_beside_model();
-  const bool draws = draws_inputs();
+  const auto drawn = drawn_beside_model(*this);
+  const bool draws = draws_inputs(*this);
   const bool all_is_given = !given.empty() && !options.model && !draws && options.numbers.empty();
   const bool all_is_trained = options.model && drawn.empty() && options.seed == lesson->defaults.seed;
   if (all_is_given || all_is_trained) header.usual.insert("seed");

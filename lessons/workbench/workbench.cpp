@@ -11,22 +11,9 @@
 #include "attn/error.hpp"
 #include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/text/utf8.hpp"
-#include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/trained/layers.hpp"
 
 namespace lessons {
-
-namespace {
-
-/// The flow and the code are those of one sample.
-std::string with_what_it_is_of(const std::string& heading, const Plan& plan) {
-  if (!plan.is_batched()) return heading;
-  return heading + (plan.sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences");
-}
-
-}  // namespace
 
 std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words) {
   while (words.size() < count) words.push_back(fmt::format("#{}", words.size()));
@@ -48,55 +35,6 @@ Workbench::Workbench(const Plan& the_plan, std::unique_ptr<attn::Trace> mute_tra
 
 Workbench Workbench::mute() const {
   return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()));
-}
-
-void Workbench::idea(const std::string& text, const std::string& formula) const {
-  if (is_mute()) return;
-  if (!options.missing_model.empty())
-    trace.note("missing-model", "Drawn weights",
-               fmt::format("The file of the model {} was not found, so what is not given is drawn. "
-                           "Looked for: {}",
-                           plan.lesson->trained->default_model(), options.missing_model));
-  if (options.unknown_word)
-    trace.note("unknown-word", "Drawn weights",
-               fmt::format("The model {} does not know {}, so what is not given is drawn.",
-                           plan.lesson->trained->default_model(), *options.unknown_word));
-  if (!options.read_as.empty()) {
-    std::vector<std::string> said;
-    for (const auto& [word, other] : options.read_as)
-      if (attn::lower_case(word) != other && !corpora::is_stand_in(word)) {
-        const auto kind = corpora::is_stand_in(other) ? "" : taken_for({word});
-        said.push_back(fmt::format("{} read as {}",
-                                   kind.empty() ? fmt::format("\"{}\" is", word) : kind + " and",
-                                   corpora::is_stand_in(other) ? other : "\"" + other + "\""));
-      }
-    const bool carries_over = plan.lesson->trained->reads == Reads::pairs;
-    if (!said.empty())
-      trace.note("lexicon", "Words that the model lacks",
-                 fmt::format("{}: {}.",
-                             carries_over ? "It reads their kind and carries them over"
-                                          : "It reads the word that is most alike by the lexicon",
-                             fmt::join(said, ", ")));
-  }
-  if (options.model && plan.lesson->trained->reads == Reads::english)
-    for (const auto& tokens : plan.sentence.tokens)
-      if (const auto said = taken_for(tokens); !said.empty())
-        trace.note("lexicon", "Words that the lexicon lacks", said + ".");
-  trace.note("idea", "The idea", text, formula);
-}
-
-void Workbench::flow(const std::vector<std::string>& lines) const {
-  if (is_mute()) return;
-  trace.note("flow", with_what_it_is_of("The flow", plan), "", fmt::format("{}", fmt::join(lines, "\n")));
-}
-
-void Workbench::code(const std::vector<std::string>& lines) const {
-  if (is_mute()) return;
-  const auto group = trace.full_id("");
-  const auto variant = group.empty() ? "" : ": " + group.substr(0, group.size() - 1);
-  const auto* language = options.code == "xtensor" ? "In xtensor" : "In NumPy (import numpy as np)";
-  trace.note("code", with_what_it_is_of(language, plan) + variant, "",
-             fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 void Workbench::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {
@@ -122,16 +60,13 @@ Tensor<3> rows_of(const attn::TokenBatch& tokens, std::size_t d_model, const Vec
 Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tokens) {
   const auto needs_none = is_given_without_draws(about.id) && !plan.vectors;
   const auto X = trace.input(
-      about, needs_none ? Tensor<3>({tokens.size(), tokens.length(), d_model()}, 0.0) : vectors_of(tokens));
+      about, needs_none ? Tensor<3>({tokens.size(), tokens.length(), d_model()}, 0.0)
+                        : rows_of(tokens, d_model(), [this](const auto& token) { return vector_of(token); }));
   if (!trace.is_given(about.id)) return X;
   for (std::size_t b = 0; b < tokens.size(); ++b)
     for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i)
       given_.emplace(tokens.tokens[b][i], std::vector<double>(&X(b, i, 0), &X(b, i, 0) + X.shape(2)));
   return X;
-}
-
-Tensor<3> Workbench::vectors_of(const attn::TokenBatch& tokens) {
-  return rows_of(tokens, d_model(), [this](const std::string& token) { return vector_of(token); });
 }
 
 Tensor<3> Workbench::known_vectors_of(const attn::TokenBatch& tokens) {

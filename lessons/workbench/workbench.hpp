@@ -149,16 +149,6 @@ class Workbench {
   std::size_t heads() const { return options.heads.value_or(1); }
   std::size_t kv_heads() const { return options.kv_heads.value_or(heads()); }
 
-  /// The note `idea`: what the lesson is about, in plain sentences, and its formula.
-  void idea(const std::string& text, const std::string& formula = "") const;
-
-  /// The note `flow`: the way from the inputs to the output as a diagram with the shapes of this run.
-  void flow(const std::vector<std::string>& lines) const;
-
-  /// The note `code` of the group in which the trace is: what the page computes, as lines of NumPy. A tensor
-  /// has the name that `attn::python_name` makes of its id; what has a batch axis stands for one sample.
-  void code(const std::vector<std::string>& lines) const;
-
   /// The note `next`: commands that change one thing, each with what to look for. For one that was just run
   /// stands one of `spare`.
   void try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare = {}) const;
@@ -166,16 +156,9 @@ class Workbench {
   /// Names the entries of these axes after the tokens.
   void label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens);
 
-  /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
-  /// for each distinct token (under --draws stream memory before sentence, source before target); padding is
-  /// a row of zeros.
-  Tensor<3> embed(const attn::About& about, const attn::TokenBatch& tokens);
-
-  /// The same without showing it. `<s>` is a row of zeros where given vectors have none for it.
-  Tensor<3> vectors_of(const attn::TokenBatch& tokens);
-
-  /// The same, but for tokens that an input of `--input` was given for the vectors that they have there,
-  /// where they first stand.
+  /// The vector of each token [batch×token×d_model], where an input of `--input` was given for it the one
+  /// that it has there, where it first stands. `<s>` is a row of zeros where given vectors have none for it,
+  /// and padding is one.
   Tensor<3> known_vectors_of(const attn::TokenBatch& tokens);
 
   /// Draws a vector for each distinct token that has none yet, in order of first appearance; under --draws
@@ -222,6 +205,11 @@ class Workbench {
   Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace);
 
   const Input& declaration(const std::string& id);
+
+  /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
+  /// for each distinct token (under --draws stream memory before sentence, source before target); padding is
+  /// a row of zeros.
+  Tensor<3> embed(const attn::About& about, const attn::TokenBatch& tokens);
 
   /// Whether the input `id` of this group is given and its numbers are nobody else's, so that none need be
   /// drawn: under --draws stream a given input uses up its draws all the same.
