@@ -219,18 +219,13 @@ void DocumentRun::read_front(const document::Document& document) {
 
 void DocumentRun::require_rules_of(const document::Document& document) {
   run_.meanings.read_axes(document);
-  auto rules_to_come = rules_in(document).size();
   for (const auto& [key, value] : document.front_matter) {
-    if (rules_to_come == 0) return;
-    if (key != "require") {
-      run_.meanings.read_front(key, value, {});
-      continue;
-    }
+    run_.meanings.read_front(key, value, {});
+    if (key != "require") continue;
     const auto [condition, words] = rule_in(value);
     const auto formula = document::read_formula(condition);
     if (!at_place(condition, [&] { return run_.meanings.holds(formula, {}); }))
       throw attn::Error(in_words(run_, document::read_prose(words), {}));
-    --rules_to_come;
   }
 }
 
@@ -245,7 +240,10 @@ void DocumentRun::tell(const document::Document& document) {
         return !section.is_left_out && section.heading != nullptr && section.heading->marks.id == code;
       }))
     run_.results = {code};  // which no step is called: all that the formulas say stands in `rest/code`
-  run_.outline.require_steps_of_remarks();
+  for (const auto& remark : run_.outline.remarks)
+    if (run_.outline.steps.count(run_.meanings.step_named(remark.id)) == 0)
+      throw document::Error(remark.block->place, fmt::format("{{at {}}}: there is no such step; valid: {}",
+                                                             remark.id, fmt::join(run_.outline.steps, ", ")));
   if (!bench().is_mute()) settle_page(run_, sections);
   std::size_t last_step = 0;
   for (std::size_t i = 0; i < sections.size(); ++i)
@@ -254,7 +252,7 @@ void DocumentRun::tell(const document::Document& document) {
     tell_section(run_, sections[i], std::span(sections).subspan(i + 1));
     if (i == last_step) {
       require_all_defined(run_);
-      tell_code(run_.results);
+      if (!bench().is_mute()) tell_code(run_);
     }
     drop_unneeded(run_, sections, i);
   }
@@ -269,13 +267,6 @@ void DocumentRun::tell_part(const std::string& file, const std::vector<std::stri
   const auto sections = run_.outline.sections_of(part.blocks(), scope);
   for (std::size_t i = 0; i < sections.size(); ++i)
     tell_section(run_, sections[i], std::span(sections).subspan(i + 1));
-}
-
-void DocumentRun::tell_code(const std::vector<std::string>& results) {
-  if (bench().is_mute()) return;
-  auto left_out = run_.hidden;
-  left_out.insert(run_.without_code.begin(), run_.without_code.end());
-  tell_code_of(bench(), sheet(), results, left_out);
 }
 
 }  // namespace lessons

@@ -137,22 +137,21 @@ void drop_unneeded(Telling& run, const std::vector<Section>& sections, std::size
 /// The axes without that of samples, as pages call them.
 formula::Axes shown_axes(formula::Axes axes);
 
-/// What the page has for the formula of a section; nothing where the formula itself stands there.
-std::string written_in(Telling& run, const Section& section);
+/// What the trace says of a section: in words, and as its marks have it.
+attn::About about_section(Telling& run, const Section& section);
 
 /// What the trace says of a step while its rows are computed: nothing in words; and of the whole step.
-attn::About about_rows(Telling& run, const Step& step);
+attn::About about_rows(Telling& run, const Step& step, attn::About about = {});
 attn::About about_step(Telling& run, const Step& step);
 
 /// What the page says of a formula, as text and as MathML: "scores / √d_k = scores / √4 = scores / 2", "Q:
 /// [5×16] → [5×2×8] → [2×5×8]".
 void add_formula(attn::About& about, const formula::Definition& definition, const formula::Sheet& sheet);
 
-/// The page's code behind the last step: the formulas that lead to those of `results` that the run has, or to
-/// its last step; with "from X" among these from X on, and what leads to X under `forward`; the others under
+/// The page's code behind the last step: the formulas that lead to those results that the run has, or to its
+/// last step; with "from X" among these from X on, and what leads to X under `forward`; the others under
 /// `rest`. Steps that are hidden are there only where others need them.
-void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
-                  const std::set<std::string>& hidden);
+void tell_code(Telling& run);
 
 /// Other ways to compute a step, asked only where somebody watches; with `row` the mistakes make that row
 /// alone. They may be asked as long as the run and its tensors live.
@@ -194,9 +193,6 @@ class DocumentRun {
   /// The steps of a part that several lessons use, in a lesson that says the rest itself: `renamed` is
   /// what `{use …}` would say, `Q = Q_heads`.
   void tell_part(const std::string& file, const std::vector<std::string>& renamed = {});
-
-  /// The code of the steps that lead to these.
-  void tell_code(const std::vector<std::string>& results);
 
   /// A tensor that formulas may speak of. With the view of a Tensor the caller keeps it alive.
   void set(const std::string& name, formula::View tensor) { run_.sheet().set(name, std::move(tensor)); }

@@ -95,10 +95,15 @@ formula::Axes shown_axes(formula::Axes axes) {
   return axes;
 }
 
-std::string written_in(Telling& run, const Section& section) {
-  const auto written = run.outline.written_in(section);
-  const document::Source source(section.heading->place, written);
-  return written.empty() ? written : in_words(run, document::read_prose(source), section.scope);
+attn::About about_section(Telling& run, const Section& section) {
+  const document::Source written(section.heading->place, run.outline.written_in(section));
+  const auto prose = written.text().empty() ? document::Prose() : document::read_prose(written);
+  return {.title = in_words(run, run.outline.title_of(section), section.scope),
+          .formula = in_words(run, prose, section.scope),
+          .note = paragraphs_of(run, section),
+          .distribution = section.heading->marks.words.count("shares") > 0,
+          .curve = run.outline.has(section, section.heading, "curve"),
+          .linear = run.outline.has(section, section.heading, "linear")};
 }
 
 namespace {
@@ -211,17 +216,10 @@ std::vector<std::string> shown_operands(Telling& run, const formula::Expr& x) {
 /// too.
 void add_words(Telling& run, attn::About& about, const Section& section,
                const formula::Definition& definition) {
-  about.title = in_words(run, run.outline.title_of(section), section.scope);
-  const auto written = written_in(run, section);
-  if (written.empty() || run.defined.count(definition.name) > 0)
+  if (about.formula.empty() || run.defined.count(definition.name) > 0)
     add_formula(about, without_hidden(run, definition), run.sheet());
-  else
-    about.formula = written;
-  about.curve = run.outline.has(section, section.heading, "curve");
-  about.linear = run.outline.has(section, section.heading, "linear");
   about.from = shown_operands(run, definition.expr);
-  about.note = paragraphs_of(run, section);
-  about.distribution = section.heading->marks.words.count("shares") > 0 || is_shares(definition);
+  about.distribution = about.distribution || is_shares(definition);
   constexpr double most_terms = 1e5;
   if (!starts_from_shown(run, definition.expr) || most_terms < terms_of(run, definition.expr)) return;
   about.worked = [&run, definition](const attn::Index& at) {
@@ -237,18 +235,20 @@ void add_words(Telling& run, attn::About& about, const Section& section,
 
 }  // namespace
 
-attn::About about_rows(Telling& run, const Step& step) {
+attn::About about_rows(Telling& run, const Step& step, attn::About about) {
   const auto& definition = step.definition;
-  return {.id = definition.name,
-          .axes = shown_axes(definition.axes),
-          .explain = [&run, definition](const attn::AnyTensor& theirs) {
-            return formula_behind(definition, run.sheet(), theirs);
-          }};
+  about.id = definition.name;
+  about.axes = shown_axes(definition.axes);
+  about.explain = [&run, definition](const attn::AnyTensor& theirs) {
+    return formula_behind(definition, run.sheet(), theirs);
+  };
+  return about;
 }
 
 attn::About about_step(Telling& run, const Step& step) {
-  auto about = about_rows(run, step);
-  if (!run.bench().is_mute()) add_words(run, about, *step.section, step.definition);
+  const bool is_mute = run.bench().is_mute();
+  auto about = about_rows(run, step, is_mute ? attn::About() : about_section(run, *step.section));
+  if (!is_mute) add_words(run, about, *step.section, step.definition);
   if (step.is_defined_anew)
     about.note =
         fmt::format("--define put this formula in the place of {}.", formula::page_text(step.in_document));
@@ -404,15 +404,18 @@ std::set<std::string> ends_of(const std::vector<formula::Definition>& steps,
 
 }  // namespace
 
-void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
-                  const std::set<std::string>& hidden) {
+void tell_code(Telling& run) {
+  auto& bench = run.bench();
+  const auto& sheet = run.sheet();
+  const auto& results = run.results;
   const auto& steps = sheet.definitions();
   const auto ends = ends_of(steps, results);
   const auto sources = sources_in(results);
   const auto needed = needed_for(
       sheet, [&](const auto& name) { return ends.count(name) > 0; }, sources);
   const auto forward = needed_for(sheet, [&](const auto& name) { return sources.count(name) > 0; });
-  const auto shown = needed_for(sheet, [&](const auto& name) { return hidden.count(name) == 0; });
+  const auto shown = needed_for(
+      sheet, [&](const auto& name) { return run.hidden.count(name) + run.without_code.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor", is_of_one_sample = bench.plan.is_batched();
   std::map<std::string, std::vector<std::string>> lines, functions;  // by the group of the note
   std::set<std::string> known;

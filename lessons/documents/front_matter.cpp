@@ -51,9 +51,7 @@ void set_field(Field& field, const std::string& value) {
   if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
     for (const auto number : cut(value)) field.push_back(number_of<std::size_t>(std::string(number)));
   } else if constexpr (is_list<Field>) {
-    typename Field::value_type one;
-    set_field(one, value);
-    field.push_back(std::move(one));
+    field.push_back(value);
   } else if constexpr (is_optional<Field>) {
     set_field(field.emplace(), value);
   } else if constexpr (std::is_same_v<Field, std::string>) {

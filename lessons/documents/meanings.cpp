@@ -116,15 +116,6 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
   for (const std::string of_run : {"", "run/"}) set_format(of_run, bench.trace.dtype());
 }
 
-std::string Meanings::format_named(const std::string& name, const document::Place& place) const {
-  const std::string format(name == "dtype" ? attn::name_of(bench_.trace.dtype()) : name);
-  if (format == "float64") return "";
-  if (!formula::rounds_to_format(format))
-    throw document::Error(
-        place, fmt::format("rounded to {}; valid: rounded to float32, float16, bfloat16 or dtype", name));
-  return format;
-}
-
 void Meanings::read_axes(const document::Document& document) {
   if (document.front("rounded") == "no") sheet_ = formula::Sheet();
   const auto& plan = bench_.plan;

@@ -154,10 +154,6 @@ class Meanings {
   /// The same for each place along an axis.
   std::vector<double> numbers_along(const std::string& axis, const formula::Expr& x, const Scope& scope);
 
-  /// The format that `rounded to NAME` means: "float16", nothing for float64, where nothing is rounded;
-  /// `dtype` is that of the run. Throws document::Error.
-  std::string format_named(const std::string& name, const document::Place& place) const;
-
   /// The token at that place, or the number of the place. Throws formula::Error.
   std::string label(const std::string& axis, std::size_t place) const;
 
@@ -234,9 +230,6 @@ struct Outline {
 
   /// What the arguments of `{use …}` make of the names around it.
   Scope scope_of(const document::Block& use, const Scope& around) const;
-
-  /// Throws document::Error where a remark is on a step that the document does not have.
-  void require_steps_of_remarks() const;
 
   /// Whether that word, `with --all`, stands behind the block, around its part, or in a remark on its step.
   bool has(const Section& section, const document::Block* block, const std::string& word) const;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "document/prose.hpp"
+#include "formula/functions.hpp"
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/meanings.hpp"
 
@@ -139,6 +140,17 @@ std::vector<const Outline::Remark*> remarks_about(const Outline& outline, const 
   return remarks_about(outline, steps);
 }
 
+/// The format that `rounded to NAME` means: "float16", nothing for float64, where nothing is rounded; `dtype`
+/// is that of the run. Throws document::Error.
+std::string format_named(const std::string& name, const document::Place& place, const Workbench& bench) {
+  const std::string format(name == "dtype" ? attn::name_of(bench.trace.dtype()) : name);
+  if (format == "float64") return "";
+  if (!formula::rounds_to_format(format))
+    throw document::Error(
+        place, fmt::format("rounded to {}; valid: rounded to float32, float16, bfloat16 or dtype", name));
+  return format;
+}
+
 }  // namespace
 
 std::vector<Section> Outline::sections_of(const std::vector<document::Block>& blocks, const Scope& scope) {
@@ -159,7 +171,7 @@ Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
       continue;
     }
     if (argument.starts_with(rounded)) {
-      scope.format = meanings.format_named(argument.substr(rounded.size()), use.place);
+      scope.format = format_named(argument.substr(rounded.size()), use.place, meanings.bench());
       continue;
     }
     const auto equals = argument.find(is);
@@ -178,13 +190,6 @@ Scope Outline::scope_of(const document::Block& use, const Scope& around) const {
     scope.counters.erase(name);
   }
   return scope;
-}
-
-void Outline::require_steps_of_remarks() const {
-  for (const auto& remark : remarks)
-    if (steps.count(meanings.step_named(remark.id)) == 0)
-      throw document::Error(remark.block->place, fmt::format("{{at {}}}: there is no such step; valid: {}",
-                                                             remark.id, fmt::join(steps, ", ")));
 }
 
 bool Outline::has(const Section& section, const document::Block* block, const std::string& word) const {

@@ -82,13 +82,9 @@ void stand_in(Telling& run, const document::Block& formula, const Scope& scope) 
 }
 
 attn::About about_input(Telling& run, const Section& section, const document::Block& block) {
-  return {.id = section.scope.id_of(block),
-          .title = in_words(run, run.outline.title_of(section), section.scope),
-          .formula = written_in(run, section),
-          .note = paragraphs_of(run, section),
-          .distribution = section.heading->marks.words.count("shares") > 0,
-          .curve = run.outline.has(section, section.heading, "curve"),
-          .linear = run.outline.has(section, section.heading, "linear")};
+  auto about = about_section(run, section);
+  about.id = section.scope.id_of(block);
+  return about;
 }
 
 /// Numbers that a function of the lesson makes.

@@ -139,6 +139,23 @@ std::string said_by(Telling& run, const std::string& function, const document::P
   return remark(*event);
 }
 
+/// What the option says: "strided", "4, 64, 256"; empty where it is not given. Throws attn::Error for one
+/// that there is not.
+std::string option_in_words(const Options& options, std::string_view key) {
+  std::optional<std::string> words;
+  visit_options(options, [&](const OptionInfo& info, const auto& field) {
+    using Field = std::decay_t<decltype(field)>;
+    if (info.key != key) return;
+    words = "";
+    if constexpr (std::is_same_v<Field, std::optional<std::string>>) words = field.value_or("");
+    if constexpr (std::is_same_v<Field, std::string>) words = field;
+    if constexpr (std::is_same_v<Field, std::vector<std::size_t>>)
+      words = fmt::format("{}", fmt::join(field, ", "));
+  });
+  if (!words) throw attn::Error(fmt::format("option {} is unknown", key));
+  return *words;
+}
+
 std::string call_in_words(Telling& run, const document::Call& call, const document::Place& place,
                           const Scope& scope, const attn::Event* event) {
   auto& meanings = run.meanings;

@@ -413,10 +413,6 @@ Setting parse_setting(const std::string& text) {
   return {id, text.substr(equals + 1), place};
 }
 
-bool names_file(std::string_view value) {
-  return value.size() > 1 && value.front() == '@';
-}
-
 /// Whether a value begins as JSON of a tensor does.
 bool is_json(std::string_view value) {
   constexpr std::string_view beginnings = "[-0123456789tf\"";
@@ -443,7 +439,7 @@ attn::AnyTensor turned(const attn::AnyTensor& mask) {
 
 SetInput read_setting(const Lesson& lesson, const Options& options, const Setting& setting) {
   if (setting.value == "identity") return {setting.id, std::nullopt};
-  const bool is_file = names_file(setting.value);
+  const bool is_file = setting.value.size() > 1 && setting.value.front() == '@';
   if (!is_file && !is_json(setting.value))
     attn::refuse(setting.place, "its value is no tensor", valid_setting);
   auto tensor =
@@ -451,11 +447,6 @@ SetInput read_setting(const Lesson& lesson, const Options& options, const Settin
   const bool is_turned =
       attn::last_of_path(setting.id) == "mask" && options.mask_true == attn::MaskTrue::hidden;
   return {setting.id, is_turned ? turned(tensor) : std::move(tensor)};
-}
-
-bool has_input(const attn::StoredTrace* file, const std::string& id) {
-  const auto* tensor = file == nullptr ? nullptr : file->find(id);
-  return tensor != nullptr && tensor->kind.value_or(attn::Kind::input) == attn::Kind::input;
 }
 
 }  // namespace
@@ -467,7 +458,8 @@ std::vector<SetInput> read_set_inputs(const Lesson& lesson, const Options& optio
     const auto setting = parse_setting(text);
     if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.id == setting.id; }))
       attn::refuse(setting.place, fmt::format("{} is set twice", setting.id), "each input once");
-    const bool is_in_file = has_input(file, setting.id);
+    const auto* stored = file == nullptr ? nullptr : file->find(setting.id);
+    const bool is_in_file = stored != nullptr && is_input(*stored);
     if (is_in_file && options.is_typed("set"))
       attn::refuse(setting.place, fmt::format("{} is in --input, too", setting.id), "one of the two");
     if (!is_in_file) inputs.push_back(read_setting(lesson, options, setting));

@@ -97,21 +97,6 @@ std::optional<double> option_in_formulas(const Options& options, std::string_vie
   return number;
 }
 
-std::string option_in_words(const Options& options, std::string_view key) {
-  std::optional<std::string> words;
-  visit_options(options, [&](const OptionInfo& info, const auto& field) {
-    using Field = std::decay_t<decltype(field)>;
-    if (info.key != key) return;
-    words = "";
-    if constexpr (std::is_same_v<Field, std::optional<std::string>>) words = field.value_or("");
-    if constexpr (std::is_same_v<Field, std::string>) words = field;
-    if constexpr (std::is_same_v<Field, std::vector<std::size_t>>)
-      words = fmt::format("{}", fmt::join(field, ", "));
-  });
-  if (!words) throw attn::Error(fmt::format("option {} is unknown", key));
-  return *words;
-}
-
 std::vector<std::size_t> counts_of_option(const Options& options, std::string_view key) {
   std::vector<std::size_t> counts;
   visit_options(options, [&](const OptionInfo& info, const auto& field) {

@@ -200,10 +200,6 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
 std::string name_of_option(std::string_view key);
 std::string key_of_option(std::string_view name);
 
-/// What the option says, as prose has it: "strided", "4, 64, 256"; empty where it is not given. Throws
-/// attn::Error for one that there is not.
-std::string option_in_words(const Options& options, std::string_view key);
-
 /// What a condition or a formula of a document knows an option by: `causal`, `dropout`, `window` (whether it
 /// is given), `heads=given` (the same of a length), `mask=padding` (whether it is the one that was picked).
 /// None where no option has that name.

@@ -57,22 +57,18 @@ void fill_in_sentences(const Lesson& lesson, Options& options) {
                             lesson.takes_source_alone ? ", or --source alone" : ""));
 }
 
-void refuse_repetition(const Lesson& lesson, const Options& options, const char* flag,
-                       const std::vector<std::string>& sentences) {
-  if (lesson.takes_batches || sentences.size() < 2) return;
-  if (!options.is_typed(flag))
+void check_batches(const Lesson& lesson, const Options& options) {
+  for (const auto& [flag, texts] :
+       {std::pair("sentence", &options.sentence), {"source", &options.source}, {"target", &options.target}}) {
+    if (lesson.takes_batches || texts->size() < 2) continue;
+    if (options.is_typed(flag))
+      throw Error(fmt::format("--{} is given {} times, but {} takes no batch; valid: once", flag,
+                              texts->size(), lesson.name));
     throw Error(fmt::format(
         "the tensors of {} are of {} samples, but {} takes no batch; valid: those of one, without "
         "an axis before tokens",
-        options.input.empty() ? "--set" : "--input", sentences.size(), lesson.name));
-  throw Error(fmt::format("--{} is given {} times, but {} takes no batch; valid: once", flag,
-                          sentences.size(), lesson.name));
-}
-
-void check_batches(const Lesson& lesson, const Options& options) {
-  refuse_repetition(lesson, options, "sentence", options.sentence);
-  refuse_repetition(lesson, options, "source", options.source);
-  refuse_repetition(lesson, options, "target", options.target);
+        options.input.empty() ? "--set" : "--input", texts->size(), lesson.name));
+  }
   const bool has_target = !options.target.empty() || !lesson.takes_source_alone;
   if (has_target && options.source.size() != options.target.size())
     throw Error(fmt::format("{} --source but {} --target are given; valid: as many of one as of the other",
@@ -81,27 +77,21 @@ void check_batches(const Lesson& lesson, const Options& options) {
 
 /// Options of most types have no range of their own.
 template <class Field>
-void check_range(const OptionInfo&, const Field&) {}
-
-void check_range(const OptionInfo& info, const std::string& text) {
-  const auto choices = attn::split(info.value, '|');
-  if (std::find(choices.begin(), choices.end(), text) == choices.end())
-    throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, text, fmt::join(choices, ", ")));
-}
-
-void check_range(const OptionInfo& info, const std::optional<std::size_t>& count) {
-  if (count && *count < smallest_count(info))
-    throw Error(fmt::format("--{} {} leaves nothing to compute; valid: {} or more", info.flag, *count,
-                            smallest_count(info)));
-}
-
-void check_range(const OptionInfo& info, const std::optional<double>& number) {
-  if (number && !(*number > 0.0 && std::isfinite(*number)))
-    throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", info.flag, *number));
-}
-
-void check_range(const OptionInfo& info, const std::vector<std::size_t>& counts) {
-  for (const auto count : counts) check_range(info, std::optional(count));
+void check_range(const OptionInfo& info, const Field& field) {
+  if constexpr (std::is_same_v<Field, std::string>) {
+    const auto choices = attn::split(info.value, '|');
+    if (std::find(choices.begin(), choices.end(), field) == choices.end())
+      throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, field, fmt::join(choices, ", ")));
+  } else if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
+    if (field && *field < smallest_count(info))
+      throw Error(fmt::format("--{} {} leaves nothing to compute; valid: {} or more", info.flag, *field,
+                              smallest_count(info)));
+  } else if constexpr (std::is_same_v<Field, std::optional<double>>) {
+    if (field && !(*field > 0.0 && std::isfinite(*field)))
+      throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", info.flag, *field));
+  } else if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
+    for (const auto count : field) check_range(info, std::optional(count));
+  }
 }
 
 /// PyTorch has one stream.
