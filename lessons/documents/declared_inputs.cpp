@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -81,14 +82,63 @@ void tell_formula(Telling& run, attn::About about, const formula::Definition& de
                 : tell_made_input(run, std::move(about), view);
 }
 
+/// Shows the mask [batch×query×key]: a query sees a key where `--causal`, `--window`, the padding of the keys
+/// and the mask of `--input` all let it; nothing where every query may see every key.
+std::optional<Mask<3>> shown_mask(Workbench& bench, const attn::TokenBatch& queries,
+                                  const attn::TokenBatch& keys, const std::string& title) {
+  const auto& options = bench.options;
+  auto& trace = bench.trace;
+  const auto n_q = queries.length(), n_k = keys.length();
+  const auto position = n_q == n_k ? std::string("i") : fmt::format("i + {} − {}", n_k, n_q);
+  std::optional<Mask<3>> mask;
+  std::vector<std::string> rules;
+  const auto restrict_to = [&](const Mask<3>& visible, std::string rule) {
+    mask = mask ? attn::both(*mask, visible) : visible;
+    rules.push_back(std::move(rule));
+  };
+  if (options.causal)
+    restrict_to(attn::repeat_mask(attn::causal_mask(n_q, n_k), keys.size()), "j ≤ " + position);
+  if (options.window)
+    restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()),
+                fmt::format("|{} − j| ≤ {}", position, *options.window));
+  const auto by_position = mask;
+  const auto rules_of_position = fmt::format("{}", fmt::join(rules, " and "));
+  if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
+  if (!mask && !trace.is_given("mask")) return mask;
+  if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
+  attn::About about = {.id = "mask", .title = title, .axes = {"query", "key"}};
+  auto shown = trace.given_or(about, *mask);  // which says what is padding
+  if (by_position) shown = attn::both(shown, *by_position);
+  bench.mask_is_given = shown != *mask;
+  const bool ends_count = n_q != n_k && (options.causal || options.window);
+  about.note = "Query i may look at key j where 1 stands.";
+  if (bench.mask_is_given) {
+    about.formula = by_position ? "given mask and " + rules_of_position : "";
+    about.note +=
+        by_position ? " A key is seen where the given mask and the rules all let it." : " It is a given one.";
+  } else {
+    about.formula = fmt::format("{}", fmt::join(rules, " and "));
+    if (ends_count) about.note += " The sequences end together: the last query stands beside the last key.";
+    if (queries.is_padded()) about.note += " What <pad> looks at is filling: nobody reads its rows.";
+  }
+  if (attn::has_empty_row(shown))
+    about.note += " A query that may look at nothing gets no weights and the output 0.";
+  return trace.shown_input(about, shown);
+}
+
 void tell_mask(Telling& run, const attn::About& about, bool of_padding_alone) {
   const auto prefix = about.id.substr(0, about.id.rfind('/') + 1);
   auto& bench = run.bench();
   const auto& plan = bench.plan;
   auto& mask = run.masks[prefix];
+  const auto& keys = plan.key_tokens();
   const auto show = [&] {
-    mask = of_padding_alone ? bench.padding_mask(plan.key_tokens())
-                            : bench.mask(plan.query_tokens(), plan.key_tokens(), about.title);
+    mask = of_padding_alone ? shown_mask(bench, keys, keys, "Who may look at whom")
+                            : shown_mask(bench, plan.query_tokens(), keys, about.title);
+    if (of_padding_alone && mask && *mask != attn::padding_mask(keys.lengths(), keys.length(), keys.length()))
+      throw attn::Error(
+          fmt::format("{} hides other keys than the padding; valid for this lesson: lengths alone",
+                      bench.trace.given_name("mask")));
   };
   prefix.empty() ? show() : bench.trace.within(prefix.substr(0, prefix.size() - 1), show);
   run.meanings.set(prefix + "has_mask", mask.has_value());

@@ -58,17 +58,6 @@ struct Wanted {
   std::optional<std::size_t> batch{};
   std::optional<std::size_t> length{};
   std::vector<std::size_t> lengths{};  ///< of each sentence, where they are given
-
-  bool says_nothing() const { return !batch && !length && lengths.empty(); }
-
-  bool fits(const attn::TokenBatch& tokens) const {
-    return tokens.size() == batch.value_or(1) && (!length || tokens.length() == *length) &&
-           (lengths.empty() || tokens.lengths() == lengths);
-  }
-
-  std::size_t length_of(std::size_t sample, std::size_t otherwise) const {
-    return lengths.empty() ? length.value_or(otherwise) : lengths[sample];
-  }
 };
 
 /// What the given inputs say, by dimension: keys of options, texts, and "batch"; and the options that follow.
@@ -223,14 +212,16 @@ class Facts {
   /// Lets the sentences of a text be as many and as long as the tensors have them. `own` are the lesson's.
   void follow_text(std::string_view flag, std::vector<std::string>& texts,
                    const std::vector<std::string>& own) {
-    const auto wanted = wanted_of(flag);
-    if (wanted.says_nothing()) return;
+    const auto [batch, length, lengths] = wanted_of(flag);
+    if (!batch && !length && lengths.empty()) return;
     const auto& candidates = texts.empty() ? own : texts;
     const auto tokens =
         tokens_for(lesson_, options_, candidates, flag == "target" ? Side::target : Side::source);
-    if (!candidates.empty() && wanted.fits(tokens)) return;
+    const bool fits = tokens.size() == batch.value_or(1) && (!length || tokens.length() == *length) &&
+                      (lengths.empty() || tokens.lengths() == lengths);
+    if (!candidates.empty() && fits) return;
     if (options_.is_typed(flag)) {
-      const bool differ_in_number = tokens.size() != wanted.batch.value_or(1);
+      const bool differ_in_number = tokens.size() != batch.value_or(1);
       const auto* fact = find(differ_in_number || find(flag) == nullptr ? "batch" : flag);
       throw Error(fmt::format(
           "--{} has {} of up to {} tokens, which contradicts {}; valid: as many tokens, or no --{}", flag,
@@ -240,8 +231,8 @@ class Facts {
     }
     const auto otherwise = candidates.empty() ? 1 : tokens.length();
     texts.clear();
-    for (std::size_t sample = 0; sample < wanted.batch.value_or(1); ++sample)
-      texts.push_back(lettered_tokens(wanted.length_of(sample, otherwise)));
+    for (std::size_t sample = 0; sample < batch.value_or(1); ++sample)
+      texts.push_back(lettered_tokens(lengths.empty() ? length.value_or(otherwise) : lengths[sample]));
   }
 
   Wanted wanted_of(std::string_view flag) const {

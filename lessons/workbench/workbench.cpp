@@ -1,7 +1,6 @@
 #include "lessons/workbench/workbench.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -9,7 +8,6 @@
 #include <xtensor/xmath.hpp>
 
 #include "attn/error.hpp"
-#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
 #include "lessons/lesson.hpp"
 
@@ -192,62 +190,13 @@ std::size_t Workbench::checked_index(const std::string& id, std::int64_t index, 
   return static_cast<std::size_t>(index);
 }
 
-std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys,
-                                       const std::string& title) {
-  const auto n_q = queries.length(), n_k = keys.length();
-  const auto position = n_q == n_k ? std::string("i") : fmt::format("i + {} − {}", n_k, n_q);
-  std::optional<Mask<3>> mask;
-  std::vector<std::string> rules;
-  const auto restrict_to = [&](const Mask<3>& visible, std::string rule) {
-    mask = mask ? attn::both(*mask, visible) : visible;
-    rules.push_back(std::move(rule));
-  };
-  if (options.causal)
-    restrict_to(attn::repeat_mask(attn::causal_mask(n_q, n_k), keys.size()), "j ≤ " + position);
-  if (options.window)
-    restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()),
-                fmt::format("|{} − j| ≤ {}", position, *options.window));
-  const auto by_position = mask;
-  const auto rules_of_position = fmt::format("{}", fmt::join(rules, " and "));
-  if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
-  if (!mask && !trace.is_given("mask")) return mask;
-  if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
-  attn::About about = {.id = "mask", .title = title, .axes = {"query", "key"}};
-  auto shown = trace.given_or(about, *mask);  // which says what is padding
-  if (by_position) shown = attn::both(shown, *by_position);
-  mask_is_given_ = shown != *mask;
-  const bool ends_count = n_q != n_k && (options.causal || options.window);
-  about.note = "Query i may look at key j where 1 stands.";
-  if (mask_is_given_) {
-    about.formula = by_position ? "given mask and " + rules_of_position : "";
-    about.note +=
-        by_position ? " A key is seen where the given mask and the rules all let it." : " It is a given one.";
-  } else {
-    about.formula = fmt::format("{}", fmt::join(rules, " and "));
-    if (ends_count) about.note += " The sequences end together: the last query stands beside the last key.";
-    if (queries.is_padded()) about.note += " What <pad> looks at is filling: nobody reads its rows.";
-  }
-  if (attn::has_empty_row(shown))
-    about.note += " A query that may look at nothing gets no weights and the output 0.";
-  return trace.shown_input(about, shown);
-}
-
 std::optional<attn::fast::Visibility> Workbench::visibility() const {
-  if (mask_is_given_) return std::nullopt;
+  if (mask_is_given) return std::nullopt;
   const auto& keys = plan.key_tokens();
   return attn::fast::Visibility{
       .causal = options.causal,
       .window = options.window,
       .key_lengths = keys.is_padded() ? keys.lengths() : std::vector<std::size_t>()};
-}
-
-std::optional<Mask<3>> Workbench::padding_mask(const attn::TokenBatch& tokens) {
-  const auto shown = mask(tokens, tokens);
-  if (shown && *shown != attn::padding_mask(tokens.lengths(), tokens.length(), tokens.length()))
-    throw attn::Error(
-        fmt::format("{} hides other keys than the padding; valid for this lesson: lengths alone",
-                    trace.given_name("mask")));
-  return shown;
 }
 
 void Workbench::draw_vectors(const attn::TokenBatch& tokens) {

@@ -188,18 +188,12 @@ class Workbench {
   /// An index that the input `id` has. Throws attn::Error where it is none of `count`.
   std::size_t checked_index(const std::string& id, std::int64_t index, std::size_t count) const;
 
-  /// The input `mask` [batch×query×key]: a query sees a key where `--causal`, `--window`, the padding of the
-  /// keys and the mask of `--input` all let it; nothing where every query may see every key.
-  std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys,
-                              const std::string& title = "Who may look at whom");
+  /// Whether the mask is a given one that hides more than the options and the padding do.
+  bool mask_is_given = false;
 
-  /// The rule behind that mask for the queries and keys of the plan, as the fast kernels take it. None where
+  /// The rule behind the mask for the queries and keys of the plan, as the fast kernels take it. None where
   /// --input has a mask that hides more.
   std::optional<attn::fast::Visibility> visibility() const;
-
-  /// The same for a lesson whose claims know of no mask but the padding's. Throws attn::Error where `--input`
-  /// has another.
-  std::optional<Mask<3>> padding_mask(const attn::TokenBatch& tokens);
 
  private:
   Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace);
@@ -221,7 +215,6 @@ class Workbench {
   const std::vector<double>& draw_vector(const std::string& token);
   std::map<std::string, std::vector<double>> drawn_;
   std::map<std::string, std::vector<double>> given_;
-  bool mask_is_given_ = false;
   std::vector<Input> inputs_;  ///< of the lesson, once one was asked for
 };
 
