@@ -18,6 +18,7 @@
 #include "document/prose.hpp"
 #include "formula/functions.hpp"
 #include "formula/parse.hpp"
+#include "lessons/documents/meanings.hpp"
 #include "trace/file.hpp"
 
 namespace lessons {
@@ -36,14 +37,10 @@ class Declarations {
 
   std::vector<Declared> all;
 
-  /// What the parts around a block make of it.
+  /// What the parts and conditions around a block make of it.
   struct Around {
-    std::string prefix{};
-    std::map<std::string, std::string> names{};
+    Scope scope{};
     std::vector<formula::Expr> conditions{};
-    bool is_given = false;
-    std::size_t depth = 0;
-    std::map<std::string, double> counters{};
     bool before_actions = false;  ///< which may set a name to another number
   };
 
@@ -53,12 +50,12 @@ class Declarations {
     for (const auto& block : blocks) {
       if (block.kind == Kind::heading) {
         here = around;
-        here.is_given = is_given_in(block, around);
+        here.scope.marks.words.insert(block.marks.words.begin(), block.marks.words.end());
         if (block.marks.condition) here.conditions.push_back(counted(*block.marks.condition, around));
       }
       if (block.kind == Kind::formula) add(block, here);
       if (block.kind == Kind::choice) add_choice(*block.choice, around);
-      if (block.kind == Kind::use && around.depth <= deepest) use(block, around);
+      if (block.kind == Kind::use && around.scope.depth <= deepest) use(block, around);
     }
   }
 
@@ -74,10 +71,6 @@ class Declarations {
   }
 
  private:
-  static bool is_given_in(const document::Block& block, const Around& around) {
-    return around.is_given || block.marks.words.count("given") > 0;
-  }
-
   void use(const document::Block& block, const Around& around) {
     const auto repetition = options_ == nullptr ? std::nullopt : repetition_of(block);
     std::optional<double> from, to;
@@ -85,7 +78,7 @@ class Declarations {
     if (!from || !to) return add(part_used_by(block).blocks(), within(block, around));
     auto here = around;
     for (const double value : values_of_counter(*repetition, *from, *to, block.place)) {
-      here.counters[repetition->counter] = value;
+      here.scope.counters[repetition->counter] = value;
       add(part_used_by(block).blocks(), within(block, here));
     }
   }
@@ -95,8 +88,8 @@ class Declarations {
     return formula::number_in(x, [&](const formula::Expr& part) -> std::optional<double> {
       const auto& name = part->name;
       if (part->op != formula::Op::name) return std::nullopt;
-      if (const auto counter = around.counters.find(name); counter != around.counters.end())
-        return counter->second;
+      const auto& counters = around.scope.counters;
+      if (const auto counter = counters.find(name); counter != counters.end()) return counter->second;
       for (const auto& declared : all)
         if (declared.id == name && !declared.origin.option.empty()) {
           const auto counts = counts_of_option(*options_, declared.origin.option);
@@ -142,19 +135,17 @@ class Declarations {
   }
 
   static formula::Expr counted(const formula::Expr& x, const Around& around) {
-    const auto counter = around.counters.find(x->name);
-    if (x->op == formula::Op::name && counter != around.counters.end()) return {counter->second};
+    const auto& counters = around.scope.counters;
+    const auto counter = counters.find(x->name);
+    if (x->op == formula::Op::name && counter != counters.end()) return {counter->second};
     return formula::with_parts(x, [&](const formula::Expr& part) { return counted(part, around); });
   }
 
   void add(const document::Block& formula, const Around& around) {
-    auto axes = formula.definition->axes;
-    for (auto& axis : axes)
-      if (const auto other = around.names.find(axis); other != around.names.end()) axis = other->second;
-    const auto renamed = around.names.find(formula.definition->name);
-    const auto& name = renamed == around.names.end() ? formula.definition->name : renamed->second;
-    all.push_back({&formula, around.prefix + name, std::move(axes), around.conditions,
-                   around.is_given && formula.is_input, origin_of(formula)});
+    const auto& scope = around.scope;
+    const bool is_given = formula.is_input && scope.marks.words.count("given") > 0;
+    all.push_back({&formula, scope.id_of(formula), scope.axes_of(formula), around.conditions, is_given,
+                   origin_of(formula)});
   }
 
   /// A branch is there where its condition holds and none before it does.
@@ -171,17 +162,17 @@ class Declarations {
 
   Around within(const document::Block& use, Around around) const {
     const std::string under = "under ", is = " = ";
-    const auto outside = around.names;
+    const auto outside = around.scope;
+    auto& scope = around.scope;
     for (const auto& argument : use.call.arguments) {
-      if (argument.starts_with(under)) around.prefix += with_values(argument.substr(under.size()), around);
+      if (argument.starts_with(under)) scope.prefix += with_values(argument.substr(under.size()), around);
       const auto equals = argument.find(is);
       if (equals == argument.npos) continue;
       const auto other = with_values(argument.substr(equals + is.size()), around);
-      const auto found = outside.find(other);
-      around.names[argument.substr(0, equals)] = found == outside.end() ? other : found->second;
+      scope.results[argument.substr(0, equals)] = outside.name_of(other);
     }
-    around.is_given = is_given_in(use, around);
-    ++around.depth;
+    scope.marks.words.insert(use.marks.words.begin(), use.marks.words.end());
+    ++scope.depth;
     return around;
   }
 

@@ -290,27 +290,18 @@ Lesson lesson_of(const std::string& name, const LessonCode& code) {
   return lesson_of(document, file.substr(file.rfind('/') + 1, name.size()), code);
 }
 
-namespace {
-
-const LessonCode& code_of(const document::Document& document, std::string_view name,
-                          const std::vector<const Lesson*>& lessons) {
-  std::vector<std::string> valid;
-  for (const auto* lesson : lessons) {
-    if (lesson->code != nullptr && lesson->name == name) return *lesson->code;
-    if (lesson->code != nullptr) valid.emplace_back(lesson->name);
-  }
-  throw document::Error(document.front_source("functions").place_of(0),
-                        fmt::format("functions: {} is no lesson that is one document; {}", name,
-                                    attn::valid_instead_of(name, valid)));
-}
-
-}  // namespace
-
 Lesson lesson_of(const document::Document& document, std::string_view name,
                  const std::vector<const Lesson*>& lessons) {
   const auto functions = document.front("functions");
   if (functions.empty()) return lesson_of(document, name, {.give = give_about});
-  return lesson_of(document, name, code_of(document, functions, lessons));
+  std::vector<std::string> valid;
+  for (const auto* lesson : lessons) {
+    if (lesson->code != nullptr && lesson->name == functions) return lesson_of(document, name, *lesson->code);
+    if (lesson->code != nullptr) valid.emplace_back(lesson->name);
+  }
+  throw document::Error(document.front_source("functions").place_of(0),
+                        fmt::format("functions: {} is no lesson that is one document; {}", functions,
+                                    attn::valid_instead_of(std::string(functions), valid)));
 }
 
 }  // namespace lessons

@@ -192,11 +192,6 @@ void check_heads(const Lesson& lesson, const Options& given, const Options& opti
                             *options.kv_heads, heads, nearest_divisors(heads, *options.kv_heads)));
 }
 
-void require_vectors(const attn::WordVectors& vectors, const attn::TokenBatch& batch) {
-  for (const auto& sentence : batch.tokens)
-    for (const auto& token : sentence) vectors.at(token);
-}
-
 }  // namespace
 
 attn::Dtype Plan::dtype() const {
@@ -424,7 +419,8 @@ Plan make_plan(const Lesson& whole, const Options& typed, const attn::StoredTrac
   if (options.embeddings) {
     plan.vectors = attn::WordVectors::load(*options.embeddings);
     for (const auto* batch : {&plan.sentence, &plan.source, &plan.target, &plan.memory})
-      require_vectors(*plan.vectors, *batch);
+      for (const auto& tokens : batch->tokens)
+        for (const auto& token : tokens) plan.vectors->at(token);  // throws for an unknown one
   }
   fill_in_d_model(lesson, options, plan.vectors);
   fill_in_heads(lesson, options);
