@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -190,27 +191,25 @@ void claim_kernel(DocumentRun& run, const ToClaim& claim) {
                       });
 }
 
-Functions functions_with(const ForwardPass& forward) {
-  Functions functions;
+void add_differences(Functions& functions, const ForwardPass& forward) {
   functions.actions["differences"] = [forward](DocumentRun& run) { claim_differences(run, forward); };
-  return functions;
 }
 
 template <std::size_t N>
-void run_through_attention(Workbench& bench, const document::Document& page) {
-  auto functions = functions_with({.curved = {"scaled"}, .of_its_size = {"output"}});
+void prepare_through_attention(DocumentRun&, Functions& functions) {
+  add_differences(functions, {.curved = {"scaled"}, .of_its_size = {"output"}});
   functions.claims["gradients-equal-kernel"] = claim_kernel<N>;
   add_recomputation(functions, {"X", "Q_heads", "K_heads", "V_heads", "weights", "heads"});
-  DocumentRun(bench, functions).tell(page);
 }
 
-void run_through_block(Workbench& bench, const document::Document& page) {
-  const bool is_pre = bench.options.norm_order == "pre", is_gelu = bench.options.activation == "gelu";
+void prepare_through_block(DocumentRun& run, Functions& functions) {
+  const auto& options = run.bench().options;
+  const bool is_pre = options.norm_order == "pre", is_gelu = options.activation == "gelu";
   ForwardPass forward = {.curved = {"attention/scaled", "norm_1", is_pre ? "norm_2" : "output"},
                          .of_its_size = {"attention/output", "ffn/output"}};
   if (is_pre) forward.of_its_size.emplace_back("output");
   (is_gelu ? forward.curved : forward.with_corner).emplace_back("ffn/hidden");
-  auto functions = functions_with(forward);
+  add_differences(functions, forward);
   std::vector<std::string> kept = {"X"};
   if (is_pre) kept.emplace_back("norm_1");
   for (const char* id : {"Q_heads", "K_heads", "V_heads", "weights", "heads"})
@@ -218,7 +217,6 @@ void run_through_block(Workbench& bench, const document::Document& page) {
   kept.insert(kept.end(), {"residual_1", is_pre ? "norm_2" : "norm_1", "ffn/hidden"});
   if (!is_pre) kept.emplace_back("residual_2");
   add_recomputation(functions, kept, "attention/");
-  DocumentRun(bench, functions).tell(page);
 }
 
 /// Central differences of what the page shows.
@@ -235,41 +233,37 @@ void claim_differences_through_time(DocumentRun& run, const Tensor<2>& words) {
   claim_by_moving(run.bench(), run.sheet(), forward, shown);
 }
 
-void run_through_seq2seq(Workbench& bench, const document::Document& page) {
-  const auto texts = choose_texts(bench);
-  auto functions = functions_of(texts);
-  functions.actions["differences"] = [&](DocumentRun& run) {
-    claim_differences_through_time(run, texts.words);
+void prepare_through_seq2seq(DocumentRun& run, Functions& functions) {
+  const auto texts = std::make_shared<const Texts>(choose_texts(run.bench()));
+  add_texts(functions, texts);
+  functions.actions["differences"] = [=](DocumentRun& now) {
+    claim_differences_through_time(now, texts->words);
   };
-  DocumentRun run(bench, functions);
-  run.axis("vocabulary", texts.vocabulary.size());
-  run.axis("decoder/target", texts.writes.length());
-  run.tell(page);
+  run.axis("vocabulary", texts->vocabulary.size());
+  run.axis("decoder/target", texts->writes.length());
 }
 
-/// The part of the lesson that goes back through another one, whose document is `file`.
-Lesson part_through(std::string_view through, const char* file, const LessonCode& code,
-                    void (*run)(Workbench& bench, const document::Document& page)) {
-  const auto& page = document_named(file);
-  auto lesson = lesson_of(page, "backward", code);
+/// The part of the lesson that goes back through another one.
+Lesson part_through(std::string_view through, const LessonCode& code) {
+  auto name = std::string(through);
+  std::replace(name.begin(), name.end(), '-', '_');
+  auto lesson = lesson_of(document_named(fmt::format("parts/backward_{}.md", name)), "backward", code);
   lesson.through = through;
-  lesson.run = [run, &page](Workbench& bench) { run(bench, page); };
   return lesson;
 }
 
 }  // namespace
 
 const Lesson& backward_lesson() {
-  static const auto sdpa =
-      part_through("sdpa", "parts/backward_sdpa.md", {.give = give_about, .sharpen = sharpen_token},
-                   run_through_attention<3>);
-  static const auto multihead =
-      part_through("multihead", "parts/backward_multihead.md",
-                   {.give = give_about_heads, .sharpen = sharpen_token}, run_through_attention<4>);
-  static const auto block = part_through("transformer-block", "parts/backward_transformer_block.md",
-                                         {.give = give_block, .sharpen = sharpen_block}, run_through_block);
-  static const auto seq2seq = part_through("seq2seq", "parts/backward_seq2seq.md",
-                                           {.inputs = seq2seq_input_list}, run_through_seq2seq);
+  static const auto sdpa = part_through(
+      "sdpa", {.give = give_about, .sharpen = sharpen_token, .prepare = prepare_through_attention<3>});
+  static const auto multihead = part_through(
+      "multihead",
+      {.give = give_about_heads, .sharpen = sharpen_token, .prepare = prepare_through_attention<4>});
+  static const auto block = part_through(
+      "transformer-block", {.give = give_block, .sharpen = sharpen_block, .prepare = prepare_through_block});
+  static const auto seq2seq =
+      part_through("seq2seq", {.prepare = prepare_through_seq2seq, .inputs = seq2seq_input_list});
   static const auto lesson = [&] {
     auto all = lesson_of(document_named("parts/backward.md"), "backward", LessonCode{});
     all.document = nullptr;  // each part has its own

@@ -357,18 +357,17 @@ void compare_variants(DocumentRun& run) {
   show_side_by_side<std::int64_t>(run, "costs", {{"/multiply_adds", "mult-adds"}, {"/score_bytes", "bytes"}});
 }
 
-void run_efficient(Workbench& bench) {
-  const auto pattern = read_pattern(bench.plan);
-  Functions functions = {
-      .actions = {{"comparison", compare_variants}},
-      .texts = {{"rows_of_pattern", rows_of_pattern}},
-      .tensors = {{"chosen_pairs", [&](DocumentRun& run) { return chosen_pairs(run, pattern); }}}};
+void prepare_efficient(DocumentRun& run, Functions& functions) {
+  functions.actions["comparison"] = compare_variants;
+  functions.texts["rows_of_pattern"] = rows_of_pattern;
+  functions.tensors["chosen_pairs"] = [pattern = read_pattern(run.bench().plan)](DocumentRun& now) {
+    return chosen_pairs(now, pattern);
+  };
   add_claims_of_variants(functions);
-  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace
 
-const LessonCode efficient_code = {.sharpen = sharpen_queries_and_keys, .run = run_efficient};
+const LessonCode efficient_code = {.sharpen = sharpen_queries_and_keys, .prepare = prepare_efficient};
 
 }  // namespace lessons

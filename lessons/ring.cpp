@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -466,23 +467,20 @@ std::string rank_marks(const DocumentRun& run) {
   return marks;
 }
 
-void run_ring(Workbench& bench) {
-  RanksOfRun ranks(bench.plan);
-  const Functions functions = {
-      .texts = {{"rank_marks", rank_marks}},
-      .tensors = {
-          {"bytes_on_the_wire", [&](DocumentRun& run) { return owned_view(ranks.result(run).bytes); }},
-          {"pairs_of_ranks",
-           [&](DocumentRun& run) { return owned_view(std::vector{ranks.result(run).pairs}); }},
-          {"output_of_ranks",
-           [&](DocumentRun& run) { return view_of_output(run, ranks.result(run).output); }},
-          {"ring_in_other_orders", in_other_orders},
-          {"ring_in_fast_code", [](DocumentRun& run) { return view_of_output(run, compiled_ring(run)); }}}};
-  DocumentRun(bench, functions).tell();
+void prepare_ring(DocumentRun& run, Functions& functions) {
+  const auto ranks = std::make_shared<RanksOfRun>(run.bench().plan);
+  functions.texts["rank_marks"] = rank_marks;
+  functions.tensors.insert(
+      {{"bytes_on_the_wire", [=](DocumentRun& now) { return owned_view(ranks->result(now).bytes); }},
+       {"pairs_of_ranks",
+        [=](DocumentRun& now) { return owned_view(std::vector{ranks->result(now).pairs}); }},
+       {"output_of_ranks", [=](DocumentRun& now) { return view_of_output(now, ranks->result(now).output); }},
+       {"ring_in_other_orders", in_other_orders},
+       {"ring_in_fast_code", [](DocumentRun& now) { return view_of_output(now, compiled_ring(now)); }}});
 }
 
 }  // namespace
 
-const LessonCode ring_code = {.run = run_ring, .splits_heads = false};
+const LessonCode ring_code = {.prepare = prepare_ring, .splits_heads = false};
 
 }  // namespace lessons

@@ -11,6 +11,7 @@
 #include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/layers.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/file.hpp"
 
@@ -21,14 +22,15 @@ namespace {
 /// Those with C++ of their own, but for backward, which has several documents.
 const std::vector<Lesson>& lessons_with_code() {
   static const auto lessons = [] {
+    static const LessonCode about_code = {.give = give_about, .sharpen = sharpen_token};
     const std::pair<const char*, const LessonCode*> codes[] = {
         {"lookup", &lookup_code},
         {"scoring", &scoring_code},
         {"scaling", &scaling_code},
         {"sdpa", &sdpa_code},
-        {"self-attention", &self_attention_code},
+        {"self-attention", &about_code},
         {"cross-attention", &cross_attention_code},
-        {"masking", &masking_code},
+        {"masking", &about_code},
         {"multihead", &multihead_code},
         {"positional", &positional_code},
         {"seq2seq", &seq2seq_code},

@@ -418,40 +418,37 @@ std::string recipe(const DocumentRun& run) {
   return lines;
 }
 
-void run_training(Workbench& bench) {
-  const auto& options = bench.options;
+void prepare_training(DocumentRun& run, Functions& functions) {
+  const DrawCode code{run.bench().options};
   const auto draw = [](const std::string& id) {
-    return [id](DocumentRun& run) {
-      auto view = owned_view(drawn_sequences(run.bench(), run.sheet(), id));
+    return [id](DocumentRun& now) {
+      auto view = owned_view(drawn_sequences(now.bench(), now.sheet(), id));
       view.is_whole = true;
       return view;
     };
   };
-  Functions functions = {
-      .actions = {{"name_symbols", name_symbols}},
-      .claims = {{"first-gradient", claim_first_gradient}},
-      .texts = {{"recipe", recipe},
-                {"library", [&](const DocumentRun&) { return std::string(DrawCode{options}.library()); }}},
-      .tensors = {{"drawn_examples", draw("examples")},
-                  {"drawn_fresh", draw("fresh")},
-                  {"usual_sequence",
-                   [](DocumentRun&) {  // e c a g b d
-                     return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});
-                   }},
-                  {"some_steps", some_steps},
-                  {"learns", learns}}};
+  functions.actions["name_symbols"] = name_symbols;
+  functions.claims["first-gradient"] = claim_first_gradient;
+  functions.texts["recipe"] = recipe;
+  functions.texts["library"] = [=](const DocumentRun&) { return std::string(code.library()); };
+  functions.tensors.insert({{"drawn_examples", draw("examples")},
+                            {"drawn_fresh", draw("fresh")},
+                            {"usual_sequence",
+                             [](DocumentRun&) {  // e c a g b d
+                               return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});
+                             }},
+                            {"some_steps", some_steps},
+                            {"learns", learns}});
   for (const auto& one : drawn_tensors)
-    functions.tensors[one.function] = [&](DocumentRun& run) {
-      return owned_view(run.bench().normal(one.name, run.sheet().shape_of(one.axes)));
+    functions.tensors[one.function] = [&](DocumentRun& now) {
+      return owned_view(now.bench().normal(one.name, now.sheet().shape_of(one.axes)));
     };
   add_trainings(functions);
   add_masks(functions);
-  DocumentRun run(bench, functions);
-  run.tell();
 }
 
 }  // namespace
 
-const LessonCode training_code = {.run = run_training};
+const LessonCode training_code = {.prepare = prepare_training};
 
 }  // namespace lessons

@@ -41,10 +41,6 @@ DocumentRun::DocumentRun(Workbench& bench, const Functions& functions)
       wording_(meanings_, functions, *this),
       steps_(meanings_, outline_, wording_, functions, *this) {}
 
-void DocumentRun::tell() {
-  tell(*bench().plan.lesson->document);
-}
-
 void DocumentRun::read_front(const document::Document& document) {
   meanings_.read_axes(document);
   meanings_.read_front(document, {});
@@ -144,7 +140,7 @@ void DocumentRun::settle_section(const Section& section, std::vector<attn::OnPag
     if (const auto* remark = outline_.remark_on(id))
       on_page.notice = [this, &prose = remark->block->prose,
                         &scope = remark->scope.depth > 0 ? remark->scope : section.scope](
-                           const attn::Event& event) { return wording_.text_of(prose, scope, &event); };
+                           const attn::Event&) { return wording_.text_of(prose, scope); };
     else if (is_longer_with_all(section))
       on_page.notice = [this, &section](const attn::Event&) { return wording_.paragraphs(section, true); };
     page.push_back(std::move(on_page));

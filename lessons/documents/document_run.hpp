@@ -15,7 +15,6 @@
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/meanings.hpp"
 #include "lessons/workbench/workbench.hpp"
-#include "trace/event.hpp"
 #include "trace/mistake.hpp"
 #include "trace/recurrence.hpp"
 
@@ -61,9 +60,8 @@ class Wording {
   Wording(Meanings& meanings, const Functions& functions, const DocumentRun& run)
       : meanings_(meanings), functions_(functions), run_(run) {}
 
-  /// `event` is the step that a remark is on. Throws document::Error.
-  std::string text_of(const document::Prose& prose, const Scope& scope,
-                      const attn::Event* event = nullptr) const;
+  /// Throws document::Error.
+  std::string text_of(const document::Prose& prose, const Scope& scope) const;
 
   /// What a fence shows: its text, or its table, in which columns that say nothing are left out.
   std::string drawn(const document::Block& fence, const Scope& scope) const;
@@ -72,7 +70,7 @@ class Wording {
   std::string paragraphs(const Section& section, bool short_page = false) const;
 
  private:
-  std::string text_of(const document::Piece& piece, const Scope& scope, const attn::Event* event) const;
+  std::string text_of(const document::Piece& piece, const Scope& scope) const;
 
   /// With fewer columns for the entries of an axis, or else with shorter cells, where the page has no room.
   std::string table_of(const std::vector<document::Row>& rows, const Scope& scope) const;
@@ -89,9 +87,7 @@ class Wording {
   /// "the cat sat": the labels along an axis.
   std::string tokens_along(const std::string& axis) const;
   std::string list_of(const document::Piece& piece, const Scope& scope) const;
-  std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope,
-                      const attn::Event* event) const;
-  std::string call(const std::string& function, const document::Place& place, const attn::Event* event) const;
+  std::string text_of(const document::Call& call, const document::Place& place, const Scope& scope) const;
   std::string shape(const formula::Expr& tensor, const Scope& scope) const;
 
   Meanings& meanings_;
@@ -345,10 +341,7 @@ struct Functions {
   /// `do equals-mask local` of a claim.
   std::map<std::string, std::function<void(DocumentRun& run, const ToClaim& claim)>> claims{};
 
-  /// `{call who_is_about_whom}` in the remark on a step: words on the step's event.
-  std::map<std::string, std::function<std::string(const attn::Event& event)>> remarks{};
-
-  /// `{call pictures}`: words on the run.
+  /// `{call who_is_about_whom}`: words on the run.
   std::map<std::string, std::function<std::string(const DocumentRun& run)>> texts{};
 
   /// `s[d_k, sample]: random_scores(d_k, samples)` of a hidden step: numbers that no formula makes.
@@ -367,9 +360,6 @@ class DocumentRun {
 
   /// The whole lesson.
   void tell(const document::Document& document);
-
-  /// That of the lesson which runs.
-  void tell();
 
   /// What the front matter of the lesson says, for who tells parts of it alone.
   void read_front(const document::Document& document);

@@ -125,22 +125,20 @@ Wording::Line Wording::line_of(const document::Row& row, const Scope& scope, std
   return line;
 }
 
-std::string Wording::text_of(const document::Prose& prose, const Scope& scope,
-                             const attn::Event* event) const {
+std::string Wording::text_of(const document::Prose& prose, const Scope& scope) const {
   std::string text;
-  for (const auto& piece : prose) text += at_place(piece.place, [&] { return text_of(piece, scope, event); });
+  for (const auto& piece : prose) text += at_place(piece.place, [&] { return text_of(piece, scope); });
   text.erase(text.find_last_not_of('\n') + 1);  // where a last part says nothing
   return text;
 }
 
-std::string Wording::text_of(const document::Piece& piece, const Scope& scope,
-                             const attn::Event* event) const {
+std::string Wording::text_of(const document::Piece& piece, const Scope& scope) const {
   if (piece.call && piece.call->name == "list") return list_of(piece, scope);
-  if (piece.call) return text_of(*piece.call, piece.place, scope, event);
+  if (piece.call) return text_of(*piece.call, piece.place, scope);
   if (piece.value) return number_of(piece, scope);
   if (!piece.choice) return piece.text;
   for (const auto& branch : piece.choice->branches)
-    if (meanings_.holds(branch.condition, scope)) return text_of(branch.content, scope, event);
+    if (meanings_.holds(branch.condition, scope)) return text_of(branch.content, scope);
   return "";
 }
 
@@ -153,8 +151,8 @@ std::string Wording::number_of(const document::Piece& piece, const Scope& scope)
   return is_whole ? fmt::format("{:.0f}", number) : fmt::format("{:.4f}", number);
 }
 
-std::string Wording::text_of(const document::Call& call, const document::Place& place, const Scope& scope,
-                             const attn::Event* event) const {
+std::string Wording::text_of(const document::Call& call, const document::Place& place,
+                             const Scope& scope) const {
   const auto argument = [&](std::size_t i) {
     if (i >= call.arguments.size()) throw document::Error(place, fmt::format("{} of what?", call.name));
     return document::read_formula(place, call.arguments[i]);
@@ -162,7 +160,7 @@ std::string Wording::text_of(const document::Call& call, const document::Place& 
   if (call.arguments.empty())
     throw document::Error(place, fmt::format("{} of what? It stands alone", call.name));
   const auto& first = call.arguments.front();
-  if (call.name == "call") return this->call(first, place, event);
+  if (call.name == "call") return named(functions_.texts, first, place)(run_);
   if (call.name == "shape") return shape(argument(0), scope);
   if (call.name == "option") return option_in_words(meanings_.bench().options, first);
   const auto axis = meanings_.name_in(first, scope);
@@ -203,15 +201,6 @@ std::string Wording::list_of(const document::Piece& piece, const Scope& scope) c
   for (const auto& place : places_shown(numbers.size(), most_places))
     shown.push_back(place ? fmt::format(fmt::runtime(format), numbers[*place]) : "…");
   return fmt::format("{}", fmt::join(shown, ", "));
-}
-
-std::string Wording::call(const std::string& function, const document::Place& place,
-                          const attn::Event* event) const {
-  if (const auto found = functions_.texts.find(function); found != functions_.texts.end())
-    return found->second(run_);
-  const auto& remark = named(functions_.remarks, function, place);
-  if (event == nullptr) throw document::Error(place, "a remark on a step stands in the text after {at STEP}");
-  return remark(*event);
 }
 
 std::string Wording::shape(const formula::Expr& name, const Scope& scope) const {
