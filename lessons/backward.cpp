@@ -33,29 +33,6 @@ namespace lessons {
 
 namespace {
 
-/// The bytes of tensors that a forward pass keeps until the backward pass reads them.
-void show_kept(DocumentRun& run, const std::string& id, const std::string& title,
-               const std::vector<std::string>& names) {
-  auto& trace = run.bench().trace;
-  const auto size = attn::item_size(trace.dtype());
-  std::size_t bytes = 0;
-  std::vector<attn::Worked> counts;
-  for (const auto& name : names) {
-    const auto count = attn::element_count(run.sheet().tensor(name).shape);
-    counts.emplace_back(static_cast<double>(count));
-    bytes += count * size;
-  }
-  const auto worked = [&](const attn::Index&) {
-    return attn::Worked::product({attn::Worked(static_cast<double>(size)), attn::Worked::sum(counts)});
-  };
-  trace.step({.id = id,
-              .title = title,
-              .formula = fmt::format("{} bytes · numbers in {}", size, fmt::join(names, ", ")),
-              .from = names,
-              .worked = worked},
-             static_cast<std::int64_t>(bytes));
-}
-
 /// The gradients on the sheet, all steps computed again, with `instead` in the place of the step of that
 /// name.
 Gradients gradients_again(formula::Sheet sheet, const std::string& step = "",
@@ -120,20 +97,8 @@ void claim_flash(DocumentRun& run, const ToClaim& claim, const std::string& grou
                     largest_number(shown));
 }
 
-/// For a document that has `flash/log_sum_exp`, in the group `group`: the bytes, in the run's dtype, of
-/// `everything` that a forward pass keeps, the first of which is the input; of FlashAttention, which keeps
-/// the log-sum-exp of each row of scores in place of the weights; and of gradient checkpointing.
-void add_recomputation(Functions& functions, const std::vector<std::string>& everything,
-                       const std::string& group = "") {
-  auto with_flash = everything;
-  std::replace(with_flash.begin(), with_flash.end(), group + "weights", group + "flash/log_sum_exp");
-  const auto add = [&](const std::string& id, const std::string& title,
-                       const std::vector<std::string>& names) {
-    functions.actions[id] = [=](DocumentRun& run) { show_kept(run, id, title, names); };
-  };
-  add("kept/everything", "Bytes kept where nothing is computed again", everything);
-  add("kept/flash", "Bytes kept by flash", with_flash);
-  add("kept/checkpoint", "Bytes kept by gradient checkpointing", {everything.front()});
+/// For a document that has `flash/log_sum_exp`, in the group `group`.
+void add_recomputation(Functions& functions, const std::string& group = "") {
   functions.claims["checkpointing-gives-the-same"] = claim_checkpointing;
   functions.claims["flash-gives-the-same"] = [group](DocumentRun& run, const ToClaim& claim) {
     claim_flash(run, claim, group);
@@ -199,7 +164,7 @@ template <std::size_t N>
 void prepare_through_attention(DocumentRun&, Functions& functions) {
   add_differences(functions, {.curved = {"scaled"}, .of_its_size = {"output"}});
   functions.claims["gradients-equal-kernel"] = claim_kernel<N>;
-  add_recomputation(functions, {"X", "Q_heads", "K_heads", "V_heads", "weights", "heads"});
+  add_recomputation(functions);
 }
 
 void prepare_through_block(DocumentRun& run, Functions& functions) {
@@ -210,13 +175,7 @@ void prepare_through_block(DocumentRun& run, Functions& functions) {
   if (is_pre) forward.of_its_size.emplace_back("output");
   (is_gelu ? forward.curved : forward.with_corner).emplace_back("ffn/hidden");
   add_differences(functions, forward);
-  std::vector<std::string> kept = {"X"};
-  if (is_pre) kept.emplace_back("norm_1");
-  for (const char* id : {"Q_heads", "K_heads", "V_heads", "weights", "heads"})
-    kept.push_back(std::string("attention/") + id);
-  kept.insert(kept.end(), {"residual_1", is_pre ? "norm_2" : "norm_1", "ffn/hidden"});
-  if (!is_pre) kept.emplace_back("residual_2");
-  add_recomputation(functions, kept, "attention/");
+  add_recomputation(functions, "attention/");
 }
 
 /// Central differences of what the page shows.
