@@ -375,18 +375,6 @@ formula::View some_steps(DocumentRun& run) {
   return owned_view(steps);
 }
 
-/// Numbers that are drawn normal(0, 1), as long along these axes as the run says.
-struct DrawnTensor {
-  std::string function, name;
-  formula::Axes axes;
-};
-
-const std::vector<DrawnTensor> drawn_tensors = {
-    {"drawn_x", "initialisation/x", {"vector", "d_model"}},
-    {"drawn_Z", "initialisation/Z", {"layer", "d_model", "before"}},
-    {"drawn_Z_Q", "initialisation/Z_Q", {"d_model", "before"}},
-    {"drawn_Z_K", "initialisation/Z_K", {"d_model", "before"}}};
-
 /// The code that draws what is drawn here.
 std::string recipe(const DocumentRun& run) {
   const auto& options = run.bench().options;
@@ -413,7 +401,9 @@ std::string recipe(const DocumentRun& run) {
   add_normal("dropout/scores", {"dropout/key"});
   add("masks", code.binomial("\"dropout/mask\"", fmt::format("1 - {:g}", options.dropout),
                              fmt::format("({}, {})", *options.samples, size("dropout/key"))));
-  for (const auto& drawn : drawn_tensors) add_normal(drawn.name, drawn.axes);
+  add_normal("initialisation/x", {"vector", "d_model"});
+  add_normal("initialisation/Z", {"layer", "before", "d_model"});
+  for (const std::string name : {"Z_Q", "Z_K"}) add_normal("initialisation/" + name, {"before", "d_model"});
   add_normal("clipping/gradients", {"layer", "feature"});
   return lines;
 }
@@ -439,10 +429,6 @@ void prepare_training(DocumentRun& run, Functions& functions) {
                              }},
                             {"some_steps", some_steps},
                             {"learns", learns}});
-  for (const auto& one : drawn_tensors)
-    functions.tensors[one.function] = [&](DocumentRun& now) {
-      return owned_view(now.bench().normal(one.name, now.sheet().shape_of(one.axes)));
-    };
   add_trainings(functions);
   add_masks(functions);
 }

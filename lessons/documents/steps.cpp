@@ -274,8 +274,11 @@ void Steps::stand_in(const document::Block& formula, const Scope& scope) {
 void Steps::tell_made(const Section& section, const document::Block& block, const document::Call& function) {
   const auto id = section.scope.id_of(block);
   for (const auto& tensor : function.arguments) meanings_.sheet().form(tensor);
-  auto numbers = named(functions_.tensors, function.name, block.place)(run_);
-  numbers.axes = meanings_.with_heads_there(section.scope.axes_of(block));
+  const auto axes = meanings_.with_heads_there(section.scope.axes_of(block));
+  auto numbers = function.name == "normal"
+                     ? owned_view(meanings_.bench().normal(id, meanings_.sheet().shape_of(axes)))
+                     : named(functions_.tensors, function.name, block.place)(run_);
+  numbers.axes = axes;
   if (numbers.shape.size() == numbers.axes.size() + 1)
     numbers.axes.insert(numbers.axes.begin(), Meanings::batch);
   if (may_be_given(block)) return inputs_.tell_made(about_input(section, block), std::move(numbers));
