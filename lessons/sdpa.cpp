@@ -67,16 +67,8 @@ void give_head_of_about(ModelInputs& inputs) {
     inputs.give_rows(id, attn::linear(X, inputs.columns_of_head("layer=2/attention/W_" + id, 0)));
 }
 
-void run_sdpa(Workbench& bench) {
-  Functions functions;
-  add_fused_kernel(functions);
-  functions.remarks["who_is_about_whom"] = who_is_about_whom;
-  DocumentRun(bench, functions).tell();
-}
-
 }  // namespace
 
-const LessonCode sdpa_code = {
-    .give = give_head_of_about, .sharpen = sharpen_queries_and_keys, .run = run_sdpa};
+const LessonCode sdpa_code = {.give = give_head_of_about, .sharpen = sharpen_queries_and_keys};
 
 }  // namespace lessons

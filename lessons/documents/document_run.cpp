@@ -55,7 +55,7 @@ void settle_section(Telling& run, const Section& section, std::vector<attn::OnPa
     if (const auto* remark = run.outline.remark_on(id))
       on_page.notice = [&run, &prose = remark->block->prose,
                         &scope = remark->scope.depth > 0 ? remark->scope : section.scope](
-                           const attn::Event& event) { return in_words(run, prose, scope, &event); };
+                           const attn::Event&) { return in_words(run, prose, scope); };
     else if (is_longer_with_all(section))
       on_page.notice = [&run, &section](const attn::Event&) { return paragraphs_of(run, section, true); };
     page.push_back(std::move(on_page));
@@ -207,10 +207,6 @@ void tell_section(Telling& run, const Section& section, std::span<const Section>
 }
 
 }  // namespace
-
-void DocumentRun::tell() {
-  tell(*bench().plan.lesson->document);
-}
 
 void DocumentRun::read_front(const document::Document& document) {
   run_.meanings.read_axes(document);

@@ -15,7 +15,6 @@
 #include "lessons/documents/documents.hpp"
 #include "lessons/documents/meanings.hpp"
 #include "lessons/workbench/workbench.hpp"
-#include "trace/event.hpp"
 #include "trace/mistake.hpp"
 #include "trace/recurrence.hpp"
 
@@ -37,10 +36,7 @@ struct Functions {
   /// `do equals-mask local` of a claim.
   std::map<std::string, std::function<void(DocumentRun& run, const ToClaim& claim)>> claims{};
 
-  /// `{call who_is_about_whom}` in the remark on a step: words on the step's event.
-  std::map<std::string, std::function<std::string(const attn::Event& event)>> remarks{};
-
-  /// `{call pictures}`: words on the run.
+  /// `{call who_is_about_whom}`: words on the run.
   std::map<std::string, std::function<std::string(const DocumentRun& run)>> texts{};
 
   /// `s[d_k, sample]: random_scores(d_k, samples)` of a hidden step: numbers that no formula makes.
@@ -89,10 +85,8 @@ struct Telling {
   Workbench& bench() const { return meanings.bench(); }
 };
 
-/// The prose of a document as text, with the values, words and choices of the run. `event` is the step that a
-/// remark is on. Throws document::Error.
-std::string in_words(Telling& run, const document::Prose& prose, const Scope& scope,
-                     const attn::Event* event = nullptr);
+/// The prose of a document as text, with the values, words and choices of the run. Throws document::Error.
+std::string in_words(Telling& run, const document::Prose& prose, const Scope& scope);
 
 /// What a fence shows: its text, or its table, in which columns that say nothing are left out.
 std::string fence_in_words(Telling& run, const document::Block& fence, const Scope& scope);
@@ -179,9 +173,6 @@ class DocumentRun {
 
   /// The whole lesson.
   void tell(const document::Document& document);
-
-  /// That of the lesson which runs.
-  void tell();
 
   /// What the front matter of the lesson says, for who tells parts of it alone.
   void read_front(const document::Document& document);

@@ -15,8 +15,8 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/trim.hpp"
 #include "document/prose.hpp"
+#include "lessons/sdpa.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "page/svg/panel.hpp"
 #include "trace/number.hpp"
 
@@ -180,9 +180,11 @@ auto from_front(const document::Document& document, std::string_view key, const 
   }
 }
 
-/// What a document without C++ of its own may call.
-const Functions& functions_of_all() {
-  static const Functions functions = {.remarks = {{"strongest_pair", strongest_pair}}};
+/// What every document may call.
+Functions functions_of_all() {
+  Functions functions;
+  add_fused_kernel(functions);
+  add_models(functions);
   return functions;
 }
 
@@ -258,14 +260,13 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   });
   if (!document.front("numbers").empty()) lesson.numbers = document.front("numbers");
   lesson.picture = from_front(document, "picture", picture_of);
-  lesson.run = code.run;
-  if (code.run == nullptr)
-    lesson.run = [&document](Workbench& bench) { DocumentRun(bench, functions_of_all()).tell(document); };
-  if (!rules_in(document).empty())
-    lesson.run = [&document, run = std::move(lesson.run)](Workbench& bench) {
-      DocumentRun(bench, functions_of_all()).require_rules_of(document);
-      run(bench);
-    };
+  lesson.run = [&document, prepare = code.prepare](Workbench& bench) {
+    auto functions = functions_of_all();
+    if (!rules_in(document).empty()) DocumentRun(bench, functions).require_rules_of(document);
+    DocumentRun run(bench, functions);
+    if (prepare != nullptr) prepare(run, functions);
+    run.tell(document);
+  };
   const auto has = [&](std::string_view key) { return !document.front(key).empty(); };
   if (has("model"))
     lesson.trained =

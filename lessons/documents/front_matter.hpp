@@ -39,16 +39,17 @@ struct LessonCode {
   void (*give)(ModelInputs& inputs) = nullptr;  ///< of the trained model
   attn::Model (*hand_made)() = nullptr;         ///< in the place of one that was trained
   void (*sharpen)(attn::Tensors& inputs, const Options& options) = nullptr;  ///< of the probe
-  void (*run)(Workbench& bench) = nullptr;                         ///< the document alone where null
+
+  /// Adds what the document calls by name, and sets what follows from the run before it is told.
+  void (*prepare)(DocumentRun& run, Functions& functions) = nullptr;
   std::vector<Input> (*inputs)(const Options& options) = nullptr;  ///< in place of those that it declares
   bool splits_heads = true, takes_source_alone = false;            ///< as in Lesson
 };
 
 /// Of the lessons that the program has, in lessons/NAME.cpp.
-extern const LessonCode lookup_code, scoring_code, scaling_code, sdpa_code, self_attention_code,
-    cross_attention_code, masking_code, multihead_code, positional_code, seq2seq_code, transformer_block_code,
-    classifier_code, generate_code, efficient_code, ring_code, stability_code, patterns_code, training_code,
-    complexity_code;
+extern const LessonCode lookup_code, scoring_code, scaling_code, sdpa_code, cross_attention_code,
+    multihead_code, positional_code, seq2seq_code, transformer_block_code, classifier_code, generate_code,
+    efficient_code, ring_code, stability_code, patterns_code, training_code, complexity_code;
 
 /// The lesson backward, which has several documents.
 const Lesson& backward_lesson();

@@ -92,8 +92,11 @@ void tell_made(Telling& run, const Section& section, const document::Block& bloc
   const auto& function = origin.function;
   const auto id = section.scope.id_of(block);
   for (const auto& tensor : function.arguments) run.sheet().form(tensor);
-  auto numbers = named(run.functions.tensors, function.name, block.place)(run.document_run);
-  numbers.axes = run.meanings.with_heads_there(section.scope.axes_of(block));
+  const auto axes = run.meanings.with_heads_there(section.scope.axes_of(block));
+  auto numbers = function.name == "normal"
+                     ? owned_view(run.bench().normal(id, run.sheet().shape_of(axes)))
+                     : named(run.functions.tensors, function.name, block.place)(run.document_run);
+  numbers.axes = axes;
   if (numbers.shape.size() == numbers.axes.size() + 1)
     numbers.axes.insert(numbers.axes.begin(), Meanings::batch);
   if (origin.may_be_given) return tell_made_input(run, about_input(run, section, block), std::move(numbers));

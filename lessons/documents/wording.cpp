@@ -128,17 +128,6 @@ std::string shape_in_words(Telling& run, const formula::Expr& name, const Scope&
   return attn::to_string(attn::Shape(tensor.shape.begin() + has_batch, tensor.shape.end()));
 }
 
-/// What a function of the lesson says.
-std::string said_by(Telling& run, const std::string& function, const document::Place& place,
-                    const attn::Event* event) {
-  const auto& functions = run.functions;
-  if (const auto found = functions.texts.find(function); found != functions.texts.end())
-    return found->second(run.document_run);
-  const auto& remark = named(functions.remarks, function, place);
-  if (event == nullptr) throw document::Error(place, "a remark on a step stands in the text after {at STEP}");
-  return remark(*event);
-}
-
 /// What the option says: "strided", "4, 64, 256"; empty where it is not given. Throws attn::Error for one
 /// that there is not.
 std::string option_in_words(const Options& options, std::string_view key) {
@@ -157,7 +146,7 @@ std::string option_in_words(const Options& options, std::string_view key) {
 }
 
 std::string call_in_words(Telling& run, const document::Call& call, const document::Place& place,
-                          const Scope& scope, const attn::Event* event) {
+                          const Scope& scope) {
   auto& meanings = run.meanings;
   const auto argument = [&](std::size_t i) {
     if (i >= call.arguments.size()) throw document::Error(place, fmt::format("{} of what?", call.name));
@@ -166,7 +155,7 @@ std::string call_in_words(Telling& run, const document::Call& call, const docume
   if (call.arguments.empty())
     throw document::Error(place, fmt::format("{} of what? It stands alone", call.name));
   const auto& first = call.arguments.front();
-  if (call.name == "call") return said_by(run, first, place, event);
+  if (call.name == "call") return named(run.functions.texts, first, place)(run.document_run);
   if (call.name == "shape") return shape_in_words(run, argument(0), scope);
   if (call.name == "option") return option_in_words(run.bench().options, first);
   const auto axis = meanings.name_in(first, scope);
@@ -191,24 +180,22 @@ std::string call_in_words(Telling& run, const document::Call& call, const docume
       fmt::format("{} is no function; valid: token, place, tokens, list, shape, option, call", call.name));
 }
 
-std::string piece_in_words(Telling& run, const document::Piece& piece, const Scope& scope,
-                           const attn::Event* event) {
+std::string piece_in_words(Telling& run, const document::Piece& piece, const Scope& scope) {
   if (piece.call && piece.call->name == "list") return list_in_words(run, piece, scope);
-  if (piece.call) return call_in_words(run, *piece.call, piece.place, scope, event);
+  if (piece.call) return call_in_words(run, *piece.call, piece.place, scope);
   if (piece.value) return number_in_words(run, piece, scope);
   if (!piece.choice) return piece.text;
   for (const auto& branch : piece.choice->branches)
-    if (run.meanings.holds(branch.condition, scope)) return in_words(run, branch.content, scope, event);
+    if (run.meanings.holds(branch.condition, scope)) return in_words(run, branch.content, scope);
   return "";
 }
 
 }  // namespace
 
-std::string in_words(Telling& run, const document::Prose& prose, const Scope& scope,
-                     const attn::Event* event) {
+std::string in_words(Telling& run, const document::Prose& prose, const Scope& scope) {
   std::string text;
   for (const auto& piece : prose)
-    text += at_place(piece.place, [&] { return piece_in_words(run, piece, scope, event); });
+    text += at_place(piece.place, [&] { return piece_in_words(run, piece, scope); });
   text.erase(text.find_last_not_of('\n') + 1);  // where a last part says nothing
   return text;
 }
