@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,9 +19,7 @@
 #include <xtensor/xbuilder.hpp>
 
 #include "attn/error.hpp"
-#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/precision.hpp"
 #include "attn/ops/slice.hpp"
 #include "fast/attention.hpp"
 #include "lessons/documents/document_run.hpp"
@@ -101,20 +98,12 @@ double growth_of_flash(const Full& full) {
   return is_half ? -growth : growth;
 }
 
-/// φ(Q) and φ(K) of a variant.
-struct Features {
-  Tensor<2> phi_Q, phi_K;
-};
-
-Features features_of(const DocumentRun& run, const std::string& variant) {
-  return {run.copy_of<double, 2>(variant + "/phi_Q"), run.copy_of<double, 2>(variant + "/phi_K")};
-}
-
+/// What the features φ(Q) and φ(K) of a variant amount to where the keys are summed up first.
 Tensor<2> summed_first(const DocumentRun& run, const Full& full, const std::string& variant, bool is_causal,
                        CostCounter& counter) {
-  const auto features = features_of(run, variant);
-  return is_causal ? causal_linear_attention(features.phi_Q, features.phi_K, full.V, counter)
-                   : linear_attention(features.phi_Q, features.phi_K, full.V, counter);
+  const auto sum = is_causal ? causal_linear_attention : linear_attention;
+  return sum(run.copy_of<double, 2>(variant + "/phi_Q"), run.copy_of<double, 2>(variant + "/phi_K"), full.V,
+             counter);
 }
 
 /// `do equals-kernel local`: the fastest kernel that fits gives the variant's output, too.
@@ -131,9 +120,9 @@ void claim_equals_kernel_of_variant(const DocumentRun& run, const Full& full, co
   };
   const auto difference = [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); };
   if (claim.of.starts_with("linear")) {
-    const auto features = features_of(run, "linear");
     const bool is_causal = full.causal() || claim.of == "linear/causal";
-    return compare(attn::fast::linear_attention(features.phi_Q, features.phi_K, full.V, is_causal),
+    return compare(attn::fast::linear_attention(run.copy_of<double, 2>("linear/phi_Q"),
+                                                run.copy_of<double, 2>("linear/phi_K"), full.V, is_causal),
                    rounding(trace, std::sqrt(static_cast<double>(full.n())) * attn::max_abs(full.V)),
                    difference);
   }

@@ -72,7 +72,8 @@ void add_cross_attends_itself(Functions& functions, const std::string& X_query, 
 void give_about_heads(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", input_of_second_layer(inputs));
-  inputs.give_named("", "layer=2/attention/", {"W_Q", "W_K", "W_V", "W_O"});
+  for (const auto& input : inputs.lesson().inputs(inputs.options()))
+    if (input.id.starts_with("W_")) inputs.give_named("", "layer=2/attention/", {input.id});
 }
 
 const LessonCode multihead_code = {

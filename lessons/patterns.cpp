@@ -17,6 +17,7 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/multihead.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "trace/diagnosis/replay.hpp"
@@ -171,14 +172,8 @@ void prepare_patterns(DocumentRun& run, Functions& functions) {
     run.set("words_of_models", static_cast<double>(heads_of_models().words.size()));
 }
 
-void give_about_to_patterns(ModelInputs& inputs) {
-  inputs.options().heads = inputs.number("heads");
-  inputs.give_rows("X", input_of_second_layer(inputs));
-  inputs.give_named("", "layer=2/attention/", {"W_Q", "W_K"});
-}
-
 }  // namespace
 
-const LessonCode patterns_code = {.give = give_about_to_patterns, .prepare = prepare_patterns};
+const LessonCode patterns_code = {.give = give_about_heads, .prepare = prepare_patterns};
 
 }  // namespace lessons

@@ -194,17 +194,8 @@ attn::TokenBatch reordered(const DocumentRun& run) {
   return batch;
 }
 
-/// "the cat saw the dog" becomes "the dog saw the cat"
-std::string words_that_swap(const DocumentRun& run) {
-  const auto other = reordered(run).tokens;
-  const auto& tokens = run.bench().plan.sentence.tokens;
-  std::size_t first = 0;
-  while (first + 1 < other.size() && other[first] == tokens[first]) ++first;
-  return fmt::format("\"{}\" becomes \"{}\"", fmt::join(tokens[first], " "), fmt::join(other[first], " "));
-}
-
 void prepare_positional(DocumentRun& run, Functions& functions) {
-  functions.texts.insert({{"words_that_swap", words_that_swap}, {"letters_backwards", letters_backwards}});
+  functions.texts["letters_backwards"] = letters_backwards;
   functions.actions = {{"label_other_order",
                         [](DocumentRun& now) {
                           now.bench().label({"query", "key"}, reordered(now));

@@ -297,27 +297,15 @@ RingInputs inputs_of_ranks(const DocumentRun& run) {
   return {run.in_heads("Q"), run.in_heads("K"), run.in_heads("V"), run.mask()};
 }
 
-/// The ranks of a run, of which mpirun plays each in a process of its own, and what they came to.
-class RanksOfRun {
- public:
-  explicit RanksOfRun(const Plan& plan)
-      : local_(plan.network == nullptr ? attn::fast::local_network(*plan.options.ranks) : nullptr),
-        network_(plan.network == nullptr ? *local_ : *plan.network) {}
-
-  /// Computed once, when it is asked for first: then all processes have come there.
-  const RingResult& result(const DocumentRun& run) {
-    if (result_) return *result_;
-    const auto in = inputs_of_ranks(run);
-    const auto& bench = run.bench();
-    const auto go = goes_round(bench) ? go_round : exchange_heads;
-    return result_.emplace(go(in, network_, order_of(bench.options), bench.trace.dtype()));
-  }
-
- private:
-  std::unique_ptr<attn::fast::Network> local_;
-  attn::fast::Network& network_;
-  std::optional<RingResult> result_;
-};
+/// What the ranks of a run come to, of which mpirun plays each in a process of its own.
+RingResult result_of_ranks(const DocumentRun& run) {
+  const auto& bench = run.bench();
+  const auto local =
+      bench.plan.network == nullptr ? attn::fast::local_network(*bench.options.ranks) : nullptr;
+  const auto go = goes_round(bench) ? go_round : exchange_heads;
+  return go(inputs_of_ranks(run), local ? *local : *bench.plan.network, order_of(bench.options),
+            bench.trace.dtype());
+}
 
 formula::View view_of_output(const DocumentRun& run, const Tensor<4>& output) {
   formula::Numbers numbers(run.sheet().tensor("output").shape);
@@ -385,16 +373,19 @@ std::string rank_marks(const DocumentRun& run) {
   return marks;
 }
 
-void prepare_ring(DocumentRun& run, Functions& functions) {
-  const auto ranks = std::make_shared<RanksOfRun>(run.bench().plan);
+void prepare_ring(DocumentRun&, Functions& functions) {
+  // Computed once, when it is asked for first: then all processes have come there.
+  const auto result =
+      [known = std::make_shared<std::optional<RingResult>>()](const DocumentRun& run) -> const RingResult& {
+    return *known ? **known : known->emplace(result_of_ranks(run));
+  };
   functions.texts["rank_marks"] = rank_marks;
   functions.tensors.insert(
-      {{"bytes_on_the_wire", [=](DocumentRun& now) { return owned_view(ranks->result(now).bytes); }},
-       {"pairs_of_ranks",
-        [=](DocumentRun& now) { return owned_view(std::vector{ranks->result(now).pairs}); }},
-       {"output_of_ranks", [=](DocumentRun& now) { return view_of_output(now, ranks->result(now).output); }},
+      {{"bytes_on_the_wire", [=](DocumentRun& run) { return owned_view(result(run).bytes); }},
+       {"pairs_of_ranks", [=](DocumentRun& run) { return owned_view(std::vector{result(run).pairs}); }},
+       {"output_of_ranks", [=](DocumentRun& run) { return view_of_output(run, result(run).output); }},
        {"ring_in_other_orders", in_other_orders},
-       {"ring_in_fast_code", [](DocumentRun& now) { return view_of_output(now, compiled_ring(now)); }}});
+       {"ring_in_fast_code", [](DocumentRun& run) { return view_of_output(run, compiled_ring(run)); }}});
 }
 
 }  // namespace

@@ -76,13 +76,26 @@ void give_translation(ModelInputs& inputs) {
     if (model.find(input.id) != nullptr) inputs.give_named("", "", {input.id});
 }
 
-/// The step `decoder/weights` of a run of the lesson, of one sentence: its first `rows` rows.
-formula::View weights_of_run(const Plan& plan, std::size_t rows) {
+/// The words that the decoder wrote for the first sentence, without </s>.
+std::vector<std::string> words_written(const Texts& texts) {
+  auto words = texts.writes.tokens.front();
+  if (!words.empty() && words.back() == attn::end_token) words.pop_back();
+  return words;
+}
+
+/// Where another model's query looks in the same sentences: the first `rows` rows of its step
+/// `decoder/weights`.
+formula::View weights_of_other_query(const Plan& run, const std::vector<std::string>& target,
+                                     std::size_t rows) {
   struct Found {
     formula::View weights;
   };
+  Options options;
+  options.source = run.options.source;
+  options.target = {corpora::in_writing(target)};
+  options.model = run.options.attention == "bahdanau" ? "translation" : "translation-bahdanau";
   try {
-    run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+    run_watched(*run.lesson, make_plan(*run.lesson, options), [&](const attn::Tapped& tapped) {
       const auto& [shape, row] = std::tie(tapped.shape, tapped.row);
       if (tapped.id != "decoder/weights" || (row && row->index + 1 < shape.at(row->axis))) return;
       formula::Numbers weights(attn::Shape{rows, shape.at(2)}, 0.0);
@@ -94,23 +107,6 @@ formula::View weights_of_run(const Plan& plan, std::size_t rows) {
     return found.weights;
   }
   return {};
-}
-
-/// The words that the decoder wrote for the first sentence, without </s>.
-std::vector<std::string> words_written(const Texts& texts) {
-  auto words = texts.writes.tokens.front();
-  if (!words.empty() && words.back() == attn::end_token) words.pop_back();
-  return words;
-}
-
-/// Where another model's query looks in the same sentences.
-formula::View weights_of_other_query(const Plan& plan, const std::vector<std::string>& target,
-                                     std::size_t rows) {
-  Options options;
-  options.source = plan.options.source;
-  options.target = {corpora::in_writing(target)};
-  options.model = plan.options.attention == "bahdanau" ? "translation" : "translation-bahdanau";
-  return weights_of_run(make_plan(*plan.lesson, options), rows);
 }
 
 /// The links that the lab's grammar has between both sentences as a drawing, and where the decoder looks.
