@@ -8,7 +8,6 @@
 #include "document/prose.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/documents.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "trace/entry.hpp"
 
 namespace lessons {
@@ -17,6 +16,17 @@ namespace {
 
 constexpr std::size_t most_places = 12;   ///< of an axis in a list, or below each other in a table
 constexpr std::size_t most_columns = 16;  ///< of a table, where they have room
+
+/// The places 0 … count − 1 of a list that is shown; where there are more than `most`, the first and the last
+/// ones with nothing between them.
+std::vector<std::optional<std::size_t>> places_shown(std::size_t count, std::size_t most) {
+  std::vector<std::optional<std::size_t>> places;
+  const std::size_t last = count <= most ? 0 : most / 2, first = count <= most ? count : most - last;
+  for (std::size_t i = 0; i < first; ++i) places.emplace_back(i);
+  if (last > 0) places.emplace_back();
+  for (std::size_t i = count - last; last > 0 && i < count; ++i) places.emplace_back(i);
+  return places;
+}
 
 /// Calls `tell(true)` at each entry that is shown, and `tell(false)` in the place of those that are not; once
 /// where there is no axis.
@@ -45,6 +55,26 @@ void for_each_entry(Telling& run, const document::Each& each, const Scope& scope
 }
 
 using Line = std::vector<std::string>;
+
+/// The first column begins at the left, all others end at the right, two spaces apart. A row may have fewer
+/// cells than others; a column that says nothing in any row takes no room.
+std::string in_columns(const std::vector<Line>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], attn::display_width(row[i]));
+  }
+  std::string table;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      if (widths[i] > 0)
+        line += line.empty() ? attn::pad_right(row[i], widths[i]) : "  " + attn::pad_left(row[i], widths[i]);
+    if (!table.empty()) table += '\n';
+    table += line.substr(0, line.find_last_not_of(' ') + 1);
+  }
+  return table;
+}
 
 bool fits_page(const std::string& table) {
   constexpr std::size_t widest = 74;
