@@ -162,8 +162,8 @@ class Workbench {
   Tensor<3> known_vectors_of(const attn::TokenBatch& tokens);
 
   /// Draws a vector for each distinct token that has none yet, in order of first appearance; under --draws
-  /// name, where no order counts, each is drawn when it is asked for. For a lesson
-  /// with tokens beyond those of the plan, which are otherwise drawn together by the first `embed`.
+  /// name, where no order counts, each is drawn when it is asked for. For a lesson with tokens beyond those
+  /// of the plan, which are otherwise drawn together by the first input that has vectors.
   void draw_vectors(const attn::TokenBatch& tokens);
 
   /// The input `about.id` as the lesson declares it: its axes, its shape and its numbers follow from there. A
@@ -213,6 +213,7 @@ class Workbench {
   Slices slices_of(const Input& input, std::size_t rank) const;
   std::vector<double> vector_of(const std::string& token);
   const std::vector<double>& draw_vector(const std::string& token);
+
   std::map<std::string, std::vector<double>> drawn_;
   std::map<std::string, std::vector<double>> given_;
   std::vector<Input> inputs_;  ///< of the lesson, once one was asked for
