@@ -356,15 +356,12 @@ std::pair<Counts, Counts> drawn_masks(DocumentRun& run) {
 }
 
 void add_masks(Functions& functions) {
-  const auto masks = std::make_shared<std::optional<std::pair<Counts, Counts>>>();
-  const auto drawn = [masks](Counts std::pair<Counts, Counts>::*which) {
-    return [masks, which](DocumentRun& run) {
-      if (!*masks) *masks = drawn_masks(run);
-      return owned_view((**masks).*which);
-    };
+  const auto masks = [known = std::make_shared<std::optional<std::pair<Counts, Counts>>>()](
+                         DocumentRun& run) -> const std::pair<Counts, Counts>& {
+    return *known ? **known : known->emplace(drawn_masks(run));
   };
-  functions.tensors["first_mask"] = drawn(&std::pair<Counts, Counts>::first);
-  functions.tensors["times_kept"] = drawn(&std::pair<Counts, Counts>::second);
+  functions.tensors["first_mask"] = [=](DocumentRun& run) { return owned_view(masks(run).first); };
+  functions.tensors["times_kept"] = [=](DocumentRun& run) { return owned_view(masks(run).second); };
 }
 
 /// Quarters of the warm-up up to four times its length, each step once.
