@@ -11,7 +11,6 @@
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -43,13 +42,9 @@ formula::View not_negated(DocumentRun& run) {
   return owned_view(std::move(rows));
 }
 
-void run_classifier(Workbench& bench) {
-  Functions functions;
-  functions.remarks["heads_look_at"] = heads_look_at;
+void prepare_classifier(DocumentRun& run, Functions& functions) {
   functions.tensors["not_negated"] = not_negated;
-  DocumentRun run(bench, functions);
-  run.set("negated", is_negated(bench));
-  run.tell();
+  run.set("negated", is_negated(run.bench()));
 }
 
 void give_sentiment(ModelInputs& inputs) {
@@ -67,6 +62,6 @@ void give_sentiment(ModelInputs& inputs) {
 
 }  // namespace
 
-const LessonCode classifier_code = {.give = give_sentiment, .run = run_classifier};
+const LessonCode classifier_code = {.give = give_sentiment, .prepare = prepare_classifier};
 
 }  // namespace lessons

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -233,28 +234,25 @@ void set_names(DocumentRun& run, const Options& options, LayerCosts& costs) {
   run.bench().trace.label("all/layer", {{layers}});
 }
 
-void run_complexity(Workbench& bench) {
-  const auto& options = bench.options;
-  LayerCosts costs(bench);
-  const auto d = bench.d_model(), first = options.lengths.front(), half = length_to_double(options);
+void prepare_complexity(DocumentRun& run, Functions& functions) {
+  const auto& options = run.bench().options;
+  const auto costs = std::make_shared<LayerCosts>(run.bench());
+  const auto d = run.bench().d_model(), first = options.lengths.front(), half = length_to_double(options);
   std::vector<Size> sizes;
   for (const auto n : options.lengths) sizes.push_back({n, d});
-  Functions functions = {
-      .tensors = {{"counted_crossings", [&](DocumentRun& run) { return counted_crossings(costs, run); }}}};
+  functions.tensors["counted_crossings"] = [=](DocumentRun& now) { return counted_crossings(*costs, now); };
   const auto count = [&](const char* name, const std::vector<std::string>& of, const std::vector<Size>& on) {
-    functions.tensors[name] = [&costs, of, on](DocumentRun&) { return counts_of(costs, of, on); };
+    functions.tensors[name] = [=](DocumentRun&) { return counts_of(*costs, of, on); };
   };
   count("counted", counted_layers(), sizes);
   count("counted_by_d", counted_layers(), {{first, d}, {first, 2 * d}, {first, 4 * d}});
   count("counted_longer", {"recurrence", "full", "linear", "flash"}, {{half, d}, {2 * half, d}});
   count("counted_wider", {"recurrence", "full"}, {{half, d}, {half, 2 * d}});
-  DocumentRun run(bench, functions);
-  set_names(run, options, costs);
-  run.tell();
+  set_names(run, options, *costs);
 }
 
 }  // namespace
 
-const LessonCode complexity_code = {.run = run_complexity};
+const LessonCode complexity_code = {.prepare = prepare_complexity};
 
 }  // namespace lessons

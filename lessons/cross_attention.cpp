@@ -11,15 +11,11 @@
 #include <vector>
 
 #include "attn/error.hpp"
-#include "attn/ops/measure.hpp"
-#include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/multihead.hpp"
-#include "lessons/sdpa.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/trained/translation.hpp"
-#include "lessons/workbench/notice.hpp"
 
 namespace lessons {
 
@@ -94,17 +90,6 @@ void give_cross_attention(ModelInputs& inputs) {
   inputs.give(rates_id, rates);
 }
 
-/// The rates that the model or a trace gives.
-Tensor<2> given_error_rates(Workbench& bench) {
-  const auto given = bench.plan.given.find(rates_id);
-  if (given == bench.plan.given.end() || !given->second.tensor)
-    throw attn::Error(fmt::format("the model {} needs {} in --input; valid: a whole trace, or --model none",
-                                  *bench.options.model, rates_id));
-  const auto& shape = given->second.tensor->shape();
-  return bench.trace.given_or({.id = rates_id},
-                              Tensor<2>(std::array<std::size_t, 2>{shape.at(0), shape.at(1)}, 0.0));
-}
-
 /// What the lab's grammar makes of the source, where that is the target.
 std::optional<corpora::SentencePair> gold_of(const Workbench& bench) {
   if (bench.plan.source.size() != 1) return std::nullopt;
@@ -112,72 +97,26 @@ std::optional<corpora::SentencePair> gold_of(const Workbench& bench) {
   return pair && are_the_same(pair->target, bench.plan.target.tokens.front()) ? pair : std::nullopt;
 }
 
-corpora::Alignment looks_of(const DocumentRun& run, const std::string& weights, std::size_t words) {
-  return strongest_of_rows(attn::sample(run.copy_of<double, 3>(weights), 0), words);
-}
-
-std::string gold_table(const DocumentRun& run, const corpora::SentencePair& pair,
-                       const AligningHeads& heads) {
-  const auto words = pair.target.size();
-  return looks_beside_gold(pair,
-                           {{fmt::format("head {}", heads.aligning), looks_of(run, "weights", words)},
-                            {fmt::format("head {}", heads.other), looks_of(run, "other/weights", words)}});
-}
-
-/// Why a head may look elsewhere: at a word with which the gold word agrees.
-std::string reason(const DocumentRun& run, const corpora::SentencePair& pair, const AligningHeads& heads) {
-  const auto gold = gold_links(pair);
-  const auto looks = looks_of(run, "other/weights", gold.size());
-  for (std::size_t t = 0; t < looks.size(); ++t)
-    for (const auto source : gold[t])
-      if (gold[t].count(looks[t]) == 0 && pair.source[source].controller == looks[t])
-        return fmt::format(" For \"{}\" head {} looks at \"{}\", the word that decides its form.",
-                           pair.target[t], heads.other, pair.source[looks[t]].text);
-  return "";
-}
-
-/// Marks of the picture: the links, and at how many words each head looks there.
-std::string gold_marks(const DocumentRun& run, const corpora::SentencePair& pair,
-                       const AligningHeads& heads) {
-  const auto gold = gold_links(pair);
-  std::string marks;
-  for (const auto& [id, head] : {std::pair("weights", heads.aligning), {"other/weights", heads.other}}) {
-    for (std::size_t t = 0; t < gold.size(); ++t)
-      for (const auto source : gold[t]) marks += fmt::format("{}[{}, {}]:\n", id, t, source);
-    marks += fmt::format("{}: head {}: {} of {} words\n", id, head,
-                         links_found(pair, looks_of(run, id, gold.size())), gold.size());
-  }
-  return marks;
-}
-
-std::string crossing_words(const attn::Event& weights) {
-  const auto crossing = words_that_cross(weights, weights.tensor->shape[weights.axes.size() - 2]);
-  return crossing.empty() ? "Here the words have one order in both languages." : crossing;
-}
-
-void run_cross_attention(Workbench& bench) {
-  Functions functions;
-  add_fused_kernel(functions);
+void prepare_cross_attention(DocumentRun& run, Functions& functions) {
+  const auto& bench = run.bench();
   if (bench.options.heads) add_cross_attends_itself(functions, "X_target", "");
-  std::optional<corpora::SentencePair> gold;
-  AligningHeads heads{};
-  if (bench.options.model && !bench.options.heads) {
-    heads = heads_of(given_error_rates(bench));
-    gold = gold_of(bench);
-  }
-  functions.texts = {{"gold_table", [&](const auto& run) { return gold_table(run, *gold, heads); }},
-                     {"reason", [&](const auto& run) { return reason(run, *gold, heads); }},
-                     {"gold_marks", [&](const auto& run) { return gold_marks(run, *gold, heads); }}};
-  functions.remarks["strongest_pair"] = strongest_pair;
-  functions.remarks["words_that_cross"] = crossing_words;
-  DocumentRun run(bench, functions);
+  const auto gold = bench.options.model && !bench.options.heads ? gold_of(bench) : std::nullopt;
   run.set("has_gold", gold.has_value());
-  run.tell();
+  if (!gold) return;
+  functions.tensors["links_of_grammar"] = [gold](DocumentRun&) {
+    return links_of_grammar(*gold, gold->target.size());
+  };
+  functions.tensors["words_that_decide"] = [gold](DocumentRun&) {
+    std::vector<double> places;
+    for (const auto& word : gold->source)
+      places.push_back(word.controller ? static_cast<double>(*word.controller) : -1.0);
+    return owned_view(places);
+  };
 }
 
 }  // namespace
 
 const LessonCode cross_attention_code = {
-    .give = give_cross_attention, .sharpen = sharpen_source_and_target, .run = run_cross_attention};
+    .give = give_cross_attention, .sharpen = sharpen_source_and_target, .prepare = prepare_cross_attention};
 
 }  // namespace lessons

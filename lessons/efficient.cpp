@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,9 +19,7 @@
 #include <xtensor/xbuilder.hpp>
 
 #include "attn/error.hpp"
-#include "attn/ops/matmul.hpp"
 #include "attn/ops/measure.hpp"
-#include "attn/ops/precision.hpp"
 #include "attn/ops/slice.hpp"
 #include "fast/attention.hpp"
 #include "lessons/documents/document_run.hpp"
@@ -83,7 +80,9 @@ Grouped grouped(const DocumentRun& run) {
   return {heads_of("gqa/queries"), heads_of("gqa/K_grouped"), heads_of("gqa/V_grouped")};
 }
 
-void claim_flash_memory(DocumentRun&, Full& full, const ToClaim& claim) {
+/// How many more bytes of scores flash attention holds for a sequence than for half of it, or for one of few
+/// words twice over than for itself.
+double growth_of_flash(const Full& full) {
   constexpr std::size_t many_words = 64;  // twice as many take long: half of them are compared then
   const auto n = full.n();
   const bool is_half = n > many_words && n / 2 >= full.block();
@@ -96,108 +95,19 @@ void claim_flash_memory(DocumentRun&, Full& full, const ToClaim& claim) {
     return static_cast<double>(counter.cost().score_bytes);
   };
   const double growth = held(other(full.Q), other(full.K), other(full.V)) - held(full.Q, full.K, full.V);
-  full.bench.trace.claim({.id = claim.id,
-                          .claim = claim.words,
-                          .formula = is_half ? "score_bytes − score_bytes for half the sequence"
-                                             : "score_bytes for the sequence twice over − score_bytes",
-                          .value = is_half ? -growth : growth,
-                          .limit = attn::exactly(0.0)});
+  return is_half ? -growth : growth;
 }
 
-/// φ(Q) and φ(K) of a variant.
-struct Features {
-  Tensor<2> phi_Q, phi_K;
-};
-
-Features features_of(const DocumentRun& run, const std::string& variant) {
-  return {run.copy_of<double, 2>(variant + "/phi_Q"), run.copy_of<double, 2>(variant + "/phi_K")};
-}
-
-double smallest_positive(const Tensor<2>& x) {
-  double smallest = std::numeric_limits<double>::infinity();
-  for (const double element : x)
-    if (element > 0.0) smallest = std::min(smallest, element);
-  return smallest;
-}
-
-/// What rounding may do to means of n values whose weights come out of sums of n features.
-attn::Limit rounding_of_sums(const Full& full) {
-  return rounding(full.bench.trace, std::sqrt(static_cast<double>(full.n())) * attn::max_abs(full.V));
-}
-
-/// Why outputs that are computed from these features in two ways cannot be compared; empty where they can.
-/// Near 0 numbers are rounded by an absolute amount, and small features lose their digits.
-std::string why_not_comparable(const Full& full, const Features& features) {
-  const auto dtype = full.bench.trace.dtype();
-  const auto format = attn::name_of(dtype);
-  const std::pair<const char*, const Tensor<2>*> sides[] = {{"φ(Q)", &features.phi_Q},
-                                                            {"φ(K)", &features.phi_K}};
-  for (const auto& [name, phi] : sides)
-    if (!std::isfinite(attn::max_abs(*phi)))
-      return fmt::format(
-          "{} is so large somewhere that it is infinite in {}. Its quotients are no numbers: the weights and "
-          "the output have nan there.",
-          name, format);
-  for (const auto& [name, phi] : sides)
-    if (std::isinf(smallest_positive(*phi)))
-      return fmt::format("{} is 0 everywhere in {}, so that there are no weights.", name, format);
-  const double largest_sum =
-      static_cast<double>(full.n()) * attn::max_abs(features.phi_K) * std::max(1.0, attn::max_abs(full.V));
-  if (std::isinf(attn::round_to(dtype, largest_sum)))
-    return fmt::format("Sums of features may be as large as {:.3g}, too large for {}.", largest_sum, format);
-  const double phi_q = smallest_positive(features.phi_Q), phi_k = smallest_positive(features.phi_K);
-  const double lost = std::max(attn::smallest_number(dtype) / phi_k,
-                               attn::smallest_number(attn::Dtype::float64) / phi_q / phi_k);
-  if (lost <= rounding(full.bench.trace).bound) return "";
-  return fmt::format(
-      "The smallest feature of the queries is {:.3g}, that of the keys {:.3g}. Numbers as small as that, or "
-      "as their product, have fewer digits in {} than others.",
-      phi_q, phi_k, format);
-}
-
-/// Claims that both outputs are `reference`, that of all weights that the features amount to, or says why it
-/// does not apply to these features.
-void claim_of_sums(const Full& full, const ToClaim& claim, const Features& features,
-                   const std::string& formula, const Tensor<2>& output, const Tensor<2>& counted,
-                   const Tensor<2>& reference) {
-  auto& trace = full.bench.trace;
-  if (const auto reason = why_not_comparable(full, features); !reason.empty())
-    return trace.note(claim.id, "Not compared: " + claim.words, reason);
-  trace.claim({.id = claim.id,
-               .claim = claim.words,
-               .formula = formula,
-               .value = attn::maximum({attn::max_abs_difference(output, reference),
-                                       attn::max_abs_difference(counted, reference)}),
-               .limit = rounding_of_sums(full)});
-}
-
-Tensor<2> recurrence_of(const Full& full, const Features& features) {
-  auto counter = full.counter();
-  return causal_linear_attention(features.phi_Q, features.phi_K, full.V, counter);
-}
-
-/// `do equals-all-weights performer`
-void claim_equals_all_weights(DocumentRun& run, Full& full, const ToClaim& claim) {
-  const auto features = features_of(run, claim.of);
-  Tensor<2> reference({full.n(), full.V.shape(1)});
-  const auto* const weights = static_cast<const double*>(run.sheet().tensor(claim.of + "/weights").data);
-  attn::multiply(weights, full.V.data(), reference.data(), full.n(), full.n(), full.V.shape(1));
-  auto counter = full.counter();
-  claim_of_sums(full, claim, features, "max |φ(Q) (φ(K)ᵀ V) / z − weights V|", output_of(run, claim.of),
-                full.causal() ? recurrence_of(full, features)
-                              : linear_attention(features.phi_Q, features.phi_K, full.V, counter),
-                reference);
-}
-
-void claim_equals_recurrence(DocumentRun& run, Full& full, const ToClaim& claim) {
-  const auto features = features_of(run, "linear");
-  const auto output = output_of(run, "linear/causal");
-  claim_of_sums(full, claim, features, "max |recurrence − (weights under the causal mask) V|", output,
-                recurrence_of(full, features), output);
+/// What the features φ(Q) and φ(K) of a variant amount to where the keys are summed up first.
+Tensor<2> summed_first(const DocumentRun& run, const Full& full, const std::string& variant, bool is_causal,
+                       CostCounter& counter) {
+  const auto sum = is_causal ? causal_linear_attention : linear_attention;
+  return sum(run.copy_of<double, 2>(variant + "/phi_Q"), run.copy_of<double, 2>(variant + "/phi_K"), full.V,
+             counter);
 }
 
 /// `do equals-kernel local`: the fastest kernel that fits gives the variant's output, too.
-void claim_equals_kernel_of_variant(DocumentRun& run, Full& full, const ToClaim& claim) {
+void claim_equals_kernel_of_variant(const DocumentRun& run, const Full& full, const ToClaim& claim) {
   auto& trace = full.bench.trace;
   const auto output = output_of(run, claim.of);
   const auto compare = [&](const auto& fast, const attn::Limit& limit, const auto& difference) {
@@ -210,12 +120,11 @@ void claim_equals_kernel_of_variant(DocumentRun& run, Full& full, const ToClaim&
   };
   const auto difference = [&](const auto& fast) { return attn::max_abs_difference(output, fast.output); };
   if (claim.of.starts_with("linear")) {
-    const auto features = features_of(run, "linear");
-    if (const auto reason = why_not_comparable(full, features); !reason.empty())
-      return trace.note(claim.id, "Not compared with a fast kernel", reason);
     const bool is_causal = full.causal() || claim.of == "linear/causal";
-    return compare(attn::fast::linear_attention(features.phi_Q, features.phi_K, full.V, is_causal),
-                   rounding_of_sums(full), difference);
+    return compare(attn::fast::linear_attention(run.copy_of<double, 2>("linear/phi_Q"),
+                                                run.copy_of<double, 2>("linear/phi_K"), full.V, is_causal),
+                   rounding(trace, std::sqrt(static_cast<double>(full.n())) * attn::max_abs(full.V)),
+                   difference);
   }
   if (claim.of == "sparse") {
     const auto keys = attn::keys_of(run.copy_of<bool, 2>("sparse/mask"));
@@ -244,7 +153,7 @@ void claim_equals_kernel_of_variant(DocumentRun& run, Full& full, const ToClaim&
 /// and sums alone, and against the fast kernels; `{do magnitude}`: below which number an error is rounding.
 void add_claims_of_variants(Functions& functions) {
   const auto known = std::make_shared<std::optional<Full>>();
-  const auto full_once = [known](const DocumentRun& run) -> Full& {
+  const auto full_once = [known](const DocumentRun& run) -> const Full& {
     return *known ? **known : known->emplace(full_of(run));
   };
   functions.actions["magnitude"] = [full_once](DocumentRun& run) {
@@ -264,6 +173,13 @@ void add_claims_of_variants(Functions& functions) {
       const auto keys = attn::keys_of(run.template copy_of<bool, 2>(variant + "/mask"));
       return sparse_attention(full.Q, full.K, full.V, keys, counter);
     });
+  for (const std::string variant : {"linear", "performer"})
+    add("sums_of_" + variant, [variant](const auto& run, const auto& full, auto& counter) {
+      return summed_first(run, full, variant, full.causal(), counter);
+    });
+  add("recurrence_of_linear", [](const auto& run, const auto& full, auto& counter) {
+    return summed_first(run, full, "linear", true, counter);
+  });
   add("in_chunks", [](const auto&, const auto& full, auto& counter) {
     return chunked_attention(full.Q, full.K, full.V, full.visible, full.block(), counter);
   });
@@ -278,15 +194,12 @@ void add_claims_of_variants(Functions& functions) {
     const auto [Q, K, V] = grouped(run);
     return attn::sample(grouped_attention(Q, K, V, full.visible, counter), 0);
   });
-  const std::pair<const char*, void (*)(DocumentRun&, Full&, const ToClaim&)> claims[] = {
-      {"equals-kernel", claim_equals_kernel_of_variant},
-      {"flash-memory", claim_flash_memory},
-      {"equals-all-weights", claim_equals_all_weights},
-      {"equals-recurrence", claim_equals_recurrence}};
-  for (const auto& [name, make] : claims)
-    functions.claims[name] = [full_once, make = make](DocumentRun& run, const ToClaim& claim) {
-      make(run, full_once(run), claim);
-    };
+  functions.tensors["growth_of_flash"] = [full_once](const DocumentRun& run) {
+    return owned_view(std::vector{growth_of_flash(full_once(run))});
+  };
+  functions.claims["equals-kernel"] = [full_once](DocumentRun& run, const ToClaim& claim) {
+    claim_equals_kernel_of_variant(run, full_once(run), claim);
+  };
 }
 
 std::optional<Mask<2>> read_pattern(const Plan& plan) {
@@ -357,18 +270,17 @@ void compare_variants(DocumentRun& run) {
   show_side_by_side<std::int64_t>(run, "costs", {{"/multiply_adds", "mult-adds"}, {"/score_bytes", "bytes"}});
 }
 
-void run_efficient(Workbench& bench) {
-  const auto pattern = read_pattern(bench.plan);
-  Functions functions = {
-      .actions = {{"comparison", compare_variants}},
-      .texts = {{"rows_of_pattern", rows_of_pattern}},
-      .tensors = {{"chosen_pairs", [&](DocumentRun& run) { return chosen_pairs(run, pattern); }}}};
+void prepare_efficient(DocumentRun& run, Functions& functions) {
+  functions.actions["comparison"] = compare_variants;
+  functions.texts["rows_of_pattern"] = rows_of_pattern;
+  functions.tensors["chosen_pairs"] = [pattern = read_pattern(run.bench().plan)](DocumentRun& now) {
+    return chosen_pairs(now, pattern);
+  };
   add_claims_of_variants(functions);
-  DocumentRun(bench, functions).tell();
 }
 
 }  // namespace
 
-const LessonCode efficient_code = {.sharpen = sharpen_queries_and_keys, .run = run_efficient};
+const LessonCode efficient_code = {.sharpen = sharpen_queries_and_keys, .prepare = prepare_efficient};
 
 }  // namespace lessons

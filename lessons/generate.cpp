@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -294,59 +295,55 @@ formula::View function_words(const WrittenText& text) {
   return owned_view(is_function);
 }
 
-void add_functions(Functions& functions, const WrittenText& text) {
-  functions.tensors = {
-      {"word_vectors", [&](DocumentRun& run) { return owned_view(vectors_of(run.bench(), text)); }},
-      {"sinusoids", [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); }},
-      {"prompt", [&](DocumentRun&) { return owned_view(text.prompt); }},
-      {"chosen", [&](DocumentRun&) { return owned_view(text.written); }},
-      {"chosen_logits", [&](DocumentRun&) { return logits_of(text); }},
-      {"function_words", [&](DocumentRun&) { return function_words(text); }},
-      {"sharings", [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); }}};
-  functions.texts = {{"text",
-                      [&](const DocumentRun&) {
-                        return list_code("text = ", text.prompt, "",
-                                         fmt::format("  # places of: {}", fmt::join(text.typed, " ")));
-                      }},
-                     {"arrays",
-                      [&](const DocumentRun& run) {
-                        return list_code("prompt = np.array(", text.prompt, ")") + "\n" +
-                               list_code("chosen = np.array(", text.written, ")") + "\n" +
-                               list_code("sharings = np.array(", sharings(run.bench().heads()), ")");
-                      }},
-                     {"about_other_form", [&](const DocumentRun&) { return about_other_form(text); }}};
+void add_functions(Functions& functions, const std::shared_ptr<const WrittenText>& text) {
+  functions.tensors.insert(
+      {{"word_vectors", [=](DocumentRun& run) { return owned_view(vectors_of(run.bench(), *text)); }},
+       {"sinusoids", [](DocumentRun& run) { return owned_view(sinusoids(run.bench())); }},
+       {"prompt", [=](DocumentRun&) { return owned_view(text->prompt); }},
+       {"chosen", [=](DocumentRun&) { return owned_view(text->written); }},
+       {"chosen_logits", [=](DocumentRun&) { return logits_of(*text); }},
+       {"function_words", [=](DocumentRun&) { return function_words(*text); }},
+       {"sharings", [](DocumentRun& run) { return owned_view(sharings(run.bench().heads())); }}});
+  functions.texts.insert({{"text",
+                           [=](const DocumentRun&) {
+                             return list_code("text = ", text->prompt, "",
+                                              fmt::format("  # places of: {}", fmt::join(text->typed, " ")));
+                           }},
+                          {"arrays",
+                           [=](const DocumentRun& run) {
+                             return list_code("prompt = np.array(", text->prompt, ")") + "\n" +
+                                    list_code("chosen = np.array(", text->written, ")") + "\n" +
+                                    list_code("sharings = np.array(", sharings(run.bench().heads()), ")");
+                           }},
+                          {"about_other_form", [=](const DocumentRun&) { return about_other_form(*text); }}});
   functions.mistakes = {{"cache/K", mistakes_of_cache}, {"cache/V", mistakes_of_cache}};
 }
 
-void run_generate(Workbench& bench) {
+void prepare_generate(DocumentRun& run, Functions& functions) {
+  auto& bench = run.bench();
   require_range(bench);
-  const auto& options = bench.options;
-  const auto page_layer = layer_on_page(options);
+  const auto page_layer = layer_on_page(bench.options);
   attn::Trace silent({.dtype = bench.trace.dtype(), .given = &bench.plan.given});
   Workbench ahead(bench.plan, silent);
-  auto text = choose_words(ahead);
-  write(text, PlainDecoder(ahead, text), *options.new_tokens);
-
-  Functions functions;
+  const auto text = std::make_shared<WrittenText>(choose_words(ahead));
+  write(*text, PlainDecoder(ahead, *text), *bench.options.new_tokens);
   add_functions(functions, text);
-  DocumentRun run(bench, functions);
-  run.axis("vocabulary", text.words.size());
+  run.axis("vocabulary", text->words.size());
   run.axis("head", bench.heads());
   run.axis("kv_head", bench.kv_heads());
   run.axis("position", sinusoids(bench).shape(0));
   run.axis("sharing/kv_head", sharings(bench.heads()).size());
-  bench.label({"vocabulary"}, {{text.words}});
-  bench.label({"prompt/token"}, {{text.typed}});
+  bench.label({"vocabulary"}, {{text->words}});
+  bench.label({"prompt/token"}, {{text->typed}});
   const auto distinct = bench.plan.sentence.distinct().size();
   run.set("page_layer", static_cast<double>(page_layer));
-  run.set("steps", static_cast<double>(text.written.size()));
-  run.set("ended", text.end == text.written.back());
+  run.set("steps", static_cast<double>(text->written.size()));
+  run.set("ended", text->end == text->written.back());
   run.set("distinct", static_cast<double>(distinct));
   run.set("biased", std::any_of(bench.plan.given.begin(), bench.plan.given.end(), [](const auto& given) {
             return given.first.substr(given.first.rfind('/') + 1).starts_with("b_");
           }));
-  run.set("twins", distinct < text.typed.size());
-  run.tell();
+  run.set("twins", distinct < text->typed.size());
 }
 
 /// A layer's weights are called otherwise where it is the only one.
@@ -366,6 +363,6 @@ std::vector<Input> generate_inputs(const Options& options) {
 }  // namespace
 
 const LessonCode generate_code = {
-    .give = give_language, .sharpen = sharpen_prompt, .run = run_generate, .inputs = generate_inputs};
+    .give = give_language, .sharpen = sharpen_prompt, .prepare = prepare_generate, .inputs = generate_inputs};
 
 }  // namespace lessons

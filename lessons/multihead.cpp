@@ -5,8 +5,6 @@
 
 #include "lessons/multihead.hpp"
 
-#include <fmt/format.h>
-
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,35 +13,9 @@
 #include "formula/entrywise.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/sdpa.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/notice.hpp"
-#include "trace/entry.hpp"
 
 namespace lessons {
-
-namespace {
-
-/// A query that looks most at one key in head 0 and at another in head 1, with the shares.
-std::string what_heads_disagree_on(const attn::Event& weights) {
-  const auto& shape = weights.tensor->shape;
-  const auto axis = shape.size() - 1;
-  const std::size_t keys = shape[axis], queries = shape[axis - 1], heads = shape[axis - 2];
-  const auto share = [&](std::size_t head, std::size_t query, std::size_t key) {
-    return weights.tensor->at((head * queries + query) * keys + key);
-  };
-  for (std::size_t query = 0; heads > 1 && query < queries; ++query) {
-    const auto first = strongest_in_row(weights, query), second = strongest_in_row(weights, queries + query);
-    const auto first_name = name_along(weights, axis, first), second_name = name_along(weights, axis, second);
-    if (first_name == second_name) continue;
-    return fmt::format("In head 0 \"{}\" looks most at \"{}\" ({:.4f}), in head 1 at \"{}\" ({:.4f}).",
-                       name_along(weights, axis - 1, query), first_name, share(0, query, first), second_name,
-                       share(1, query, second));
-  }
-  return strongest_pair(weights);
-}
-
-}  // namespace
 
 const std::vector<std::pair<std::string, formula::Axes>>& multihead_weights() {
   static const std::vector<std::pair<std::string, formula::Axes>> names = {
@@ -84,20 +56,6 @@ attn::MultiHeadWeights weights_by_name(
   return weights;
 }
 
-namespace {
-
-void run_multihead(Workbench& bench) {
-  Functions functions;
-  add_fused_kernel(functions);
-  add_weights_of(functions, "sentiment", "sentiment");
-  functions.remarks["what_heads_disagree_on"] = what_heads_disagree_on;
-  DocumentRun run(bench, functions);
-  run.set("has_sentiment", attn::missing_model_file("sentiment").empty());
-  run.tell();
-}
-
-}  // namespace
-
 void add_cross_attends_itself(Functions& functions, const std::string& X_query, const std::string& prefix) {
   functions.mistakes["output"] = [=](DocumentRun& run, const std::string& id) -> attn::Mistakes {
     if (id != prefix + "output") return {};
@@ -114,9 +72,13 @@ void add_cross_attends_itself(Functions& functions, const std::string& X_query, 
 void give_about_heads(ModelInputs& inputs) {
   inputs.options().heads = inputs.number("heads");
   inputs.give_rows("X", input_of_second_layer(inputs));
-  inputs.give_named("", "layer=2/attention/", {"W_Q", "W_K", "W_V", "W_O"});
+  for (const auto& input : inputs.lesson().inputs(inputs.options()))
+    if (input.id.starts_with("W_")) inputs.give_named("", "layer=2/attention/", {input.id});
 }
 
-const LessonCode multihead_code = {.give = give_about_heads, .sharpen = sharpen_token, .run = run_multihead};
+const LessonCode multihead_code = {
+    .give = give_about_heads, .sharpen = sharpen_token, .prepare = [](DocumentRun& run, Functions&) {
+      run.set("has_sentiment", attn::missing_model_file("sentiment").empty());
+    }};
 
 }  // namespace lessons

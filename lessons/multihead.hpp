@@ -24,7 +24,7 @@ attn::MultiHeadWeights weights_by_name(
 /// The mistake `cross-attends-itself` in the step `output` of the group `prefix`, which reads these queries.
 void add_cross_attends_itself(Functions& functions, const std::string& X_query, const std::string& prefix);
 
-/// Gives X and the weights of all heads of the second layer of the model about.
+/// Gives X and those weights of all heads of the second layer of the model about that the lesson has.
 void give_about_heads(ModelInputs& inputs);
 
 /// Gives X and all weights of the second layer of the model about.

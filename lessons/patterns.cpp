@@ -17,6 +17,7 @@
 #include "attn/ops/slice.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/multihead.hpp"
 #include "lessons/trained/layers.hpp"
 #include "lessons/workbench/claims.hpp"
 #include "trace/diagnosis/replay.hpp"
@@ -117,7 +118,7 @@ const HeadsOfModels& heads_of_models() {
         for (std::size_t query = 0; query < layer.queries.size(); ++query)
           for (std::size_t key = 0; key < layer.keys.size(); ++key) {
             all.weights(at, query, key) = layer.weights(0, head, query, key);
-            all.seen(at, query) += layer.visible(0, query, key);
+            all.seen(at, query) += layer.is_causal && query < key ? 0.0 : 1.0;
           }
         for (std::size_t query = 0; query < layer.links.size(); ++query)
           for (const auto key : layer.links[query]) all.links(at, query, key) = 1.0;
@@ -143,17 +144,6 @@ formula::View letters_after_both(const DocumentRun& run) {
   return owned_view(formula::Numbers(xt::row(heads_of_models().next, run.sheet().size_of("two/query") - 1)));
 }
 
-/// What the document says of the heads, side by side: [head_of_model×measure].
-formula::View measures_of_models(const DocumentRun& run) {
-  const std::vector<std::string> names = {"itself", "before", "after", "prev",    "next",   "mirror",
-                                          "repeat", "linked", "one",   "entropy", "largest"};
-  formula::Numbers table(attn::Shape{run.sheet().size_of("head_of_model"), names.size()});
-  for (std::size_t head = 0; head < table.shape(0); ++head)
-    for (std::size_t i = 0; i < names.size(); ++i)
-      table(head, i) = run.sheet().tensor("models/" + names[i]).at({head});
-  return owned_view(std::move(table));
-}
-
 /// What each model, and each part of the translator, reads.
 std::string texts_of_models(const DocumentRun&) {
   std::string lines, part;
@@ -166,32 +156,24 @@ std::string texts_of_models(const DocumentRun&) {
   return lines;
 }
 
-void run_patterns(Workbench& bench) {
-  const Functions functions = {
-      .actions = {{"shares", require_shares}},
-      .claims = {{"rows-sum-to-1", claim_rows_sum_to_1}},
-      .texts = {{"texts_of_models", texts_of_models}},
-      .tensors = {{"same_words", same_words},
-                  {"weights_of_models", weights_of_models},
-                  {"links_of_models", [](DocumentRun&) { return owned_view(heads_of_models().links); }},
-                  {"keys_seen_in_models", [](DocumentRun&) { return owned_view(heads_of_models().seen); }},
-                  {"same_words_of_models", [](DocumentRun&) { return owned_view(heads_of_models().same); }},
-                  {"measures_of_models", measures_of_models},
-                  {"letters_after_both", letters_after_both},
-                  {"beginnings", [](DocumentRun&) { return owned_view(heads_of_models().begins); }}}};
-  DocumentRun run(bench, functions);
-  if (bench.options.model) run.set("words_of_models", static_cast<double>(heads_of_models().words.size()));
-  run.tell();
-}
-
-void give_about_to_patterns(ModelInputs& inputs) {
-  inputs.options().heads = inputs.number("heads");
-  inputs.give_rows("X", input_of_second_layer(inputs));
-  inputs.give_named("", "layer=2/attention/", {"W_Q", "W_K"});
+void prepare_patterns(DocumentRun& run, Functions& functions) {
+  functions.actions["shares"] = require_shares;
+  functions.claims["rows-sum-to-1"] = claim_rows_sum_to_1;
+  functions.texts["texts_of_models"] = texts_of_models;
+  functions.tensors.insert(
+      {{"same_words", same_words},
+       {"weights_of_models", weights_of_models},
+       {"links_of_models", [](DocumentRun&) { return owned_view(heads_of_models().links); }},
+       {"keys_seen_in_models", [](DocumentRun&) { return owned_view(heads_of_models().seen); }},
+       {"same_words_of_models", [](DocumentRun&) { return owned_view(heads_of_models().same); }},
+       {"letters_after_both", letters_after_both},
+       {"beginnings", [](DocumentRun&) { return owned_view(heads_of_models().begins); }}});
+  if (run.bench().options.model)
+    run.set("words_of_models", static_cast<double>(heads_of_models().words.size()));
 }
 
 }  // namespace
 
-const LessonCode patterns_code = {.give = give_about_to_patterns, .run = run_patterns};
+const LessonCode patterns_code = {.give = give_about_heads, .prepare = prepare_patterns};
 
 }  // namespace lessons

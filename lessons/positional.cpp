@@ -72,19 +72,15 @@ bool has_trained_positions() {
 
 /// What two trained models make of letters that they have to say backwards: one with a learned table of
 /// positions, one with none (attnlab train reverse).
-void add_trained_positions(Functions& functions) {
-  functions.texts["letters_backwards"] = [](const DocumentRun&) {
-    const auto learned = attn::shipped_model("reverse"),
-               without = attn::shipped_model("reverse-no-positions");
-    return fmt::format(
-        "                       right   for a b c d e f g h i j (k l m n)\n{}\n{}\n{}",
-        line_of("learned positions", *learned, "symbols right",
-                reverse_alphabet(*learned, letters_in_training)),
-        line_of("the same, 14 letters", *learned, "symbols right, 4 longer than in training",
-                reverse_alphabet(*learned, more_letters)),
-        line_of("no positions", *without, "symbols right", reverse_alphabet(*without, letters_in_training)));
-  };
-  add_weights_of(functions, "reverse", "reverse");
+std::string letters_backwards(const DocumentRun&) {
+  const auto learned = attn::shipped_model("reverse"), without = attn::shipped_model("reverse-no-positions");
+  return fmt::format(
+      "                       right   for a b c d e f g h i j (k l m n)\n{}\n{}\n{}",
+      line_of("learned positions", *learned, "symbols right",
+              reverse_alphabet(*learned, letters_in_training)),
+      line_of("the same, 14 letters", *learned, "symbols right, 4 longer than in training",
+              reverse_alphabet(*learned, more_letters)),
+      line_of("no positions", *without, "symbols right", reverse_alphabet(*without, letters_in_training)));
 }
 
 /// Keys of a cache that is rotated again, as a whole, whenever a token is added to a prompt of any length:
@@ -198,35 +194,23 @@ attn::TokenBatch reordered(const DocumentRun& run) {
   return batch;
 }
 
-/// "the cat saw the dog" becomes "the dog saw the cat"
-std::string words_that_swap(const DocumentRun& run) {
-  const auto other = reordered(run).tokens;
-  const auto& tokens = run.bench().plan.sentence.tokens;
-  std::size_t first = 0;
-  while (first + 1 < other.size() && other[first] == tokens[first]) ++first;
-  return fmt::format("\"{}\" becomes \"{}\"", fmt::join(tokens[first], " "), fmt::join(other[first], " "));
-}
-
-void run_positional(Workbench& bench) {
-  Functions functions;
-  functions.texts = {{"words_that_swap", words_that_swap}};
+void prepare_positional(DocumentRun& run, Functions& functions) {
+  functions.texts["letters_backwards"] = letters_backwards;
   functions.actions = {{"label_other_order",
-                        [](DocumentRun& run) {
-                          run.bench().label({"query", "key"}, reordered(run));
+                        [](DocumentRun& now) {
+                          now.bench().label({"query", "key"}, reordered(now));
                         }},
-                       {"label_order", [](DocumentRun& run) {
-                          run.bench().label({"query", "key"}, run.bench().plan.sentence);
+                       {"label_order", [](DocumentRun& now) {
+                          now.bench().label({"query", "key"}, now.bench().plan.sentence);
                         }}};
-  add_trained_positions(functions);
   add_positional_mistakes(functions);
-  DocumentRun run(bench, functions);
-  run.set("most_words", static_cast<double>(most_words(bench.plan.sentence)));
+  run.set("most_words", static_cast<double>(most_words(run.bench().plan.sentence)));
   run.set("has_models", has_trained_positions());
-  run.tell();
 }
 
 }  // namespace
 
-const LessonCode positional_code = {.sharpen = sharpen_word, .run = run_positional, .splits_heads = false};
+const LessonCode positional_code = {
+    .sharpen = sharpen_word, .prepare = prepare_positional, .splits_heads = false};
 
 }  // namespace lessons

@@ -32,27 +32,23 @@ formula::View random_scores(DocumentRun& run) {
 }
 
 /// The code that draws `name`, q or k, of the length d.
-std::string draw_code(const Options& options, const char* name) {
-  const DrawCode code{options};
+std::string draw_code(const DrawCode& code, const char* name) {
   const auto* const to_numpy = code.library() == "PyTorch" ? ".double().numpy()" : "";
-  return code.normal(fmt::format("f\"{} d_k={{d}}\"", name), fmt::format("({}, d)", *options.samples)) +
+  return code.normal(fmt::format("f\"{} d_k={{d}}\"", name), fmt::format("({}, d)", *code.options.samples)) +
          to_numpy;
 }
 
-void run_scaling(Workbench& bench) {
-  const auto& options = bench.options;
-  const DrawCode code{options};
-  const Functions functions = {
-      .texts = {{"library", [&](const DocumentRun&) { return std::string(code.library()); }},
-                {"begin", [&](const DocumentRun&) { return code.begin(); }},
-                {"q", [&](const DocumentRun&) { return draw_code(options, "q"); }},
-                {"k", [&](const DocumentRun&) { return draw_code(options, "k"); }}},
-      .tensors = {{"random_scores", random_scores}}};
-  DocumentRun(bench, functions).tell();
+void prepare_scaling(DocumentRun& run, Functions& functions) {
+  const DrawCode code{run.bench().options};
+  functions.texts.insert({{"library", [=](const DocumentRun&) { return std::string(code.library()); }},
+                          {"begin", [=](const DocumentRun&) { return code.begin(); }},
+                          {"q", [=](const DocumentRun&) { return draw_code(code, "q"); }},
+                          {"k", [=](const DocumentRun&) { return draw_code(code, "k"); }}});
+  functions.tensors["random_scores"] = random_scores;
 }
 
 }  // namespace
 
-const LessonCode scaling_code = {.run = run_scaling};
+const LessonCode scaling_code = {.prepare = prepare_scaling};
 
 }  // namespace lessons

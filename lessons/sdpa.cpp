@@ -27,9 +27,9 @@ namespace {
 
 void claim_equals_fused_kernel(const DocumentRun& run, const ToClaim& claim) {
   const auto& bench = run.bench();
-  if (const auto given = given_numbers_of_formulas(bench.options); !given.empty())
+  if (const auto& softcap = bench.options.softcap)
     return bench.trace.note(claim.id, "Not compared: code that stores no scores (lesson efficient)",
-                            fmt::format("It does not know {}.", given));
+                            fmt::format("It does not know --softcap {}.", *softcap));
   const bool has_heads = run.sheet().find("Q_heads") != nullptr;
   const auto of_all_heads = [&](const std::string& name) {
     return attn::repeat_heads(run.in_heads(has_heads ? name + "_heads" : name), bench.heads());
@@ -67,16 +67,8 @@ void give_head_of_about(ModelInputs& inputs) {
     inputs.give_rows(id, attn::linear(X, inputs.columns_of_head("layer=2/attention/W_" + id, 0)));
 }
 
-void run_sdpa(Workbench& bench) {
-  Functions functions;
-  add_fused_kernel(functions);
-  functions.remarks["who_is_about_whom"] = who_is_about_whom;
-  DocumentRun(bench, functions).tell();
-}
-
 }  // namespace
 
-const LessonCode sdpa_code = {
-    .give = give_head_of_about, .sharpen = sharpen_queries_and_keys, .run = run_sdpa};
+const LessonCode sdpa_code = {.give = give_head_of_about, .sharpen = sharpen_queries_and_keys};
 
 }  // namespace lessons

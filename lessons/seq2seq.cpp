@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -19,15 +20,12 @@
 #include "attn/error.hpp"
 #include "attn/ops/measure.hpp"
 #include "attn/ops/precision.hpp"
-#include "attn/ops/slice.hpp"
 #include "corpora/grammar.hpp"
 #include "corpora/sentence_pair.hpp"
 #include "lessons/documents/document_run.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/translation.hpp"
-#include "lessons/workbench/notice.hpp"
-#include "trace/entry.hpp"
 #include "trace/file.hpp"
 #include "trace/model.hpp"
 
@@ -78,64 +76,32 @@ void give_translation(ModelInputs& inputs) {
     if (model.find(input.id) != nullptr) inputs.give_named("", "", {input.id});
 }
 
-/// Where attention is not alignment: at a word that looks elsewhere, and else at </s>, which has no link.
-std::string where_they_part(const corpora::SentencePair& pair, const corpora::Alignment& looks) {
-  const auto gold = gold_links(pair);
-  for (std::size_t t = 0; t < pair.target.size(); ++t)
-    if (!gold[t].empty() && gold[t].count(looks[t]) == 0)
-      return fmt::format(
-          " \"{}\" looks most at \"{}\": attention is not alignment. It is where the decoder reads what it "
-          "lacks, and the state of a word knows of its neighbours, too.",
-          pair.target[t], pair.source[looks[t]].text);
-  if (looks.size() == pair.target.size()) return "";
-  return fmt::format(
-      " Attention is still not alignment: </s> has no source word, but softmax makes its row sum to 1 as "
-      "well. "
-      "Most of it goes to \"{}\".",
-      pair.source[looks.back()].text);
+/// The words that the decoder wrote for the first sentence, without </s>.
+std::vector<std::string> words_written(const Texts& texts) {
+  auto words = texts.writes.tokens.front();
+  if (!words.empty() && words.back() == attn::end_token) words.pop_back();
+  return words;
 }
 
-/// Of the words of the target, and of </s> where the table [target×source] has it.
-corpora::Alignment strongest_looks(const Tensor<2>& weights, const corpora::SentencePair& pair) {
-  return strongest_of_rows(weights, std::min(pair.target.size() + 1, weights.shape(0)));
-}
-
-/// Where the paper's query goes astray and the one with the word does not: the first such word.
-std::string what_the_state_has_not_read(const corpora::SentencePair& pair, const corpora::Alignment& of_state,
-                                        const corpora::Alignment& with_word) {
-  const auto gold = gold_links(pair);
-  for (std::size_t t = 1; t < pair.target.size(); ++t)
-    if (gold[t].count(of_state[t]) == 0 && gold[t].count(with_word[t]) > 0)
-      return fmt::format(" To write \"{}\" old h looks at \"{}\": it has not read \"{}\".", pair.target[t],
-                         pair.source[of_state[t]].text, pair.target[t - 1]);
-  return "";
-}
-
-/// A look at a word that is not translated: "did" or "does" where "ne" is written.
-std::string look_at_an_untranslated_word(const corpora::SentencePair& pair, const corpora::Alignment& looks) {
-  const auto gold = gold_links(pair);
-  for (std::size_t t = 0; t < pair.target.size(); ++t)
-    if (const auto& source = pair.source[looks[t]];
-        gold[t].count(looks[t]) == 0 && source.gloss == corpora::no_gloss)
-      return fmt::format(
-          " For \"{}\" the decoder looks at \"{}\", which has no French word of its own: attention is not "
-          "alignment.",
-          pair.target[t], source.text);
-  return "";
-}
-
-/// The step `decoder/weights` of a run of the lesson, of one sentence.
-Tensor<2> weights_of_run(const Plan& plan) {
+/// Where another model's query looks in the same sentences: the first `rows` rows of its step
+/// `decoder/weights`.
+formula::View weights_of_other_query(const Plan& run, const std::vector<std::string>& target,
+                                     std::size_t rows) {
   struct Found {
-    Tensor<2> weights;
+    formula::View weights;
   };
+  Options options;
+  options.source = run.options.source;
+  options.target = {corpora::in_writing(target)};
+  options.model = run.options.attention == "bahdanau" ? "translation" : "translation-bahdanau";
   try {
-    run_watched(*plan.lesson, plan, [](const attn::Tapped& tapped) {
+    run_watched(*run.lesson, make_plan(*run.lesson, options), [&](const attn::Tapped& tapped) {
       const auto& [shape, row] = std::tie(tapped.shape, tapped.row);
       if (tapped.id != "decoder/weights" || (row && row->index + 1 < shape.at(row->axis))) return;
-      Tensor<2> weights({shape.at(1), shape.at(2)});
-      std::copy_n(static_cast<const double*>(tapped.elements), weights.size(), weights.begin());
-      throw Found{std::move(weights)};
+      formula::Numbers weights(attn::Shape{rows, shape.at(2)}, 0.0);
+      std::copy_n(static_cast<const double*>(tapped.elements), std::min(rows, shape.at(1)) * shape.at(2),
+                  weights.begin());
+      throw Found{owned_view(std::move(weights))};
     });
   } catch (const Found& found) {  // what comes later would ask another model in its turn
     return found.weights;
@@ -143,72 +109,47 @@ Tensor<2> weights_of_run(const Plan& plan) {
   return {};
 }
 
-/// What a decoder asks with: "old h", Bahdanau's, which is the state before the step; "old h, y" with the
-/// word that it reads; or "new h".
-std::string query_in_words(const std::string& attention) {
-  if (attention == "bahdanau") return "old h";
-  return attention == "bahdanau-input" ? "old h, y" : "new h";
+/// The links that the lab's grammar has between both sentences as a drawing, and where the decoder looks.
+std::string drawn_links(const DocumentRun& run, const corpora::SentencePair& pair) {
+  const auto weights = run.copy_of<double, 3>("decoder/weights");
+  corpora::Alignment looks;
+  for (std::size_t t = 0; t < weights.shape(1); ++t)
+    looks.push_back(attn::argmax(&weights(0, t, 0), weights.shape(2)));
+  return fmt::format("{}", fmt::join(corpora::drawn_links(pair, looks), "\n"));
 }
 
-/// What another model's query looks at in the same sentences: the step `other_query/weights` and the note
-/// `gold`.
-void show_other_query(Workbench& bench, const corpora::SentencePair& pair, const corpora::Alignment& looks) {
-  Options options;
-  options.source = bench.options.source;
-  options.target = {corpora::target_text(pair)};
-  options.model = bench.options.attention == "bahdanau" ? "translation" : "translation-bahdanau";
-  const auto other = make_plan(*bench.plan.lesson, options);
-  const auto& attention = other.options.attention;
-  const auto asks = query_in_words(attention);
-  const bool is_papers = attention == "bahdanau";
-  const auto weights =
-      bench.trace.step({.id = "other_query/weights",
-                        .title = "Where another model's query looks",
-                        .axes = {"target", "source"},
-                        .note = fmt::format("Of the model {} ({}).", *other.options.model, attention),
-                        .distribution = true},
-                       weights_of_run(other));
-  const auto other_looks = strongest_looks(weights, pair);
-  bench.trace.note(
-      "gold", "Which word does each query look at most?",
-      fmt::format(
-          "The sentences come from a grammar that knows which word comes from which; ≠ marks another word. "
-          "\"{}\" is {} (model {}).{}{}",
-          asks, is_papers ? "the paper's query, without y" : "a query with y, the word that it reads",
-          *other.options.model,
-          is_papers ? what_the_state_has_not_read(pair, other_looks, looks)
-                    : what_the_state_has_not_read(pair, looks, other_looks),
-          look_at_an_untranslated_word(pair, looks)),
-      looks_beside_gold(pair, {{query_in_words(bench.options.attention), looks}, {asks, other_looks}}));
-}
-
-/// Beside the alignment of a trained decoder, the links that the lab's grammar has between both sentences,
-/// and what a model with another query looks at: the notes `gold` and `links` and the step
-/// `other_query/weights`. weights [1×target×source]. Only for one sentence, and where the grammar knows it.
-/// `writes` are the words of the target; with `is_greedy` the decoder chose them itself.
-void show_gold(Workbench& bench, const Tensor<3>& weights, const std::vector<std::string>& writes,
-               bool is_greedy) {
-  if (!bench.options.model || bench.plan.source.size() != 1) return;
-  const auto pair = gold_pair(bench.plan.source.tokens.front(), bench.options);
-  if (!pair) return;
-  if (!are_the_same(pair->target, writes)) {
-    if (is_greedy)
-      bench.trace.note("gold", "The translation of the lab's grammar",
-                       fmt::format("\"{}\". The model wrote something else.", corpora::target_text(*pair)));
-    return;
-  }
-  const auto looks = strongest_looks(attn::sample(weights, 0), *pair);
-  show_other_query(bench, *pair, looks);
-  bench.trace.note("links", "The same as a drawing",
-                   fmt::format("( ) is a sure link, ? ? a possible one. * is where the decoder looks most.{}",
-                               where_they_part(*pair, looks)),
-                   fmt::format("{}", fmt::join(corpora::drawn_links(*pair, looks), "\n")));
+/// What the document says of the translation of the lab's grammar, where it knows the one sentence, and where
+/// a target is that translation. The links are none where the decoder wrote something else.
+void add_gold(DocumentRun& run, Functions& functions, const std::shared_ptr<Texts>& texts) {
+  const auto& plan = run.bench().plan;
+  if (!plan.options.model || plan.source.size() != 1) return;
+  const auto gold = gold_pair(plan.source.tokens.front(), plan.options);
+  const auto is_written = [=] { return are_the_same(gold->target, words_written(*texts)); };
+  if (!gold || (plan.target.size() > 0 && !is_written())) return;
+  run.set("has_gold", true);
+  functions.tensors["weights_of_other_query"] = [=](const DocumentRun& now) {
+    const auto words = words_written(*texts);
+    return weights_of_other_query(now.bench().plan, words.empty() ? gold->target : words,
+                                  texts->writes.length());
+  };
+  functions.tensors["links_of_grammar"] = [=](const DocumentRun&) {
+    auto pair = *gold;
+    if (!is_written()) pair.links.clear();
+    return links_of_grammar(pair, texts->writes.length());
+  };
+  functions.tensors["words_without_french"] = [=](const DocumentRun&) {
+    std::vector<double> has_none;
+    for (const auto& word : gold->source) has_none.push_back(word.gloss == corpora::no_gloss);
+    return owned_view(has_none);
+  };
+  functions.texts["gold_translation"] = [=](const DocumentRun&) { return corpora::target_text(*gold); };
+  functions.texts["drawn_links"] = [=](const DocumentRun& now) { return drawn_links(now, *gold); };
 }
 
 /// What became of translators as sentences grow (Bahdanau et al. 2014, figure 2, on the lab's own sentences):
 /// the share of exact translations [model×length] that the training of the shipped models measured. Throws
 /// attn::Error where a model has none, or of other lengths.
-formula::View exact_by_length(Workbench& bench) {
+formula::View exact_by_length(const DocumentRun& run) {
   const std::pair<std::string, std::string> measured[] = {{"attention", "translation"},
                                                           {"no attention", "translation-without-attention"},
                                                           {"transformer", "translation-transformer"},
@@ -229,23 +170,11 @@ formula::View exact_by_length(Workbench& bench) {
           path));
     names.push_back(name);
   }
-  bench.trace.label("model", {{names}});
-  bench.trace.label("length", {{longest}});
+  run.bench().trace.label("model", {{names}});
+  run.bench().trace.label("length", {{longest}});
   formula::Numbers table(attn::Shape{names.size(), longest.size()});
   std::copy(shares.begin(), shares.end(), table.begin());
   return owned_view(std::move(table));
-}
-
-/// In which order the words of the target look at those of the source, by trained weights.
-std::string about_learned_alignment(const attn::Event& weights) {
-  const auto& shape = weights.tensor->shape;
-  const std::size_t rows = shape[shape.size() - 2];
-  std::size_t words = 0;
-  while (words < rows && name_along(weights, shape.size() - 2, words) != attn::end_token) ++words;
-  const auto crossing = words_that_cross(weights, words);
-  return "A row shows where the decoder looks before it writes its word. " +
-         (crossing.empty() ? "Here the words have one order in both languages." : crossing) +
-         (words < rows ? " </s> has no source word; softmax still makes its row sum to 1." : "");
 }
 
 /// "the the cat …" for each sentence, with a capital where its source has one.
@@ -342,19 +271,17 @@ Texts choose_texts(Workbench& bench) {
   return texts;
 }
 
-Functions functions_of(const Texts& texts) {
-  Functions functions;
-  functions.actions["reads"] = [&](DocumentRun& run) { label_target(run.bench(), texts.reads); };
-  functions.actions["writes"] = [&](DocumentRun& run) { label_target(run.bench(), texts.writes); };
-  functions.tensors["target_vectors"] = [&](DocumentRun& run) {
-    return owned_view(run.bench().known_vectors_of(texts.reads));
+void add_texts(Functions& functions, const std::shared_ptr<const Texts>& texts) {
+  functions.actions["reads"] = [=](DocumentRun& run) { label_target(run.bench(), texts->reads); };
+  functions.actions["writes"] = [=](DocumentRun& run) { label_target(run.bench(), texts->writes); };
+  functions.tensors["target_vectors"] = [=](DocumentRun& run) {
+    return owned_view(run.bench().known_vectors_of(texts->reads));
   };
-  functions.tensors["words_to_write"] = [&](DocumentRun&) {
-    auto words = owned_view(texts.words);
+  functions.tensors["words_to_write"] = [=](DocumentRun&) {
+    auto words = owned_view(texts->words);
     words.is_whole = true;
     return words;
   };
-  return functions;
 }
 
 namespace {
@@ -477,23 +404,23 @@ std::string words_read_code(const Tensor<2>& read) {
 }
 
 /// What a decoder writes by itself, and reads of that.
-void add_writing(Functions& functions, Texts& texts) {
-  functions.tensors["words_written"] = [&](DocumentRun& run) {
-    write_greedily(run, texts);
-    set_steps(run, texts);
-    return owned_view(texts.words);
+void add_writing(Functions& functions, const std::shared_ptr<Texts>& texts) {
+  functions.tensors["words_written"] = [=](DocumentRun& run) {
+    write_greedily(run, *texts);
+    set_steps(run, *texts);
+    return owned_view(texts->words);
   };
-  functions.tensors["vectors_read"] = [&](DocumentRun& run) {
-    return owned_view(vectors_at(vectors_to_read(run, texts.vocabulary), texts.words_read));
+  functions.tensors["vectors_read"] = [=](DocumentRun& run) {
+    return owned_view(vectors_at(vectors_to_read(run, texts->vocabulary), texts->words_read));
   };
-  functions.tensors["word_vectors"] = [&](DocumentRun& run) { return word_vectors(run, texts.vocabulary); };
-  functions.texts = {{"words_read", [&](const DocumentRun&) { return words_read_code(texts.words_read); }},
-                     {"vectors",
-                      [&](const DocumentRun& run) {
-                        return fmt::format("[{}]", fmt::join(vectors_to_read(run, texts.vocabulary), ", "));
-                      }},
-                     {"translations",
-                      [&](const DocumentRun& run) { return quoted(texts.writes, run.bench().plan.source); }}};
+  functions.tensors["word_vectors"] = [=](DocumentRun& run) { return word_vectors(run, texts->vocabulary); };
+  functions.texts["words_read"] = [=](const DocumentRun&) { return words_read_code(texts->words_read); };
+  functions.texts["vectors"] = [=](const DocumentRun& run) {
+    return fmt::format("[{}]", fmt::join(vectors_to_read(run, texts->vocabulary), ", "));
+  };
+  functions.texts["translations"] = [=](const DocumentRun& run) {
+    return quoted(texts->writes, run.bench().plan.source);
+  };
 }
 
 /// The formula of a gate with the rows of `sums` from `first` on.
@@ -528,30 +455,24 @@ void add_orders_of_gates(Functions& functions) {
     };
 }
 
-void run_seq2seq(Workbench& bench) {
+void prepare_seq2seq(DocumentRun& run, Functions& functions) {
+  auto& bench = run.bench();
   const bool has_target = bench.plan.target.size() > 0;
-  auto texts = choose_texts(bench);
-  auto functions = functions_of(texts);
+  const auto texts = std::make_shared<Texts>(choose_texts(bench));
+  add_texts(functions, texts);
   add_writing(functions, texts);
   add_orders_of_gates(functions);
-  functions.remarks["about_alignment"] = about_learned_alignment;
-  functions.tensors["exact_by_length"] = [](DocumentRun& run) { return exact_by_length(run.bench()); };
-  functions.actions["gold"] = [&](DocumentRun& run) {
-    auto words = texts.writes.tokens.front();
-    if (words.back() == attn::end_token) words.pop_back();
-    show_gold(run.bench(), run.copy_of<double, 3>("decoder/weights"), words, !has_target);
-  };
-  DocumentRun run(bench, functions);
-  run.axis("vocabulary", texts.vocabulary.size());
+  functions.tensors["exact_by_length"] = exact_by_length;
+  run.axis("vocabulary", texts->vocabulary.size());
   run.set("greedy", !has_target);
   run.set("heads_here", static_cast<double>(bench.heads()));
   run.set("ragged", 0.0);
   run.set("t", 0.0);
-  run.set("known", static_cast<double>(texts.known));
+  run.set("known", static_cast<double>(texts->known));
   run.set("knows_start", !bench.plan.vectors || bench.plan.vectors->has(std::string(attn::start_token)));
   run.set("longest", static_cast<double>(corpora::longest_in_training));
-  if (has_target) set_steps(run, texts);
-  run.tell();
+  if (has_target) set_steps(run, *texts);
+  add_gold(run, functions, texts);
 }
 
 /// The weights and biases of an LSTM that reads vectors of length `from` into states of length `state`.
@@ -619,7 +540,9 @@ std::vector<Input> seq2seq_input_list(const Options& options) {
   return inputs;
 }
 
-const LessonCode seq2seq_code = {
-    .give = give_translation, .run = run_seq2seq, .inputs = seq2seq_input_list, .takes_source_alone = true};
+const LessonCode seq2seq_code = {.give = give_translation,
+                                 .prepare = prepare_seq2seq,
+                                 .inputs = seq2seq_input_list,
+                                 .takes_source_alone = true};
 
 }  // namespace lessons

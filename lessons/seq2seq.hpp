@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,7 @@ Texts choose_texts(Workbench& bench);
 
 /// What the document of a decoder calls by name: `{do reads}` and `{do writes}`, after which its rows are
 /// named after these words, and the tensors `target_vectors` and `words_to_write`.
-Functions functions_of(const Texts& texts);
+void add_texts(Functions& functions, const std::shared_ptr<const Texts>& texts);
 
 /// The inputs of the lesson seq2seq under these options.
 std::vector<Input> seq2seq_input_list(const Options& options);

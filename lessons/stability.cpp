@@ -22,13 +22,10 @@ formula::View scores_of_all_sizes(DocumentRun& run) {
   return owned_view(std::move(scores));
 }
 
-void run_stability(Workbench& bench) {
-  const Functions functions = {.tensors = {{"scores_of_all_sizes", scores_of_all_sizes}}};
-  DocumentRun(bench, functions).tell();
-}
-
 }  // namespace
 
-const LessonCode stability_code = {.run = run_stability};
+const LessonCode stability_code = {.prepare = [](DocumentRun&, Functions& functions) {
+  functions.tensors["scores_of_all_sizes"] = scores_of_all_sizes;
+}};
 
 }  // namespace lessons

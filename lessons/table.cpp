@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <list>
 #include <map>
-#include <set>
 #include <string>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "lessons/documents/front_matter.hpp"
 #include "lessons/lesson.hpp"
+#include "lessons/trained/layers.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/file.hpp"
 
@@ -20,32 +20,28 @@ namespace {
 
 /// Those with C++ of their own, but for backward, which has several documents.
 const std::vector<Lesson>& lessons_with_code() {
-  static const auto lessons = [] {
-    const std::pair<const char*, const LessonCode*> codes[] = {
-        {"lookup", &lookup_code},
-        {"scoring", &scoring_code},
-        {"scaling", &scaling_code},
-        {"sdpa", &sdpa_code},
-        {"self-attention", &self_attention_code},
-        {"cross-attention", &cross_attention_code},
-        {"masking", &masking_code},
-        {"multihead", &multihead_code},
-        {"positional", &positional_code},
-        {"seq2seq", &seq2seq_code},
-        {"transformer-block", &transformer_block_code},
-        {"classifier", &classifier_code},
-        {"generate", &generate_code},
-        {"efficient", &efficient_code},
-        {"ring", &ring_code},
-        {"stability", &stability_code},
-        {"patterns", &patterns_code},
-        {"training", &training_code},
-        {"complexity", &complexity_code},
-    };
-    std::vector<Lesson> all;
-    for (const auto& [name, code] : codes) all.push_back(lesson_of(name, *code));
-    return all;
-  }();
+  static const LessonCode about_code = {.give = give_about, .sharpen = sharpen_token};
+  static const std::vector<Lesson> lessons = {
+      lesson_of("lookup", lookup_code),
+      lesson_of("scoring", scoring_code),
+      lesson_of("scaling", scaling_code),
+      lesson_of("sdpa", sdpa_code),
+      lesson_of("self-attention", about_code),
+      lesson_of("cross-attention", cross_attention_code),
+      lesson_of("masking", about_code),
+      lesson_of("multihead", multihead_code),
+      lesson_of("positional", positional_code),
+      lesson_of("seq2seq", seq2seq_code),
+      lesson_of("transformer-block", transformer_block_code),
+      lesson_of("classifier", classifier_code),
+      lesson_of("generate", generate_code),
+      lesson_of("efficient", efficient_code),
+      lesson_of("ring", ring_code),
+      lesson_of("stability", stability_code),
+      lesson_of("patterns", patterns_code),
+      lesson_of("training", training_code),
+      lesson_of("complexity", complexity_code),
+  };
   return lessons;
 }
 
@@ -135,26 +131,22 @@ namespace {
 /// Products of several such numbers, as a lesson multiplies them, are finite.
 constexpr double largest_input = 1e30;
 
-std::set<std::string> inputs_of_any_size(const Lesson& lesson, const Options& options) {
-  std::set<std::string> ids;
-  for (const auto& input : lesson.inputs(options))
-    if (!input.is_multiplied) ids.insert(input.id);
-  return ids;
-}
-
-std::vector<std::string> inputs_that_may_be_given(const Lesson& lesson, const Options& options) {
+template <class Is>
+std::vector<std::string> inputs_that(const Lesson& lesson, const Options& options, const Is& is) {
   std::vector<std::string> ids;
   for (const auto& input : lesson.inputs(options))
-    if (input.draw == Draw::given) ids.push_back(input.id);
+    if (is(input)) ids.push_back(input.id);
   return ids;
 }
 
 attn::TraceOptions trace_options(const Lesson& lesson, const Plan& plan, const attn::Watch& watch) {
+  const auto of_any_size =
+      inputs_that(lesson, plan.options, [](const auto& input) { return !input.is_multiplied; });
   return {.batched = plan.is_batched(),
           .dtype = plan.dtype(),
           .given = &plan.given,
           .largest_given = largest_input,
-          .given_of_any_size = inputs_of_any_size(lesson, plan.options),
+          .given_of_any_size = {of_any_size.begin(), of_any_size.end()},
           .watch = watch};
 }
 
@@ -180,7 +172,8 @@ bool run(const Lesson& lesson, const Plan& plan, attn::Sink& sink, const attn::W
   if (!plan.remarks.empty())
     trace.note("names", "Names in --input",
                fmt::format("{}", fmt::join(attn::in_few_lines(plan.remarks), " ")));
-  trace.require_all_given_used(inputs_that_may_be_given(lesson, plan.options));
+  trace.require_all_given_used(
+      inputs_that(lesson, plan.options, [](const auto& input) { return input.draw == Draw::given; }));
   trace.tell_overflow();
   return trace.all_claims_hold();
 }

@@ -356,15 +356,12 @@ std::pair<Counts, Counts> drawn_masks(DocumentRun& run) {
 }
 
 void add_masks(Functions& functions) {
-  const auto masks = std::make_shared<std::optional<std::pair<Counts, Counts>>>();
-  const auto drawn = [masks](Counts std::pair<Counts, Counts>::*which) {
-    return [masks, which](DocumentRun& run) {
-      if (!*masks) *masks = drawn_masks(run);
-      return owned_view((**masks).*which);
-    };
+  const auto masks = [known = std::make_shared<std::optional<std::pair<Counts, Counts>>>()](
+                         DocumentRun& run) -> const std::pair<Counts, Counts>& {
+    return *known ? **known : known->emplace(drawn_masks(run));
   };
-  functions.tensors["first_mask"] = drawn(&std::pair<Counts, Counts>::first);
-  functions.tensors["times_kept"] = drawn(&std::pair<Counts, Counts>::second);
+  functions.tensors["first_mask"] = [=](DocumentRun& run) { return owned_view(masks(run).first); };
+  functions.tensors["times_kept"] = [=](DocumentRun& run) { return owned_view(masks(run).second); };
 }
 
 /// Quarters of the warm-up up to four times its length, each step once.
@@ -374,18 +371,6 @@ formula::View some_steps(DocumentRun& run) {
   steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
   return owned_view(steps);
 }
-
-/// Numbers that are drawn normal(0, 1), as long along these axes as the run says.
-struct DrawnTensor {
-  std::string function, name;
-  formula::Axes axes;
-};
-
-const std::vector<DrawnTensor> drawn_tensors = {
-    {"drawn_x", "initialisation/x", {"vector", "d_model"}},
-    {"drawn_Z", "initialisation/Z", {"layer", "d_model", "before"}},
-    {"drawn_Z_Q", "initialisation/Z_Q", {"d_model", "before"}},
-    {"drawn_Z_K", "initialisation/Z_K", {"d_model", "before"}}};
 
 /// The code that draws what is drawn here.
 std::string recipe(const DocumentRun& run) {
@@ -413,45 +398,40 @@ std::string recipe(const DocumentRun& run) {
   add_normal("dropout/scores", {"dropout/key"});
   add("masks", code.binomial("\"dropout/mask\"", fmt::format("1 - {:g}", options.dropout),
                              fmt::format("({}, {})", *options.samples, size("dropout/key"))));
-  for (const auto& drawn : drawn_tensors) add_normal(drawn.name, drawn.axes);
+  add_normal("initialisation/x", {"vector", "d_model"});
+  add_normal("initialisation/Z", {"layer", "before", "d_model"});
+  for (const std::string name : {"Z_Q", "Z_K"}) add_normal("initialisation/" + name, {"before", "d_model"});
   add_normal("clipping/gradients", {"layer", "feature"});
   return lines;
 }
 
-void run_training(Workbench& bench) {
-  const auto& options = bench.options;
+void prepare_training(DocumentRun& run, Functions& functions) {
+  const DrawCode code{run.bench().options};
   const auto draw = [](const std::string& id) {
-    return [id](DocumentRun& run) {
-      auto view = owned_view(drawn_sequences(run.bench(), run.sheet(), id));
+    return [id](DocumentRun& now) {
+      auto view = owned_view(drawn_sequences(now.bench(), now.sheet(), id));
       view.is_whole = true;
       return view;
     };
   };
-  Functions functions = {
-      .actions = {{"name_symbols", name_symbols}},
-      .claims = {{"first-gradient", claim_first_gradient}},
-      .texts = {{"recipe", recipe},
-                {"library", [&](const DocumentRun&) { return std::string(DrawCode{options}.library()); }}},
-      .tensors = {{"drawn_examples", draw("examples")},
-                  {"drawn_fresh", draw("fresh")},
-                  {"usual_sequence",
-                   [](DocumentRun&) {  // e c a g b d
-                     return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});
-                   }},
-                  {"some_steps", some_steps},
-                  {"learns", learns}}};
-  for (const auto& one : drawn_tensors)
-    functions.tensors[one.function] = [&](DocumentRun& run) {
-      return owned_view(run.bench().normal(one.name, run.sheet().shape_of(one.axes)));
-    };
+  functions.actions["name_symbols"] = name_symbols;
+  functions.claims["first-gradient"] = claim_first_gradient;
+  functions.texts["recipe"] = recipe;
+  functions.texts["library"] = [=](const DocumentRun&) { return std::string(code.library()); };
+  functions.tensors.insert({{"drawn_examples", draw("examples")},
+                            {"drawn_fresh", draw("fresh")},
+                            {"usual_sequence",
+                             [](DocumentRun&) {  // e c a g b d
+                               return owned_view(std::vector<std::size_t>{4, 2, 0, 6, 1, 3});
+                             }},
+                            {"some_steps", some_steps},
+                            {"learns", learns}});
   add_trainings(functions);
   add_masks(functions);
-  DocumentRun run(bench, functions);
-  run.tell();
 }
 
 }  // namespace
 
-const LessonCode training_code = {.run = run_training};
+const LessonCode training_code = {.prepare = prepare_training};
 
 }  // namespace lessons

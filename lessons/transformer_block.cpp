@@ -41,27 +41,17 @@ void give_both_layers(ModelInputs& inputs) {
   give_layer(inputs, "layer=2/", "");
 }
 
-void run_transformer_block(Workbench& bench) {
-  Functions functions;
+void prepare_transformer_block(DocumentRun& run, Functions& functions) {
   add_cross_attends_itself(functions, "cross/x", "cross/");
-  functions.remarks["who_is_about_whom"] = who_is_about_whom;
-  add_weights_of(functions, "block_1", "induction", 1);
-  add_weights_of(functions, "block_2", "induction", 2);
-  add_weights_of(functions, "alone", "induction-one-layer");
-  DocumentRun run(bench, functions);
-  if (bench.options.model) {
-    const auto right = [](const char* model) {
-      return attn::shipped_model(model)->scores.at("next tokens right");
-    };
-    run.set("right_of_two", right("induction"));
-    run.set("right_of_one", right("induction-one-layer"));
-  }
-  run.tell();
+  if (!run.bench().options.model) return;
+  for (const auto& [name, model] :
+       {std::pair("right_of_two", "induction"), {"right_of_one", "induction-one-layer"}})
+    run.set(name, attn::shipped_model(model)->scores.at("next tokens right"));
 }
 
 }  // namespace
 
 const LessonCode transformer_block_code = {
-    .give = give_both_layers, .sharpen = sharpen_block, .run = run_transformer_block};
+    .give = give_both_layers, .sharpen = sharpen_block, .prepare = prepare_transformer_block};
 
 }  // namespace lessons

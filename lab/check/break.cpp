@@ -14,7 +14,7 @@
 #include "lab/check/check.hpp"
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
-#include "lessons/workbench/probe.hpp"
+#include "lessons/workbench/exercises.hpp"
 #include "page/builder.hpp"
 #include "page/html/markup.hpp"
 #include "page/text/text.hpp"

@@ -17,7 +17,7 @@
 #include "lab/command_line.hpp"
 #include "lab/output.hpp"
 #include "lab/worksheet/worksheet.hpp"
-#include "lessons/workbench/probe.hpp"
+#include "lessons/workbench/exercises.hpp"
 #include "page/html/markup.hpp"
 #include "trace/csv.hpp"
 #include "trace/diagnosis/catalogue.hpp"

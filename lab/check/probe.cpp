@@ -1,4 +1,4 @@
-#include "lessons/workbench/probe.hpp"
+#include "lessons/workbench/exercises.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -8,7 +8,7 @@
 
 #include "attn/error.hpp"
 #include "lab/output.hpp"
-#include "lessons/workbench/worksheet.hpp"
+#include "lessons/workbench/exercises.hpp"
 #include "page/worksheet/sheet.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
 

@@ -119,6 +119,18 @@ void tell_bound(attn::Trace& trace, const formula::Sheet& sheet, attn::Claim cla
   trace.claim(claim);
 }
 
+/// Makes the claim, or says in a note of its id that nothing is claimed: where rounding alone, its limit, may
+/// change numbers of size `magnitude` by more than a quarter.
+void claim_unless_lost(attn::Trace& trace, const attn::Claim& claim, double magnitude) {
+  constexpr double most = 0.25;  // of a number
+  if (claim.limit.bound <= most * magnitude || !std::isfinite(magnitude)) return trace.claim(claim);
+  trace.note(
+      claim.id, "Not claimed: it would be lost in rounding",
+      fmt::format("In theory: {}. With the numbers of this run rounding alone may change that by {:g}, "
+                  "so whether it holds would say nothing.",
+                  claim.claim, claim.limit.bound));
+}
+
 }  // namespace
 
 void tell_claim_of(Meanings& meanings, const document::Block& item, const Scope& scope,

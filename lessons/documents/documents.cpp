@@ -18,6 +18,7 @@
 #include "document/prose.hpp"
 #include "formula/functions.hpp"
 #include "formula/parse.hpp"
+#include "lessons/documents/meanings.hpp"
 #include "trace/file.hpp"
 
 namespace lessons {
@@ -26,7 +27,6 @@ namespace {
 
 constexpr std::size_t deepest = 8;
 constexpr double most_repetitions = 10'000;
-constexpr std::string_view made_input = "input ";
 
 /// Formulas and inputs, as they stand in a document and its parts.
 class Declarations {
@@ -36,16 +36,11 @@ class Declarations {
       : document_(document), options_(options) {}
 
   std::vector<Declared> all;
-  bool repeats_parts = false;
 
-  /// What the parts around a block make of it.
+  /// What the parts and conditions around a block make of it.
   struct Around {
-    std::string prefix{};
-    std::map<std::string, std::string> names{};
+    Scope scope{};
     std::vector<formula::Expr> conditions{};
-    bool is_given = false;
-    std::size_t depth = 0;
-    std::map<std::string, double> counters{};
     bool before_actions = false;  ///< which may set a name to another number
   };
 
@@ -55,12 +50,12 @@ class Declarations {
     for (const auto& block : blocks) {
       if (block.kind == Kind::heading) {
         here = around;
-        here.is_given = is_given_in(block, around);
+        here.scope.marks.words.insert(block.marks.words.begin(), block.marks.words.end());
         if (block.marks.condition) here.conditions.push_back(counted(*block.marks.condition, around));
       }
       if (block.kind == Kind::formula) add(block, here);
       if (block.kind == Kind::choice) add_choice(*block.choice, around);
-      if (block.kind == Kind::use && around.depth <= deepest) use(block, around);
+      if (block.kind == Kind::use && around.scope.depth <= deepest) use(block, around);
     }
   }
 
@@ -76,20 +71,14 @@ class Declarations {
   }
 
  private:
-  static bool is_given_in(const document::Block& block, const Around& around) {
-    return around.is_given || block.marks.words.count("given") > 0;
-  }
-
   void use(const document::Block& block, const Around& around) {
-    const auto& arguments = block.call.arguments;
-    repeats_parts = repeats_parts || std::any_of(arguments.begin(), arguments.end(), is_repetition);
     const auto repetition = options_ == nullptr ? std::nullopt : repetition_of(block);
     std::optional<double> from, to;
     if (repetition) from = number(repetition->from, around), to = number(repetition->to, around);
     if (!from || !to) return add(part_used_by(block).blocks(), within(block, around));
     auto here = around;
     for (const double value : values_of_counter(*repetition, *from, *to, block.place)) {
-      here.counters[repetition->counter] = value;
+      here.scope.counters[repetition->counter] = value;
       add(part_used_by(block).blocks(), within(block, here));
     }
   }
@@ -99,11 +88,11 @@ class Declarations {
     return formula::number_in(x, [&](const formula::Expr& part) -> std::optional<double> {
       const auto& name = part->name;
       if (part->op != formula::Op::name) return std::nullopt;
-      if (const auto counter = around.counters.find(name); counter != around.counters.end())
-        return counter->second;
+      const auto& counters = around.scope.counters;
+      if (const auto counter = counters.find(name); counter != counters.end()) return counter->second;
       for (const auto& declared : all)
-        if (const auto key = option_of(*declared.block); declared.id == name && !key.empty()) {
-          const auto counts = counts_of_option(*options_, key);
+        if (declared.id == name && !declared.origin.option.empty()) {
+          const auto counts = counts_of_option(*options_, declared.origin.option);
           return counts.size() == 1 ? std::optional(static_cast<double>(counts[0])) : std::nullopt;
         }
       const auto settings = settings_of(name);
@@ -146,19 +135,17 @@ class Declarations {
   }
 
   static formula::Expr counted(const formula::Expr& x, const Around& around) {
-    const auto counter = around.counters.find(x->name);
-    if (x->op == formula::Op::name && counter != around.counters.end()) return {counter->second};
+    const auto& counters = around.scope.counters;
+    const auto counter = counters.find(x->name);
+    if (x->op == formula::Op::name && counter != counters.end()) return {counter->second};
     return formula::with_parts(x, [&](const formula::Expr& part) { return counted(part, around); });
   }
 
   void add(const document::Block& formula, const Around& around) {
-    auto axes = formula.definition->axes;
-    for (auto& axis : axes)
-      if (const auto other = around.names.find(axis); other != around.names.end()) axis = other->second;
-    const auto renamed = around.names.find(formula.definition->name);
-    const auto& name = renamed == around.names.end() ? formula.definition->name : renamed->second;
-    all.push_back({&formula, around.prefix + name, std::move(axes), around.conditions,
-                   around.is_given && formula.is_input});
+    const auto& scope = around.scope;
+    const bool is_given = formula.is_input && scope.marks.words.count("given") > 0;
+    all.push_back({&formula, scope.id_of(formula), scope.axes_of(formula), around.conditions, is_given,
+                   origin_of(formula)});
   }
 
   /// A branch is there where its condition holds and none before it does.
@@ -175,18 +162,17 @@ class Declarations {
 
   Around within(const document::Block& use, Around around) const {
     const std::string under = "under ", is = " = ";
-    const auto outside = around.names;
+    const auto outside = around.scope;
+    auto& scope = around.scope;
     for (const auto& argument : use.call.arguments) {
-      if (is_repetition(argument)) continue;
-      if (argument.starts_with(under)) around.prefix += with_values(argument.substr(under.size()), around);
+      if (argument.starts_with(under)) scope.prefix += with_values(argument.substr(under.size()), around);
       const auto equals = argument.find(is);
       if (equals == argument.npos) continue;
       const auto other = with_values(argument.substr(equals + is.size()), around);
-      const auto found = outside.find(other);
-      around.names[argument.substr(0, equals)] = found == outside.end() ? other : found->second;
+      scope.results[argument.substr(0, equals)] = outside.name_of(other);
     }
-    around.is_given = is_given_in(use, around);
-    ++around.depth;
+    scope.marks.words.insert(use.marks.words.begin(), use.marks.words.end());
+    ++scope.depth;
     return around;
   }
 
@@ -204,8 +190,7 @@ std::optional<double> always(const formula::Expr& x, const std::vector<std::stri
     if (part->op != formula::Op::name) return std::nullopt;
     if (name == "trained") return options.model.has_value();
     if (name == "source" || name.ends_with("=given")) return option_in_formulas(options, name);
-    auto key = name.substr(0, name.find('='));
-    std::replace(key.begin(), key.end(), '_', '-');
+    const auto key = key_of_option(name.substr(0, name.find('=')));
     const bool is_taken = std::find(keys.begin(), keys.end(), key) != keys.end();
     return is_taken ? std::nullopt : option_in_formulas({}, name);
   });
@@ -219,10 +204,10 @@ constexpr std::pair<std::string_view, Draw> draw_words[] = {
     {"dropout", Draw::page},  {"lengths", Draw::page},
     {"padding", Draw::page}};
 
-Draw draw_of(const document::Block& block) {
-  if (!table_of(block).empty()) return Draw::given;
-  if (!option_of(block).empty()) return Draw::option;
-  if (!function_of(block).name.empty() || !formula_of(block).text().empty()) return Draw::page;
+Draw draw_of(const document::Block& block, const Origin& origin) {
+  if (!origin.table.empty()) return Draw::given;
+  if (!origin.option.empty()) return Draw::option;
+  if (!origin.function.name.empty() || !origin.formula.text().empty()) return Draw::page;
   std::vector<std::string_view> valid;
   for (const auto& [word, draw] : draw_words) {
     if (word == block.draw) return draw;
@@ -268,22 +253,19 @@ std::string extent_in(const document::Document& document, const std::string& axi
 
 }  // namespace
 
-bool is_repetition(const std::string& argument) {
-  return argument.starts_with("for ");
-}
-
 std::optional<Repetition> repetition_of(const document::Block& use) {
   for (const auto& argument : use.call.arguments) {
-    if (!is_repetition(argument)) continue;
-    const std::string from_word = " from ", to_word = " to ";
+    const std::string counter = "for ", from_word = " from ", to_word = " to ";
+    if (!argument.starts_with(counter)) continue;
     const auto from = argument.find(from_word), to = argument.find(to_word, from);
     if (from == argument.npos || to == argument.npos)
       throw document::Error(
           use.place, fmt::format("\"{}\" does not say how often; valid: for hop from 0 to 3", argument));
     const auto begin = from + from_word.size();
-    return Repetition{std::string(document::without_blanks(argument.substr(4, from - 4))),
-                      document::read_formula(use.place, argument.substr(begin, to - begin)),
-                      document::read_formula(use.place, argument.substr(to + to_word.size()))};
+    return Repetition{
+        std::string(document::without_blanks(argument.substr(counter.size(), from - counter.size()))),
+        document::read_formula(use.place, argument.substr(begin, to - begin)),
+        document::read_formula(use.place, argument.substr(to + to_word.size()))};
   }
   return std::nullopt;
 }
@@ -315,54 +297,35 @@ std::vector<Rule> rules_in(const document::Document& document) {
 }
 
 bool has_samples(const document::Block& input) {
-  return has_batch(draw_of(input));
+  return has_batch(draw_of(input, origin_of(input)));
 }
 
 std::string without_length(const std::string& axis) {
   return axis.substr(0, axis.find('='));
 }
 
-std::string table_of(const document::Block& block) {
-  constexpr std::string_view rows = "rows of ";
-  return block.draw.starts_with(rows) ? block.draw.substr(rows.size()) : "";
-}
-
-std::string_view option_of(const document::Block& block) {
-  constexpr std::string_view option = "option ";
-  const std::string_view draw = block.draw;
-  return draw.starts_with(option) ? draw.substr(option.size()) : std::string_view();
-}
-
-document::Source formula_of(const document::Block& block) {
-  constexpr std::string_view as = "]: as ";
-  const auto at = block.code.text().find(as);
-  return at == std::string::npos ? document::Source() : block.code.part(at + as.size());
-}
-
-bool may_be_given(const document::Block& block) {
-  return block.draw.starts_with(made_input) || function_of(block).name.empty();
-}
-
-document::Call function_of(const document::Block& block) {
-  if (!formula_of(block).text().empty()) return {};
-  std::string_view draw = block.draw;
-  if (draw.starts_with(made_input)) draw.remove_prefix(made_input.size());
+Origin origin_of(const document::Block& input) {
+  constexpr std::string_view rows = "rows of ", option = "option ", as = "]: as ", made = "input ";
+  Origin origin;
+  std::string_view draw = input.draw;
+  if (draw.starts_with(rows)) origin.table = draw.substr(rows.size());
+  if (draw.starts_with(option)) origin.option = draw.substr(option.size());
+  if (const auto at = input.code.text().find(as); at != std::string::npos)
+    origin.formula = input.code.part(at + as.size());
+  const bool is_input = draw.starts_with(made);
+  if (is_input) draw.remove_prefix(made.size());
   const auto open = draw.find('(');
-  if (open == draw.npos || !draw.ends_with(')')) return {};
-  return {std::string(draw.substr(0, open)),
-          document::cut_at_commas(draw.substr(open + 1, draw.size() - open - 2))};
+  if (!origin.formula.text().empty() || open == draw.npos || !draw.ends_with(')')) return origin;
+  origin.function = {std::string(draw.substr(0, open)),
+                     document::cut_at_commas(draw.substr(open + 1, draw.size() - open - 2))};
+  origin.may_be_given = is_input;
+  return origin;
 }
 
 std::vector<Declared> declared_in(const document::Document& document, const Options* options) {
   Declarations declarations(document, options);
   declarations.add(document.blocks(), {});
   return declarations.all;
-}
-
-bool repeats_parts(const document::Document& document) {
-  Declarations declarations(document, nullptr);
-  declarations.add(document.blocks(), {});
-  return declarations.repeats_parts;
 }
 
 std::vector<Input> inputs_of(const document::Document& document, const std::vector<std::string_view>& keys,
@@ -374,22 +337,24 @@ std::vector<Input> inputs_of(const document::Document& document, const std::vect
   Declarations declarations(document, &options);
   declarations.add(document.blocks(), {});
   for (const auto& declared : declarations.all) {
-    const auto& [block, id, axes, conditions, is_given] = declared;
+    const auto& [block, id, axes, conditions, is_given, origin] = declared;
     const bool is_left_out = std::any_of(conditions.begin(), conditions.end(), [&](const auto& condition) {
       return always(condition, keys, options) == 0.0;
     });
-    if (!block->is_input || is_left_out || !may_be_given(*block)) continue;
+    if (!block->is_input || is_left_out || !origin.may_be_given) continue;
     if (formula::has_formulas(id)) continue;  // options do not say how often it is there
-    if (const auto key = option_of(*block); !key.empty() && !is_taken(key))
-      throw document::Error(
-          block->place, fmt::format("{} is no option of the lesson; valid: {}", key, fmt::join(keys, ", ")));
-    Input input = {.id = id, .axes = axes, .draw = is_given ? Draw::given : draw_of(*block)};
+    if (!origin.option.empty() && !is_taken(origin.option))
+      throw document::Error(block->place, fmt::format("{} is no option of the lesson; valid: {}",
+                                                      origin.option, fmt::join(keys, ", ")));
+    Input input = {.id = id,
+                   .axes = axes,
+                   .draw = is_given ? Draw::given : draw_of(*block, origin),
+                   .option = origin.option,
+                   .is_multiplied = origin.table.empty() && origin.function.name.empty(),
+                   .rows_of = std::string(origin.table)};
     for (auto& axis : input.axes) axis = extent_in(document, axis);
-    const bool may_have_heads = is_taken("heads") || !formula_of(*block).text().empty();
+    const bool may_have_heads = is_taken("heads") || !origin.formula.text().empty();
     if (may_have_heads && !axes.empty() && axes[0] == "head") input.axes[0] = "[head]";
-    input.option = option_of(*block);
-    input.rows_of = table_of(*block);
-    input.is_multiplied = input.rows_of.empty() && function_of(*block).name.empty();
     const auto known =
         std::find_if(inputs.begin(), inputs.end(), [&](const auto& other) { return other.id == input.id; });
     input.is_there = declarations.is_there(declared);
@@ -429,10 +394,7 @@ std::vector<std::filesystem::path> documents_in(const std::string& folder) {
 }
 
 bool is_document(const std::string& name) {
-  const auto folders = attn::data_folders("lessons");
-  return std::any_of(folders.begin(), folders.end(), [&](const auto& folder) {
-    return std::filesystem::exists(std::filesystem::path(folder) / (name + ".md"));
-  });
+  return std::filesystem::exists(path_of(name + ".md"));
 }
 
 namespace {

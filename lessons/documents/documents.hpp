@@ -45,13 +45,23 @@ struct Repetition {
 /// What `{use …}` says of it; none of a part that is there once. Throws document::Error.
 std::optional<Repetition> repetition_of(const document::Block& use);
 
-/// Whether an argument of `{use …}` is the one that says it.
-bool is_repetition(const std::string& argument);
-
 /// The values of the counter between two numbers. Throws document::Error where they are no whole numbers, or
 /// too many.
 std::vector<double> values_of_counter(const Repetition& repetition, double from, double to,
                                       const document::Place& place);
+
+/// How a declared input comes by its numbers where it is not drawn: what stands behind its colon.
+struct Origin {
+  std::string_view table{};   ///< of `reads[token]: rows of table`
+  std::string_view option{};  ///< the key of `samples: option samples`
+  document::Source
+      formula{};  ///< of `positions[position, d_model]: as sin(position)`, where nobody gives them
+  document::Call function{};  ///< of numbers that C++ makes, `s[d_k, sample]: random_scores(d_k, samples)`
+  bool may_be_given = true;   ///< not those that C++ makes, but with `input ` before the function
+};
+
+/// It lives as long as the document.
+Origin origin_of(const document::Block& input);
 
 /// A formula or an input of a document or of its parts.
 struct Declared {
@@ -60,6 +70,7 @@ struct Declared {
   formula::Axes axes;                     ///< as the parts around it call them
   std::vector<formula::Expr> conditions;  ///< of its heading and of the choices around it
   bool is_given;                          ///< an input that is there only where it is given
+  Origin origin;
 };
 
 /// `require: 0 < w: "--window 0 lets no token see another; …"` of a front matter.
@@ -81,9 +92,6 @@ bool has_samples(const document::Block& input);
 /// With options it is there as often as these alone say it.
 std::vector<Declared> declared_in(const document::Document& document, const Options* options = nullptr);
 
-/// Whether the document or one of its parts repeats a part.
-bool repeats_parts(const document::Document& document);
-
 /// Whether an axis stands in a group, `t5/bucket`, and so has a length of its own.
 inline bool has_own_length(std::string_view axis) {
   return axis.find('/') != axis.npos;
@@ -96,24 +104,6 @@ inline std::string name_on_page(const std::string& axis) {
 
 /// "feature" of an axis that an input declares as "feature=d_model".
 std::string without_length(const std::string& axis);
-
-/// Of an input `reads[token]: rows of table` the table; of others nothing.
-std::string table_of(const document::Block& block);
-
-/// Of an input `samples: option samples` the key of the option, which lives as long as the document; of
-/// others nothing.
-std::string_view option_of(const document::Block& block);
-
-/// Of an input `positions[position, d_model]: as sin(position)` the formula that gives its numbers where
-/// nobody does; of others nothing.
-document::Source formula_of(const document::Block& block);
-
-/// Of numbers that C++ makes, `s[d_k, sample]: random_scores(d_k, samples)`, the function and what they are
-/// made from; of others no name.
-document::Call function_of(const document::Block& block);
-
-/// Whether somebody may give the numbers: not those that C++ makes, but with `input ` before the function.
-bool may_be_given(const document::Block& block);
 
 /// The inputs that a document and its parts declare, for a lesson with these keys of options, as far as these
 /// options decide which there are. Throws document::Error for an unknown way to come by its numbers.
@@ -141,18 +131,6 @@ auto at_place(const document::Source& text, const Act& act) {
     return act();
   } catch (const formula::Error& error) {
     throw document::Error(text.place_of(error.at()), error.what());
-  }
-}
-
-/// The same of the formula of a step, within which documents may be read.
-template <class Act>
-auto at_formula(const document::Block& block, const Act& act) {
-  try {
-    return act();
-  } catch (const document::Error&) {
-    throw;
-  } catch (const formula::Error& error) {
-    throw document::Error(block.code.place_of(error.at()), error.what());
   }
 }
 

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
 #include "attn/text/width.hpp"
+#include "document/prose.hpp"
 #include "formula/edits.hpp"
+#include "formula/functions.hpp"
 #include "formula/numpy.hpp"
 #include "formula/parse.hpp"
 #include "lessons/documents/document_run.hpp"
@@ -86,11 +89,33 @@ void add_formula(attn::About& about, const formula::Definition& definition, cons
   }
 }
 
+formula::Axes shown_axes(formula::Axes axes) {
+  std::erase(axes, Meanings::batch);
+  std::transform(axes.begin(), axes.end(), axes.begin(), name_on_page);
+  return axes;
+}
+
+attn::About about_section(Telling& run, const Section& section) {
+  const document::Source written(section.heading->place, run.outline.written_in(section));
+  const auto prose = written.text().empty() ? document::Prose() : document::read_prose(written);
+  return {.title = in_words(run, run.outline.title_of(section), section.scope),
+          .formula = in_words(run, prose, section.scope),
+          .note = paragraphs_of(run, section),
+          .distribution = section.heading->marks.words.count("shares") > 0,
+          .curve = run.outline.has(section, section.heading, "curve"),
+          .linear = run.outline.has(section, section.heading, "linear")};
+}
+
+namespace {
+
+/// Whether rows of the step are shares that follow from softmax over its last axis.
 bool is_shares(const formula::Definition& definition) {
   return definition.expr->op == formula::Op::over && definition.expr->name == "softmax" &&
          definition.expr->axis == definition.axes.back();
 }
 
+/// "scaled = scores / d_k": a formula close to that of the step, which gives somebody's numbers; empty where
+/// none is found, or where their numbers are too coarse to tell.
 std::string formula_behind(const formula::Definition& definition, const formula::Sheet& sheet,
                            const attn::AnyTensor& theirs) {
   const auto view = formula::view_of(definition.axes, theirs.view());
@@ -101,6 +126,133 @@ std::string formula_behind(const formula::Definition& definition, const formula:
   const auto on_page = formula::page_text(found.front().expr);
   const bool says_it = on_page != formula::page_text(definition.expr);
   return fmt::format("{} = {}", definition.name, says_it ? on_page : formula::text(found.front().expr));
+}
+
+/// Whether a formula takes the tensor at its own place alone, and never as an index.
+bool takes_in_place(const formula::Expr& x, const formula::Definition& tensor, bool is_index = false) {
+  const bool is_its_entry = x->op == formula::Op::entry && x->name == tensor.name;
+  if (is_its_entry && is_index) return false;
+  if (is_its_entry && !formula::operands(tensor.expr).empty())
+    for (std::size_t i = 0; i < tensor.axes.size(); ++i)
+      if (!formula::same(x->parts[i], formula::position(tensor.axes[i]))) return false;
+  return std::all_of(x->parts.begin(), x->parts.end(), [&](const formula::Expr& part) {
+    return takes_in_place(part, tensor, is_index || x->op == formula::Op::entry);
+  });
+}
+
+/// With the formulas of hidden steps in their place, where these are taken as they are.
+formula::Definition without_hidden(Telling& run, formula::Definition definition) {
+  const auto& sheet = run.sheet();
+  for (const auto& name : formula::operands(definition.expr)) {
+    if (run.hidden.count(name) == 0 || run.made.count(name) > 0) continue;
+    if (takes_in_place(definition.expr, *sheet.definition_of(name)))
+      return without_hidden(run, formula::with_written_out(sheet, definition, name));
+  }
+  return definition;
+}
+
+/// Whether all numbers that a formula starts from are shown.
+bool starts_from_shown(Telling& run, const formula::Expr& x) {
+  std::map<std::string, bool> known;  // false while a step is looked into: one that leads back to itself
+  const std::function<bool(const formula::Expr&)> starts = [&](const formula::Expr& part) {
+    const auto operands = formula::operands(part);
+    return std::all_of(operands.begin(), operands.end(), [&](const std::string& name) {
+      if (run.made.count(name) > 0) return run.sheet().tensor(name).is_whole;
+      if (run.hidden.count(name) == 0) return true;
+      const auto [found, is_new] = known.emplace(name, false);
+      if (is_new) known[name] = starts(run.sheet().definition_of(name)->expr);
+      return known[name];
+    });
+  };
+  return starts(x);
+}
+
+/// How many numbers an entry is worked out from, all hidden steps written out.
+double terms_of(Telling& run, const formula::Expr& x) {
+  std::map<std::string, double> known;
+  const std::function<double(const formula::Expr&)> terms = [&](const formula::Expr& part) {
+    if (run.hidden.count(part->name) > 0 && formula::operands(part).size() > 0) {
+      const auto* tensor = run.sheet().find(part->name);
+      if (tensor != nullptr && tensor->is_whole) return 1.0;  // which stands there as a number
+      if (const auto found = known.find(part->name); found != known.end()) return found->second;
+      const auto* const definition = run.sheet().definition_of(part->name);
+      known[part->name] = 1.0;
+      return known[part->name] = definition == nullptr ? 1.0 : terms(definition->expr);
+    }
+    if (const auto written_out = formula::expanded(part); written_out && part->op == formula::Op::call)
+      return terms(*written_out);
+    double all = part->parts.empty() ? 1.0 : 0.0;
+    for (const auto& one : part->parts) all += terms(one);
+    return part->op == formula::Op::over ? static_cast<double>(run.sheet().size_of(part->axis)) * all : all;
+  };
+  return terms(x);
+}
+
+/// The tensors that a formula takes, and for a hidden one those that it is made of.
+std::vector<std::string> shown_operands(Telling& run, const formula::Expr& x) {
+  std::vector<std::string> shown;
+  std::set<std::string> seen;
+  const auto add = [&](const std::string& name) {
+    const bool is_padded = run.bench().plan.key_tokens().is_padded();
+    if ((name != "lengths" || is_padded) && !formula::has(shown, name)) shown.push_back(name);
+  };
+  const std::function<void(const formula::Expr&)> add_all = [&](const formula::Expr& part) {
+    for (const auto& name : formula::operands(part)) {
+      if (!seen.insert(name).second) continue;
+      const auto made = run.made.find(name);
+      if (made != run.made.end())
+        std::for_each(made->second.begin(), made->second.end(), add);
+      else if (run.hidden.count(name) > 0)
+        add_all(run.sheet().definition_of(name)->expr);
+      else
+        add(name);
+    }
+  };
+  add_all(x);
+  return shown;
+}
+
+/// An entry of a step that is hidden, or that the trace does not speak of, has no name: it is worked out,
+/// too.
+void add_words(Telling& run, attn::About& about, const Section& section,
+               const formula::Definition& definition) {
+  if (about.formula.empty() || run.defined.count(definition.name) > 0)
+    add_formula(about, without_hidden(run, definition), run.sheet());
+  about.from = shown_operands(run, definition.expr);
+  about.distribution = about.distribution || is_shares(definition);
+  constexpr double most_terms = 1e5;
+  if (!starts_from_shown(run, definition.expr) || most_terms < terms_of(run, definition.expr)) return;
+  about.worked = [&run, definition](const attn::Index& at) {
+    return run.sheet().worked(definition, at,
+                              [&run](const std::string& name) { return run.hidden.count(name) == 0; });
+  };
+  const auto [follow, scope] = run.outline.follow_of(section);
+  if (follow.empty() && run.outline.has(section, section.heading, "with --all")) return;
+  auto axes = definition.axes;
+  std::erase(axes, Meanings::batch);
+  about.worked_at = run.meanings.followed(follow, axes, scope);
+}
+
+}  // namespace
+
+attn::About about_rows(Telling& run, const Step& step, attn::About about) {
+  const auto& definition = step.definition;
+  about.id = definition.name;
+  about.axes = shown_axes(definition.axes);
+  about.explain = [&run, definition](const attn::AnyTensor& theirs) {
+    return formula_behind(definition, run.sheet(), theirs);
+  };
+  return about;
+}
+
+attn::About about_step(Telling& run, const Step& step) {
+  const bool is_mute = run.bench().is_mute();
+  auto about = about_rows(run, step, is_mute ? attn::About() : about_section(run, *step.section));
+  if (!is_mute) add_words(run, about, *step.section, step.definition);
+  if (step.is_defined_anew)
+    about.note =
+        fmt::format("--define put this formula in the place of {}.", formula::page_text(step.in_document));
+  return about;
 }
 
 namespace {
@@ -252,15 +404,18 @@ std::set<std::string> ends_of(const std::vector<formula::Definition>& steps,
 
 }  // namespace
 
-void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vector<std::string>& results,
-                  const std::set<std::string>& hidden) {
+void tell_code(Telling& run) {
+  auto& bench = run.bench();
+  const auto& sheet = run.sheet();
+  const auto& results = run.results;
   const auto& steps = sheet.definitions();
   const auto ends = ends_of(steps, results);
   const auto sources = sources_in(results);
   const auto needed = needed_for(
       sheet, [&](const auto& name) { return ends.count(name) > 0; }, sources);
   const auto forward = needed_for(sheet, [&](const auto& name) { return sources.count(name) > 0; });
-  const auto shown = needed_for(sheet, [&](const auto& name) { return hidden.count(name) == 0; });
+  const auto shown = needed_for(
+      sheet, [&](const auto& name) { return run.hidden.count(name) + run.without_code.count(name) == 0; });
   const bool is_xtensor = bench.options.code == "xtensor", is_of_one_sample = bench.plan.is_batched();
   std::map<std::string, std::vector<std::string>> lines, functions;  // by the group of the note
   std::set<std::string> known;
@@ -295,7 +450,15 @@ void tell_code_of(Workbench& bench, const formula::Sheet& sheet, const std::vect
     if (group.empty() && takes_more)
       of_group.insert(of_group.begin(), std::string(is_xtensor ? "//" : "#") +
                                             " continues the code before it, which --all shows");
-    group.empty() ? bench.code(of_group) : bench.trace.within(group, [&] { bench.code(of_group); });
+    const auto tell = [&] {
+      const auto around = bench.trace.full_id("");
+      const auto* language = is_xtensor ? "In xtensor" : "In NumPy (import numpy as np)";
+      bench.trace.note("code",
+                       language + bench.plan.for_each_sample() +
+                           (around.empty() ? "" : ": " + around.substr(0, around.size() - 1)),
+                       "", fmt::format("{}", fmt::join(of_group, "\n")));
+    };
+    group.empty() ? tell() : bench.trace.within(group, tell);
   }
 }
 

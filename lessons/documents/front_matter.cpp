@@ -15,8 +15,8 @@
 #include "attn/text/spelling.hpp"
 #include "attn/text/trim.hpp"
 #include "document/prose.hpp"
+#include "lessons/sdpa.hpp"
 #include "lessons/trained/layers.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "page/svg/panel.hpp"
 
 namespace lessons {
@@ -50,9 +50,7 @@ void set_field(Field& field, const std::string& value) {
   if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
     for (const auto number : cut(value)) field.push_back(number_of<std::size_t>(std::string(number)));
   } else if constexpr (is_list<Field>) {
-    typename Field::value_type one;
-    set_field(one, value);
-    field.push_back(std::move(one));
+    field.push_back(value);
   } else if constexpr (is_optional<Field>) {
     set_field(field.emplace(), value);
   } else if constexpr (std::is_same_v<Field, std::string>) {
@@ -181,9 +179,11 @@ auto from_front(const document::Document& document, std::string_view key, const 
   }
 }
 
-/// What a document without C++ of its own may call.
-const Functions& functions_of_all() {
-  static const Functions functions = {.remarks = {{"strongest_pair", strongest_pair}}};
+/// What every document may call.
+Functions functions_of_all() {
+  Functions functions;
+  add_fused_kernel(functions);
+  add_models(functions);
   return functions;
 }
 
@@ -219,26 +219,18 @@ void require_known_keys(const document::Document& document) {
       throw document::Error({document.file}, fmt::format("the front matter has no {0}; valid: {0}: …", key));
 }
 
-/// Whether there is a model and a second sentence, and which sizes are given: what conditions of inputs may
-/// speak of beside the options that no lesson changes. What is repeated follows from the sizes themselves.
-std::vector<std::size_t> what_decides_inputs(const Options& options, bool repeats_parts) {
+/// What may decide which inputs there are: whether there is a model and a second sentence, the sizes that are
+/// given, and the switches.
+std::vector<std::size_t> what_decides_inputs(const Options& options) {
   std::vector<std::size_t> given = {options.model.has_value(), !options.source.empty()};
   visit_options(options, [&](const OptionInfo&, const auto& field) {
     using Field = std::decay_t<decltype(field)>;
     if constexpr (is_optional<Field>) given.push_back(field.has_value());
-    if constexpr (std::is_same_v<Field, std::optional<std::size_t>>)
-      if (repeats_parts) given.push_back(field.value_or(0));
-    if constexpr (std::is_same_v<Field, bool>)
-      if (repeats_parts) given.push_back(field);
+    if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) given.push_back(field.value_or(0));
+    if constexpr (std::is_same_v<Field, bool>) given.push_back(field);
   });
   return given;
 }
-
-/// The inputs of a lesson by what decides which there are.
-struct KnownInputs {
-  std::optional<bool> repeats_parts{};
-  std::map<std::vector<std::size_t>, std::vector<Input>> by_sizes{};
-};
 
 }  // namespace
 
@@ -253,10 +245,10 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   lesson.of_detail = cut(document.front("detail"));
   lesson.defaults = from_front(document, "defaults", options);
   lesson.examples = document.all_front("example");
+  using KnownInputs = std::map<std::vector<std::size_t>, std::vector<Input>>;
   lesson.inputs = [&document, keys = lesson.options,
                    known = std::make_shared<KnownInputs>()](const Options& given) {
-    if (!known->repeats_parts) known->repeats_parts = repeats_parts(document);
-    auto& inputs = known->by_sizes[what_decides_inputs(given, *known->repeats_parts)];
+    auto& inputs = (*known)[what_decides_inputs(given)];
     if (inputs.empty()) inputs = inputs_of(document, keys, given);
     return inputs;
   };
@@ -267,14 +259,13 @@ Lesson lesson_of(const document::Document& document, std::string_view name, cons
   });
   if (!document.front("numbers").empty()) lesson.numbers = document.front("numbers");
   lesson.picture = from_front(document, "picture", picture_of);
-  lesson.run = code.run;
-  if (code.run == nullptr)
-    lesson.run = [&document](Workbench& bench) { DocumentRun(bench, functions_of_all()).tell(document); };
-  if (!rules_in(document).empty())
-    lesson.run = [&document, run = std::move(lesson.run)](Workbench& bench) {
-      DocumentRun(bench, functions_of_all()).require_rules_of(document);
-      run(bench);
-    };
+  lesson.run = [&document, prepare = code.prepare](Workbench& bench) {
+    auto functions = functions_of_all();
+    if (!rules_in(document).empty()) DocumentRun(bench, functions).require_rules_of(document);
+    DocumentRun run(bench, functions);
+    if (prepare != nullptr) prepare(run, functions);
+    run.tell(document);
+  };
   const auto has = [&](std::string_view key) { return !document.front(key).empty(); };
   if (has("model"))
     lesson.trained =
@@ -299,27 +290,18 @@ Lesson lesson_of(const std::string& name, const LessonCode& code) {
   return lesson_of(document, file.substr(file.rfind('/') + 1, name.size()), code);
 }
 
-namespace {
-
-const LessonCode& code_of(const document::Document& document, std::string_view name,
-                          const std::vector<const Lesson*>& lessons) {
-  std::vector<std::string> valid;
-  for (const auto* lesson : lessons) {
-    if (lesson->code != nullptr && lesson->name == name) return *lesson->code;
-    if (lesson->code != nullptr) valid.emplace_back(lesson->name);
-  }
-  throw document::Error(document.front_source("functions").place_of(0),
-                        fmt::format("functions: {} is no lesson that is one document; {}", name,
-                                    attn::valid_instead_of(name, valid)));
-}
-
-}  // namespace
-
 Lesson lesson_of(const document::Document& document, std::string_view name,
                  const std::vector<const Lesson*>& lessons) {
   const auto functions = document.front("functions");
   if (functions.empty()) return lesson_of(document, name, {.give = give_about});
-  return lesson_of(document, name, code_of(document, functions, lessons));
+  std::vector<std::string> valid;
+  for (const auto* lesson : lessons) {
+    if (lesson->code != nullptr && lesson->name == functions) return lesson_of(document, name, *lesson->code);
+    if (lesson->code != nullptr) valid.emplace_back(lesson->name);
+  }
+  throw document::Error(document.front_source("functions").place_of(0),
+                        fmt::format("functions: {} is no lesson that is one document; {}", functions,
+                                    attn::valid_instead_of(std::string(functions), valid)));
 }
 
 }  // namespace lessons

@@ -27,10 +27,6 @@ void sharpen_word(attn::Tensors& inputs, const Options& options);
 /// the first head counts. Where the vector would be too long for float16, W_Q and W_K become longer instead.
 void sharpen_token(attn::Tensors& inputs, const Options& options);
 
-/// The same where queries come from `X_query` and keys from `X_key`, and the weights are in `group`.
-void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::string& X_query,
-                    const std::string& X_key, const std::string& group);
-
 /// One scaled score 100 in the first head of a transformer's block, by making its columns of W_Q and W_K
 /// longer: a layer norm before attention undoes a longer vector.
 void sharpen_block(attn::Tensors& inputs, const Options& options);
@@ -43,16 +39,17 @@ struct LessonCode {
   void (*give)(ModelInputs& inputs) = nullptr;  ///< of the trained model
   attn::Model (*hand_made)() = nullptr;         ///< in the place of one that was trained
   void (*sharpen)(attn::Tensors& inputs, const Options& options) = nullptr;  ///< of the probe
-  void (*run)(Workbench& bench) = nullptr;                         ///< the document alone where null
+
+  /// Adds what the document calls by name, and sets what follows from the run before it is told.
+  void (*prepare)(DocumentRun& run, Functions& functions) = nullptr;
   std::vector<Input> (*inputs)(const Options& options) = nullptr;  ///< in place of those that it declares
   bool splits_heads = true, takes_source_alone = false;            ///< as in Lesson
 };
 
 /// Of the lessons that the program has, in lessons/NAME.cpp.
-extern const LessonCode lookup_code, scoring_code, scaling_code, sdpa_code, self_attention_code,
-    cross_attention_code, masking_code, multihead_code, positional_code, seq2seq_code, transformer_block_code,
-    classifier_code, generate_code, efficient_code, ring_code, stability_code, patterns_code, training_code,
-    complexity_code;
+extern const LessonCode lookup_code, scoring_code, scaling_code, sdpa_code, cross_attention_code,
+    multihead_code, positional_code, seq2seq_code, transformer_block_code, classifier_code, generate_code,
+    efficient_code, ring_code, stability_code, patterns_code, training_code, complexity_code;
 
 /// The lesson backward, which has several documents.
 const Lesson& backward_lesson();

@@ -69,6 +69,8 @@ std::size_t length_in_use(const Workbench& bench, const Input& input, const Exte
   return bench.length_of_given(input.id, extent.name, least);
 }
 
+constexpr std::string_view given = "=given";
+
 /// The axes whose lengths the front matter says.
 std::set<std::string> axes_said_by(const document::Document& document) {
   std::set<std::string> axes;
@@ -97,33 +99,17 @@ Meanings::Meanings(Workbench& bench) : bench_(bench), sheet_(rounding_to(bench))
   set("defined", !options.define.empty());
   set("set", !options.set.empty());
   set("rounding", rounding(bench.trace).bound);
+  const auto set_format = [&](const std::string& group, attn::Dtype format) {
+    set(group + "bytes", static_cast<double>(attn::item_size(format)));
+    set(group + "unit_roundoff", attn::largest_rounding_error(format, 1.0));
+    set(group + "largest_number", attn::largest_number(format));
+    set(group + "exp_overflows_above", attn::exp_overflows_above(format));
+    set(group + "exp_vanishes_below", attn::exp_vanishes_below(format));
+  };
   using attn::Dtype;
   for (const auto format : {Dtype::float64, Dtype::float32, Dtype::float16, Dtype::bfloat16})
     set_format(fmt::format("{}/", attn::name_of(format)), format);
   for (const std::string of_run : {"", "run/"}) set_format(of_run, bench.trace.dtype());
-}
-
-void Meanings::set_format(const std::string& group, attn::Dtype format) {
-  set(group + "bytes", static_cast<double>(attn::item_size(format)));
-  set(group + "unit_roundoff", attn::largest_rounding_error(format, 1.0));
-  set(group + "largest_number", attn::largest_number(format));
-  set(group + "exp_overflows_above", attn::exp_overflows_above(format));
-  set(group + "exp_vanishes_below", attn::exp_vanishes_below(format));
-}
-
-std::string Meanings::format_named(const std::string& name, const document::Place& place) const {
-  const std::string format(name == "dtype" ? attn::name_of(bench_.trace.dtype()) : name);
-  if (format == "float64") return "";
-  if (!formula::rounds_to_format(format))
-    throw document::Error(
-        place, fmt::format("rounded to {}; valid: rounded to float32, float16, bfloat16 or dtype", name));
-  return format;
-}
-
-void Meanings::set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts) {
-  auto view = owned_view(std::move(counts), std::move(axes));
-  view.is_whole = true;
-  sheet_.set(name, std::move(view));
 }
 
 void Meanings::read_axes(const document::Document& document) {
@@ -137,7 +123,7 @@ void Meanings::read_axes(const document::Document& document) {
   const auto is_said = [said = axes_said_by(document)](const auto& axis) { return said.count(axis) > 0; };
   for (const auto& declared : declared_in(document, &bench_.options)) {
     const auto& axes = declared.axes;
-    if (const auto key = option_of(*declared.block); !key.empty()) {
+    if (const auto key = declared.origin.option; !key.empty()) {
       const auto counts = counts_of_option(bench_.options, key);
       if (!axes.empty()) sheet_.axis(axes[0], counts.size());
       if (axes.empty() && !counts.empty()) set(declared.id, static_cast<double>(counts[0]));
@@ -185,31 +171,21 @@ void Meanings::read_front(const std::string& key, const document::Source& value,
 
 void Meanings::read_setting(const std::string& word, const formula::Definition& definition,
                             const Scope& scope) {
-  const auto own = scope.prefix + definition.name;
-  if (word == "follow") follow_[scope.name_of(definition.name)].emplace_back(definition.expr, scope);
-  if (word == "axes") set_axis(scope.name_of(definition.name), definition.expr, scope);
-  if (word == "set" && settled_.count(own) == 0) set(own, number(definition.expr, scope));
-  if (word == "page")
-    sheet_.alias(own, of_page_[own] = scope.prefix + with_values(definition.expr->name, scope));
-}
-
-void Meanings::set_axis(const std::string& name, const formula::Expr& length, const Scope& scope) {
-  const auto* tokens = text_of(length->name, bench_.plan);
-  if (tokens == nullptr) return sheet_.axis(name, static_cast<std::size_t>(number(length, scope)));
-  sheet_.axis(name, tokens->length());
-  bench_.label({name}, *tokens);
+  const auto own = scope.prefix + definition.name, name = scope.name_of(definition.name);
+  const auto& value = definition.expr;
+  if (word == "follow") follow_[name].emplace_back(value, scope);
+  if (word == "set" && settled_.count(own) == 0) set(own, number(value, scope));
+  if (word == "page") sheet_.alias(own, of_page_[own] = scope.prefix + with_values(value->name, scope));
+  if (word != "axes") return;
+  const auto* tokens = text_of(value->name, bench_.plan);
+  sheet_.axis(name, tokens != nullptr ? tokens->length() : static_cast<std::size_t>(number(value, scope)));
+  if (tokens != nullptr) bench_.label({name}, *tokens);
 }
 
 std::string Meanings::step_named(const std::string& id) const {
   const auto found = of_page_.find(id);
   return found == of_page_.end() ? id : found->second;
 }
-
-namespace {
-
-constexpr std::string_view given = "=given";
-
-}  // namespace
 
 std::optional<double> Meanings::setting(const std::string& name) const {
   const auto found = settings_.find(name);
@@ -319,7 +295,11 @@ formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) c
   if (node.op == Op::over || node.op == Op::size) return formula::Expr(std::move(node));
   const auto found = scope.renamed.find(node.name);
   const bool is_renamed = found != scope.renamed.end(), is_name = node.op == Op::name;
-  if (is_renamed && is_name && found->second->op != Op::name) return with_own_steps(found->second, scope);
+  if (is_renamed && is_name && found->second->op != Op::name)  // with steps that came to be since it was said
+    return with_prefix(found->second, scope.prefix, [&](const std::string& name) {
+      const bool is_known = sheet_.find_form(name) != nullptr || sheet_.has_axis(name);
+      return !is_known && sheet_.find_form(scope.prefix + name) != nullptr;
+    });
   if (is_renamed) node.name = found->second->name;
   if (!is_renamed || !is_name || sheet_.find_form(node.name) == nullptr) node.name = within(node.name);
   const bool is_number = is_name || settings_.count(node.name) > 0;  // `b[key]` of one that is not given
@@ -327,13 +307,6 @@ formula::Expr Meanings::renamed(const formula::Expr& part, const Scope& scope) c
     if (const auto number = setting(node.name))
       return formula::Expr(formula::Node{.op = Op::number, .number = *number, .name = node.name});
   return formula::Expr(std::move(node));
-}
-
-formula::Expr Meanings::with_own_steps(const formula::Expr& x, const Scope& scope) const {
-  return with_prefix(x, scope.prefix, [&](const std::string& name) {
-    const bool is_known = sheet_.find_form(name) != nullptr || sheet_.has_axis(name);
-    return !is_known && sheet_.find_form(scope.prefix + name) != nullptr;
-  });
 }
 
 bool Meanings::holds(const std::optional<formula::Expr>& condition, const Scope& scope) {

@@ -106,9 +106,6 @@ class Meanings {
     settled_.insert(name);
   }
 
-  /// Keeps counts that are 0 or more, as formulas take them.
-  void set_whole(const std::string& name, formula::Axes axes, formula::Numbers counts);
-
   /// How long the axes of the document are, and the tokens along them.
   void read_axes(const document::Document& document);
 
@@ -157,10 +154,6 @@ class Meanings {
   /// The same for each place along an axis.
   std::vector<double> numbers_along(const std::string& axis, const formula::Expr& x, const Scope& scope);
 
-  /// The format that `rounded to NAME` means: "float16", nothing for float64, where nothing is rounded;
-  /// `dtype` is that of the run. Throws document::Error.
-  std::string format_named(const std::string& name, const document::Place& place) const;
-
   /// The token at that place, or the number of the place. Throws formula::Error.
   std::string label(const std::string& axis, std::size_t place) const;
 
@@ -188,19 +181,12 @@ class Meanings {
   /// `stack(step, step={t}/x, for t from 0 to 2)` with an entry for each value of the counter.
   formula::Expr stacked(const formula::Expr& x, const Scope& scope) const;
 
-  /// What is said of a format of numbers, under the group `float16/`.
-  void set_format(const std::string& group, attn::Dtype format);
-
   void read_setting(const std::string& word, const formula::Definition& definition, const Scope& scope);
-  void set_axis(const std::string& name, const formula::Expr& length, const Scope& scope);
   std::optional<double> setting(const std::string& name) const;
 
   /// The last entry of an axis that is no padding of the first sample.
   std::size_t last_place(const std::string& axis) const;
   formula::Expr renamed(const formula::Expr& part, const Scope& scope) const;
-
-  /// What stands for an operand of a part, with steps of the part that came to be since it was said.
-  formula::Expr with_own_steps(const formula::Expr& x, const Scope& scope) const;
 
   /// Where an axis is followed, as it was found when there were so many steps.
   struct Followed {
@@ -223,9 +209,21 @@ std::map<std::string, std::size_t> last_mentions(const std::vector<Section>& sec
 
 /// The sections of a document and of the parts that it uses, as the conditions of a run have them, and what
 /// remarks say of their steps. The documents must live as long.
-class Outline {
- public:
-  explicit Outline(Meanings& meanings) : meanings_(meanings) {}
+struct Outline {
+  /// A remark on a step, with the names that it has.
+  struct Remark {
+    std::string id;
+    const document::Block* block;
+    Scope scope;
+  };
+
+  Meanings& meanings;
+  std::vector<Remark> remarks{};
+  std::set<std::string> steps{};                  ///< those that are left out, too
+  std::set<std::string> shown{};                  ///< those that the trace has in some run
+  std::map<std::string, std::string> drawn_as{};  ///< what a flow calls steps
+  mutable std::map<std::string, std::vector<std::size_t>> by_step{};  ///< places among the remarks
+  mutable std::size_t indexed = 0;                                    ///< how many of them stand there
 
   /// Reads the blocks; those of parts with their front matter. Throws document::Error.
   std::vector<Section> sections_of(const std::vector<document::Block>& blocks, const Scope& scope);
@@ -233,18 +231,8 @@ class Outline {
   /// What the arguments of `{use …}` make of the names around it.
   Scope scope_of(const document::Block& use, const Scope& around) const;
 
-  /// Throws document::Error where a remark is on a step that the document does not have.
-  void require_steps_of_remarks() const;
-
   /// Whether that word, `with --all`, stands behind the block, around its part, or in a remark on its step.
   bool has(const Section& section, const document::Block* block, const std::string& word) const;
-
-  /// A remark on a step, with the names that it has.
-  struct Remark {
-    std::string id;
-    const document::Block* block;
-    Scope scope;
-  };
 
   /// The last remark on a step that says something, or null.
   const Remark* remark_on(const std::string& step) const;
@@ -256,40 +244,9 @@ class Outline {
   /// what names mean there.
   std::pair<std::string, Scope> follow_of(const Section& section) const;
 
-  /// The steps of the document, those that are left out, too.
-  const std::set<std::string>& steps() const { return steps_; }
-
-  /// Whether the trace has a step of that name, in some run.
-  bool shows_step(const std::string& name) const { return shown_.count(name) > 0; }
-
   /// What the page has for the formula of a section, `{written q · k}`: as its heading says it, or the last
   /// remark on its step that does. Nothing where the formula itself stands there.
   std::string written_in(const Section& section) const;
-
-  /// What a flow calls steps.
-  const std::map<std::string, std::string>& drawn_as() const { return drawn_as_; }
-
- private:
-  void add_all(std::vector<Section>& sections, const std::vector<document::Block>& blocks,
-               const Scope& scope);
-  void add(std::vector<Section>& sections, const document::Block& block, const Scope& scope);
-  void add_heading(std::vector<Section>& sections, const document::Block& heading, const Scope& scope) const;
-  void add_part(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
-  void add_part_once(std::vector<Section>& sections, const document::Block& use, const Scope& scope);
-  void note_step(const Section& section, const document::Block& formula, const Scope& scope);
-  /// The formula with the steps of that group that stand before.
-  formula::Expr with_steps(const formula::Expr& x, const std::string& prefix) const;
-
-  /// The remarks on the steps of a section, in their order.
-  std::vector<const Remark*> remarks_about(const Section& section) const;
-  const std::vector<std::size_t>& remarks_about(const std::string& step) const;
-
-  Meanings& meanings_;
-  std::vector<Remark> remarks_;
-  mutable std::map<std::string, std::vector<std::size_t>> by_step_;  ///< places among the remarks
-  mutable std::size_t found_ = 0;                                    ///< how many of them stand there
-  std::set<std::string> steps_, shown_;
-  std::map<std::string, std::string> drawn_as_;
 };
 
 /// The two sides of `left = right`, of `left ≈ right`, of `left ≤ right` and `left ≥ right`, and of `left ≠

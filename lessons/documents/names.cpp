@@ -26,10 +26,8 @@ class KnownNames {
   explicit KnownNames(const document::Document& document) {
     add_front(document);
     add_parts(document.blocks());
-    for (auto option : document::cut_at_commas(document.front("options"))) {
-      std::replace(option.begin(), option.end(), '-', '_');
-      if (option_in_formulas({}, option)) names_.insert(option);
-    }
+    for (const auto& option : document::cut_at_commas(document.front("options")))
+      if (const auto name = name_of_option(option); option_in_formulas({}, name)) names_.insert(name);
     for (const auto& declared : declared_in(document)) {
       names_.insert(declared.id);
       names_.insert(declared.block->definition->name);
@@ -151,13 +149,17 @@ class Names {
     for (const auto& piece : prose) {
       look_into(piece.value, piece.place);
       if (piece.call) look_into(*piece.call, piece.place);
-      if (!piece.choice) continue;
-      for (const auto& branch : piece.choice->branches) {
-        look_into(branch.condition, piece.place);
-        look_into(branch.content);
-      }
+      if (piece.choice) look_into(*piece.choice, piece.place);
     }
     is_in_prose_ = was_in_prose;
+  }
+
+  template <class Content>
+  void look_into(const document::Choice<Content>& choice, const document::Place& place) {
+    for (const auto& branch : choice.branches) {
+      look_into(branch.condition, place);
+      look_into(branch.content);
+    }
   }
 
   /// `{token(key, argmax(key) weights)}`: an axis and a formula; `{shape(Q)}`: a tensor.
@@ -184,11 +186,7 @@ class Names {
         see(name.starts_with("from ") ? name.substr(5) : name, block.place);
     if (block.kind == Kind::label) see(block.call.arguments.front(), block.place);
     if (block.kind == Kind::item) look_into_item(block);
-    if (!block.choice) return;
-    for (const auto& branch : block.choice->branches) {
-      look_into(branch.condition, block.place);
-      look_into(branch.content);
-    }
+    if (block.choice) look_into(*block.choice, block.place);
   }
 
   /// A command, which may have values in it, or a claim.
@@ -215,73 +213,63 @@ class Names {
   bool is_in_prose_ = false;
 };
 
-/// Finds the names that mean nothing.
-class Search {
- public:
-  explicit Search(const document::Document& document) : known_(document) {
-    Names names([this](const auto& name, const auto& place, bool is_in_prose) {
-      if (!is_in_prose) used_.insert(name);
-      require(name, place);
-    });
-    for (const auto& [condition, words] : rules_in(document)) {
-      names.look_into(condition);
-      names.look_into(document::read_prose(words));
-    }
-    names.look_into(document.blocks());
-    if (!names.uses_parts) look_for_options_without_use(document);
-  }
+/// The options that a document takes by speaking of them.
+const std::set<std::string> speaks_by_name = {"causal",  "window", "dropout", "temperature",
+                                              "d-model", "d-k",    "d-v",     "heads"};
 
+/// Those of these that the document takes without a word on them. `used` are the names in its formulas. An
+/// option of --help that changes nothing misleads.
+std::vector<std::string> options_without_use(const document::Document& document, std::set<std::string> used) {
+  for (const auto& declared : declared_in(document)) {
+    for (const auto& axis : declared.block->definition->axes) used.insert(axis.substr(axis.find('=') + 1));
+    if (declared.block->draw == "mask") used.insert({"causal", "window"});
+    if (declared.block->draw == "dropout") used.insert("dropout");
+  }
   std::vector<std::string> found;
-
- private:
-  /// An option of --help that changes nothing misleads.
-  void look_for_options_without_use(const document::Document& document) {
-    for (const auto& declared : declared_in(document)) {
-      for (const auto& axis : declared.block->definition->axes) used_.insert(axis.substr(axis.find('=') + 1));
-      if (declared.block->draw == "mask") used_.insert({"causal", "window"});
-      if (declared.block->draw == "dropout") used_.insert("dropout");
-    }
-    const auto source = document.front_source("options");
-    for (const auto& option : document::cut_at_commas(source.text())) {
-      auto name = option;
-      std::replace(name.begin(), name.end(), '-', '_');
-      const bool is_checked = speaks_by_name.count(option) > 0;
-      const auto axis = option == "heads" ? "head" : name;
-      if (is_checked && used_.count(name) + used_.count(axis) == 0)
-        found.push_back(
-            document::Error(source.place_of(source.text().find(option)),
-                            fmt::format("no formula has {}; valid: options that change something", name))
-                .what());
-    }
+  const auto source = document.front_source("options");
+  for (const auto& option : document::cut_at_commas(source.text())) {
+    const auto name = name_of_option(option), axis = option == "heads" ? "head" : name;
+    if (speaks_by_name.count(option) > 0 && used.count(name) + used.count(axis) == 0)
+      found.push_back(
+          document::Error(source.place_of(source.text().find(option)),
+                          fmt::format("no formula has {}; valid: options that change something", name))
+              .what());
   }
+  return found;
+}
 
-  void require(const std::string& name, const document::Place& place) {
-    if (known_.has(name)) return;
-    constexpr std::size_t most = 20;
-    auto valid = known_.all();
-    const bool are_many = valid.size() > most;
-    std::stable_sort(valid.begin(), valid.end(), [&](const auto& a, const auto& b) {
-      return attn::edit_distance(name, a) < attn::edit_distance(name, b);
-    });
-    if (are_many) valid.resize(most);
-    found.push_back(
-        document::Error(place, fmt::format("{} is no tensor, axis or option; {}{}", name,
-                                           attn::valid_instead_of(name, valid), are_many ? ", …" : ""))
-            .what());
-  }
-
-  /// The options that a document takes by speaking of them.
-  inline static const std::set<std::string> speaks_by_name = {"causal",  "window", "dropout", "temperature",
-                                                              "d-model", "d-k",    "d-v",     "heads"};
-
-  KnownNames known_;
-  std::set<std::string> used_;
-};
+/// What is wrong with a name that means nothing.
+std::string unknown(const std::string& name, const document::Place& place, const KnownNames& known) {
+  constexpr std::size_t most = 20;
+  auto valid = known.all();
+  const bool are_many = valid.size() > most;
+  std::stable_sort(valid.begin(), valid.end(), [&](const auto& a, const auto& b) {
+    return attn::edit_distance(name, a) < attn::edit_distance(name, b);
+  });
+  if (are_many) valid.resize(most);
+  return document::Error(place, fmt::format("{} is no tensor, axis or option; {}{}", name,
+                                            attn::valid_instead_of(name, valid), are_many ? ", …" : ""))
+      .what();
+}
 
 }  // namespace
 
 std::vector<std::string> unknown_names_in(const document::Document& document) {
-  return Search(document).found;
+  const KnownNames known(document);
+  std::vector<std::string> found;
+  std::set<std::string> used;
+  Names names([&](const auto& name, const auto& place, bool is_in_prose) {
+    if (!is_in_prose) used.insert(name);
+    if (!known.has(name)) found.push_back(unknown(name, place, known));
+  });
+  for (const auto& [condition, words] : rules_in(document)) {
+    names.look_into(condition);
+    names.look_into(document::read_prose(words));
+  }
+  names.look_into(document.blocks());
+  if (names.uses_parts) return found;
+  for (auto& option : options_without_use(document, std::move(used))) found.push_back(std::move(option));
+  return found;
 }
 
 std::map<std::string, std::size_t> last_mentions(const std::vector<Section>& sections) {

@@ -90,29 +90,29 @@ double weighted_median(std::vector<std::pair<double, double>> numbers_and_weight
 /// What the formulas of mistakes in one step are computed with.
 class StepMistakes {
  public:
-  StepMistakes(const Workbench& bench, const StepOnSheet& step) : step_(step) {
+  StepMistakes(Telling& run, const Step& step, std::shared_ptr<const RowPlace> row)
+      : run_(run), step_(step), row_(std::move(row)) {
+    const auto& bench = run.bench();
     const auto& options = bench.options;
     const auto& lesson = *bench.plan.lesson;
-    const auto& sheet = *step.sheet;
+    const auto& sheet = run.sheet();
     const auto& axes = step.definition.axes;
+    const auto& name = step.formula->definition->name;
     const bool has_heads = sheet.has_axis("head"), has_batch = sheet.has_axis("batch");
     const auto has = [&](const char* tensor) {
       return sheet.find(settled(formula::name(tensor))->name) != nullptr;
     };
-    const bool has_mask = has("mask"), projects = lesson.uses("d-model");
+    const bool projects = lesson.uses("d-model");
     // Where rows are cut into heads, those are a step of their own and not another name for Q.
     const bool has_split = has("Q_heads") && settled(formula::name("Q_heads"))->name.ends_with("Q_heads");
-    for (const auto& [name, number] : std::initializer_list<std::pair<const char*, double>>{
-             {"temperature", options.temperature},
-             {"many_heads", has_heads},
-             {"has_mask", has_mask},
+    for (const auto& [known, number] : std::initializer_list<std::pair<const char*, double>>{
              {"writes", lesson.uses("new-tokens")},
              {"projected", projects},
              {"split", has_split},
              {"in_heads", formula::has(axes, "head") || formula::has(axes, "kv_head")},
              {"joined", has("concat")},
              {"crosses", settled(formula::name("X_query"))->name != settled(formula::name("X_key"))->name}})
-      known_[name] = number_alone(number);
+      known_[known] = number_alone(number);
     if (has_heads) known_["kv_heads"] = number_alone(static_cast<double>(bench.kv_heads()));
     if (options.d_model && projects) axes_["d_model"] = bench.d_model();
     if (has_batch && sheet.has_axis("key"))
@@ -121,8 +121,8 @@ class StepMistakes {
     if (lesson.uses("target") && has_batch && lengths.size() == sheet.size_of("batch"))
       known_["target_lengths"] = owned_view(lengths, {"batch"});
     find_unmasked();
-    if (step.name == "Q" || step.name == "K" || step.name == "V") find_fused();
-    if (step.name != "masked") return;
+    if (name == "Q" || name == "K" || name == "V") find_fused();
+    if (name != "masked") return;
     if (const auto* mask = sheet.find(settled(formula::name("mask"))->name))
       add_rules_of_mask(known_, bench, *mask, sheet);
   }
@@ -132,7 +132,8 @@ class StepMistakes {
     const auto& conditions = mistake.conditions;
     const auto& names = mistake.names;
     const bool is_of_d_k = std::find(names.begin(), names.end(), "d_k") != names.end();
-    if (step_.name == "scaled" && is_of_d_k && !has_size_of_d_k(step_.definition.expr)) return false;
+    if (step_.formula->definition->name == "scaled" && is_of_d_k && !has_size_of_d_k(step_.definition.expr))
+      return false;
     return std::all_of(mistake.names.begin(), mistake.names.end(),
                        [&](const auto& name) { return meaning(name).is_known; }) &&
            std::all_of(conditions.begin(), conditions.end(), [&](const auto& one) { return may_hold(one); });
@@ -149,8 +150,8 @@ class StepMistakes {
     if (mistake.constant && !solve(mistake)) return std::nullopt;
     for (const auto& condition : mistake.conditions)
       if (!holds(mistake, condition)) return std::nullopt;
-    if (step_.row) {
-      const auto row = sheet().row_of(formula(mistake), step_.row->axis, step_.row->place);
+    if (row_) {
+      const auto row = sheet().row_of(formula(mistake), row_->axis, row_->place);
       return attn::AnyTensor(
           attn::TensorView{attn::Dtype::float64, {row.shape().begin(), row.shape().end()}, row.data()});
     }
@@ -177,7 +178,7 @@ class StepMistakes {
   /// A copy of the run's sheet with the numbers that mistakes need.
   formula::Sheet& sheet() {
     if (!copy_) {
-      copy_.emplace(*step_.sheet);
+      copy_.emplace(run_.sheet());
       for (const auto& [name, length] : axes_)
         if (!copy_->has_axis(name)) copy_->axis(name, length);
       for (const auto& [name, view] : known_)
@@ -194,11 +195,11 @@ class StepMistakes {
 
   /// What is masked, or what softmax takes where nothing is.
   void find_unmasked() {
-    const auto* masked = step_.name == "masked"
+    const auto* masked = step_.formula->definition->name == "masked"
                              ? &step_.definition
-                             : step_.sheet->definition_of(settled(formula::name("masked"))->name);
+                             : run_.sheet().definition_of(settled(formula::name("masked"))->name);
     const auto& x = masked != nullptr ? masked->expr : step_.definition.expr;
-    const bool is_alone = step_.sheet->find("unmasked") != nullptr;
+    const bool is_alone = run_.sheet().find("unmasked") != nullptr;
     if (is_alone || x->parts.empty()) return;
     const auto& operand = x->parts[masked != nullptr && x->parts.size() > 1 ? 1 : 0];
     if (operand->op == formula::Op::entry) unmasked_ = operand->name;
@@ -206,7 +207,7 @@ class StepMistakes {
 
   /// The weights of Q, K and V side by side, as a fused weight has them.
   void find_fused() {
-    const auto& sheet = *step_.sheet;
+    const auto& sheet = run_.sheet();
     const auto found = [&](const char* name) { return sheet.find(settled(formula::name(name))->name); };
     struct Part {
       const formula::View *weight, *bias;
@@ -254,8 +255,7 @@ class StepMistakes {
 
   formula::Expr settled(const formula::Expr& y) const {
     const auto x = unmasked_.empty() ? y : formula::with_names(y, {{"unmasked", formula::name(unmasked_)}});
-    const auto with_own_names = read_.empty() ? x : with_read(x);
-    return step_.settled ? step_.settled(with_own_names) : with_own_names;
+    return run_.meanings.settled(read_.empty() ? x : with_read(x), step_.section->scope);
   }
 
   /// An operand that the step reads through a formula, `K_heads[floor(head / group), key, d_k]`, is a tensor
@@ -283,7 +283,7 @@ class StepMistakes {
   }
 
   Meaning meaning_of(const std::string& name) {
-    const auto& sheet = *step_.sheet;
+    const auto& sheet = run_.sheet();
     if (sheet.has_axis(name)) return {true, static_cast<double>(sheet.size_of(name))};
     if (const auto axis = axes_.find(name); axis != axes_.end())
       return {true, static_cast<double>(axis->second)};
@@ -398,7 +398,9 @@ class StepMistakes {
     return says_something;
   }
 
-  StepOnSheet step_;
+  Telling& run_;
+  Step step_;
+  std::shared_ptr<const RowPlace> row_;  ///< mistakes make that row alone; null where they make all
   Views known_;
   std::map<std::string, std::size_t> axes_;
   std::map<std::string, Meaning> meanings_;
@@ -407,16 +409,70 @@ class StepMistakes {
   std::optional<formula::Sheet> copy_;
 };
 
-}  // namespace
+attn::AnyTensor tensor_of(const formula::View& view) {
+  return attn::AnyTensor(
+      attn::TensorView{view.is_truth ? attn::Dtype::boolean : attn::Dtype::float64, view.shape, view.data});
+}
 
-attn::Mistakes mistakes_of_step(const Workbench& bench, const StepOnSheet& step) {
+/// But for rounding.
+bool is_as_good(const attn::AnyTensor& result, const attn::AnyTensor& right) {
+  constexpr double unseen = 1e-12;
+  if (result.shape() != right.shape() || result.dtype() != right.dtype()) return false;
+  const auto theirs = result.view(), ours = right.view();
+  for (std::size_t i = 0; i < attn::element_count(theirs.shape); ++i) {
+    const double x = theirs.at(i), y = ours.at(i);
+    if (!(x == y || std::abs(x - y) <= unseen)) return false;
+  }
+  return true;
+}
+
+/// The step with somebody's operand; none where that changes nothing.
+std::optional<attn::AnyTensor> with_operand(Telling& run, const formula::Definition& definition,
+                                            const std::string& name, const attn::AnyTensor& operand) {
+  auto sheet = run.sheet();
+  const auto own = sheet.tensor(name);
+  if (operand.shape() != own.shape) return std::nullopt;
+  const auto right = tensor_of(sheet.value(definition));
+  sheet.set(name, formula::view_of(own.axes, operand.view()));
+  std::set<std::string> changed = {name};
+  for (const auto& step : sheet.definitions()) {
+    const auto operands = formula::operands(step.expr);
+    const bool follows = run.hidden.count(step.name) > 0 && changed.count(step.name) == 0 &&
+                         std::any_of(operands.begin(), operands.end(),
+                                     [&](const auto& one) { return changed.count(one) > 0; });
+    if (!follows) continue;
+    sheet.set(step.name, sheet.value(step));
+    changed.insert(step.name);
+  }
+  auto result = tensor_of(sheet.value(definition));
+  return is_as_good(result, right) ? std::nullopt : std::optional(std::move(result));
+}
+
+/// What the mistakes in hidden steps make of one that takes them.
+attn::Mistakes carried_into(Telling& run, const formula::Definition& definition) {
+  attn::Mistakes carried;
+  for (const auto& name : formula::operands(definition.expr)) {
+    const auto found = run.mistakes_of_hidden.find(name);
+    if (found == run.mistakes_of_hidden.end()) continue;
+    for (const auto& mistake : found->second)
+      if (!mistake.is_fitted())
+        carried.emplace_back(mistake.id(), false, [&run, definition, name, mistake](const attn::AnyTensor*) {
+          const auto operand = mistake.result(nullptr);
+          return operand ? with_operand(run, definition, name, *operand) : std::nullopt;
+        });
+  }
+  return carried;
+}
+
+/// The mistakes that data/mistakes/ has formulas of, as far as the run has the names in them.
+attn::Mistakes mistakes_in_formulas(Telling& run, const Step& step, std::shared_ptr<const RowPlace> row) {
   attn::Mistakes mistakes;
   const auto& all = attn::formulas_of_mistakes();
   std::shared_ptr<StepMistakes> of_step;
-  for (const auto& name : std::set{step.name, step.definition.name}) {
+  for (const auto& name : std::set{step.formula->definition->name, step.definition.name}) {
     const auto formulas = all.find(name);
     if (formulas == all.end()) continue;
-    if (!of_step) of_step = std::make_shared<StepMistakes>(bench, step);
+    if (!of_step) of_step = std::make_shared<StepMistakes>(run, step, row);
     for (const auto& formula : formulas->second)
       if (of_step->can_make(formula))
         mistakes.emplace_back(
@@ -424,6 +480,26 @@ attn::Mistakes mistakes_of_step(const Workbench& bench, const StepOnSheet& step)
             [of_step, &formula](const attn::AnyTensor* theirs) { return of_step->result(formula, theirs); });
   }
   return mistakes;
+}
+
+}  // namespace
+
+attn::Mistakes mistakes_of_step(Telling& run, const Step& step, std::shared_ptr<const RowPlace> row) {
+  auto all = mistakes_in_formulas(run, step, std::move(row));
+  for (auto& mistake : carried_into(run, step.definition)) {
+    const auto own =
+        std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.id() == mistake.id(); });
+    if (own == all.end())
+      all.push_back(std::move(mistake));
+    else if (attn::is_convention(mistake.id()))  // its halves undo each other, and nobody sees the first
+      all.erase(own);
+  }
+  const auto& in_code = run.functions.mistakes;
+  const auto found = in_code.find(step.section->scope.name_of(step.formula->definition->name));
+  if (found != in_code.end() && run.hidden.count(step.definition.name) == 0)
+    for (auto& mistake : found->second(run.document_run, step.definition.name))
+      all.push_back(std::move(mistake));
+  return all;
 }
 
 }  // namespace lessons

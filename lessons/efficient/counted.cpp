@@ -16,6 +16,7 @@
 #include <span>
 #include <utility>
 #include <vector>
+#include <xtensor/xmath.hpp>
 
 #include "attn/ops/matmul.hpp"
 #include "attn/ops/slice.hpp"
@@ -185,19 +186,12 @@ Tensor<2> divide_rows(Tensor<2> rows, const Tensor<1>& divisors) {
   return rows;
 }
 
-/// Σᵢ xᵢ over the rows.
-Tensor<1> sum_of_rows(const Tensor<2>& x) {
-  Tensor<1> sum({x.shape(1)}, 0.0);
-  for (std::size_t i = 0; i < x.shape(0); ++i) sum += attn::row(x, i);
-  return sum;
-}
-
 }  // namespace
 
 Tensor<2> linear_attention(const Tensor<2>& phi_Q, const Tensor<2>& phi_K, const Tensor<2>& V,
                            CostCounter& counter) {
   const auto S = counter.matmul(attn::transpose(phi_K), V);
-  const auto z = sum_of_rows(phi_K);
+  const Tensor<1> z = xt::sum(phi_K, {0});
   const auto held = counter.hold(S.size() + z.size());
   auto output = divide_rows(counter.matmul(phi_Q, S), counter.matmul(phi_Q, z));
 

@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "attn/error.hpp"
-#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
+#include "attn/ops/measure.hpp"
 #include "attn/ops/positional.hpp"
 #include "attn/ops/softmax.hpp"
+#include "attn/text/tokens.hpp"
 #include "english/lexicon.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/trained/translation.hpp"
-#include "lessons/workbench/notice.hpp"
 #include "trace/file.hpp"
 
 namespace lessons {
@@ -131,28 +131,29 @@ void give_about(ModelInputs& inputs) {
     inputs.give(id, inputs.columns_of_head("layer=2/attention/" + id, 0));
 }
 
-std::string who_is_about_whom(const attn::Event& weights) {
+namespace {
+
+/// `Each word looks most at the word it belongs to, according to the model: "it" at "animal" (0.78), …`: the
+/// words that give more than half to another one in head 0, pronouns first, then the farthest; three at most.
+std::string who_is_about_whom(const DocumentRun& run) {
   constexpr std::size_t most = 3;
   struct Look {
     bool is_of_pronoun;
     std::size_t distance;
     std::string words;
   };
-  const auto& shape = weights.tensor->shape;
-  const auto axis = shape.size() - 2, queries = shape[axis], keys = shape.back();
-  const auto samples = weights.axes.front() == "batch" ? shape.front() : 1;
-  const auto rows_of_sample = attn::element_count(shape) / keys / samples;
+  const auto weights = run.in_heads(run.sheet().find("weights") ? "weights" : "attention/weights");
+  const auto& sentences = run.bench().plan.sentence.tokens;
   std::vector<Look> looks;
-  for (std::size_t sample = 0; sample < samples; ++sample) {
-    const auto& words = weights.labels[axis].of(sample);
-    for (std::size_t query = 0; query < queries; ++query) {
-      const auto row = sample * rows_of_sample + query;
-      const auto key = strongest_in_row(weights, row);
-      const auto share = weights.tensor->at(row * keys + key);
-      if (key == query || !(share > 0.5) || words[query] == "<pad>") continue;
+  for (std::size_t sample = 0; sample < sentences.size(); ++sample) {
+    const auto& words = sentences[sample];
+    for (std::size_t query = 0; query < words.size(); ++query) {
+      const double* row = &weights(sample, 0, query, 0);
+      const auto key = attn::argmax(row, words.size());
+      if (key == query || !(row[key] > 0.5)) continue;
       looks.push_back({lexicon().guessed_readings(words[query]).front().part == "pronoun",
                        std::max(query, key) - std::min(query, key),
-                       fmt::format("\"{}\" at \"{}\" ({:.2f})", words[query], words[key], share)});
+                       fmt::format("\"{}\" at \"{}\" ({:.2f})", words[query], words[key], row[key])});
     }
   }
   if (looks.empty())
@@ -166,6 +167,21 @@ std::string who_is_about_whom(const attn::Event& weights) {
   return fmt::format("Each word looks most at the word it belongs to, according to the model: {}.",
                      fmt::join(said, ", "));
 }
+
+/// The row "it" of the model about in two sentences that differ in their last word.
+std::string one_word_decides(const DocumentRun&) {
+  std::string table;
+  for (const std::string last : {"tired", "wide"}) {
+    const auto words = attn::tokenize("the animal left the street: it was " + last);
+    const auto weights = layers_of_about(*attn::shipped_model("about"), words).second_weights;
+    const auto* const row = &weights(0, 0, attn::place_of("it", words), 0);
+    table += fmt::format("{}        {:>6}\n\"it\"    {:6.2f}", table.empty() ? "" : "\n",
+                         fmt::join(words, "  "), fmt::join(row, row + words.size(), "  "));
+  }
+  return table;
+}
+
+}  // namespace
 
 attn::MultiHeadWeights weights_in(const attn::Model& model, const std::string& group, std::size_t heads) {
   return {.heads = heads,
@@ -256,20 +272,6 @@ constexpr TextOfModel models_and_texts[] = {
 constexpr const char* translator = "translation-transformer";
 constexpr const char* sentence_to_translate = "the black cat eats the red apple";
 
-/// Every query may look at every key.
-Mask<3> all_visible(std::size_t queries, std::size_t keys) {
-  return Mask<3>({1, queries, keys}, true);
-}
-
-Mask<3> causal_visible(std::size_t tokens) {
-  return attn::repeat_mask(attn::causal_mask(tokens, tokens), 1);
-}
-
-/// Adds one list behind the other.
-void add(std::vector<LayerOfModel>& all, const std::vector<LayerOfModel>& more) {
-  all.insert(all.end(), more.begin(), more.end());
-}
-
 /// Layers of attention one upon the other, with nothing but the residual connection between them.
 std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   const auto model = attn::shipped_model(of.model);
@@ -280,19 +282,19 @@ std::vector<LayerOfModel> read_layers(const TextOfModel& of) {
   const auto n = words.size(), layers = inputs.number("layers"), heads = inputs.number("heads");
   if (layers > 1 && (model->said("norm") != "none" || inputs.number("d_ff") > 0))
     throw attn::Error(fmt::format("the model {} has more than attention between its layers", of.model));
-  const auto visible = model->said("causal") == "true" ? causal_visible(n) : all_visible(n, n);
+  const bool is_causal = model->said("causal") == "true";
   auto X = inputs.encoded_words(inputs.sentence());
   std::vector<LayerOfModel> all;
   for (std::size_t layer = 1; layer <= layers; ++layer) {
     const auto group = fmt::format("layer={}/attention/", layer);
-    attn::AttentionOptions options = {.mask = visible};
+    attn::AttentionOptions options = {.causal = is_causal};
     if (model->said("positions") == "rotary")
       options.angles =
           attn::position_angles(n, attn::position_frequencies(model->matrix(group + "W_Q").shape(1) / heads));
     auto attention = attn::multi_head_attention(X, weights_in(*model, group, heads), options);
     X += attention.output;
     const auto name = layers > 1 ? fmt::format("{} {}", of.name, layer) : of.name;
-    all.push_back({of.model, of.name, name, words, words, {}, attention.weights, visible});
+    all.push_back({of.model, of.name, name, words, words, {}, attention.weights, is_causal});
   }
   if (model->said("class_of") == "token" && model->find("output/b") != nullptr)
     all.back().logits = attn::linear(X, model->matrix("output/W"), model->vector("output/b"));
@@ -304,9 +306,8 @@ std::vector<LayerOfModel> read_about() {
   const std::vector<std::string> words = {"the",  "cat", "chased", "the", "dog", "that", "was",
                                           "near", "a",   "tree",   ",",   "but", "it",   "escaped"};
   const auto layers = layers_of_about(*attn::shipped_model("about"), words);
-  const auto visible = all_visible(words.size(), words.size());
-  return {{"about", "about", "about 1", words, words, {}, layers.first_weights, visible},
-          {"about", "about", "about 2", words, words, {}, layers.second_weights, visible}};
+  return {{"about", "about", "about 1", words, words, {}, layers.first_weights},
+          {"about", "about", "about 2", words, words, {}, layers.second_weights}};
 }
 
 /// The attentions of the translator: those of its encoder, its decoder, and of the decoder to the encoder.
@@ -321,22 +322,22 @@ std::vector<LayerOfModel> read_translator() {
     throw attn::Error(fmt::format("\"{}\" is no sentence of the lab's grammar", sentence_to_translate));
   const auto read = before_each(pair->target);
   const auto& reads = read.tokens.front();
-  const auto n = words.size(), m = reads.size(), layers = inputs.number("layers");
+  const auto layers = inputs.number("layers");
   const auto encoder = encoder_blocks(inputs, inputs.source());
   const auto decoder = decoder_blocks(inputs, read, encoder.back().output, layers);
-  std::vector<LayerOfModel> of_encoder, of_decoder, of_both;
-  for (std::size_t i = 0; i < layers; ++i) {
-    const auto name = [&](const char* part) { return fmt::format("{} {}", part, i + 1); };
-    of_encoder.push_back(
-        {translator, "encoder", name("encoder"), words, words, {}, encoder[i].weights, all_visible(n, n)});
-    of_decoder.push_back(
-        {translator, "decoder", name("decoder"), reads, reads, {}, decoder[i].weights, causal_visible(m)});
-    of_both.push_back({translator, "cross", name("cross"), pair->target, words, gold_links(*pair),
-                       decoder[i].cross_weights.value(), all_visible(m, n)});
-  }
-  add(of_encoder, of_decoder);
-  add(of_encoder, of_both);
-  return of_encoder;
+  std::vector<LayerOfModel> all;
+  const auto add = [&](const char* part, const auto& queries, const auto& keys, const auto& weights_of,
+                       bool is_causal, std::vector<std::set<std::size_t>> links) {
+    for (std::size_t i = 0; i < layers; ++i)
+      all.push_back({translator, part, fmt::format("{} {}", part, i + 1), queries, keys, links, weights_of(i),
+                     is_causal});
+  };
+  add("encoder", words, words, [&](std::size_t i) { return encoder[i].weights; }, false, {});
+  add("decoder", reads, reads, [&](std::size_t i) { return decoder[i].weights; }, true, {});
+  add(
+      "cross", pair->target, words, [&](std::size_t i) { return decoder[i].cross_weights.value(); }, false,
+      gold_links(*pair));
+  return all;
 }
 
 /// A layer of one model, "induction"; not of a translator.
@@ -355,23 +356,33 @@ const LayerOfModel& layer_of(const std::string& model, std::size_t layer) {
 
 std::vector<LayerOfModel> layers_of_models() {
   auto all = read_about();
-  for (const auto& one : models_and_texts) add(all, read_layers(one));
-  add(all, read_translator());
+  const auto add = [&](const std::vector<LayerOfModel>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  for (const auto& one : models_and_texts) add(read_layers(one));
+  add(read_translator());
   return all;
 }
 
-void add_weights_of(Functions& functions, const std::string& name, std::string_view model,
-                    std::size_t layer) {
-  functions.tensors[name] = [=, model = std::string(model)](const DocumentRun& run) {
-    const auto& of = layer_of(model, layer);
-    auto& trace = run.bench().trace;
-    trace.label(name + "/query", {{of.queries}});
-    trace.label(name + "/key", {{of.keys}});
-    const auto& shape = of.weights.shape();
-    formula::Numbers weights(attn::Shape{shape[1], shape[2], shape[3]});
-    std::copy(of.weights.begin(), of.weights.end(), weights.begin());
-    return owned_view(std::move(weights));
+void add_models(Functions& functions) {
+  functions.texts["who_is_about_whom"] = who_is_about_whom;
+  functions.texts["one_word_decides"] = one_word_decides;
+  const auto add = [&](const std::string& name, const std::string& model, std::size_t layer = 1) {
+    functions.tensors[name] = [=](const DocumentRun& run) {
+      const auto& of = layer_of(model, layer);
+      auto& trace = run.bench().trace;
+      trace.label(name + "/query", {{of.queries}});
+      trace.label(name + "/key", {{of.keys}});
+      const auto& shape = of.weights.shape();
+      formula::Numbers weights(attn::Shape{shape[1], shape[2], shape[3]});
+      std::copy(of.weights.begin(), of.weights.end(), weights.begin());
+      return owned_view(std::move(weights));
+    };
   };
+  for (const std::string model : {"language", "sentiment", "reverse"}) add(model, model);
+  add("block_1", "induction");
+  add("block_2", "induction", 2);
+  add("alone", "induction-one-layer");
 }
 
 }  // namespace lessons

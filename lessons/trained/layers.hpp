@@ -4,14 +4,12 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "english/lexicon.hpp"
 #include "lessons/multihead.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/workbench.hpp"
-#include "trace/trace.hpp"
 
 /// What shipped models read and what their layers make of a text, as the parts of the lessons compute it. Of
 /// each word of an English sentence the model about (attnlab train about) says which one it is about.
@@ -44,11 +42,6 @@ Tensor<3> input_of_second_layer(const ModelInputs& inputs);
 
 /// The angles of the first layer's rotary attention for that many positions, [position×pair].
 Tensor<2> angles_of_first_layer(const attn::Model& model, std::size_t positions);
-
-/// `Each word looks most at the word it belongs to, according to the model: "it" at "animal" (0.78), …`: of a
-/// table [query×key] the words that give more than half to another one, pronouns first, then the farthest;
-/// three at most.
-std::string who_is_about_whom(const attn::Event& weights);
 
 /// What a block goes through.
 struct Block {
@@ -91,7 +84,7 @@ struct LayerOfModel {
   std::vector<std::set<std::size_t>>
       links{};                        ///< of a translation: the keys that each query's word comes from
   Tensor<4> weights;                  ///< [1×head×query×key]
-  Mask<3> visible;                    ///< [1×query×key]
+  bool is_causal = false;             ///< no query sees a later key
   std::optional<Tensor<3>> logits{};  ///< [1×token×class] of the last layer, where each token has a class
 };
 
@@ -99,10 +92,11 @@ struct LayerOfModel {
 /// it, on texts that the models know. Throws attn::Error where a model is missing or has another structure.
 std::vector<LayerOfModel> layers_of_models();
 
-/// `sentiment/weights[sentiment/head, sentiment/query, sentiment/key]: sentiment()` of a document: what a
-/// layer of a shipped model gives on the text that it reads in the lesson patterns. Names the words along
-/// NAME/query and NAME/key.
-void add_weights_of(Functions& functions, const std::string& name, std::string_view model,
-                    std::size_t layer = 1);
+/// What every document may call of the models: `{call who_is_about_whom}` on the weights of the model about,
+/// `{call one_word_decides}`, and `sentiment/weights[sentiment/head, sentiment/query, sentiment/key]:
+/// sentiment()`, what a layer of a shipped model gives on the text that it reads in the lesson patterns.
+/// `language`, `sentiment`, `reverse`, `block_1` and `block_2` of the model induction, and `alone` name the
+/// words along NAME/query and NAME/key.
+void add_models(Functions& functions);
 
 }  // namespace lessons

@@ -44,16 +44,6 @@ attn::Limit roughly_at_most(double bound) {
   return attn::within_rounding(std::pow(10.0, std::ceil(std::log10(std::max(bound, smallest)))));
 }
 
-void claim_unless_lost(attn::Trace& trace, const attn::Claim& claim, double magnitude) {
-  constexpr double most = 0.25;  // of a number
-  if (claim.limit.bound <= most * magnitude || !std::isfinite(magnitude)) return trace.claim(claim);
-  trace.note(
-      claim.id, "Not claimed: it would be lost in rounding",
-      fmt::format("In theory: {}. With the numbers of this run rounding alone may change that by {:g}, "
-                  "so whether it holds would say nothing.",
-                  claim.claim, claim.limit.bound));
-}
-
 namespace {
 
 /// Some rows of matrix m of a batch, without signs.
@@ -84,7 +74,6 @@ double magnitude_of_scores(const Tensor<N>& Q, const Tensor<N>& K, double diviso
 }
 
 template double magnitude_of_scores(const Tensor<2>&, const Tensor<2>&, double);
-template double magnitude_of_scores(const Tensor<3>&, const Tensor<3>&, double);
 template double magnitude_of_scores(const Tensor<4>&, const Tensor<4>&, double);
 
 }  // namespace lessons

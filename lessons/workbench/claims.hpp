@@ -21,12 +21,8 @@ attn::Limit rounding(const attn::Trace& trace, double magnitude = 1.0);
 /// roughly.
 attn::Limit roughly_at_most(double bound);
 
-/// Makes the claim, or says in a note of its id that nothing is claimed: where rounding alone, its limit, may
-/// change numbers of size `magnitude` by more than a quarter.
-void claim_unless_lost(attn::Trace& trace, const attn::Claim& claim, double magnitude);
-
 /// What rounding does to the weights softmax(Q Kᵀ / divisor) is relative to: the largest Σ |q| |k| / divisor,
-/// since terms of a score may cancel, or 1. Ranks 2 to 4.
+/// since terms of a score may cancel, or 1. Ranks 2 and 4.
 template <std::size_t N>
 double magnitude_of_scores(const attn::Tensor<N>& Q, const attn::Tensor<N>& K, double divisor);
 

@@ -39,31 +39,58 @@ struct Fact {
   std::size_t axis_length = 0;
 };
 
-/// Whether a decoder is given a source alone. A mask may be that of such a decoder: only X_target teaches
-/// one.
-bool writes_by_itself(const Lesson& lesson, const GivenInputs& given, const Options& options) {
-  const auto* X_target = given.find("X_target");
-  const bool is_taught = X_target != nullptr && is_input(*X_target);
-  return lesson.takes_source_alone && !options.source.empty() && options.target.empty() && !is_taught;
+/// "a" to "z", then "aa" and so on.
+std::string letters_of(std::size_t i) {
+  constexpr std::size_t letters = 26;
+  const std::string last(1, static_cast<char>('a' + i % letters));
+  return i < letters ? last : letters_of(i / letters - 1) + last;
 }
 
-/// What the shapes of the given inputs say, by dimension: keys of options, texts, and "batch".
+/// "a b c": a letter cannot be taken for an index, as a number would be.
+std::string lettered_tokens(std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : " ") + letters_of(i);
+  return text;
+}
+
+/// The sentences of one text of the lesson as the tensors have them: how many there are and how long.
+struct Wanted {
+  std::optional<std::size_t> batch{};
+  std::optional<std::size_t> length{};
+  std::vector<std::size_t> lengths{};  ///< of each sentence, where they are given
+};
+
+/// What the given inputs say, by dimension: keys of options, texts, and "batch"; and the options that follow.
 class Facts {
  public:
-  Facts(const Lesson& lesson, const GivenInputs& given, const Options& options)
-      : lesson_(lesson), given_(given), options_(options) {
-    for (const auto& tensor : given.tensors())
+  Facts(const Lesson& lesson, const GivenInputs& given, Options& options)
+      : lesson_(lesson), given_(given), options_(options) {}
+
+  void follow() {
+    follow_values();
+    follow_heads();
+    part_queries_from_keys();
+    for (const auto& tensor : given_.tensors())
       if (is_input(tensor)) learn_from(tensor);
+    follow_dimensions();
+    follow_texts();
+    follow_memory();
   }
 
+ private:
   const Fact* find(std::string_view dimension) const {
-    const auto found = facts_.find(std::string(dimension));
+    const auto found = facts_.find(dimension);
     return found == facts_.end() ? nullptr : &found->second;
   }
 
-  const std::map<std::string, Fact>& all() const { return facts_; }
+  /// Whether a decoder is given a source alone. A mask may be that of such a decoder: only X_target teaches
+  /// one.
+  bool writes_by_itself() const {
+    const auto* X_target = given_.find("X_target");
+    const bool is_taught = X_target != nullptr && is_input(*X_target);
+    return lesson_.takes_source_alone && !options_.source.empty() && options_.target.empty() && !is_taught;
+  }
 
- private:
   void learn_from(const StoredTensor& tensor) {
     for (const auto length : tensor.shape)
       if (length == 0)
@@ -88,14 +115,13 @@ class Facts {
   void learn(const Extent& extent, std::size_t axis_length, const std::string& id,
              const std::string& description) {
     if (extent.dimension.empty() || extent.may_be_longer) return;
-    if (extent.dimension == "target" && writes_by_itself(lesson_, given_, options_)) return;
+    if (extent.dimension == "target" && writes_by_itself()) return;
     if (axis_length <= extent.offset || (axis_length - extent.offset) % extent.multiplier != 0)
       throw Error(fmt::format("{} in {}: its axis {} is {} long; valid: {}a multiple of {}", description,
                               given_.option_of(id), extent.name, axis_length,
                               extent.offset == 0 ? "" : "1 more than ", extent.multiplier));
     const auto length = (axis_length - extent.offset) / extent.multiplier;
-    auto name = std::string(extent.dimension);
-    std::replace(name.begin(), name.end(), '-', '_');
+    const auto name = name_of_option(extent.dimension);
     const Fact fact{length,
                     description,
                     fmt::format("{} has {} {}", id, name == "sentence" ? "token" : name, length),
@@ -115,7 +141,7 @@ class Facts {
       return "";
     const auto sharing = many / few;
     auto heads = *options_.heads;
-    if (options_.typed.count("heads") == 0) heads = (heads + sharing - 1) / sharing * sharing;
+    if (!options_.is_typed("heads")) heads = (heads + sharing - 1) / sharing * sharing;
     if (heads % sharing != 0) return "";
     return fmt::format(", or --heads {} --kv-heads {}: {} queries to a key", heads, heads / sharing, sharing);
   }
@@ -130,207 +156,169 @@ class Facts {
                             fitting_heads(a, b)));
   }
 
+  std::vector<std::size_t> counts_in(std::string_view id) const {
+    const auto index = static_cast<std::size_t>(given_.find(id) - given_.tensors().data());
+    const auto tensor = given_.read(index);
+    std::vector<std::int64_t> numbers(attn::element_count(tensor.shape()));
+    const auto name = fmt::format("{} in {}", id, given_.option_of(id));
+    attn::copy_elements(name, tensor, attn::Dtype::int64, numbers.data());
+    for (const auto number : numbers)
+      if (number < 1) throw Error(fmt::format("{} has {}; valid: whole numbers of 1 or more", name, number));
+    return {numbers.begin(), numbers.end()};
+  }
+
+  /// Lets one option that counts something be as a tensor has it.
+  void set_count(const OptionInfo& info, std::optional<std::size_t>& count, const Fact& fact) const {
+    if (options_.is_typed(info.key) && count && *count != fact.length)
+      throw Error(fmt::format("--{} {} contradicts {}, where {}; valid: --{} {} or none", info.flag, *count,
+                              fact.option, fact.tensor, info.flag, fact.length));
+    count = fact.length;
+  }
+
+  void follow_dimensions() {
+    visit_options(options_, [&](const OptionInfo& info, auto& field) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::optional<std::size_t>>) {
+        const auto* fact = find(info.key);
+        if (fact != nullptr && lesson_.uses(info.key)) set_count(info, field, *fact);
+      }
+    });
+  }
+
+  void follow_values() {
+    for (const auto& tensor : given_.tensors()) {
+      const auto input = find_input(lesson_, options_, tensor.id);
+      if (!input || input->draw != Draw::option || !is_input(tensor)) continue;
+      const auto key = input->option;
+      const auto option = given_.option_of(tensor.id);
+      const auto counts = counts_in(tensor.id);
+      visit_options(options_, [&](const OptionInfo& info, auto& field) {
+        if (info.key != key) return;
+        using Field = std::decay_t<decltype(field)>;
+        if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
+          if (options_.is_typed(info.key) && field != counts)
+            throw Error(fmt::format("--{} {} contradicts {}, where {} is {}; valid: one of the two",
+                                    info.flag, fmt::join(field, ","), option, tensor.id,
+                                    fmt::join(counts, ",")));
+          field = counts;
+        }
+        if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
+          const auto description = fmt::format("{} is {}", tensor.id, fmt::join(counts, ","));
+          if (counts.size() == 1) set_count(info, field, {counts[0], description, "", option});
+        }
+      });
+    }
+  }
+
+  /// Lets the sentences of a text be as many and as long as the tensors have them. `own` are the lesson's.
+  void follow_text(std::string_view flag, std::vector<std::string>& texts,
+                   const std::vector<std::string>& own) {
+    const auto [batch, length, lengths] = wanted_of(flag);
+    if (!batch && !length && lengths.empty()) return;
+    const auto& candidates = texts.empty() ? own : texts;
+    const auto tokens =
+        tokens_for(lesson_, options_, candidates, flag == "target" ? Side::target : Side::source);
+    const bool fits = tokens.size() == batch.value_or(1) && (!length || tokens.length() == *length) &&
+                      (lengths.empty() || tokens.lengths() == lengths);
+    if (!candidates.empty() && fits) return;
+    if (options_.is_typed(flag)) {
+      const bool differ_in_number = tokens.size() != batch.value_or(1);
+      const auto* fact = find(differ_in_number || find(flag) == nullptr ? "batch" : flag);
+      throw Error(fmt::format(
+          "--{} has {} of up to {} tokens, which contradicts {}; valid: as many tokens, or no --{}", flag,
+          tokens.size() == 1 ? "1 text" : fmt::format("{} texts", tokens.size()), tokens.length(),
+          fact == nullptr ? "the given lengths" : fmt::format("{}, where {}", fact->option, fact->tensor),
+          flag));
+    }
+    const auto otherwise = candidates.empty() ? 1 : tokens.length();
+    texts.clear();
+    for (std::size_t sample = 0; sample < batch.value_or(1); ++sample)
+      texts.push_back(lettered_tokens(lengths.empty() ? length.value_or(otherwise) : lengths[sample]));
+  }
+
+  Wanted wanted_of(std::string_view flag) const {
+    Wanted wanted;
+    if (const auto* fact = find(flag)) wanted.length = fact->length;
+    if (const auto* fact = find("batch")) wanted.batch = fact->length;
+    if (flag == "target" || given_.find("lengths") == nullptr) return wanted;
+    const auto lengths = counts_in("lengths");
+    const auto option = given_.option_of("lengths");
+    if (lengths.empty()) return wanted;
+    if (wanted.length && *std::max_element(lengths.begin(), lengths.end()) > *wanted.length)
+      throw Error(fmt::format("lengths in {} is {}, but {}; valid: lengths up to {}", option,
+                              fmt::join(lengths, ", "), find(flag)->tensor, *wanted.length));
+    if (wanted.batch && *wanted.batch != lengths.size())
+      throw Error(fmt::format("lengths in {} has {} entries, but {}; valid: one for each sample", option,
+                              lengths.size(), find("batch")->tensor));
+    wanted.lengths = lengths;
+    wanted.batch = lengths.size();
+    return wanted;
+  }
+
+  void follow_memory() {
+    const auto* fact = find("memory");
+    if (fact == nullptr) return;
+    const auto tokens = options_.memory ? attn::tokenize(*options_.memory).size() : 0;
+    if (tokens == fact->length) return;
+    if (options_.is_typed("memory"))
+      throw Error(fmt::format("--memory has {} tokens, which contradicts {}, where {}; valid: as many tokens",
+                              tokens, fact->option, fact->tensor));
+    options_.memory = lettered_tokens(fact->length);
+  }
+
+  void follow_texts() {
+    const auto& own = lesson_.defaults;
+    if (lesson_.uses("sentence") && !options_.has_pair())
+      return follow_text("sentence", options_.sentence, own.sentence);
+    if (!lesson_.uses("source")) return;
+    follow_text("source", options_.source, own.source);
+    if (writes_by_itself()) return;
+    follow_text("target", options_.target, own.target);
+    if (options_.source.empty() && !options_.target.empty()) options_.source = own.source;
+    if (options_.target.empty() && !options_.source.empty()) options_.target = own.target;
+  }
+
+  /// A lesson on one sentence or two is on two where the queries are not as many as the keys.
+  void part_queries_from_keys() {
+    const bool may_be_either = lesson_.uses("sentence") && lesson_.uses("source");
+    const auto* Q = given_.find("Q");
+    const auto* K = given_.find("K");
+    if (!may_be_either || options_.has_pair() || options_.is_typed("sentence") || Q == nullptr ||
+        K == nullptr)
+      return;
+    if (Q->shape.size() < 2 || K->shape.size() < 2) return;
+    const auto queries = Q->shape[Q->shape.size() - 2], keys = K->shape[K->shape.size() - 2];
+    if (queries == keys || queries == 0 || keys == 0) return;
+    options_.sentence.clear();
+    options_.source = {lettered_tokens(keys)};
+    options_.target = {lettered_tokens(queries)};
+  }
+
+  /// Weights with one axis more than those of a single head are of as many heads as that is long, where they
+  /// are of one sentence, have a batch axis besides, or their trace says so.
+  void follow_heads() {
+    if (options_.heads || !lesson_.uses("heads") || options_.is_typed("heads")) return;
+    for (const auto& input : lesson_.inputs(options_)) {
+      if (input.axes.empty() || input.axes.front() != "[head]") continue;
+      const auto* tensor = given_.find(input.id);
+      if (tensor == nullptr || !is_input(*tensor)) continue;
+      const auto rank = tensor->shape.size();
+      if (rank != input.axes.size() + 1 && rank != input.axes.size()) continue;
+      const auto heads = tensor->shape[rank - input.axes.size()];
+      const bool is_of_one = options_.sentence.size() == 1 && options_.is_typed("sentence");
+      const attn::ConfigValue in_header(static_cast<std::int64_t>(heads));
+      const auto& config = given_.header().config;
+      const bool is_said = std::any_of(config.begin(), config.end(), [&](const auto& option) {
+        return option.first == "heads" && option.second == in_header;
+      });
+      if (rank > input.axes.size() || is_of_one || is_said) options_.heads = heads;
+    }
+  }
+
   const Lesson& lesson_;
   const GivenInputs& given_;
-  const Options& options_;
-  std::map<std::string, Fact> facts_;
+  Options& options_;
+  std::map<std::string, Fact, std::less<>> facts_;
 };
-
-/// "a" to "z", then "aa" and so on.
-std::string letters_of(std::size_t i) {
-  constexpr std::size_t letters = 26;
-  const std::string last(1, static_cast<char>('a' + i % letters));
-  return i < letters ? last : letters_of(i / letters - 1) + last;
-}
-
-/// "a b c": a letter cannot be taken for an index, as a number would be.
-std::string lettered_tokens(std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "" : " ") + letters_of(i);
-  return text;
-}
-
-std::vector<std::size_t> counts_in(const GivenInputs& given, std::string_view id) {
-  const auto index = static_cast<std::size_t>(given.find(id) - given.tensors().data());
-  const auto tensor = given.read(index);
-  std::vector<std::int64_t> numbers(attn::element_count(tensor.shape()));
-  const auto name = fmt::format("{} in {}", id, given.option_of(id));
-  attn::copy_elements(name, tensor, attn::Dtype::int64, numbers.data());
-  for (const auto number : numbers)
-    if (number < 1) throw Error(fmt::format("{} has {}; valid: whole numbers of 1 or more", name, number));
-  return {numbers.begin(), numbers.end()};
-}
-
-/// Lets one option that counts something be as a tensor has it.
-void follow(const OptionInfo& info, std::optional<std::size_t>& count, const Fact& fact, bool is_typed) {
-  if (is_typed && count && *count != fact.length)
-    throw Error(fmt::format("--{} {} contradicts {}, where {}; valid: --{} {} or none", info.flag, *count,
-                            fact.option, fact.tensor, info.flag, fact.length));
-  count = fact.length;
-}
-
-void follow_dimensions(const Lesson& lesson, const Facts& facts, Options& options) {
-  visit_options(options, [&](const OptionInfo& info, auto& field) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(field)>, std::optional<std::size_t>>) {
-      const auto* fact = facts.find(info.key);
-      if (fact != nullptr && lesson.uses(info.key))
-        follow(info, field, *fact, options.typed.count(info.key) > 0);
-    }
-  });
-}
-
-void follow_values(const Lesson& lesson, const GivenInputs& given, Options& options) {
-  for (const auto& tensor : given.tensors()) {
-    const auto input = find_input(lesson, options, tensor.id);
-    if (!input || input->draw != Draw::option || !is_input(tensor)) continue;
-    const auto key = input->option;
-    const auto option = given.option_of(tensor.id);
-    const auto counts = counts_in(given, tensor.id);
-    visit_options(options, [&](const OptionInfo& info, auto& field) {
-      if (info.key != key) return;
-      using Field = std::decay_t<decltype(field)>;
-      if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
-        if (options.typed.count(info.key) > 0 && field != counts)
-          throw Error(fmt::format("--{} {} contradicts {}, where {} is {}; valid: one of the two", info.flag,
-                                  fmt::join(field, ","), option, tensor.id, fmt::join(counts, ",")));
-        field = counts;
-      }
-      if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
-        const auto description = fmt::format("{} is {}", tensor.id, fmt::join(counts, ","));
-        if (counts.size() == 1)
-          follow(info, field, {counts[0], description, "", option}, options.typed.count(key) > 0);
-      }
-    });
-  }
-}
-
-/// The sentences of one text of the lesson as the tensors have them: how many there are and how long.
-struct Wanted {
-  std::optional<std::size_t> batch{};
-  std::optional<std::size_t> length{};
-  std::vector<std::size_t> lengths{};  ///< of each sentence, where they are given
-
-  bool says_nothing() const { return !batch && !length && lengths.empty(); }
-
-  bool fits(const attn::TokenBatch& tokens) const {
-    return tokens.size() == batch.value_or(1) && (!length || tokens.length() == *length) &&
-           (lengths.empty() || tokens.lengths() == lengths);
-  }
-
-  std::size_t length_of(std::size_t sample, std::size_t otherwise) const {
-    return lengths.empty() ? length.value_or(otherwise) : lengths[sample];
-  }
-};
-
-/// Lets the sentences of a text be as many and as long as the tensors have them. `own` are the lesson's.
-void follow_text(std::string_view flag, std::vector<std::string>& texts, const std::vector<std::string>& own,
-                 const Wanted& wanted, const Facts& facts, bool is_typed,
-                 const std::function<attn::TokenBatch(const std::vector<std::string>&)>& tokenize) {
-  if (wanted.says_nothing()) return;
-  const auto& candidates = texts.empty() ? own : texts;
-  const auto tokens = tokenize(candidates);
-  if (!candidates.empty() && wanted.fits(tokens)) return;
-  if (is_typed) {
-    const bool differ_in_number = tokens.size() != wanted.batch.value_or(1);
-    const auto* fact = facts.find(differ_in_number || facts.find(flag) == nullptr ? "batch" : flag);
-    throw Error(fmt::format(
-        "--{} has {} of up to {} tokens, which contradicts {}; valid: as many tokens, or no --{}", flag,
-        tokens.size() == 1 ? "1 text" : fmt::format("{} texts", tokens.size()), tokens.length(),
-        fact == nullptr ? "the given lengths" : fmt::format("{}, where {}", fact->option, fact->tensor),
-        flag));
-  }
-  const auto otherwise = candidates.empty() ? 1 : tokens.length();
-  texts.clear();
-  for (std::size_t sample = 0; sample < wanted.batch.value_or(1); ++sample)
-    texts.push_back(lettered_tokens(wanted.length_of(sample, otherwise)));
-}
-
-Wanted wanted_of(std::string_view flag, const Facts& facts, const std::vector<std::size_t>& lengths,
-                 std::string_view lengths_option) {
-  Wanted wanted;
-  if (const auto* fact = facts.find(flag)) wanted.length = fact->length;
-  if (const auto* fact = facts.find("batch")) wanted.batch = fact->length;
-  if (flag == "target" || flag == "memory") return wanted;
-  wanted.lengths = lengths;
-  if (!lengths.empty()) wanted.batch = lengths.size();
-  const bool is_too_long = std::any_of(lengths.begin(), lengths.end(), [&](std::size_t length) {
-    return wanted.length && length > *wanted.length;
-  });
-  if (is_too_long)
-    throw Error(fmt::format("lengths in {} is {}, but {}; valid: lengths up to {}", lengths_option,
-                            fmt::join(lengths, ", "), facts.find(flag)->tensor, *wanted.length));
-  if (facts.find("batch") != nullptr && !lengths.empty() && facts.find("batch")->length != lengths.size())
-    throw Error(fmt::format("lengths in {} has {} entries, but {}; valid: one for each sample",
-                            lengths_option, lengths.size(), facts.find("batch")->tensor));
-  return wanted;
-}
-
-void follow_memory(const Facts& facts, Options& options) {
-  const auto* fact = facts.find("memory");
-  if (fact == nullptr) return;
-  const auto tokens = options.memory ? attn::tokenize(*options.memory).size() : 0;
-  if (tokens == fact->length) return;
-  if (options.typed.count("memory") > 0)
-    throw Error(fmt::format("--memory has {} tokens, which contradicts {}, where {}; valid: as many tokens",
-                            tokens, fact->option, fact->tensor));
-  options.memory = lettered_tokens(fact->length);
-}
-
-void follow_texts(const Lesson& lesson, const GivenInputs& given, const Facts& facts, Options& options) {
-  const auto* stored_lengths = given.find("lengths");
-  const auto lengths = stored_lengths == nullptr ? std::vector<std::size_t>{} : counts_in(given, "lengths");
-  const auto follow_one = [&](std::string_view flag, std::vector<std::string>& texts,
-                              const std::vector<std::string>& own) {
-    follow_text(flag, texts, own, wanted_of(flag, facts, lengths, given.option_of("lengths")), facts,
-                options.typed.count(flag) > 0, [&](const auto& of_run) {
-                  return tokens_for(lesson, options, of_run, flag == "target" ? Side::target : Side::source);
-                });
-  };
-  if (lesson.uses("sentence") && !options.has_pair())
-    return follow_one("sentence", options.sentence, lesson.defaults.sentence);
-  if (!lesson.uses("source")) return;
-  follow_one("source", options.source, lesson.defaults.source);
-  if (writes_by_itself(lesson, given, options)) return;
-  follow_one("target", options.target, lesson.defaults.target);
-  if (options.source.empty() && !options.target.empty()) options.source = lesson.defaults.source;
-  if (options.target.empty() && !options.source.empty()) options.target = lesson.defaults.target;
-}
-
-/// A lesson on one sentence or two is on two where the queries are not as many as the keys.
-void part_queries_from_keys(const Lesson& lesson, const GivenInputs& given, Options& options) {
-  const bool may_be_either = lesson.uses("sentence") && lesson.uses("source");
-  const auto* Q = given.find("Q");
-  const auto* K = given.find("K");
-  if (!may_be_either || options.has_pair() || options.is_typed("sentence") || Q == nullptr || K == nullptr)
-    return;
-  if (Q->shape.size() < 2 || K->shape.size() < 2) return;
-  const auto queries = Q->shape[Q->shape.size() - 2], keys = K->shape[K->shape.size() - 2];
-  if (queries == keys || queries == 0 || keys == 0) return;
-  options.sentence.clear();
-  options.source = {lettered_tokens(keys)};
-  options.target = {lettered_tokens(queries)};
-}
-
-/// Weights with one axis more than those of a single head are of as many heads as that is long, where they
-/// are of one sentence, have a batch axis besides, or their trace says so.
-void follow_heads(const Lesson& lesson, const GivenInputs& given, Options& options) {
-  if (options.heads || !lesson.uses("heads") || options.typed.count("heads") > 0) return;
-  for (const auto& input : lesson.inputs(options)) {
-    if (input.axes.empty() || input.axes.front() != "[head]") continue;
-    const auto* tensor = given.find(input.id);
-    if (tensor == nullptr || !is_input(*tensor)) continue;
-    const auto rank = tensor->shape.size();
-    if (rank != input.axes.size() + 1 && rank != input.axes.size()) continue;
-    const auto heads = tensor->shape[rank - input.axes.size()];
-    const bool is_of_one = options.sentence.size() == 1 && options.typed.count("sentence") > 0;
-    const attn::ConfigValue in_header(static_cast<std::int64_t>(heads));
-    const auto& config = given.header().config;
-    const bool is_said = std::any_of(config.begin(), config.end(), [&](const auto& option) {
-      return option.first == "heads" && option.second == in_header;
-    });
-    if (rank > input.axes.size() || is_of_one || is_said) options.heads = heads;
-  }
-}
 
 }  // namespace
 
@@ -391,13 +379,7 @@ void follow_config(const Lesson& lesson, const attn::StoredTrace& file, Options&
 }
 
 void follow_inputs(const Lesson& lesson, const GivenInputs& given, Options& options) {
-  follow_values(lesson, given, options);
-  follow_heads(lesson, given, options);
-  part_queries_from_keys(lesson, given, options);
-  const Facts facts(lesson, given, options);
-  follow_dimensions(lesson, facts, options);
-  follow_texts(lesson, given, facts, options);
-  follow_memory(facts, options);
+  Facts(lesson, given, options).follow();
 }
 
 namespace {
@@ -420,10 +402,6 @@ Setting parse_setting(const std::string& text) {
   if (!attn::is_valid_id(id))
     attn::refuse(place, fmt::format("{} is the id of no input", attn::in_message(id)), valid_setting);
   return {id, text.substr(equals + 1), place};
-}
-
-bool names_file(std::string_view value) {
-  return value.size() > 1 && value.front() == '@';
 }
 
 /// Whether a value begins as JSON of a tensor does.
@@ -452,7 +430,7 @@ attn::AnyTensor turned(const attn::AnyTensor& mask) {
 
 SetInput read_setting(const Lesson& lesson, const Options& options, const Setting& setting) {
   if (setting.value == "identity") return {setting.id, std::nullopt};
-  const bool is_file = names_file(setting.value);
+  const bool is_file = setting.value.size() > 1 && setting.value.front() == '@';
   if (!is_file && !is_json(setting.value))
     attn::refuse(setting.place, "its value is no tensor", valid_setting);
   auto tensor =
@@ -460,11 +438,6 @@ SetInput read_setting(const Lesson& lesson, const Options& options, const Settin
   const bool is_turned =
       attn::last_of_path(setting.id) == "mask" && options.mask_true == attn::MaskTrue::hidden;
   return {setting.id, is_turned ? turned(tensor) : std::move(tensor)};
-}
-
-bool has_input(const attn::StoredTrace* file, const std::string& id) {
-  const auto* tensor = file == nullptr ? nullptr : file->find(id);
-  return tensor != nullptr && tensor->kind.value_or(attn::Kind::input) == attn::Kind::input;
 }
 
 }  // namespace
@@ -476,8 +449,9 @@ std::vector<SetInput> read_set_inputs(const Lesson& lesson, const Options& optio
     const auto setting = parse_setting(text);
     if (std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) { return input.id == setting.id; }))
       attn::refuse(setting.place, fmt::format("{} is set twice", setting.id), "each input once");
-    const bool is_in_file = has_input(file, setting.id);
-    if (is_in_file && options.typed.count("set") > 0)
+    const auto* stored = file == nullptr ? nullptr : file->find(setting.id);
+    const bool is_in_file = stored != nullptr && is_input(*stored);
+    if (is_in_file && options.is_typed("set"))
       attn::refuse(setting.place, fmt::format("{} is in --input, too", setting.id), "one of the two");
     if (!is_in_file) inputs.push_back(read_setting(lesson, options, setting));
   }

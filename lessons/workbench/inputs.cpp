@@ -27,25 +27,20 @@ std::size_t count_of(std::string_view factor, const Options& options) {
   return is_number && !factor.empty() ? std::stoul(std::string(factor)) : 0;
 }
 
-/// A query is a token of the target and a key one of the source where there are two texts, else both are of
-/// the sentence.
-std::string_view text_along(std::string_view axis, const Lesson& lesson, const Options& options) {
-  const bool is_pair = !lesson.uses("sentence") || options.has_pair();
-  if (axis == "query") return is_pair ? "target" : "sentence";
-  return is_pair ? "source" : "sentence";
-}
-
-/// The option or text that an axis of this name is as long as; empty where there is none.
+/// The option or text that an axis of this name is as long as; empty where there is none. A query is a token
+/// of the target and a key one of the source where there are two texts, else both are of the sentence.
 std::string_view dimension_of(std::string_view axis, const Lesson& lesson, const Options& options) {
   static constexpr std::pair<std::string_view, std::string_view> dimensions[] = {
       {"token", "sentence"},   {"source", "source"}, {"target", "target"}, {"memory", "memory"},
       {"d_model", "d-model"},  {"d_k", "d-k"},       {"d_v", "d-v"},       {"d_a", "d-a"},
       {"d_ff", "d-ff"},        {"hidden", "hidden"}, {"class", "classes"}, {"rank", "rank"},
-      {"feature", "features"}, {"layer", "layers"},  {"head", "heads"},    {"kv_head", "kv-heads"}};
-  if (axis == "query" || axis == "key") return text_along(axis, lesson, options);
-  const auto* const found = std::find_if(std::begin(dimensions), std::end(dimensions),
-                                         [&](const auto& dimension) { return dimension.first == axis; });
-  return found == std::end(dimensions) ? std::string_view() : found->second;
+      {"feature", "features"}, {"layer", "layers"},  {"head", "heads"},    {"kv_head", "kv-heads"},
+      {"query", "target"},     {"key", "source"}};
+  const bool is_pair = !lesson.uses("sentence") || options.has_pair();
+  if (!is_pair && (axis == "query" || axis == "key")) return "sentence";
+  for (const auto& [name, dimension] : dimensions)
+    if (name == axis) return dimension;
+  return "";
 }
 
 /// As the trace shows it: heads that are not there are not named, and query and key heads are told apart only

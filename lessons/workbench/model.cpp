@@ -46,18 +46,14 @@ bool may_replace(const Trained& trained, const std::vector<SetInput>& set) {
 std::optional<std::string_view> typed_instead(const Trained& trained, const Options& options,
                                               const std::vector<SetInput>& set) {
   if (!options.input.empty()) return "input";
-  if (options.typed.count("set") > 0 && !may_replace(trained, set)) return "set";
+  if (options.is_typed("set") && !may_replace(trained, set)) return "set";
   std::optional<std::string_view> flag;
   visit_options(options, [&](const OptionInfo& info, const auto&) {
-    const bool is_typed = options.typed.count(info.key) > 0;
+    const bool is_typed = options.is_typed(info.key);
     const auto* end = decided_by_a_model.end();
     if (is_typed && std::find(decided_by_a_model.begin(), end, info.key) != end) flag = info.flag;
   });
   return flag;
-}
-
-bool is_path(const std::string& name) {
-  return name.find_first_of("/.") != name.npos;
 }
 
 std::vector<std::string> shipped_names() {
@@ -90,9 +86,9 @@ void require_shipped(const std::string& name) {
 std::shared_ptr<const Model> load(const Lesson& lesson, const std::string& name) {
   if (lesson.trained->hand_made != nullptr && name == lesson.trained->task)
     return std::make_shared<const Model>(lesson.trained->hand_made());
-  if (!is_path(name)) require_shipped(name);
-  auto model =
-      is_path(name) ? std::make_shared<const Model>(attn::read_model(name)) : attn::shipped_model(name);
+  const bool is_path = name.find_first_of("/.") != name.npos;
+  if (!is_path) require_shipped(name);
+  auto model = is_path ? std::make_shared<const Model>(attn::read_model(name)) : attn::shipped_model(name);
   if (model->task != lesson.trained->task)
     throw Error(
         fmt::format("--model {}: it is a model of the task {}, and {} goes through one of the task {}; "
@@ -140,12 +136,6 @@ attn::TokenBatch tokens_cut(const Trained& trained, const std::vector<std::strin
       std::erase_if(tokens, is_punctuation);
   }
   return batch;
-}
-
-/// The texts that the lesson will run on.
-Options with_own_texts(const Lesson& lesson, Options options) {
-  if (!options.has_texts()) options.take_texts_of(lesson.defaults);
-  return options;
 }
 
 /// What keeps a model from reading one text or two by its vocabularies alone.
@@ -298,22 +288,6 @@ void ModelInputs::give_rows(const std::string& id, const attn::Tensor<3>& rows) 
   give<2>(id, attn::sample(rows, 0));
 }
 
-namespace {
-
-/// The model's inputs but for those that are set; nothing where one that is set has another shape.
-std::optional<std::vector<SetInput>> beside(const std::vector<SetInput>& set, std::vector<SetInput> inputs) {
-  for (const auto& replacement : set) {
-    const auto replaced = std::find_if(inputs.begin(), inputs.end(),
-                                       [&](const SetInput& input) { return input.id == replacement.id; });
-    if (replaced == inputs.end()) continue;
-    if (replaced->tensor->shape() != replacement.tensor->shape()) return std::nullopt;
-    inputs.erase(replaced);
-  }
-  return inputs;
-}
-
-}  // namespace
-
 std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const std::vector<SetInput>& set) {
   if (options.model == "none") {
     options.model.reset();
@@ -322,7 +296,7 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
   }
   if (!lesson.trained) return {};
   const auto& trained = *lesson.trained;
-  const bool is_typed = options.typed.count("model") > 0;
+  const bool is_typed = options.is_typed("model");
   if (const auto flag = typed_instead(trained, options, set)) {
     if (is_typed)
       throw Error(
@@ -330,7 +304,8 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
     if (*flag != "input") options.in_place_of_model = "--" + std::string(*flag);
     return {};
   }
-  auto run = with_own_texts(lesson, options);
+  auto run = options;
+  if (!run.has_texts()) run.take_texts_of(lesson.defaults);
   if (!has_pairs(lesson, run)) return {};
   if (run.sentence.empty() && trained.target_words.empty()) {
     if (is_typed)
@@ -360,8 +335,15 @@ std::vector<SetInput> model_inputs(const Lesson& lesson, Options& options, const
   } catch (const std::exception& error) {  // as std::invalid_argument where shapes do not match
     throw Error(fmt::format("--model {}: {}", name, error.what()));
   }
-  auto given = beside(set, inputs.take());
-  if (given) return std::move(*given);
+  auto given = inputs.take();
+  bool have_their_shapes = true;
+  for (const auto& replacement : set)
+    std::erase_if(given, [&](const SetInput& input) {
+      if (input.id != replacement.id) return false;
+      have_their_shapes = have_their_shapes && input.tensor->shape() == replacement.tensor->shape();
+      return true;
+    });
+  if (have_their_shapes) return given;
   if (is_typed)
     throw Error(
         fmt::format("--model {} gives tensors of another shape than --set; valid: one of the two", name));

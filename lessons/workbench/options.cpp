@@ -28,12 +28,6 @@ attn::ConfigValue config_value(const Field& field) {
     return field;
 }
 
-std::string config_name(const OptionInfo& info) {
-  std::string name(info.flag);
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
 /// Whether `value` is one that this field could have; if so the field is set to it.
 template <class Field>
 bool set(Field& field, const attn::ConfigValue& value) {
@@ -64,73 +58,43 @@ bool set(Field& field, const attn::ConfigValue& value) {
   }
 }
 
-/// Whether `name` is that of an option in formulas.
-bool is_named(const OptionInfo& info, std::string_view name) {
-  return std::equal(info.key.begin(), info.key.end(), name.begin(), name.end(),
-                    [](char c, char of_name) { return (c == '-' ? '_' : c) == of_name; });
-}
-
-template <class Field>
-double number_in_formulas(const Field& field) {
-  if constexpr (std::is_arithmetic_v<Field>) return static_cast<double>(field);
-  if constexpr (std::is_same_v<Field, std::optional<double>>) return field.value_or(0.0);
-  if constexpr (is_optional<Field>) return field.has_value();
-  if constexpr (is_list<Field>) return !field.empty();
-  return 0.0;
-}
-
 }  // namespace
 
-const std::vector<OptionInfo>& numbers_of_formulas() {
-  static const std::vector<OptionInfo> rows = {{"softcap", "softcap", "C", "bend scores to within ±C"}};
-  return rows;
+std::string name_of_option(std::string_view key) {
+  std::string name(key);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
-std::string given_numbers_of_formulas(const Options& options) {
-  std::string given;
-  for (const auto& info : numbers_of_formulas())
-    if (const auto number = number_of_formulas(options, info.flag))
-      given += fmt::format("{}--{} {}", given.empty() ? "" : " ", info.flag, *number);
-  return given;
+std::string key_of_option(std::string_view name) {
+  std::string key(name);
+  std::replace(key.begin(), key.end(), '_', '-');
+  return key;
 }
 
 std::optional<double> option_in_formulas(const Options& options, std::string_view name) {
   const auto equals = std::min(name.find('='), name.size());
+  const bool is_compared = equals < name.size();
+  const auto key = key_of_option(name.substr(0, equals));
+  const auto value = std::string(name.substr(equals + is_compared));
   std::optional<double> number;
   visit_options(options, [&](const OptionInfo& info, const auto& field) {
     using Field = std::decay_t<decltype(field)>;
-    constexpr bool is_choice = std::is_same_v<Field, std::string>;
-    constexpr bool is_count = std::is_same_v<Field, std::optional<std::size_t>>;
-    if constexpr (is_count)
-      if (is_named(info, name.substr(0, equals)) && name.substr(equals) == "=given")
-        number = field.has_value();
-    if (is_count && smallest_count(info) > 0) return;  // the length of an axis
-    constexpr bool may_be_text = std::is_same_v<Field, std::optional<std::string>>;
-    const bool is_compared = equals < name.size();
-    if ((is_choice != is_compared && !may_be_text) || !is_named(info, name.substr(0, equals))) return;
-    if constexpr (is_choice)
-      number = field == name.substr(equals + 1);
-    else if constexpr (may_be_text)
-      number = is_compared ? field == std::string(name.substr(equals + 1)) : field.has_value();
-    else
-      number = number_in_formulas(field);
+    if (info.key != key) return;
+    if constexpr (std::is_same_v<Field,
+                                 std::optional<std::size_t>>) {  // the length of an axis, or the window
+      if (is_compared ? value == "given" : smallest_count(info) == 0) number = field.has_value();
+    } else if constexpr (std::is_same_v<Field, std::optional<std::string>>) {
+      number = is_compared ? field == value : field.has_value();
+    } else if constexpr (std::is_same_v<Field, std::string>) {
+      if (is_compared) number = field == value;
+    } else if (!is_compared) {
+      if constexpr (std::is_arithmetic_v<Field>) number = static_cast<double>(field);
+      if constexpr (std::is_same_v<Field, std::optional<double>>) number = field.value_or(0.0);
+      if constexpr (is_list<Field>) number = !field.empty();
+    }
   });
   return number;
-}
-
-std::string option_in_words(const Options& options, std::string_view key) {
-  std::optional<std::string> words;
-  visit_options(options, [&](const OptionInfo& info, const auto& field) {
-    using Field = std::decay_t<decltype(field)>;
-    if (info.key != key) return;
-    words = "";
-    if constexpr (std::is_same_v<Field, std::optional<std::string>>) words = field.value_or("");
-    if constexpr (std::is_same_v<Field, std::string>) words = field;
-    if constexpr (std::is_same_v<Field, std::vector<std::size_t>>)
-      words = fmt::format("{}", fmt::join(field, ", "));
-  });
-  if (!words) throw attn::Error(fmt::format("option {} is unknown", key));
-  return *words;
 }
 
 std::vector<std::size_t> counts_of_option(const Options& options, std::string_view key) {
@@ -145,16 +109,12 @@ std::vector<std::size_t> counts_of_option(const Options& options, std::string_vi
   return counts;
 }
 
-std::size_t smallest_count(const OptionInfo& info) {
-  return info.key == "window" ? 0 : 1;
-}
-
 std::vector<std::pair<std::string, attn::ConfigValue>> config_of(const Options& options,
                                                                  const std::vector<std::string_view>& keys) {
   std::vector<std::pair<std::string, attn::ConfigValue>> config;
   visit_options(options, [&](const OptionInfo& info, const auto& field) {
     if (std::find(keys.begin(), keys.end(), info.key) == keys.end()) return;
-    config.emplace_back(config_name(info), config_value(field));
+    config.emplace_back(name_of_option(info.flag), config_value(field));
   });
   return config;
 }
@@ -164,7 +124,7 @@ void restore(Options& options, const std::vector<std::string_view>& keys,
              const std::vector<std::pair<std::string, attn::ConfigValue>>& config) {
   const auto restore_one = [&](const OptionInfo& info, auto& field) {
     if (kept.count(info.key) > 0) return;
-    const auto name = config_name(info);
+    const auto name = name_of_option(info.flag);
     for (const auto& [its_name, value] : config)
       if (its_name == name && !set(field, value))
         throw attn::Error(fmt::format("the config in --input has a {} that --{} cannot have; valid: {}", name,

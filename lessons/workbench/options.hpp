@@ -38,13 +38,12 @@ struct Options {
   std::string variant = "all";
   std::optional<std::string> pattern{};
   std::optional<std::size_t> block{}, rank{}, features{}, layers{}, layer{}, warmup{};
-  std::optional<double> max_norm{};
+  std::optional<double> max_norm{}, softcap{};
   std::vector<std::size_t> lengths{};
   std::optional<std::size_t> ranks{};
   std::string order = "contiguous";
   std::vector<std::string> define{};  ///< "scaled = scores / d_k": other formulas for steps
   std::string code = "numpy", way = "ring";
-  std::map<std::string_view, std::optional<double>> of_formulas{};  ///< see numbers_of_formulas
 
   std::optional<std::string> model{};         ///< trained weights: a name, a file, or "none"
   std::optional<std::string> unknown_word{};  ///< why the lesson's model is not used
@@ -110,26 +109,11 @@ struct OptionInfo {
   std::string_view otherwise = "";  ///< what an option that is not given follows from
 };
 
-/// Options that are nothing but a positive number in formulas of documents, which know it by its name, and as
-/// 0 where it is not given. Such an option is a row in options.cpp, and a word in the `options:` of
-/// documents.
-const std::vector<OptionInfo>& numbers_of_formulas();
-
-/// Those that are given, as they were typed: "--softcap 30". What is no formula does not know of them.
-std::string given_numbers_of_formulas(const Options& options);
-
-/// The number of such an option.
-inline std::optional<double>& number_of_formulas(Options& options, std::string_view flag) {
-  return options.of_formulas[flag];
-}
-inline std::optional<double> number_of_formulas(const Options& options, std::string_view flag) {
-  const auto found = options.of_formulas.find(flag);
-  return found == options.of_formulas.end() ? std::nullopt : found->second;
-}
-
 /// The smallest number that an option which counts something may have: 0 for the window, which then is the
 /// token itself, and 1 for all others.
-std::size_t smallest_count(const OptionInfo& info);
+inline std::size_t smallest_count(const OptionInfo& info) {
+  return info.key == "window" ? 0 : 1;
+}
 
 /// The numbers that the option of this key has: those of a list, or the one of a count, where it is given.
 std::vector<std::size_t> counts_of_option(const Options& options, std::string_view key);
@@ -209,15 +193,12 @@ void visit_options(AnyOptions& options, Visitor&& visit) {
   option("code", options.code, "numpy|xtensor", "the language of the code on the page");
   option("dtype", options.dtype, "float64|float32|float16|bfloat16",
          "what each tensor is rounded to; computed in float64");
-  for (const auto& info : numbers_of_formulas()) {
-    auto&& number = number_of_formulas(options, info.flag);
-    visit(info, number);
-  }
+  option("softcap", options.softcap, "C", "bend scores to within ±C");
 }
 
-/// What the option says, as prose has it: "strided", "4, 64, 256"; empty where it is not given. Throws
-/// attn::Error for one that there is not.
-std::string option_in_words(const Options& options, std::string_view key);
+/// "d_k" of the option d-k, as formulas and traces have it, and the other way round.
+std::string name_of_option(std::string_view key);
+std::string key_of_option(std::string_view name);
 
 /// What a condition or a formula of a document knows an option by: `causal`, `dropout`, `window` (whether it
 /// is given), `heads=given` (the same of a length), `mask=padding` (whether it is the one that was picked).

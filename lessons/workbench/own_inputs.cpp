@@ -529,15 +529,12 @@ GivenFile open_inputs(const Lesson& lesson, const Options& typed) {
     file = std::make_unique<attn::TensorsAsTrace>(file->header(), std::move(own.tensors));
   }
   if (is_of_other) {
-    Ids taken;
-    for (const auto& tensor : file->tensors()) taken.push_back(tensor.id);
-    remarks.push_back(
-        fmt::format("Taken from the trace of {}: {}.", file->header().lesson, attn::listed(taken, "and")));
+    remarks.push_back(fmt::format("Taken from the trace of {}: {}.", file->header().lesson,
+                                  attn::listed(names_in(*file), "and")));
     if (merges_heads)
       remarks.emplace_back(
           "Its Q, K and V have all heads side by side and are taken for those of one head; Q_heads, K_heads "
-          "and "
-          "V_heads there have those of each.");
+          "and V_heads there have those of each.");
   }
   for (auto remark : {assumed_heads(lesson, options, *file), read_as_batch(*file)})
     if (remark) remarks.push_back(std::move(*remark));

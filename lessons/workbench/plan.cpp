@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <sstream>
 
 #include "attn/budget.hpp"
 #include "attn/error.hpp"
 #include "attn/random/random.hpp"
+#include "attn/text/trim.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/model.hpp"
 #include "lessons/workbench/own_inputs.hpp"
@@ -57,68 +57,47 @@ void fill_in_sentences(const Lesson& lesson, Options& options) {
                             lesson.takes_source_alone ? ", or --source alone" : ""));
 }
 
-void refuse_repetition(const Lesson& lesson, const Options& options, const char* flag,
-                       const std::vector<std::string>& sentences) {
-  if (lesson.takes_batches || sentences.size() < 2) return;
-  if (options.typed.count(flag) == 0)
+void check_batches(const Lesson& lesson, const Options& options) {
+  for (const auto& [flag, texts] :
+       {std::pair("sentence", &options.sentence), {"source", &options.source}, {"target", &options.target}}) {
+    if (lesson.takes_batches || texts->size() < 2) continue;
+    if (options.is_typed(flag))
+      throw Error(fmt::format("--{} is given {} times, but {} takes no batch; valid: once", flag,
+                              texts->size(), lesson.name));
     throw Error(fmt::format(
         "the tensors of {} are of {} samples, but {} takes no batch; valid: those of one, without "
         "an axis before tokens",
-        options.input.empty() ? "--set" : "--input", sentences.size(), lesson.name));
-  throw Error(fmt::format("--{} is given {} times, but {} takes no batch; valid: once", flag,
-                          sentences.size(), lesson.name));
-}
-
-void check_batches(const Lesson& lesson, const Options& options) {
-  refuse_repetition(lesson, options, "sentence", options.sentence);
-  refuse_repetition(lesson, options, "source", options.source);
-  refuse_repetition(lesson, options, "target", options.target);
+        options.input.empty() ? "--set" : "--input", texts->size(), lesson.name));
+  }
   const bool has_target = !options.target.empty() || !lesson.takes_source_alone;
   if (has_target && options.source.size() != options.target.size())
     throw Error(fmt::format("{} --source but {} --target are given; valid: as many of one as of the other",
                             options.source.size(), options.target.size()));
 }
 
-/// The alternatives of an option whose value is one of several words, such as "float64|float32"; none where
-/// any other text may stand.
-std::vector<std::string> choices_of(const OptionInfo& info) {
-  const bool takes_other_text =
-      std::any_of(info.value.begin(), info.value.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-  std::vector<std::string> choices;
-  std::istringstream words{std::string(info.value)};
-  for (std::string word; !takes_other_text && std::getline(words, word, '|');) choices.push_back(word);
-  return choices;
-}
-
 /// Options of most types have no range of their own.
 template <class Field>
-void check_range(const OptionInfo&, const Field&) {}
-
-void check_range(const OptionInfo& info, const std::string& text) {
-  const auto choices = choices_of(info);
-  if (std::find(choices.begin(), choices.end(), text) == choices.end())
-    throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, text, fmt::join(choices, ", ")));
-}
-
-void check_range(const OptionInfo& info, const std::optional<std::size_t>& count) {
-  if (count && *count < smallest_count(info))
-    throw Error(fmt::format("--{} {} leaves nothing to compute; valid: {} or more", info.flag, *count,
-                            smallest_count(info)));
-}
-
-void check_range(const OptionInfo& info, const std::optional<double>& number) {
-  if (number && !(*number > 0.0 && std::isfinite(*number)))
-    throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", info.flag, *number));
-}
-
-void check_range(const OptionInfo& info, const std::vector<std::size_t>& counts) {
-  for (const auto count : counts) check_range(info, std::optional(count));
+void check_range(const OptionInfo& info, const Field& field) {
+  if constexpr (std::is_same_v<Field, std::string>) {
+    const auto choices = attn::split(info.value, '|');
+    if (std::find(choices.begin(), choices.end(), field) == choices.end())
+      throw Error(fmt::format("--{} {} is unknown; valid: {}", info.flag, field, fmt::join(choices, ", ")));
+  } else if constexpr (std::is_same_v<Field, std::optional<std::size_t>>) {
+    if (field && *field < smallest_count(info))
+      throw Error(fmt::format("--{} {} leaves nothing to compute; valid: {} or more", info.flag, *field,
+                              smallest_count(info)));
+  } else if constexpr (std::is_same_v<Field, std::optional<double>>) {
+    if (field && !(*field > 0.0 && std::isfinite(*field)))
+      throw Error(fmt::format("--{} {} is out of range; valid: a number above 0", info.flag, *field));
+  } else if constexpr (std::is_same_v<Field, std::vector<std::size_t>>) {
+    for (const auto count : field) check_range(info, std::optional(count));
+  }
 }
 
 /// PyTorch has one stream.
 void settle_draws(Options& options) {
   if (options.rng != "torch") return;
-  if (options.draws == "name" && options.typed.count("draws") > 0)
+  if (options.draws == "name" && options.is_typed("draws"))
     throw Error(
         "--draws name does not go with --rng torch, which draws all numbers from one stream; valid: --draws "
         "stream or none, or --rng legacy or pcg64");
@@ -149,7 +128,7 @@ void fill_in_d_model(const Lesson& lesson, Options& options,
     if (!options.d_model) options.d_model = default_d_model;
     return;
   }
-  const bool is_typed = options.typed.count("d-model") > 0;
+  const bool is_typed = options.is_typed("d-model");
   if (is_typed && *options.d_model != vectors->dimension())
     throw Error(
         fmt::format("--d-model {} contradicts {}, whose vectors have {} numbers; valid: --d-model {} or none",
@@ -213,11 +192,6 @@ void check_heads(const Lesson& lesson, const Options& given, const Options& opti
                             *options.kv_heads, heads, nearest_divisors(heads, *options.kv_heads)));
 }
 
-void require_vectors(const attn::WordVectors& vectors, const attn::TokenBatch& batch) {
-  for (const auto& sentence : batch.tokens)
-    for (const auto& token : sentence) vectors.at(token);
-}
-
 }  // namespace
 
 attn::Dtype Plan::dtype() const {
@@ -228,6 +202,11 @@ attn::Dtype Plan::dtype() const {
 
 bool Plan::is_batched() const {
   return sentence.size() > 1 || source.size() > 1;
+}
+
+std::string Plan::for_each_sample() const {
+  if (!is_batched()) return "";
+  return sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences";
 }
 
 namespace {
@@ -241,11 +220,9 @@ std::set<std::string> usual_values(const Config& config, const Config& defaults,
   std::set<std::string> usual;
   for (std::size_t i = 0; i < config.size(); ++i) {
     const auto& [name, value] = config[i];
-    auto key = name;
-    std::replace(key.begin(), key.end(), '_', '-');
-    const bool may_be_left_out = std::holds_alternative<double>(value) ||
-                                 std::holds_alternative<std::string>(value) ||
-                                 std::find(of_detail.begin(), of_detail.end(), key) != of_detail.end();
+    const bool may_be_left_out =
+        std::holds_alternative<double>(value) || std::holds_alternative<std::string>(value) ||
+        std::find(of_detail.begin(), of_detail.end(), key_of_option(name)) != of_detail.end();
     if (may_be_left_out && value == defaults[i].second) usual.insert(name);
   }
   return usual;
@@ -279,6 +256,29 @@ std::vector<std::string> files_of_inputs(const Options& options) {
   return files;
 }
 
+/// Whether the seed decides an input.
+bool draws_inputs(const Plan& plan) {
+  const auto drawn = plan.inputs_to_draw();
+  if (plan.given.empty() || drawn.empty()) return !drawn.empty();
+  struct Found {};
+  try {  // what is given decides what is there at all
+    run_watched(*plan.lesson, plan, [&](const attn::Tapped& tapped) {
+      if (tapped.kind == attn::Kind::input && drawn.count(tapped.id) > 0) throw Found();
+    });
+  } catch (const Found&) {
+    return true;
+  }
+  return false;
+}
+
+/// What the seed draws where a model gives the inputs: "the dropout", "d_output", or nothing.
+std::string drawn_beside_model(const Plan& plan) {
+  if (!plan.options.model || !plan.lesson->trained) return "";
+  if (plan.options.dropout > 0.0) return "the dropout";
+  const std::string id(plan.lesson->trained->seed_draws);
+  return plan.given.count(id) > 0 ? "" : id;
+}
+
 /// The lesson that this one is a part of, or itself.
 const Lesson& whole_of(const Lesson& lesson) {
   for (const auto* whole : all_lessons())
@@ -294,27 +294,6 @@ std::set<std::string> Plan::inputs_to_draw() const {
   for (const auto& input : lesson->inputs(options))
     if (is_drawn(input.draw) && input.is_there != false && given.count(input.id) == 0) drawn.insert(input.id);
   return drawn;
-}
-
-bool Plan::draws_inputs() const {
-  const auto drawn = inputs_to_draw();
-  if (given.empty() || drawn.empty()) return !drawn.empty();
-  struct Found {};
-  try {  // what is given decides what is there at all
-    run_watched(*lesson, *this, [&](const attn::Tapped& tapped) {
-      if (tapped.kind == attn::Kind::input && drawn.count(tapped.id) > 0) throw Found();
-    });
-  } catch (const Found&) {
-    return true;
-  }
-  return false;
-}
-
-std::string Plan::drawn_beside_model() const {
-  if (!options.model || !lesson->trained) return "";
-  if (options.dropout > 0.0) return "the dropout";
-  const std::string id(lesson->trained->seed_draws);
-  return given.count(id) > 0 ? "" : id;
 }
 
 Options usual_beside(const Lesson& lesson, const Options& options) {
@@ -345,8 +324,8 @@ attn::Header Plan::header() const {
   const auto add_tokens = [&](const char* name, const attn::TokenBatch& batch) {
     if (batch.size() > 0) header.config.emplace_back(name, batch.tokens);
   };
-  const auto drawn = drawn_beside_model();
-  const bool draws = draws_inputs();
+  const auto drawn = drawn_beside_model(*this);
+  const bool draws = draws_inputs(*this);
   const bool all_is_given = !given.empty() && !options.model && !draws && options.numbers.empty();
   const bool all_is_trained = options.model && drawn.empty() && options.seed == lesson->defaults.seed;
   if (all_is_given || all_is_trained) header.usual.insert("seed");
@@ -358,7 +337,7 @@ attn::Header Plan::header() const {
         options.in_place_of_model.empty()
             ? std::string(lesson->numbers)
             : fmt::format("{}, since {} is given", lesson->numbers, options.in_place_of_model));
-  else if (options.model && (options.typed.count("seed") > 0 || !drawn.empty()))
+  else if (options.model && (options.is_typed("seed") || !drawn.empty()))
     header.config.emplace_back(std::string(attn::origin_of_numbers),
                                fmt::format("trained; the seed draws {}", drawn.empty() ? "nothing" : drawn));
   if (options.unknown_word) {
@@ -397,7 +376,7 @@ const Lesson& choose_part(const Lesson& lesson, const attn::StoredTrace* file, O
     restore(options, {"through"}, options.typed, file->header().config);
   const auto& part = part_of(lesson, options.through);
   visit_options(options, [&](const OptionInfo& info, const auto&) {
-    const bool is_typed = options.typed.count(info.key) > 0;
+    const bool is_typed = options.is_typed(info.key);
     const bool is_default =
         config_of(options, {info.key}) == config_of(lesson.defaults, {info.key}) ||  // as a config has it
         (info.key == "model" && options.model == "none");
@@ -440,7 +419,8 @@ Plan make_plan(const Lesson& whole, const Options& typed, const attn::StoredTrac
   if (options.embeddings) {
     plan.vectors = attn::WordVectors::load(*options.embeddings);
     for (const auto* batch : {&plan.sentence, &plan.source, &plan.target, &plan.memory})
-      require_vectors(*plan.vectors, *batch);
+      for (const auto& tokens : batch->tokens)
+        for (const auto& token : tokens) plan.vectors->at(token);  // throws for an unknown one
   }
   fill_in_d_model(lesson, options, plan.vectors);
   fill_in_heads(lesson, options);

@@ -119,14 +119,12 @@ struct Plan {
   /// Whether there are several samples, so that tensors are shown with a batch axis.
   bool is_batched() const;
 
-  /// Whether the seed decides an input: one that neither a model nor a file nor --set gives.
-  bool draws_inputs() const;
+  /// ", for each sentence": of what stands there for one sample of several.
+  std::string for_each_sample() const;
 
-  /// The ids of inputs that would be drawn where they are there, as nothing gives them.
+  /// The ids of inputs that would be drawn where they are there, as neither a model nor a file nor --set
+  /// gives them.
   std::set<std::string> inputs_to_draw() const;
-
-  /// What the seed draws where a model gives the inputs: "the dropout", "d_output", or nothing.
-  std::string drawn_beside_model() const;
 
   /// The trace's header.
   attn::Header header() const;

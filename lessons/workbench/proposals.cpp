@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "attn/text/tokens.hpp"
 #include "attn/text/trim.hpp"
+#include "attn/text/width.hpp"
 #include "lessons/lesson.hpp"
 #include "lessons/workbench/workbench.hpp"
 #include "trace/entry.hpp"
@@ -17,39 +19,30 @@ namespace lessons {
 
 namespace {
 
-/// An option of a command line and its values: none of a flag, several of one that is repeated.
-struct SaidOption {
-  std::string flag;
-  std::vector<std::string> values;
-};
+constexpr std::size_t columns_of_a_page = 76;
 
-std::vector<SaidOption> options_said(const std::vector<std::string>& words) {
-  std::vector<SaidOption> said;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    if (words[i].rfind("--", 0) != 0) {
-      if (!said.empty()) said.back().values.push_back(words[i]);
-      continue;
-    }
-    const auto flag = words[i].substr(2);
-    const auto same =
-        std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.flag == flag; });
-    if (same == said.end())
-      said.push_back({flag, {}});
-    else
-      std::rotate(same, same + 1, said.end());
-  }
+using Values = std::vector<std::string>;
+
+/// The options of a command and their values: none of a flag, several of one that is repeated.
+using Said = std::map<std::string, Values, std::less<>>;
+
+Said options_said(const std::vector<std::string>& words) {
+  Said said;
+  Values* values = nullptr;
+  for (const auto& word : words)
+    if (word.starts_with("--"))
+      values = &said[word.substr(2)];
+    else if (values != nullptr)
+      values->push_back(word);
   return said;
 }
 
 /// The part of a lesson that a command is about.
-const Lesson& part_said(const Lesson& lesson, const std::vector<SaidOption>& said) {
-  const auto through =
-      std::find_if(said.begin(), said.end(), [](const auto& one) { return one.flag == "through"; });
-  const bool is_said = through != said.end() && !through->values.empty();
-  return part_of(lesson, is_said ? std::string_view(through->values.back()) : lesson.defaults.through);
+const Lesson& part_said(const Lesson& lesson, const Said& said) {
+  const auto through = said.find("through");
+  const bool is_said = through != said.end() && !through->second.empty();
+  return part_of(lesson, is_said ? through->second.back() : lesson.defaults.through);
 }
-
-using Values = std::vector<std::string>;
 
 template <class Field>
 bool has_values(const Field& field, const Values& values) {
@@ -69,37 +62,26 @@ bool has_values(const Field& field, const Values& values) {
     return values == Values{fmt::format("{}", field)};
 }
 
-bool is_option_in_effect(const SaidOption& said, const Lesson& lesson, const Options& options) {
-  bool is_so = false;
-  visit_options(options, [&](const OptionInfo& info, const auto& field) {
-    if (info.flag == said.flag && lesson.uses(info.key) && has_values(field, said.values)) is_so = true;
-  });
-  return is_so;
-}
-
-/// The text in the quotes that a shell needs.
-std::string as_word(const std::string& text) {
-  if (text.find_first_of("\"$`\\!") == text.npos) return fmt::format("\"{}\"", text);
-  std::string quoted;
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return fmt::format("'{}'", quoted);
-}
-
-}  // namespace
-
+/// Whether a run of the lesson with these options is what the command asks for.
 bool is_in_effect(const std::string& command, const Lesson& lesson, const Options& options) {
   const auto words = attn::shell_words(command);
   const auto said = options_said(words);
-  return words.front() == lesson.name && std::all_of(said.begin(), said.end(), [&](const SaidOption& one) {
-           return is_option_in_effect(one, lesson, options);
+  return words.front() == lesson.name && std::all_of(said.begin(), said.end(), [&](const auto& one) {
+           bool is_so = false;
+           visit_options(options, [&](const OptionInfo& info, const auto& field) {
+             if (info.flag == one.first && lesson.uses(info.key) && has_values(field, one.second))
+               is_so = true;
+           });
+           return is_so;
          });
 }
 
+/// The proposals without those that are in effect; in the place of each comes one of `spare` that is not, as
+/// long as there are any.
 std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& proposals,
-                                              const std::vector<Proposal>& spare, const Lesson& lesson,
-                                              const Options& options) {
+                                              const std::vector<Proposal>& spare, const Plan& plan) {
   const auto is_new = [&](const Proposal& proposal) {
-    return !is_in_effect(proposal.first, lesson, options);
+    return !is_in_effect(proposal.first, *plan.lesson, plan.options);
   };
   auto next = std::find_if(spare.begin(), spare.end(), is_new);
   std::vector<Proposal> kept;
@@ -114,7 +96,13 @@ std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& propo
   return kept;
 }
 
-namespace {
+/// The text in the quotes that a shell needs.
+std::string as_word(const std::string& text) {
+  if (text.find_first_of("\"$`\\!") == text.npos) return fmt::format("\"{}\"", text);
+  std::string quoted;
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return fmt::format("'{}'", quoted);
+}
 
 /// " --causal --d-k 2": what a run of the lesson has otherwise than by default, but for what it starts from.
 std::string changed_options(const Options& options, const Lesson& lesson, bool with_dimensions,
@@ -135,8 +123,8 @@ std::string changed_options(const Options& options, const Lesson& lesson, bool w
   return text;
 }
 
-}  // namespace
-
+/// The command, whose --explain names tokens of the lesson's own sentence, with the tokens of this run that
+/// stand in their places, and with the token for an index, "#2".
 std::string with_own_tokens(const std::string& command, const Plan& plan) {
   const std::string flag = "--explain '";
   const auto start = command.find(flag);
@@ -163,13 +151,17 @@ std::string with_own_tokens(const std::string& command, const Plan& plan) {
   return command.substr(0, open + 1) + places + command.substr(close);
 }
 
+/// The command with the sentences and the seed of this run where they are not those that `own_lesson` has by
+/// default, the command's lesson takes them, and it says nothing else of what a run starts from. A command of
+/// the same lesson keeps its masks, its temperature, the tensors of --input and --set where it says no
+/// dimension, and, where no model brings them, its dimensions.
 std::string with_own_options(const std::string& command, const Options& options, const Lesson& own_lesson) {
   const auto& usual = own_lesson.defaults;
   const auto words = attn::shell_words(command);
   const auto said = options_said(words);
   const auto* const lesson = lesson_named(words.front());
   const auto says = [&](const std::set<std::string_view>& flags) {
-    return std::any_of(said.begin(), said.end(), [&](const auto& one) { return flags.count(one.flag) > 0; });
+    return std::any_of(said.begin(), said.end(), [&](const auto& one) { return flags.count(one.first) > 0; });
   };
   if (lesson == nullptr || says({"sentence", "source", "target", "memory", "embeddings", "input", "set"}))
     return command;
@@ -208,6 +200,38 @@ std::string with_own_options(const std::string& command, const Options& options,
       !is_of_dimensions && !options.model && !options.gives_tensors() && !options.embeddings;
   return whole + changed_options(options, own_lesson, with_dimensions,
                                  [&](std::string_view flag) { return lesson->uses(flag) && !says({flag}); });
+}
+
+/// The lesson's options with the sentences and the seed of the run.
+Options texts_of(const Plan& plan) {
+  auto options = plan.lesson->defaults;
+  options.take_texts_of(plan.options);
+  options.seed = plan.options.seed;
+  options.model = "none";  // is not to be said
+  return options;
+}
+
+}  // namespace
+
+void Workbench::try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare) const {
+  if (is_mute()) return;
+  std::vector<std::string> lines;
+  for (const auto& [proposed, what_to_look_for] : without_those_in_effect(commands, spare, plan)) {
+    const auto is_long = [&](const std::string& one) {  // tensors take room, and are what the run is about
+      return attn::display_width("attnlab " + one) >
+             (options.gives_tensors() ? 3 : 1) * std::size_t{columns_of_a_page};
+    };
+    const bool is_of_entry = proposed.find("--explain") != proposed.npos;  // that only this run has
+    auto command = with_own_options(with_own_tokens(proposed, plan), options, *plan.lesson);
+    if (is_long(command) && is_of_entry) continue;
+    if (is_long(command)) command = with_own_options(proposed, texts_of(plan), *plan.lesson);
+    if (is_long(command)) command = proposed;
+    const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
+    const bool fits = attn::display_width(whole) <= columns_of_a_page;
+    lines.push_back(fits ? whole : "attnlab " + command);
+    if (!fits) lines.push_back("    " + what_to_look_for);
+  }
+  trace.note("next", "Try next", "", fmt::format("{}", fmt::join(lines, "\n")));
 }
 
 }  // namespace lessons

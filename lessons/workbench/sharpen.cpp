@@ -23,21 +23,20 @@ constexpr double largest_factor = 20.0;
 /// A query and a key of the first sample.
 struct Pair {
   std::size_t query, key;
+  double score;
 };
 
 /// The pair with the largest score; a token with itself where queries and keys are the same tokens. Where
 /// there is a mask, whose first sample is [query×key], the query sees the key.
-Pair best_pair(const attn::Tensor<2>& Q, const attn::Tensor<2>& K, bool is_same_token, double& score,
+Pair best_pair(const attn::Tensor<2>& Q, const attn::Tensor<2>& K, bool is_same_token,
                const attn::AnyTensor* mask = nullptr) {
   const auto scores = attn::matmul(Q, attn::transpose(K));
-  Pair best{0, 0};
-  score = std::numeric_limits<double>::lowest();
+  Pair best{0, 0, std::numeric_limits<double>::lowest()};
   for (std::size_t i = 0; i < Q.shape(0); ++i)
     for (std::size_t j = 0; j < K.shape(0); ++j) {
       const bool is_seen = mask == nullptr || mask->view().at(i * K.shape(0) + j) != 0.0;
-      if ((is_same_token && i != j) || !is_seen || scores(i, j) <= score) continue;
-      best = {i, j};
-      score = scores(i, j);
+      if ((is_same_token && i != j) || !is_seen || scores(i, j) <= best.score) continue;
+      best = {i, j, scores(i, j)};
     }
   return best;
 }
@@ -96,12 +95,30 @@ void turn_towards(const double* query, double* key, std::size_t d_k, double& sco
 void lengthen_pair(attn::AnyTensor& Q, attn::AnyTensor& K, const attn::AnyTensor* mask = nullptr) {
   constexpr double matching_score = 1.0;
   const auto d_k = Q.shape().back();
-  double score = 0.0;
-  const auto [query, key] = best_pair(first_sample(Q), first_sample(K), false, score, mask);
+  auto [query, key, score] = best_pair(first_sample(Q), first_sample(K), false, mask);
   if (score < matching_score) turn_towards(row_of(Q, query), row_of(K, key), d_k, score);
   const double factor = factor_for(score, d_k);
   lengthen_row(Q, query, factor);
   lengthen_row(K, key, factor);
+}
+
+/// One scaled score 100 where queries come from `X_query` and keys from `X_key`, by making the vectors of a
+/// token of each longer. Where the vector of the only one would be too long for float16, W_Q and W_K become
+/// longer.
+void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::string& X_query,
+                    const std::string& X_key) {
+  const auto W_Q = attn::array_of<double, 2>(inputs.at("W_Q"));
+  const auto W_K = attn::array_of<double, 2>(inputs.at("W_K"));
+  const auto d_k = std::min({options.d_k.value_or(W_Q.shape(1)), W_Q.shape(1), W_K.shape(1)});
+  const auto Q = attn::linear(first_sample(inputs.at(X_query)), attn::columns(W_Q, 0, d_k));
+  const auto K = attn::linear(first_sample(inputs.at(X_key)), attn::columns(W_K, 0, d_k));
+  const bool is_same = X_query == X_key;
+  const auto [query, key, score] = best_pair(Q, K, is_same);
+  const double factor = factor_for(score, d_k);
+  if (is_same && factor > largest_factor)
+    return sharpen_first_head(inputs, first_sample(inputs.at(X_query)), d_k, "");
+  lengthen_row(inputs.at(X_query), query, factor);
+  if (!is_same) lengthen_row(inputs.at(X_key), key, factor);
 }
 
 }  // namespace
@@ -116,24 +133,7 @@ void sharpen_scoring(attn::Tensors& inputs, const Options&) {
 }
 
 void sharpen_source_and_target(attn::Tensors& inputs, const Options& options) {
-  sharpen_tokens(inputs, options, "X_target", "X_source", "");
-}
-
-void sharpen_tokens(attn::Tensors& inputs, const Options& options, const std::string& X_query,
-                    const std::string& X_key, const std::string& group) {
-  const auto W_Q = attn::array_of<double, 2>(inputs.at(group + "W_Q"));
-  const auto W_K = attn::array_of<double, 2>(inputs.at(group + "W_K"));
-  const auto d_k = std::min({options.d_k.value_or(W_Q.shape(1)), W_Q.shape(1), W_K.shape(1)});
-  const auto Q = attn::linear(first_sample(inputs.at(X_query)), attn::columns(W_Q, 0, d_k));
-  const auto K = attn::linear(first_sample(inputs.at(X_key)), attn::columns(W_K, 0, d_k));
-  double score = 0.0;
-  const bool is_same = X_query == X_key;
-  const auto [query, key] = best_pair(Q, K, is_same, score);
-  const double factor = factor_for(score, d_k);
-  if (is_same && factor > largest_factor)
-    return sharpen_first_head(inputs, first_sample(inputs.at(X_query)), d_k, group);
-  lengthen_row(inputs.at(X_query), query, factor);
-  if (!is_same) lengthen_row(inputs.at(X_key), key, factor);
+  sharpen_tokens(inputs, options, "X_target", "X_source");
 }
 
 void sharpen_block(attn::Tensors& inputs, const Options& options) {
@@ -154,13 +154,12 @@ void sharpen_prompt(attn::Tensors& inputs, const Options& options) {
 
 void sharpen_word(attn::Tensors& inputs, const Options&) {
   const auto X = first_sample(inputs.at("X"));
-  double score = 0.0;
-  const auto word = best_pair(X, X, true, score).query;
-  lengthen_row(inputs.at("X"), word, factor_for(score, X.shape(1)));
+  const auto best = best_pair(X, X, true);
+  lengthen_row(inputs.at("X"), best.query, factor_for(best.score, X.shape(1)));
 }
 
 void sharpen_token(attn::Tensors& inputs, const Options& options) {
-  sharpen_tokens(inputs, options, "X", "X", "");
+  sharpen_tokens(inputs, options, "X", "X");
 }
 
 }  // namespace lessons

@@ -1,7 +1,6 @@
 #include "lessons/workbench/workbench.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -9,36 +8,10 @@
 #include <xtensor/xmath.hpp>
 
 #include "attn/error.hpp"
-#include "attn/ops/mask.hpp"
 #include "attn/ops/matmul.hpp"
-#include "attn/text/utf8.hpp"
-#include "attn/text/width.hpp"
-#include "corpora/sentence_pair.hpp"
 #include "lessons/lesson.hpp"
-#include "lessons/trained/layers.hpp"
 
 namespace lessons {
-
-namespace {
-
-constexpr std::size_t columns_of_a_page = 76;
-
-/// The flow and the code are those of one sample.
-std::string with_what_it_is_of(const std::string& heading, const Plan& plan) {
-  if (!plan.is_batched()) return heading;
-  return heading + (plan.sentence.size() > 0 ? ", for each sentence" : ", for each pair of sentences");
-}
-
-/// The lesson's options with the sentences and the seed of the run.
-Options texts_of(const Plan& plan) {
-  auto options = plan.lesson->defaults;
-  options.take_texts_of(plan.options);
-  options.seed = plan.options.seed;
-  options.model = "none";  // is not to be said
-  return options;
-}
-
-}  // namespace
 
 std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words) {
   while (words.size() < count) words.push_back(fmt::format("#{}", words.size()));
@@ -62,115 +35,43 @@ Workbench Workbench::mute() const {
   return Workbench(plan, std::make_unique<attn::Trace>(trace.mute()));
 }
 
-void Workbench::idea(const std::string& text, const std::string& formula) const {
-  if (is_mute()) return;
-  if (!options.missing_model.empty())
-    trace.note("missing-model", "Drawn weights",
-               fmt::format("The file of the model {} was not found, so what is not given is drawn. "
-                           "Looked for: {}",
-                           plan.lesson->trained->default_model(), options.missing_model));
-  if (options.unknown_word)
-    trace.note("unknown-word", "Drawn weights",
-               fmt::format("The model {} does not know {}, so what is not given is drawn.",
-                           plan.lesson->trained->default_model(), *options.unknown_word));
-  if (!options.read_as.empty()) {
-    std::vector<std::string> said;
-    for (const auto& [word, other] : options.read_as)
-      if (attn::lower_case(word) != other && !corpora::is_stand_in(word)) {
-        const auto kind = corpora::is_stand_in(other) ? "" : taken_for({word});
-        said.push_back(fmt::format("{} read as {}",
-                                   kind.empty() ? fmt::format("\"{}\" is", word) : kind + " and",
-                                   corpora::is_stand_in(other) ? other : "\"" + other + "\""));
-      }
-    const bool carries_over = plan.lesson->trained->reads == Reads::pairs;
-    if (!said.empty())
-      trace.note("lexicon", "Words that the model lacks",
-                 fmt::format("{}: {}.",
-                             carries_over ? "It reads their kind and carries them over"
-                                          : "It reads the word that is most alike by the lexicon",
-                             fmt::join(said, ", ")));
-  }
-  if (options.model && plan.lesson->trained->reads == Reads::english)
-    for (const auto& tokens : plan.sentence.tokens)
-      if (const auto said = taken_for(tokens); !said.empty())
-        trace.note("lexicon", "Words that the lexicon lacks", said + ".");
-  trace.note("idea", "The idea", text, formula);
-}
-
-void Workbench::flow(const std::vector<std::string>& lines) const {
-  if (is_mute()) return;
-  trace.note("flow", with_what_it_is_of("The flow", plan), "", fmt::format("{}", fmt::join(lines, "\n")));
-}
-
-void Workbench::code(const std::vector<std::string>& lines) const {
-  if (is_mute()) return;
-  const auto group = trace.full_id("");
-  const auto variant = group.empty() ? "" : ": " + group.substr(0, group.size() - 1);
-  const auto* language = options.code == "xtensor" ? "In xtensor" : "In NumPy (import numpy as np)";
-  trace.note("code", with_what_it_is_of(language, plan) + variant, "",
-             fmt::format("{}", fmt::join(lines, "\n")));
-}
-
-void Workbench::try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare) const {
-  if (is_mute()) return;
-  std::vector<std::string> lines;
-  for (const auto& [proposed, what_to_look_for] :
-       without_those_in_effect(commands, spare, *plan.lesson, options)) {
-    const auto is_long = [&](const std::string& one) {  // tensors take room, and are what the run is about
-      return attn::display_width("attnlab " + one) >
-             (options.gives_tensors() ? 3 : 1) * std::size_t{columns_of_a_page};
-    };
-    const bool is_of_entry = proposed.find("--explain") != proposed.npos;  // that only this run has
-    auto command = with_own_options(with_own_tokens(proposed, plan), options, *plan.lesson);
-    if (is_long(command) && is_of_entry) continue;
-    if (is_long(command)) command = with_own_options(proposed, texts_of(plan), *plan.lesson);
-    if (is_long(command)) command = proposed;
-    const auto whole = fmt::format("attnlab {}   {}", command, what_to_look_for);
-    const bool fits = attn::display_width(whole) <= columns_of_a_page;
-    lines.push_back(fits ? whole : "attnlab " + command);
-    if (!fits) lines.push_back("    " + what_to_look_for);
-  }
-  trace.note("next", "Try next", "", fmt::format("{}", fmt::join(lines, "\n")));
-}
-
 void Workbench::label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens) {
   for (const auto& axis : axes) trace.label(axis, tokens.labels());
 }
 
-Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tokens) {
-  const auto needs_none = is_given_without_draws(about.id) && !plan.vectors;
-  const auto X = trace.input(
-      about, needs_none ? Tensor<3>({tokens.size(), tokens.length(), d_model()}, 0.0) : vectors_of(tokens));
-  if (trace.is_given(about.id)) remember(tokens, X);
-  return X;
-}
+namespace {
 
-void Workbench::remember(const attn::TokenBatch& tokens, const Tensor<3>& X) {
-  for (std::size_t b = 0; b < tokens.size(); ++b)
-    for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i)
-      given_.emplace(tokens.tokens[b][i], std::vector<double>(&X(b, i, 0), &X(b, i, 0) + X.shape(2)));
-}
-
-Tensor<3> Workbench::vectors_of(const attn::TokenBatch& tokens) {
-  return rows_of(tokens, [this](const std::string& token) { return vector_of(token); });
-}
-
-Tensor<3> Workbench::known_vectors_of(const attn::TokenBatch& tokens) {
-  return rows_of(tokens, [this](const std::string& token) {
-    const auto given = given_.find(token);
-    return given == given_.end() ? vector_of(token) : given->second;
-  });
-}
-
+/// The vector of each token [batch×token×d_model], and zeros for padding.
 template <class VectorOf>
-Tensor<3> Workbench::rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token) {
-  Tensor<3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model()});
+Tensor<3> rows_of(const attn::TokenBatch& tokens, std::size_t d_model, const VectorOf& vector_of) {
+  Tensor<3> X = xt::zeros<double>({tokens.size(), tokens.length(), d_model});
   for (std::size_t b = 0; b < tokens.size(); ++b)
     for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i) {
-      const auto vector = vector_of_token(tokens.tokens[b][i]);
+      const auto vector = vector_of(tokens.tokens[b][i]);
       std::copy(vector.begin(), vector.end(), &X(b, i, 0));
     }
   return X;
+}
+
+}  // namespace
+
+Tensor<3> Workbench::embed(const attn::About& about, const attn::TokenBatch& tokens) {
+  const auto needs_none = is_given_without_draws(about.id) && !plan.vectors;
+  const auto X = trace.input(
+      about, needs_none ? Tensor<3>({tokens.size(), tokens.length(), d_model()}, 0.0)
+                        : rows_of(tokens, d_model(), [this](const auto& token) { return vector_of(token); }));
+  if (!trace.is_given(about.id)) return X;
+  for (std::size_t b = 0; b < tokens.size(); ++b)
+    for (std::size_t i = 0; i < tokens.tokens[b].size(); ++i)
+      given_.emplace(tokens.tokens[b][i], std::vector<double>(&X(b, i, 0), &X(b, i, 0) + X.shape(2)));
+  return X;
+}
+
+Tensor<3> Workbench::known_vectors_of(const attn::TokenBatch& tokens) {
+  return rows_of(tokens, d_model(), [this](const std::string& token) {
+    const auto given = given_.find(token);
+    return given == given_.end() ? vector_of(token) : given->second;
+  });
 }
 
 bool Workbench::is_given_without_draws(const std::string& id) const {
@@ -289,69 +190,13 @@ std::size_t Workbench::checked_index(const std::string& id, std::int64_t index, 
   return static_cast<std::size_t>(index);
 }
 
-std::optional<Mask<3>> Workbench::mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys,
-                                       const std::string& title) {
-  const auto n_q = queries.length(), n_k = keys.length();
-  const auto position = n_q == n_k ? std::string("i") : fmt::format("i + {} − {}", n_k, n_q);
-  std::optional<Mask<3>> mask;
-  std::vector<std::string> rules;
-  const auto restrict_to = [&](const Mask<3>& visible, std::string rule) {
-    mask = mask ? attn::both(*mask, visible) : visible;
-    rules.push_back(std::move(rule));
-  };
-  if (options.causal)
-    restrict_to(attn::repeat_mask(attn::causal_mask(n_q, n_k), keys.size()), "j ≤ " + position);
-  if (options.window)
-    restrict_to(attn::repeat_mask(attn::window_mask(n_q, n_k, *options.window), keys.size()),
-                fmt::format("|{} − j| ≤ {}", position, *options.window));
-  const auto by_position = mask;
-  const auto rules_of_position = fmt::format("{}", fmt::join(rules, " and "));
-  if (keys.is_padded()) restrict_to(attn::padding_mask(keys.lengths(), n_q, n_k), "j < lengths");
-  if (!mask && !trace.is_given("mask")) return mask;
-  if (!mask) mask = Mask<3>({keys.size(), n_q, n_k}, true);
-  const attn::About about = {.id = "mask", .title = title, .axes = {"query", "key"}};
-  auto given = trace.given_or(about, *mask);  // which says what is padding
-  if (by_position) given = attn::both(given, *by_position);
-  mask_is_given_ = given != *mask;
-  if (mask_is_given_)
-    return show_mask(
-        about, by_position ? "given mask and " + rules_of_position : "", given,
-        by_position ? "A key is seen where the given mask and the rules all let it." : "It is a given one.");
-  const auto all_rules = fmt::format("{}", fmt::join(rules, " and "));
-  const bool ends_count = n_q != n_k && (options.causal || options.window);
-  std::string remark =
-      ends_count ? "The sequences end together: the last query stands beside the last key." : "";
-  if (queries.is_padded())
-    remark += std::string(ends_count ? " " : "") + "What <pad> looks at is filling: nobody reads its rows.";
-  return show_mask(about, all_rules, *mask, remark);
-}
-
 std::optional<attn::fast::Visibility> Workbench::visibility() const {
-  if (mask_is_given_) return std::nullopt;
+  if (mask_is_given) return std::nullopt;
   const auto& keys = plan.key_tokens();
   return attn::fast::Visibility{
       .causal = options.causal,
       .window = options.window,
       .key_lengths = keys.is_padded() ? keys.lengths() : std::vector<std::size_t>()};
-}
-
-std::optional<Mask<3>> Workbench::padding_mask(const attn::TokenBatch& tokens) {
-  const auto shown = mask(tokens, tokens);
-  if (shown && *shown != attn::padding_mask(tokens.lengths(), tokens.length(), tokens.length()))
-    throw attn::Error(
-        fmt::format("{} hides other keys than the padding; valid for this lesson: lengths alone",
-                    trace.given_name("mask")));
-  return shown;
-}
-
-Mask<3> Workbench::show_mask(attn::About about, const std::string& formula, const Mask<3>& mask,
-                             const std::string& remark) {
-  about.formula = formula;
-  about.note = "Query i may look at key j where 1 stands.";
-  if (!remark.empty()) about.note += ' ' + remark;
-  if (attn::has_empty_row(mask))
-    about.note += " A query that may look at nothing gets no weights and the output 0.";
-  return trace.shown_input(about, mask);
 }
 
 void Workbench::draw_vectors(const attn::TokenBatch& tokens) {

@@ -107,25 +107,6 @@ void check_weight_scale(const Options& options);
 /// A command and what to look for: {"sdpa --causal", "which weights become 0?"}.
 using Proposal = std::pair<std::string, std::string>;
 
-/// Whether a run of the lesson with these options is what the command asks for.
-bool is_in_effect(const std::string& command, const Lesson& lesson, const Options& options);
-
-/// The proposals without those that are in effect; in the place of each comes one of `spare` that is not, as
-/// long as there are any.
-std::vector<Proposal> without_those_in_effect(const std::vector<Proposal>& proposals,
-                                              const std::vector<Proposal>& spare, const Lesson& lesson,
-                                              const Options& options);
-
-/// The command with the sentences and the seed of this run where they are not those that `lesson` has by
-/// default, the command's lesson takes them, and it says nothing else of what a run starts from. A command of
-/// the same lesson keeps its masks, its temperature, the tensors of --input and --set where it says no
-/// dimension, and, where no model brings them, its dimensions.
-std::string with_own_options(const std::string& command, const Options& options, const Lesson& lesson);
-
-/// The command, whose --explain names tokens of the lesson's own sentence, with the tokens of this run that
-/// stand in their places, and with the token for an index, "#2".
-std::string with_own_tokens(const std::string& command, const Plan& plan);
-
 /// The words, and after them the numbers of all further entries of a vocabulary of `count` words: "#5".
 std::vector<std::string> numbered_up_to(std::size_t count, std::vector<std::string> words);
 
@@ -168,16 +149,6 @@ class Workbench {
   std::size_t heads() const { return options.heads.value_or(1); }
   std::size_t kv_heads() const { return options.kv_heads.value_or(heads()); }
 
-  /// The note `idea`: what the lesson is about, in plain sentences, and its formula.
-  void idea(const std::string& text, const std::string& formula = "") const;
-
-  /// The note `flow`: the way from the inputs to the output as a diagram with the shapes of this run.
-  void flow(const std::vector<std::string>& lines) const;
-
-  /// The note `code` of the group in which the trace is: what the page computes, as lines of NumPy. A tensor
-  /// has the name that `formula::identifier` makes of its id; what has a batch axis stands for one sample.
-  void code(const std::vector<std::string>& lines) const;
-
   /// The note `next`: commands that change one thing, each with what to look for. For one that was just run
   /// stands one of `spare`.
   void try_next(const std::vector<Proposal>& commands, const std::vector<Proposal>& spare = {}) const;
@@ -185,21 +156,14 @@ class Workbench {
   /// Names the entries of these axes after the tokens.
   void label(const std::vector<std::string>& axes, const attn::TokenBatch& tokens);
 
-  /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
-  /// for each distinct token (under --draws stream memory before sentence, source before target); padding is
-  /// a row of zeros.
-  Tensor<3> embed(const attn::About& about, const attn::TokenBatch& tokens);
-
-  /// The same without showing it. `<s>` is a row of zeros where given vectors have none for it.
-  Tensor<3> vectors_of(const attn::TokenBatch& tokens);
-
-  /// The same, but for tokens that an input of `--input` was given for the vectors that they have there,
-  /// where they first stand.
+  /// The vector of each token [batch×token×d_model], where an input of `--input` was given for it the one
+  /// that it has there, where it first stands. `<s>` is a row of zeros where given vectors have none for it,
+  /// and padding is one.
   Tensor<3> known_vectors_of(const attn::TokenBatch& tokens);
 
   /// Draws a vector for each distinct token that has none yet, in order of first appearance; under --draws
-  /// name, where no order counts, each is drawn when it is asked for. For a lesson
-  /// with tokens beyond those of the plan, which are otherwise drawn together by the first `embed`.
+  /// name, where no order counts, each is drawn when it is asked for. For a lesson with tokens beyond those
+  /// of the plan, which are otherwise drawn together by the first input that has vectors.
   void draw_vectors(const attn::TokenBatch& tokens);
 
   /// The input `about.id` as the lesson declares it: its axes, its shape and its numbers follow from there. A
@@ -224,23 +188,22 @@ class Workbench {
   /// An index that the input `id` has. Throws attn::Error where it is none of `count`.
   std::size_t checked_index(const std::string& id, std::int64_t index, std::size_t count) const;
 
-  /// The input `mask` [batch×query×key]: a query sees a key where `--causal`, `--window`, the padding of the
-  /// keys and the mask of `--input` all let it; nothing where every query may see every key.
-  std::optional<Mask<3>> mask(const attn::TokenBatch& queries, const attn::TokenBatch& keys,
-                              const std::string& title = "Who may look at whom");
+  /// Whether the mask is a given one that hides more than the options and the padding do.
+  bool mask_is_given = false;
 
-  /// The rule behind that mask for the queries and keys of the plan, as the fast kernels take it. None where
+  /// The rule behind the mask for the queries and keys of the plan, as the fast kernels take it. None where
   /// --input has a mask that hides more.
   std::optional<attn::fast::Visibility> visibility() const;
-
-  /// The same for a lesson whose claims know of no mask but the padding's. Throws attn::Error where `--input`
-  /// has another.
-  std::optional<Mask<3>> padding_mask(const attn::TokenBatch& tokens);
 
  private:
   Workbench(const Plan& plan, std::unique_ptr<attn::Trace> mute_trace);
 
   const Input& declaration(const std::string& id);
+
+  /// The input `about.id` [batch×token×d_model]: the vector of each token, given or drawn normal(0, 1) once
+  /// for each distinct token (under --draws stream memory before sentence, source before target); padding is
+  /// a row of zeros.
+  Tensor<3> embed(const attn::About& about, const attn::TokenBatch& tokens);
 
   /// Whether the input `id` of this group is given and its numbers are nobody else's, so that none need be
   /// drawn: under --draws stream a given input uses up its draws all the same.
@@ -250,18 +213,9 @@ class Workbench {
   Slices slices_of(const Input& input, std::size_t rank) const;
   std::vector<double> vector_of(const std::string& token);
   const std::vector<double>& draw_vector(const std::string& token);
-  template <class VectorOf>
-  Tensor<3> rows_of(const attn::TokenBatch& tokens, VectorOf vector_of_token);
-
-  /// Keeps the vectors of `--input` for `known_vectors_of`.
-  void remember(const attn::TokenBatch& tokens, const Tensor<3>& X);
-
-  Mask<3> show_mask(attn::About about, const std::string& formula, const Mask<3>& mask,
-                    const std::string& remark);
 
   std::map<std::string, std::vector<double>> drawn_;
   std::map<std::string, std::vector<double>> given_;
-  bool mask_is_given_ = false;
   std::vector<Input> inputs_;  ///< of the lesson, once one was asked for
 };
 

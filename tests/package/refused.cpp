@@ -1,7 +1,6 @@
 /// The compiler refuses each of the lines below and says what their comment says (tests/package/try).
 #include <attn/attention.hpp>
 #include <attn/ops/matmul.hpp>
-#include <attn/ops/softmax.hpp>
 
 const xt::xtensor<double, 1> vector;
 const xt::xtensor<double, 2> matrix;
@@ -11,5 +10,4 @@ const auto a = attn::attention(vector, matrix, matrix);                    // va
 const auto b = attn::attention(five, five, five);                          // valid is rank 2 to 4
 const auto c = attn::attention(matrix, matrix, matrix, {.mask = matrix});  // a mask has elements of type bool
 const auto d = attn::multi_head_attention(matrix, {.W_Q = five});          // 2 for a matrix of weights
-const auto e = attn::softmax_from(attn::Tensor<2>(), attn::Tensor<1>());   // requires  Rank<N, 3, 4>
-const auto f = attn::transpose(attn::Tensor<5>());                         // Rank<N, 2, 4>
+const auto e = attn::transpose(attn::Tensor<5>());                         // Rank<N, 2, 4>

@@ -34,19 +34,6 @@ Tensor<N> softmax(Tensor<N> scores) requires Rank<N, 1, 4> {
   return scores;
 }
 
-template <std::size_t N>
-Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) requires Rank<N, 3, 4> {
-  const std::size_t length = scores.shape().back();
-  if (log_sum_exp.size() * length != scores.size())
-    throw shape_mismatch("softmax_from", "scores", scores, "log_sum_exp", log_sum_exp,
-                         "there must be one number for each row");
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    const double of_row = log_sum_exp.data()[i / length];
-    scores.data()[i] = std::isinf(of_row) ? 0.0 : std::exp(scores.data()[i] - of_row);
-  }
-  return scores;
-}
-
 namespace {
 
 bool may_be_seen(double score) {
@@ -85,8 +72,6 @@ template Tensor<1> softmax(Tensor<1>);
 template Tensor<2> softmax(Tensor<2>);
 template Tensor<3> softmax(Tensor<3>);
 template Tensor<4> softmax(Tensor<4>);
-template Tensor<3> softmax_from(Tensor<3>, const Tensor<2>&);
-template Tensor<4> softmax_from(Tensor<4>, const Tensor<3>&);
 
 namespace {
 

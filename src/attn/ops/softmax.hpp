@@ -15,11 +15,6 @@ Tensor<N> softmax(Tensor<N> scores) requires Rank<N, 1, 4>;
 /// The same of `rows` rows of `length` scores that lie one after the other, in place.
 void softmax_rows(double* scores, std::size_t rows, std::size_t length);
 
-/// The same weights as softmax(scores), from the scores and the log-sum-exp of each row: exp(xⱼ −
-/// log-sum-exp). FlashAttention (Dao et al. 2022) keeps that number in place of the row. Ranks 3 and 4.
-template <std::size_t N>
-Tensor<N> softmax_from(Tensor<N> scores, const Tensor<N - 1>& log_sum_exp) requires Rank<N, 3, 4>;
-
 /// Layer normalisation along the last axis (Ba et al. 2016): (x − mean) / √(variance + 1e-5) · gain + bias,
 /// with the biased variance. x is [batch×n×d], gain and bias are [d].
 /// Throws std::invalid_argument, with both shapes, where they do not match.

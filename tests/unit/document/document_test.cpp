@@ -161,10 +161,9 @@ TEST_CASE("An input may have the numbers of a formula, which may compare", "[doc
       document::read("page.md", "## T\n\n    p[token, d_model]: as where(token = 0, 1, sin(token))\n");
   const auto& input = page.blocks().at(1);
   CHECK(input.is_input);
-  CHECK(lessons::formula_of(input).text() == "where(token = 0, 1, sin(token))");
-  CHECK(lessons::formula_of(document::read("page.md", "## T\n\n    Q[query, d_k]: normal\n").blocks().at(1))
-            .text()
-            .empty());
+  CHECK(lessons::origin_of(input).formula.text() == "where(token = 0, 1, sin(token))");
+  const auto drawn = document::read("page.md", "## T\n\n    Q[query, d_k]: normal\n");
+  CHECK(lessons::origin_of(drawn.blocks().at(1)).formula.text().empty());
 }
 
 TEST_CASE("What a part declares has the names of the axes around it, and may be there only where it is given",

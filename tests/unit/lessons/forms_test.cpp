@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "lessons/workbench/probe.hpp"
+#include "lessons/workbench/exercises.hpp"
 #include "tests/unit/numbers.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "lessons/trained/translation.hpp"
@@ -22,27 +21,15 @@ TEST_CASE("a word of two has both for gold links", "[gold]") {
   CHECK(gold_links(*pair)[3] == std::set<std::size_t>{3, 4});
 }
 
-TEST_CASE("a row looks most at its largest weight, the first of several", "[gold]") {
-  const attn::Tensor<2> weights = {{0.2, 0.5, 0.3}, {0.4, 0.2, 0.4}, {0.0, 0.0, 1.0}};
-  CHECK(lessons::strongest_of_rows(weights, 2) == corpora::Alignment{1, 0});
-}
-
-TEST_CASE("where each query looks stands beside the gold words, side by side where there is room", "[gold]") {
-  const auto pair = gold_pair({"the", "cat", "goes", "to", "the", "castle"});
+TEST_CASE("a document has the gold links as a table of 1 and 0, of so many words", "[gold]") {
+  const auto pair = gold_pair({"the", "man", "goes", "to", "the", "castle"});
   REQUIRE(pair);
-  CHECK(lessons::links_found(*pair, {0, 1, 3, 3, 5, 0}) == 4);
-  CHECK(lessons::looks_beside_gold(*pair, {{"a", {0, 1, 3, 3, 5, 0}}, {"b", {0, 1, 2, 4, 4}}}) ==
-        "             le  chat    va       au  château   found\n"
-        "comes from  the   cat  goes  to, the   castle\n"
-        "a           the   cat  to ≠       to   castle  4 of 5\n"
-        "b           the   cat  goes      the    the ≠  4 of 5");
-  const auto longer =
-      gold_pair({"the", "cat", "did", "not", "love", "the", "apple", "because", "it", "was", "hungry"});
-  REQUIRE(longer);
-  const auto table =
-      lessons::looks_beside_gold(*longer, {{"a", corpora::Alignment(longer->target.size(), 0)}});
-  CHECK(table.substr(0, table.find('\n')) == "        comes from        a");
-  CHECK(static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n')) == longer->target.size() + 1);
+  const auto links = lessons::links_of_grammar(*pair, 6);
+  CHECK(links.shape == attn::Shape{6, 6});
+  CHECK(links.at({3, 3}) == 1.0);
+  CHECK(links.at({3, 4}) == 1.0);
+  CHECK(links.at({3, 5}) == 0.0);
+  CHECK(links.at({5, 5}) == 0.0);
 }
 
 TEST_CASE("elisions are words of their own, but for aujourd'hui", "[translation]") {

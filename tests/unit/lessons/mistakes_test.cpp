@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "lessons/workbench/probe.hpp"
+#include "lessons/workbench/exercises.hpp"
 #include "tests/unit/sample.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
@@ -29,7 +29,7 @@ using attn::Finding;
 struct Subject {
   const lessons::Lesson* lesson;
   std::string_view through;
-  std::string_view number{};  ///< an option that is a number in formulas, and given
+  bool has_softcap = false;
 
   std::string name() const {
     return through.empty() ? std::string(lesson->name)
@@ -37,11 +37,10 @@ struct Subject {
   }
 };
 
-/// What somebody types who says no more than --through, and that number.
-lessons::Options options_of(const lessons::Lesson& lesson, std::string_view through,
-                            std::string_view number) {
+/// What somebody types who says no more than --through and --softcap.
+lessons::Options options_of(const lessons::Lesson& lesson, std::string_view through, bool has_softcap) {
   auto options = lesson.defaults;
-  if (!number.empty()) lessons::number_of_formulas(options, number) = 2.0;
+  if (has_softcap) options.softcap = 2.0;
   if (through.empty()) return options;
   options.sentence.clear();
   options.through = through;
@@ -54,7 +53,7 @@ struct Probed {
   explicit Probed(const Subject& of)
       : name(of.name()),
         lesson(lessons::lesson_of_probe(*of.lesson)),
-        plan(lessons::plan_of_probe(*lesson, options_of(*lesson, of.through, of.number))) {}
+        plan(lessons::plan_of_probe(*lesson, options_of(*lesson, of.through, of.has_softcap))) {}
 
   /// With other options.
   static Probed with(std::string_view lesson, const std::function<void(lessons::Options&)>& change) {
@@ -241,12 +240,11 @@ std::vector<Subject> subjects() {
   return all;
 }
 
-/// Those, and lessons with each option that is a number in formulas.
-std::vector<Subject> subjects_with_numbers() {
+/// Those, and lessons with --softcap.
+std::vector<Subject> subjects_with_softcap() {
   auto all = subjects();
   for (const auto& subject : subjects())
-    for (const auto& info : lessons::numbers_of_formulas())
-      if (subject.lesson->uses(info.key)) all.push_back({subject.lesson, subject.through, info.key});
+    if (subject.lesson->uses("softcap")) all.push_back({subject.lesson, subject.through, true});
   return all;
 }
 
@@ -285,7 +283,7 @@ TEST_CASE("each mistake of the catalogue is one that a lesson can make", "[mista
     for (const auto& step : lessons::steps_with({}, probed.plan))
       for (const auto& id : step.mistakes) made.insert(attn::id_without_variant(id));
   };
-  for (const auto& subject : subjects_with_numbers()) add(Probed(subject));
+  for (const auto& subject : subjects_with_softcap()) add(Probed(subject));
   add(Probed::decoder());
   add(Probed::with("multihead", [](lessons::Options& options) { options.temperature = 0.5; }));
   for (const auto& mistake : attn::catalogue()) {
@@ -304,7 +302,7 @@ TEST_CASE("each formula of a mistake is one of a step that a probe has", "[mista
   const auto list_with = [&](std::string_view name, const std::function<void(lessons::Options&)>& change) {
     list(Probed::with(name, change).plan);
   };
-  for (const auto& subject : subjects_with_numbers()) list(Probed(subject).plan);
+  for (const auto& subject : subjects_with_softcap()) list(Probed(subject).plan);
   for (const auto* attention : {"bahdanau", "bahdanau-input", "luong-dot", "luong-general"})
     list_with("seq2seq", [&](lessons::Options& options) { options.attention = attention; });
   list_with("efficient", [](lessons::Options& options) { options.causal = true; });

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "lessons/workbench/probe.hpp"
+#include "lessons/workbench/exercises.hpp"
 #include "trace/diagnosis/catalogue.hpp"
 #include "trace/diagnosis/diagnosis.hpp"
 

@@ -1,6 +1,6 @@
 /// The inputs of probes: none stands for another unnoticed, and no convention for a mistake.
 
-#include "lessons/workbench/probe.hpp"
+#include "lessons/workbench/exercises.hpp"
 
 #include <fmt/format.h>
 
