@@ -109,13 +109,12 @@ class Ranks {
   /// while they travel.
   template <class Meanwhile>
   void send(std::vector<Letter>& letters, Meanwhile meanwhile) const {
-    const auto type = attn::element_type_of(dtype_);
     std::vector<std::string> sent(letters.size()), received(letters.size());
     std::vector<attn::fast::Transfer> transfers;
     for (std::size_t i = 0; i < letters.size(); ++i) {
       const auto& [from, to, rows] = letters[i];
       const auto bytes = rows.size() * attn::item_size(dtype_);
-      if (network_.plays(from) && bytes > 0) sent[i] = attn::encode(attn::view_of(rows), type);
+      if (network_.plays(from) && bytes > 0) sent[i] = attn::encode(attn::view_of(rows), dtype_);
       received[i] = from == to ? sent[i] : std::string(network_.plays(to) ? bytes : 0, '\0');
       if (from != to) transfers.push_back({from, to, sent[i].data(), received[i].data(), bytes});
     }
@@ -125,7 +124,8 @@ class Ranks {
     for (std::size_t i = 0; i < letters.size(); ++i) {
       if (received[i].empty()) continue;
       auto& rows = letters[i].rows;
-      auto tensor = attn::decode({.type = type, .shape = {rows.size()}}, received[i], "what a rank received");
+      auto tensor = attn::decode({.type = attn::element_type_of(dtype_), .shape = {rows.size()}}, received[i],
+                                 "what a rank received");
       std::copy_n(tensor.elements<double>(), rows.size(), rows.begin());
     }
   }

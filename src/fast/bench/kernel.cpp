@@ -317,9 +317,9 @@ Passes prepared(const Kernel<T>& kernel, Operands<T>& operands, const Setting& s
   }
   auto call = exact_call(operands, task->setting);
   if (task->pattern) call.pattern = &*task->pattern;
-  passes.forward = [task, call, forward = kernel.computes->forward] { forward(call); };
-  if (setting.backward && kernel.computes->backward && !task->pattern)
-    passes.backward = [call, backward = kernel.computes->backward] { backward(call); };
+  const auto forward = kernel.computes->forward, backward = kernel.computes->backward;
+  passes.forward = [task, call, forward] { forward(call); };
+  if (setting.backward && backward && !task->pattern) passes.backward = [call, backward] { backward(call); };
   return passes;
 }
 
@@ -327,7 +327,8 @@ Passes prepared(const Kernel<T>& kernel, Operands<T>& operands, const Setting& s
 
 template <class T>
 Task Kernel<T>::task(const Setting& setting) const {
-  Task task{.setting = sees_all_keys ? setting.unmasked() : setting};
+  Task task{.setting = setting};
+  if (sees_all_keys) task.setting = setting.unmasked();
   if (variant == "linear") task.formula = Task::Formula::linear;
   if (variant == "sparse") task.pattern = pattern_of(setting);
   return task;

@@ -159,11 +159,12 @@ class Chunk {
     });
     T* z = state + layout_.z_offset();
     simd::for_each_panel<T, Arch>(features, [&](std::size_t f, auto vectors) ATTN_INLINE_LAMBDA {
-      Vector sums[1][vectors()];
+      constexpr std::size_t count = vectors();
+      Vector sums[1][count];
       simd::clear(sums);
       for (std::size_t j = 0; j < keys_; ++j)
 #pragma GCC unroll 8
-        for (std::size_t v = 0; v < vectors(); ++v)
+        for (std::size_t v = 0; v < count; ++v)
           sums[0][v] += Vector::load_aligned(key_ + j * features + f + v * lanes);
       simd::add_to(sums, z + f, features);
     });
