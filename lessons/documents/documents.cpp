@@ -145,6 +145,18 @@ class Declarations {
     return is_known ? result : name;
   }
 
+  /// Of `where(shared, kv_head, head)` the name that the options choose; the first where the run decides.
+  /// What is no such choice stays.
+  std::string chosen(const document::Block& use, const std::string& text, const Around& around) const {
+    if (!text.starts_with("where(")) return text;
+    auto x = document::read_formula(use.place, text);
+    while (formula::is_call(x, "where")) {
+      const auto condition = options_ == nullptr ? std::nullopt : number(x->parts[0], around);
+      x = formula::Expr(x->parts[condition == 0.0 ? 2 : 1]);
+    }
+    return x->op == formula::Op::name ? x->name : text;
+  }
+
   static formula::Expr counted(const formula::Expr& x, const Around& around) {
     const auto counter = around.counters.find(x->name);
     if (x->op == formula::Op::name && counter != around.counters.end()) return {counter->second};
@@ -181,7 +193,7 @@ class Declarations {
       if (argument.starts_with(under)) around.prefix += with_values(argument.substr(under.size()), around);
       const auto equals = argument.find(is);
       if (equals == argument.npos) continue;
-      const auto other = with_values(argument.substr(equals + is.size()), around);
+      const auto other = with_values(chosen(use, argument.substr(equals + is.size()), around), around);
       const auto found = outside.find(other);
       around.names[argument.substr(0, equals)] = found == outside.end() ? other : found->second;
     }
