@@ -273,58 +273,11 @@ class DocumentReader {
     if (at_ == lines_.size()) throw Error(block.place, "``` without the ``` that ends it");
     if (text.starts_with('|'))
       for (auto line = begin; line < at_; ++line)
-        block.rows.push_back(row(Source({document_.file, line + 1, 1}, lines_[line])));
+        block.rows.push_back(read_row(Source({document_.file, line + 1, 1}, lines_[line])));
     else
       block.prose = read_prose(Source({document_.file, begin + 1, 1}, text));
     ++at_;
     return block;
-  }
-
-  /// Takes `{each key}` from the beginning of a cell.
-  static Each each_taken_from(Source& cell) {
-    for (const std::string word : {"each", "every", "close"}) {
-      if (!cell.text().starts_with("{" + word + " ")) continue;
-      Each each{.is_every = word == "every", .is_close = word == "close"};
-      const auto brace = formula::closing_brace(cell.text(), 0);
-      const auto axes = cell.part(word.size() + 2, brace).without_blanks();
-      for (const auto& axis : cut_at_commas(axes.text()))
-        each.axes.push_back(axes.part(axes.text().find(axis), axes.text().find(axis) + axis.size()));
-      if (brace == std::string::npos || axes.text().empty())
-        throw Error(cell.place_of(0), fmt::format("{{{0} …}} without an axis; valid: | {{{0} key}} …", word));
-      cell = cell.part(brace + 1).without_blanks();
-      return each;
-    }
-    return {};
-  }
-
-  /// `| {each key} share of {token(key)} | {scores:.4f} |`
-  static Row row(const Source& line) {
-    const std::string_view text = line.text();
-    if (!text.starts_with('|'))
-      throw Error(line.place_of(0), "a line of a table without a |; valid: | a | b |");
-    Row row;
-    for (std::size_t begin = 1; !without_blanks(text.substr(begin)).empty();) {
-      const auto end = begin + end_of_cell(text.substr(begin));
-      auto cell = line.part(begin, end).without_blanks();
-      const bool is_first = row.cells.empty();
-      auto& each = is_first ? row.each : row.cells.emplace_back().each;
-      each = each_taken_from(cell);
-      if (is_first) row.cells.emplace_back();
-      row.cells.back().prose = read_prose(cell);
-      begin = std::min(end + 1, text.size());
-    }
-    return row;
-  }
-
-  /// Where the | stands that ends it, outside of braces.
-  static std::size_t end_of_cell(std::string_view text) {
-    int depth = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '{') ++depth;
-      if (text[i] == '}') --depth;
-      if (text[i] == '|' && depth <= 0) return i;
-    }
-    return text.size();
   }
 
   /// A formula; its heading may stand behind it: `W_Q[d_model, d_k]: weight  ## Makes queries  {with --all}`.
