@@ -211,6 +211,8 @@ TEST_CASE("What a part declares has the names of the axes around it, and may be 
   CHECK(find("W_1").axes == formula::Axes{"d_model", "d_ff"});
   CHECK_FALSE(find("W_1").is_given);
   CHECK(find("layer_1/attention/K_heads").axes == formula::Axes{"layer_1/head", "key", "layer_1/d_k"});
+  // kv_head = where(shared, kv_head, head)
+  CHECK(find("attention/K_heads").axes == formula::Axes{"kv_head", "key", "d_k"});
 }
 
 TEST_CASE("What is wrong with a document is said with its line and column", "[document]") {
