@@ -134,6 +134,18 @@ class Declarations {
     return is_known ? result : name;
   }
 
+  /// Of `where(shared, kv_head, head)` the name that the options choose; the first where the run decides.
+  /// What is no such choice stays.
+  std::string chosen(const document::Block& use, const std::string& text, const Around& around) const {
+    if (!text.starts_with("where(")) return text;
+    auto x = document::read_formula(use.place, text);
+    while (formula::is_call(x, "where")) {
+      const auto condition = options_ == nullptr ? std::nullopt : number(x->parts[0], around);
+      x = formula::Expr(x->parts[condition == 0.0 ? 2 : 1]);
+    }
+    return x->op == formula::Op::name ? x->name : text;
+  }
+
   static formula::Expr counted(const formula::Expr& x, const Around& around) {
     const auto& counters = around.scope.counters;
     const auto counter = counters.find(x->name);
@@ -168,7 +180,7 @@ class Declarations {
       if (argument.starts_with(under)) scope.prefix += with_values(argument.substr(under.size()), around);
       const auto equals = argument.find(is);
       if (equals == argument.npos) continue;
-      const auto other = with_values(argument.substr(equals + is.size()), around);
+      const auto other = with_values(chosen(use, argument.substr(equals + is.size()), around), around);
       scope.results[argument.substr(0, equals)] = outside.name_of(other);
     }
     scope.marks.words.insert(use.marks.words.begin(), use.marks.words.end());

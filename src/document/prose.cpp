@@ -153,6 +153,34 @@ class ProseReader {
   std::size_t at_ = 0, mark_at_ = 0, levels_ = 0;
 };
 
+/// Takes `{each key}` from the beginning of a cell.
+Each each_taken_from(Source& cell) {
+  for (const std::string word : {"each", "every", "close"}) {
+    if (!cell.text().starts_with("{" + word + " ")) continue;
+    Each each{.is_every = word == "every", .is_close = word == "close"};
+    const auto brace = formula::closing_brace(cell.text(), 0);
+    const auto axes = cell.part(word.size() + 2, brace).without_blanks();
+    for (const auto& axis : cut_at_commas(axes.text()))
+      each.axes.push_back(axes.part(axes.text().find(axis), axes.text().find(axis) + axis.size()));
+    if (brace == std::string::npos || axes.text().empty())
+      throw Error(cell.place_of(0), fmt::format("{{{0} …}} without an axis; valid: | {{{0} key}} …", word));
+    cell = cell.part(brace + 1).without_blanks();
+    return each;
+  }
+  return {};
+}
+
+/// Where the | stands that ends it, outside of braces.
+std::size_t end_of_cell(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}') --depth;
+    if (text[i] == '|' && depth <= 0) return i;
+  }
+  return text.size();
+}
+
 }  // namespace
 
 Error::Error(const Place& place, const std::string& message)
@@ -193,6 +221,24 @@ formula::Expr read_formula(const Place& place, std::string_view text) {
 
 Prose read_prose(const Source& source) {
   return ProseReader(source).whole();
+}
+
+Row read_row(const Source& line) {
+  const std::string_view text = line.text();
+  if (!text.starts_with('|'))
+    throw Error(line.place_of(0), "a line of a table without a |; valid: | a | b |");
+  Row row;
+  for (std::size_t begin = 1; !without_blanks(text.substr(begin)).empty();) {
+    const auto end = begin + end_of_cell(text.substr(begin));
+    auto cell = line.part(begin, end).without_blanks();
+    const bool is_first = row.cells.empty();
+    auto& each = is_first ? row.each : row.cells.emplace_back().each;
+    each = each_taken_from(cell);
+    if (is_first) row.cells.emplace_back();
+    row.cells.back().prose = read_prose(cell);
+    begin = std::min(end + 1, text.size());
+  }
+  return row;
 }
 
 }  // namespace document

@@ -9,6 +9,9 @@ namespace document {
 /// Reads prose. Throws Error.
 Prose read_prose(const Source& source);
 
+/// Reads a line of a table: `| {each key} share of {token(key)} | {scores:.4f} |`. Throws Error.
+Row read_row(const Source& line);
+
 /// Reads a formula, or a condition, which is one that is not 0 where it holds. Throws Error.
 formula::Expr read_formula(const Source& source);
 

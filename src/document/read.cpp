@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "document/document.hpp"
 #include "document/prose.hpp"
@@ -33,6 +34,13 @@ bool is_blank(std::string_view line) {
   return without_blanks(line).empty();
 }
 
+constexpr std::string_view fence_mark = "```";
+
+/// "``` loss = −log p ```"
+bool is_fence_of_one_line(std::string_view line) {
+  return 2 * fence_mark.size() < line.size() && line.starts_with(fence_mark) && line.ends_with(fence_mark);
+}
+
 bool ends_sentence(std::string_view line) {
   while (line.ends_with("{end}")) line.remove_suffix(std::string_view("{end}").size());
   return line.ends_with('.') || line.ends_with(':') || line.ends_with('?') || line.ends_with('!');
@@ -45,9 +53,10 @@ std::string_view directive_of(std::string_view line) {
   const auto word = line.substr(1, line.find_first_of(" }") - 1);
   constexpr std::array words = {"use", "at", "if", "else", "end", "do", "flow", "label"};
   if (std::find(words.begin(), words.end(), word) == words.end()) return {};
-  const bool is_whole_line = formula::closing_brace(line, 0) + 1 == line.size();
-  const bool opens_text = word == "at" || word == "if" || word == "else" || word == "end";
-  return is_whole_line || !opens_text ? word : std::string_view();
+  const auto end = formula::closing_brace(line, 0);
+  const bool opens_text = word == "if" || word == "else" || word == "end";
+  const bool is_whole = opens_text ? end + 1 == line.size() : word != "at" || end != line.npos;
+  return is_whole ? word : std::string_view();
 }
 
 /// What stands in the braces of a directive, after its word.
@@ -119,7 +128,7 @@ class DocumentReader {
     Place begin;
     for (at_ = 0; at_ < lines_.size(); ++at_) {
       auto& line = lines_[at_];
-      if (!in_comment && line.starts_with("```")) in_fence = !in_fence;
+      if (!in_comment && line.starts_with(fence_mark) && !is_fence_of_one_line(line)) in_fence = !in_fence;
       if (!in_comment && !in_fence && line.starts_with("<!--")) in_comment = true, begin = place();
       if (!in_comment) continue;
       in_comment = !without_blanks(line).ends_with("-->");
@@ -138,6 +147,8 @@ class DocumentReader {
       if (word == "else" || word == "end") return blocks;
       if (is_blank(line))
         ++at_;
+      else if (word.empty() && line.starts_with("    "))
+        add_step(blocks);
       else
         blocks.push_back(block(line, word));
     }
@@ -150,8 +161,7 @@ class DocumentReader {
     if (word == "use" || word == "do" || word == "flow") return call(word);
     if (word == "label") return label();
     if (line.starts_with('#')) return heading();
-    if (line.starts_with("```")) return fence();
-    if (line.starts_with("    ")) return formula();
+    if (line.starts_with(fence_mark)) return fence();
     if (line.starts_with('\t'))
       throw Error(place(), "a tab before the text; valid: 4 blanks before a formula, else none");
     if (const auto blanks = line.find_first_not_of(" \t"); blanks > 0)
@@ -235,80 +245,53 @@ class DocumentReader {
   }
 
   Block heading() {
-    Block block{.kind = Block::Kind::heading, .place = place()};
-    const auto line = with_marks_taken(with_more("  {"), block.marks);
+    auto block = heading(with_more("  {"));
+    ++at_;
+    return block;
+  }
+
+  Block heading(const Source& text) const {
+    Block block{.kind = Block::Kind::heading, .place = text.place_of(0)};
+    const auto line = with_marks_taken(text, block.marks);
     block.level = std::min(line.text().find_first_not_of('#'), line.text().size());
     block.prose = read_prose(line.part(block.level).without_blanks());
-    ++at_;
     return block;
   }
 
   Block fence() {
     Block block{.kind = Block::Kind::fence, .place = place()};
+    if (const auto line = lines_[at_]; is_fence_of_one_line(line)) {
+      const auto text = source().part(fence_mark.size(), line.size() - fence_mark.size());
+      block.prose = read_prose(text.without_blanks());
+      ++at_;
+      return block;
+    }
     const auto begin = ++at_;
     std::string text;
-    for (; at_ < lines_.size() && !lines_[at_].starts_with("```"); ++at_)
+    for (; at_ < lines_.size() && !lines_[at_].starts_with(fence_mark); ++at_)
       text += fmt::format("{}{}", at_ == begin ? "" : "\n", lines_[at_]);
     if (at_ == lines_.size()) throw Error(block.place, "``` without the ``` that ends it");
     if (text.starts_with('|'))
       for (auto line = begin; line < at_; ++line)
-        block.rows.push_back(row(Source({document_.file, line + 1, 1}, lines_[line])));
+        block.rows.push_back(read_row(Source({document_.file, line + 1, 1}, lines_[line])));
     else
       block.prose = read_prose(Source({document_.file, begin + 1, 1}, text));
     ++at_;
     return block;
   }
 
-  /// Takes `{each key}` from the beginning of a cell.
-  static Each each_taken_from(Source& cell) {
-    for (const std::string word : {"each", "every", "close"}) {
-      if (!cell.text().starts_with("{" + word + " ")) continue;
-      Each each{.is_every = word == "every", .is_close = word == "close"};
-      const auto brace = formula::closing_brace(cell.text(), 0);
-      const auto axes = cell.part(word.size() + 2, brace).without_blanks();
-      for (const auto& axis : cut_at_commas(axes.text()))
-        each.axes.push_back(axes.part(axes.text().find(axis), axes.text().find(axis) + axis.size()));
-      if (brace == std::string::npos || axes.text().empty())
-        throw Error(cell.place_of(0), fmt::format("{{{0} …}} without an axis; valid: | {{{0} key}} …", word));
-      cell = cell.part(brace + 1).without_blanks();
-      return each;
-    }
-    return {};
+  /// A formula; its heading may stand behind it: `W_Q[d_model, d_k]: weight  ## Makes queries  {with --all}`.
+  void add_step(std::vector<Block>& blocks) {
+    const auto text = with_more("        ");
+    const auto title = text.text().find(" ## ");
+    if (title != std::string::npos) blocks.push_back(heading(text.part(title + 1)));
+    blocks.push_back(formula(text.part(0, title)));
+    ++at_;
   }
 
-  /// `| {each key} share of {token(key)} | {scores:.4f} |`
-  static Row row(const Source& line) {
-    const std::string_view text = line.text();
-    if (!text.starts_with('|'))
-      throw Error(line.place_of(0), "a line of a table without a |; valid: | a | b |");
-    Row row;
-    for (std::size_t begin = 1; !without_blanks(text.substr(begin)).empty();) {
-      const auto end = begin + end_of_cell(text.substr(begin));
-      auto cell = line.part(begin, end).without_blanks();
-      const bool is_first = row.cells.empty();
-      auto& each = is_first ? row.each : row.cells.emplace_back().each;
-      each = each_taken_from(cell);
-      if (is_first) row.cells.emplace_back();
-      row.cells.back().prose = read_prose(cell);
-      begin = std::min(end + 1, text.size());
-    }
-    return row;
-  }
-
-  /// Where the | stands that ends it, outside of braces.
-  static std::size_t end_of_cell(std::string_view text) {
-    int depth = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '{') ++depth;
-      if (text[i] == '}') --depth;
-      if (text[i] == '|' && depth <= 0) return i;
-    }
-    return text.size();
-  }
-
-  Block formula() {
-    Block block{.kind = Block::Kind::formula, .place = place(5)};
-    block.code = with_marks_taken(with_more("        "), block.marks);
+  Block formula(const Source& text) const {
+    Block block{.kind = Block::Kind::formula, .place = text.place_of(text.text().find_first_not_of(' '))};
+    block.code = with_marks_taken(text, block.marks);
     std::string_view line = block.code.text();
     const auto equals = line.find(" = "), colon = line.find(": ");
     block.is_input = equals == std::string_view::npos || colon < equals;
@@ -321,7 +304,6 @@ class DocumentReader {
     } catch (const formula::Error& error) {
       throw Error(block.code.place_of(error.at()), error.what());
     }
-    ++at_;
     return block;
   }
 
@@ -332,7 +314,7 @@ class DocumentReader {
     for (++at_; at_ < lines_.size(); ++at_) {
       const auto line = lines_[at_];
       if (is_blank(line) || !directive_of(line).empty() || line.starts_with("- ") ||
-          line.starts_with("```") || line.starts_with('#') || line.starts_with("    "))
+          line.starts_with(fence_mark) || line.starts_with('#') || line.starts_with("    "))
         break;
       add_line(text, ends_sentence(text.text()) ? "\n" : " ");
     }
@@ -369,6 +351,15 @@ class DocumentReader {
   }
 
   Block call(std::string_view word) {
+    auto block = call_without_condition(word);
+    const auto condition = std::exchange(block.marks.condition, std::nullopt);
+    if (!condition) return block;
+    Block choice{.kind = Block::Kind::choice, .place = block.place};
+    choice.choice.emplace().branches.push_back({condition, {std::move(block)}});
+    return choice;
+  }
+
+  Block call_without_condition(std::string_view word) {
     Block block{.kind = word == "use"    ? Block::Kind::use
                         : word == "flow" ? Block::Kind::flow
                                          : Block::Kind::call,
@@ -430,11 +421,15 @@ class DocumentReader {
       else
         block.call.arguments.push_back(part);
     }
-    ++at_;
-    const auto next = at_ < lines_.size() ? directive_of(lines_[at_]) : std::string_view();
-    const bool ends = next == "at" || next == "else" || next == "end";
-    const bool has_text = at_ < lines_.size() && !is_blank(lines_[at_]) && !ends;
-    if (has_text) block.prose = read_prose(text_of_lines(source()));
+    const auto line = source().without_blanks();
+    auto text = line.part(formula::closing_brace(line.text(), 0) + 1).without_blanks();
+    if (text.text().empty()) {
+      ++at_;
+      const auto next = at_ < lines_.size() ? directive_of(lines_[at_]) : std::string_view();
+      if (at_ == lines_.size() || is_blank(lines_[at_]) || (!next.empty() && next != "if")) return block;
+      text = source();
+    }
+    block.prose = read_prose(text_of_lines(text));
     return block;
   }
 

@@ -66,6 +66,38 @@ TEST_CASE("A document is front matter, headings, formulas, prose and items", "[d
   CHECK(page.blocks()[5].marks.id == "zero");
 }
 
+TEST_CASE("A step, a fence and a remark may stand in one line, and a part has a condition", "[document]") {
+  const auto page = document::read("page.md",
+                                   "# Inputs\n``` loss = −log p ```\n\n"
+                                   "    W_Q[d_model, d_k]: weight  ## Makes queries  {with --all}\n"
+                                   "    Q[query, d_k] = sum(d_model) X[query, d_model] *\n"
+                                   "        W_Q  ## What each {token(query)} looks for\n"
+                                   "A remark.\n"
+                                   "{at weights, one line} They sum\nto 1.\n"
+                                   "{at scores, hidden}\n"
+                                   "{use parts/scores.md} {with --all} {if trained}\n");
+  std::vector<Kind> kinds;
+  for (const auto& block : page.blocks()) kinds.push_back(block.kind);
+  CHECK(kinds == std::vector<Kind>{Kind::heading, Kind::fence, Kind::heading, Kind::formula, Kind::heading,
+                                   Kind::formula, Kind::paragraph, Kind::remark, Kind::remark, Kind::choice});
+  CHECK(page.blocks()[1].prose[0].text == "loss = −log p");
+  CHECK(page.blocks()[2].prose[0].text == "Makes queries");
+  CHECK(page.blocks()[2].level == 2);
+  CHECK(page.blocks()[2].marks.words.count("with --all") == 1);
+  CHECK(page.blocks()[2].place.column == 32);
+  CHECK(page.blocks()[3].is_input);
+  CHECK(page.blocks()[3].code.text() == "W_Q[d_model, d_k]: weight");
+  CHECK(page.blocks()[4].place.line == 6);
+  CHECK(page.blocks()[5].definition->name == "Q");
+  CHECK(page.blocks()[7].prose[0].text == "They sum to 1.");
+  CHECK(page.blocks()[8].prose.empty());
+  const auto& branches = page.blocks()[9].choice->branches;
+  REQUIRE(branches.size() == 1);
+  CHECK(branches[0].condition.has_value());
+  CHECK(branches[0].content.at(0).kind == Kind::use);
+  CHECK(branches[0].content[0].marks.words.count("with --all") == 1);
+}
+
 TEST_CASE("Names in braces may have braces of their own", "[document]") {
   const auto page = document::read(
       "page.md",
@@ -178,6 +210,8 @@ TEST_CASE("What a part declares has the names of the axes around it, and may be 
   CHECK(find("W_1").axes == formula::Axes{"d_model", "d_ff"});
   CHECK_FALSE(find("W_1").is_given);
   CHECK(find("layer_1/attention/K_heads").axes == formula::Axes{"layer_1/head", "key", "layer_1/d_k"});
+  // kv_head = where(shared, kv_head, head)
+  CHECK(find("attention/K_heads").axes == formula::Axes{"kv_head", "key", "d_k"});
 }
 
 TEST_CASE("What is wrong with a document is said with its line and column", "[document]") {
