@@ -215,9 +215,12 @@ void DocumentRun::read_front(const document::Document& document) {
 
 void DocumentRun::require_rules_of(const document::Document& document) {
   run_.meanings.read_axes(document);
+  auto rules_to_come = rules_in(document).size();
   for (const auto& [key, value] : document.front_matter) {
+    if (rules_to_come == 0) return;  // lines behind the last one may need what the lesson's code sets
     run_.meanings.read_front(key, value, {});
     if (key != "require") continue;
+    --rules_to_come;
     const auto [condition, words] = rule_in(value);
     const auto formula = document::read_formula(condition);
     if (!at_place(condition, [&] { return run_.meanings.holds(formula, {}); }))

@@ -88,7 +88,7 @@ class Resolver {
                             (index->op == Op::name && sheet_.find_form(index->name) == nullptr);
       if (!is_plain) {
         is_in_front = false;
-        if (named_.empty()) collect(indices[i - implied], true);
+        collect(indices[i - implied], named_.empty());
         continue;
       }
       const auto& axis = index == nullptr ? tensor.axes[i] : index->name;
