@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,7 +39,7 @@ struct Scope {
 
 /// A heading and what follows it up to the next.
 struct Section {
-  Scope scope;
+  const Scope& scope;  ///< of the outline
   const document::Block* heading = nullptr;
   bool is_left_out = false;
   bool depends_on_steps = false;  ///< whether the condition of a note speaks of what the run computes first
@@ -214,10 +215,11 @@ struct Outline {
   struct Remark {
     std::string id;
     const document::Block* block;
-    Scope scope;
+    const Scope& scope;
   };
 
   Meanings& meanings;
+  std::deque<Scope> scopes{};  ///< that sections and remarks refer to
   std::vector<Remark> remarks{};
   std::set<std::string> steps{};                  ///< those that are left out, too
   std::set<std::string> shown{};                  ///< those that the trace has in some run

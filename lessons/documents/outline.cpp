@@ -57,7 +57,7 @@ void note_step(Outline& outline, const Section& section, const std::string& id,
 void add_part(Outline& outline, std::vector<Section>& sections, const document::Block& use,
               const Scope& scope) {
   const auto add_once = [&](const Scope& around) {
-    const auto inner = outline.scope_of(use, around);
+    const auto& inner = outline.scopes.emplace_back(outline.scope_of(use, around));
     if (inner.depth > most_parts_deep)
       throw document::Error(use.place,
                             fmt::format("parts use one another more than {} deep", most_parts_deep));
@@ -75,7 +75,7 @@ void add_part(Outline& outline, std::vector<Section>& sections, const document::
   for (const double value : values_of_counter(*repetition, from, to, use.place)) {
     here.counters[repetition->counter] = value;
     here.renamed.erase(repetition->counter);
-    add_once(here);
+    add_once(outline.scopes.emplace_back(here));
   }
 }
 
@@ -154,8 +154,9 @@ std::string format_named(const std::string& name, const document::Place& place, 
 }  // namespace
 
 std::vector<Section> Outline::sections_of(const std::vector<document::Block>& blocks, const Scope& scope) {
-  std::vector<Section> sections = {{scope}};
-  add(*this, sections, blocks, scope);
+  const auto& kept = scopes.emplace_back(scope);
+  std::vector<Section> sections = {{kept}};
+  add(*this, sections, blocks, kept);
   return sections;
 }
 

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <deque>
 
 #include "document/document.hpp"
 #include "lessons/documents/meanings.hpp"
@@ -27,14 +28,15 @@ The largest is {max(key) weights:.2f}, {if trained}of {token(key, argmax(key) ma
 - rows sum to 1: `sum(key) weights ≈ 1` {#rows-sum-to-1}
 - nothing else: `again(output, X = X + 1) = 0` {#nothing}
 )");
+  std::deque<lessons::Scope> scopes;
   std::vector<lessons::Section> sections;
   for (const auto& block : document.blocks()) {
-    if (block.kind == document::Block::Kind::heading) sections.emplace_back().heading = &block;
+    if (block.kind == document::Block::Kind::heading) sections.push_back({scopes.emplace_back(), &block});
     sections.back().blocks.push_back(&block);
   }
   REQUIRE(sections.size() == 4);
-  sections[0].scope.prefix = "causal/";
-  sections[0].scope.renamed.emplace("K", formula::call("exp", {formula::name("turned")}));
+  scopes[0].prefix = "causal/";
+  scopes[0].renamed.emplace("K", formula::call("exp", {formula::name("turned")}));
   const auto last = lessons::last_mentions(sections);
   CHECK(last.at("scores") == 1);
   CHECK(last.at("masked") == 1);
