@@ -280,13 +280,16 @@ class Suppositions {
     return !is_convention(id) && step.fitted.count(id) == 0;
   }
 
-  /// The smallest ones, where there are many: the lesson runs for each, and thousands of runs take minutes.
-  static std::vector<Hypothesis> few_of(std::vector<Hypothesis> all) {
-    constexpr std::size_t most = 500;
-    if (all.size() <= most) return all;
-    std::stable_sort(all.begin(), all.end(),
-                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    all.resize(most);
+  /// The smallest ones, where there are many: the lesson runs for each, and thousands of runs take minutes. A
+  /// search that has tried many tries few more.
+  std::vector<Hypothesis> few_of(std::vector<Hypothesis> all) const {
+    constexpr std::size_t most = 1500, least = 50;
+    const auto count = std::min(all.size(), std::max(least, most - std::min(most, tried_)));
+    if (count < all.size())
+      std::stable_sort(all.begin(), all.end(),
+                       [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    all.resize(count);
+    tried_ += count;
     return all;
   }
 
@@ -352,6 +355,7 @@ class Suppositions {
   Hypothesis adopted_;
   Predictions steps_;
   Tolerances tolerance_;
+  mutable std::size_t tried_ = 0;  ///< hypotheses of several mistakes, or of some places
   mutable std::map<std::size_t, std::vector<bool>> changed_by_;  ///< whether each step is, by earlier one
 };
 
