@@ -274,40 +274,17 @@ class Derivation {
 
 }  // namespace
 
-SentencePair draw_pair(const GrammarText& text, const CompiledGrammar& grammar, attn::Random& random,
-                       std::size_t length) {
-  RandomChoices choices(grammar, random);
-  return Derivation(text, grammar, choices, length).pair();
+GrammarText load_grammar(const std::string& path) {
+  return parse_grammar(attn::text_of_file(path, "a text file with a grammar"), path);
 }
 
-std::optional<SentencePair> derive(const GrammarText& text, const CompiledGrammar& grammar,
-                                   const std::vector<std::string>& words) {
+std::optional<SentencePair> translate(const GrammarText& text, const std::vector<std::string>& words) {
   if (words.empty() || words.size() > longest_sentence) return std::nullopt;
+  const auto kept = only_of(words, text);
+  const auto grammar = compile_without_weights(kept);
   GivenWords choices(grammar, words);
   if (!choices.has_derivation()) return std::nullopt;
-  return Derivation(text, grammar, choices, words.size()).pair();
-}
-
-namespace {
-
-void add_forms(const Word& word, std::set<std::string>& vocabulary) {
-  vocabulary.insert(word.text);
-  if (!word.before_vowel.empty()) vocabulary.insert(word.before_vowel);
-}
-
-constexpr std::string_view valid_grammar = "a text file with a grammar";
-
-}  // namespace
-
-Grammar::Grammar(GrammarText text)
-    : text_(std::make_unique<const GrammarText>(std::move(text))), compiled_(compile(*text_)) {}
-
-Grammar Grammar::read(std::string_view text, std::string_view file_name) {
-  return Grammar(parse_grammar(text, file_name));
-}
-
-Grammar Grammar::load(const std::string& path) {
-  return read(attn::text_of_file(path, valid_grammar), path);
+  return Derivation(kept, grammar, choices, words.size()).pair();
 }
 
 std::vector<std::size_t> Grammar::lengths() const {
@@ -323,12 +300,18 @@ SentencePair Grammar::draw(attn::Random& random, std::size_t length) const {
   if (length > longest_sentence || weights[length] <= 0.0)
     throw attn::Error(fmt::format("{} has no sentence of {} words; valid: {}", text_->file_name, length,
                                   fmt::join(lengths(), ", ")));
-  return draw_pair(*text_, compiled_, random, length);
+  RandomChoices choices(compiled_, random);
+  return Derivation(*text_, compiled_, choices, length).pair();
 }
 
-std::optional<SentencePair> Grammar::translate(const std::vector<std::string>& words) const {
-  return derive(*text_, compiled_, words);
+namespace {
+
+void add_forms(const Word& word, std::set<std::string>& vocabulary) {
+  vocabulary.insert(word.text);
+  if (!word.before_vowel.empty()) vocabulary.insert(word.before_vowel);
 }
+
+}  // namespace
 
 std::vector<std::string> Grammar::source_words() const {
   std::set<std::string> words;
@@ -346,20 +329,10 @@ std::vector<std::string> Grammar::target_words() const {
       for (const auto& item : alternative.rule->target)
         for (const auto& word : item.words) add_forms(word, words);
   }
-  std::vector<std::string> all(words.begin(), words.end());
+  auto all = words;
   for (const auto& [parts, contraction] : text_->contractions)
-    if (words.count(parts.first) > 0 && words.count(parts.second) > 0) all.push_back(contraction);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
-}
-
-GrammarFile::GrammarFile(const std::string& path)
-    : text_(parse_grammar(attn::text_of_file(path, valid_grammar), path)) {}
-
-std::optional<SentencePair> GrammarFile::translate(const std::vector<std::string>& words) const {
-  const auto text = only_of(words, text_);
-  return derive(text, compile_without_weights(text), words);
+    if (words.count(parts.first) > 0 && words.count(parts.second) > 0) all.insert(contraction);
+  return {all.begin(), all.end()};
 }
 
 namespace {

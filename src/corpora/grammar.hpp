@@ -139,6 +139,13 @@ struct GrammarText {
 /// Throws Error, with the name of the file and the line, where the text is no grammar.
 GrammarText parse_grammar(std::string_view text, std::string_view file_name);
 
+/// The same, of a file.
+GrammarText load_grammar(const std::string& path);
+
+/// The first derivation of the pair whose source is those words; none where the grammar does not have it. "a"
+/// and "an" may stand for each other, and come out as is right.
+std::optional<SentencePair> translate(const GrammarText& text, const std::vector<std::string>& words);
+
 /// No sentence of a grammar has more source words.
 inline constexpr std::size_t longest_sentence = 32;
 
@@ -188,19 +195,11 @@ struct CompiledGrammar {
 /// variable.
 CompiledGrammar compile(const GrammarText& text);
 
-/// The rows of these words and the rules that lead to them.
+/// The rows of these words and the rules that lead to them: compiled in a fraction of the time.
 GrammarText only_of(const std::vector<std::string>& words, const GrammarText& text);
 
 /// For sentences that are given: nothing is checked, and nothing is drawn by the weights.
 CompiledGrammar compile_without_weights(const GrammarText& text);
-
-/// A pair whose source has `length` words, of which there is one, by the weights of the grammar.
-SentencePair draw_pair(const GrammarText& text, const CompiledGrammar& grammar, attn::Random& random,
-                       std::size_t length);
-
-/// The first derivation of a sentence; none where the grammar does not have it.
-std::optional<SentencePair> derive(const GrammarText& text, const CompiledGrammar& grammar,
-                                   const std::vector<std::string>& words);
 
 /// A synchronous grammar: each of its rules makes a piece of a source sentence and the same piece of its
 /// translation, and words agree across rules in number, gender and whatever else the grammar's file declares.
@@ -209,18 +208,20 @@ class Grammar {
  public:
   /// Throws attn::Error, with the name of the file and the line, where the text is no grammar: an unknown
   /// nonterminal or feature, sides that do not match, a rule that cannot end or can never be used.
-  static Grammar read(std::string_view text, std::string_view file_name);
+  static Grammar read(std::string_view text, std::string_view file_name) {
+    return Grammar(parse_grammar(text, file_name));
+  }
 
   /// As above, from a file.
-  static Grammar load(const std::string& path);
+  static Grammar load(const std::string& path) { return Grammar(load_grammar(path)); }
 
   /// A pair whose source has exactly `length` words, by the weights of the grammar among those. Throws
   /// attn::Error where the grammar has none.
   SentencePair draw(attn::Random& random, std::size_t length) const;
 
-  /// The pair whose source is those words; none where the grammar does not have it. "a" and "an" may stand
-  /// for each other, and come out as is right.
-  std::optional<SentencePair> translate(const std::vector<std::string>& words) const;
+  std::optional<SentencePair> translate(const std::vector<std::string>& words) const {
+    return corpora::translate(*text_, words);
+  }
 
   /// The numbers of source words that a sentence can have, up to 32.
   std::vector<std::size_t> lengths() const;
@@ -233,24 +234,11 @@ class Grammar {
   std::vector<std::string> target_words() const;
 
  private:
-  explicit Grammar(GrammarText text);
+  explicit Grammar(GrammarText text)
+      : text_(std::make_unique<const GrammarText>(std::move(text))), compiled_(compile(*text_)) {}
 
   std::unique_ptr<const GrammarText> text_;  ///< stays where it is when the grammar is moved
   CompiledGrammar compiled_;
-};
-
-/// A grammar that is read once and compiled for one sentence at a time: what its words have no part in is
-/// left out first, which takes a fraction of the time that Grammar::load takes.
-class GrammarFile {
- public:
-  /// Throws attn::Error as Grammar::load does, but for rules that can never be used.
-  explicit GrammarFile(const std::string& path);
-
-  /// What Grammar::load(path).translate(words) gives.
-  std::optional<SentencePair> translate(const std::vector<std::string>& words) const;
-
- private:
-  GrammarText text_;
 };
 
 /// Words of the longest source that is trained on.
