@@ -137,13 +137,16 @@ class Checks {
       decided_;  ///< of each nonterminal's parameters: whether one of its words decides it
 };
 
+/// By parameter, each by itself.
 std::vector<Combinations> values_of(const GrammarText& text, const Table& table, const Row& row) {
+  auto condition = row.condition;
   std::vector<Combinations> values;
   for (std::size_t i = 0; i < table.allowed.size(); ++i) {
-    values.push_back(0);
-    for (std::size_t value = 0; value < most_combinations; ++value)
-      if ((table.allowed[i] >> value & 1) != 0 && text.satisfies(table.symbol, i, value, row.condition))
-        values.back() |= Combinations{1} << value;
+    const auto& sort = text.sorts[text.symbols[table.symbol].sorts[i]];
+    auto& its = values.emplace_back(0);
+    for (std::size_t value = 0; value < sort.combinations.size(); ++value)
+      if (satisfies(sort.combinations[value], condition)) its |= table.allowed[i] & Combinations{1} << value;
+    for (const auto feature : sort.features) condition |= text.features[feature].all;
   }
   return values;
 }
@@ -308,7 +311,7 @@ class Compiler {
     if (known != entries_of_table.end()) return known->second;
     if (!decided) return entries_of_table[values] = entries_with(table, values);
     const auto value = values[*decided];
-    const auto count = text_.sorts[text_.symbols[table.symbol].sorts[*decided]].combinations;
+    const auto count = text_.sorts[text_.symbols[table.symbol].sorts[*decided]].combinations.size();
     std::vector<Entries*> all;
     for (values[*decided] = 0; values[*decided] < count; ++values[*decided])
       all.push_back(&(entries_of_table[values] = entries_with(table, values)));
@@ -318,28 +321,22 @@ class Compiler {
   }
 
   Entries entries_with(const Table& table, const Values& values) const {
-    if (!is_allowed(table, values)) return {};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if ((table.allowed[i] >> values[i] & 1) == 0) return {};
     const auto& shape = text_.shapes[table.shape];
-    const std::string* category = nullptr;
-    for (const auto& [condition, name] : shape.categories)
-      if (satisfies(table.symbol, values, condition)) category = &name;
-    if (category == nullptr) return {};
-    const auto source = last_forms(table.symbol, values, shape.source);
-    const auto target = last_forms(table.symbol, values, shape.target);
+    const auto known = text_.values(table.symbol, values);
+    const auto category = std::find_if(shape.categories.rbegin(), shape.categories.rend(),
+                                       [&](const auto& one) { return satisfies(known, one.first); });
+    if (category == shape.categories.rend()) return {};
     Entries entries(table.rows.size());
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const auto& row = table.rows[i];
-      if (!satisfies(table.symbol, values, row.condition)) continue;
-      const auto *source_form = form_of(row.source, source), *target_form = form_of(row.target, target);
-      if (source_form && target_form) entries[i] = entry_of(source_form->front(), *target_form, *category);
+      if (!satisfies(known, row.condition)) continue;
+      const auto *source = form_of(row.source, shape.source, known),
+                 *target = form_of(row.target, shape.target, known);
+      if (source && target) entries[i] = entry_of(source->front(), *target, category->second);
     }
     return entries;
-  }
-
-  static bool is_allowed(const Table& table, const Values& values) {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if ((table.allowed[i] >> values[i] & 1) == 0) return false;
-    return true;
   }
 
   static LexicalEntry entry_of(const Word& source, const std::vector<Word>& target,
@@ -350,30 +347,18 @@ class Compiler {
     return entry;
   }
 
-  bool satisfies(std::size_t symbol, const Values& values, const Condition& condition) const {
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (!text_.satisfies(symbol, i, values[i], condition)) return false;
-    return true;
-  }
-
-  /// Of each possible number of forms the last whose condition holds; one form alone is for every condition.
-  std::map<std::size_t, std::size_t> last_forms(std::size_t symbol, const Values& values,
-                                                const std::vector<std::vector<Condition>>& possible) const {
-    std::map<std::size_t, std::size_t> last;
-    for (auto conditions = possible.rbegin(); conditions != possible.rend(); ++conditions) {
-      last.erase(conditions->size());  // the first of several counts
-      for (std::size_t i = 0; i < conditions->size(); ++i)
-        if (satisfies(symbol, values, (*conditions)[i])) last[conditions->size()] = i;
-    }
-    last[1] = 0;
-    return last;
-  }
-
-  /// Null where the word has none.
+  /// The last whose condition holds, by the first conditions for so many forms; one form alone is for every
+  /// condition. Null where the word has none.
   static const std::vector<Word>* form_of(const std::vector<Form>& forms,
-                                          const std::map<std::size_t, std::size_t>& last) {
-    const auto found = last.find(forms.size());
-    return found != last.end() && forms[found->second] ? &*forms[found->second] : nullptr;
+                                          const std::vector<std::vector<Condition>>& possible,
+                                          const Condition& values) {
+    auto place = forms.size();
+    if (place > 1) {
+      const auto& conditions = *std::find_if(possible.begin(), possible.end(),
+                                             [&](const auto& some) { return some.size() == place; });
+      while (place > 0 && !satisfies(values, conditions[place - 1])) --place;
+    }
+    return place > 0 && forms[place - 1] ? &*forms[place - 1] : nullptr;
   }
 
   static void compare(Entries& entries, const Entries& others) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,26 +19,32 @@
 namespace corpora {
 /// A grammar as its file has it, checked line by line. data/corpora/README.md tells the format.
 
+/// Which values of all features are allowed, a bit for each.
+inline constexpr std::size_t most_values = 256;
+using Condition = std::bitset<most_values>;
+
+/// Whether what has these values, one of each of its features, meets a condition.
+inline bool satisfies(const Condition& values, const Condition& condition) {
+  return (values & ~condition).none();
+}
+
 /// Something in which words agree: "number", with its values "singular" and "plural".
 struct Feature {
   std::string name;
-  std::vector<std::string> values;
+  std::vector<Condition> values;  ///< each a bit
+  Condition all = {};
 };
 
-/// What a variable can stand for: a value of each of these features. Its combinations are numbered, the first
-/// feature slowest.
+/// What a variable can stand for: a value of each of these features.
 struct Sort {
   std::vector<std::size_t> features;
-  std::size_t combinations = 1;
+  std::vector<Condition> combinations = std::vector<Condition>(1);  ///< the first feature slowest
   bool is_decided = false;  ///< by the words of some table, as what a noun refers to
 };
 
 /// Those combinations of a sort that are allowed, a bit for each.
 using Combinations = std::uint64_t;
 inline constexpr std::size_t most_combinations = 64;
-
-/// For each feature its allowed values, a bit for each.
-using Condition = std::vector<std::uint64_t>;
 
 /// What stands between angle brackets: a nonterminal. It has either rules or tables of words.
 struct Symbol {
@@ -119,15 +126,9 @@ struct GrammarText {
   Contractions contractions;
   std::size_t start = 0;  ///< the symbol <sentence>
 
-  /// The value of a sort's feature in one of its combinations.
-  std::size_t value(const Sort& sort, std::size_t feature, std::size_t combination) const;
-
-  /// Whether a combination of a sort agrees with a condition on those features that the sort has.
-  bool satisfies(const Sort& sort, std::size_t combination, const Condition& condition) const;
-
-  /// The same for one of a symbol's variables. The condition is about the first variable that has a feature.
-  bool satisfies(std::size_t symbol, std::size_t variable, std::size_t combination,
-                 Condition condition) const;
+  /// The values that a symbol's variables have with these combinations. Where two of them have a feature, it
+  /// is that of the first.
+  Condition values(std::size_t symbol, const std::vector<std::size_t>& combinations) const;
 
   /// The symbol as the file writes it: "<noun>".
   std::string written(std::size_t symbol) const { return '<' + symbols[symbol].name + '>'; }

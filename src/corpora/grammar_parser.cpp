@@ -13,27 +13,14 @@
 
 namespace corpora {
 
-std::size_t GrammarText::value(const Sort& sort, std::size_t feature, std::size_t combination) const {
-  for (auto i = sort.features.size(); i-- > 0;) {
-    const auto count = features[sort.features[i]].values.size();
-    if (sort.features[i] == feature) return combination % count;
-    combination /= count;
+Condition GrammarText::values(std::size_t symbol, const std::vector<std::size_t>& combinations) const {
+  Condition values, known;
+  for (std::size_t i = 0; i < combinations.size(); ++i) {
+    const auto& sort = sorts[symbols[symbol].sorts[i]];
+    values |= sort.combinations[combinations[i]] & ~known;
+    for (const auto feature : sort.features) known |= features[feature].all;
   }
-  return 0;
-}
-
-bool GrammarText::satisfies(const Sort& sort, std::size_t combination, const Condition& condition) const {
-  for (const auto feature : sort.features)
-    if ((condition[feature] >> value(sort, feature, combination) & 1) == 0) return false;
-  return true;
-}
-
-bool GrammarText::satisfies(std::size_t symbol, std::size_t variable, std::size_t combination,
-                            Condition condition) const {
-  const auto& variables = symbols[symbol].sorts;
-  for (std::size_t earlier = 0; earlier < variable; ++earlier)
-    for (const auto feature : sorts[variables[earlier]].features) condition[feature] = ~std::uint64_t{0};
-  return satisfies(sorts[variables[variable]], combination, condition);
+  return values;
 }
 
 void GrammarText::fail(std::size_t line, std::string_view problem, std::string_view valid) const {
@@ -223,11 +210,14 @@ class GrammarParser {
     constexpr std::string_view valid = "FEATURE = VALUE VALUE …, all of other names";
     const auto [left, right] = sides(line, valid);
     if (left.size() != 1) fail(line, valid, "a feature has one name");
-    if (right.size() > most_combinations)
-      fail(line, fmt::format("at most {}", most_combinations), "{} has {} values", left[0], right.size());
-    for (std::size_t value = 0; value < right.size(); ++value)
-      add_condition(line, right[value], grammar_.features.size(), std::uint64_t{1} << value);
-    grammar_.features.push_back({left[0], right});
+    auto& feature = grammar_.features.emplace_back(Feature{left[0], {}});
+    for (const auto& name : right) {
+      if (values_ == most_values)
+        fail(line, fmt::format("at most {}", most_values), "the features have too many values");
+      const auto& value = feature.values.emplace_back(Condition().set(values_++));
+      feature.all |= value;
+      add_condition(line, name, grammar_.features.size() - 1, value);
+    }
   }
 
   void read_group(const Line& line) {
@@ -235,7 +225,7 @@ class GrammarParser {
     const auto [left, right] = sides(line, valid);
     if (left.size() != 1) fail(line, valid, "a group has one name");
     const auto feature = named_condition(line, right[0]).first;
-    std::uint64_t values = 0;
+    Condition values;
     for (const auto& name : right) {
       const auto condition = named_condition(line, name);
       if (condition.first != feature) fail(line, valid, "{} is of another feature", in_message(name));
@@ -244,13 +234,14 @@ class GrammarParser {
     add_condition(line, left[0], feature, values);
   }
 
-  void add_condition(const Line& line, const std::string& name, std::size_t feature, std::uint64_t values) {
+  void add_condition(const Line& line, const std::string& name, std::size_t feature,
+                     const Condition& values) {
     if (!named_conditions_.emplace(name, std::pair(feature, values)).second)
       fail(line, "a name for one value or group only", "{} is there already", in_message(name));
   }
 
   /// The feature of a value or group, and its values.
-  std::pair<std::size_t, std::uint64_t> named_condition(const Line& line, const std::string& name) const {
+  std::pair<std::size_t, Condition> named_condition(const Line& line, const std::string& name) const {
     place_of(line, named_conditions_, name, "value of a feature", "those of a section features");
     return named_conditions_.at(name);
   }
@@ -262,8 +253,12 @@ class GrammarParser {
     for (const auto& name : right) {
       const auto feature = place_of(line, grammar_.features, name, "feature", "those of a section features");
       sort.features.push_back(feature);
-      sort.combinations *= grammar_.features[feature].values.size();
-      if (sort.combinations > most_combinations)
+      std::vector<Condition> combinations;
+      for (const auto& combination : sort.combinations)
+        for (const auto& value : grammar_.features[feature].values)
+          combinations.push_back(combination | value);
+      sort.combinations = std::move(combinations);
+      if (sort.combinations.size() > most_combinations)
         fail(line, fmt::format("at most {}", most_combinations), "the features have too many combinations");
     }
     for (const auto& name : left) {
@@ -308,23 +303,13 @@ class GrammarParser {
     grammar_.contractions[{left[0], left[1]}] = right[0];
   }
 
-  static std::uint64_t lowest_bits(std::size_t count) {
-    return count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
-  }
-
-  Condition no_condition() const {
-    Condition condition;
-    for (const auto& feature : grammar_.features) condition.push_back(lowest_bits(feature.values.size()));
-    return condition;
-  }
-
   /// Of "plural:masculine"; "any" is no condition.
   Condition parse_condition(const Line& line, const std::string& text) const {
-    auto condition = no_condition();
+    auto condition = ~Condition();
     if (text == "any") return condition;
     for (const auto& name : attn::split(text, ':')) {
       const auto [feature, values] = named_condition(line, name);
-      condition[feature] &= values;
+      condition &= values | ~grammar_.features[feature].all;
     }
     return condition;
   }
@@ -368,7 +353,7 @@ class GrammarParser {
 
   std::vector<std::pair<Condition, std::string>> parse_categories(const Line& line,
                                                                   const Texts& texts) const {
-    if (texts.size() == 1) return {{no_condition(), texts[0]}};
+    if (texts.size() == 1) return {{~Condition(), texts[0]}};
     const auto equals = std::find(texts.begin(), texts.end(), "=");
     const auto conditions = parse_conditions(line, {texts.begin(), equals});
     if (texts.size() != 2 * conditions.size() + 1)
@@ -404,12 +389,11 @@ class GrammarParser {
     constexpr std::string_view valid =
         "SOURCE FORM … = TARGET FORM …, then : VALUE … where the word has some";
     auto [source, target] = sides(line, valid);
-    Row row{line.number, {}, {}, no_condition()};
+    Row row{line.number, {}, {}, ~Condition()};
     const auto colon = std::find(target.begin(), target.end(), ":");
     for (auto name = colon; name != target.end(); ++name) {
       if (name == colon) continue;
-      const auto condition = parse_condition(line, *name);
-      for (std::size_t i = 0; i < condition.size(); ++i) row.condition[i] &= condition[i];
+      row.condition &= parse_condition(line, *name);
     }
     target.erase(colon, target.end());
     for (const auto& text : source) row.source.push_back(parse_form(line, text, source_vowels_));
@@ -651,7 +635,7 @@ class GrammarParser {
   /// Those of a sort that have a value, or one of a group, for each of the names.
   Combinations combinations(const Line& line, const Texts& names, std::size_t sort_index) const {
     const auto& sort = grammar_.sorts[sort_index];
-    auto result = lowest_bits(sort.combinations);
+    auto result = ~Combinations{0} >> (most_combinations - sort.combinations.size());
     for (const auto& name : names) {
       const auto [feature, values] = named_condition(line, name);
       if (std::find(sort.features.begin(), sort.features.end(), feature) == sort.features.end()) {
@@ -661,15 +645,16 @@ class GrammarParser {
              "{} is a {}, which the variable does not have", in_message(name),
              grammar_.features[feature].name);
       }
-      for (std::size_t i = 0; i < sort.combinations; ++i)
-        if ((values >> grammar_.value(sort, feature, i) & 1) == 0) result &= ~(Combinations{1} << i);
+      for (std::size_t i = 0; i < sort.combinations.size(); ++i)
+        if ((values & sort.combinations[i]).none()) result &= ~(Combinations{1} << i);
     }
     return result;
   }
 
   GrammarText grammar_;
   std::vector<Section> sections_;
-  std::map<std::string, std::pair<std::size_t, std::uint64_t>> named_conditions_;
+  std::size_t values_ = 0;  ///< of all features
+  std::map<std::string, std::pair<std::size_t, Condition>> named_conditions_;
   std::map<std::string, std::size_t> variables_;  ///< their sorts
   std::map<std::string, std::size_t> symbols_;
   std::vector<bool> has_rules_;
